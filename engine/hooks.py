@@ -1,0 +1,136 @@
+"""Hook points: the named places where a value of the computation can be read or changed.
+
+Who listens is never stored on the model. The active run is a ContextVar, so two threads that share a model
+cannot see each other's recordings or edits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Protocol
+
+from torch import Tensor, nn
+from torch.compiler import is_compiling
+
+# TransformerLens's words for our hooks. Its `hook_attn_scores` fires after the mask: our `masked_scores`.
+TRANSFORMER_LENS = {
+    "hook_embed": "embed.tokens",
+    "hook_pos_embed": "embed.positions",
+    "hook_resid_pre": "resid_pre",
+    "hook_resid_mid": "resid_mid",
+    "hook_resid_post": "resid_post",
+    "hook_attn_out": "attn.out",
+    "hook_mlp_out": "mlp.out",
+    "hook_q": "q",
+    "hook_k": "k",
+    "hook_v": "v",
+    "hook_rot_q": "q_rotated",
+    "hook_rot_k": "k_rotated",
+    "hook_attn_scores": "masked_scores",
+    "hook_pattern": "pattern",
+    "hook_z": "z",
+    "hook_result": "head_out",
+    "hook_pre": "pre",
+    "hook_pre_linear": "up",
+    "hook_post": "post",
+    "hook_scale": "scale",
+    "hook_normalized": "out",
+    "ln1": "norm1",
+    "ln2": "norm2",
+    "ln_final": "final_norm",
+}
+_ALIAS = re.compile(r"(\*?)(?<!\w)(" + "|".join(sorted(TRANSFORMER_LENS, key=len, reverse=True)) + r")(?!\w)")
+
+Axes = tuple[str, ...]
+
+
+class ActiveRun(Protocol):
+    def wants(self, hook: HookPoint) -> bool: ...
+
+    def visit(self, hook: HookPoint, value: Tensor) -> Tensor: ...
+
+
+_active: ContextVar[ActiveRun | None] = ContextVar("loupe_active_run", default=None)
+
+
+class HookPoint:
+    """Wraps the line that makes a value: `pattern = self.hook_pattern(softmax(masked_scores))`.
+
+    `axes` name the value's dimensions (DESIGN.md's vocabulary) and become the axis labels of every picture. A
+    hook that is `on_request` is left out of `keep="*"`, because its value is computed only when somebody asks
+    for it by name.
+    """
+
+    __slots__ = ("name", "axes", "on_request")
+
+    def __init__(self, name: str, axes: str, on_request: bool = False) -> None:
+        self.name = name  # relative to its module until `name_hooks` completes it
+        self.axes: Axes = tuple(axes.split())
+        self.on_request = on_request
+
+    def __call__(self, value: Tensor) -> Tensor:
+        if is_compiling():
+            return value
+        run = _active.get()
+        return value if run is None else run.visit(self, value)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the active run records or edits this value, so that it has to be made explicitly."""
+        if is_compiling():
+            return False
+        run = _active.get()
+        return run is not None and run.wants(self)
+
+    def __repr__(self) -> str:
+        return f"HookPoint({self.name}: {' '.join(self.axes)})"
+
+
+@contextmanager
+def active(run: ActiveRun) -> Iterator[None]:
+    token = _active.set(run)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def name_hooks(model: nn.Module) -> dict[str, HookPoint]:
+    """Give every hook point of `model` its full name (module path + its own) and return them by name."""
+    hooks: dict[str, HookPoint] = {}
+    for path, module in model.named_modules():
+        for value in vars(module).values():
+            if isinstance(value, HookPoint):
+                value.name = f"{path}.{value.name}" if path else value.name
+                hooks[value.name] = value
+    return hooks
+
+
+def canonical(name: str) -> str:
+    """A hook name or shell-style pattern in Loupe's words; TransformerLens's are translated, others returned
+    as they are.
+
+    `*hook_k` is `*.k`: an alias is a whole word, and must not become the end of another one (`mask`).
+    """
+    return _ALIAS.sub(lambda match: match[1] + ("." if match[1] else "") + TRANSFORMER_LENS[match[2]], name)
+
+
+@lru_cache(maxsize=512)
+def matching(pattern: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that a name, an alias or a shell-style pattern stands for. Raises KeyError for none."""
+    wanted = canonical(pattern)
+    found = tuple(n for n in names if n == wanted or fnmatchcase(n, wanted) or fnmatchcase(f".{n}", wanted))
+    if not found:
+        raise KeyError(f"no hook is called {pattern!r}; this model has {_sample(names)}.")
+    return found
+
+
+def _sample(names: Iterable[str]) -> str:
+    """The hook names with layers folded: `blocks.{0-3}.attn.q` once instead of four times."""
+    last = max((int(layer) for n in names for layer in re.findall(r"\.(\d+)\.", n)), default=0)
+    return ", ".join(dict.fromkeys(re.sub(r"\.\d+\.", f".{{0-{last}}}.", n) for n in names))

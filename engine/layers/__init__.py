@@ -1,0 +1,1 @@
+"""The parts of a transformer, one concept a file. No file here knows a model family."""

@@ -1,0 +1,128 @@
+"""Who may attend to whom: True = may. Each kind of mask is a small thing; `a & b` allows what both allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+
+class Mask:
+    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+        """Bool, broadcastable to batch head pos key, for the positions of queries and keys (1-D, int)."""
+        raise TypeError(f"{type(self).__name__} must say who may attend to whom.")
+
+    def __and__(self, other: Mask) -> Mask:
+        return Both(self, other)
+
+
+@dataclass(frozen=True)
+class Full(Mask):
+    """Everyone sees everyone (an encoder)."""
+
+    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+        return torch.ones(len(pos), len(key), dtype=torch.bool, device=pos.device)
+
+    def __and__(self, other: Mask) -> Mask:
+        return other
+
+
+@dataclass(frozen=True)
+class Causal(Mask):
+    """A query sees itself and what came before."""
+
+    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+        return key <= pos[:, None]
+
+
+@dataclass(frozen=True)
+class SlidingWindow(Mask):
+    """A query sees keys fewer than `size` positions away (Beltagy et al. 2020, Longformer).
+
+    With `& Causal()` it is Mistral's.
+    """
+
+    size: int
+
+    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+        return (pos[:, None] - key).abs() < self.size
+
+
+@dataclass(frozen=True)
+class Prefix(Mask):
+    """The first `length` keys are visible to all, the rest causally (Raffel et al. 2020, section 3.2.1)."""
+
+    length: int
+
+    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+        return (key < self.length) | (key <= pos[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Padding(Mask):
+    """`real`: batch key, True where a token stands, False where the batch was filled up."""
+
+    real: Tensor
+
+    def __post_init__(self) -> None:
+        _require_bool(self.real, "padding", (2,), "batch key")
+
+    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+        return self.real[:, key][:, None, None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn(Mask):
+    """A mask painted by hand: `matrix` is pos key, or head pos key. Positions beyond it are not allowed."""
+
+    matrix: Tensor
+
+    def __post_init__(self) -> None:
+        _require_bool(self.matrix, "a drawn mask", (2, 3), "pos key or head pos key")
+
+    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+        rows, columns = self.matrix.shape[-2:]
+        inside = (pos < rows)[:, None] & (key < columns)
+        matrix = self.matrix.to(pos.device)
+        return matrix[..., pos.clamp(max=rows - 1)[:, None], key.clamp(max=columns - 1)] & inside
+
+
+@dataclass(frozen=True)
+class Both(Mask):
+    left: Mask
+    right: Mask
+
+    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+        return self.left.allowed(pos, key) & self.right.allowed(pos, key)
+
+
+class AttentionMask:
+    """One run's mask, shared by all its layers; the tensor is made only if somebody looks at it."""
+
+    def __init__(self, mask: Mask, pos: Tensor, key: Tensor) -> None:
+        self.mask, self.pos, self.key = mask, pos, key
+
+    @cached_property
+    def tensor(self) -> Tensor:
+        """Bool, 4-D, each axis either full or 1: batch head pos key."""
+        allowed = self.mask.allowed(self.pos, self.key)
+        return allowed.view((1,) * (4 - allowed.dim()) + allowed.shape)
+
+    @property
+    def is_causal(self) -> bool:
+        """The plain lower triangle, for which fused kernels have a faster path."""
+        return isinstance(self.mask, Causal) and len(self.pos) == len(self.key)
+
+    @property
+    def allows_all(self) -> bool:
+        """Known without looking: a full mask, or one new token after a cache."""
+        return isinstance(self.mask, Full) or (isinstance(self.mask, Causal) and len(self.pos) == 1)
+
+
+def _require_bool(tensor: Tensor, what: str, ranks: tuple[int, ...], axes: str) -> None:
+    if tensor.dtype != torch.bool:
+        raise ValueError(f"{what} must be bool (True = may attend), got {tensor.dtype}.")
+    if tensor.dim() not in ranks:
+        raise ValueError(f"{what} must have axes {axes}, got shape {tuple(tensor.shape)}.")

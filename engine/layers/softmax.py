@@ -1,0 +1,19 @@
+"""Softmax with a temperature; attention and sampling both call this one."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def softmax(scores: Tensor, temperature: float | Tensor | None = None) -> Tensor:
+    """exp(s_i / T) / sum_j exp(s_j / T) over the last axis; None is T = 1 and costs nothing.
+
+    `temperature` broadcasts against `scores` (heads x 1 x 1 gives each head its own). A row in which nothing
+    is allowed (all -inf) becomes all zeros rather than NaN.
+    """
+    if temperature is not None:
+        scores = scores / temperature
+    weights = torch.softmax(scores, dim=-1)
+    empty = torch.isnan(weights[..., :1])  # a row is NaN whole or not at all
+    return weights.masked_fill(empty, 0.0) if bool(empty.any()) else weights
