@@ -1,0 +1,24 @@
+"""Tokenizers: from text to ids and back, with every piece placed in the text and drawn.
+
+`train("bpe", texts)` learns one (`TRAINERS` lists the kinds), `read_tokenizer(folder)` reads one.
+"""
+
+from engine.tokenizers.encoding import Encoding
+from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.files import read_tokenizer
+from engine.tokenizers.pieces import drawn
+from engine.tokenizers.protocol import Tokenizer
+from engine.tokenizers.special import END, UNKNOWN
+from engine.tokenizers.trainers import TRAINERS, train
+
+__all__ = [
+    "END",
+    "TRAINERS",
+    "UNKNOWN",
+    "Encoding",
+    "FastTokenizer",
+    "Tokenizer",
+    "drawn",
+    "read_tokenizer",
+    "train",
+]

@@ -1,0 +1,118 @@
+"""FastTokenizer: a Hugging Face `tokenizers` pipeline, seen through this engine's Tokenizer protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+
+import tokenizers
+from tokenizers import models
+
+from engine.tokenizers.closed import check_words
+from engine.tokenizers.encoding import Encoding
+from engine.tokenizers.pieces import drawn, readable
+from engine.tokenizers.special import usual_end
+from engine.tokenizers.spelling import spelling_of
+from engine.tokenizers.texts import check_unicode
+
+KINDS = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
+
+
+class FastTokenizer:
+    """Owns `fast` from here on, and switches its padding and truncation off: the model's length decides.
+
+    `roles` names special tokens as transformers does ("eos_token": "</s>"). A role whose token the vocabulary
+    lacks is dropped, as checkpoints often carry another vocabulary's.
+    """
+
+    def __init__(self, fast: tokenizers.Tokenizer, roles: Mapping[str, str] | None = None) -> None:
+        fast.no_padding()
+        fast.no_truncation()
+        self.fast = fast
+        self._ids = fast.get_vocab(with_added_tokens=True)
+        self.vocab_size = max(self._ids.values(), default=-1) + 1
+        added = fast.get_added_tokens_decoder()
+        self.special_tokens = {token.content: id for id, token in sorted(added.items()) if token.special}
+        named = {role: token for role, token in (roles or {}).items() if token in self._ids}
+        self.roles = usual_end(self.special_tokens) | named
+        self.end_id = self._ids.get(self.roles.get("eos_token", ""))
+        self._added_ids = frozenset(added)
+        self._spelling = spelling_of(fast)
+
+    @cached_property
+    def kind(self) -> str:
+        """A BPE without a single merge is a character tokenizer, or a byte one if its letters are bytes."""
+        units = (entry for entry, id in self._ids.items() if id not in self._added_ids)
+        if isinstance(self.fast.model, models.BPE) and all(len(unit) == 1 for unit in units):
+            return "byte" if self._spelling.byte_level else "char"
+        return KINDS[type(self.fast.model).__name__]
+
+    @cached_property
+    def pieces(self) -> tuple[str, ...]:
+        return tuple(f"#{id}" if data is None else drawn(data) for id, data in enumerate(self._meanings))
+
+    def piece(self, id: int) -> str:
+        return self.pieces[id] if 0 <= id < self.vocab_size else f"#{id}"
+
+    def encode(self, text: str, *, special: bool = True) -> Encoding:
+        check_unicode(text)
+        check_words(self.fast, self._ids, text)
+        found = self.fast.encode(text, add_special_tokens=special)
+        added = found.special_tokens_mask
+        return Encoding(
+            text=text,
+            ids=tuple(found.ids),
+            pieces=tuple(map(self.pieces.__getitem__, found.ids)),
+            spans=tuple(_placed(found.offsets, added)),
+            special=tuple(
+                mark == 1 or id in self._marker_ids for mark, id in zip(added, found.ids, strict=True)
+            ),
+            segments=tuple(found.type_ids),
+        )
+
+    def decode(self, ids: Iterable[int], *, special: bool = True) -> str:
+        wanted = (id for id in map(int, ids) if special or id not in self._marker_ids)
+        runs = groupby(wanted, key=lambda id: 0 <= id < self.vocab_size and self._meanings[id] is not None)
+        texts = (self._text(list(run)) if known else "".join(map(self.piece, run)) for known, run in runs)
+        return "".join(texts)
+
+    def save(self, path: Path) -> None:
+        """`path` is the folder, or the `tokenizer.json` in it. transformers reads what is written."""
+        file = path if path.suffix == ".json" else path / "tokenizer.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self.fast.save(str(file))
+        config = {"tokenizer_class": "PreTrainedTokenizerFast", **self.roles}
+        file.with_name("tokenizer_config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
+
+    @cached_property
+    def _meanings(self) -> tuple[bytes | None, ...]:
+        """The bytes that each id stands for; None for an id that the vocabulary leaves out."""
+        table: list[bytes | None] = [None] * self.vocab_size
+        for entry, id in self._ids.items():
+            table[id] = entry.encode("utf-8") if id in self._added_ids else self._spelling.meaning(entry)
+        return tuple(table)
+
+    @cached_property
+    def _marker_ids(self) -> frozenset[int]:
+        """Special tokens that stand for no text; the unknown token does stand for some."""
+        model = self.fast.model
+        unknown = getattr(model, "unk_token", None) or ""
+        return frozenset(self.special_tokens.values()) - {self._ids.get(unknown, -1)}
+
+    def _text(self, ids: list[int]) -> str:
+        if not self._spelling.splits_characters:
+            return self.fast.decode(ids, skip_special_tokens=False)
+        # `fast.decode` would write U+FFFD for a part of a character; here its bytes stay readable.
+        text = readable(b"".join(self._meanings[id] or b"" for id in ids))
+        return text.removeprefix(" ") if self._spelling.dummy_prefix else text
+
+
+def _placed(spans: list[tuple[int, int]], added: list[int]) -> Iterable[tuple[int, int]]:
+    """`tokenizers` puts an added token at (0, 0); here it stands, empty, where the text before it ends."""
+    end = 0
+    for (start, stop), is_added in zip(spans, added, strict=True):
+        end = end if is_added else stop
+        yield (end, end) if is_added else (start, stop)

@@ -1,0 +1,36 @@
+"""Reading the JSON files of a tokenizer, with errors that name the file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ID_LIMIT = 10_000_000
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"Expected JSON in {path}, got something else ({error}); fetch it again.") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"Expected a JSON object in {path}, got a {type(value).__name__}; fetch it again.")
+    return value
+
+
+def check_ids(vocabulary: Any, path: Path) -> dict[str, int]:
+    """A vocabulary as JSON must be an object from token to id, no id twice."""
+    if not isinstance(vocabulary, dict) or not all(type(id) is int and id >= 0 for id in vocabulary.values()):
+        raise ValueError(f"Expected {path} to map tokens to whole numbers, got something else; correct it.")
+    if len(set(vocabulary.values())) < len(vocabulary):
+        raise ValueError(f"Expected each token in {path} to have its own id, got one twice; renumber them.")
+    check_largest(vocabulary, path)
+    return vocabulary
+
+
+def check_largest(vocabulary: dict[str, int], path: Path) -> None:
+    """Tables by id are dense, so one absurd id would take all memory."""
+    largest = max(vocabulary.values(), default=0)
+    if largest >= ID_LIMIT:
+        raise ValueError(f"Expected ids below {ID_LIMIT:,} in {path}, got {largest:,}; renumber the tokens.")

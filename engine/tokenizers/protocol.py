@@ -1,0 +1,42 @@
+"""What every tokenizer can do, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from engine.tokenizers.encoding import Encoding
+
+
+class Tokenizer(Protocol):
+    @property
+    def kind(self) -> str:
+        """ "char", "word", "byte", "bpe", "wordpiece" or "unigram"."""
+
+    @property
+    def vocab_size(self) -> int:
+        """The highest id plus one: the rows that an embedding needs."""
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The whole vocabulary as it is drawn, by id."""
+
+    @property
+    def special_tokens(self) -> dict[str, int]: ...
+
+    @property
+    def end_id(self) -> int | None:
+        """The token after which generation stops."""
+
+    def encode(self, text: str, *, special: bool = True) -> Encoding:
+        """`special=False` leaves out the tokens that the tokenizer adds, such as [CLS] and [SEP]."""
+
+    def decode(self, ids: Iterable[int], *, special: bool = True) -> str:
+        """`special=False` leaves out special tokens; an id outside the vocabulary reads "#17"."""
+
+    def piece(self, id: int) -> str:
+        """One token as it is drawn; an id outside the vocabulary is "#17"."""
+
+    def save(self, path: Path) -> None:
+        """Writes `tokenizer.json`, and beside it `tokenizer_config.json`, into the folder `path`."""

@@ -1,0 +1,52 @@
+"""Words: each word, punctuation mark and blank is a token, except the single space between two words.
+
+That space is left out because decoding can put it back: a sentence reads as its words and still decodes
+exactly. Chinese, Japanese and Thai put no spaces between words; there each character is a token.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+
+from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.special import END, UNKNOWN, distinct
+from engine.tokenizers.texts import corpus
+from engine.tokenizers.vocabulary import by_frequency
+
+# Letters and their marks, digits, underscore. Variation selectors count as marks, but belong to emoji.
+LETTER = r"[\w&&[^\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\x{FE00}-\x{FE0F}]]"
+WORD = rf"{LETTER}+(?:['\u2019]{LETTER}+)*"
+# What a person sees as one sign (an emoji with its joiners, a line break), unless a mark ends it.
+SIGN = rf"\X(?<!{LETTER})|(?m:.)"
+
+SPLIT = pre_tokenizers.Sequence(
+    [
+        pre_tokenizers.Split(Regex(f"(?<={LETTER}) (?={LETTER})"), "removed"),
+        pre_tokenizers.Split(Regex(f"{WORD}|{SIGN}"), "isolated"),
+    ]
+)
+
+# Put a space before every word, then take it away again except after a word.
+JOIN = decoders.Sequence(
+    [
+        decoders.Replace(Regex(f"^(?={LETTER}|{UNKNOWN}$)"), " "),
+        decoders.Fuse(),
+        decoders.Replace(Regex(f"(?<!{LETTER}|{UNKNOWN}) (?={LETTER}|{UNKNOWN})"), ""),
+    ]
+)
+
+
+def train(
+    texts: Iterable[str], vocab_size: int | None = None, special_tokens: Sequence[str] = (END,)
+) -> FastTokenizer:
+    """The `vocab_size` most frequent words, marks and blanks, or all of them; any other becomes <unk>."""
+    names = distinct([UNKNOWN, *special_tokens])
+    counts = Counter(word for text in corpus(texts) for word, _ in SPLIT.pre_tokenize_str(text))
+    fast = Tokenizer(models.WordLevel(by_frequency(counts, names, vocab_size), unk_token=UNKNOWN))
+    fast.pre_tokenizer = SPLIT
+    fast.decoder = JOIN
+    fast.add_special_tokens(names)
+    return FastTokenizer(fast)

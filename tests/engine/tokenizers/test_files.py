@@ -1,0 +1,151 @@
+"""Tokenizers as checkpoints carry them: the same ids as the reference, and clear words about broken files."""
+
+import json
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from engine.tokenizers import END, FastTokenizer, read_tokenizer, train
+
+REAL = Path(__file__).parents[3].parent / "shared" / "real"
+NASTY = (
+    "Hello  world\n\n naïve cafe\u0301 👩\u200d👩\u200d👧 中文 שלום عربي · a\u200bb <|endoftext|> don't\t1234"
+)
+WORDS = {"milling": 0, "thread milling": 1, "thread": 2, "<EOS>": 3}
+
+
+@pytest.fixture
+def real() -> Path:
+    if not REAL.exists():
+        pytest.skip(f"no real checkpoints at {REAL}")
+    return REAL
+
+
+def read(folder: Path) -> FastTokenizer:
+    tokenizer = read_tokenizer(folder)
+    assert tokenizer is not None
+    return tokenizer
+
+
+@pytest.mark.parametrize("files", [["tokenizer.json"], ["vocab.json", "merges.txt"]])
+def test_gpt2_gives_the_ids_of_transformers_from_either_form(
+    real: Path, tmp_path: Path, files: list[str]
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    for file in files:
+        copy(real / "tokenizers" / "gpt2" / file, tmp_path)
+    tokenizer = read(tmp_path)
+    reference = transformers.GPT2TokenizerFast.from_pretrained(real / "tokenizers" / "gpt2")
+    assert tokenizer.encode("Hello world").ids == (15496, 995)
+    assert tokenizer.encode(NASTY).ids == tuple(reference(NASTY)["input_ids"])
+    assert tokenizer.decode(tokenizer.encode(NASTY).ids) == NASTY
+    assert (tokenizer.kind, tokenizer.vocab_size, tokenizer.end_id) == ("bpe", 50257, 50256)
+
+
+def test_bert_adds_its_special_tokens_at_empty_spans_and_no_padding(real: Path) -> None:
+    encoding = read(real / "tokenizers" / "bert-base-uncased").encode("Hello world!")
+    assert encoding.ids == (101, 7592, 2088, 999, 102)
+    assert encoding.pieces == ("[CLS]", "hello", "world", "!", "[SEP]")
+    assert encoding.spans == ((0, 0), (0, 5), (6, 11), (11, 12), (12, 12))
+    assert encoding.special == (True, False, False, False, True)
+
+
+def test_bert_spans_point_into_the_text_before_its_accents_were_stripped(real: Path) -> None:
+    text = "Cafe\u0301 ÉTÉ"
+    encoding = read(real / "tokenizers" / "bert-base-uncased").encode(text, special=False)
+    assert [text[start:end] for start, end in encoding.spans][0].startswith("Cafe")
+    assert encoding.pieces[0] == "cafe"
+    assert text[encoding.spans[1][0] :] == "ÉTÉ"
+
+
+def test_a_plain_vocabulary_reads_words_phrases_and_special_names(real: Path) -> None:
+    tokenizer = read(real / "capp-gpt2")
+    part = "geometry_prismatic holes_normal external_threads_yes surface_finish_normal tolerance_medium"
+    encoding = tokenizer.encode(f"{part} batch_size_small <SOS> Milling Thread Milling")
+    assert encoding.ids == (2, 8, 14, 17, 22, 25, 49, 30, 40)
+    assert encoding.special == (False,) * 6 + (True, False, False)
+    assert tokenizer.end_id == 51
+
+
+def test_an_unknown_word_of_a_plain_vocabulary_is_named_beside_known_ones(tmp_path: Path) -> None:
+    (tmp_path / "token_mappings.json").write_text(json.dumps({"token2id": WORDS}))
+    tokenizer = read(tmp_path)
+    assert tokenizer.encode("thread  milling thread milling\n<EOS>").ids == (2, 0, 1, 3)
+    with pytest.raises(ValueError, match="got 'drilling'.*'milling'"):
+        tokenizer.encode("milling drilling")
+
+
+def test_a_plain_vocabulary_survives_saving(tmp_path: Path) -> None:
+    (tmp_path / "token_mappings.json").write_text(json.dumps({"token2id": WORDS}))
+    read(tmp_path).save(tmp_path / "saved")
+    assert read(tmp_path / "saved").encode("thread milling <EOS>").ids == (1, 3)
+    with pytest.raises(ValueError, match="drilling"):
+        read(tmp_path / "saved").encode("drilling")
+
+
+def test_an_unknown_token_in_a_plain_vocabulary_takes_unknown_words(tmp_path: Path) -> None:
+    (tmp_path / "token_mappings.json").write_text(json.dumps({"token2id": {"<unk>": 0, "milling": 1}}))
+    assert read(tmp_path).encode("milling drilling").ids == (1, 0)
+
+
+def test_special_tokens_named_beside_the_vocabulary_are_honoured(tmp_path: Path) -> None:
+    train("bpe", ["the cat"], 262, special_tokens=("<stop>",)).fast.model.save(str(tmp_path))
+    assert read(tmp_path).special_tokens == {}
+    (tmp_path / "special_tokens_map.json").write_text(
+        json.dumps({"eos_token": {"content": "<stop>"}, "bos_token": "<s>"})
+    )
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"<image>": 262}))
+    config = {
+        "additional_special_tokens": ["!"],
+        "added_tokens_decoder": {"263": {"content": "<pad>", "special": True}},
+    }
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    tokenizer = read(tmp_path)
+    assert tokenizer.special_tokens.keys() == {"<stop>", "<pad>", "!"}
+    assert tokenizer.end_id == 0
+    assert tokenizer.encode("<image><pad><stop>").ids == (262, 263, 0)
+
+
+def test_an_added_token_at_an_impossible_id_is_refused(tmp_path: Path) -> None:
+    train("byte", []).save(tmp_path)
+    (tmp_path / "added_tokens.json").write_text('{"<image>": 999}')
+    with pytest.raises(ValueError, match="'<image>'.*999.*257"):
+        read_tokenizer(tmp_path)
+
+
+def test_a_folder_without_a_tokenizer_has_none(tmp_path: Path) -> None:
+    assert read_tokenizer(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("tokenizer.json", "{"),
+        ("tokenizer.json", "[]"),
+        ("tokenizer.json", '{"model": 3}'),
+        ("tokenizer.json", '{"model": {"type": "WordLevel", "vocab": {"a": 4000000000}, "unk_token": ""}}'),
+        ("vocab.json", '{"a": 0}'),
+        ("token_mappings.json", "{}"),
+        ("token_mappings.json", '{"token2id": {"a": 0, "b": 0}}'),
+        ("token_mappings.json", '{"token2id": {"a": "0"}}'),
+        ("token_mappings.json", '{"token2id": {"a": 5000000000}}'),
+    ],
+)
+def test_a_malformed_file_is_named_in_one_sentence(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=r"^Expected .*, (got|found) .*; .*\.$"):
+        read_tokenizer(tmp_path)
+
+
+def test_merges_that_do_not_fit_the_vocabulary_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text('{"a": 0}')
+    (tmp_path / "merges.txt").write_text("#version: 0.2\na b\n")
+    with pytest.raises(ValueError, match=r"merges\.txt"):
+        read_tokenizer(tmp_path)
+
+
+def test_entries_that_look_like_markup_are_just_text(tmp_path: Path) -> None:
+    tokenizer = train("word", ["<script>alert(1)</script>"], special_tokens=("<img onerror=x>", END))
+    assert tokenizer.pieces[1] == "<img·onerror=x>"
+    assert tokenizer.decode(tokenizer.encode("<img onerror=x>").ids) == "<img onerror=x>"
