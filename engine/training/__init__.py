@@ -1,0 +1,32 @@
+"""Training: `train(recipe, folder)` yields Steps, and the run directory tells everyone else.
+
+A recipe (recipe.py, read by recipe_file.py) says what; loop.py does it, with trainer.py for the updates and journal.py
+for what is written down; control.py is how a person steers a run that is under way.
+"""
+
+from engine.training.control import one_step, pause, resume, set_rate, stop
+from engine.training.folder import RunFolder
+from engine.training.journal import Diverged, Step
+from engine.training.loop import train
+from engine.training.recipe import Recipe
+from engine.training.recipe_file import RecipeError, parse_recipe, read_recipe, write_recipe
+from engine.training.status import Status, read_status
+
+__all__ = [
+    "Diverged",
+    "Recipe",
+    "RecipeError",
+    "RunFolder",
+    "Status",
+    "Step",
+    "one_step",
+    "parse_recipe",
+    "pause",
+    "read_recipe",
+    "read_status",
+    "resume",
+    "set_rate",
+    "stop",
+    "train",
+    "write_recipe",
+]

@@ -1,0 +1,87 @@
+"""control.json: what a person asks of a run. Written by anyone, read by the run's process before every step."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from engine.config import build
+from engine.training.atomic import read_json, write_json
+from engine.training.folder import RunFolder
+from engine.training.status import read_status
+
+
+@dataclass(frozen=True)
+class Order:
+    """A paused run still takes the steps up to `until`. `lr` holds the learning rate; None follows the schedule."""
+
+    mode: Literal["run", "pause", "stop"] = "run"
+    until: int = 0
+    lr: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.lr is not None and self.lr < 0:
+            raise ValueError(f"lr must be at least 0, got {self.lr}; give null to follow the schedule again.")
+
+
+def read_order(path: Path) -> Order:
+    data = read_json(path)
+    try:
+        return Order() if data is None else build(Order, data)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def pause(folder: Path | str) -> None:
+    _change(folder, mode="pause")
+
+
+def resume(folder: Path | str) -> None:
+    _change(folder, mode="run")
+
+
+def stop(folder: Path | str) -> None:
+    """The run saves and ends; starting it again continues it."""
+    _change(folder, mode="stop")
+
+
+def one_step(folder: Path | str) -> None:
+    """One step more, then pause. Asked twice before the first is done, it is two."""
+    run = RunFolder(folder)
+    status = read_status(run.status)
+    done = status.step if status is not None else 0
+    _change(folder, mode="pause", until=max(done, read_order(run.control).until) + 1)
+
+
+def set_rate(folder: Path | str, lr: float | None) -> None:
+    """From the next step on the learning rate is `lr`, whatever the schedule says; None gives the schedule back."""
+    _change(folder, lr=lr)
+
+
+def _change(folder: Path | str, **change: object) -> None:
+    path = RunFolder(folder).control
+    write_json(path, asdict(replace(read_order(path), **change)))  # type: ignore[arg-type]
+
+
+class Orders:
+    """control.json, read again only when it has been replaced or rewritten."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.seen: tuple[int, int, int] | None = None
+        self.order = Order()
+
+    def now(self) -> Order:
+        try:
+            stat = self.path.stat()
+        except FileNotFoundError:
+            return Order()
+        stamp = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
+        if stamp != self.seen:
+            self.order, self.seen = read_order(self.path), stamp
+        return self.order
+
+    def clear(self) -> None:
+        """A new start runs, whatever ended the last one; a learning rate that was set stays set."""
+        write_json(self.path, asdict(Order(lr=read_order(self.path).lr)))

@@ -1,0 +1,149 @@
+"""What a run writes down while it trains: steps, status, snapshots, latest/, and at the end the checkpoint."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+
+from engine.checkpoints import save_weights
+from engine.training.atomic import replacing
+from engine.training.card import card
+from engine.training.control import Order, Orders
+from engine.training.folder import RunFolder
+from engine.training.recipe import Recipe
+from engine.training.schedule import snapshot_steps
+from engine.training.status import ACTIVE, Status, read_status, write_status
+from engine.training.trainer import Numbers, Trainer
+
+HEARTBEAT = 1.0  # seconds between two writings of status.json
+
+
+class Diverged(ArithmeticError):
+    """The loss is infinite or not a number."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One update, as it stands in metrics.jsonl. Losses are nats a token, `grad_norm` is before clipping.
+
+    `step` counts the updates made: 0 is the untrained model, of which only held-out numbers exist. `tokens` and
+    `seconds` are those of all updates so far, and the speed that of the updates since the last Step.
+    """
+
+    step: int
+    loss: float | None
+    accuracy: float | None
+    held_out_loss: float | None
+    held_out_accuracy: float | None
+    lr: float | None
+    grad_norm: float | None
+    tokens: int
+    seconds: float
+    tokens_per_second: float | None
+
+
+class Journal:
+    def __init__(self, run: RunFolder, recipe: Recipe) -> None:
+        self.run, self.recipe, self.log = run, recipe, recipe.log
+        self.orders = Orders(run.control)
+        self.snapshots = snapshot_steps(recipe.schedule.steps, recipe.log.snapshots)
+        self.status = Status("preparing", steps=recipe.schedule.steps)
+        self.lap = (0, 0.0)  # tokens and seconds at the last Step
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Take the folder for the length of the block, and leave it saying how that ended."""
+        there = read_status(self.run.status)
+        if there is not None and there.state in ACTIVE and there.pid != self.status.pid:
+            raise ValueError(
+                f"{self.run.path} must be free, got a run that process {there.pid} on {there.host} is training; "
+                "stop that one first."
+            )
+        self.run.adopt(self.recipe)
+        self.orders.clear()
+        self.tell("preparing", there.step if there is not None else 0)
+        try:
+            yield
+        except (GeneratorExit, KeyboardInterrupt):
+            self.tell("stopped")
+            raise
+        except BaseException as error:  # whatever it was, the folder must not go on saying "running"
+            self.tell("failed", error=f"{type(error).__name__}: {error}")
+            raise
+
+    def tell(self, state: str, step: int | None = None, error: str = "") -> None:
+        step = self.status.step if step is None else step
+        self.status = replace(self.status, state=state, step=step, error=error, heartbeat=time.time())
+        write_status(self.run.status, self.status)
+
+    def begin(self, trainer: Trainer) -> Iterator[Step]:
+        self.run.rewind(trainer.step or -1)
+        self.lap = (trainer.progress.tokens, trainer.progress.seconds)
+        self.tell("running", trainer.step)
+        if trainer.step == 0:
+            step = self.record(trainer, None)
+            self.keep(trainer)
+            yield step
+
+    def order(self, step: int) -> Order:
+        order = self.orders.now()
+        resumed = self.status.state == "paused" and order.mode == "run"
+        if resumed or time.time() - self.status.heartbeat > HEARTBEAT:
+            self.tell("running" if resumed else self.status.state, step)
+        return order
+
+    def due(self, step: int) -> bool:
+        """Also where latest/ is saved, so that a loss is looked at before its weights replace the older ones."""
+        return step % self.log.every == 0 or step % self.log.latest_every == 0 or self.measured(step)
+
+    def measured(self, step: int) -> bool:
+        return step % self.log.held_out_every == 0 or step in self.snapshots
+
+    def record(self, trainer: Trainer, numbers: Numbers | None) -> Step:
+        """Write one line of metrics. Raises Diverged where there is nothing left to train."""
+        made = trainer.progress
+        tokens, seconds = made.tokens - self.lap[0], made.seconds - self.lap[1]
+        self.lap = (made.tokens, made.seconds)
+        if numbers is not None and not math.isfinite(numbers.loss):
+            raise Diverged(
+                f"the loss must be a number, got {numbers.loss} at step {made.step}; "
+                "lower optimiser.lr or lengthen schedule.warmup."
+            )
+        held_out = trainer.measure() if self.measured(made.step) else (None, None)
+        step = Step(
+            step=made.step,
+            loss=numbers.loss if numbers else None,
+            accuracy=numbers.accuracy if numbers else None,
+            held_out_loss=held_out[0],
+            held_out_accuracy=held_out[1],
+            lr=numbers.lr if numbers else None,
+            grad_norm=numbers.grad_norm if numbers and math.isfinite(numbers.grad_norm) else None,
+            tokens=made.tokens,
+            seconds=made.seconds,
+            tokens_per_second=tokens / seconds if seconds else None,
+        )
+        self.run.log(asdict(step))
+        return step
+
+    def keep(self, trainer: Trainer) -> None:
+        if trainer.step in self.snapshots:
+            with replacing(self.run.snapshot(trainer.step)) as partial:
+                save_weights(trainer.model, partial)
+        if trainer.step % self.log.latest_every == 0:
+            trainer.save_latest()
+
+    def pause(self, trainer: Trainer) -> None:
+        if self.status.state != "paused" or self.status.step != trainer.step:
+            trainer.save_latest()
+            self.tell("paused", trainer.step)
+
+    def end(self, trainer: Trainer) -> None:
+        trainer.save_latest()
+        if trainer.step < self.recipe.schedule.steps:
+            self.tell("stopped", trainer.step)
+            return
+        trainer.checkpoint(card(trainer, self.run)).save(self.run.checkpoint)
+        self.tell("finished", trainer.step)

@@ -1,0 +1,76 @@
+"""latest/: everything that continues a run bit for bit.
+
+    model.safetensors               the weights, self-describing; its metadata says at which step they are
+    optimiser-0000120.safetensors   the optimiser's memory at that step
+
+The optimiser's file is written first and the model's renamed into place last, so that a kill at any moment leaves a
+whole pair. Random draws and the place in the data need no file: both follow from the recipe's seed and the step.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from engine.checkpoints.save import CONFIG
+from engine.model import Transformer
+from engine.training import optimiser as optimisers
+from engine.training.atomic import replacing
+
+PROGRESS = "loupe.training"  # the metadata key
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`seconds` were spent on updates, over all starts of the run; `scaler` is float16's loss scale and its age."""
+
+    step: int = 0
+    seed: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    scaler: dict[str, Any] = field(default_factory=dict)
+
+
+def save_latest(folder: Path, model: Transformer, optimiser: torch.optim.AdamW, progress: Progress) -> None:
+    kept = folder / f"optimiser-{progress.step:07d}.safetensors"
+    with replacing(kept) as partial:
+        save_file(optimisers.moments(model, optimiser), partial)
+    metadata = {CONFIG: json.dumps(model.config.to_dict()), PROGRESS: json.dumps(asdict(progress))}
+    with replacing(folder / "model.safetensors") as partial:
+        save_file({n: t.detach().contiguous() for n, t in model.state_dict().items()}, partial, metadata)
+    for older in folder.glob("optimiser-*.safetensors"):
+        if older != kept:
+            older.unlink()
+
+
+def read_progress(folder: Path) -> Progress | None:
+    """None where no step was saved yet."""
+    file = folder / "model.safetensors"
+    if not file.exists():
+        return None
+    with safe_open(file, "pt") as opened:
+        metadata = opened.metadata() or {}
+    if PROGRESS not in metadata:
+        raise ValueError(f"{file} must be written by a training run, and says nothing of one; move it away.")
+    return Progress(**json.loads(metadata[PROGRESS]))
+
+
+def load_latest(folder: Path, model: Transformer, optimiser: torch.optim.AdamW) -> Progress | None:
+    """Fills both and returns how far they are; None, and nothing touched, where no step was saved yet."""
+    progress = read_progress(folder)
+    if progress is None:
+        return None
+    device = str(model.device)
+    model.load_state_dict(load_file(folder / "model.safetensors", device=device))
+    kept = folder / f"optimiser-{progress.step:07d}.safetensors"
+    if not kept.exists():
+        raise ValueError(f"{folder} must hold {kept.name} beside its model.safetensors, and does not; begin a new run.")
+    if progress.step:  # before the first update it remembers nothing
+        optimisers.restore(model, optimiser, load_file(kept, device=device))
+    return progress

@@ -1,0 +1,74 @@
+"""The training loop: a generator of Steps. The command line, the tests and the app all see the same ones.
+
+order? --> update --> measure, log, snapshot, save (each when it is due) --> yield Step --> order? ...
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.training.control import Order
+from engine.training.folder import RunFolder
+from engine.training.journal import Journal, Step
+from engine.training.machine import Abilities, plan
+from engine.training.parallel import peers
+from engine.training.recipe import Recipe
+from engine.training.trainer import Trainer
+
+POLL = 0.05  # seconds between two looks at control.json while paused
+
+
+def train(recipe: Recipe, folder: Path | str) -> Iterator[Step]:
+    """Train `recipe` in the run directory `folder`, from where it was left; yields every logged Step.
+
+    Leaving the generator saves the run, and a later `train` continues it. Raises ValueError where `folder` holds
+    another recipe's run or one that a living process is at, Diverged where the loss is no number any more.
+    """
+    run = RunFolder(folder)
+    chosen = plan(recipe.machine, Abilities.here())
+    with peers(chosen.device) as others:
+        if not others.leads:
+            follow(Trainer(recipe, run, chosen, others))
+            return
+        journal = Journal(run, recipe)
+        with journal.session():
+            yield from lead(Trainer(recipe, run, chosen, others), journal)
+
+
+def lead(trainer: Trainer, journal: Journal) -> Iterator[Step]:
+    try:
+        yield from journal.begin(trainer)
+        while trainer.step < trainer.recipe.schedule.steps:
+            order = trainer.peers.agree(journal.order(trainer.step))
+            if order.mode == "stop":
+                break
+            if order.mode == "pause" and trainer.step >= order.until:
+                journal.pause(trainer)
+                time.sleep(POLL)
+                continue
+            began = time.perf_counter()
+            update = trainer.advance(order.lr)
+            due = journal.due(trainer.step) or order.mode == "pause"
+            numbers = update.read() if due else None
+            trainer.spend(time.perf_counter() - began)
+            step = None if numbers is None else journal.record(trainer, numbers)
+            journal.keep(trainer)
+            if step is not None:
+                yield step
+    except GeneratorExit:  # the caller has seen enough; between two updates, so what there is is whole
+        trainer.save_latest()
+        journal.tell("stopped", trainer.step)
+        raise
+    journal.end(trainer)
+
+
+def follow(trainer: Trainer) -> None:
+    """What the processes beside the leader do: the same updates, and nothing else."""
+    while trainer.step < trainer.recipe.schedule.steps:
+        order = trainer.peers.agree(Order())
+        if order.mode == "stop":
+            return
+        if order.mode == "run" or trainer.step < order.until:
+            trainer.advance(order.lr)

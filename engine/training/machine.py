@@ -1,0 +1,58 @@
+"""How the hardware is used: device, number format, compilation, threads. Decided once, from what the machine can do."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+
+from engine.training.recipe import Machine
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What this computer can do, apart from what the recipe asks, so that the choice can be tested on any other."""
+
+    cuda: bool
+    bfloat16: bool
+    cores: int
+
+    @classmethod
+    def here(cls) -> Abilities:
+        cuda = torch.cuda.is_available()
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return cls(cuda, cuda and torch.cuda.is_bf16_supported(), cores)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`autocast` is the format of matrix products, None for float32 throughout; weights are float32 always.
+
+    `scaled` losses keep float16 gradients from vanishing (Micikevicius et al. 2018, section 3.2).
+    """
+
+    device: str
+    autocast: torch.dtype | None
+    scaled: bool
+    compile: bool
+    threads: int
+
+    def context(self) -> AbstractContextManager[object]:
+        return nullcontext() if self.autocast is None else torch.autocast(self.device, dtype=self.autocast)
+
+
+def plan(machine: Machine, able: Abilities) -> Plan:
+    """`auto` is float32, uncompiled, on a CPU; bfloat16 (float16 where there is none), compiled, on CUDA."""
+    device = machine.device if machine.device != "auto" else "cuda" if able.cuda else "cpu"
+    if device == "cuda" and not able.cuda:
+        raise ValueError('machine.device is "cuda", and PyTorch sees no CUDA device here; use "cpu" or "auto".')
+    precision = machine.precision
+    if precision == "auto":
+        precision = "float32" if device == "cpu" else "bfloat16" if able.bfloat16 else "float16"
+    if precision == "float16" and device == "cpu":
+        raise ValueError('machine.precision "float16" needs CUDA; on a CPU use "float32", "bfloat16" or "auto".')
+    formats = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    compiled = machine.compile == "on" or (machine.compile == "auto" and device == "cuda")
+    return Plan(device, formats[precision], precision == "float16", compiled, machine.threads or able.cores)

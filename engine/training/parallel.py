@@ -1,0 +1,75 @@
+"""Several processes on one run. Under `torchrun` each reads its share of every batch, and gradients are added up.
+
+Only rank 0 writes to the run directory; the others do as it says.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+from torch import Tensor, distributed
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+
+T = TypeVar("T")
+
+
+class Peers:
+    """This process among `count`; alone, every method is free."""
+
+    def __init__(self, rank: int = 0, count: int = 1, local_rank: int = 0) -> None:
+        self.rank, self.count, self.local_rank = rank, count, local_rank
+
+    @property
+    def leads(self) -> bool:
+        return self.rank == 0
+
+    def device(self, kind: str) -> torch.device:
+        return torch.device("cuda", self.local_rank) if kind == "cuda" else torch.device(kind)
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Each tensor becomes the sum of all processes' own, in place."""
+        if self.count > 1:
+            flat = _flatten_dense_tensors(tensors)
+            distributed.all_reduce(flat)
+            for tensor, total in zip(tensors, _unflatten_dense_tensors(flat, tensors), strict=True):
+                tensor.copy_(total)
+
+    def agree(self, value: T) -> T:
+        """What rank 0 has."""
+        if self.count == 1:
+            return value
+        told = [value]
+        distributed.broadcast_object_list(told)
+        return told[0]
+
+    @contextmanager
+    def leader_first(self) -> Iterator[None]:
+        """Rank 0 runs the block before the others do, so that they find the files it made."""
+        if self.count > 1 and not self.leads:
+            distributed.barrier()
+        yield
+        if self.count > 1 and self.leads:
+            distributed.barrier()
+
+
+def leads() -> bool:
+    """Whether this process is alone, or the first of those that `torchrun` started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def peers(device: str) -> Iterator[Peers]:
+    """Those that `torchrun` started, by the variables it sets; alone where it did not."""
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        yield Peers()
+        return
+    distributed.init_process_group("nccl" if device == "cuda" else "gloo")
+    try:
+        yield Peers(distributed.get_rank(), count, int(os.environ.get("LOCAL_RANK", "0")))
+    finally:
+        distributed.destroy_process_group()

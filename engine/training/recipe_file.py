@@ -1,0 +1,132 @@
+"""Recipes as TOML files: read with every complaint placed on its line, and written back."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+from engine.config import ModelConfig, build
+from engine.training.lines import key_lines
+from engine.training.recipe import Batch, Data, Log, Machine, Objective, Optimiser, Recipe, Schedule
+
+SECTIONS: dict[str, Any] = {
+    "model": ModelConfig,
+    "data": Data,
+    "objective": Objective,
+    "optimiser": Optimiser,
+    "schedule": Schedule,
+    "batch": Batch,
+    "log": Log,
+    "machine": Machine,
+}
+REQUIRED = ("model", "data", "schedule", "batch")
+
+
+class RecipeError(ValueError):
+    """One sentence that begins with the file and, where there is one, the `line`."""
+
+    def __init__(self, name: str, line: int | None, message: str) -> None:
+        place = f"{name}, line {line}" if line else name
+        super().__init__(f"{place}: {message}")
+        self.line = line
+
+
+def read_recipe(path: Path | str) -> Recipe:
+    """Raises RecipeError for anything that is not as a recipe should be, FileNotFoundError where there is none."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"a recipe must be a file, got {path}; there is none, correct the path.") from None
+    except UnicodeDecodeError as error:
+        where = f"{error.reason} at byte {error.start}"
+        raise RecipeError(str(path), None, f"a recipe must be UTF-8 text, got {where}; save it as UTF-8.") from None
+    recipe = parse_recipe(text, str(path))
+    if recipe.data.text is None:
+        return recipe
+    corpus = (path.parent / recipe.data.text.path).resolve()
+    return replace(recipe, data=replace(recipe.data, text=replace(recipe.data.text, path=str(corpus))))
+
+
+def parse_recipe(text: str, name: str = "recipe") -> Recipe:
+    """`name` is how errors call the file."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RecipeError(name, None, f"this is not TOML: {error}.") from None
+    missing = [section for section in REQUIRED if section not in data]
+    if missing:
+        raise RecipeError(name, None, f"a recipe needs [{'], ['.join(missing)}]; add what is missing.")
+    places = key_lines(text)
+    values: dict[str, Any] = {}
+    for key, value in data.items():
+        try:
+            values[key] = _section(key, value, data)
+        except ValueError as error:
+            raise RecipeError(name, _line(str(error), key, places), str(error)) from None
+    try:
+        return Recipe(**values)
+    except ValueError as error:
+        raise RecipeError(name, _line(str(error), "", places), str(error)) from None
+
+
+def _section(key: str, value: Any, data: dict[str, Any]) -> Any:
+    known = [f.name for f in fields(Recipe)]
+    if key not in known:
+        raise ValueError(f"{key} is not a known key; expected one of {', '.join(known)}.")
+    if key in SECTIONS:
+        return build(SECTIONS[key], _model(value, data) if key == "model" else value, key)
+    expected = int if key == "seed" else str
+    if type(value) is not expected:
+        raise ValueError(f"{key} must be {'a whole number' if expected is int else 'text'}, got {value!r}.")
+    return value
+
+
+def _model(value: Any, data: dict[str, Any]) -> Any:
+    """The vocabulary is the tokenizer's, and the context is the batch's unless the recipe says more."""
+    if not isinstance(value, dict):
+        return value
+    if "vocab_size" in value:
+        raise ValueError("model.vocab_size is the tokenizer's; remove it, or set data.tokenizer.vocab_size.")
+    batch = data.get("batch")
+    context = batch.get("context") if isinstance(batch, dict) else None
+    return {"vocab_size": 1, **({"context": context} if isinstance(context, int) else {}), **value}
+
+
+def _line(message: str, section: str, places: dict[str, int]) -> int | None:
+    """Errors begin with the key they are about, whole or from its section on; the nearest table stands in for it."""
+    word = message.split()[0].rstrip(".:,")
+    for key in (word, f"{section}.{word}"):
+        while key:
+            if key in places and key != section:
+                return places[key]
+            key = key.rpartition(".")[0]
+    return places.get(section)
+
+
+def write_recipe(recipe: Recipe) -> str:
+    """TOML that `parse_recipe` reads back to an equal recipe."""
+    data = asdict(recipe)
+    del data["model"]["vocab_size"]
+    return "\n".join(_table(data, ())).lstrip("\n") + "\n"
+
+
+def _table(data: dict[str, Any], path: tuple[str, ...]) -> list[str]:
+    data = {key: value for key, value in data.items() if value is not None}
+    plain = {key: value for key, value in data.items() if not isinstance(value, dict)}
+    lines = ["", f"[{'.'.join(path)}]"] if path and (plain or not data) else []
+    lines += [f"{key} = {_literal(value)}" for key, value in plain.items()]
+    for key in [key for key in data if key not in plain]:
+        lines += _table(data[key], (*path, key))
+    return lines
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value).replace("\x7f", "\\u007f")  # JSON's strings, booleans and integers are TOML's

@@ -1,0 +1,155 @@
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.checkpoints import load
+from engine.training import (
+    Diverged,
+    Recipe,
+    RunFolder,
+    Step,
+    one_step,
+    pause,
+    read_recipe,
+    read_status,
+    resume,
+    set_rate,
+    stop,
+    train,
+)
+from engine.training.schedule import learning_rate, snapshot_steps
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path / "run")
+
+
+def state(run: RunFolder) -> tuple[str, int]:
+    status = read_status(run.status)
+    return ("", 0) if status is None else (status.state, status.step)
+
+
+def wait_for(run: RunFolder, wanted: tuple[str, int]) -> None:
+    end = time.monotonic() + 10
+    while state(run) != wanted:
+        assert time.monotonic() < end, f"waited for {wanted}, and it is {state(run)}"
+        time.sleep(0.01)
+
+
+def test_what_is_logged_is_what_was_yielded(recipe: Recipe, run: RunFolder) -> None:
+    steps = list(train(recipe, run.path))
+    assert [step.step for step in steps] == list(range(13))
+    assert run.read_metrics() == [asdict(step) for step in steps]
+    assert [step.lr for step in steps[1:]] == [learning_rate(n, recipe.schedule, 1e-2) for n in range(1, 13)]
+    assert [step.tokens for step in steps] == [32 * n for n in range(13)]
+    assert steps[0].loss is None and steps[0].held_out_loss is not None
+    assert steps[6].held_out_loss is not None
+
+
+def test_the_untrained_model_is_as_wrong_as_a_guess_and_training_makes_it_better(
+    recipe: Recipe, run: RunFolder
+) -> None:
+    longer = replace(recipe, schedule=replace(recipe.schedule, steps=80), log=replace(recipe.log, every=80))
+    steps = {step.step: step for step in train(longer, run.path)}
+    vocabulary = load(run.path).config.vocab_size
+    assert steps[0].held_out_loss == pytest.approx(torch.tensor(vocabulary).log().item(), abs=0.05)
+    last = steps[80]
+    assert last.held_out_loss is not None and last.held_out_loss < 1.5
+    assert last.held_out_accuracy is not None and last.held_out_accuracy > 0.5
+
+
+def test_the_folder_is_as_described_and_everything_in_it_opens(recipe: Recipe, run: RunFolder) -> None:
+    steps = list(train(recipe, run.path))
+    assert read_recipe(run.recipe) == recipe
+    assert state(run) == ("finished", 12)
+    assert set(run.snapshot_steps()) == snapshot_steps(12, 5)
+    snapshots = [load(run.snapshot(step)) for step in run.snapshot_steps()]
+    assert all(snapshot.tokenizer is not None for snapshot in snapshots)
+    finished = load(run.checkpoint)
+    assert torch.equal(snapshots[-1].model.embed.tokens.weight, finished.model.embed.tokens.weight)
+    assert not torch.equal(snapshots[0].model.embed.tokens.weight, finished.model.embed.tokens.weight)
+    card = json.loads((run.checkpoint / "card.json").read_text())
+    assert card["steps"] == 12 and card["tokens"] == 384
+    assert card["loss"]["held_out"] == pytest.approx(steps[-1].held_out_loss)
+    assert isinstance(card["sample"], str) and card["sample"]
+
+
+def test_a_paused_run_takes_single_steps_and_goes_on(recipe: Recipe, run: RunFolder) -> None:
+    seen: list[Step] = []
+
+    def train_and_pause(steps: Iterator[Step]) -> None:
+        for step in steps:
+            seen.append(step)
+            if step.step == 3:
+                pause(run.path)
+
+    coarse = replace(recipe, log=replace(recipe.log, every=3, snapshots=2))
+    thread = threading.Thread(target=train_and_pause, args=(train(coarse, run.path),))
+    thread.start()
+    try:
+        wait_for(run, ("paused", 3))
+        one_step(run.path)
+        wait_for(run, ("paused", 4))
+        one_step(run.path)
+        one_step(run.path)
+        wait_for(run, ("paused", 6))
+        assert load(run.path).config == load(run.snapshot(0)).config  # latest/ is there to be looked at
+    finally:
+        resume(run.path)
+        thread.join(10)
+    assert [step.step for step in seen] == [0, 3, 4, 5, 6, 9, 10, 12]  # 10: latest/ is saved
+    assert state(run) == ("finished", 12)
+
+
+def test_a_stop_saves_and_the_next_start_runs_again(recipe: Recipe, run: RunFolder) -> None:
+    for step in train(recipe, run.path):
+        if step.step == 4:
+            stop(run.path)
+    assert state(run) == ("stopped", 4)
+    assert [step.step for step in train(recipe, run.path)][0] == 5
+    assert state(run) == ("finished", 12)
+
+
+def test_a_new_learning_rate_holds_from_the_next_step_until_it_is_given_back(recipe: Recipe, run: RunFolder) -> None:
+    rates = {}
+    for step in train(recipe, run.path):
+        rates[step.step] = step.lr
+        if step.step == 4:
+            set_rate(run.path, 0.125)
+        if step.step == 7:
+            set_rate(run.path, None)
+    assert [rates[n] for n in (5, 6, 7)] == [0.125] * 3
+    assert rates[4] == learning_rate(4, recipe.schedule, 1e-2)
+    assert rates[8] == learning_rate(8, recipe.schedule, 1e-2)
+
+
+def test_an_order_that_cannot_be_read_fails_the_run_and_says_why(recipe: Recipe, run: RunFolder) -> None:
+    with pytest.raises(ValueError, match="mode must be one of run, pause, stop, got 'halt'"):
+        for step in train(recipe, run.path):
+            if step.step == 2:
+                run.control.write_text('{"mode": "halt"}')
+    status = read_status(run.status)
+    assert status is not None and status.state == "failed" and "'halt'" in status.error
+
+
+def test_a_run_that_diverges_says_at_which_step(recipe: Recipe, run: RunFolder) -> None:
+    mad = replace(recipe, optimiser=replace(recipe.optimiser, lr=1e30, clip=0.0))
+    with pytest.raises(Diverged, match="got (nan|inf) at step [0-9]+; lower optimiser.lr"):
+        list(train(mad, run.path))
+    status = read_status(run.status)
+    assert status is not None and status.state == "failed" and "lower optimiser.lr" in status.error
+
+
+def test_bfloat16_keeps_weights_in_float32_and_trains(recipe: Recipe, run: RunFolder) -> None:
+    half = replace(recipe, machine=replace(recipe.machine, precision="bfloat16"))
+    steps = list(train(half, run.path))
+    assert load(run.path).model.embed.tokens.weight.dtype == torch.float32
+    first, last = steps[1].loss, steps[-1].loss
+    assert first is not None and last is not None and last < first

@@ -1,0 +1,33 @@
+import pytest
+import torch
+
+from engine.training.machine import Abilities, Plan, plan
+from engine.training.recipe import Machine
+
+CPU = Abilities(cuda=False, bfloat16=False, cores=6)
+AMPERE = Abilities(cuda=True, bfloat16=True, cores=16)
+TURING = Abilities(cuda=True, bfloat16=False, cores=16)
+
+
+@pytest.mark.parametrize(
+    ("machine", "able", "expected"),
+    [
+        (Machine(), CPU, Plan("cpu", None, scaled=False, compile=False, threads=6)),
+        (Machine(), AMPERE, Plan("cuda", torch.bfloat16, scaled=False, compile=True, threads=16)),
+        (Machine(), TURING, Plan("cuda", torch.float16, scaled=True, compile=True, threads=16)),
+        (Machine(device="cpu", threads=2), AMPERE, Plan("cpu", None, scaled=False, compile=False, threads=2)),
+        (Machine(precision="float32", compile="off"), AMPERE, Plan("cuda", None, False, False, 16)),
+        (Machine(precision="bfloat16", compile="on"), CPU, Plan("cpu", torch.bfloat16, False, True, 6)),
+    ],
+)
+def test_the_plan_follows_the_recipe_and_what_the_computer_can(
+    machine: Machine, able: Abilities, expected: Plan
+) -> None:
+    assert plan(machine, able) == expected
+
+
+def test_what_this_computer_lacks_is_said() -> None:
+    with pytest.raises(ValueError, match='machine.device is "cuda", and PyTorch sees no CUDA device'):
+        plan(Machine(device="cuda"), CPU)
+    with pytest.raises(ValueError, match="float16.* needs CUDA"):
+        plan(Machine(precision="float16"), CPU)

@@ -1,0 +1,164 @@
+"""A run that was left, stopped or killed ends with the weights of one that was not."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.checkpoints import load
+from engine.training import Recipe, RunFolder, Step, read_status, train
+from engine.training.atomic import replacing
+from engine.training.latest import read_progress
+from engine.training.status import Status, write_status
+
+ROOT = Path(__file__).parents[3]
+
+
+def weights(run: RunFolder) -> dict[str, torch.Tensor]:
+    return load(run.path).model.state_dict()
+
+
+def same(one: RunFolder, other: RunFolder) -> bool:
+    ours, theirs = weights(one), weights(other)
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def until(happened: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def numbers(run: RunFolder) -> list[tuple[object, ...]]:
+    """What of the metrics does not depend on the clock."""
+    keys = ("step", "loss", "accuracy", "held_out_loss", "lr", "grad_norm", "tokens")
+    return [tuple(line[key] for key in keys) for line in run.read_metrics()]
+
+
+@pytest.fixture
+def unbroken(recipe: Recipe, tmp_path: Path) -> RunFolder:
+    run = RunFolder(tmp_path / "unbroken")
+    for _ in train(recipe, run.path):
+        pass
+    return run
+
+
+def test_two_runs_of_one_recipe_are_equal_and_another_seed_is_not(
+    unbroken: RunFolder, recipe: Recipe, tmp_path: Path
+) -> None:
+    again, other = RunFolder(tmp_path / "again"), RunFolder(tmp_path / "other")
+    list(train(recipe, again.path))
+    list(train(replace(recipe, seed=4), other.path))
+    assert same(unbroken, again)
+    assert not same(unbroken, other)
+
+
+@pytest.mark.parametrize("left_at", [0, 1, 5, 7, 12])
+def test_a_run_that_was_left_goes_on_bit_for_bit(
+    unbroken: RunFolder, recipe: Recipe, tmp_path: Path, left_at: int
+) -> None:
+    run = RunFolder(tmp_path / "left")
+    for step in train(recipe, run.path):
+        if step.step == left_at:
+            break
+    progress, status = read_progress(run.latest), read_status(run.status)
+    assert progress is not None and progress.step == left_at
+    assert status is not None and (status.state, status.step) == ("stopped", left_at)
+    torch.manual_seed(99)  # whatever else the process draws does not matter
+    list(train(recipe, run.path))
+    assert same(unbroken, run)
+    assert numbers(run) == numbers(unbroken)
+
+
+def test_a_killed_process_goes_on_from_latest_bit_for_bit(
+    unbroken: RunFolder, recipe: Recipe, recipe_path: Path, tmp_path: Path
+) -> None:
+    run = RunFolder(tmp_path / "killed")
+    command = [sys.executable, "-m", "engine", "train", str(recipe_path), "--out", str(run.path), "--quiet"]
+    slow = "import time, engine.training.trainer as t, engine.cli as c, sys\n"
+    slow += "a = t.Trainer.advance\nt.Trainer.advance = lambda *x: (time.sleep(0.03), a(*x))[1]\nsys.exit(c.main())"
+    process = subprocess.Popen([sys.executable, "-c", slow, *command[3:]], cwd=ROOT)
+    until(lambda: len(run.read_metrics()) >= 9)  # step 8, three after what latest/ holds
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    progress, status = read_progress(run.latest), read_status(run.status)
+    assert progress is not None and progress.step in (5, 10)
+    assert status is not None and status.state == "killed"
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    assert same(unbroken, run)
+    assert numbers(run) == numbers(unbroken)
+
+
+def test_an_interrupt_leaves_a_run_that_the_same_command_finishes(
+    unbroken: RunFolder, recipe_path: Path, tmp_path: Path
+) -> None:
+    run = RunFolder(tmp_path / "interrupted")
+    slow = "import time, engine.training.trainer as t, engine.cli as c, sys\n"
+    slow += "a = t.Trainer.advance\nt.Trainer.advance = lambda *x: (time.sleep(0.05), a(*x))[1]\nsys.exit(c.main())"
+    arguments = ["train", str(recipe_path), "--out", str(run.path)]
+    process = subprocess.Popen([sys.executable, "-c", slow, *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    until(lambda: len(run.read_metrics()) >= 4)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    status = read_status(run.status)
+    assert process.returncode == 130 and "The same command continues it" in said
+    assert status is not None and status.state == "stopped" and 3 <= status.step < 12
+    published = tmp_path / "published"
+    finished = subprocess.run(
+        [sys.executable, "-m", "engine", *arguments, "--publish", str(published)],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert "12/12" in finished.stderr and "held-out=" in finished.stderr
+    assert same(unbroken, run)
+    assert torch.equal(load(published).model.embed.tokens.weight, weights(unbroken)["embed.tokens.weight"])
+
+
+def test_a_write_that_is_cut_short_leaves_the_older_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("older")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as partial:
+        partial.write_text("half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "older"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_latest_is_whole_when_a_kill_falls_between_its_two_files(
+    unbroken: RunFolder, recipe: Recipe, tmp_path: Path
+) -> None:
+    run = RunFolder(tmp_path / "between")
+    for step in train(recipe, run.path):
+        if step.step == 6:
+            break
+    (run.latest / "optimiser-0000009.safetensors").write_bytes(b"of a save that did not come to its model")
+    list(train(recipe, run.path))
+    assert same(unbroken, run)
+
+
+def test_a_finished_run_can_be_trained_longer(recipe: Recipe, tmp_path: Path) -> None:
+    list(train(recipe, tmp_path / "run"))
+    longer = replace(recipe, schedule=replace(recipe.schedule, steps=15))
+    more: list[Step] = list(train(longer, tmp_path / "run"))
+    assert [step.step for step in more] == [13, 14, 15]
+
+
+def test_another_recipe_in_the_same_folder_is_refused(recipe: Recipe, tmp_path: Path) -> None:
+    list(train(recipe, tmp_path / "run"))
+    other = replace(recipe, optimiser=replace(recipe.optimiser, lr=1.0), seed=9)
+    with pytest.raises(ValueError, match="got one whose optimiser, seed differs"):
+        list(train(other, tmp_path / "run"))
+
+
+def test_a_folder_that_a_living_process_trains_in_is_refused(recipe: Recipe, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    write_status(tmp_path / "run" / "status.json", Status("running", pid=os.getppid()))
+    with pytest.raises(ValueError, match=f"that process {os.getppid()} on .* is training"):
+        list(train(recipe, tmp_path / "run"))

@@ -1,0 +1,101 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.training import Recipe, parse_recipe
+from engine.training.corpus import documents
+from engine.training.objective import UNASKED
+from engine.training.recipe import Data, Stories, Text, TokenizerRecipe
+from engine.training.sources import RepeatedSequences, Windows
+
+REPEATS = """
+[model]
+d_model = 16
+layers = 2
+attention = { heads = 2 }
+[data]
+repeats = { shortest = 3, longest = 7 }
+tokenizer = { kind = "char" }
+[objective]
+kind = "repeated"
+[schedule]
+steps = 10
+[batch]
+size = 32
+context = 20
+"""
+
+
+def test_a_batch_depends_on_its_step_and_seed_alone(recipe: Recipe, tmp_path: Path) -> None:
+    source, again = Windows(recipe, tmp_path / "a"), Windows(recipe, tmp_path / "b")
+    seventh = source.batch(7)
+    source.batch(1)
+    assert torch.equal(source.batch(7).ids, seventh.ids)
+    assert torch.equal(again.batch(7).ids, seventh.ids)
+    assert not torch.equal(source.batch(8).ids, seventh.ids)
+    assert not torch.equal(Windows(replace(recipe, seed=4), tmp_path / "c").batch(7).ids, seventh.ids)
+
+
+def test_targets_are_the_text_one_token_later(recipe: Recipe, tmp_path: Path) -> None:
+    source = Windows(recipe, tmp_path)
+    examples = source.batch(1)
+    assert examples.ids.shape == examples.targets.shape == (4, 8)
+    assert torch.equal(examples.ids[:, 1:], examples.targets[:, :-1])
+    text = source.tokenizer.decode(source.corpus.train.ids.tolist())
+    for ids, targets in zip(examples.ids.tolist(), examples.targets.tolist(), strict=True):
+        assert source.tokenizer.decode([*ids, targets[-1]]) in text
+
+
+def test_the_corpus_kept_in_the_folder_is_the_one_that_was_made(recipe: Recipe, tmp_path: Path) -> None:
+    made, kept = Windows(recipe, tmp_path), Windows(recipe, tmp_path)
+    assert len(list((tmp_path / "data").iterdir())) == 1
+    assert torch.equal(made.corpus.train.ids, kept.corpus.train.ids)
+    assert kept.tokenizer.encode("the cat").ids == made.tokenizer.encode("the cat").ids
+
+
+def test_half_of_the_windows_begin_with_a_document(recipe: Recipe, tmp_path: Path) -> None:
+    stories = Data(stories=Stories(documents=20, held_out=3), tokenizer=TokenizerRecipe("char"))
+    source = Windows(replace(recipe, data=stories, batch=replace(recipe.batch, size=400)), tmp_path)
+    corpus = source.corpus.train
+    begins = {tuple(corpus.ids[start : start + 8].tolist()) for start in corpus.starts.tolist()}
+    share = sum(tuple(row) in begins for row in source.batch(1).ids.tolist()) / 400
+    assert 0.42 < share < 0.6
+
+
+def test_held_out_stories_are_none_of_those_trained_on() -> None:
+    ours, theirs = documents(Data(stories=Stories(documents=200, held_out=50)), seed=0)
+    assert len(list(theirs())) == 50
+    assert not set(ours()) & set(theirs())
+
+
+def test_a_text_is_cut_once_at_a_line_and_nothing_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"line {n}\n" for n in range(100)))
+    (ours,), (theirs,) = (list(part()) for part in documents(Data(text=Text(str(path), 0.25)), 0))
+    assert ours + theirs == path.read_text()
+    assert theirs.startswith("line ") and 0.2 < len(theirs) / len(ours + theirs) < 0.3
+
+
+def test_a_text_too_short_for_the_context_or_absent_is_refused(recipe: Recipe, tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text("too short\n")
+    short = replace(recipe, data=Data(text=Text(str(tmp_path / "short.txt")), tokenizer=TokenizerRecipe("char")))
+    with pytest.raises(ValueError, match="at least batch.context . 1 = 9 tokens, got"):
+        Windows(short, tmp_path)
+    absent = replace(recipe, data=Data(text=Text(str(tmp_path / "absent.txt"))))
+    with pytest.raises(ValueError, match="data.text.path must be a file, got .*absent.txt"):
+        Windows(absent, tmp_path)
+
+
+def test_repeats_ask_only_for_what_the_earlier_tokens_determine(tmp_path: Path) -> None:
+    source = RepeatedSequences(parse_recipe(REPEATS), tmp_path)
+    examples = source.batch(1)
+    windows = torch.cat([examples.ids, examples.targets[:, -1:]], dim=1)
+    lengths = set()
+    for row, targets in zip(windows.tolist(), examples.targets.tolist(), strict=True):
+        length = next(i for i, target in enumerate(targets) if target != UNASKED)
+        lengths.add(length)
+        assert row[length:] == row[:-length]  # it does repeat after `length`
+        assert targets[length:] == row[length + 1 :]
+    assert lengths == {3, 4, 5, 6, 7}

@@ -1,0 +1,99 @@
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.training import Recipe, RunFolder
+from engine.training.machine import Plan
+from engine.training.parallel import Peers
+from engine.training.trainer import Trainer
+
+FLOAT32 = Plan("cpu", None, scaled=False, compile=False, threads=1)
+
+
+def trainer(recipe: Recipe, folder: Path, plan: Plan = FLOAT32, peers: Peers | None = None) -> Trainer:
+    run = RunFolder(folder)
+    run.adopt(recipe)
+    return Trainer(recipe, run, plan, peers or Peers())
+
+
+def test_a_long_gradient_is_clipped_and_its_true_norm_reported(recipe: Recipe, tmp_path: Path) -> None:
+    tight = replace(recipe, optimiser=replace(recipe.optimiser, clip=1e-3))
+    learner = trainer(tight, tmp_path)
+    clipped: list[float] = []
+
+    def look(optimiser: torch.optim.Optimizer, *_: object) -> None:
+        grads = [p.grad for group in optimiser.param_groups for p in group["params"]]
+        clipped.append(float(torch.nn.utils.get_total_norm(grads)))
+
+    learner.optimiser.register_step_pre_hook(look)
+    update = learner.advance()
+    assert float(update.grad_norm) > 0.1
+    assert clipped == [pytest.approx(1e-3, rel=1e-3)]
+
+
+def test_float16_scales_its_loss_and_a_saved_scale_goes_on(recipe: Recipe, tmp_path: Path) -> None:
+    half = Plan("cpu", torch.float16, scaled=True, compile=False, threads=1)
+    learner = trainer(recipe, tmp_path, half)
+    assert learner.scaler.get_scale() == 65536.0
+    losses = [float(learner.advance().loss) for _ in range(10)]
+    assert all(p.dtype == torch.float32 for p in learner.model.parameters())
+    assert losses[-1] < losses[0]
+    learner.scaler.update(1024.0)
+    learner.save_latest()
+    again = trainer(recipe, tmp_path, half)
+    assert again.scaler.get_scale() == 1024.0
+    assert float(again.advance().loss) == float(learner.advance().loss)
+
+
+def test_a_compiled_model_is_the_one_that_is_trained(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eager = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda model: eager(model, backend="eager", fullgraph=True))
+    still = replace(recipe, model=replace(recipe.model, dropout=0.0))
+    compiled = trainer(still, tmp_path / "compiled", replace(FLOAT32, compile=True))
+    plain = trainer(still, tmp_path / "plain")
+    assert [float(compiled.advance().loss) for _ in range(3)] == [float(plain.advance().loss) for _ in range(3)]
+    assert compiled.measure() == plain.measure()
+
+
+def test_dropout_works_in_training_and_not_in_measuring(recipe: Recipe, tmp_path: Path) -> None:
+    learner = trainer(recipe, tmp_path)
+    assert learner.measure() == learner.measure()
+    assert learner.model.training
+    examples = learner.source.batch(1)
+    assert not torch.equal(learner.model(examples.ids), learner.model(examples.ids))
+
+
+class Keeping(Peers):
+    """One of several processes whose others are not there: what it would add to theirs is kept."""
+
+    def __init__(self, rank: int, count: int) -> None:
+        super().__init__(rank, count)
+        self.kept: list[torch.Tensor] = []
+
+    def add_up(self, tensors: Sequence[torch.Tensor]) -> None:
+        self.kept += [tensor.clone() for tensor in tensors]
+
+    @contextmanager
+    def leader_first(self) -> Iterator[None]:
+        yield
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_what_several_processes_add_up_is_what_one_computes(recipe: Recipe, tmp_path: Path, count: int) -> None:
+    """Gradients, loss and accuracy, also where the rows do not divide evenly."""
+    still = replace(recipe, model=replace(recipe.model, dropout=0.0))
+
+    def contribution(rank: int, count: int) -> list[torch.Tensor]:
+        peers = Keeping(rank, count)
+        trainer(still, tmp_path / f"{rank}-of-{count}", peers=peers).advance()
+        return peers.kept
+
+    parts = [contribution(rank, count) for rank in range(count)]
+    for whole, *shares in zip(contribution(0, 1), *parts, strict=True):
+        torch.testing.assert_close(sum(shares), whole, rtol=1e-4, atol=1e-6)
