@@ -128,6 +128,8 @@ class Scale(Edit):
         return (self.hook,)
 
     def apply(self, hook: HookPoint, value: Tensor, real: Tensor | None = None) -> Tensor:
+        if value.dtype == torch.bool:
+            raise ValueError(f"{hook.name} is true or false and has no scale; use Replace or DrawMask.")
         return chosen(hook, value, self.at, value * self.factor)
 
 

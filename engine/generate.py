@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from engine.batch import batch
 from engine.layers.cache import KVCache
 from engine.sampling import Distribution, Sampling, distribution, draw
 from engine.tokenizers.encoding import Encoding
@@ -73,7 +74,6 @@ def generate(
             "this model reads every text in both directions, so it cannot continue one; use a causal model."
         )
     ids = prompt_ids(checkpoint, prompt)
-    model.check(torch.tensor([ids]))
     ends = checkpoint.end_ids if stop_at_end else ()
     length = min(len(ids) + max_tokens, model.config.context)
     cache = KVCache(model.config, 1, length, model.embed.tokens.weight)
@@ -98,10 +98,10 @@ def choose(logits: Tensor, sampling: Sampling, generator: torch.Generator) -> in
 def prompt_ids(checkpoint: Checkpoint, prompt: str | Encoding | Sequence[int] | Tensor) -> tuple[int, ...]:
     if isinstance(prompt, str):
         if checkpoint.tokenizer is None:
-            raise ValueError(
-                "this checkpoint has no tokenizer, so its prompt must be a list of token ids, got text."
-            )
-        return checkpoint.tokenizer.encode(prompt).ids
-    if isinstance(prompt, Encoding):
-        return prompt.ids
-    return tuple(int(i) for i in (prompt.flatten().tolist() if isinstance(prompt, Tensor) else prompt))
+            raise ValueError("this checkpoint has no tokenizer, so its prompt must be a list of token ids, got text.")
+        prompt = checkpoint.tokenizer.encode(prompt)
+    ids, _, _ = batch(prompt, checkpoint.model.device)
+    if len(ids) != 1:
+        raise ValueError(f"generate must get one text, got {len(ids)}; call it once for each.")
+    checkpoint.model.check(ids)
+    return tuple(ids[0].tolist())

@@ -81,7 +81,7 @@ class Transformer(nn.Module):
     def check(self, ids: Tensor, past: int = 0) -> None:
         """Raises ValueError for ids (batch pos) that this model cannot read."""
         length = past + ids.shape[1]
-        if ids.shape[1] == 0:
+        if ids.numel() == 0:
             raise ValueError("a run needs at least one token, got none; give it a longer text.")
         if length > self.config.context:
             raise ValueError(

@@ -5,22 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from numbers import Integral
 
 import torch
 from torch import Tensor
 
+from engine.batch import Input, batch
 from engine.edits import Edit
 from engine.hooks import HookPoint, active, matching
 from engine.layers.cache import KVCache
 from engine.layers.mask import Mask
 from engine.model import Transformer
-from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 
-Input = Encoding | Sequence[Encoding] | Sequence[int] | Sequence[Sequence[int]] | Tensor
 ALL = "*"
-WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 @torch.no_grad()
@@ -64,9 +61,7 @@ def run(
 class Recording:
     """The active run: keeps what was asked for and applies edits as the values come by."""
 
-    def __init__(
-        self, model: Transformer, kept: frozenset[str], edits: Sequence[Edit], padding: Tensor | None
-    ) -> None:
+    def __init__(self, model: Transformer, kept: frozenset[str], edits: Sequence[Edit], padding: Tensor | None) -> None:
         self.kept, self.padding = kept, padding
         self.values: dict[str, Tensor] = {}
         self.edits = edits_by_hook(edits, model)
@@ -100,11 +95,7 @@ def kept_names(keep: tuple[str, ...], names: tuple[str, ...], on_request: frozen
     """The hooks that `keep` names; what is computed only on request takes more than a wildcard."""
     kept: set[str] = set()
     for pattern in keep:
-        named = {
-            n
-            for n in matching(pattern, names)
-            if n not in on_request or pattern.endswith(n.rsplit(".", 1)[-1])
-        }
+        named = {n for n in matching(pattern, names) if n not in on_request or pattern.endswith(n.rsplit(".", 1)[-1])}
         kept |= named or set(matching(pattern, names))
     return frozenset(kept)
 
@@ -113,50 +104,16 @@ def requested(model: Transformer) -> frozenset[str]:
     return frozenset(name for name, hook in model.hooks.items() if hook.on_request)
 
 
-def batch(encoding: Input, device: torch.device) -> tuple[Tensor, Tensor | None, tuple[Encoding, ...]]:
-    """ids (batch pos), what of them is real (batch pos; None for all), and the encodings if given."""
-    if isinstance(encoding, Tensor):
-        if encoding.dim() not in (1, 2) or encoding.dtype not in WHOLE:
-            raise ValueError(
-                f"ids must be whole numbers, pos or batch pos; got {encoding.dtype} {tuple(encoding.shape)}."
-            )
-        return torch.atleast_2d(encoding).long().to(device), None, ()
-    if isinstance(encoding, Encoding):
-        return torch.tensor([encoding.ids], device=device, dtype=torch.long), None, (encoding,)
-    rows: list[Sequence[int]]
-    encodings: tuple[Encoding, ...]
-    if encoding and all(isinstance(row, Integral) for row in encoding):
-        rows, encodings = [encoding], ()  # type: ignore[list-item]
-    else:
-        encodings = tuple(row for row in encoding if isinstance(row, Encoding))
-        rows = [row.ids if isinstance(row, Encoding) else row for row in encoding]  # type: ignore[misc]
-    if not rows:
-        raise ValueError("a run needs at least one text or list of ids, got none.")
-    if not all(len(row) and all(isinstance(i, Integral) for i in row) for row in rows):
-        raise ValueError(
-            "every text of a run must be a list of at least one whole number; got an empty or another one."
-        )
-    length = max(len(row) for row in rows)
-    ids = torch.zeros(len(rows), length, dtype=torch.long)
-    real = torch.zeros(len(rows), length, dtype=torch.bool)
-    for i, row in enumerate(rows):
-        ids[i, : len(row)] = torch.tensor(row, dtype=torch.long)
-        real[i, : len(row)] = True
-    return ids.to(device), None if bool(real.all()) else real.to(device), encodings
-
-
 def first_layer(base: Trace, trace: Trace, kept: frozenset[str], model: Transformer) -> int:
-    """Where `trace` has to start: the first layer that an edit of only one of the two touches, or that `base`
-    did not keep.
+    """Where `trace` has to start: the first layer that is edited otherwise, or that `base` did not keep.
 
     layers = after the last block; layers + 1 = nothing to compute.
     """
     if base.mask != trace.mask:
         return 0
-    changed = [e for e in (*trace.edits, *base.edits) if (e in trace.edits) != (e in base.edits)]
-    if not changed and trace.edits != base.edits:  # the same edits in another order
-        changed = list(trace.edits)
-    starts = [layer_of(name, model) for name in edits_by_hook(changed, model)]
+    mine, theirs = edits_by_hook(trace.edits, model), edits_by_hook(base.edits, model)
+    changed = [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
+    starts = [layer_of(name, model) for name in changed]
     starts += [layer_of(name, model) for name in kept if name not in base]
     if base.logits_at != trace.logits_at:
         starts.append(model.config.layers)
@@ -165,9 +122,7 @@ def first_layer(base: Trace, trace: Trace, kept: frozenset[str], model: Transfor
 
 def check_base(base: Trace, trace: Trace, cache: KVCache | None) -> None:
     if base.hooks is not trace.hooks:
-        raise ValueError(
-            "base must be a run of the same model; run this one once without edits and use that trace."
-        )
+        raise ValueError("base must be a run of the same model; run this one once without edits and use that trace.")
     if not (same(base.ids, trace.ids) and same(base.padding, trace.padding)):
         raise ValueError("base must be a run on the same tokens; run once without edits and use that trace.")
     if base.past or cache is not None:
@@ -187,9 +142,7 @@ def layer_of(name: str, model: Transformer) -> int:
 
 def earlier(base: Trace, start: int, kept: frozenset[str], model: Transformer) -> Mapping[str, Tensor]:
     """What `base` recorded before layer `start`, of what is to be kept."""
-    before = {
-        n: v for n, v in base.items() if n in kept and (n.startswith("embed") or layer_of(n, model) < start)
-    }
+    before = {n: v for n, v in base.items() if n in kept and (n.startswith("embed") or layer_of(n, model) < start)}
     return before if start > 0 else {}
 
 

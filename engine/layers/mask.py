@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -103,12 +102,15 @@ class AttentionMask:
 
     def __init__(self, mask: Mask, pos: Tensor, key: Tensor) -> None:
         self.mask, self.pos, self.key = mask, pos, key
+        self._tensor: Tensor | None = None
 
-    @cached_property
+    @property
     def tensor(self) -> Tensor:
         """Bool, 4-D, each axis either full or 1: batch head pos key."""
-        allowed = self.mask.allowed(self.pos, self.key)
-        return allowed.view((1,) * (4 - allowed.dim()) + allowed.shape)
+        if self._tensor is None:  # a cached_property has a lock, at which torch.compile would break the graph
+            allowed = self.mask.allowed(self.pos, self.key)
+            self._tensor = allowed.view((1,) * (4 - allowed.dim()) + allowed.shape)
+        return self._tensor
 
     @property
     def is_causal(self) -> bool:

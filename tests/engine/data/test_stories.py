@@ -21,8 +21,27 @@ ADJECTIVES = {*words.COLORS, *words.SIZES}
 NAMED = (*words.GIRLS, *words.BOYS, *words.ANIMAL_NAMES, *words.PET_NAMES)
 NAMES = "|".join(name for name, _ in NAMED)
 COUNTED = (
-    *words.FRUITS, "coin", "cookie", "muffin", "sandwich", "nut", "acorn", "strawberry", "block", "box",
-    "stick", "cow", "hen", "pig", "duck", "goat", "horse", "year", "day", "week", "brother",
+    *words.FRUITS,
+    "coin",
+    "cookie",
+    "muffin",
+    "sandwich",
+    "nut",
+    "acorn",
+    "strawberry",
+    "block",
+    "box",
+    "stick",
+    "cow",
+    "hen",
+    "pig",
+    "duck",
+    "goat",
+    "horse",
+    "year",
+    "day",
+    "week",
+    "brother",
 )
 # here people outside the cast have pronouns too: the farmer, the postman, the owner, the mother, the snowman
 WITH_STRANGERS = {"farm", "letter", "stuck_kitten", "lost_duckling", "snow"}
@@ -59,9 +78,7 @@ HASH += "[h.update(story(5, i).encode()) for i in range(100)]; print(h.hexdigest
 def test_another_process_tells_the_same_hundred_stories() -> None:
     here = sha256("".join(story(5, index) for index in range(100)).encode()).hexdigest()
     environment = {"PYTHONHASHSEED": "123", "PYTHONPATH": str(ROOT)}
-    other = subprocess.run(
-        [sys.executable, "-c", HASH], capture_output=True, text=True, check=True, env=environment
-    )
+    other = subprocess.run([sys.executable, "-c", HASH], capture_output=True, text=True, check=True, env=environment)
     assert other.stdout.strip() == here
 
 
@@ -103,6 +120,7 @@ def test_the_main_name_recurs() -> None:
 
 
 # the text
+
 
 @pytest.mark.parametrize(
     "pattern",
@@ -146,13 +164,15 @@ def test_what_is_counted_is_plural_unless_it_is_one() -> None:
 
 # who is meant
 
+
 @pytest.mark.parametrize(
     ("absent", "forms"), [("he", ("he", "him", "his", "himself")), ("she", ("she", "her", "herself"))]
 )
 def test_nobody_is_called_he_or_she_who_is_not_in_the_story(absent: str, forms: tuple[str, ...]) -> None:
     wrong = re.compile(rf"\b(?:{'|'.join(forms)})\b", re.IGNORECASE)
     without = [
-        each for each in sample()
+        each
+        for each in sample()
         if each.plot not in WITH_STRANGERS and all(member.pronoun != absent for member in each.cast)
     ]
     assert len(without) > 800
@@ -206,6 +226,7 @@ def test_two_girls_named_together_are_they_and_neither_is_she() -> None:
 
 # a world that stays as it is
 
+
 def test_a_thing_keeps_its_colour_and_size() -> None:
     checked = 0
     for each in sample():
@@ -243,7 +264,7 @@ def test_half_of_the_snacks_is_half() -> None:
 
 
 def test_the_coins_add_up() -> None:
-    """"gave him five coins", "three apples" for a coin each, "there were two coins left"."""
+    """ "gave him five coins", "three apples" for a coin each, "there were two coins left"."""
     left = re.compile(r"(?:there was|there were|still had) (\w+) coin")
     for each in of_plot("market"):
         given = re.search(r"(\w+) coins", each.text)
@@ -255,12 +276,20 @@ def test_the_coins_add_up() -> None:
 
 # the little grammar
 
+
 def test_articles_plurals_counts_and_lists() -> None:
     assert [article(word) for word in ("apple", "red hat", "umbrella")] == [
-        "an apple", "a red hat", "an umbrella",
+        "an apple",
+        "a red hat",
+        "an umbrella",
     ]
     assert [plural(word) for word in ("berry", "day", "box", "peach", "mouse", "tomato")] == [
-        "berries", "days", "boxes", "peaches", "mice", "tomatoes",
+        "berries",
+        "days",
+        "boxes",
+        "peaches",
+        "mice",
+        "tomatoes",
     ]
     assert (counted(1, "egg"), counted(3, "egg")) == ("one egg", "three eggs")
     assert listing(["a"]) == "a"

@@ -34,7 +34,7 @@ def test_the_python_reference_is_large_and_the_same_each_time() -> None:
     text = python_reference()
     assert len(text) > 200_000
     assert text == python_reference()
-    assert "The \"if\" statement is used for conditional execution" in text
+    assert 'The "if" statement is used for conditional execution' in text
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5])

@@ -9,9 +9,7 @@ import pytest
 from engine.tokenizers import END, FastTokenizer, read_tokenizer, train
 
 REAL = Path(__file__).parents[3].parent / "shared" / "real"
-NASTY = (
-    "Hello  world\n\n naïve cafe\u0301 👩\u200d👩\u200d👧 中文 שלום عربي · a\u200bb <|endoftext|> don't\t1234"
-)
+NASTY = "Hello  world\n\n naïve cafe\u0301 👩\u200d👩\u200d👧 中文 שלום عربي · a\u200bb <|endoftext|> don't\t1234"
 WORDS = {"milling": 0, "thread milling": 1, "thread": 2, "<EOS>": 3}
 
 
@@ -29,9 +27,7 @@ def read(folder: Path) -> FastTokenizer:
 
 
 @pytest.mark.parametrize("files", [["tokenizer.json"], ["vocab.json", "merges.txt"]])
-def test_gpt2_gives_the_ids_of_transformers_from_either_form(
-    real: Path, tmp_path: Path, files: list[str]
-) -> None:
+def test_gpt2_gives_the_ids_of_transformers_from_either_form(real: Path, tmp_path: Path, files: list[str]) -> None:
     transformers = pytest.importorskip("transformers")
     for file in files:
         copy(real / "tokenizers" / "gpt2" / file, tmp_path)

@@ -1,0 +1,105 @@
+"""A model family as data: what its config.json and its weights are called, and what Loupe calls them.
+
+Both directions read the same tables, so what can be loaded can be saved. Adding a family is one file in
+`families/`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from engine.checkpoints.keys import Key, from_theirs, to_theirs
+from engine.config import ModelConfig
+
+DROPPED = None  # in a row, in place of Loupe's name: left out on purpose
+
+Convert = Callable[[list[Tensor], ModelConfig], list[Tensor]]
+
+
+@dataclass(frozen=True)
+class Transform:
+    """How the tensors of a row change on the way in (`read`) and out (`write`, its exact inverse)."""
+
+    read: Convert
+    write: Convert
+
+
+def _unchanged(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+    return tensors
+
+
+SAME = Transform(_unchanged, _unchanged)
+TRANSPOSED = Transform(lambda tensors, _: [tensors[0].T], lambda tensors, _: [tensors[0].T])
+
+
+@dataclass(frozen=True)
+class Row:
+    """The tensors called `source` become those called `target`."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    transform: Transform = SAME
+
+    @property
+    def inverse(self) -> Row:
+        return Row(self.target, self.source, Transform(self.transform.write, self.transform.read))
+
+
+@dataclass(frozen=True)
+class Family:
+    """`rows` are (their name, our name or names, transform); `{}` stands for the layer.
+
+    `name` is config.json's `model_type`, `always` what Loupe's config is wherever the family has no key for
+    it, `only` the keys of theirs of which Loupe can represent a single value. `tied` names the tensors that,
+    in a tied model, are others. Files may leave `optional_prefix` out of every name.
+    """
+
+    name: str
+    architecture: str | None = None
+    keys: Sequence[Key] = ()
+    always: Mapping[str, Any] = field(default_factory=dict)
+    only: Mapping[str, Any] = field(default_factory=dict)
+    rows: Sequence[tuple[Any, ...]] = ()
+    tied: Mapping[str, str] = field(default_factory=dict)
+    optional_prefix: str = ""
+
+    def read_config(self, theirs: Mapping[str, Any]) -> ModelConfig:
+        """Raises ValueError for a key that is missing or whose value Loupe cannot represent."""
+        return from_theirs(theirs, self.keys, self.always, self.only)
+
+    def write_config(self, config: ModelConfig) -> dict[str, Any]:
+        """config.json for `config`. Raises ValueError where this family cannot express it exactly."""
+        theirs = {
+            "model_type": self.name,
+            "architectures": [self.architecture],
+            **to_theirs(config, self.keys, self.only),
+        }
+        if self.read_config(theirs) != config:
+            raise ValueError(f"the {self.name} family cannot express {config}.")
+        return theirs
+
+    def bind(self, ours: Collection[str]) -> list[Row]:
+        """The rows with layers filled in, of a model whose tensors are called `ours`."""
+        bound = []
+        for theirs, names, *transform in self.rows:
+            if names is DROPPED:
+                continue
+            names = (names,) if isinstance(names, str) else names
+            layer = 0
+            while all(name.format(layer) in ours for name in names):
+                target = tuple(name.format(layer) for name in names)
+                bound.append(Row((theirs.format(layer),), target, *transform))
+                layer += 1
+                if "{}" not in theirs:
+                    break
+        return bound
+
+    def drops(self, theirs: str) -> bool:
+        """Whether a tensor of this name is left out on purpose."""
+        dropped = [name for name, ours, *_ in self.rows if ours is DROPPED]
+        return any(re.fullmatch(re.escape(name).replace(r"\{\}", r"\d+"), theirs) for name in dropped)

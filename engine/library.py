@@ -1,0 +1,59 @@
+"""Checkpoints and traces shared by everybody who asks for the same one, within a budget of memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+
+from engine.checkpoints import Checkpoint, load, shipped
+from engine.edits import Edit
+from engine.limits import MODELS_FOLDER, TRACE_MEMORY
+from engine.run import run
+from engine.tokenizers.encoding import Encoding
+from engine.trace import Trace
+
+
+def names() -> list[str]:
+    """The shipped checkpoints, then the folders a person put into the models folder."""
+    folder = Path(MODELS_FOLDER)
+    own = sorted(p.name for p in folder.iterdir() if (p / "config.json").is_file()) if folder.is_dir() else []
+    return [*shipped(), *(name for name in own if name not in shipped())]
+
+
+@lru_cache(maxsize=4)
+def checkpoint(name: str) -> Checkpoint:
+    """One of `names()`, opened once and shared. Raises ValueError for any other, so that a name is never a path."""
+    if name not in names():
+        raise ValueError(f"there is no model called {name!r}; the models here are {', '.join(names())}.")
+    return load(name if name in shipped() else Path(MODELS_FOLDER) / name)
+
+
+class Traces:
+    """Full traces by what they were made from, least recently used dropped first once they hold more than `budget` bytes."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self._kept: OrderedDict[tuple[object, ...], Trace] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, name: str, encoding: Encoding, edits: Sequence[Edit] = ()) -> Trace:
+        """The trace of a text through a checkpoint of this library, computed from the unedited run where that is kept."""
+        key = (name, encoding, tuple(map(repr, edits)))
+        plain = (name, encoding, ())
+        with self._lock:
+            found, base = self._kept.get(key), self._kept.get(plain)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        trace = run(checkpoint(name).model, encoding, edits=edits, base=base)
+        with self._lock:
+            self._kept[key] = trace
+            while len(self._kept) > 1 and sum(t.bytes for t in self._kept.values()) > self.budget:
+                self._kept.popitem(last=False)
+        return trace
+
+
+traces = Traces(TRACE_MEMORY)

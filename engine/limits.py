@@ -1,0 +1,9 @@
+"""What one session may ask for, in one place. Each limit can be raised by an environment variable of the same name."""
+
+from __future__ import annotations
+
+import os
+
+MAX_TOKENS = int(os.environ.get("LOUPE_MAX_TOKENS", "256"))  # of a text drawn on a page
+TRACE_MEMORY = int(os.environ.get("LOUPE_TRACE_MEMORY_MIB", "1024")) * 2**20  # bytes of traces kept for all sessions
+MODELS_FOLDER = os.environ.get("LOUPE_MODELS", "models")  # folders in it are offered beside the shipped models

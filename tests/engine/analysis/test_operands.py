@@ -1,0 +1,72 @@
+"""The weights behind an element, applied to the inputs in the trace, give the element."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from engine.analysis.operands import operands
+from engine.config import MLP, Attention, ModelConfig, Norm, Positions
+from engine.model import Transformer, initialise
+from engine.run import run
+
+
+def model_of(**parts: object) -> Transformer:
+    given = {"attention": Attention(heads=4, kv_heads=2), "mlp": MLP(24, "silu", gated=True), **parts}
+    config = ModelConfig(vocab_size=19, context=8, d_model=16, layers=2, **given)  # type: ignore[arg-type]
+    return initialise(Transformer(config), seed=1).eval()
+
+
+IDS = [3, 1, 4, 1, 5]
+CONFIGS: dict[str, Callable[[], Transformer]] = {
+    "learned, LayerNorm": lambda: model_of(),
+    "rotary, RMSNorm, untied": lambda: model_of(positions=Positions("rotary"), norm=Norm("rms"), tied=False),
+    "sinusoidal, no bias": lambda: model_of(
+        positions=Positions("sinusoidal"), attention=Attention(heads=4, bias=False, out_bias=False)
+    ),
+}
+INPUTS = {"attn.q": "norm1.out", "attn.k": "norm1.out", "attn.v": "norm1.out", "attn.out": "attn.z"}
+INPUTS |= {"mlp.pre": "norm2.out", "mlp.up": "norm2.out", "mlp.out": "mlp.post"}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_projection_is_its_inputs_times_its_weights(name: str) -> None:
+    model = CONFIGS[name]()
+    trace = run(model, IDS)
+    for part, source in INPUTS.items():
+        made = trace[f"blocks.1.{part}"][0].flatten(1)
+        read = trace[f"blocks.1.{source}"][0].flatten(1)
+        for unit in (0, made.shape[1] - 1):
+            found = operands(model, f"blocks.1.{part}", unit)
+            assert torch.allclose(read @ found.weights + (found.bias or 0), made[:, unit], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_logits_embeddings_norms_and_rotations_come_from_their_weights(name: str) -> None:
+    model = CONFIGS[name]()
+    trace = run(model, IDS)
+    final = trace["final_norm.out"][0]
+    assert torch.allclose(final @ operands(model, "logits", 7).weights, trace["logits"][0, :, 7], atol=1e-6)
+    assert operands(model, "embed.tokens", 2, row=IDS[3]).weights == trace["embed.tokens"][0, 3, 2]
+    if "embed.positions" in trace:
+        assert operands(model, "embed.positions", 5, row=3).weights == trace["embed.positions"][0, 3, 5]
+    norm = operands(model, "blocks.0.norm1.out", 3)
+    x, scale = trace["blocks.0.resid_pre"][0], trace["blocks.0.norm1.scale"][0]
+    centred = x[:, 3] - (x.mean(-1) if norm.bias is not None else 0)
+    assert torch.allclose(
+        centred / scale * norm.weights + (norm.bias or 0), trace["blocks.0.norm1.out"][0, :, 3], atol=1e-6
+    )
+    if "blocks.0.attn.q_rotated" in trace:
+        cos, sin = operands(model, "blocks.0.attn.q_rotated", 1, row=3).weights
+        q = trace["blocks.0.attn.q"][0, 3, 0]
+        assert torch.allclose(q[1] * cos - q[1 + 2] * sin, trace["blocks.0.attn.q_rotated"][0, 3, 0, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("hook", "unit", "row"),
+    [("blocks.0.attn.q", 16, 0), ("blocks.0.attn.q", -1, 0), ("logits", 19, 0), ("embed.tokens", 0, 19), ("head", 0, 0),
+     ("blocks.0.attn.pattern", 0, 0), ("blocks.9.attn.q", 0, 0), ("__class__", 0, 0)],
+)  # fmt: skip
+def test_an_element_without_weights_is_one_sentence(hook: str, unit: int, row: int) -> None:
+    with pytest.raises(ValueError, match="must be in|not made with weights"):
+        operands(model_of(), hook, unit, row)
