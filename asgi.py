@@ -1,0 +1,100 @@
+"""How Loupe is served, by `make run`:
+
+uvicorn asgi:app --host 127.0.0.1 --port 8501 --ws-per-message-deflate false
+"""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime import Runtime, SessionClient, get_instance
+
+SCRIPT = Path(__file__).resolve().parent / "app.py"
+FIRST_RUN_LIMIT = 120.0  # seconds
+
+
+class FirstVisitor(SessionClient):
+    """A session without a browser: it only waits for the script's end."""
+
+    def __init__(self) -> None:
+        self.finished = asyncio.Event()
+
+    def write_forward_msg(self, msg: ForwardMsg) -> None:
+        if msg.WhichOneof("type") == "script_finished":
+            self.finished.set()
+
+    @property
+    def client_context(self) -> None:
+        return None
+
+
+async def run_script_once(runtime: Runtime) -> None:
+    """Take the place of the first visitor, so that none has to be it.
+
+    Beside a folder named pages, Streamlit takes the first run of a process for an app of its old multipage
+    mode, in which a link such as /walkthrough is answered with a "Page not found" dialog; the script's
+    st.navigation ends that mode for the life of the process. The run also fills the caches that all share.
+    """
+    visitor = FirstVisitor()
+    session = runtime.connect_session(visitor, user_info={})
+    message = BackMsg()
+    message.rerun_script.query_string = ""
+    runtime.handle_backmsg(session, message)
+    with suppress(TimeoutError):  # a slow first run delays the server's start, and does not prevent it
+        await asyncio.wait_for(visitor.finished.wait(), FIRST_RUN_LIMIT)
+    runtime.close_session(session)
+
+
+@asynccontextmanager
+async def warm(app: st.App) -> AsyncIterator[None]:
+    """Import what is slow, run the script once, and take all of it out of the garbage collector's sight."""
+    import altair  # noqa: F401
+    import plotly.graph_objects  # noqa: F401
+    import torch
+
+    torch.set_num_threads(1)  # many small forward passes side by side; a training is a process of its own
+    await run_script_once(get_instance())
+    gc.collect()
+    gc.freeze()
+    yield
+
+
+class ImmutableModules:
+    """Lets browsers keep the view modules: their address has the hash of their content."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or "/component/views.component.modules-" not in scope["path"]:
+            return await self.app(scope, receive, send)
+
+        async def send_immutable(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 200:
+                kept = [
+                    (name, value) for name, value in message["headers"] if name.lower() != b"cache-control"
+                ]
+                message["headers"] = [*kept, (b"cache-control", b"public, max-age=31536000, immutable")]
+            await send(message)
+
+        await self.app(scope, receive, send_immutable)
+
+
+async def health(request: Request) -> JSONResponse:
+    """Answers only once the warm-up is over: the server takes no request before."""
+    return JSONResponse({"status": "ok"})
+
+
+app = st.App(
+    SCRIPT, lifespan=warm, routes=[Route("/health", health)], middleware=[Middleware(ImmutableModules)]
+)

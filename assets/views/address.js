@@ -1,0 +1,81 @@
+// View state (layer, head, the chosen cell) in the page's address, after the #, without asking the server.
+// Streamlit owns the query string: whenever it changes that, it pushes an address without the part after the #. This
+// module sees the change and puts that part back, as long as the page is the same one.
+//
+// `#layer=2&head=0&cell=[5,7]`: a value that reads as JSON is JSON, any other is text.
+
+const DELAY = 150; // ms: dragging across heads writes the address once; browsers refuse hundreds of writes a minute
+const LONGEST = 4000; // characters
+
+let state = parse(location.hash);
+let path = location.pathname;
+let timer = 0;
+const followers = new Set();
+
+/** What stands in the address now (with what `write` has yet to put there); {} where it makes no sense. */
+export function read() {
+  return { ...state };
+}
+
+/** Merges `patch` into the address; undefined or null takes an entry out. */
+export function write(patch) {
+  if (path !== location.pathname) adopt();
+  state = Object.fromEntries(Object.entries({ ...state, ...patch }).filter(([, value]) => value !== undefined && value !== null));
+  clearTimeout(timer);
+  timer = setTimeout(put, DELAY);
+}
+
+/** Calls `callback(object)` when the address changes by other hands: back, forward, an edit. Returns how to stop. */
+export function follow(callback) {
+  followers.add(callback);
+  return () => followers.delete(callback);
+}
+
+function put() {
+  clearTimeout(timer);
+  timer = 0;
+  if (path !== location.pathname) return;
+  const hash = print(state);
+  if (hash === location.hash || hash.length > LONGEST) return;
+  history.replaceState(history.state, "", location.pathname + location.search + hash);
+}
+
+/** After any change of the address: ours to restore, someone else's to follow, or another page to start afresh. */
+function watch() {
+  if (timer) return; // what waits to be written is newer
+  if (path === location.pathname && !location.hash) return put();
+  if (path === location.pathname && location.hash === print(state)) return;
+  adopt();
+  for (const callback of followers) callback(read());
+}
+
+function adopt() {
+  clearTimeout(timer);
+  timer = 0;
+  path = location.pathname;
+  state = parse(location.hash);
+}
+
+function parse(hash) {
+  return Object.fromEntries(Array.from(new URLSearchParams(hash.slice(1)), ([name, text]) => [name, value(text)]));
+}
+
+function value(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // not JSON: it stands for itself
+  }
+}
+
+function print(object) {
+  const texts = Object.entries(object).map(([name, item]) => [name, typeof item === "string" && value(item) === item ? item : JSON.stringify(item)]);
+  const query = new URLSearchParams(texts).toString().replaceAll("%2C", ",").replaceAll("%5B", "[").replaceAll("%5D", "]");
+  return query && `#${query}`;
+}
+
+addEventListener("hashchange", watch);
+addEventListener("popstate", watch);
+addEventListener("pagehide", put);
+if (window.navigation) navigation.addEventListener("currententrychange", watch); // pushState fires nothing else
+else setInterval(watch, 500); // a browser without the Navigation API

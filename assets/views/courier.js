@@ -1,0 +1,56 @@
+// Carries the store's questions to the server and its answers back, through an invisible component that reruns only its
+// own fragment. Every message holds all open questions, so that one lost to a rerun of the whole page is simply asked again.
+import { unpack } from "./payload.js";
+import { onRequest, pending, settle } from "./store.js";
+
+const FIRST_PATIENCE = 5000; // ms before open questions are asked again; doubles while the server is busy
+const LAST_PATIENCE = 60000;
+
+const routes = new WeakMap(); // parentElement -> the courier that stands there
+
+/** Called by Streamlit for every answer, and for every rerun of the page, which may have swallowed a question. */
+export async function present(name, { data, parentElement, setTriggerValue }) {
+  let route = routes.get(parentElement);
+  if (!route) routes.set(parentElement, (route = { patience: FIRST_PATIENCE, flying: false, timer: 0, turn: 0 }));
+  const turn = ++route.turn;
+  route.emit = setTriggerValue;
+  hide(parentElement.host);
+  const { answers, arrays } = unpack(data);
+  for (const { id, sentence } of answers) settle(id, arrays[id]?.data, sentence);
+  clearTimeout(route.timer);
+  route.flying = false;
+  if (answers.length) route.patience = FIRST_PATIENCE;
+  onRequest(() => depart(route));
+  return () => setTimeout(() => {
+    if (turn !== route.turn || parentElement.host.isConnected) return;
+    clearTimeout(route.timer);
+    routes.delete(parentElement);
+    route.emit = null;
+  });
+}
+
+/** Nothing to see, so no gap in the page either: neither around the component nor around its fragment. */
+function hide(host) {
+  const element = '[data-testid="stElementContainer"]';
+  const fragment = host.closest('[data-testid="stLayoutWrapper"]');
+  const alone = fragment?.querySelectorAll(element).length === 1;
+  const outermost = alone ? fragment : host.closest(element);
+  if (outermost) outermost.style.display = "none";
+}
+
+function depart(route) {
+  if (route.flying) return;
+  route.flying = true;
+  queueMicrotask(() => ask(route)); // questions asked in one go travel in one message
+}
+
+function ask(route) {
+  const questions = pending();
+  route.flying = Boolean(route.emit && questions.length);
+  if (!route.flying) return;
+  route.emit("ask", questions);
+  route.timer = setTimeout(() => {
+    route.patience = Math.min(2 * route.patience, LAST_PATIENCE);
+    ask(route);
+  }, route.patience);
+}

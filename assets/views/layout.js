@@ -1,0 +1,67 @@
+// How wide everything is: one number in (the width of the page), pixel widths out.
+
+export const NARROW = 800; // below this the flow runs downward
+
+const GAP = 9; // between stages
+const JOINT = 15; // a gap that holds + or =
+const TOKENS = [64, 132];
+const NEXT = { closed: 158, open: 560 };
+const STRIP_MOST = 84;
+const MINI = 12; // another block's strip
+const OPEN_CELL = { strip: 5, matrix: 15 };
+const OPEN_MOST = 900;
+
+/** Rows get lower as a text gets longer: the distance of two rows and the height of a cell, CSS pixels. */
+export function rows(length) {
+  const pitch = length <= 8 ? 34 : length <= 14 ? 28 : length <= 24 ? 24 : length <= 48 ? 20 : 16;
+  return { pitch, height: pitch - (pitch > 28 ? 12 : pitch > 20 ? 10 : pitch > 16 ? 7 : 4) };
+}
+
+/**
+ * Widths for `stages` (stages.js) in `width` pixels: {tokens, next, minis, panel: Map of panel -> width, lines}.
+ * Open panels take what their cells need; the closed ones share what is left, never less than their least.
+ */
+export function widths(width, stages, open, trace, longest) {
+  const tokens = Math.max(TOKENS[0], Math.min(TOKENS[1], longest * 7.8 + 42));
+  const next = open.has("next") ? NEXT.open : NEXT.closed;
+  const minis = (trace.model.layers - 1) * (MINI + 3) + 12;
+  const panel = new Map();
+  const shared = [];
+  let fixed = tokens + next + minis + 58;
+  for (const stage of stages) {
+    fixed += stage.joint || stage.lines ? JOINT : GAP;
+    const shown = open.has(stage.id) ? stage.open : stage.closed;
+    for (const one of shown) {
+      fixed += shown.length > 1 ? GAP - 3 : 0;
+      if (one.open) {
+        const size = Math.min(OPEN_MOST, opened(one, trace));
+        panel.set(one, size);
+        fixed += size;
+      } else shared.push(one);
+    }
+  }
+  const lines = Math.max(30, Math.min(64, width * 0.03));
+  fixed += lines;
+  const spare = Math.max(0, width - fixed - shared.reduce((total, one) => total + one.least, 0));
+  const weight = shared.reduce((total, one) => total + one.weight, 0);
+  for (const one of shared) {
+    const size = one.least + (spare * one.weight) / weight;
+    panel.set(one, Math.round(one.kind === "strip" ? Math.min(STRIP_MOST, size) : Math.min(size, one.weight * STRIP_MOST)));
+  }
+  return { tokens, next, mini: MINI, panel, lines };
+}
+
+/** A phone's width: every panel as wide as the page allows beside its row labels. */
+export function stacked(width, stages, open, trace) {
+  const panel = new Map();
+  for (const stage of stages) {
+    for (const one of open.has(stage.id) ? stage.open : stage.closed) panel.set(one, Math.max(120, width - 86));
+  }
+  return { tokens: width, next: width, mini: MINI, panel, lines: 0 };
+}
+
+function opened(panel, trace) {
+  const name = panel.hook.replace("{l}", "0");
+  const { cols } = trace.has(name) ? trace.block(name, panel.flat ? null : 0) : { cols: trace.length };
+  return Math.max(80, cols * (panel.kind === "matrix" && trace.length > 40 ? Math.max(3, 600 / trace.length) : OPEN_CELL[panel.kind]));
+}

@@ -1,0 +1,50 @@
+// Colour from number. Every ramp starts at the colour of zero and ends at the hue of a role (tokens.json), so that a
+// picture says whose numbers it shows; negative values go toward grey. 256 steps are looked up, none computed per cell.
+
+export const STEPS = 256;
+const MASK = 0.45; // a mask says where, not how much: it stays quieter than any quantity
+
+/** The CSS colour of a role ("query", "key", "residual", ...) under the present theme. */
+export function colour(root, role) {
+  return getComputedStyle(root).getPropertyValue(`--${role}`).trim();
+}
+
+/** A lookup table, Uint32 RGBA: "unit" for 0..1, "signed" for -1..1, "mask" for 0 or 1. */
+export function ramp(root, role, scale) {
+  const [zero, hue, negative, ground] = [colour(root, "zero"), colour(root, role), colour(root, "negative"), colour(root, "ground")]
+    .map(channels);
+  const table = new Uint8ClampedArray(STEPS * 4);
+  for (let i = 0; i < STEPS; i++) {
+    const t = i / (STEPS - 1);
+    let rgb;
+    if (scale === "signed") rgb = t < 0.5 ? mix(zero, negative, 1 - 2 * t) : mix(zero, hue, 2 * t - 1);
+    else if (scale === "mask") rgb = mix(ground, hue, MASK * t);
+    else rgb = mix(zero, hue, curve(t));
+    table.set([...rgb, 255], 4 * i);
+  }
+  return new Uint32Array(table.buffer);
+}
+
+/** Small weights stay visible: the colour of w is the ramp at sqrt(w), and the legend is drawn with the same curve. */
+export function curve(t) {
+  return Math.sqrt(t);
+}
+
+/** The index in a ramp for value x, `max` being where the ramp ends. */
+export function step(x, scale, max) {
+  const t = scale === "signed" ? 0.5 + x / (2 * max) : x / max;
+  return t <= 0 ? 0 : t >= 1 ? STEPS - 1 : Math.round(t * (STEPS - 1)) || 0;
+}
+
+export function css(rgba) {
+  return `rgb(${rgba & 255} ${(rgba >> 8) & 255} ${(rgba >> 16) & 255})`;
+}
+
+function mix(from, to, t) {
+  return from.map((c, i) => c + (to[i] - c) * t);
+}
+
+function channels(hex) {
+  const digits = hex.replace("#", "");
+  return [0, 2, 4].map((i) => parseInt(digits.slice(i, i + 2), 16));
+}

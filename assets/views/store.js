@@ -1,0 +1,67 @@
+// Numbers that a view wants beyond its payload. A view asks `request(query)`; the courier (courier.js) carries the
+// questions of the whole page to the server and brings the answers back. One store a page: modules are singletons.
+import { unpack } from "./payload.js";
+
+export const CAPACITY = 64; // answers kept; the least recently used goes first
+
+const answers = new Map(); // key -> Promise of the decoded payload, oldest use first
+const waiting = new Map(); // key -> {id, query, resolve, reject}, in the order they were asked
+let ring = () => {}; // tells the courier that something waits
+let last = 0;
+
+/**
+ * Asks the server for arrays: a JSON-able query -> Promise of {...header, arrays}. The same query (in any order of its
+ * entries) is sent once and answered from memory afterwards. Rejects with the server's sentence when it cannot answer.
+ */
+export function request(query) {
+  const key = canonical(query);
+  let answer = answers.get(key);
+  if (!answer) {
+    answer = new Promise((resolve, reject) => waiting.set(key, { id: ++last, query, resolve, reject }));
+    answer.catch(() => answers.delete(key)); // a refused question may be asked again
+  }
+  answers.delete(key);
+  answers.set(key, answer);
+  for (const old of answers.keys()) {
+    if (answers.size <= CAPACITY) break;
+    if (!waiting.has(old)) answers.delete(old);
+  }
+  ring();
+  return answer;
+}
+
+/** For the courier: the questions not answered yet, oldest first. */
+export function pending() {
+  return Array.from(waiting.values(), ({ id, query }) => ({ id, query }));
+}
+
+/** For the courier: settles question `id` with the bytes of a payload, or with a sentence. */
+export function settle(id, bytes, sentence) {
+  for (const [key, question] of waiting) {
+    if (question.id !== id) continue;
+    waiting.delete(key);
+    if (sentence) question.reject(new Error(sentence));
+    else {
+      try {
+        question.resolve(unpack(bytes));
+      } catch (error) {
+        question.reject(error);
+      }
+    }
+    return;
+  }
+}
+
+/** For the courier: `bell` is called whenever a question waits; the newest courier of the page has it. */
+export function onRequest(bell) {
+  ring = bell;
+  if (waiting.size) ring();
+}
+
+function canonical(value) {
+  if (Array.isArray(value)) return `[${value.map(canonical)}]`;
+  if (value && typeof value === "object") {
+    return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
+  }
+  return JSON.stringify(value);
+}

@@ -1,0 +1,392 @@
+// The walkthrough: one text through one decoder, left to right (downward on a phone), every number an element of a tensor.
+// It holds the state (which block, head, row and cell is looked at) and hands the drawing to the other modules.
+import * as address from "./address.js";
+import { mount as mountArithmetic } from "./arithmetic.js";
+import { mount as mountBars } from "./bars.js";
+import { at } from "./cells.js";
+import { derive, deriveCandidate, isLocal } from "./derive.js";
+import { build } from "./flow.js";
+import { number, percent } from "./format.js";
+import { mount as mountHeadgrid } from "./headgrid.js";
+import { widths, stacked, rows, NARROW } from "./layout.js";
+import { mount as mountLines } from "./lines.js";
+import * as matrix from "./matrix.js";
+import { stages } from "./stages.js";
+import * as strip from "./strip.js";
+import { CSS } from "./style.js";
+import { mount as mountTokens } from "./tokens.js";
+import { Trace } from "./trace.js";
+
+const PATTERN = "blocks.{l}.attn.pattern";
+
+/** data is the payload of views/walkthrough.py; emits "append" (a token id) and "again". */
+export function mount(root, data, emit) {
+  const page = new Walkthrough(root, emit);
+  page.update(data);
+  return page;
+}
+
+class Walkthrough {
+  constructor(root, emit) {
+    const style = document.createElement("style");
+    style.textContent = CSS;
+    this.element = document.createElement("div");
+    this.element.className = "walkthrough";
+    this.element.loupe = this; // for tests: the numbers behind the picture
+    root.append(style, this.element);
+    this.emit = emit;
+    this.state = restore(address.read());
+    this.hover = null;
+    this.turn = 0;
+    this.width = 0;
+    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.trace && this.build());
+    this.resize.observe(this.element);
+    this.onKey = (event) => this.key(event);
+    window.addEventListener("keydown", this.onKey);
+    this.unfollow = address.follow((state) => this.trace && this.go(restore(state)));
+  }
+
+  destroy() {
+    this.resize.disconnect();
+    window.removeEventListener("keydown", this.onKey);
+    this.unfollow();
+    this.element.remove();
+  }
+
+  async update(data) {
+    const before = this.trace;
+    const trace = new Trace(data);
+    const turn = ++this.turn;
+    const { state } = this;
+    state.layer = clamp(state.layer, trace.model.layers);
+    state.head = clamp(state.head, trace.model.heads);
+    if (!trace.holds(state.layer)) await trace.fetch(state.layer).catch((error) => this.say(error.message));
+    if (turn !== this.turn) return;
+    this.trace = trace;
+    if (before && before.ids.join() !== trace.ids.join()) Object.assign(state, { cell: null, query: undefined });
+    state.query = clamp(state.query ?? trace.length - 1, trace.length);
+    if (!this.valid(state.cell)) state.cell = this.strongest(state.query);
+    this.build();
+  }
+
+  /** Draws the page from nothing; for new data, another width, another open stage, another theme. */
+  build() {
+    const { trace, state } = this;
+    this.width = this.element.clientWidth;
+    if (!this.width) return;
+    const list = stages(trace);
+    this.narrow = this.width < NARROW;
+    this.rows = rows(trace.length);
+    const longest = Math.max(...trace.pieces.map((piece) => [...piece].length));
+    const plan = this.narrow ? stacked : widths;
+    this.sizes = plan(this.width, list, state.open, trace, longest, state.layer);
+    this.parts = build(this, list);
+    this.panels = this.parts.panels.map(({ place, panel, stage }) => {
+      const kind = panel.kind === "strip" ? strip : matrix;
+      const entry = { panel, stage };
+      entry.view = kind.mount(place, this.panelData(panel), (event, where) => this.onPanel(entry, event, where));
+      return entry;
+    });
+    this.tokens = this.parts.tokens.map(({ place, ids }) =>
+      mountTokens(place, { pieces: trace.pieces, ids: ids ? trace.ids : null, pitch: this.rows.pitch }, (event, where) => this.onToken(event, where)),
+    );
+    this.lines = this.parts.lines && mountLines(this.parts.lines, this.lineData());
+    this.bars = mountBars(this.parts.bars, this.barData(), (event, { index }) => this.pickCandidate(index));
+    this.headgrid = mountHeadgrid(this.parts.headgrid, this.gridData(), (event, where) => this.go(where));
+    this.arithmetic = mountArithmetic(this.parts.arithmetic, { title: "" });
+    this.element.dataset.ready = "true";
+    this.mark();
+    this.explain();
+  }
+
+  /** Another block, head, row or cell: nothing is computed again, only what shows it is drawn again. */
+  async go(change) {
+    const { trace, state } = this;
+    const layer = clamp(change.layer ?? state.layer, trace.model.layers);
+    const opened = change.open && [...change.open].join() !== [...state.open].join();
+    const moved = layer !== state.layer;
+    if (!trace.holds(layer)) {
+      const turn = ++this.turn;
+      await trace.fetch(layer).catch((error) => this.say(error.message));
+      if (turn !== this.turn || !trace.holds(layer)) return;
+    }
+    const switched = moved || (change.head !== undefined && change.head !== state.head);
+    Object.assign(state, change, { layer, head: clamp(change.head ?? state.head, trace.model.heads) });
+    state.query = clamp(state.query ?? trace.length - 1, trace.length);
+    if (!this.valid(state.cell)) state.cell = this.strongest(state.query);
+    else if (switched && !(state.cell.hook && isLocal(state.cell.hook.replace("{l}", "0")))) state.cell = this.strongest(state.query);
+    this.remember();
+    if (opened || moved) this.build();
+    else {
+      this.parts.title();
+      for (const { panel, view } of this.panels) if (panel.hook.startsWith("blocks.")) view.update(this.panelData(panel));
+      this.headgrid.mark(state);
+      this.parts.facts();
+      this.bars.update(this.barData());
+      this.mark();
+      await this.explain();
+    }
+    if (switched) this.tell(`block ${state.layer + 1}, head ${state.head + 1}`);
+  }
+
+  toggle(id) {
+    const open = new Set(this.state.open);
+    const opening = !open.delete(id);
+    if (opening) open.add(id);
+    this.go({ open });
+    if (opening) this.parts.show(id);
+  }
+
+  // --- what the parts draw -------------------------------------------------------------------------------------------
+
+  name(panel) {
+    return panel.hook.replace("{l}", this.state.layer);
+  }
+
+  block(panel) {
+    return this.trace.block(this.name(panel), panel.flat ? null : this.state.head);
+  }
+
+  panelData(panel) {
+    const { trace, state } = this;
+    const block = this.block(panel);
+    const mask = trace.isSquare(panel.hook) && trace.block(`blocks.${state.layer}.attn.mask`, state.head);
+    const hides = /pattern|masked_scores/.test(panel.hook);
+    const where = panel.hook.startsWith("blocks.") ? `block ${state.layer + 1}${this.headed(panel) ? ` head ${state.head + 1}` : ""}, ` : "";
+    return {
+      block,
+      role: panel.role,
+      scale: panel.scale,
+      width: this.sizes.panel.get(panel),
+      ...this.rows,
+      label: `${where}${panel.title ?? panel.hook}: ${block.rows} rows by ${block.cols} columns`,
+      hidden: hides ? (r, c) => !at(mask, r, c) : undefined,
+    };
+  }
+
+  headed(panel) {
+    return this.trace.arrays[this.name(panel)].shape.length === 3 && !panel.flat;
+  }
+
+  lineData() {
+    const { trace, state, hover } = this;
+    const query = hover?.row ?? state.query;
+    return { weights: trace.row(`blocks.${state.layer}.attn.pattern`, query, state.head), query, width: this.sizes.lines, ...this.rows };
+  }
+
+  barData() {
+    const { trace, state } = this;
+    const count = trace.arrays["next.id"].shape[1];
+    const shown = Math.min(count, Math.max(10, Math.min(20, Math.floor((trace.length * this.rows.pitch) / 24))));
+    const of = (name, i) => trace.arrays[`next.${name}`].data[state.query * count + i];
+    const list = Array.from({ length: shown }, (_, i) => ({
+      id: of("id", i),
+      piece: trace.names[of("id", i)],
+      logit: of("logit", i),
+      scaled: of("scaled", i),
+      share: of("share", i),
+      inTopK: of("in_top_k", i),
+      inTopP: of("in_top_p", i),
+      probability: of("probability", i),
+    }));
+    return { rows: list, open: state.open.has("next"), chosen: state.cell?.candidate };
+  }
+
+  gridData() {
+    const { trace, state } = this;
+    const { layers, heads } = trace.model;
+    const room = this.narrow ? this.width - 40 : 250;
+    const side = Math.max(18, Math.min(56, Math.floor(room / heads) - 6));
+    const pattern = (layer, head) => {
+      if (trace.holds(layer)) return { block: trace.block(`blocks.${layer}.attn.pattern`, head), max: 1 };
+      const { data, shape } = trace.arrays.thumbnails;
+      const size = shape[2];
+      return { block: { data, offset: (layer * heads + head) * size * size, stride: size, rows: size, cols: size }, max: 255 };
+    };
+    return { layers, heads, side, pattern, layer: state.layer, head: state.head };
+  }
+
+  // --- looking and picking -------------------------------------------------------------------------------------------
+
+  onPanel({ panel }, event, where) {
+    if (event === "pick") return this.pick(panel, where);
+    const square = panel.kind === "matrix";
+    this.hover = where && { row: where.row, col: square ? where.col : null };
+    this.mark();
+    if (!where) return this.parts.tip(null);
+    const { trace } = this;
+    const value = at(this.block(panel), where.row, where.col);
+    const index = square ? `${trace.pieces[where.row]} → ${trace.pieces[where.col]}` : `${trace.pieces[where.row]} [${where.col}]`;
+    this.parts.tip(`${index}`, this.spelled(panel, value));
+  }
+
+  spelled(panel, value) {
+    if (panel.scale === "mask") return value ? "may attend" : "may not attend";
+    return panel.scale === "unit" ? percent(value) : number(value);
+  }
+
+  onToken(event, where) {
+    if (event === "pick") return this.go({ query: where.row, cell: this.strongest(where.row) });
+    this.hover = where && { row: where.row, col: where.row };
+    this.mark();
+  }
+
+  pick(panel, { row, col }) {
+    this.go({ query: row, cell: { hook: panel.hook, row, col, flat: Boolean(panel.flat) } });
+  }
+
+  pickCandidate(candidate) {
+    this.go({ cell: { candidate } });
+  }
+
+  /** The key that a row of the present head attends to most. */
+  strongest(row) {
+    const weights = this.trace.row(`blocks.${this.state.layer}.attn.pattern`, row, this.state.head);
+    return { hook: PATTERN, row, col: weights.indexOf(Math.max(...weights)), flat: false };
+  }
+
+  valid(cell) {
+    if (!cell) return false;
+    if (cell.candidate !== undefined) return cell.candidate < this.trace.arrays["next.id"].shape[1];
+    const name = cell.hook.replace("{l}", this.state.layer);
+    if (!this.trace.has(name)) return false;
+    const { rows, cols } = this.trace.block(name, cell.flat ? null : this.state.head);
+    return cell.row < rows && cell.col < cols;
+  }
+
+  mark() {
+    const { state, hover } = this;
+    const query = hover?.row ?? state.query;
+    const key = hover ? hover.col : (state.cell?.hook && /pattern|scores|mask/.test(state.cell.hook) ? state.cell.col : null);
+    this.parts.bands(state.query, hover?.row ?? null);
+    for (const tokens of this.tokens) tokens.mark({ query, key });
+    for (const { panel, view } of this.panels) {
+      const picked = panel.hook === state.cell?.hook ? state.cell : null;
+      view.mark({ picked: picked && { row: picked.row, col: picked.col }, lit: panel.kind === "matrix" ? key : null });
+    }
+    this.parts.axis(key);
+    this.lines?.update(this.lineData());
+  }
+
+  // --- the arithmetic ------------------------------------------------------------------------------------------------
+
+  async explain() {
+    const { trace, state } = this;
+    const turn = (this.explaining = (this.explaining ?? 0) + 1);
+    const { cell } = state;
+    try {
+      const derivation =
+        cell.candidate === undefined ? await derive(trace, this.element_of(cell)) : await deriveCandidate(trace, state.query, cell.candidate);
+      if (turn === this.explaining) this.arithmetic.update({ title: this.title(cell), derivation });
+    } catch (error) {
+      if (turn === this.explaining) this.arithmetic.update({ title: this.title(cell), sentence: error.message });
+    }
+  }
+
+  element_of(cell) {
+    const hook = cell.hook.replace("{l}", this.state.layer);
+    const headed = this.trace.arrays[hook].shape.length === 3 && !cell.flat;
+    return this.unflattened({ hook, pos: cell.row, unit: cell.col, head: headed ? this.state.head : null });
+  }
+
+  /** An element of all heads joined is an element of one of them. */
+  unflattened(element) {
+    if (element.head !== null || this.trace.arrays[element.hook].shape.length === 2) return element;
+    const width = this.trace.model.d_head;
+    return { ...element, head: Math.floor(element.unit / width), unit: element.unit % width };
+  }
+
+  title(cell) {
+    const { trace, state } = this;
+    const after = trace.pieces[state.query];
+    if (cell.candidate !== undefined) {
+      const id = trace.arrays["next.id"].data[state.query * trace.arrays["next.id"].shape[1] + cell.candidate];
+      return `How “${trace.names[id]}” came to follow “${after}”`;
+    }
+    const { hook, pos, unit, head } = this.element_of(cell);
+    const value = trace.element(hook, pos, unit, head);
+    const place = head === null ? (cell.hook.startsWith("blocks.") ? ` · block ${state.layer + 1}` : "") : ` · block ${state.layer + 1}, head ${head + 1}`;
+    if (cell.hook === PATTERN) return `How “${after}” came to give “${trace.pieces[unit]}” ${percent(value)} of its attention${place}`;
+    const part = cell.hook.replace(/^blocks\.\{l\}\./, "");
+    const index = trace.isSquare(hook) ? `“${after}”, “${trace.pieces[unit]}”` : `“${after}”, ${unit}`;
+    return `${part}[${index}] = ${number(value)}${place}`;
+  }
+
+  // --- keyboard, address, voice --------------------------------------------------------------------------------------
+
+  key(event) {
+    const target = event.composedPath()[0];
+    if (event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, [contenteditable]")) return;
+    const { state, trace } = this;
+    if (!trace) return;
+    const heads = { "[": -1, "]": 1 }[event.key];
+    const layers = { "{": -1, "}": 1 }[event.key];
+    if (heads) this.go({ head: (state.head + heads + trace.model.heads) % trace.model.heads });
+    else if (layers) this.go({ layer: (state.layer + layers + trace.model.layers) % trace.model.layers });
+    else if (this.parts.flow.contains(target) && event.key.startsWith("Arrow")) {
+      event.preventDefault();
+      this.step(event.key);
+    } else return;
+  }
+
+  step(key) {
+    const { state, trace } = this;
+    const down = { ArrowUp: -1, ArrowDown: 1 }[key] ?? 0;
+    const right = { ArrowLeft: -1, ArrowRight: 1 }[key] ?? 0;
+    const cell = state.cell.hook ? state.cell : this.strongest(state.query);
+    const name = cell.hook.replace("{l}", state.layer);
+    const { rows: tall, cols } = trace.block(name, cell.flat ? null : state.head);
+    const row = clamp(cell.row + down, tall);
+    const col = clamp(cell.col + right, cols);
+    this.go({ query: row, cell: { ...cell, row, col } });
+    this.parts.reveal(row);
+    this.tell(this.title(this.state.cell));
+  }
+
+  remember() {
+    const { layer, head, query, cell, open } = this.state;
+    const last = query === this.trace.length - 1;
+    address.write({
+      layer: layer || undefined,
+      head: head || undefined,
+      row: last ? undefined : query,
+      cell: cell?.hook ? [cell.hook.replace("blocks.{l}.", ""), cell.row, cell.col, cell.flat ? 1 : 0] : undefined,
+      open: open.size ? [...open] : undefined,
+    });
+  }
+
+  tell(sentence) {
+    this.parts.live.textContent = sentence;
+  }
+
+  say(sentence) {
+    this.parts?.notice(sentence);
+  }
+
+  /** For tests: what is drawn, [{hook, head, offset, stride, rows, cols, values}]. */
+  drawn() {
+    return this.panels.map(({ panel }) => {
+      const { data, offset, stride, rows, cols } = this.block(panel);
+      const values = Array.from({ length: rows }, (_, r) => Array.from(data.subarray(offset + r * stride, offset + r * stride + cols)));
+      return { hook: this.name(panel), head: this.headed(panel) ? this.state.head : null, rows, cols, values };
+    });
+  }
+}
+
+/** State from the address, whatever somebody typed there. */
+function restore({ layer, head, row, cell, open }) {
+  const whole = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
+  const valid = Array.isArray(cell) && typeof cell[0] === "string" && whole(cell[1]) !== undefined && whole(cell[2]) !== undefined;
+  const hook = valid && (/^(embed|final_norm)\./.test(cell[0]) ? cell[0] : `blocks.{l}.${cell[0]}`);
+  return {
+    layer: whole(layer) ?? 0,
+    head: whole(head) ?? 0,
+    query: whole(row),
+    cell: valid ? { hook, row: cell[1], col: cell[2], flat: cell[3] === 1 } : null,
+    open: new Set(Array.isArray(open) ? open.filter((id) => typeof id === "string") : []),
+  };
+}
+
+function clamp(i, size) {
+  return Math.max(0, Math.min(size - 1, i));
+}

@@ -1,0 +1,151 @@
+"""The walkthrough: one text through one decoder, from tokens to the next token."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+import tomllib
+import torch
+
+from engine import library
+from engine.analysis.heads import head_scores
+from engine.analysis.operands import operands
+from engine.checkpoints import Checkpoint
+from engine.edits import AttentionTemperature
+from engine.limits import MAX_TOKENS
+from engine.sampling import Sampling, distribution, draw
+from engine.tokenizers.encoding import Encoding
+from views.component import courier, view
+from views.walkthrough import digest, layer_payload, operands_payload, walkthrough
+
+EXAMPLES = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
+FIRST = "stories"  # the model a visitor meets
+PICTURE = "walkthrough"
+picture = view("walkthrough", events=("append", "again"))
+
+
+def example(name: str) -> str:
+    return EXAMPLES.get(name, EXAMPLES["stories"])[0]
+
+
+def read(checkpoint: Checkpoint, text: str) -> Encoding:
+    """The text as tokens, or ids written as numbers where there is no tokenizer. Raises ValueError for a wrong number."""
+    if checkpoint.tokenizer is not None:
+        return checkpoint.tokenizer.encode(text)
+    try:
+        return Encoding.from_ids(int(word) for word in text.replace(",", " ").split())
+    except ValueError:
+        raise ValueError("This model has no tokenizer, so its text must be token ids such as 12 7 40.") from None
+
+
+def notice(encoding: Encoding, limit: int, context: int) -> str:
+    """What a text longer than the limit loses; empty when nothing is cut."""
+    if len(encoding) <= limit:
+        return ""
+    lost = encoding.text[encoding.spans[limit][0] :].strip()
+    whose = "this model reads" if limit == context else "this page draws (raise it with LOUPE_MAX_TOKENS)"
+    return (
+        f"The text has {len(encoding):,} tokens and {whose} {limit}; the last {len(encoding) - limit:,} are cut, "
+        f"from “{lost[:40]}{'…' if len(lost) > 40 else ''}”."
+    )
+
+
+def append() -> None:
+    """Put the token that was clicked behind the text, as the text it stands for."""
+    token = st.session_state[PICTURE].append
+    tokenizer = library.checkpoint(st.session_state.model).tokenizer
+    if not isinstance(token, int):
+        return
+    added = f" {token}" if tokenizer is None else tokenizer.decode([token])
+    if tokenizer is not None and token not in tokenizer.encode(added).ids:
+        st.toast("That token is only part of a character and cannot stand in a text; draw another one.")
+    else:
+        st.session_state.text += added
+
+
+def again() -> None:
+    st.session_state.seed = st.session_state.get("seed", 0) + 1
+
+
+def new_model() -> None:
+    """Each model starts on its own example; a text the person wrote stays."""
+    if st.session_state.text in {text for texts in EXAMPLES.values() for text in texts}:
+        st.session_state.text = example(st.session_state.model)
+
+
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
+    st.session_state.setdefault("text", example(FIRST))
+    st.text_input("text", key="text", live=True, bind="query-params", width="stretch")
+    models = library.names()
+    st.selectbox(
+        "model", models, models.index(FIRST), key="model", bind="query-params", on_change=new_model, width=125
+    )
+    st.slider(
+        "attention temperature", 0.1, 4.0, 1.0, 0.05, key="attention", bind="query-params", width=165,
+        help="Divides the scores inside every head before its softmax: low makes attention sharp, high makes it even. "
+        "It changes everything after it. 1 is the model as it was trained.",
+    )  # fmt: skip
+    st.slider(
+        "output temperature", 0.0, 3.0, 1.0, 0.05, key="temperature", bind="query-params", width=155,
+        help="Divides the logits before the last softmax only: no attention changes. 0 is greedy.",
+    )  # fmt: skip
+    st.slider("top-k", 0, 100, 0, 1, key="top_k", bind="query-params", width=88)
+    st.slider("top-p", 0.05, 1.0, 1.0, 0.05, key="top_p", bind="query-params", width=88)
+
+try:
+    checkpoint = library.checkpoint(st.session_state.model)
+    whole = read(checkpoint, st.session_state.text)
+except (ValueError, OSError) as error:
+    st.warning(str(error))
+    st.stop()
+if not whole:
+    st.info("There is nothing to read yet: type a few words above.")
+    st.stop()
+
+config = checkpoint.model.config
+limit = min(MAX_TOKENS, config.context)
+encoding = whole.truncated(limit)
+temperature = st.session_state.attention
+edits = [] if temperature == 1 else [AttentionTemperature(temperature)]
+trace = library.traces.of(st.session_state.model, encoding, edits)
+following = distribution(
+    trace["logits"][0].float(),
+    Sampling(st.session_state.temperature, st.session_state.top_k, st.session_state.top_p),
+)
+sampled = draw(following.probabilities[-1], torch.Generator().manual_seed(st.session_state.get("seed", 0)))
+made = digest(st.session_state.model, trace)
+
+
+def answer(query: Mapping[str, Any]) -> bytes:
+    """What the picture asks for later: a layer that was not sent, or the weights behind one element."""
+    if query.get("trace") != made:
+        raise ValueError("The text or the model has changed since; click again.")
+    match query:
+        case {"layer": int(layer)}:
+            return layer_payload(trace, layer)
+        case {"hook": str(hook), "unit": int(unit), "row": int(row)}:
+            return operands_payload(operands(checkpoint.model, hook, unit, row))
+    raise ValueError("The picture asked for something this page does not know; reload the page.")
+
+
+picture(
+    walkthrough(
+        trace,
+        config,
+        name=st.session_state.model,
+        following=following,
+        pieces=None if checkpoint.tokenizer is None else checkpoint.tokenizer.pieces,
+        sampled=sampled,
+        scores=head_scores(trace),
+        notes={
+            "notice": notice(whole, limit, config.context),
+            "full": len(encoding) >= limit,
+            "attention_temperature": temperature,
+            "sampling": {k: st.session_state[k] for k in ("temperature", "top_k", "top_p")},
+        },
+    ),
+    key=PICTURE,
+    on={"append": append, "again": again},
+)
+courier("courier", answer)

@@ -1,0 +1,3 @@
+export function mount(root, data) {
+  throw new Error(`expected nothing, got ${data.why}`);
+}

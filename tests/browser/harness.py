@@ -1,0 +1,78 @@
+"""Starting Loupe and finding a browser, for tests and for scripts/screenshot.py."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.error import URLError
+from urllib.request import urlopen
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"] + [
+    f"--disable-{what}" for what in ("background-networking", "component-update", "sync")
+]
+UVICORN = "uvicorn asgi:app --host 127.0.0.1 --port {port} --ws-per-message-deflate false".split()
+STARTUP = 90.0  # seconds until a server must answer
+
+
+def browser_path() -> str | None:
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def streamlit_run(script: Path) -> list[str]:
+    return ["streamlit", "run", str(script), "--server.port", "{port}"]
+
+
+@contextmanager
+def served(command: list[str], health: str, log: Path) -> Iterator[str]:
+    """Runs a server (`{port}` in the command becomes a free one) until the block ends; yields its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *(part.format(port=port) for part in command)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            _wait_until_healthy(process, address + health, log)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def settle(page: "Page") -> None:
+    """Waits until Streamlit is connected, has drawn something, and runs no script."""
+    page.wait_for_selector(
+        '[data-testid="stApp"][data-test-script-state="notRunning"][data-test-connection-state="CONNECTED"] '
+        '[data-testid="stMainBlockContainer"]',
+        state="attached",
+    )
+
+
+def _wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    deadline = time.monotonic() + STARTUP
+    while True:
+        try:
+            with urlopen(address, timeout=5):
+                return
+        except (URLError, ConnectionError, TimeoutError) as error:
+            if process.poll() is not None or time.monotonic() > deadline:
+                said = log.read_text()[-4000:]
+                raise RuntimeError(f"expected a server at {address}, got {error}; log:\n{said}") from error
+            time.sleep(0.05)

@@ -1,0 +1,214 @@
+"""From Python to a view module and back: the host, the courier with its store, the address."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.harness import settle
+from tests.conftest import Wire
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ASK = """sizes => Promise.allSettled(sizes.map(size => window.probe.request({size}))).then(all => all.map(
+    one => one.value ? `${one.value.size}: ${one.value.arrays.filled.data.length}` : one.reason.message))"""
+
+
+@pytest.fixture
+def plumbing(app_server: Callable[[str], str], wire: Wire, page: "Page") -> "Page":
+    page.goto(app_server("plumbing"))
+    page.wait_for_selector("#probe")
+    settle(page)
+    return page
+
+
+def probe(page: "Page") -> str:
+    return page.locator("#probe").inner_text()
+
+
+def turn_up(page: "Page") -> None:
+    page.get_by_role("slider", name="count").press("ArrowRight")
+
+
+def test_a_view_gets_the_header_the_arrays_and_the_tokens(plumbing: "Page") -> None:
+    assert probe(plumbing) == "3 [0,1,2] pos light #2563c9"
+
+
+def test_new_data_updates_the_view_without_mounting_it_again(plumbing: "Page") -> None:
+    turn_up(plumbing)
+    plumbing.wait_for_selector("#probe:text('4 [0,1,2,3] pos')")
+    assert plumbing.locator("#probe").get_attribute("data-mounts") == "1"
+
+
+def test_the_same_data_again_does_not_reach_the_view(plumbing: "Page") -> None:
+    plumbing.get_by_role("button", name="rerun").click()
+    plumbing.wait_for_selector('[data-test-script-state="running"]')
+    settle(plumbing)
+    assert plumbing.locator("#probe").get_attribute("data-updates") == "0"
+
+
+def test_rapid_changes_end_at_the_last_one(plumbing: "Page") -> None:
+    for _ in range(6):
+        turn_up(plumbing)
+    plumbing.wait_for_selector("#probe:text('9 [0,1,2,3,4,5,6,7,8] pos')")
+
+
+def test_dark_reaches_the_view(plumbing: "Page") -> None:
+    plumbing.emulate_media(color_scheme="dark")
+    plumbing.wait_for_selector("#probe:text('dark #7aa7ff')")
+
+
+def test_an_event_reaches_python_once(plumbing: "Page") -> None:
+    plumbing.evaluate("window.probe.emit('pick', {head: 2})")
+    plumbing.wait_for_selector("text=picked: {'head': 2}")
+    plumbing.get_by_role("button", name="rerun").click()
+    plumbing.wait_for_selector("text=picked: None")
+
+
+def test_a_module_that_fails_says_so_and_spares_the_others(plumbing: "Page", faults: list[str]) -> None:
+    plumbing.get_by_text("show broken").click()
+    plumbing.wait_for_selector("text=could not be drawn: expected nothing, got on purpose. Reload the page")
+    turn_up(plumbing)
+    plumbing.wait_for_selector("#probe:text('4 [0,1,2,3] pos')")
+    assert faults and all("expected nothing, got on purpose" in fault for fault in faults)
+    faults.clear()
+
+
+def test_a_module_that_cannot_be_fetched_says_so_in_one_sentence(
+    app_server: Callable[[str], str], page: "Page", faults: list[str]
+) -> None:
+    page.route("**/host.js", lambda route: route.abort())
+    page.goto(app_server("plumbing"))
+    page.wait_for_selector('text=This view ("probe") could not be loaded')
+    assert faults
+    faults.clear()
+
+
+def test_a_view_that_leaves_the_page_is_destroyed_and_the_courier_stays(plumbing: "Page") -> None:
+    plumbing.get_by_text("without probe").click()
+    plumbing.wait_for_function("window.probe.destroyed")
+    assert plumbing.evaluate(ASK, [13]) == ["13: 13"]
+    plumbing.get_by_text("without probe").click()
+    plumbing.wait_for_selector("#probe[data-mounts='2']")
+
+
+def test_the_courier_answers_each_question_with_its_own_arrays(plumbing: "Page") -> None:
+    assert plumbing.evaluate(ASK, [5, 6]) == ["5: 5", "6: 6"]
+
+
+def test_many_questions_in_one_go_are_one_rerun(plumbing: "Page", wire: Wire) -> None:
+    before = wire.reruns
+    sizes = list(range(1, 21))
+    assert plumbing.evaluate(ASK, sizes) == [f"{size}: {size}" for size in sizes]
+    assert wire.reruns - before == 1
+
+
+def test_more_questions_than_one_rerun_answers_are_all_answered(plumbing: "Page") -> None:
+    sizes = list(range(1, 71))
+    assert plumbing.evaluate(ASK, sizes) == [f"{size}: {size}" for size in sizes]
+
+
+def test_a_question_asked_again_costs_no_message(plumbing: "Page", wire: Wire) -> None:
+    plumbing.evaluate("window.probe.request({size: 4, delay: 0})")
+    before = wire.reruns
+    plumbing.evaluate("window.probe.request({delay: 0, size: 4})")
+    assert wire.reruns == before
+
+
+def test_an_answer_brings_its_own_bytes_and_not_the_payload(plumbing: "Page", wire: Wire) -> None:
+    plumbing.evaluate(ASK, [10_000])
+    heavy = [size for size in wire.received if size > 20_000]
+    assert len(heavy) == 1 and 40_000 < heavy[0] < 45_000
+
+
+def test_a_refused_question_rejects_and_may_be_asked_again(plumbing: "Page", wire: Wire) -> None:
+    sentence = "expected a size of at most 100000, got 200000; ask for less"
+    assert plumbing.evaluate(ASK, [200_000, 7]) == [sentence, "7: 7"]
+    before = wire.reruns
+    assert plumbing.evaluate(ASK, [200_000]) == [sentence]
+    assert wire.reruns == before + 1
+
+
+def test_a_rerun_of_the_whole_page_does_not_lose_a_question(plumbing: "Page") -> None:
+    plumbing.evaluate("""() => {
+        window.first = window.probe.request({size: 11, delay: 0.4});
+        Array.from(document.querySelectorAll("button")).find(one => one.textContent === "rerun").click();
+        window.second = window.probe.request({size: 12});
+    }""")
+    turn_up(plumbing)
+    assert plumbing.evaluate("Promise.all([first, second]).then(all => all.map(one => one.size))") == [11, 12]
+
+
+def test_the_courier_takes_no_room(plumbing: "Page") -> None:
+    assert plumbing.locator(".st-key-courier").bounding_box() is None
+    above, below = (plumbing.locator(f"#{place}").bounding_box() for place in ("above", "below"))
+    gap = "parseFloat(getComputedStyle(document.querySelector('[data-testid=stVerticalBlock]')).rowGap)"
+    assert above and below
+    assert below["y"] - above["y"] == pytest.approx(plumbing.evaluate(gap), abs=1)
+
+
+def test_the_store_forgets_the_least_recently_used_answer(plumbing: "Page", wire: Wire) -> None:
+    plumbing.evaluate(ASK, list(range(1, 65)))
+    plumbing.evaluate(ASK, [1])  # used again: 2 is now the oldest
+    plumbing.evaluate(ASK, [65])
+    before = wire.reruns
+    plumbing.evaluate(ASK, [1])
+    assert wire.reruns == before
+    plumbing.evaluate(ASK, [2])
+    assert wire.reruns == before + 1
+
+
+def hash_of(page: "Page") -> str:
+    return page.evaluate("location.hash")
+
+
+def test_the_address_keeps_what_a_view_writes_and_asks_no_server(plumbing: "Page", wire: Wire) -> None:
+    before = wire.reruns
+    plumbing.evaluate("probe.address.write({layer: 2, cell: [5, 7], word: '12', name: 'a&b=c', gone: 1})")
+    plumbing.evaluate("probe.address.write({layer: 3, gone: null})")
+    plumbing.wait_for_function("location.hash")
+    assert hash_of(plumbing) == "#layer=3&cell=[5,7]&word=%2212%22&name=a%26b%3Dc"
+    assert plumbing.evaluate("probe.address.read()") == {
+        "layer": 3,
+        "cell": [5, 7],
+        "word": "12",
+        "name": "a&b=c",
+    }
+    assert wire.reruns == before
+
+
+def test_the_address_outlives_streamlits_query_params(plumbing: "Page") -> None:
+    plumbing.evaluate("probe.address.write({layer: 3})")
+    plumbing.wait_for_url("**/#layer=3")
+    turn_up(plumbing)  # a widget bound to the query string
+    plumbing.wait_for_url("**/?count=4#layer=3")
+    plumbing.get_by_role("button", name="param").click()  # st.query_params
+    plumbing.wait_for_url("**/?count=4&text=*#layer=3")
+    plumbing.evaluate("probe.address.write({head: 1})")
+    plumbing.wait_for_url("**/?count=4&text=*#layer=3&head=1")
+
+
+def test_a_link_opens_the_view_state_and_the_widgets_it_was_taken_from(plumbing: "Page") -> None:
+    home = plumbing.url
+    plumbing.goto("about:blank")
+    plumbing.goto(f"{home}?count=6#layer=1&cell=[2,3]")
+    plumbing.wait_for_selector("#probe:text('6 [0,1,2,3,4,5] pos')")
+    assert plumbing.evaluate("probe.address.read()") == {"layer": 1, "cell": [2, 3]}
+
+
+def test_going_back_tells_the_view(plumbing: "Page") -> None:
+    plumbing.evaluate("void probe.address.follow(now => { window.told = now; })")
+    plumbing.evaluate("location.hash = 'layer=1'")
+    plumbing.wait_for_function("window.told?.layer === 1")
+    plumbing.evaluate("location.hash = 'layer=2'")
+    plumbing.wait_for_function("window.told?.layer === 2")
+    plumbing.go_back()
+    plumbing.wait_for_function("window.told?.layer === 1")
+
+
+def test_a_malformed_address_gives_an_object(plumbing: "Page") -> None:
+    for malformed in ["#%", "#=&=&", "#layer=%ZZ", "#__proto__=1&layer={", "#" + "x" * 5000]:
+        plumbing.evaluate("hash => { location.hash = hash; }", malformed)
+        assert isinstance(plumbing.evaluate("probe.address.read()"), dict)
+    assert plumbing.evaluate("({}).layer === undefined && typeof probe.address.read().toString") == "function"

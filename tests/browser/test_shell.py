@@ -1,0 +1,108 @@
+"""What every page shares: how it is served, opened by a link, framed and coloured."""
+
+from typing import TYPE_CHECKING
+from urllib.request import urlopen
+
+import pytest
+
+from tests.browser.harness import settle
+from views.theme import tokens
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+VIEW = '[data-ready="true"]'
+
+
+def rgb(color: str) -> str:
+    return "rgb({}, {}, {})".format(*(int(color[i : i + 2], 16) for i in (1, 3, 5)))
+
+
+def background(page: "Page") -> str:
+    return page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+
+
+def open_walkthrough(page: "Page", address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector(VIEW)
+    settle(page)
+
+
+def test_the_very_first_visitor_may_come_by_a_deep_link(fresh_server: str, page: "Page") -> None:
+    open_walkthrough(page, f"{fresh_server}/walkthrough")
+    assert page.get_by_role("dialog").count() == 0
+    assert page.url == f"{fresh_server}/walkthrough"
+
+
+@pytest.mark.parametrize("path", ["/", "/walkthrough"])
+def test_the_first_page_opens_at_the_root_and_at_its_name(server: str, page: "Page", path: str) -> None:
+    open_walkthrough(page, server + path)
+    assert page.get_by_role("dialog").count() == 0
+    assert page.url == server + path
+    assert "Loupe" in page.title()
+
+
+def test_an_unknown_page_says_so(server: str, page: "Page", faults: list[str]) -> None:
+    page.goto(f"{server}/nowhere")
+    page.wait_for_selector("text=Page not found")
+    assert all("does not seem to exist" in fault for fault in faults)
+    faults.clear()
+
+
+def test_nothing_of_streamlits_own_stands_in_the_header(server: str, page: "Page") -> None:
+    open_walkthrough(page, server)
+    header = page.get_by_test_id("stHeader")
+    assert "Deploy" not in header.inner_text()
+    box = header.bounding_box()
+    assert box and box["height"] <= 50
+
+
+def test_light_and_dark_reach_the_page_and_its_views(server: str, page: "Page") -> None:
+    open_walkthrough(page, server)
+    view = page.locator(".loupe-view[data-theme]").first
+    assert background(page) == rgb(tokens()["colors"]["light"]["ground"])
+    assert view.get_attribute("data-theme") == "light"
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector('.loupe-view[data-theme="dark"]')
+    assert background(page) == rgb(tokens()["colors"]["dark"]["ground"])
+    page.get_by_role("button", name="Main menu").click()
+    page.get_by_test_id("stMainMenuItem-theme-Light").click()
+    page.wait_for_selector('.loupe-view[data-theme="light"]')
+    page.evaluate("localStorage.clear()")
+
+
+def test_nothing_is_wider_than_the_page(server: str, page: "Page") -> None:
+    open_walkthrough(page, server)
+    for width in (1440, 1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("width => innerWidth === width", arg=width)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_modules_are_served_as_scripts_that_may_be_kept_for_ever(server: str, page: "Page") -> None:
+    with page.expect_response("**/host.js") as found:
+        page.goto(server)
+    response = found.value
+    assert response.headers["content-type"].startswith("text/javascript")
+    assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+
+
+def test_only_the_browsers_folder_is_served(server: str, page: "Page") -> None:
+    with page.expect_response("**/host.js") as found:
+        page.goto(server)
+    folder = found.value.url.rsplit("/", 1)[0]
+    for path in ("../theme/tokens.json", "..%2f..%2fapp.py", "../../app.py"):
+        assert page.request.get(f"{folder}/{path}").text().find("import") == -1
+
+
+def test_health_answers(server: str) -> None:
+    with urlopen(f"{server}/health") as response:
+        assert response.status == 200 and response.read() == b'{"status":"ok"}'
+
+
+def test_streamlit_run_serves_the_same_page(streamlit_server: str, page: "Page") -> None:
+    open_walkthrough(page, streamlit_server)
+    assert background(page) == rgb(tokens()["colors"]["light"]["ground"])
+    header = page.get_by_test_id("stHeader").bounding_box()
+    assert header and header["height"] <= 50
+    assert "Deploy" not in page.get_by_test_id("stHeader").inner_text()

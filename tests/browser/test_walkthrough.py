@@ -1,0 +1,351 @@
+"""The walkthrough in a real browser: what is drawn is what the engine computed, and looking around asks no server."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+import torch
+
+from engine import library
+from engine.edits import AttentionTemperature
+from engine.trace import Trace
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+    from tests.conftest import Wire
+
+TEXT = "The little dog was sad because he lost his ball"
+READY = '.walkthrough[data-ready="true"]'
+STAGES = [
+    "embed",
+    "position",
+    "resid_pre",
+    "norm1",
+    "q",
+    "k",
+    "v",
+    "attention",
+    "z",
+    "out",
+    "resid_mid",
+    "norm2",
+    "mlp",
+]
+STAGES += ["resid_post", "final_norm"]
+
+Open = Callable[[str], "Page"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> "Iterator[None]":
+    """As in the server, so that sums are taken in the same order and every number is equal to the last bit."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def walk(open_page: Open, server: str) -> Callable[..., "Page"]:
+    def open_(text: str = TEXT, **query: object) -> "Page":
+        more = "".join(f"&{name}={value}" for name, value in query.items() if name != "hash")
+        page = open_page(f"{server}/?text={quote(text)}{more}{query.get('hash', '')}")
+        page.wait_for_selector(READY)
+        return page
+
+    return open_
+
+
+def traced(text: str = TEXT, model: str = "stories", temperature: float = 1.0) -> Trace:
+    encoding = library.checkpoint(model).tokenizer.encode(text)
+    return library.traces.of(model, encoding, [] if temperature == 1 else [AttentionTemperature(temperature)])
+
+
+def root(page: "Page") -> "Locator":
+    return page.locator(".walkthrough")
+
+
+def state(page: "Page") -> dict:
+    return root(page).evaluate(
+        "e => ({layer: e.loupe.state.layer, head: e.loupe.state.head, row: e.loupe.state.query})"
+    )
+
+
+def explained(page: "Page", title: str) -> tuple[float, float]:
+    """Waits for the arithmetic whose title holds `title`; (recomputed, stored)."""
+    page.wait_for_function(
+        "title => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.arithmetic h3')?.textContent.includes(title))",
+        arg=title,
+    )
+    verdict = page.locator(".verdict")
+    return float(verdict.get_attribute("data-recomputed")), float(verdict.get_attribute("data-stored"))
+
+
+def assert_drawn_equals(page: "Page", trace: Trace, within: float = 0.0) -> set[str]:
+    """Compares every panel's numbers with the trace; returns the hooks that were drawn."""
+    drawn = root(page).evaluate("e => e.loupe.drawn().map(p => ({...p, values: p.values.map(r => r.map(String))}))")
+    for panel in drawn:
+        values = np.array([[float(x.replace("Infinity", "inf")) for x in row] for row in panel["values"]], np.float32)
+        value = trace[panel["hook"]]
+        value = value[0] if trace.dims(panel["hook"])[0] == "batch" else value
+        head = panel["head"]
+        if value.dim() == 3:
+            square = trace.dims(panel["hook"])[-1] == "key"
+            value = value.flatten(1) if head is None else value[head] if square else value[:, head]
+        np.testing.assert_allclose(values, value.float().numpy(), rtol=0, atol=within, err_msg=panel["hook"])
+    return {panel["hook"] for panel in drawn}
+
+
+def test_every_stage_of_every_block_draws_the_elements_of_the_engines_tensors(walk: Callable[..., "Page"]) -> None:
+    page = walk(hash="#open=" + quote(str(STAGES).replace("'", '"')))
+    trace = traced()
+    seen: set[str] = set()
+    for layer in range(4):
+        seen |= assert_drawn_equals(page, trace)
+        page.locator("body").press("}")
+        page.wait_for_function(
+            "layer => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.walkthrough')?.loupe.state.layer === layer)",
+            arg=(layer + 1) % 4,
+        )
+    page.locator("body").press("]")
+    assert_drawn_equals(page, trace)
+    hidden = {"norm1.scale", "norm2.scale", "final_norm.scale", "attn.temperature", "logits"}
+    assert {h for h in trace if not h.endswith(tuple(hidden))} == seen
+
+
+def test_the_canvas_shows_the_numbers_as_colour(walk: Callable[..., "Page"]) -> None:
+    """The darkest cell of a row of the pattern is its largest weight, read back from the pixels."""
+    page = walk()
+    pattern = traced()["blocks.0.attn.pattern"][0, 0].numpy()
+    darkness = page.locator(".stage-attention canvas").last.evaluate(
+        """(canvas, n) => { const g = canvas.getContext('2d'), w = canvas.width / n, h = canvas.height / n;
+        return Array.from({length: n}, (_, r) => Array.from({length: n}, (_, c) => {
+          const [red] = g.getImageData((c + .5) * w, (r + .5) * h, 1, 1).data; return 255 - red; })); }""",
+        len(pattern),
+    )
+    for row, (shades, weights) in enumerate(zip(darkness, pattern, strict=True)):
+        assert weights[int(np.argmax(shades[: row + 1]))] >= weights.max() - 0.01, f"row {row}"
+
+
+def test_the_listed_next_tokens_are_the_engines(walk: Callable[..., "Page"]) -> None:
+    page = walk(temperature=0.5, top_k=5)
+    logits = traced()["logits"][0, -1]
+    best = (logits / 0.5).topk(5)
+    expected = best.values.softmax(-1)
+    pieces = [library.checkpoint("stories").tokenizer.piece(i) for i in best.indices.tolist()]
+    assert page.locator(".bar-row .piece").all_text_contents()[:5] == pieces
+    shares = [float(t.removesuffix(" %")) / 100 for t in page.locator(".bar-row .share").all_text_contents()[:5]]
+    np.testing.assert_allclose(shares, expected.numpy(), rtol=5e-3)
+    assert "5 of" in page.locator(".cuts").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("stage", "title"),
+    [
+        ("embed", "embed.tokens["), ("position", "embed.positions["), ("resid_pre", "resid_pre["), ("norm1", "norm1.out["),
+        ("q", "attn.q["), ("k", "attn.k["), ("v", "attn.v["), ("z", "attn.z["), ("out", "attn.out["),
+        ("resid_mid", "resid_mid["), ("norm2", "norm2.out["), ("mlp", "mlp.out["), ("resid_post", "resid_post["),
+        ("final_norm", "final_norm.out["),
+    ],
+)  # fmt: skip
+def test_clicking_a_cell_shows_arithmetic_that_ends_at_the_stored_value(
+    walk: Callable[..., "Page"], stage: str, title: str
+) -> None:
+    page = walk(hash="#layer=1&head=2")
+    canvas = page.locator(f".stage-{stage} .column canvas").last
+    box = canvas.bounding_box()
+    assert box is not None
+    canvas.click(position={"x": box["width"] * 0.6, "y": box["height"] * 0.45})
+    recomputed, stored = explained(page, title)
+    assert recomputed == pytest.approx(stored, abs=2e-5)
+
+
+def test_every_matrix_of_attention_explains_its_cells(walk: Callable[..., "Page"]) -> None:
+    page = walk(hash='#layer=2&open=["attention"]')
+    trace = traced()
+    for index, part in enumerate(["scores", "mask", "masked_scores", "pattern"]):
+        canvas = page.locator(".stage-attention canvas").nth(index)
+        box = canvas.bounding_box()
+        assert box is not None
+        canvas.click(
+            position={"x": box["width"] * 2.5 / trace.ids.shape[1], "y": box["height"] * 5.5 / trace.ids.shape[1]}
+        )
+        recomputed, stored = explained(page, "came to give" if part == "pattern" else f"attn.{part}[")
+        assert stored == pytest.approx(float(trace[f"blocks.2.attn.{part}"][0, 0, 5, 2]), abs=1e-6)
+        assert recomputed == pytest.approx(stored, abs=2e-5)
+
+
+def test_open_stages_explain_activations_and_the_heads_joined(walk: Callable[..., "Page"]) -> None:
+    page = walk(hash='#open=["mlp","out"]')
+    for stage, index, title in (
+        ("mlp", 0, "mlp.pre["),
+        ("mlp", 1, "mlp.post["),
+        ("out", 0, "attn.z["),
+        ("out", 1, "attn.out["),
+    ):
+        canvas = page.locator(f".stage-{stage} canvas").nth(index)
+        canvas.scroll_into_view_if_needed()
+        canvas.click(position={"x": 40, "y": 30})
+        recomputed, stored = explained(page, title)
+        assert recomputed == pytest.approx(stored, abs=2e-5)
+
+
+def test_a_candidates_probability_is_explained_from_its_logit(walk: Callable[..., "Page"]) -> None:
+    page = walk(temperature=0.7, top_p=0.9)
+    page.locator(".bar-row").nth(1).click()
+    recomputed, stored = explained(page, "came to follow")
+    assert recomputed == pytest.approx(stored, rel=1e-4)
+    assert stored > 0
+
+
+def test_looking_around_never_asks_the_server(walk: Callable[..., "Page"], wire: "Wire") -> None:
+    page = walk()
+    explained(page, "came to give")
+    sent, received = wire.reruns, len(wire.received)
+    for key in ("]", "]", "}", "}", "[", "{"):
+        page.locator("body").press(key)
+    page.locator(".headgrid button").nth(9).click()
+    assert state(page) == {"layer": 2, "head": 1, "row": traced().ids.shape[1] - 1}
+    page.locator(".headgrid button").nth(9).press("ArrowRight")
+    page.locator(".headgrid button").nth(10).press("ArrowDown")
+    assert state(page)["layer"] == 3 and state(page)["head"] == 2
+    page.locator(".mini").first.click()
+    assert state(page)["layer"] == 0
+    for canvas in page.locator(".flow .cells canvas").all():
+        canvas.hover()
+    page.locator(".token").nth(3).hover()
+    page.locator(".token").nth(3).click()
+    assert state(page)["row"] == 3
+    page.locator(".stage-attention canvas").last.click(position={"x": 10, "y": 60})
+    page.locator('button[data-stage="attention"]').click()
+    explained(page, "came to give")
+    assert (wire.reruns, len(wire.received)) == (sent, received)
+
+
+def test_hovering_a_token_lights_its_row_its_column_and_its_lines(walk: Callable[..., "Page"]) -> None:
+    page = walk()
+    page.locator(".token").nth(2).hover()
+    assert page.locator(".token").nth(2).get_attribute("class") == "token as-query"
+    assert page.locator(".band.hovered").is_visible()
+    lit = page.locator(".lit-column:visible")
+    assert lit.count() == 3  # scores, mask, pattern
+    drawn = "e => { const l = e.loupe.lineData(); return [l.query, [...l.weights]]; }"
+    query, weights = root(page).evaluate(drawn)
+    assert query == 2
+    np.testing.assert_array_equal(np.float32(weights), traced()["blocks.0.attn.pattern"][0, 0, 2].numpy())
+
+
+def test_typing_another_sentence_redraws_it(walk: Callable[..., "Page"]) -> None:
+    page = walk()
+    page.get_by_label("text").fill("She was happy")
+    page.locator(".token bdi", has_text="·happy").wait_for()
+    assert_drawn_equals(page, traced("She was happy"))
+
+
+def test_append_puts_the_drawn_token_into_the_text_and_the_picture(walk: Callable[..., "Page"]) -> None:
+    page = walk("Once upon a", temperature=0)
+    page.get_by_role("button", name="append").click()
+    tokenizer = library.checkpoint("stories").tokenizer
+    drawn = int(traced("Once upon a")["logits"][0, -1].argmax())
+    page.locator(".token").nth(len(traced("Once upon a").encoding)).wait_for()
+    assert page.get_by_label("text").input_value() == "Once upon a" + tokenizer.decode([drawn])
+
+
+def test_attention_temperature_changes_the_maps_and_is_marked_as_an_edit(walk: Callable[..., "Page"]) -> None:
+    page = walk(attention="2.0")
+    assert_drawn_equals(page, traced(temperature=2.0))
+    assert page.locator(".stage-attention .role-edited").first.inner_text() == "edited"
+    recomputed, stored = explained(page, "came to give")
+    assert recomputed == pytest.approx(stored, abs=2e-5)
+
+
+def test_the_address_restores_block_head_row_and_cell(walk: Callable[..., "Page"], page: "Page") -> None:
+    walk(hash="#layer=2&head=3&row=4")
+    assert state(page) == {"layer": 2, "head": 3, "row": 4}
+    page.locator("body").press("]")
+    page.wait_for_function("() => !location.hash.includes('head=3')")
+    page.reload()
+    page.wait_for_selector(READY)
+    assert state(page)["head"] == 0 and state(page)["layer"] == 2
+
+
+@pytest.mark.parametrize(
+    "hash", ["#layer=99&head=-1", "#cell=[1,2]", "#open=7&row=x", "#%%%", '#cell=["attn.nothing",1,1,0]']
+)
+def test_a_senseless_address_opens_the_page_all_the_same(walk: Callable[..., "Page"], hash: str) -> None:
+    page = walk(hash=hash)
+    assert page.locator(".verdict").count() == 1
+
+
+def test_markup_in_a_prompt_and_in_a_vocabulary_is_shown_as_text(walk: Callable[..., "Page"]) -> None:
+    hostile = "<img src=x onerror=alert(1)><script>window.pwned=1</script>**b** $x$ :red[y]"
+    page = walk(hostile)
+    tokenizer = library.checkpoint("stories").tokenizer
+    assert page.locator(".token bdi").all_text_contents() == list(tokenizer.encode(hostile).pieces)
+    root(page).evaluate(
+        """e => { const page = e.loupe; for (const id in page.trace.names) page.trace.names[id] = '<img src=x onerror=window.pwned=1>';
+        page.trace.pieces = page.trace.pieces.map(() => '<b onclick=window.pwned=1>x</b>'); page.build(); }"""
+    )
+    assert page.locator(".walkthrough img, .walkthrough script, .walkthrough b").count() == 0
+    assert page.evaluate("() => window.pwned") is None
+    assert page.locator(".token bdi").first.inner_text() == "<b onclick=window.pwned=1>x</b>"
+
+
+def test_256_tokens_scroll_fetch_the_looked_at_layer_once_and_keep_it(
+    walk: Callable[..., "Page"], wire: "Wire"
+) -> None:
+    text = "The dog was happy. " * 60
+    page = walk(text)
+    assert "this model reads 256" in page.locator(".notice").inner_text()
+    flow = page.locator(".flow")
+    assert flow.evaluate("e => e.scrollHeight > e.clientHeight")
+    trace = library.traces.of("stories", library.checkpoint("stories").tokenizer.encode(text).truncated(256))
+    assert_drawn_equals(page, trace)
+    sent = wire.reruns
+    for layer in (1, 0, 1):
+        page.locator("body").press("}" if layer else "{")
+        page.wait_for_function(
+            "layer => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.walkthrough')?.loupe.state.layer === layer)",
+            arg=layer,
+        )
+        assert_drawn_equals(page, trace)
+    assert wire.reruns == sent + 1
+
+
+def test_one_token_and_a_phone_and_the_dark(browser, server: str) -> None:  # type: ignore[no-untyped-def]
+    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{server}/?text=The")
+    page.wait_for_selector(READY)
+    assert root(page).get_attribute("class") == "walkthrough narrow"
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    widest = root(page).evaluate(
+        "e => Math.max(...[...e.querySelectorAll('*')].map(x => x.getBoundingClientRect().right))"
+    )
+    assert widest <= 391
+    assert "one token only" in page.locator(".facts").inner_text()
+    assert page.locator(".loupe-view").get_attribute("data-theme") == "dark"
+    assert_drawn_equals(page, traced("The"))
+    context.close()
+
+
+def test_every_control_of_the_picture_has_a_name_and_arrows_move_the_cell(walk: Callable[..., "Page"]) -> None:
+    page = walk()
+    nameless = root(page).evaluate(
+        "e => [...e.querySelectorAll('button, canvas[role=img]')].filter(b => !(b.ariaLabel || b.textContent.trim() || b.title)).length"
+    )
+    assert nameless == 0
+    page.locator(".flow").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    assert state(page)["row"] == traced().ids.shape[1] - 2
+    assert "came to give" in page.locator(".live").inner_text()
+
+
+def test_it_works_under_streamlit_run_too(open_page: Open, streamlit_server: str) -> None:
+    page = open_page(f"{streamlit_server}/?text={quote(TEXT)}")
+    page.wait_for_selector(READY)
+    assert_drawn_equals(page, traced(), within=1e-5)  # torch's own choice of threads there: sums in another order

@@ -1,0 +1,148 @@
+"""Servers and browsers for the tests that need the real thing.
+
+A browser test fails on any console error or uncaught exception of its page. Without a browser those tests are
+skipped, and one line says so at the end; with LOUPE_REQUIRE_BROWSER=1 they fail.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.harness import BROWSERS, FLAGS, ROOT, UVICORN, browser_path, served, settle, streamlit_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, WebSocket
+
+# Opened at /walkthrough, Streamlit first asks below that path where its server is; the misses are no faults.
+PROBE = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
+
+REQUIRE_BROWSER = os.environ.get("LOUPE_REQUIRE_BROWSER") == "1"
+NO_BROWSER = f"no browser found (looked for {', '.join(BROWSERS)}): the tests in a browser are skipped"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if browser_path() is None and not REQUIRE_BROWSER:
+        terminalreporter.write_line(NO_BROWSER)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of Loupe, served as `make run` serves it."""
+    with served(UVICORN, "/health", tmp_path_factory.mktemp("server") / "log") as address:
+        yield address
+
+
+@pytest.fixture
+def fresh_server(tmp_path: "Path") -> Iterator[str]:
+    """The same, started for one test: nobody has opened it yet."""
+    with served(UVICORN, "/health", tmp_path / "log") as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def streamlit_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of Loupe under `streamlit run app.py`."""
+    log = tmp_path_factory.mktemp("streamlit") / "log"
+    with served(streamlit_run(ROOT / "app.py"), "/_stcore/health", log) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+    """Serves tests/browser/apps/<name>/app.py once, on first demand, and gives its address."""
+    running: dict[str, str] = {}
+    with ExitStack() as stack:
+
+        def address_of(name: str) -> str:
+            if name not in running:
+                command = streamlit_run(ROOT / "tests" / "browser" / "apps" / name / "app.py")
+                log = tmp_path_factory.mktemp(name) / "log"
+                running[name] = stack.enter_context(served(command, "/_stcore/health", log))
+            return running[name]
+
+        yield address_of
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    executable = browser_path()
+    if executable is None:
+        pytest.fail(NO_BROWSER) if REQUIRE_BROWSER else pytest.skip(NO_BROWSER)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def context(browser: "Browser") -> "BrowserContext":
+    """One for all tests, so that Streamlit's own scripts are fetched once."""
+    return browser.new_context(viewport={"width": 1440, "height": 950}, color_scheme="light")
+
+
+@pytest.fixture
+def faults() -> list[str]:
+    """Console errors and uncaught exceptions so far; a test that causes one on purpose clears the list."""
+    return []
+
+
+@pytest.fixture
+def page(context: "BrowserContext", faults: list[str]) -> "Iterator[Page]":
+    """A fresh tab, 1440 x 950, light; it must not have complained when the test ends."""
+    page = context.new_page()
+    page.on("console", lambda message: _note(message, faults))
+    page.on("pageerror", lambda error: faults.append(f"uncaught: {error}"))
+    yield page
+    page.close()
+    assert not faults, "the page complained:\n" + "\n".join(faults)
+
+
+def _note(message: "ConsoleMessage", faults: list[str]) -> None:
+    where = message.location.get("url", "")
+    if message.type == "error" and not PROBE.search(where):
+        faults.append(f"{message.text} ({where})")
+
+
+class Wire:
+    """What goes over the page's websocket; of what it sends, only the requests to rerun."""
+
+    def __init__(self, page: "Page") -> None:
+        self.reruns = 0
+        self.received: list[int] = []  # bytes of each message, in order
+        page.on("websocket", self._listen)
+
+    def _listen(self, websocket: "WebSocket") -> None:
+        websocket.on("framesent", self._sent)
+        websocket.on("framereceived", lambda payload: self.received.append(len(payload)))
+
+    def _sent(self, payload: bytes | str) -> None:
+        from streamlit.proto.BackMsg_pb2 import BackMsg
+
+        if isinstance(payload, bytes):
+            self.reruns += BackMsg.FromString(payload).WhichOneof("type") == "rerun_script"
+
+
+@pytest.fixture
+def wire(page: "Page") -> Wire:
+    """Counts messages from before the page is opened."""
+    return Wire(page)
+
+
+@pytest.fixture
+def open_page(page: "Page") -> "Callable[[str], Page]":
+    """Opens an address and waits until Streamlit has run the script to its end."""
+
+    def opened(address: str) -> "Page":
+        page.goto(address)
+        settle(page)
+        return page
+
+    return opened

@@ -1,0 +1,100 @@
+"""The walkthrough page without a browser: what reaches the picture, and what a person is told."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import library
+from views.payload import Named, unpack
+
+APP = str(Path(__file__).parents[2] / "app.py")
+
+
+def opened(**state: object) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    for name, value in state.items():
+        app.session_state[name] = value
+    return app.run()
+
+
+def picture(app: AppTest) -> tuple[dict, dict[str, Named]]:
+    assert not app.exception, app.exception
+    (found, *_) = [e.proto for e in app.get("bidi_component") if "walkthrough" in e.proto.component_name]
+    return unpack(found.bytes)
+
+
+def test_first_open_shows_a_finished_picture_of_the_first_model() -> None:
+    header, arrays = picture(opened())
+    checkpoint = library.checkpoint("stories")
+    encoding = checkpoint.tokenizer.encode(header_text(header))
+    trace = library.traces.of("stories", encoding)
+    assert header["model"]["name"] == "stories"
+    assert header["ids"] == list(encoding.ids)
+    assert torch.equal(torch.tensor(arrays["blocks.2.attn.pattern"].data), trace["blocks.2.attn.pattern"][0])
+
+
+def header_text(header: dict) -> str:
+    return library.checkpoint(header["model"]["name"]).tokenizer.decode(header["ids"])
+
+
+def test_the_two_temperatures_change_different_things() -> None:
+    plain, cold = picture(opened()), picture(opened(temperature=0.5))
+    hot = picture(opened(attention=3.0))
+    pattern, scaled, logit = "blocks.0.attn.pattern", "next.scaled", "next.logit"
+    assert (cold[1][pattern].data == plain[1][pattern].data).all()
+    assert (cold[1][scaled].data == plain[1][logit].data / 0.5).all()
+    assert (hot[1][pattern].data != plain[1][pattern].data).any()
+    assert hot[0]["edited"] == ["blocks.*.attn.temperature"]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\t"])
+def test_nothing_or_only_blanks_is_a_clear_page(text: str) -> None:
+    app = opened(text=text)
+    assert not app.exception
+    assert app.info or picture(app)[0]["ids"]
+
+
+def test_ten_thousand_characters_are_cut_and_the_page_says_what() -> None:
+    header, arrays = picture(opened(text="The dog was happy. " * 530))
+    limit = library.checkpoint("stories").model.config.context
+    assert len(header["ids"]) == limit
+    assert f"this model reads {limit}" in header["notice"] and "are cut, from “" in header["notice"]
+    assert len(arrays["next.kept_p"].data) == limit
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a", "🦊👩‍👩‍👧 e\u0301", "你好，世界", "שלום مرحبا", "\u202e\u200b\x00", "<script>alert(1)</script>", "* _x_ $y$ :red[z]"],
+)  # fmt: skip
+def test_any_text_gives_a_picture_of_its_own_tokens(text: str) -> None:
+    header, _ = picture(opened(text=text))
+    assert header["ids"] == list(library.checkpoint("stories").tokenizer.encode(text).ids)
+    assert not any("�" in piece for piece in header["pieces"])
+
+
+def test_append_puts_the_drawn_token_behind_the_text() -> None:
+    app = opened(text="The dog")
+    header, _ = picture(app)
+    drawn = header["sampled"]["id"]
+    app.session_state["walkthrough"] = {"append": drawn}
+    app.run()
+    assert app.session_state["text"].startswith("The dog")
+    tokenizer = library.checkpoint("stories").tokenizer
+    assert app.session_state["text"] == "The dog" + tokenizer.decode([drawn])
+
+
+def test_another_model_opens_on_its_own_example_and_a_written_text_stays() -> None:
+    app = opened()
+    app.selectbox(key="model").set_value("induction").run()
+    assert picture(app)[0]["model"]["name"] == "induction"
+    assert app.session_state["text"] == header_text(picture(app)[0])
+    app.text_input(key="text").set_value("abcabc").run()
+    app.selectbox(key="model").set_value("stories").run()
+    assert app.session_state["text"] == "abcabc"
+
+
+def test_a_model_that_is_not_there_is_one_sentence() -> None:
+    app = opened(model="../../etc/passwd")
+    assert not app.exception

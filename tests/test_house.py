@@ -1,0 +1,226 @@
+"""The rules of the house, read from the source. Each rule is shown a bad line, to know that it can fail."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Who may import whom: the first prefix that matches a file names what it may import of this repository.
+LAYERS = [
+    ("app.py", ["pages", "views", "engine"]),
+    ("asgi.py", []),
+    ("pages/", ["views", "engine"]),
+    ("views/", ["views", "engine"]),
+    ("engine/hooks.py", ["engine.hooks"]),
+    ("engine/config.py", ["engine.config"]),
+    ("engine/layers/", ["engine.layers", "engine.hooks", "engine.config"]),
+    ("engine/model.py", ["engine.layers", "engine.hooks", "engine.config"]),
+    ("engine/tokenizers/", ["engine.tokenizers"]),
+    ("engine/", ["engine"]),
+    ("bench/", ["bench", "engine", "views"]),
+]
+# Files of engine/ itself, such as run.py, stand below these, but for the ones that put it all together.
+ABOVE_A_RUN = [
+    "engine.analysis",
+    "engine.training",
+    "engine.generate",
+    "engine.checkpoints",
+    "engine.library",
+]
+TOGETHER = {
+    "engine/__init__.py",
+    "engine/__main__.py",
+    "engine/cli.py",
+    "engine/generate.py",
+    "engine/library.py",
+}
+OWN = ("app", "asgi", "pages", "views", "engine", "bench", "tests")
+SHOWS_STREAMLIT = ("app.py", "asgi.py", "pages/", "views/component.py")
+SECRET_PLACES = re.compile(r"/work\b|/home/\w|/Users/\w|\.library\b|\.\./shared")
+# Namespaces are names, not places that anything is fetched from.
+OTHER_HOSTS = re.compile(r"""["'`(](?:https?:)?//(?!www\.w3\.org/)[\w.-]+\.\w+""")
+
+
+def sources(*suffixes: str) -> list[Path]:
+    """Everything a person wrote here, tests aside."""
+    folders = ("pages", "views", "engine", "assets", "bench", "scripts")
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]
+    return sorted(found + [path for path in ROOT.iterdir() if path.suffix in suffixes])
+
+
+def imports(path: str, tree: ast.Module) -> Iterator[str]:
+    """Every module that is imported, wherever in the file, as a dotted name from the root."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            here = path.split("/")[: -node.level] if node.level else []
+            module = ".".join([*here, *([node.module] if node.module else [])])
+            yield from [module] if node.module else (f"{module}.{alias.name}" for alias in node.names)
+
+
+def within(name: str, package: str) -> bool:
+    return name == package or name.startswith(package + ".")
+
+
+def check_layers(path: str, tree: ast.Module) -> Iterator[str]:
+    allowed = next((may for prefix, may in LAYERS if path.startswith(prefix)), OWN)
+    for name in imports(path, tree):
+        if name.split(".")[0] in OWN and not any(within(name, one) for one in allowed):
+            yield f"{path} imports {name}, and may import only {allowed}"
+        if re.fullmatch(r"engine/\w+\.py", path) and path not in TOGETHER:
+            if any(within(name, one) for one in ABOVE_A_RUN):
+                yield f"{path} imports {name}, which stands above it"
+
+
+def check_streamlit(path: str, tree: ast.Module) -> Iterator[str]:
+    if not path.startswith(SHOWS_STREAMLIT) and any(
+        within(name, "streamlit") for name in imports(path, tree)
+    ):
+        yield f"{path} imports streamlit, which only {SHOWS_STREAMLIT} may"
+
+
+def check_pickle(path: str, tree: ast.Module) -> Iterator[str]:
+    for name in imports(path, tree):
+        if name.split(".")[0] in {"dill", "cloudpickle", "joblib", "shelve"}:
+            yield f"{path} imports {name}: never unpickle"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "pickle":
+            yield f"{path}:{node.lineno} imports from pickle: never unpickle"
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+        if called in {"pickle.load", "pickle.loads", "pickle.Unpickler"}:
+            yield f"{path}:{node.lineno} calls {called}: never unpickle"
+        if called == "torch.load" and given.get("weights_only") != "True":
+            yield f"{path}:{node.lineno} calls torch.load without weights_only=True"
+
+
+def check_broad_except(path: str, tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler):
+            caught = "" if node.type is None else ast.unparse(node.type)
+            if re.search(r"^$|\b(Base)?Exception\b", caught) and not isinstance(node.body[-1], ast.Raise):
+                yield f"{path}:{node.lineno} swallows everything: name what is expected, or raise it again"
+
+
+def check_script(path: str, text: str) -> Iterator[str]:
+    """What a view or the plumbing may not do in the browser."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for word in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "Math.random",
+            "eval(",
+        ):
+            if word in line:
+                yield f"{path}:{number} uses {word}: text is textContent, numbers are tensors'"
+        if OTHER_HOSTS.search(line):
+            yield f"{path}:{number} names another host: Loupe works without a network"
+
+
+def check_text(path: str, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.search(r"\b(TODO|FIXME|XXX)\b", line):
+            yield f"{path}:{number} leaves work for later"
+        if SECRET_PLACES.search(line):
+            yield f"{path}:{number} names a place of one machine"
+
+
+TREE_RULES = [check_layers, check_streamlit, check_pickle, check_broad_except]
+
+
+@pytest.mark.parametrize("rule", TREE_RULES, ids=lambda rule: rule.__name__)
+def test_python_keeps_the_rule(rule) -> None:
+    broken = [
+        complaint
+        for path in sources(".py")
+        for complaint in rule(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert not broken, "\n".join(broken)
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "bad", "good"),
+    [
+        (check_layers, "engine/layers/mask.py", "import engine.model", "from engine.hooks import HookPoint"),
+        (
+            check_layers,
+            "engine/model.py",
+            "from engine.checkpoints import load",
+            "import engine.layers.block",
+        ),
+        (check_layers, "engine/hooks.py", "from engine.trace import Trace", "import torch"),
+        (check_layers, "engine/trace.py", "import engine.analysis.heads", "import engine.hooks"),
+        (check_layers, "engine/run.py", "from views import theme", "from engine.model import Transformer"),
+        (check_layers, "views/bars.py", "import pages.explore", "from engine.trace import Trace"),
+        (check_layers, "pages/explore/x.py", "import app", "import views.theme"),
+        (check_layers, "engine/layers/mask.py", "from ..model import x", "from ..hooks import x"),
+        (check_layers, "engine/layers/mask.py", "from .. import run", "from . import block"),
+        (check_layers, "engine/x.py", "def f():\n    import views", "def f():\n    import torch"),
+        (check_streamlit, "engine/run.py", "import streamlit as st", "import torch"),
+        (check_streamlit, "views/bars.py", "from streamlit.runtime import x", "import altair"),
+        (
+            check_pickle,
+            "engine/x.py",
+            "import pickle\npickle.load(f)",
+            "try: f()\nexcept pickle.PickleError: pass",
+        ),
+        (check_pickle, "engine/x.py", "from pickle import loads", "import json"),
+        (check_pickle, "engine/x.py", "torch.load(path)", "torch.load(path, weights_only=True)"),
+        (check_pickle, "engine/x.py", "torch.load(p, weights_only=False)", "load_file(p)"),
+        (
+            check_broad_except,
+            "engine/x.py",
+            "try: f()\nexcept Exception: pass",
+            "try: f()\nexcept OSError: pass",
+        ),
+        (
+            check_broad_except,
+            "engine/x.py",
+            "try: f()\nexcept: pass",
+            "try: f()\nexcept (OSError, ValueError): pass",
+        ),
+    ],
+)
+def test_a_python_rule_can_fail(rule, path: str, bad: str, good: str) -> None:
+    assert list(rule(path, ast.parse(bad)))
+    assert not list(rule(path, ast.parse(good)))
+
+
+def test_scripts_and_texts_keep_the_rules() -> None:
+    broken = [
+        complaint
+        for path in sources(".js", ".py", ".css", ".toml", ".md", ".txt")
+        for rule in ([check_script, check_text] if path.suffix in {".js", ".css"} else [check_text])
+        for complaint in rule(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+    assert not broken, "\n".join(broken)
+
+
+@pytest.mark.parametrize(
+    ("rule", "bad", "good"),
+    [
+        (check_script, "root.innerHTML = text", "root.textContent = text"),
+        (check_script, "const x = Math.random()", "const x = Math.round(y)"),
+        (check_script, 'import "https://cdn.example.com/d3.js"', 'import "./payload.js"'),
+        (check_script, "fetch('//example.com/x')", "createElementNS('http://www.w3.org/2000/svg', 'g')"),
+        (check_text, "# TODO later", "# done"),
+        (check_text, "open('/work/main/x')", "open(folder / 'x')"),
+    ],
+)
+def test_a_rule_about_text_can_fail(rule, bad: str, good: str) -> None:
+    assert list(rule("x", bad))
+    assert not list(rule("x", good))
+
+
+def test_pages_stand_in_sections() -> None:
+    """A bare file in pages/ is a page of Streamlit's old multipage mode, which runs it without app.py."""
+    assert not [path.name for path in (ROOT / "pages").glob("*.py")]

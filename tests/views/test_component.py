@@ -1,0 +1,90 @@
+"""Registering and mounting views, as far as Python sees it; tests/browser/test_plumbing.py has the rest."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from views import component
+from views.payload import pack, unpack
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("host", "courier", "probe"):
+        (tmp_path / f"{name}.js").write_text(f"export const name = '{name}';")
+    monkeypatch.setattr(component, "MODULES", tmp_path)
+    return tmp_path
+
+
+def script() -> None:
+    import streamlit as st
+
+    from views import component
+
+    component.view("probe", events=("pick",))({"count": st.session_state.get("count", 1)}, key="probe")
+    component.courier("courier", lambda query: st.session_state["answer"](query))
+
+
+def run(**state: Any) -> AppTest:
+    app = AppTest.from_function(script)
+    for name, value in state.items():
+        app.session_state[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def mounted(app: AppTest) -> list[Any]:
+    return [element.proto for element in app.get("bidi_component")]
+
+
+def test_a_view_travels_as_a_payload_and_a_small_loader(modules: Path) -> None:
+    probe = mounted(run(count=4))[0]
+    assert unpack(probe.bytes) == ({"count": 4}, {})
+    assert len(probe.js_content) + len(probe.css_content) < 3000
+    assert "innerHTML" not in probe.js_content
+
+
+def test_an_edited_module_gets_a_new_address(modules: Path) -> None:
+    def address() -> str:
+        return mounted(run())[0].js_content.split("/component/")[1].split("/")[0]
+
+    before = address()
+    assert address() == before
+    (modules / "probe.js").write_text("export const name = 'another';")
+    assert address() != before
+
+
+def test_a_courier_answers_what_was_asked_and_refuses_with_the_sentence(modules: Path) -> None:
+    def answer(query: dict[str, Any]) -> bytes:
+        if query["layer"] > 3:
+            raise ValueError("expected a layer of at most 3, got 9; ask for less")
+        return pack({"layer": query["layer"]}, {})
+
+    asked = [{"id": 1, "query": {"layer": 2}}, {"id": 2, "query": {"layer": 9}}]
+    header, arrays = unpack(mounted(run(answer=answer, **{"courier asked": asked}))[1].bytes)
+    assert header["answers"] == [
+        {"id": 1},
+        {"id": 2, "sentence": "expected a layer of at most 3, got 9; ask for less"},
+    ]
+    assert unpack(arrays["1"].data.tobytes()) == ({"layer": 2}, {})
+
+
+@pytest.mark.parametrize(
+    "asked", [None, "x", 3, {"id": 1}, [1, "x", {}, {"id": "1", "query": {}}, {"id": 1, "query": []}]]
+)
+def test_a_courier_passes_over_what_courier_js_would_not_send(modules: Path, asked: Any) -> None:
+    header, _ = unpack(mounted(run(**{"courier asked": asked}))[1].bytes)
+    assert header["answers"] == []
+
+
+def test_a_view_without_a_module_is_refused() -> None:
+    with pytest.raises(ValueError, match="add assets/views/missing.js"):
+        component.view("missing")
+
+
+def test_a_callback_for_an_unknown_event_is_refused(modules: Path) -> None:
+    with pytest.raises(ValueError, match=r"expected events among \['pick'\], got \['pock'\]"):
+        component.view("probe", events=("pick",))({}, key="probe", on={"pock": lambda: None})

@@ -1,0 +1,84 @@
+"""The walkthrough's payload holds the trace, element for element."""
+
+import numpy as np
+import pytest
+import torch
+
+from engine.analysis.heads import head_scores
+from engine.config import MLP, Attention, ModelConfig
+from engine.edits import AttentionTemperature
+from engine.model import Transformer, initialise
+from engine.run import run
+from engine.sampling import Sampling, distribution
+from engine.tokenizers.encoding import Encoding
+from engine.trace import Trace
+from views import walkthrough as view
+from views.payload import Named, unpack
+
+CONFIG = ModelConfig(vocab_size=40, context=64, d_model=16, layers=3, attention=Attention(heads=2), mlp=MLP(32))
+MODEL = initialise(Transformer(CONFIG), seed=3).eval()
+
+
+def traced(length: int = 6) -> Trace:
+    return run(MODEL, Encoding.from_ids(range(length)))
+
+
+def payload(trace: Trace, sampling: Sampling = Sampling(), **more: int) -> tuple[dict, dict[str, Named]]:
+    following = distribution(trace["logits"][0], sampling)
+    made = view.walkthrough(
+        trace, CONFIG, name="tiny", following=following, pieces=None, sampled=7, scores=head_scores(trace), notes={}, **more
+    )
+    return unpack(made)
+
+
+def test_every_hook_but_the_logits_arrives_unchanged() -> None:
+    trace = traced()
+    _, arrays = payload(trace)
+    for hook in set(trace) - {"logits"}:
+        value = trace[hook][0] if trace.dims(hook)[0] == "batch" else trace[hook]
+        np.testing.assert_array_equal(arrays[hook].data, value.numpy(), err_msg=hook)
+
+
+def test_a_trace_too_large_brings_one_layer_and_thumbnails_that_keep_every_peak(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "WHOLE", 10)
+    monkeypatch.setattr(view, "THUMBNAIL", 4)
+    trace = traced(10)
+    _, arrays = payload(trace, layer=1)
+    assert "blocks.1.attn.q" in arrays and "blocks.0.attn.q" not in arrays
+    peaks = trace.stack("attn.pattern")[:, 0].amax((-1, -2))
+    drawn = arrays["thumbnails"].data.max((-1, -2)) / 255
+    np.testing.assert_allclose(drawn, peaks.numpy(), atol=0.5 / 255)
+    _, later = unpack(view.layer_payload(trace, 2))
+    np.testing.assert_array_equal(later["blocks.2.attn.v"].data, trace["blocks.2.attn.v"][0].numpy())
+
+
+def test_a_layer_that_the_run_lacks_is_one_sentence() -> None:
+    with pytest.raises(ValueError, match="no layer 3"):
+        view.layer_payload(traced(), 3)
+
+
+def test_candidates_are_the_largest_logits_with_their_whole_way_to_a_probability() -> None:
+    trace = traced()
+    sampling = Sampling(temperature=0.5, top_k=6, top_p=0.7)
+    _, arrays = payload(trace, sampling)
+    following = distribution(trace["logits"][0], sampling)
+    ids = torch.tensor(arrays["next.id"].data).long()
+    assert torch.equal(ids[:, 0], trace["logits"][0].argmax(-1))
+    for name, stage in (("logit", following.logits), ("share", following.shares), ("probability", following.probabilities)):
+        np.testing.assert_array_equal(arrays[f"next.{name}"].data, stage.gather(1, ids).numpy(), err_msg=name)
+    assert arrays["next.kept_p"].data.tolist() == following.in_top_p.sum(-1).tolist()
+    kept = arrays["next.share"].data * arrays["next.in_top_p"].data
+    np.testing.assert_allclose(kept.sum(-1), arrays["next.kept_share"].data, rtol=1e-5)
+
+
+def test_every_candidate_and_the_drawn_token_have_a_name() -> None:
+    header, arrays = payload(traced())
+    assert set(map(str, arrays["next.id"].data.flat)) | {"7"} <= set(header["names"])
+
+
+def test_an_edit_is_named_and_gives_the_run_another_digest() -> None:
+    plain = traced()
+    edited = run(MODEL, plain.encoding, edits=[AttentionTemperature(2.0)], base=plain)
+    assert payload(edited)[0]["edited"] == ["blocks.*.attn.temperature"]
+    assert view.digest("tiny", plain) != view.digest("tiny", edited)
+    assert view.digest("tiny", plain) == view.digest("tiny", traced())

@@ -1,0 +1,162 @@
+"""Mounts the ES modules of assets/views in a Streamlit page, and answers what they ask for later.
+
+The modules reach the browser as files, over Streamlit's own route for component folders, which is there
+under `uvicorn asgi:app` and `streamlit run app.py` alike. `declare_component(name, path=...)` opens it, and
+the name carries the hash of the folder: `/component/views.component.modules-<hash>/walkthrough.js`.
+Relative imports stay inside that address, so an edit gives every module a new one, and asgi.py may call
+them immutable. Each alternative lacks something: `app/static` has no place for a hash ahead of relative
+imports, an ASGI route is absent under `streamlit run`, the media manager renames every file and drops it
+with its session, and `asset_dir` wants an installed package.
+"""
+
+import hashlib
+import json
+import mimetypes
+import os
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from streamlit.components.v1 import declare_component
+
+from views.payload import pack
+from views.theme import css_variables
+
+MODULES = Path(__file__).resolve().parent.parent / "assets" / "views"
+DECLARED = "declared modules"  # in the session state
+QUESTIONS_AT_ONCE = 32  # answered by one rerun of a courier; the browser asks again for the rest
+
+Question = tuple[int, dict[str, Any]]
+
+mimetypes.add_type("text/javascript", ".js")  # where a system says text/plain, browsers refuse the module
+
+LOADER = """
+export default async function (component) {
+  const place = component.parentElement;
+  try {
+    const module = await import(new URL(%(address)s, location.href).href);
+    return await module.present(%(name)s, component);
+  } catch (error) {
+    console.error(error);
+    const sentence = place.querySelector("p") ?? place.appendChild(document.createElement("p"));
+    const why = error.message;
+    sentence.textContent = `This view ("${%(name)s}") could not be loaded: ${why}. Reload the page.`;
+  }
+}
+"""
+
+# The leading line end says "this is CSS": Streamlit takes a single line for the path of a file.
+SENTENCE = "\n.loupe-sentence{font:14px var(--st-font);color:var(--st-text-color);margin:8px 0}"
+
+
+def view(name: str, *, events: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """A function that mounts `assets/views/<name>.js`, which exports `mount(root, data, emit)`.
+
+    `events` are the names with which the module may call `emit(event, value)`: the result of the mounting
+    call has one attribute for each, None except in the run that the event caused.
+
+    The function takes `data` (bytes made by `pack`, or a JSON-able mapping), `key` (under one key, DOM and
+    view state outlive reruns), `on` (event -> callback, run before the script) and `height` ("content" or
+    pixels).
+    """
+    if not (MODULES / f"{name}.js").is_file():
+        raise ValueError(f"expected a module in assets/views, got {name!r}; add assets/views/{name}.js")
+
+    def mount(
+        data: bytes | Mapping[str, Any],
+        *,
+        key: str,
+        on: Mapping[str, Callable[[], None]] | None = None,
+        height: int | str = "content",
+    ) -> Any:
+        if unknown := set(on or {}) - set(events):
+            known = list(events)
+            raise ValueError(f"expected events among {known}, got {sorted(unknown)}; declare them in view()")
+        callbacks = {f"on_{event}_change": (on or {}).get(event, _nothing) for event in events}
+        payload = data if isinstance(data, bytes) else pack(data, {})
+        return _registered("host", name)(key=key, data=payload, height=height, **callbacks)
+
+    return mount
+
+
+def courier(key: str, answer: Callable[[dict[str, Any]], bytes]) -> None:
+    """Answers `request(query)` of store.js for all views of this page, by rerunning one invisible fragment.
+
+    `answer` takes the query and returns bytes made by `pack`. Its ValueError is the sentence that the view
+    shows. The query comes from a browser, to be checked like any other input, and may be about what is gone.
+    Call it once a page.
+    """
+    asked, turn = f"{key} asked", f"{key} turn"
+
+    def listen() -> None:
+        st.session_state[asked] = st.session_state[key].ask
+
+    @st.fragment
+    def serve() -> None:
+        questions = _questions(st.session_state.pop(asked, None))
+        st.session_state[turn] = count = st.session_state.get(turn, 0) + 1
+        data = _answers(count, questions, answer)  # no two alike, so that each one reaches courier.js
+        _registered("courier", "courier")(key=key, data=data, on_ask_change=listen)
+
+    serve()
+
+
+def _questions(value: Any) -> list[Question]:
+    """What courier.js sends, [{id, query}, ...]; anything else came from elsewhere and is passed over."""
+    entries = [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+    pairs = [(entry.get("id"), entry.get("query")) for entry in entries]
+    questions = [(id, query) for id, query in pairs if isinstance(id, int) and isinstance(query, dict)]
+    return questions[:QUESTIONS_AT_ONCE]
+
+
+def _answers(turn: int, questions: list[Question], answer: Callable[[dict[str, Any]], bytes]) -> bytes:
+    payloads: dict[str, Any] = {}
+    outcomes: list[dict[str, Any]] = []
+    for id, query in questions:
+        try:
+            payloads[str(id)] = np.frombuffer(answer(query), np.uint8)
+            outcomes.append({"id": id})
+        except ValueError as error:
+            outcomes.append({"id": id, "sentence": str(error)})
+    return pack({"turn": turn, "answers": outcomes}, payloads)
+
+
+def _registered(module: str, name: str) -> Any:
+    """The mounting command whose loader imports `module` at its present address and hands `name` to it."""
+    digest = _digest(_stamps())
+    if st.session_state.get(DECLARED) != digest:  # once a session: what is declared belongs to a runtime
+        declare_component(f"modules-{digest}", path=MODULES)
+        st.session_state[DECLARED] = digest
+    base = st.get_option("server.baseUrlPath").strip("/")
+    folder = f"/{base}/component/{__name__}.modules-{digest}".replace("//", "/")
+    return _command(name, f"{folder}/{module}.js")
+
+
+@cache
+def _command(name: str, address: str) -> Any:
+    js = LOADER % {"address": json.dumps(address), "name": json.dumps(name)}
+    digest = hashlib.sha256(address.encode()).hexdigest()[:8]
+    return st.components.v2.component(f"loupe.{name}.{digest}", css=css_variables() + SENTENCE, js=js)
+
+
+def _stamps() -> tuple[tuple[str, int, int], ...]:
+    """Name, time of change and size of every module: as long as they stay, so does the hash."""
+    with os.scandir(MODULES) as entries:
+        files = [(entry.name, entry.stat()) for entry in entries if entry.name.endswith((".js", ".css"))]
+    return tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in files))
+
+
+@lru_cache(maxsize=4)
+def _digest(stamps: tuple[tuple[str, int, int], ...]) -> str:
+    """The hash of every module's name and content."""
+    content = hashlib.sha256()
+    for name, _, _ in stamps:
+        content.update(name.encode() + b"\0" + (MODULES / name).read_bytes() + b"\0")
+    return content.hexdigest()[:16]
+
+
+def _nothing() -> None:
+    """A callback for events that are read from the result: without one, Streamlit reports no event at all."""
