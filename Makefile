@@ -1,0 +1,39 @@
+PORT ?= 8501
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: run test bench lint checkpoints screenshot
+
+run: .venv/installed
+	@echo "Loupe: http://127.0.0.1:$(PORT)"
+	@exec $(BIN)/uvicorn asgi:app --host 127.0.0.1 --port $(PORT) --ws-per-message-deflate false --no-access-log
+
+test: .venv/installed-dev
+	$(BIN)/python -m pytest
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy engine views pages app.py asgi.py
+
+bench: .venv/installed-dev
+	$(BIN)/python -m bench
+
+checkpoints: .venv/installed
+	for recipe in assets/recipes/*.toml; do name=$$(basename $$recipe .toml); \
+		$(BIN)/python -m engine train $$recipe --out runs/$$name --publish assets/checkpoints/$$name || exit 1; done
+
+screenshot: .venv/installed-dev
+	$(BIN)/python -m scripts.screenshot
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("expected Python 3.11 or newer, got %d.%d; name one with make PYTHON=..." % sys.version_info[:2])'
+	$(PYTHON) -m venv .venv
+
+.venv/installed: requirements.txt | $(BIN)/python
+	$(PIP) -r requirements.txt
+	@touch $@
+
+.venv/installed-dev: requirements.txt requirements-dev.txt | $(BIN)/python
+	$(PIP) -r requirements-dev.txt
+	@touch $@ .venv/installed

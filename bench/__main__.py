@@ -1,0 +1,46 @@
+"""python -m bench [forward] [generation] [training] [memory]: the table, and exit status 1 where a reach is missed."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+from transformers.utils import logging
+
+from bench import forward, generation, memory, training
+from bench.paired import Row
+
+THREADS = 2
+TIMED = {"forward": forward.rows, "generation": generation.rows, "training": training.rows}
+TOLD = {"memory": memory.lines}
+
+
+def line(row: Row) -> str:
+    reach = "" if row.reach is None else f"<= {row.reach:.2f} {'yes' if row.reached else 'NO'}"
+    times = f"{row.ours * 1e3:10.2f}  {row.theirs * 1e3:10.2f}  {row.ratio:6.2f}  {reach:12}"
+    return f"{row.what:52}{times}{row.rounds:6}  {row.note}"
+
+
+def main(names: list[str]) -> int:
+    known = TIMED | TOLD
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"expected some of {', '.join(known)}, got {unknown[0]}", file=sys.stderr)
+        return 2
+    torch.set_num_threads(THREADS)
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    print(f"{THREADS} threads, torch {torch.__version__}; medians of paired, alternating repetitions")
+    print(f"{'':52}{'ours, ms':>10}  {'theirs, ms':>10}  {'ratio':>6}  {'reach':12}{'rounds':>6}")
+    missed = False
+    for name in names or known:
+        for row in TIMED[name]() if name in TIMED else ():
+            print(line(row), flush=True)
+            missed |= not row.reached
+        for told in TOLD[name]() if name in TOLD else ():
+            print(told, flush=True)
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,59 @@
+"""Two ways to do the same thing, timed in turns, so that whatever else the machine does falls on both alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from statistics import median
+from time import perf_counter
+
+WARM_UP = 3
+LEAST = 15  # rounds, however slow
+
+
+@dataclass(frozen=True)
+class Row:
+    """Seconds of both sides and the median ratio of their paired repetitions, held against `reach` where there is one."""
+
+    what: str
+    ours: float
+    theirs: float
+    ratio: float
+    rounds: int
+    reach: float | None = None
+    note: str = ""
+
+    @property
+    def reached(self) -> bool:
+        return self.reach is None or self.ratio <= self.reach
+
+
+def paired(
+    what: str,
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    reach: float | None = None,
+    seconds: float = 20.0,
+    note: str = "",
+) -> Row:
+    """As many rounds as `seconds` hold; who goes first changes every round."""
+    for _ in range(WARM_UP):
+        ours()
+        theirs()
+    times: list[tuple[float, float]] = []
+    begun = perf_counter()
+    for turn in count():
+        first, second = (timed(ours), timed(theirs)) if turn % 2 else reversed((timed(theirs), timed(ours)))
+        times.append((first, second))
+        if turn + 1 >= LEAST and perf_counter() - begun > seconds:
+            break
+    mine, other = zip(*times, strict=True)
+    ratio = median(a / b for a, b in times)
+    return Row(what, median(mine), median(other), ratio, len(times), reach, note)
+
+
+def timed(action: Callable[[], object]) -> float:
+    begun = perf_counter()
+    action()
+    return perf_counter() - begun
