@@ -1,4 +1,4 @@
-"""python -m bench [forward] [generation] [training] [memory]: the table, and exit status 1 where a reach is missed."""
+"""python -m bench [forward] [generation] [training] [memory] [browser]: the table, and exit status 1 where a reach is missed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 import torch
 from transformers.utils import logging
 
-from bench import forward, generation, memory, training
+from bench import browser, forward, generation, memory, training
 from bench.paired import Row
 
 THREADS = 2
 TIMED = {"forward": forward.rows, "generation": generation.rows, "training": training.rows}
-TOLD = {"memory": memory.lines}
+TOLD = {"memory": memory.lines, "browser": browser.lines}
 
 
 def line(row: Row) -> str:

@@ -32,28 +32,39 @@ def checkpoint(name: str) -> Checkpoint:
 
 
 class Traces:
-    """Full traces by what they were made from, least recently used dropped first once they hold more than `budget` bytes."""
+    """Full traces by what they were made from; once they hold more than `budget` bytes, those not used longest go."""
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
-        self._kept: OrderedDict[tuple[object, ...], Trace] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], tuple[Trace, int]] = OrderedDict()
+        self._bytes = 0
         self._lock = Lock()
 
     def of(self, name: str, encoding: Encoding, edits: Sequence[Edit] = ()) -> Trace:
         """The trace of a text through a checkpoint of this library, computed from the unedited run where that is kept."""
         key = (name, encoding, tuple(map(repr, edits)))
-        plain = (name, encoding, ())
+        found = self._find(key)
+        if found is None:
+            found = run(checkpoint(name).model, encoding, edits=edits, base=self._find((name, encoding, ())))
+            self._keep(key, found)
+        return found
+
+    def _find(self, key: tuple[object, ...]) -> Trace | None:
         with self._lock:
-            found, base = self._kept.get(key), self._kept.get(plain)
-            if found is not None:
-                self._kept.move_to_end(key)
-                return found
-        trace = run(checkpoint(name).model, encoding, edits=edits, base=base)
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def _keep(self, key: tuple[object, ...], trace: Trace) -> None:
+        size = trace.bytes
         with self._lock:
-            self._kept[key] = trace
-            while len(self._kept) > 1 and sum(t.bytes for t in self._kept.values()) > self.budget:
-                self._kept.popitem(last=False)
-        return trace
+            if key in self._kept:  # somebody else computed it meanwhile
+                return
+            self._kept[key] = (trace, size)
+            self._bytes += size
+            while len(self._kept) > 1 and self._bytes > self.budget:
+                self._bytes -= self._kept.popitem(last=False)[1][1]
 
 
 traces = Traces(TRACE_MEMORY)

@@ -87,7 +87,7 @@ class Transformer(nn.Module):
             raise ValueError(
                 f"this model reads at most {self.config.context} tokens, got {length}; shorten the text."
             )
-        low, high = int(ids.min()), int(ids.max())
+        low, high = (int(end) for end in ids.aminmax())
         if low < 0 or high >= self.config.vocab_size:
             wrong = low if low < 0 else high
             raise ValueError(

@@ -37,7 +37,10 @@ export function build(page, stages) {
   parts.headgrid = grid.appendChild(make("div"));
   grid.append(legend(page, { role: "attention", scale: "unit", width: 150 }));
   parts.arithmetic = arithmetic.appendChild(make("div"));
-  below.append(grid, arithmetic, facts);
+  grid.className = "all-heads";
+  if (narrow) box.before(grid); // in reach of the block that it changes
+  else below.append(grid);
+  below.append(arithmetic, facts);
 
   const tip = make("div", "tip");
   tip.hidden = true;
@@ -205,10 +208,13 @@ function nextStage(page, parts) {
   after.append(make("bdi", "", `“${trace.pieces[state.query]}”`));
   element.append(button, after);
   parts.bars = make("div");
-  column.append(element, parts.bars, cuts(page), drawn(page));
+  const left = make("p", "cuts", cuts(page));
+  column.append(element, parts.bars, left, drawn(page));
   section.append(column);
-  const fill = () => after.lastChild.replaceChildren(`“${trace.pieces[state.query]}”`);
-  parts.after = fill;
+  parts.next = () => {
+    after.lastChild.textContent = `“${trace.pieces[state.query]}”`;
+    left.textContent = cuts(page);
+  };
   return section;
 }
 
@@ -218,7 +224,9 @@ function cuts({ trace, state }) {
   const kept = trace.arrays["next.kept_p"].data[state.query];
   const share = trace.arrays["next.kept_share"].data[state.query];
   const settings = [`temperature ${temperature}`, k ? `top-k ${k}` : "", p < 1 ? `top-p ${p}` : ""].filter(Boolean).join(", ");
-  return make("p", "cuts", `${settings}: ${kept.toLocaleString("en")} of ${trace.model.vocab.toLocaleString("en")} tokens kept, holding ${percent(share)}`);
+  const all = trace.model.vocab.toLocaleString("en");
+  if (kept === trace.model.vocab) return `${settings}: all ${all} tokens kept`;
+  return `${settings}: ${kept.toLocaleString("en")} of ${all} tokens kept, holding ${percent(share)}`;
 }
 
 function drawn({ trace, emit }) {
@@ -281,16 +289,17 @@ function fillTitle(title, page) {
     make("span", "", `head ${head + 1} of ${heads}`),
     turn("next head  ]", "›", { head: step(head, 1, heads) }),
   );
-  page.parts?.after?.();
 }
 
 function fillFacts(list, { trace, state }) {
   const of = (name) => trace.arrays[`scores.${name}`].data[state.layer * trace.model.heads + state.head];
-  const shown = (x) => (Number.isNaN(x) ? "one token only" : percent(x));
+  const shown = (x, otherwise) => (Number.isNaN(x) ? otherwise : percent(x));
+  const alone = "one token only";
   const rows = [
-    ["to the previous token", shown(of("previous"))],
-    ["to the first token (sink)", shown(of("first"))],
-    ["to itself", shown(of("own"))],
+    ["to the previous token", shown(of("previous"), alone)],
+    ["to the first token (sink)", shown(of("first"), alone)],
+    ["to itself", shown(of("own"), alone)],
+    ["after an earlier copy (induction)", shown(of("induction"), "nothing repeats")],
     ["entropy", `${number(of("entropy"))} bits`],
   ];
   list.replaceChildren(...rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)]));

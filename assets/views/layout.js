@@ -7,6 +7,7 @@ const JOINT = 15; // a gap that holds + or =
 const TOKENS = [64, 132];
 const NEXT = { closed: 158, open: 560 };
 const STRIP_MOST = 84;
+const CELL_MOST = 34; // of a closed matrix, so that few tokens make a small matrix and not a few wide cells
 const MINI = 12; // another block's strip
 const OPEN_CELL = { strip: 5, matrix: 15 };
 const OPEN_MOST = 900;
@@ -16,6 +17,16 @@ export function rows(length) {
   const pitch = length <= 8 ? 34 : length <= 14 ? 28 : length <= 24 ? 24 : length <= 48 ? 20 : 16;
   return { pitch, height: pitch - (pitch > 28 ? 12 : pitch > 20 ? 10 : pitch > 16 ? 7 : 4) };
 }
+
+/** How many next tokens are listed: as many as stand beside the rows without hiding what is drawn below them. */
+export function listed(length, narrow) {
+  const { pitch } = rows(length);
+  const tall = Math.min(length * pitch + 140, Math.max(FLOW.least, window.innerHeight - FLOW.rest));
+  return narrow ? 10 : Math.max(6, Math.min(20, Math.floor((tall - 176) / 24)));
+}
+
+/** The height of the flow, so that all heads and the arithmetic stay in view below it: see style.js. */
+export const FLOW = { least: 350, rest: 440 };
 
 /**
  * Widths for `stages` (stages.js) in `width` pixels: {tokens, next, minis, panel: Map of panel -> width, lines}.
@@ -46,7 +57,7 @@ export function widths(width, stages, open, trace, longest) {
   const weight = shared.reduce((total, one) => total + one.weight, 0);
   for (const one of shared) {
     const size = one.least + (spare * one.weight) / weight;
-    panel.set(one, Math.round(one.kind === "strip" ? Math.min(STRIP_MOST, size) : Math.min(size, one.weight * STRIP_MOST)));
+    panel.set(one, Math.round(Math.min(size, one.kind === "strip" ? STRIP_MOST : Math.max(one.least / 2, trace.length * CELL_MOST))));
   }
   return { tokens, next, mini: MINI, panel, lines };
 }

@@ -1,5 +1,7 @@
 // The look of the walkthrough and of the parts it is made of; colours and fonts come from tokens.json as CSS variables.
 
+import { FLOW } from "./layout.js";
+
 export const CSS = `
 .walkthrough { font: 13px/1.35 var(--sans); color: var(--ink); position: relative; min-height: 320px; }
 .walkthrough *, .walkthrough *::before { box-sizing: border-box; }
@@ -10,7 +12,7 @@ export const CSS = `
 .notice { margin: 0 0 10px; padding: 7px 12px; border-left: 3px solid var(--edited); background: var(--panel); }
 ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edited"].map((role) => `.role-${role} { color: var(--${role}) !important; }`).join("\n")}
 
-.flow { position: relative; overflow: auto; max-height: min(74vh, 760px); margin: 0 -8px; padding: 0 8px; }
+.flow { position: relative; overflow: auto; max-height: max(${FLOW.least}px, calc(100vh - ${FLOW.rest}px)); margin: 0 -8px; padding: 0 8px; }
 .flow:focus-visible { outline-offset: -2px; }
 .stages { display: flex; align-items: flex-start; position: relative; width: max-content; min-width: 100%; justify-content: space-between; }
 .band { position: absolute; top: 0; left: -8px; right: -8px; height: var(--pitch); border-radius: 5px; pointer-events: none; z-index: 0; }
@@ -85,15 +87,15 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .bars.open .heading .share { flex: 1 1 104px; }
 .bars.open .heading .stage { white-space: nowrap; }
 .cuts { font-size: 11px; color: var(--soft); margin: 8px 0 6px; }
-.drawn { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; padding-top: 6px; border-top: 1px solid var(--hairline); }
+.drawn { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding-top: 6px; border-top: 1px solid var(--hairline); }
 .drawn > span { flex: 1 0 100%; font-size: 12px; }
 .token-chip { font-weight: 600; padding: 1px 5px; border-radius: 4px; background: color-mix(in srgb, var(--probability) 22%, transparent); }
-.walkthrough .action { padding: 3px 11px; border-radius: 6px; background: var(--probability); color: var(--ground); font-weight: 600; font-size: 12px; }
+.walkthrough .action { padding: 3px 8px; border-radius: 6px; background: var(--probability); color: var(--ground); font-weight: 600; font-size: 11.5px; white-space: nowrap; }
 .walkthrough .action.quiet { background: var(--panel); color: var(--ink); font-weight: 400; }
 .walkthrough .action:hover { filter: brightness(1.08); }
 .walkthrough .action:disabled { opacity: .4; cursor: not-allowed; }
 
-.below { display: grid; grid-template-columns: minmax(200px, max-content) minmax(360px, 1fr) minmax(190px, 240px); gap: 18px 44px; margin-top: 16px; padding-top: 18px; border-top: 1px solid var(--hairline); align-items: start; }
+.below { display: grid; grid-template-columns: minmax(200px, max-content) minmax(360px, 1fr) minmax(200px, 270px); gap: 18px 44px; margin-top: 16px; padding-top: 18px; border-top: 1px solid var(--hairline); align-items: start; }
 .headgrid { display: grid; gap: 5px; max-height: 420px; overflow: auto; padding: 3px; width: max-content; max-width: 100%; }
 .headgrid > [role=row] { display: flex; gap: 5px; align-items: center; }
 .headgrid .layer { width: 18px; font: 11px var(--mono); color: var(--soft); flex: none; }
@@ -149,6 +151,7 @@ kbd { font: 600 11px var(--mono); background: var(--panel); border: 1px solid va
 .narrow .mini-number { height: auto; padding: 7px 0; font-size: 13px; }
 .narrow .mini canvas, .narrow .mini-unseen { display: none; }
 .narrow .below { grid-template-columns: minmax(0, 1fr); }
+.narrow .stages > .all-heads { margin: 0 0 18px; }
 .narrow .turn { width: 34px; height: 30px; }
 @media (min-width: 800px) and (max-width: 1100px) { .below { grid-template-columns: max-content minmax(0, 1fr); } .below > :last-child { grid-column: 2; } }
 @media (prefers-reduced-motion: no-preference) {

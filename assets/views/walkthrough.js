@@ -8,7 +8,7 @@ import { derive, deriveCandidate, isLocal } from "./derive.js";
 import { build } from "./flow.js";
 import { number, percent } from "./format.js";
 import { mount as mountHeadgrid } from "./headgrid.js";
-import { widths, stacked, rows, NARROW } from "./layout.js";
+import { listed, widths, stacked, rows, NARROW } from "./layout.js";
 import { mount as mountLines } from "./lines.js";
 import * as matrix from "./matrix.js";
 import { stages } from "./stages.js";
@@ -67,6 +67,7 @@ class Walkthrough {
     state.query = clamp(state.query ?? trace.length - 1, trace.length);
     if (!this.valid(state.cell)) state.cell = this.strongest(state.query);
     this.build();
+    if (before?.ids.join() !== trace.ids.join()) this.parts?.reveal(state.query);
   }
 
   /** Draws the page from nothing; for new data, another width, another open stage, another theme. */
@@ -122,6 +123,7 @@ class Walkthrough {
       for (const { panel, view } of this.panels) if (panel.hook.startsWith("blocks.")) view.update(this.panelData(panel));
       this.headgrid.mark(state);
       this.parts.facts();
+      this.parts.next();
       this.bars.update(this.barData());
       this.mark();
       await this.explain();
@@ -177,7 +179,7 @@ class Walkthrough {
   barData() {
     const { trace, state } = this;
     const count = trace.arrays["next.id"].shape[1];
-    const shown = Math.min(count, Math.max(10, Math.min(20, Math.floor((trace.length * this.rows.pitch) / 24))));
+    const shown = Math.min(count, listed(trace.length, this.narrow));
     const of = (name, i) => trace.arrays[`next.${name}`].data[state.query * count + i];
     const list = Array.from({ length: shown }, (_, i) => ({
       id: of("id", i),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -12,37 +13,34 @@ from engine.trace import Trace
 
 @dataclass(frozen=True)
 class HeadScores:
-    """Each is layer head. Attention shares in [0, 1], averaged over query positions 1.. (position 0 has no choice)."""
+    """Each is layer head. Shares of attention in [0, 1], averaged over query positions 1.. (position 0 has no choice)."""
 
     previous: Tensor  # to the token before
     first: Tensor  # to the first token, the attention sink of Xiao et al. 2024
     own: Tensor  # to itself
+    induction: Tensor  # to what followed the same token before, averaged over repeated tokens only
     entropy: Tensor  # bits, averaged over all query positions
 
 
 def head_scores(trace: Trace) -> HeadScores:
-    """Of the first text of the batch; with a single token the three shares are NaN, since no query had a choice."""
+    """Of the first text of the batch. A share is NaN where no query had a choice: one token only, nothing repeated."""
     pattern = trace.stack("attn.pattern")[:, 0]  # layer head pos key
     return HeadScores(
         previous=pattern.diagonal(-1, -2, -1).mean(-1),
         first=pattern[..., 1:, 0].mean(-1),
         own=pattern.diagonal(0, -2, -1)[..., 1:].mean(-1),
-        entropy=-torch.special.xlogy(pattern, pattern).sum(-1).mean(-1) / torch.log(torch.tensor(2.0)),
+        induction=induction(pattern, trace.ids[0]),
+        entropy=-torch.special.xlogy(pattern, pattern).sum(-1).mean(-1) / math.log(2),
     )
 
 
 def induction(pattern: Tensor, ids: Tensor) -> Tensor:
-    """head: the mean share that a repeated token gives to the token after its last earlier occurrence.
+    """The mean share that a repeated token gives to the tokens that followed its earlier occurrences.
 
-    `pattern` is head pos key, `ids` pos (Olsson et al. 2022, "In-context learning and induction heads"). NaN without repeats.
+    `pattern` is ... pos key, `ids` pos; the result has the leading axes of `pattern` (Olsson et al. 2022, "In-context
+    learning and induction heads"). NaN where no token is repeated.
     """
-    earlier: dict[int, int] = {}
-    pairs = []
-    for pos, token in enumerate(ids.tolist()):
-        if token in earlier:
-            pairs.append((pos, earlier[token] + 1))
-        earlier[token] = pos
-    if not pairs:
-        return torch.full((pattern.shape[0],), float("nan"))
-    rows, keys = torch.tensor(pairs).T
-    return pattern[:, rows, keys].mean(-1)
+    same = (ids[:, None] == ids).tril(-1)  # pos key: the same token, earlier
+    repeated = same.any(-1)
+    followed = same.roll(1, dims=-1)  # the key after it; nothing wraps, for a row's last key is never earlier
+    return (pattern * followed).sum(-1)[..., repeated].mean(-1)

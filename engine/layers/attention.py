@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, scaled_dot_product_attention
+from torch.nn.functional import scaled_dot_product_attention
 
 from engine.config import ModelConfig
 from engine.hooks import HookPoint
 from engine.layers.cache import LayerCache
+from engine.layers.dropout import dropout
 from engine.layers.mask import AttentionMask
 from engine.layers.position import alibi_bias, alibi_slopes, rotary_frequencies, rotate, rotation
 from engine.layers.softmax import softmax

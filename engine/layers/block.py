@@ -9,12 +9,12 @@ resid_pre --> attention --> (+) resid_mid --> norm1 --> MLP --> (+) resid_post -
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
 from engine.config import ModelConfig
 from engine.hooks import HookPoint
 from engine.layers.attention import Attention
 from engine.layers.cache import LayerCache
+from engine.layers.dropout import dropout
 from engine.layers.mask import AttentionMask
 from engine.layers.mlp import MLP
 from engine.layers.norm import make_norm

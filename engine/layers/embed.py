@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
 from engine.config import ModelConfig
 from engine.hooks import HookPoint
+from engine.layers.dropout import dropout
 from engine.layers.position import sinusoidal
 
 

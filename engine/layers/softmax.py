@@ -14,6 +14,4 @@ def softmax(scores: Tensor, temperature: float | Tensor | None = None) -> Tensor
     """
     if temperature is not None:
         scores = scores / temperature
-    weights = torch.softmax(scores, dim=-1)
-    empty = torch.isnan(weights[..., :1])  # a row is NaN whole or not at all
-    return weights.masked_fill(empty, 0.0) if bool(empty.any()) else weights
+    return torch.softmax(scores, dim=-1).nan_to_num(0.0)  # a row is NaN whole or not at all

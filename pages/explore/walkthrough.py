@@ -64,8 +64,13 @@ def append() -> None:
         st.session_state.text += added
 
 
+def seed() -> int:
+    given = st.query_params.get("seed", "0")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+
+
 def again() -> None:
-    st.session_state.seed = st.session_state.get("seed", 0) + 1
+    st.query_params["seed"] = str(seed() + 1)
 
 
 def new_model() -> None:
@@ -76,7 +81,7 @@ def new_model() -> None:
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     st.session_state.setdefault("text", example(FIRST))
-    st.text_input("text", key="text", live=True, bind="query-params", width="stretch")
+    st.text_input("text", key="text", live="150ms", bind="query-params", width="stretch")
     models = library.names()
     st.selectbox(
         "model", models, models.index(FIRST), key="model", bind="query-params", on_change=new_model, width=125
@@ -104,6 +109,11 @@ if not whole:
     st.stop()
 
 config = checkpoint.model.config
+with st.container(key="headline"):
+    parts = [f"{config.layers} layers", f"{config.attention.heads} heads", f"d {config.d_model}"]
+    parts.append(f"{sum(p.numel() for p in checkpoint.model.parameters()):,} parameters")
+    st.caption(" · ".join(parts))
+
 limit = min(MAX_TOKENS, config.context)
 encoding = whole.truncated(limit)
 temperature = st.session_state.attention
@@ -113,7 +123,7 @@ following = distribution(
     trace["logits"][0].float(),
     Sampling(st.session_state.temperature, st.session_state.top_k, st.session_state.top_p),
 )
-sampled = draw(following.probabilities[-1], torch.Generator().manual_seed(st.session_state.get("seed", 0)))
+sampled = draw(following.probabilities[-1], torch.Generator().manual_seed(seed()))
 made = digest(st.session_state.model, trace)
 
 

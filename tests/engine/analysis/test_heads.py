@@ -40,12 +40,12 @@ def test_one_token_leaves_shares_undefined_and_entropy_zero() -> None:
     assert math.isnan(scores.previous.item()) and math.isnan(scores.own.item()) and scores.entropy.item() == 0
 
 
-def test_induction_reads_the_token_after_the_last_earlier_occurrence() -> None:
-    ids = torch.tensor([5, 7, 9, 5, 7])  # position 3 repeats 0, so key 1; position 4 repeats 1, so key 2
+def test_induction_reads_the_tokens_after_every_earlier_occurrence() -> None:
+    ids = torch.tensor([5, 7, 5, 9, 5])  # position 2 repeats 0, so key 1; position 4 repeats 0 and 2, so keys 1 and 3
     pattern = torch.zeros(2, 5, 5)
-    pattern[0, 3, 1] = pattern[0, 4, 2] = 1.0
-    pattern[1, 3, 0] = 1.0
-    assert induction(pattern, ids).tolist() == [1.0, 0.0]
+    pattern[0, 2, 1], pattern[0, 4, 1], pattern[0, 4, 3] = 1.0, 0.25, 0.5
+    pattern[1, 2, 0] = pattern[1, 4, 4] = 1.0
+    assert induction(pattern, ids).tolist() == [0.875, 0.0]
 
 
 def test_without_a_repeat_there_is_no_induction_score() -> None:

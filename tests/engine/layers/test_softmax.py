@@ -36,3 +36,13 @@ def test_a_forbidden_key_gets_exactly_nothing() -> None:
     pattern = softmax(torch.tensor([[2.0, float("-inf"), 1.0]]), 0.1)
     assert pattern[0, 1] == 0
     assert pattern.sum() == pytest.approx(1)
+
+
+def test_a_row_with_nothing_allowed_learns_nothing_and_spoils_no_other_gradient() -> None:
+    scores = normal(3, 4).requires_grad_(True)
+    allowed = torch.tensor([[True] * 4, [False] * 4, [True, False, True, False]])
+    softmax(torch.where(allowed, scores, float("-inf"))).square().sum().backward()
+    assert scores.grad is not None
+    assert scores.grad.isfinite().all()
+    assert not scores.grad[1].any()
+    assert scores.grad[0].all()

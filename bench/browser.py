@@ -1,0 +1,118 @@
+"""From a changed text to the first frame that shows it, in a real browser, with where the time goes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import torch
+
+from engine import library
+from engine.run import run
+from tests.browser.harness import FLAGS, UVICORN, browser_path, served, settle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+CHANGES = 30
+TOKENS = 32
+REACH = 300  # ms
+TEXTS = (
+    "One day, the little dog could not find his red ball, so he was very sad and sat down by the old tree near the house",
+    "Once upon a time, there was a girl who had a kite, and she wanted to play with it in the park but it was too dark",
+)
+
+# What the browser sends and receives, and the first frame in which the picture is another run's.
+CLOCK = """
+window.clock = {};
+const Real = WebSocket;
+window.WebSocket = class extends Real {
+  constructor(...given) {
+    super(...given);
+    this.addEventListener('message', (event) => {
+      if ((event.data.byteLength ?? event.data.size) > 20000) clock.received = performance.now();
+    });
+  }
+  send(data) { clock.sent ??= performance.now(); super.send(data); }
+};
+"""
+CHANGE = """([text]) => new Promise((done) => {
+  const find = () => [...document.querySelectorAll('*')].map((e) => e.shadowRoot?.querySelector('.walkthrough')).find(Boolean);
+  const before = find().loupe.trace.trace;
+  const input = document.querySelector('input[aria-label=text]');
+  Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(input, text);
+  input.dispatchEvent(new Event('input', {bubbles: true}));
+  window.clock = {};
+  const begun = performance.now();
+  input.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}));
+  const look = () => find()?.loupe.trace.trace === before ? requestAnimationFrame(look)
+    : requestAnimationFrame(() => done({begun, shown: performance.now(), ...clock}));
+  look();
+})"""
+
+
+def texts() -> list[str]:
+    """Two texts of TOKENS tokens each, in turns with an ending nobody typed before, so that no run is remembered."""
+    tokenizer = library.checkpoint("stories").tokenizer
+    assert tokenizer is not None
+    ids = [tokenizer.encode(text).ids[:TOKENS] for text in TEXTS]
+    words = list(islice(range(300, tokenizer.vocab_size), CHANGES))
+    made = [tokenizer.decode((*start[:-1], word)) for start, word in zip(cycle(ids), words, strict=False)]
+    return [text for text in made if len(tokenizer.encode(text)) == TOKENS]
+
+
+def changed(page: Page, text: str) -> dict[str, float]:
+    times: dict[str, Any] = page.evaluate(CHANGE, [text])
+    settle(page)
+    return {
+        "whole": times["shown"] - times["begun"],
+        "server": times["received"] - times["sent"],
+        "paint": times["shown"] - times["received"],
+    }
+
+
+def forward() -> float:
+    """Milliseconds of one full trace in this process, with one thread like the server."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    checkpoint = library.checkpoint("stories")
+    assert checkpoint.tokenizer is not None
+    times = []
+    for text in texts():
+        begun = perf_counter()
+        run(checkpoint.model, checkpoint.tokenizer.encode(text))
+        times.append(1e3 * (perf_counter() - begun))
+    torch.set_num_threads(threads)
+    return median(times)
+
+
+def lines() -> Iterator[str]:
+    executable = browser_path()
+    if executable is None:
+        yield "text change to picture: no browser found, not measured"
+        return
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        with served(UVICORN, "/health", Path(folder) / "log") as address:
+            browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+            page = browser.new_page(viewport={"width": 1440, "height": 950})
+            page.add_init_script(CLOCK)
+            page.goto(f"{address}/?text={quote(TEXTS[0])}")
+            page.wait_for_selector('.walkthrough[data-ready="true"]')
+            settle(page)
+            times = [changed(page, text) for text in texts()]
+            browser.close()
+    whole, server, paint = (median(t[part] for t in times[3:]) for part in ("whole", "server", "paint"))
+    computed = forward()
+    yield (
+        f"text change to picture, {TOKENS} tokens, 1440 x 950, {len(times) - 3} changes: median {whole:.0f} ms "
+        f"(reach < {REACH} ms {'yes' if whole < REACH else 'NO'}) = {whole - server - paint:.0f} ms until it is sent "
+        f"+ {server:.0f} ms server and transfer, {computed:.0f} ms of it the forward + {paint:.0f} ms decode and paint"
+    )
