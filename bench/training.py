@@ -42,7 +42,16 @@ def rows() -> Iterator[Row]:
 
 
 def their_step(vocab_size: int):
-    config = GPT2Config(vocab_size, BATCH.context, 128, 4, 4, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+    config = GPT2Config(
+        vocab_size=vocab_size,
+        n_positions=BATCH.context,
+        n_embd=LITTLE.config.d_model,
+        n_layer=LITTLE.config.layers,
+        n_head=LITTLE.config.attention.heads,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+    )
     model = GPT2LMHeadModel(config).train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
     ids = torch.randint(vocab_size, (BATCH.size, BATCH.context), generator=torch.Generator().manual_seed(0))

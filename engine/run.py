@@ -109,15 +109,16 @@ def first_layer(base: Trace, trace: Trace, kept: frozenset[str], model: Transfor
 
     layers = after the last block; layers + 1 = nothing to compute.
     """
+    layers = model.config.layers
     if base.mask != trace.mask:
         return 0
     mine, theirs = edits_by_hook(trace.edits, model), edits_by_hook(base.edits, model)
     changed = [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
-    starts = [layer_of(name, model) for name in changed]
-    starts += [layer_of(name, model) for name in kept if name not in base]
+    starts = [layer_of(name, layers) for name in changed]
+    starts += [layer_of(name, layers) for name in kept if name not in base]
     if base.logits_at != trace.logits_at:
-        starts.append(model.config.layers)
-    return min(starts, default=model.config.layers + 1)
+        starts.append(layers)
+    return min(starts, default=layers + 1)
 
 
 def check_base(base: Trace, trace: Trace, cache: KVCache | None) -> None:
@@ -133,17 +134,21 @@ def same(a: Tensor | None, b: Tensor | None) -> bool:
     return a is b or (a is not None and b is not None and a.shape == b.shape and torch.equal(a, b))
 
 
-def layer_of(name: str, model: Transformer) -> int:
+@lru_cache(maxsize=4096)
+def layer_of(name: str, layers: int) -> int:
+    """The layer that a hook stands in; `layers` for what comes after the last one, 0 for the embedding."""
     found = re.search(r"blocks\.(\d+)\.", name)
     if found:
         return int(found[1])
-    return 0 if name.startswith("embed") else model.config.layers
+    return 0 if name.startswith("embed") else layers
 
 
 def earlier(base: Trace, start: int, kept: frozenset[str], model: Transformer) -> Mapping[str, Tensor]:
     """What `base` recorded before layer `start`, of what is to be kept."""
-    before = {n: v for n, v in base.items() if n in kept and (n.startswith("embed") or layer_of(n, model) < start)}
-    return before if start > 0 else {}
+    if start == 0:
+        return {}
+    layers = model.config.layers
+    return {n: base[n] for n in base if n in kept and (layer_of(n, layers) < start or n.startswith("embed"))}
 
 
 def resume(base: Trace, start: int, model: Transformer) -> Tensor:

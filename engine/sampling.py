@@ -9,6 +9,8 @@ from torch import Tensor
 
 from engine.layers.softmax import softmax
 
+HEAD = 512  # tokens: a nucleus is nearly always smaller
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -51,15 +53,18 @@ class Distribution:
 def distribution(logits: Tensor, sampling: Sampling) -> Distribution:
     """logits: ... vocab. At temperature 0 the most probable token has it all, as in the limit."""
     temperature = sampling.temperature
-    scaled = logits / temperature if temperature > 0 else limit(logits)
+    scaled = logits if temperature == 1 else logits / temperature if temperature > 0 else limit(logits)
     if not bool(scaled.isfinite().all()):  # so cold that the quotient overflows
         scaled = limit(logits)
     shares = softmax(scaled)
     in_top_k = top_k(scaled, sampling.top_k)
-    left = softmax(scaled.masked_fill(~in_top_k, float("-inf")))
-    in_top_p = in_top_k & top_p(left, sampling.top_p)
-    probabilities = softmax(scaled.masked_fill(~in_top_p, float("-inf")))
-    return Distribution(logits, scaled, shares, in_top_k, in_top_p, probabilities)
+    in_top_p = in_top_k & top_p(among(scaled, in_top_k, shares), sampling.top_p)
+    return Distribution(logits, scaled, shares, in_top_k, in_top_p, among(scaled, in_top_p, shares))
+
+
+def among(scaled: Tensor, kept: Tensor, shares: Tensor) -> Tensor:
+    """The softmax over the kept tokens alone; `shares` is what it gives when all are kept."""
+    return shares if bool(kept.all()) else softmax(scaled.masked_fill(~kept, float("-inf")))
 
 
 def limit(logits: Tensor) -> Tensor:
@@ -72,17 +77,30 @@ def top_k(scaled: Tensor, k: int) -> Tensor:
     """Bool like `scaled`: the k largest; ties at the edge go to the smaller token id."""
     if k == 0 or k >= scaled.shape[-1]:
         return torch.ones_like(scaled, dtype=torch.bool)
-    order = scaled.sort(dim=-1, descending=True, stable=True).indices[..., :k]
-    return torch.zeros_like(scaled, dtype=torch.bool).scatter(-1, order, True)
+    return largest(scaled, torch.full_like(scaled[..., :1], k, dtype=torch.long), scaled.topk(k).values)
 
 
 def top_p(shares: Tensor, p: float) -> Tensor:
     """Bool like `shares`: the fewest tokens, most probable first, whose shares reach p, never none."""
     if p >= 1:
         return torch.ones_like(shares, dtype=torch.bool)
-    ranked, order = shares.sort(dim=-1, descending=True, stable=True)
-    before = ranked.cumsum(-1) - ranked
-    return torch.zeros_like(shares, dtype=torch.bool).scatter(-1, order, before < p)
+    for count in (min(HEAD, shares.shape[-1]), shares.shape[-1]):
+        ranked = shares.topk(count).values
+        before = ranked.cumsum(-1) - ranked
+        if bool((before[..., -1] >= p).all()):
+            break  # every nucleus lies within the head: the long tail need not be sorted
+    return largest(shares, (before < p).sum(-1, keepdim=True), ranked)
+
+
+def largest(values: Tensor, count: Tensor, ranked: Tensor) -> Tensor:
+    """Bool like `values`: in each row its `count` (... 1) largest, ties at the edge going to the smaller index.
+
+    `ranked` are at least so many of the row's values, largest first.
+    """
+    edge = ranked.gather(-1, count - 1)
+    above, at_edge = values > edge, values == edge
+    room = count - above.sum(-1, keepdim=True)
+    return above | (at_edge & (at_edge.cumsum(-1) <= room))
 
 
 def draw(probabilities: Tensor, generator: torch.Generator) -> int:

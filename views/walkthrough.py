@@ -105,7 +105,7 @@ def thumbnails(pattern: Tensor) -> Tensor:
 def candidates(following: Distribution) -> dict[str, Tensor]:
     """The likeliest next tokens at every position, pos candidate, and what the cuts kept in all, pos."""
     count = min(CANDIDATES, following.logits.shape[-1])
-    order = following.logits.sort(dim=-1, descending=True, stable=True).indices[..., :count]
+    order = following.logits.topk(count).indices
 
     def at(values: Tensor) -> Tensor:
         return values.gather(-1, order)
@@ -121,7 +121,7 @@ def candidates(following: Distribution) -> dict[str, Tensor]:
         "kept_k": following.in_top_k.sum(-1).int(),
         "kept_p": following.in_top_p.sum(-1).int(),
         "peak": following.scaled.amax(-1),
-        "total": (following.scaled - following.scaled.amax(-1, keepdim=True)).exp().sum(-1),
+        "total": following.shares.amax(-1).reciprocal(),  # the sum of e^(scaled - peak): the peak's own term is 1
         "kept_share": following.shares.where(following.in_top_p, 0.0).sum(-1),
     }
 

@@ -257,7 +257,7 @@ function mini(page, layer) {
     const canvas = make("canvas");
     paint(canvas, page.element, { block, role: "residual", scale: "signed", max: extent(block), width: sizes.mini, ...rows });
     button.append(canvas);
-  } else button.append(make("span", "mini-unseen"));
+  } else button.appendChild(make("span", "mini-unseen")).style.height = `${trace.length * rows.pitch}px`;
   button.addEventListener("click", () => page.go({ layer }));
   return button;
 }

@@ -60,14 +60,14 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .turn:hover { background: var(--hairline) !important; }
 .block > .stage:nth-child(2) { padding-left: 0; margin-left: 10px; }
 
-.minis { display: flex; gap: 3px; margin-left: 9px; flex: none; }
+.minis { display: flex; gap: 3px; margin-left: 9px; flex: none; align-items: flex-start; }
 .minis[hidden] { display: none; }
 .mini { width: 12px; display: block; position: relative; z-index: 1; opacity: .75; }
 .mini:hover { opacity: 1; }
 .mini-number { display: block; height: 66px; padding-top: 42px; text-align: center; font-size: 11px; color: var(--soft); position: sticky; top: 0; background: var(--ground); }
 .mini:hover .mini-number { color: var(--residual); font-weight: 600; }
 .mini canvas { display: block; }
-.mini-unseen { display: block; height: 120px; border: 1px dashed var(--hairline); border-radius: 4px; }
+.mini-unseen { display: block; border: 1px dashed var(--hairline); border-radius: 4px; }
 
 .stage-next { padding: 0 8px 0 14px; margin-right: -8px; background: var(--ground); z-index: 2; align-self: stretch; }
 .stage-next > .column { position: sticky; top: 0; align-self: flex-start; }
