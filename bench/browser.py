@@ -24,8 +24,10 @@ CHANGES = 30
 TOKENS = 32
 REACH = 300  # ms
 TEXTS = (
-    "One day, the little dog could not find his red ball, so he was very sad and sat down by the old tree near the house",
-    "Once upon a time, there was a girl who had a kite, and she wanted to play with it in the park but it was too dark",
+    "One day, the little dog could not find his red ball, so he was very sad and sat down by the old tree near the "
+    "house and the garden with the flowers",
+    "Once upon a time, there was a girl who had a kite, and she wanted to play with it in the park but it was too dark "
+    "and the wind was too cold for her",
 )
 
 # What the browser sends and receives, and the first frame in which the picture is another run's.
@@ -43,7 +45,8 @@ window.WebSocket = class extends Real {
 };
 """
 CHANGE = """([text]) => new Promise((done) => {
-  const find = () => [...document.querySelectorAll('*')].map((e) => e.shadowRoot?.querySelector('.walkthrough')).find(Boolean);
+  const find = () => [...document.querySelectorAll('*')]
+    .map((e) => e.shadowRoot?.querySelector('.walkthrough')).find(Boolean);
   const before = find().loupe.trace.trace;
   const input = document.querySelector('input[aria-label=text]');
   Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(input, text);

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import torch
 
+from bench.models import GPT2_SMALL
 from engine.model import Transformer, initialise
 from engine.run import run
 from engine.trace import Trace
-
-from bench.models import GPT2_SMALL
 
 LENGTHS = (64, 256)
 MIB = 2**20

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 from torch import Tensor
-from transformers import GPT2LMHeadModel, PreTrainedModel
+from transformers import GPT2LMHeadModel
 
 from engine.checkpoints import Checkpoint, load
 from engine.config import MLP, Attention, ModelConfig
@@ -29,7 +29,7 @@ GPT2_SMALL = Shape("GPT-2 small, T=64", ModelConfig(50257, 1024, 768, 12, Attent
 LITTLE = Shape("4 x 4 x 128, T=32", ModelConfig(1000, 256, 128, 4, Attention(4), MLP(512)), 32)
 
 
-def both(shape: Shape, attention: str = "eager") -> tuple[Checkpoint, PreTrainedModel]:
+def both(shape: Shape, attention: str = "eager") -> tuple[Checkpoint, GPT2LMHeadModel]:
     """Written by Loupe, read by both."""
     with TemporaryDirectory() as folder:
         Checkpoint(initialise(Transformer(shape.config), seed=0)).save(folder)

@@ -14,7 +14,7 @@ LEAST = 15  # rounds, however slow
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of both sides and the median ratio of their paired repetitions, held against `reach` where there is one."""
+    """Median seconds of both sides and the median ratio of their paired repetitions, held against `reach`."""
 
     what: str
     ours: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,7 +41,7 @@ def rows() -> Iterator[Row]:
     yield replace(row, note=f"{BATCH.size * BATCH.context / row.ours:.0f} tokens/s")
 
 
-def their_step(vocab_size: int):
+def their_step(vocab_size: int) -> Callable[[], object]:
     config = GPT2Config(
         vocab_size=vocab_size,
         n_positions=BATCH.context,

@@ -41,7 +41,7 @@ class Traces:
         self._lock = Lock()
 
     def of(self, name: str, encoding: Encoding, edits: Sequence[Edit] = ()) -> Trace:
-        """The trace of a text through a checkpoint of this library, computed from the unedited run where that is kept."""
+        """The trace of a text through a checkpoint of this library, from the unedited run where that is kept."""
         key = (name, encoding, tuple(map(repr, edits)))
         found = self._find(key)
         if found is None:

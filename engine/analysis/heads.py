@@ -13,7 +13,7 @@ from engine.trace import Trace
 
 @dataclass(frozen=True)
 class HeadScores:
-    """Each is layer head. Shares of attention in [0, 1], averaged over query positions 1.. (position 0 has no choice)."""
+    """Each is layer head. Shares of attention in [0, 1], averaged over query positions 1.. (0 has no choice)."""
 
     previous: Tensor  # to the token before
     first: Tensor  # to the first token, the attention sink of Xiao et al. 2024

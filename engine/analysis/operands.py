@@ -24,8 +24,8 @@ class Operands:
 def operands(model: Transformer, hook: str, unit: int, row: int = 0) -> Operands:
     """The weights that made `hook`[..., unit] (heads flattened).
 
-    For a linear map its row of weights; for a norm its one weight; for an embedding the element of row `row` (a token id or
-    a position); for a rotation cos and sin at position `row`. Raises ValueError where the element has no weights.
+    For a linear map its row of weights; for a norm its one weight; for an embedding the element of row `row` (a token
+    id or a position); for a rotation cos and sin at position `row`. Raises ValueError where the element has no weights.
     """
     if hook == "logits":
         weight = model.embed.tokens.weight if model.head.weight is None else model.head.weight
@@ -34,9 +34,10 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0) -> Operands
         return element(sinusoidal(torch.arange(model.config.context), model.config.d_model), hook, row, unit)
     owner, _, name = hook.rpartition(".")
     modules = dict(model.named_modules())
-    if name in ("q_rotated", "k_rotated") and isinstance(modules.get(owner), Attention):
-        return turned(modules[owner], hook, index(row, model.config.context, hook), unit)
-    module = modules.get(hook) or (modules.get(owner) if name == "out" else None)
+    parent = modules.get(owner)
+    if name in ("q_rotated", "k_rotated") and isinstance(parent, Attention):
+        return turned(parent, hook, index(row, model.config.context, hook), unit)
+    module = modules.get(hook) or (parent if name == "out" else None)
     if isinstance(module, nn.Linear):
         weight = module.weight[index(unit, module.out_features, hook)].detach()
         return Operands(weight, None if module.bias is None else float(module.bias.detach()[unit]))
@@ -49,7 +50,7 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0) -> Operands
     raise ValueError(f"{hook!r} is not made with weights of this model; ask for a projection, a norm or an embedding.")
 
 
-def turned(attention: nn.Module, hook: str, pos: int, unit: int) -> Operands:
+def turned(attention: Attention, hook: str, pos: int, unit: int) -> Operands:
     """cos and sin of the angle by which component `unit` is turned at `pos`."""
     if attention.frequencies is None:
         raise ValueError(f"{hook!r} is not made with weights of this model; it does not rotate its queries.")

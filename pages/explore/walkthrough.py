@@ -1,11 +1,11 @@
 """The walkthrough: one text through one decoder, from tokens to the next token."""
 
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
-import tomllib
 import torch
 
 from engine import library
@@ -30,7 +30,7 @@ def example(name: str) -> str:
 
 
 def read(checkpoint: Checkpoint, text: str) -> Encoding:
-    """The text as tokens, or ids written as numbers where there is no tokenizer. Raises ValueError for a wrong number."""
+    """The text as tokens, or the ids it lists where there is no tokenizer. Raises ValueError for a wrong number."""
     if checkpoint.tokenizer is not None:
         return checkpoint.tokenizer.encode(text)
     try:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TEXT = "The little dog was sad because he lost his ball"
 READY = '.walkthrough[data-ready="true"]'
+FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.walkthrough')).find(Boolean)"
 STAGES = [
     "embed",
     "position",
@@ -76,10 +77,7 @@ def state(page: "Page") -> dict:
 
 def explained(page: "Page", title: str) -> tuple[float, float]:
     """Waits for the arithmetic whose title holds `title`; (recomputed, stored)."""
-    page.wait_for_function(
-        "title => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.arithmetic h3')?.textContent.includes(title))",
-        arg=title,
-    )
+    page.locator(".arithmetic h3", has_text=title).wait_for()
     verdict = page.locator(".verdict")
     return float(verdict.get_attribute("data-recomputed")), float(verdict.get_attribute("data-stored"))
 
@@ -106,10 +104,7 @@ def test_every_stage_of_every_block_draws_the_elements_of_the_engines_tensors(wa
     for layer in range(4):
         seen |= assert_drawn_equals(page, trace)
         page.locator("body").press("}")
-        page.wait_for_function(
-            "layer => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.walkthrough')?.loupe.state.layer === layer)",
-            arg=(layer + 1) % 4,
-        )
+        page.wait_for_function(f"layer => {FIND}.loupe.state.layer === layer", arg=(layer + 1) % 4)
     page.locator("body").press("]")
     assert_drawn_equals(page, trace)
     hidden = {"norm1.scale", "norm2.scale", "final_norm.scale", "attn.temperature", "logits"}
@@ -145,7 +140,8 @@ def test_the_listed_next_tokens_are_the_engines(walk: Callable[..., "Page"]) -> 
 @pytest.mark.parametrize(
     ("stage", "title"),
     [
-        ("embed", "embed.tokens["), ("position", "embed.positions["), ("resid_pre", "resid_pre["), ("norm1", "norm1.out["),
+        ("embed", "embed.tokens["), ("position", "embed.positions["),
+        ("resid_pre", "resid_pre["), ("norm1", "norm1.out["),
         ("q", "attn.q["), ("k", "attn.k["), ("v", "attn.v["), ("z", "attn.z["), ("out", "attn.out["),
         ("resid_mid", "resid_mid["), ("norm2", "norm2.out["), ("mlp", "mlp.out["), ("resid_post", "resid_post["),
         ("final_norm", "final_norm.out["),
@@ -286,7 +282,8 @@ def test_markup_in_a_prompt_and_in_a_vocabulary_is_shown_as_text(walk: Callable[
     tokenizer = library.checkpoint("stories").tokenizer
     assert page.locator(".token bdi").all_text_contents() == list(tokenizer.encode(hostile).pieces)
     root(page).evaluate(
-        """e => { const page = e.loupe; for (const id in page.trace.names) page.trace.names[id] = '<img src=x onerror=window.pwned=1>';
+        """e => { const page = e.loupe;
+        for (const id in page.trace.names) page.trace.names[id] = '<img src=x onerror=window.pwned=1>';
         page.trace.pieces = page.trace.pieces.map(() => '<b onclick=window.pwned=1>x</b>'); page.build(); }"""
     )
     assert page.locator(".walkthrough img, .walkthrough script, .walkthrough b").count() == 0
@@ -307,10 +304,7 @@ def test_256_tokens_scroll_fetch_the_looked_at_layer_once_and_keep_it(
     sent = wire.reruns
     for layer in (1, 0, 1):
         page.locator("body").press("}" if layer else "{")
-        page.wait_for_function(
-            "layer => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.walkthrough')?.loupe.state.layer === layer)",
-            arg=layer,
-        )
+        page.wait_for_function(f"layer => {FIND}.loupe.state.layer === layer", arg=layer)
         assert_drawn_equals(page, trace)
     assert wire.reruns == sent + 1
 
@@ -335,7 +329,8 @@ def test_one_token_and_a_phone_and_the_dark(browser, server: str) -> None:  # ty
 def test_every_control_of_the_picture_has_a_name_and_arrows_move_the_cell(walk: Callable[..., "Page"]) -> None:
     page = walk()
     nameless = root(page).evaluate(
-        "e => [...e.querySelectorAll('button, canvas[role=img]')].filter(b => !(b.ariaLabel || b.textContent.trim() || b.title)).length"
+        """e => [...e.querySelectorAll('button, canvas[role=img]')]
+        .filter(b => !(b.ariaLabel || b.textContent.trim() || b.title)).length"""
     )
     assert nameless == 0
     page.locator(".flow").focus()

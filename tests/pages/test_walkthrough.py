@@ -66,8 +66,16 @@ def test_ten_thousand_characters_are_cut_and_the_page_says_what() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a", "🦊👩‍👩‍👧 e\u0301", "你好，世界", "שלום مرحبا", "\u202e\u200b\x00", "<script>alert(1)</script>", "* _x_ $y$ :red[z]"],
-)  # fmt: skip
+    [
+        "a",
+        "🦊👩‍👩‍👧 e\u0301",
+        "你好，世界",
+        "שלום مرحبا",
+        "\u202e\u200b\x00",
+        "<script>alert(1)</script>",
+        "*x* $y$ :red[z]",
+    ],
+)
 def test_any_text_gives_a_picture_of_its_own_tokens(text: str) -> None:
     header, _ = picture(opened(text=text))
     assert header["ids"] == list(library.checkpoint("stories").tokenizer.encode(text).ids)

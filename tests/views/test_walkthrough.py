@@ -16,6 +16,7 @@ from views import walkthrough as view
 from views.payload import Named, unpack
 
 CONFIG = ModelConfig(vocab_size=40, context=64, d_model=16, layers=3, attention=Attention(heads=2), mlp=MLP(32))
+PLAIN = Sampling()
 MODEL = initialise(Transformer(CONFIG), seed=3).eval()
 
 
@@ -23,12 +24,14 @@ def traced(length: int = 6) -> Trace:
     return run(MODEL, Encoding.from_ids(range(length)))
 
 
-def payload(trace: Trace, sampling: Sampling = Sampling(), **more: int) -> tuple[dict, dict[str, Named]]:
+def payload(trace: Trace, sampling: Sampling = PLAIN, **more: int) -> tuple[dict, dict[str, Named]]:
     following = distribution(trace["logits"][0], sampling)
-    made = view.walkthrough(
-        trace, CONFIG, name="tiny", following=following, pieces=None, sampled=7, scores=head_scores(trace), notes={}, **more
+    scores = head_scores(trace)
+    return unpack(
+        view.walkthrough(
+            trace, CONFIG, name="tiny", following=following, pieces=None, sampled=7, scores=scores, notes={}, **more
+        )
     )
-    return unpack(made)
 
 
 def test_every_hook_but_the_logits_arrives_unchanged() -> None:
@@ -39,7 +42,7 @@ def test_every_hook_but_the_logits_arrives_unchanged() -> None:
         np.testing.assert_array_equal(arrays[hook].data, value.numpy(), err_msg=hook)
 
 
-def test_a_trace_too_large_brings_one_layer_and_thumbnails_that_keep_every_peak(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_too_large_brings_one_layer_and_thumbnails_that_keep_peaks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "WHOLE", 10)
     monkeypatch.setattr(view, "THUMBNAIL", 4)
     trace = traced(10)
@@ -64,7 +67,8 @@ def test_candidates_are_the_largest_logits_with_their_whole_way_to_a_probability
     following = distribution(trace["logits"][0], sampling)
     ids = torch.tensor(arrays["next.id"].data).long()
     assert torch.equal(ids[:, 0], trace["logits"][0].argmax(-1))
-    for name, stage in (("logit", following.logits), ("share", following.shares), ("probability", following.probabilities)):
+    stages = {"logit": following.logits, "share": following.shares, "probability": following.probabilities}
+    for name, stage in stages.items():
         np.testing.assert_array_equal(arrays[f"next.{name}"].data, stage.gather(1, ids).numpy(), err_msg=name)
     assert arrays["next.kept_p"].data.tolist() == following.in_top_p.sum(-1).tolist()
     kept = arrays["next.share"].data * arrays["next.in_top_p"].data

@@ -81,6 +81,7 @@ def test_a_damaged_safetensors_file_is_told_by_its_header(
         open_weights(path)
 
 
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 @pytest.mark.parametrize("name", ["w.safetensors", "w.bin"])
