@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
+from os import getloadavg
 
 import torch
 from transformers.utils import logging
@@ -31,7 +32,10 @@ def main(names: list[str], threads: int) -> int:
     torch.set_num_threads(threads)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    print(f"{threads} threads, torch {torch.__version__}; medians of paired, alternating repetitions")
+    print(
+        f"{threads} threads, torch {torch.__version__}; load {getloadavg()[0]:.1f}; "
+        "medians of paired, alternating repetitions"
+    )
     print(f"{'':52}{'ours, ms':>10}  {'theirs, ms':>10}  {'ratio':>6}  {'reach':12}{'rounds':>6}")
     missed = False
     for name in names or known:

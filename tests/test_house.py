@@ -21,7 +21,7 @@ LAYERS = [
     ("engine/model.py", ["engine.layers", "engine.hooks", "engine.config"]),
     ("engine/tokenizers/", ["engine.tokenizers"]),
     ("engine/", ["engine"]),
-    ("bench/", ["bench", "engine", "views"]),
+    ("bench/", ["bench", "engine", "views", "tests.browser.harness"]),
 ]
 # Files of engine/ itself, such as run.py, stand below these, but for the ones that put it all together.
 ABOVE_A_RUN = [

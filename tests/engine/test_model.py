@@ -46,7 +46,7 @@ def test_on_the_meta_device_a_model_takes_no_memory_whatever_its_size() -> None:
     assert sum(buffer.nbytes for buffer in model.buffers() if not buffer.is_meta) < 2**22
 
 
-def test_initialise_is_gpt2s_and_the_same_for_the_same_seed() -> None:
+def test_weights_start_as_wide_as_the_model_says_and_the_same_for_the_same_seed() -> None:
     config = tiny.config(d_model=256, vocab_size=500, layers=2, mlp=tiny.MLP(512))
     model, again, other = (initialise(Transformer(config), seed) for seed in (1, 1, 2))
     for name, parameter in model.named_parameters():
@@ -58,7 +58,7 @@ def test_initialise_is_gpt2s_and_the_same_for_the_same_seed() -> None:
         else:
             assert not torch.equal(parameter, other.get_parameter(name)), name
             shrink = math.sqrt(2 * 2) if name.endswith(("attn.out.weight", "mlp.out.weight")) else 1
-            assert parameter.std().item() == pytest.approx(0.02 / shrink, rel=0.05), name
+            assert parameter.std().item() == pytest.approx(256**-0.5 / shrink, rel=0.05), name
 
 
 def test_half_precision_keeps_exact_positions() -> None:

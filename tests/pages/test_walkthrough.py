@@ -82,17 +82,6 @@ def test_any_text_gives_a_picture_of_its_own_tokens(text: str) -> None:
     assert not any("�" in piece for piece in header["pieces"])
 
 
-def test_append_puts_the_drawn_token_behind_the_text() -> None:
-    app = opened(text="The dog")
-    header, _ = picture(app)
-    drawn = header["sampled"]["id"]
-    app.session_state["walkthrough"] = {"append": drawn}
-    app.run()
-    assert app.session_state["text"].startswith("The dog")
-    tokenizer = library.checkpoint("stories").tokenizer
-    assert app.session_state["text"] == "The dog" + tokenizer.decode([drawn])
-
-
 def test_another_model_opens_on_its_own_example_and_a_written_text_stays() -> None:
     app = opened()
     app.selectbox(key="model").set_value("induction").run()

@@ -53,13 +53,14 @@ def test_what_is_logged_is_what_was_yielded(recipe: Recipe, run: RunFolder) -> N
     assert steps[6].held_out_loss is not None
 
 
-def test_the_untrained_model_is_as_wrong_as_a_guess_and_training_makes_it_better(
+def test_the_untrained_model_is_no_better_than_a_guess_and_training_makes_it_so(
     recipe: Recipe, run: RunFolder
 ) -> None:
     longer = replace(recipe, schedule=replace(recipe.schedule, steps=80), log=replace(recipe.log, every=80))
     steps = {step.step: step for step in train(longer, run.path)}
     vocabulary = load(run.path).config.vocab_size
-    assert steps[0].held_out_loss == pytest.approx(torch.tensor(vocabulary).log().item(), abs=0.05)
+    untrained = steps[0].held_out_loss
+    assert untrained is not None and 0 <= untrained - torch.tensor(vocabulary).log().item() < 1
     last = steps[80]
     assert last.held_out_loss is not None and last.held_out_loss < 1.5
     assert last.held_out_accuracy is not None and last.held_out_accuracy > 0.5
