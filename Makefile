@@ -7,7 +7,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
-	@exec $(BIN)/uvicorn asgi:app --host 127.0.0.1 --port $(PORT) --ws-per-message-deflate false --no-access-log
+	@exec $(BIN)/uvicorn asgi:app --host 127.0.0.1 --port $(PORT) --ws-per-message-deflate false \
+		--h11-max-incomplete-event-size 1048576 --no-access-log
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest

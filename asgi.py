@@ -1,6 +1,8 @@
-"""How Loupe is served, by `make run`:
+"""How Loupe is served: `make run`, which is
 
-uvicorn asgi:app --host 127.0.0.1 --port 8501 --ws-per-message-deflate false
+uvicorn asgi:app --host 127.0.0.1 --port 8501 --ws-per-message-deflate false --h11-max-incomplete-event-size 1048576
+
+The last lets an address carry a text of 10,000 characters in any script; uvicorn's own limit is 64 KiB.
 """
 
 import asyncio

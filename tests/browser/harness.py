@@ -21,7 +21,10 @@ BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"] + [
     f"--disable-{what}" for what in ("background-networking", "component-update", "sync")
 ]
-UVICORN = "uvicorn asgi:app --host 127.0.0.1 --port {port} --ws-per-message-deflate false".split()
+UVICORN = [
+    *"uvicorn asgi:app --host 127.0.0.1 --port {port} --ws-per-message-deflate false".split(),
+    *"--h11-max-incomplete-event-size 1048576".split(),  # as `make run` serves it
+]
 STARTUP = 90.0  # seconds until a server must answer
 
 

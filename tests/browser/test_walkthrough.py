@@ -309,6 +309,17 @@ def test_256_tokens_scroll_fetch_the_looked_at_layer_once_and_keep_it(
     assert wire.reruns == sent + 1
 
 
+def test_ten_thousand_characters_survive_a_reload(walk: Callable[..., "Page"], page: "Page") -> None:
+    walk("A")
+    text = "你" * 10_000  # 90,000 bytes in the address
+    page.get_by_label("text").fill(text)
+    page.get_by_label("text").press("Enter")
+    page.locator(".notice", has_text="this model reads 256").wait_for()
+    page.reload()
+    page.wait_for_selector(READY)
+    assert page.get_by_label("text").input_value() == text
+
+
 def test_one_token_and_a_phone_and_the_dark(browser, server: str) -> None:  # type: ignore[no-untyped-def]
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page = context.new_page()
