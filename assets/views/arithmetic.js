@@ -1,4 +1,5 @@
 // The arithmetic panel: how one element came about, with its operands, ending in recomputed = stored.
+import { make } from "./dom.js";
 import { difference, number } from "./format.js";
 import { colour } from "./palette.js";
 
@@ -10,8 +11,8 @@ export function mount(root, data) {
   root.setAttribute("aria-live", "polite");
   const view = {
     update({ title, derivation, sentence }) {
-      const parts = [element("h3", "", title)];
-      if (sentence) parts.push(element("p", "sentence", sentence));
+      const parts = [make("h3", "", title)];
+      if (sentence) parts.push(make("p", "sentence", sentence));
       if (derivation) {
         const { strips, terms, lines, recomputed, stored } = derivation;
         for (const strip of strips) parts.push(strands(root, strip));
@@ -29,9 +30,9 @@ export function mount(root, data) {
 
 /** One operand vector as bars up and down from zero. */
 function strands(root, { label, role, values, names, chosen }) {
-  const row = element("div", "strand", "");
-  const head = element("span", `role-${role}`, label);
-  const canvas = document.createElement("canvas");
+  const row = make("div", "strand", "");
+  const head = make("span", `role-${role}`, label);
+  const canvas = make("canvas");
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", `${label}: ${values.length} values`);
   row.append(head, canvas);
@@ -70,9 +71,9 @@ function bars(canvas, values, hue, line, chosen, ink) {
 function table(root, { a, b, products, names, heads, bias }) {
   const order = [...products.keys()].sort((i, j) => Math.abs(products[j]) - Math.abs(products[i]));
   const most = Math.abs(products[order[0]]) || 1;
-  const body = element("table", "terms", "");
-  const headings = document.createElement("tr");
-  headings.append(element("th", "", ""), ...heads.map((head) => wrap("th", head)), element("th", "", "product"), element("th", "", ""));
+  const body = make("table", "terms", "");
+  const headings = make("tr");
+  headings.append(make("th", "", ""), ...heads.map((head) => wrap("th", head)), make("th", "", "product"), make("th", "", ""));
   body.append(headings);
   for (const i of order.slice(0, TERMS)) {
     body.append(line(names ? names[i] : `[${i}]`, number(a[i]), number(b[i]), products[i], most));
@@ -84,29 +85,29 @@ function table(root, { a, b, products, names, heads, bias }) {
 }
 
 function line(name, a, b, product, most) {
-  const row = document.createElement("tr");
-  const bar = element("span", product < 0 ? "term-bar below" : "term-bar", "");
+  const row = make("tr");
+  const bar = make("span", product < 0 ? "term-bar below" : "term-bar", "");
   bar.style.width = `${Math.min(100, (100 * Math.abs(product)) / most)}%`;
-  const cell = element("td", "term-track", "");
+  const cell = make("td", "term-track", "");
   cell.append(bar);
-  row.append(wrap("th", name), element("td", "", a), element("td", "", b), element("td", "", number(product)), cell);
+  row.append(wrap("th", name), make("td", "", a), make("td", "", b), make("td", "", number(product)), cell);
   return row;
 }
 
 function written(parts) {
-  const line = element("p", "line", "");
+  const line = make("p", "line", "");
   line.append(...parts.map(part));
   return line;
 }
 
 function part(piece) {
   if (typeof piece === "string") return document.createTextNode(piece);
-  const span = element(piece.strong ? "strong" : "span", piece.role ? `role-${piece.role}` : "", piece.text);
+  const span = make(piece.strong ? "strong" : "span", piece.role ? `role-${piece.role}` : "", piece.text);
   return span;
 }
 
 function verdict(recomputed, stored) {
-  const line = element("p", "verdict", "");
+  const line = make("p", "verdict", "");
   const gap = recomputed === stored ? 0 : recomputed - stored;
   line.append(`recomputed ${number(recomputed)} · stored ${number(stored)} · difference ${difference(gap)}`);
   line.dataset.recomputed = recomputed;
@@ -115,16 +116,9 @@ function verdict(recomputed, stored) {
 }
 
 function wrap(tag, piece) {
-  const cell = document.createElement(tag);
-  const name = document.createElement("bdi");
+  const cell = make(tag);
+  const name = make("bdi");
   name.append(part(piece));
   cell.append(name);
   return cell;
-}
-
-function element(tag, className, content) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  made.textContent = content;
-  return made;
 }

@@ -1,4 +1,5 @@
 // A distribution as bars: the likeliest tokens and their probabilities, those that a cut removed struck out.
+import { make } from "./dom.js";
 import { number, percent } from "./format.js";
 
 /**
@@ -27,37 +28,29 @@ export function mount(root, data, emit) {
 const COLUMNS = ["logit", "÷ temp.", "softmax", "top-k", "top-p"];
 
 function heading() {
-  const row = text("div", "bar-row heading", "");
-  row.append(text("span", "piece", ""), ...COLUMNS.map((name) => text("span", "stage", name)), text("span", "share", "probability"));
+  const row = make("div", "bar-row heading", "");
+  row.append(make("span", "piece", ""), ...COLUMNS.map((name) => make("span", "stage", name)), make("span", "share", "probability"));
   return row;
 }
 
 function barRow(row, index, most, { open, chosen }) {
-  const button = document.createElement("button");
-  button.className = "bar-row";
+  const button = make("button", "bar-row");
   button.dataset.index = index;
   button.setAttribute("aria-label", `${row.piece}, ${percent(row.probability)}, show the arithmetic`);
   button.classList.toggle("cut", !row.inTopP);
   button.classList.toggle("picked", index === chosen);
-  const name = text("bdi", "piece", row.piece);
+  const name = make("bdi", "piece", row.piece);
   name.title = `${row.piece} (id ${row.id})`;
   button.append(name);
   if (open) {
     const kept = (is) => (is ? "kept" : "cut");
     const cells = [number(row.logit), number(row.scaled), percent(row.share), kept(row.inTopK), row.inTopK ? kept(row.inTopP) : ""];
-    button.append(...cells.map((cell) => text("span", "stage", cell)));
+    button.append(...cells.map((cell) => make("span", "stage", cell)));
   }
-  const track = text("span", "track", "");
-  const bar = text("span", "bar", "");
+  const track = make("span", "track", "");
+  const bar = make("span", "bar", "");
   bar.style.width = `${(100 * row.probability) / most}%`;
   track.append(bar);
-  button.append(track, text("span", "share", percent(row.probability)));
+  button.append(track, make("span", "share", percent(row.probability)));
   return button;
-}
-
-function text(tag, className, content) {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = content;
-  return element;
 }

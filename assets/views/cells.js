@@ -11,19 +11,6 @@ export function at(block, r, c) {
   return block.data[block.offset + r * block.stride + c];
 }
 
-/** The largest |element| among the finite ones of a block; 1 when there is none but zero. */
-export function largest(block) {
-  let max = 0;
-  for (let r = 0; r < block.rows; r++) {
-    const start = block.offset + r * block.stride;
-    for (let i = start; i < start + block.cols; i++) {
-      const size = Math.abs(block.data[i]);
-      if (size > max && size < Infinity) max = size;
-    }
-  }
-  return max || 1;
-}
-
 /** Where the ramp of a block ends: the |element| that all but 1 in 100 stay below, so that one outlier fades nothing. */
 export function extent(block) {
   const sizes = new Float32Array(block.rows * block.cols);

@@ -1,7 +1,9 @@
 // The page's skeleton: where every stage, panel, band and label stands. walkthrough.js fills the places and moves the marks.
-import { paint, extent } from "./cells.js";
+import { extent, paint } from "./cells.js";
+import { make, range, section } from "./dom.js";
 import { number, percent } from "./format.js";
-import { css, curve, ramp, STEPS } from "./palette.js";
+import { axis, legend } from "./legend.js";
+import { nextStage } from "./next.js";
 
 /** Builds the page in `page.element` and returns its places and the functions that move its marks. */
 export function build(page, stages) {
@@ -35,7 +37,7 @@ export function build(page, stages) {
   const list = make("dl", "facts");
   facts.append(list, hint());
   parts.headgrid = grid.appendChild(make("div"));
-  grid.append(legend(page, { role: "attention", scale: "unit", width: 150 }));
+  grid.append(legend(page.element, { role: "attention", scale: "unit", width: 150 }).element);
   parts.arithmetic = arithmetic.appendChild(make("div"));
   grid.className = "all-heads";
   if (narrow) box.before(grid); // in reach of the block that it changes
@@ -86,6 +88,7 @@ export function build(page, stages) {
   return parts;
 }
 
+const LABELLED = 10; // CSS pixels a key must have for its piece to be written below
 const HEAD = 66; // CSS pixels above the first row: block title and stage titles
 
 function buildStage(page, parts, stage) {
@@ -107,9 +110,9 @@ function buildStage(page, parts, stage) {
     const row = make("div", "body");
     if (narrow) parts.tokens.push({ place: row.appendChild(make("div", "row-labels")), ids: false });
     const place = row.appendChild(make("div"));
-    column.append(row);
-    column.append(foot(page, parts, panel));
-    parts.panels.push({ place, panel, stage });
+    const { element: below, show } = foot(page, parts, panel);
+    column.append(row, below);
+    parts.panels.push({ place, panel, legend: show });
     section.append(column);
   }
   return section;
@@ -139,45 +142,19 @@ function touches(pattern, name) {
   return hook.test(name) || (name.endsWith("attn.pattern") && hook.test(name.replace(/pattern$/, "temperature")));
 }
 
+/** What stands under a panel: {element, show(block)}. */
 function foot(page, parts, panel) {
   const element = make("div", "foot");
   const width = page.sizes.panel.get(panel);
-  if (panel.labels && width / page.trace.length >= 10) element.append(axis(page, parts, width));
-  if (panel.scale !== "mask") element.append(legend(page, { ...panel, width, block: page.block(panel) }));
-  return element;
-}
-
-/** The keys' pieces under a matrix, slanted. */
-function axis(page, parts, width) {
-  const element = make("div", "axis");
-  const each = width / page.trace.length;
-  const labels = page.trace.pieces.map((piece, i) => {
-    const label = make("bdi", "", piece);
-    label.style.left = `${(i + 0.5) * each}px`;
-    return label;
-  });
-  parts.axes.push(labels);
-  element.append(...labels);
-  return element;
-}
-
-/** What a colour means, in numbers. */
-function legend(page, { role, scale, width, block }) {
-  const element = make("div", "legend");
-  const table = ramp(page.element, role, scale);
-  const stops = range(0, 9).map((i) => css(table[Math.round(((scale === "unit" ? curve(i / 8) ** 2 : i / 8)) * (STEPS - 1))]));
-  const bar = make("span", "legend-bar");
-  bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
-  bar.style.width = `${Math.min(width, 72)}px`;
-  const [low, high] = scale === "unit" ? ["0", "1"] : ["−", `±${rounded(block, page)}`];
-  element.append(bar, make("span", "legend-text", scale === "unit" ? `${low} to ${high}` : high));
-  element.title = scale === "unit" ? "colour grows with the square root of the weight" : "from grey (negative) to the hue (positive); 1 value in 100 lies beyond";
-  return element;
-}
-
-function rounded(block) {
-  const max = extent(block);
-  return max >= 100 ? max.toFixed(0) : max >= 10 ? max.toFixed(1) : max.toFixed(2);
+  if (panel.labels && width / page.trace.length >= LABELLED) {
+    const keys = axis(page.trace.pieces, width);
+    parts.axes.push(keys.labels);
+    element.append(keys.element);
+  }
+  if (panel.scale === "mask") return { element, show: () => {} };
+  const colours = legend(page.element, { ...panel, width });
+  element.append(colours.element);
+  return { element, show: colours.show };
 }
 
 function tokenStage(page, parts) {
@@ -191,58 +168,6 @@ function tokenStage(page, parts) {
   column.append(element, body, make("div", "foot"));
   section.append(column);
   return section;
-}
-
-function nextStage(page, parts) {
-  const { trace, state, sizes } = page;
-  const section = make("section", "stage stage-next");
-  const column = make("div", "column");
-  column.style.width = page.narrow ? "100%" : `${sizes.next}px`;
-  const element = make("div", "stage-head");
-  const button = make("button", "role-probability", "next token");
-  button.setAttribute("aria-expanded", String(state.open.has("next")));
-  button.title = "from logits to probabilities, every stage";
-  button.dataset.stage = "next";
-  button.addEventListener("click", () => page.toggle("next"));
-  const after = make("span", "formula", "after ");
-  after.append(make("bdi", "", `“${trace.pieces[state.query]}”`));
-  element.append(button, after);
-  parts.bars = make("div");
-  const left = make("p", "cuts", cuts(page));
-  column.append(element, parts.bars, left, drawn(page));
-  section.append(column);
-  parts.next = () => {
-    after.lastChild.textContent = `“${trace.pieces[state.query]}”`;
-    left.textContent = cuts(page);
-  };
-  return section;
-}
-
-/** What temperature, top-k and top-p left of the vocabulary at the row that is read. */
-function cuts({ trace, state }) {
-  const { temperature, top_k: k, top_p: p } = trace.sampling;
-  const kept = trace.arrays["next.kept_p"].data[state.query];
-  const share = trace.arrays["next.kept_share"].data[state.query];
-  const settings = [`temperature ${temperature}`, k ? `top-k ${k}` : "", p < 1 ? `top-p ${p}` : ""].filter(Boolean).join(", ");
-  const all = trace.model.vocab.toLocaleString("en");
-  if (kept === trace.model.vocab) return `${settings}: all ${all} tokens kept`;
-  return `${settings}: ${kept.toLocaleString("en")} of ${all} tokens kept, holding ${percent(share)}`;
-}
-
-function drawn({ trace, emit }) {
-  const element = make("div", "drawn");
-  const { id, probability } = trace.sampled;
-  const name = make("bdi", "token-chip", trace.names[id]);
-  const line = make("span", "", "drawn: ");
-  line.append(name, ` ${percent(probability)}`);
-  const append = make("button", "action", "append");
-  append.disabled = Boolean(trace.full);
-  append.title = trace.full ? "the text fills the model's context" : "put this token behind the text and run again";
-  append.addEventListener("click", () => emit("append", id));
-  const again = make("button", "action quiet", "draw again");
-  again.addEventListener("click", () => emit("again", true));
-  element.append(line, append, again);
-  return element;
 }
 
 /** Another block, as the residual stream that leaves it; one click looks inside. */
@@ -329,23 +254,4 @@ function joint(text) {
   element.append(make("div", "stage-head"), make("div", "joint-sign", text));
   element.setAttribute("aria-hidden", "true");
   return element;
-}
-
-function section(name, note) {
-  const element = make("section");
-  const heading = make("h3", "", name);
-  if (note) heading.append(make("span", "note", ` ${note}`));
-  element.append(heading);
-  return element;
-}
-
-export function make(tag, className = "", text = null) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text !== null) element.textContent = text;
-  return element;
-}
-
-function range(from, to) {
-  return Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
 }

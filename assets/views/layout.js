@@ -32,7 +32,8 @@ export const FLOW = { least: 350, rest: 440 };
  * Widths for `stages` (stages.js) in `width` pixels: {tokens, next, minis, panel: Map of panel -> width, lines}.
  * Open panels take what their cells need; the closed ones share what is left, never less than their least.
  */
-export function widths(width, stages, open, trace, longest) {
+export function widths(width, stages, open, trace, layer) {
+  const longest = Math.max(...trace.pieces.map((piece) => [...piece].length));
   const tokens = Math.max(TOKENS[0], Math.min(TOKENS[1], longest * 7.8 + 42));
   const next = open.has("next") ? NEXT.open : NEXT.closed;
   const minis = (trace.model.layers - 1) * (MINI + 3) + 12;
@@ -45,7 +46,7 @@ export function widths(width, stages, open, trace, longest) {
     for (const one of shown) {
       fixed += shown.length > 1 ? GAP - 3 : 0;
       if (one.open) {
-        const size = Math.min(OPEN_MOST, opened(one, trace));
+        const size = Math.min(OPEN_MOST, opened(one, trace, layer));
         panel.set(one, size);
         fixed += size;
       } else shared.push(one);
@@ -71,8 +72,7 @@ export function stacked(width, stages, open, trace) {
   return { tokens: width, next: width, mini: MINI, panel, lines: 0 };
 }
 
-function opened(panel, trace) {
-  const name = panel.hook.replace("{l}", "0");
-  const { cols } = trace.has(name) ? trace.block(name, panel.flat ? null : 0) : { cols: trace.length };
+function opened(panel, trace, layer) {
+  const { cols } = trace.block(panel.hook.replace("{l}", layer), panel.flat ? null : 0);
   return Math.max(80, cols * (panel.kind === "matrix" && trace.length > 40 ? Math.max(3, 600 / trace.length) : OPEN_CELL[panel.kind]));
 }

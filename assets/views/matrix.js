@@ -1,5 +1,5 @@
 // A matrix of query positions (down) by key positions (across): scores, mask, masked scores or pattern.
-import { largest, mountCells } from "./cells.js";
+import { extent, mountCells } from "./cells.js";
 
 /** data = {block, role, scale, width, pitch, height, label, hidden?}; emits "hover" and "pick" with {row, col}. */
 export function mount(root, data, emit) {
@@ -8,5 +8,5 @@ export function mount(root, data, emit) {
 }
 
 function scaled(data) {
-  return { max: data.scale === "signed" ? largest(data.block) : 1, ...data };
+  return { max: data.scale === "signed" ? extent(data.block) : 1, ...data };
 }

@@ -78,15 +78,12 @@ class Walkthrough {
     const list = stages(trace);
     this.narrow = this.width < NARROW;
     this.rows = rows(trace.length);
-    const longest = Math.max(...trace.pieces.map((piece) => [...piece].length));
-    const plan = this.narrow ? stacked : widths;
-    this.sizes = plan(this.width, list, state.open, trace, longest, state.layer);
+    this.sizes = (this.narrow ? stacked : widths)(this.width, list, state.open, trace, state.layer);
     this.parts = build(this, list);
-    this.panels = this.parts.panels.map(({ place, panel, stage }) => {
+    this.panels = this.parts.panels.map(({ place, panel, legend }) => {
       const kind = panel.kind === "strip" ? strip : matrix;
-      const entry = { panel, stage };
-      entry.view = kind.mount(place, this.panelData(panel), (event, where) => this.onPanel(entry, event, where));
-      return entry;
+      legend(this.block(panel));
+      return { panel, legend, view: kind.mount(place, this.panelData(panel), (event, where) => this.onPanel(panel, event, where)) };
     });
     this.tokens = this.parts.tokens.map(({ place, ids }) =>
       mountTokens(place, { pieces: trace.pieces, ids: ids ? trace.ids : null, pitch: this.rows.pitch }, (event, where) => this.onToken(event, where)),
@@ -120,7 +117,11 @@ class Walkthrough {
     if (opened || moved) this.build();
     else {
       this.parts.title();
-      for (const { panel, view } of this.panels) if (panel.hook.startsWith("blocks.")) view.update(this.panelData(panel));
+      for (const { panel, view, legend } of this.panels) {
+        if (!panel.hook.startsWith("blocks.")) continue;
+        view.update(this.panelData(panel));
+        legend(this.block(panel));
+      }
       this.headgrid.mark(state);
       this.parts.facts();
       this.parts.next();
@@ -210,7 +211,7 @@ class Walkthrough {
 
   // --- looking and picking -------------------------------------------------------------------------------------------
 
-  onPanel({ panel }, event, where) {
+  onPanel(panel, event, where) {
     if (event === "pick") return this.pick(panel, where);
     const square = panel.kind === "matrix";
     this.hover = where && { row: where.row, col: square ? where.col : null };

@@ -221,6 +221,16 @@ def test_looking_around_never_asks_the_server(walk: Callable[..., "Page"], wire:
     assert (wire.reruns, len(wire.received)) == (sent, received)
 
 
+def test_the_legend_follows_the_head(walk: Callable[..., "Page"]) -> None:
+    page = walk()
+    trace = traced()
+    for head in (0, 1):
+        sizes = trace["blocks.0.attn.q"][0, :, head].abs().flatten().sort().values
+        reach = float(sizes[int(0.99 * len(sizes))])
+        assert page.locator(".stage-q .legend-text").inner_text() == f"±{reach:.2f}"
+        page.locator("body").press("]")
+
+
 def test_hovering_a_token_lights_its_row_its_column_and_its_lines(walk: Callable[..., "Page"]) -> None:
     page = walk()
     page.locator(".token").nth(2).hover()

@@ -1,0 +1,56 @@
+// The last stage: the distribution over next tokens, what temperature and cuts left of it, and the token drawn from it.
+import { make } from "./dom.js";
+import { percent } from "./format.js";
+
+/** Builds the stage; `parts.bars` becomes the place of the bars and `parts.next()` follows the row that is read. */
+export function nextStage(page, parts) {
+  const { trace, state, sizes } = page;
+  const section = make("section", "stage stage-next");
+  const column = make("div", "column");
+  column.style.width = page.narrow ? "100%" : `${sizes.next}px`;
+  const element = make("div", "stage-head");
+  const button = make("button", "role-probability", "next token");
+  button.setAttribute("aria-expanded", String(state.open.has("next")));
+  button.title = "from logits to probabilities, every stage";
+  button.dataset.stage = "next";
+  button.addEventListener("click", () => page.toggle("next"));
+  const after = make("span", "formula", "after ");
+  after.append(make("bdi", "", `“${trace.pieces[state.query]}”`));
+  element.append(button, after);
+  parts.bars = make("div");
+  const left = make("p", "cuts", cuts(page));
+  column.append(element, parts.bars, left, drawn(page));
+  section.append(column);
+  parts.next = () => {
+    after.lastChild.textContent = `“${trace.pieces[state.query]}”`;
+    left.textContent = cuts(page);
+  };
+  return section;
+}
+
+/** What temperature, top-k and top-p left of the vocabulary at the row that is read. */
+function cuts({ trace, state }) {
+  const { temperature, top_k: k, top_p: p } = trace.sampling;
+  const kept = trace.arrays["next.kept_p"].data[state.query];
+  const share = trace.arrays["next.kept_share"].data[state.query];
+  const settings = [`temperature ${temperature}`, k ? `top-k ${k}` : "", p < 1 ? `top-p ${p}` : ""].filter(Boolean).join(", ");
+  const all = trace.model.vocab.toLocaleString("en");
+  if (kept === trace.model.vocab) return `${settings}: all ${all} tokens kept`;
+  return `${settings}: ${kept.toLocaleString("en")} of ${all} tokens kept, holding ${percent(share)}`;
+}
+
+function drawn({ trace, emit }) {
+  const element = make("div", "drawn");
+  const { id, probability } = trace.sampled;
+  const name = make("bdi", "token-chip", trace.names[id]);
+  const line = make("span", "", "drawn: ");
+  line.append(name, ` ${percent(probability)}`);
+  const append = make("button", "action", "append");
+  append.disabled = Boolean(trace.full);
+  append.title = trace.full ? "the text fills the model's context" : "put this token behind the text and run again";
+  append.addEventListener("click", () => emit("append", id));
+  const again = make("button", "action quiet", "draw again");
+  again.addEventListener("click", () => emit("again", true));
+  element.append(line, append, again);
+  return element;
+}
