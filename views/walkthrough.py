@@ -69,7 +69,8 @@ def walkthrough(
         "edited": sorted({h for edit in trace.edits for h in edit.touches()}),
         **notes,
     }
-    return pack(header, arrays, {h: trace.dims(h)[1:] for h in arrays if h in trace and trace.dims(h)[0] == "batch"})
+    axes = {hook: trace.dims(hook) for hook in hooks if hook in arrays}
+    return pack(header, arrays, {h: a[1:] if a[0] == "batch" else a for h, a in axes.items()})
 
 
 def layer_payload(trace: Trace, layer: int) -> bytes:

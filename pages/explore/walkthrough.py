@@ -80,7 +80,7 @@ def new_model() -> None:
 
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
-    st.session_state.setdefault("text", example(FIRST))
+    st.session_state.setdefault("text", example(st.query_params.get("model", FIRST)))
     st.text_input("text", key="text", live="150ms", bind="query-params", width="stretch")
     models = library.names()
     st.selectbox(

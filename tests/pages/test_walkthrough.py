@@ -92,6 +92,14 @@ def test_another_model_opens_on_its_own_example_and_a_written_text_stays() -> No
     assert app.session_state["text"] == "abcabc"
 
 
+def test_a_link_to_a_model_opens_on_that_models_example() -> None:
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.query_params["model"] = "induction"
+    header, _ = picture(app.run())
+    assert header["model"]["name"] == "induction"
+    assert set(header["pieces"]).isdisjoint({"<unk>"})
+
+
 def test_a_model_that_is_not_there_is_one_sentence() -> None:
     app = opened(model="../../etc/passwd")
     assert not app.exception
