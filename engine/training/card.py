@@ -42,7 +42,8 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
 def device_name(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"CPU, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    return f"CPU, {threads} thread{'' if threads == 1 else 's'}"
 
 
 def sample(trainer: Trainer) -> str:
