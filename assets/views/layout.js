@@ -10,7 +10,7 @@ const STRIP_MOST = 84;
 const CELL_MOST = 34; // of a closed matrix, so that few tokens make a small matrix and not a few wide cells
 const MINI = 12; // another block's strip
 const OPEN_CELL = { strip: 5, matrix: 15 };
-const OPEN_MOST = 900;
+const OPEN_MOST = 640;
 
 /** Rows get lower as a text gets longer: the distance of two rows and the height of a cell, CSS pixels. */
 export function rows(length) {

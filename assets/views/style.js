@@ -18,9 +18,10 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .band { position: absolute; top: 0; left: -8px; right: -8px; height: var(--pitch); border-radius: 5px; pointer-events: none; z-index: 0; }
 .band.pinned { background: color-mix(in srgb, var(--attention) 10%, transparent); }
 .band.hovered { background: color-mix(in srgb, var(--soft) 12%, transparent); }
-.stage { display: flex; flex: none; padding-left: 9px; position: relative; }
+.stage { display: flex; flex: none; padding-left: 9px; position: relative; scroll-margin-left: 140px; }
 .stage:has(> .joint), .stage:has(> .lines) { padding-left: 0; }
-.stage-tokens { padding-left: 0; }
+.stage-tokens { margin-left: -8px; padding-left: 8px; position: sticky; left: -8px; z-index: 6; background: var(--ground); }
+.stage-tokens .as-query { background: color-mix(in srgb, var(--attention) 10%, transparent); }
 .column { position: relative; flex: none; }
 .column + .column { margin-left: 7px; }
 .stage-head { position: sticky; top: 0; height: 66px; padding-top: 24px; background: var(--ground); z-index: 3; display: flex; flex-direction: column; white-space: nowrap; overflow: visible; }
@@ -139,6 +140,7 @@ kbd { font: 600 11px var(--mono); background: var(--panel); border: 1px solid va
 .narrow .column + .column { margin-left: 0; }
 .narrow .stage-head { position: static; height: auto; padding: 4px 0 6px; flex-direction: row; gap: 8px; align-items: baseline; }
 .narrow .column > .body { display: flex; max-height: 420px; overflow: auto; }
+.narrow .stage-tokens { position: static; margin-left: 0; padding-left: 0; }
 .narrow .stage-tokens .body { display: block; columns: 2; column-gap: 24px; }
 .narrow .row-labels { width: 66px; flex: none; }
 .narrow .row-labels .token { font-size: 11px; }
