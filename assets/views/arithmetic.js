@@ -69,7 +69,7 @@ function bars(canvas, values, hue, line, chosen, ink) {
 
 /** The largest products of a weighted sum, one a row, and the sum of the others. */
 function table(root, { a, b, products, names, heads, bias }) {
-  const order = [...products.keys()].sort((i, j) => Math.abs(products[j]) - Math.abs(products[i]));
+  const order = [...products.keys()].filter((i) => products[i] !== 0).sort((i, j) => Math.abs(products[j]) - Math.abs(products[i]));
   const most = Math.abs(products[order[0]]) || 1;
   const body = make("table", "terms", "");
   const headings = make("tr");

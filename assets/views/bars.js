@@ -15,9 +15,11 @@ export function mount(root, data, emit) {
   const view = {
     update(next) {
       const most = Math.max(...next.rows.map((row) => row.probability), 1e-9);
+      const focused = root.getRootNode().activeElement?.dataset?.index;
       const rows = next.rows.map((row, index) => barRow(row, index, most, next));
       root.replaceChildren(...(next.open ? [heading(), ...rows] : rows));
       root.classList.toggle("open", Boolean(next.open));
+      if (focused !== undefined) root.querySelector(`[data-index="${focused}"]`)?.focus({ preventScroll: true });
     },
     destroy: () => root.replaceChildren(),
   };
@@ -50,6 +52,7 @@ function barRow(row, index, most, { open, chosen }) {
   const track = make("span", "track", "");
   const bar = make("span", "bar", "");
   bar.style.width = `${(100 * row.probability) / most}%`;
+  bar.hidden = row.probability === 0;
   track.append(bar);
   button.append(track, make("span", "share", percent(row.probability)));
   return button;

@@ -3,7 +3,7 @@
 //
 // An element is {hook, pos, unit, head}: `unit` indexes the row that trace.block(hook, head) gives.
 // A derivation is {lines, strips, terms, recomputed, stored}: what arithmetic.js draws.
-import { number, percent, subscript } from "./format.js";
+import { number, operand, percent, subscript } from "./format.js";
 
 const SHOWN = 3; // products written out in a line
 
@@ -69,7 +69,7 @@ function masked(trace, element) {
   let value = inner.recomputed;
   if (trace.has(`${block}bias`)) {
     const bias = trace.element(`${block}bias`, pos, unit, head);
-    lines.push(["+ position bias ", number(bias), " = ", strong(number(value + bias))]);
+    lines.push(["+ position bias ", operand(bias), " = ", strong(number(value + bias))]);
     value += bias;
   }
   if (!allowed) value = -Infinity;
@@ -86,14 +86,15 @@ function attention(trace, element) {
   const temperature = trace.arrays[`${block}temperature`].data[head];
   const { exponentials, total, shift } = exponentiate(scores, temperature);
   const recomputed = total ? exponentials[unit] / total : 0;
-  const exponent = `${number(scores[unit])}${temperature === 1 ? "" : ` / ${number(temperature)}`}${shift ? ` − ${number(shift)}` : ""}`;
+  const over = temperature === 1 ? "" : ` / ${plain(temperature)}`;
+  const exponent = `${number(scores[unit])}${over}${shift ? ` − ${operand(shift)}` : ""}`;
   const line = total
     ? ["pattern = e^(", exponent, ") / Σ e^… = ", number(exponentials[unit]), " / ", number(total), " = ", strong(number(recomputed), "attention")]
     : ["no key is allowed in this row, so the whole row is 0"];
   return {
     ...before,
-    lines: [...before.lines, temperature === 1 ? [] : ["attention temperature ", strong(number(temperature))], line].filter((l) => l.length),
-    strips: [...before.strips, { label: "e^s", role: "attention", values: exponentials, names: trace.pieces, chosen: unit }],
+    lines: [...before.lines, temperature === 1 ? [] : ["attention temperature ", strong(plain(temperature))], line].filter((l) => l.length),
+    strips: [...before.strips, { label: `e^${over || shift ? `(s${over ? "/T" : ""}${shift ? "−m" : ""})` : "s"}`, role: "attention", values: exponentials, names: trace.pieces, chosen: unit }],
     recomputed,
   };
 }
@@ -168,7 +169,7 @@ function added(trace, { hook, pos, unit }, left, right) {
   const stream = trace.element(block + left, pos, unit);
   const recomputed = stream + out;
   const line = [colour(left, "residual"), " + ", colour(right, right.startsWith("mlp") ? "mlp" : "attention"), " = "];
-  return { lines: [[...line, number(stream), " + ", number(out), " = ", strong(number(recomputed))]], recomputed };
+  return { lines: [[...line, number(stream), " + ", operand(out), " = ", strong(number(recomputed))]], recomputed };
 }
 
 function leaving(trace, element) {
@@ -185,7 +186,7 @@ function entering(trace, element) {
   if (!trace.has("embed.positions")) return copied(trace, element, "embed.tokens", "the token's embedding");
   const position = trace.element("embed.positions", pos, unit);
   const recomputed = token + position;
-  const line = ["embedding + position = ", number(token), " + ", number(position), " = ", strong(number(recomputed))];
+  const line = ["embedding + position = ", number(token), " + ", operand(position), " = ", strong(number(recomputed))];
   return { lines: [line], recomputed };
 }
 
@@ -209,30 +210,33 @@ async function normalised(trace, { hook, pos, unit }) {
   const { weights, bias } = await trace.operands(hook, unit);
   const layered = trace.model.norm === "layer";
   const mean = layered ? sum(x) / x.length : 0;
-  const spread = Math.sqrt(sum(x, (value) => (value - mean) ** 2) / x.length + trace.model.eps);
+  const variance = sum(x, (value) => (value - mean) ** 2) / x.length;
+  const spread = Math.sqrt(variance + trace.model.eps);
   const recomputed = ((x[unit] - mean) / spread) * weights[0] + (bias ?? 0);
-  const centred = layered ? `(${number(x[unit])} − ${number(mean)})` : number(x[unit]);
+  const centred = layered ? `(${number(x[unit])} − ${operand(mean)})` : number(x[unit]);
   return {
     strips: [{ label: "x", role: "residual", values: x, chosen: unit }],
     lines: [
-      layered ? ["mean = Σx / ", String(x.length), " = ", number(mean)] : [],
-      [`scale = √(${layered ? "variance" : "mean of x²"} + ${trace.model.eps}) = `, number(spread)],
-      [`${centred} / ${number(spread)} × ${number(weights[0])}`, bias === null ? "" : ` + ${number(bias)}`, " = ", strong(number(recomputed))],
+      layered ? ["mean μ = Σx / ", String(x.length), " = ", number(mean)] : [],
+      [`scale = √(${layered ? "variance" : "mean of x²"} + ε) = √(${number(variance)} + ${trace.model.eps}) = `, number(spread)],
+      [`weight γ = ${number(weights[0])}`, bias === null ? "" : `, bias β = ${number(bias)}`],
+      [layered ? "(x − μ)" : "x", " / scale × γ", bias === null ? "" : " + β", " = "],
+      [`${centred} / ${number(spread)} × ${operand(weights[0])}`, bias === null ? "" : ` + ${operand(bias)}`, " = ", strong(number(recomputed))],
     ].filter((line) => line.length),
     recomputed,
   };
 }
 
 async function rotated(trace, { hook, pos, unit, head }) {
-  const plain = trace.row(hook.replace("_rotated", ""), pos, head);
-  const half = plain.length / 2;
+  const before = trace.row(hook.replace("_rotated", ""), pos, head);
+  const half = before.length / 2;
   const { weights: [cos, sin] } = await trace.operands(hook, unit, pos);
-  const partner = unit < half ? -plain[unit + half] : plain[unit - half];
-  const recomputed = plain[unit] * cos + partner * sin;
+  const partner = unit < half ? -before[unit + half] : before[unit - half];
+  const recomputed = before[unit] * cos + partner * sin;
   return {
     lines: [
       [`turned with its partner at ${unit < half ? unit + half : unit - half}, by the angle of position ${pos}`],
-      [`${number(plain[unit])} × cos ${number(cos)} + ${number(partner)} × sin ${number(sin)} = `, strong(number(recomputed))],
+      [`${number(before[unit])} × cos ${operand(cos)} + ${operand(partner)} × sin ${operand(sin)} = `, strong(number(recomputed))],
     ],
     recomputed,
   };
@@ -246,7 +250,7 @@ function activated(trace, { hook, pos, unit }) {
   const lines = [[`${activation}(x) = ${formula}`], [`${activation}(${number(x)}) = `, strong(number(value))]];
   if (!gated) return { lines, recomputed: value };
   const up = trace.element(hook.replace(".post", ".up"), pos, unit);
-  lines.push([`× up ${number(up)} = `, strong(number(value * up))]);
+  lines.push([`× up ${operand(up)} = `, strong(number(value * up))]);
   return { lines, recomputed: value * up };
 }
 
@@ -274,24 +278,37 @@ function erf(x) {
 /** How one candidate came to its probability at position `pos`: its logit, then the stages of sampling. */
 export async function deriveCandidate(trace, pos, index) {
   const at = (name) => trace.arrays[`next.${name}`].data[pos * trace.arrays["next.id"].shape[1] + index];
+  const logit = await derive(trace, { hook: "logits", pos, unit: at("id"), head: null, stored: at("logit") });
+  const sampled = trace.sampling.temperature > 0 ? warm(trace, pos, logit.recomputed, at("in_top_p")) : greedy(index);
+  return { ...logit, strips: [], lines: [...logit.lines, ...sampled.lines], recomputed: sampled.share, stored: at("probability") };
+}
+
+function greedy(index) {
+  const share = index === 0 ? 1 : 0;
+  return { share, lines: [["output temperature 0: the largest logit takes everything, so ", strong(percent(share), "probability")]] };
+}
+
+function warm(trace, pos, logit, kept) {
   const of = (name) => trace.arrays[`next.${name}`].data[pos];
-  const id = at("id");
-  const logit = await derive(trace, { hook: "logits", pos, unit: id, head: null, stored: at("logit") });
   const { temperature, top_k: k, top_p: p } = trace.sampling;
-  const scaled = temperature > 0 ? logit.recomputed / temperature : index === 0 ? 0 : -Infinity;
-  const share = Math.exp(scaled - of("peak")) / of("total");
-  const kept = at("in_top_p");
-  const recomputed = kept ? share / of("kept_share") : 0;
+  const { vocab } = trace.model;
+  const scaled = logit / temperature;
+  const exponential = Math.exp(scaled - of("peak"));
+  const share = exponential / of("total");
+  const all = of("kept_p") === vocab;
+  const cuts = [k ? `top-k ${k}` : "", p < 1 ? `top-p ${plain(p)}` : ""].filter(Boolean).join(" and ");
   const lines = [
-    ...logit.lines,
-    temperature > 0
-      ? [`÷ output temperature ${number(temperature)} = `, number(scaled)]
-      : ["output temperature 0: the largest logit takes everything"],
-    [`softmax: e^(${number(scaled)} − ${number(of("peak"))}) / Σ over ${trace.model.vocab} tokens = ${number(Math.exp(scaled - of("peak")))} / ${number(of("total"))} = `, percent(share)],
-    [`top-k${k ? ` ${k}` : ""} and top-p ${number(p)} keep ${of("kept_p")} tokens holding ${percent(of("kept_share"))}: `,
-      kept ? `${percent(share)} / ${percent(of("kept_share"))} = ` : "this one is cut, ", strong(percent(recomputed), "probability")],
-  ];
-  return { ...logit, strips: [], lines, recomputed, stored: at("probability") };
+    temperature === 1 ? [] : [`÷ output temperature ${plain(temperature)} = `, number(scaled)],
+    [
+      `softmax: e^(${number(scaled)} − ${operand(of("peak"))}) / Σ over ${vocab} tokens = ${number(exponential)} / ${number(of("total"))} = `,
+      all ? strong(percent(share), "probability") : percent(share),
+    ],
+  ].filter((line) => line.length);
+  if (all) return { lines, share };
+  const left = `${cuts} keep ${of("kept_p")} tokens holding ${percent(of("kept_share"))}: `;
+  const final = kept ? share / of("kept_share") : 0;
+  lines.push([left, kept ? `${percent(share)} / ${percent(of("kept_share"))} = ` : "this one is cut, ", strong(percent(final), "probability")]);
+  return { lines, share: final };
 }
 
 function written(a, b, products) {
@@ -307,6 +324,11 @@ function sum(values, f = (x) => x) {
   let total = 0;
   for (const value of values) total += f(value);
   return total;
+}
+
+/** A setting as it was set, 1.5 and not 1.5000; float32 noise is taken off. */
+function plain(x) {
+  return String(Number(x.toPrecision(6)));
 }
 
 function colour(text, role) {

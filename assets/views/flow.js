@@ -20,8 +20,8 @@ export function build(page, stages) {
   line.append(rowBand, hoverBand);
 
   const box = make("div", "block");
-  const title = make("div", "block-title");
-  box.append(title);
+  const title = blockTitle(page);
+  box.append(title.element);
   const groups = { in: [], block: [], out: [] };
   for (const stage of stages) groups[stage.group].push(buildStage(page, parts, stage));
   box.append(...groups.block);
@@ -42,7 +42,7 @@ export function build(page, stages) {
   grid.className = "all-heads";
   if (narrow) box.before(grid); // in reach of the block that it changes
   else below.append(grid);
-  below.append(arithmetic, facts);
+  below.append(...(narrow ? [facts] : [arithmetic, facts]));
 
   const tip = make("div", "tip");
   tip.hidden = true;
@@ -50,16 +50,16 @@ export function build(page, stages) {
   const notice = make("p", "notice", trace.notice ?? "");
   notice.hidden = !trace.notice;
   page.element.classList.toggle("narrow", narrow);
+  page.element.classList.toggle("tight", !narrow && page.width < TIGHT);
   page.element.style.setProperty("--pitch", `${page.rows.pitch}px`);
-  page.element.replaceChildren(notice, flow, below, tip, live);
-  flow.scrollTop = scroll.top;
-  flow.scrollLeft = scroll.left;
+  page.element.replaceChildren(notice, flow, below, ...(narrow ? [arithmetic] : []), tip, live);
   flow.addEventListener("pointermove", (event) => moveTip(tip, event));
 
   Object.assign(parts, {
     flow,
     live,
-    title: () => fillTitle(title, page),
+    scrollBack: () => flow.scrollTo(scroll),
+    title: title.show,
     facts: () => fillFacts(list, page),
     notice: (sentence) => {
       notice.textContent = sentence;
@@ -88,6 +88,7 @@ export function build(page, stages) {
   return parts;
 }
 
+const TIGHT = 1360; // CSS pixels of width below which titles are set smaller
 const LABELLED = 10; // CSS pixels a key must have for its piece to be written below
 const HEAD = 66; // CSS pixels above the first row: block title and stage titles
 
@@ -174,6 +175,7 @@ function tokenStage(page, parts) {
 function mini(page, layer) {
   const { trace, sizes, rows } = page;
   const button = make("button", "mini");
+  button.style.width = `${sizes.mini}px`;
   button.title = `look inside block ${layer + 1}`;
   button.setAttribute("aria-label", button.title);
   button.append(make("span", "mini-number", layer + 1));
@@ -194,26 +196,34 @@ function minis(buttons, where) {
   return element;
 }
 
-function fillTitle(title, page) {
+/** The line that names block and head, with a button on either side of each: {element, show()}. */
+function blockTitle(page) {
   const { layers, heads } = page.trace.model;
-  const { layer, head } = page.state;
-  const turn = (name, text, change) => {
+  const turn = (name, text, move) => {
     const button = make("button", "turn", text);
     button.setAttribute("aria-label", name);
     button.title = name;
-    button.addEventListener("click", () => page.go(change));
+    button.dataset.turn = name;
+    button.addEventListener("click", () => page.go(move(page.state)));
     return button;
   };
   const step = (i, by, size) => (i + by + size) % size;
-  title.replaceChildren(
-    turn("previous block  {", "‹", { layer: step(layer, -1, layers) }),
-    make("span", "", `block ${layer + 1} of ${layers}`),
-    turn("next block  }", "›", { layer: step(layer, 1, layers) }),
+  const [block, head] = [make("span"), make("span")];
+  const element = make("div", "block-title");
+  element.append(
+    turn("previous block  {", "‹", ({ layer }) => ({ layer: step(layer, -1, layers) })),
+    block,
+    turn("next block  }", "›", ({ layer }) => ({ layer: step(layer, 1, layers) })),
     make("span", "dot", "·"),
-    turn("previous head  [", "‹", { head: step(head, -1, heads) }),
-    make("span", "", `head ${head + 1} of ${heads}`),
-    turn("next head  ]", "›", { head: step(head, 1, heads) }),
+    turn("previous head  [", "‹", ({ head: h }) => ({ head: step(h, -1, heads) })),
+    head,
+    turn("next head  ]", "›", ({ head: h }) => ({ head: step(h, 1, heads) })),
   );
+  const show = () => {
+    block.textContent = `block ${page.state.layer + 1} of ${layers}`;
+    head.textContent = `head ${page.state.head + 1} of ${heads}`;
+  };
+  return { element, show };
 }
 
 function fillFacts(list, { trace, state }) {
@@ -225,7 +235,7 @@ function fillFacts(list, { trace, state }) {
     ["to the first token (sink)", shown(of("first"), alone)],
     ["to itself", shown(of("own"), alone)],
     ["after an earlier copy (induction)", shown(of("induction"), "nothing repeats")],
-    ["entropy", `${number(of("entropy"))} bits`],
+    ["entropy", Number.isNaN(of("entropy")) ? alone : `${number(of("entropy"))} bits`],
   ];
   list.replaceChildren(...rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)]));
 }

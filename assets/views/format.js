@@ -1,13 +1,18 @@
 // Numbers as text: one precision everywhere, and never rounded to a lie.
 
-/** A signed value: 4 decimals, more digits or an exponent where 4 decimals would hide it. */
+/** A signed value with five significant digits, enough to follow a calculation by hand; an exponent where it is tiny. */
 export function number(x) {
   if (Number.isNaN(x)) return "not a number";
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   const size = Math.abs(x);
-  if (size !== 0 && size < 0.00095) return exponent(x, 2);
-  if (size >= 1e6) return exponent(x, 4);
-  return minus(size >= 1000 ? x.toFixed(1) : size >= 100 ? x.toFixed(2) : x.toFixed(4));
+  if (size === 0) return "0";
+  if (size < 0.00095 || size >= 1e6) return exponent(x, 4);
+  return minus(x.toFixed(Math.max(1, 4 - Math.floor(Math.log10(size)))));
+}
+
+/** A value inside a formula: in parentheses where its sign would follow another. */
+export function operand(x) {
+  return x < 0 ? `(${number(x)})` : number(x);
 }
 
 /** A share of 1 as a percentage with three significant digits. */

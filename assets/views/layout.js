@@ -4,7 +4,9 @@ export const NARROW = 800; // below this the flow runs downward
 
 const GAP = 9; // between stages
 const JOINT = 15; // a gap that holds + or =
-const TOKENS = [64, 132];
+const TOKENS = [64, 150];
+const AROUND = 136; // titles above the rows and legends below them
+const CHROME = 250; // header, controls, and what stands around the thumbnails
 const NEXT = { closed: 158, open: 560 };
 const STRIP_MOST = 84;
 const CELL_MOST = 34; // of a closed matrix, so that few tokens make a small matrix and not a few wide cells
@@ -13,16 +15,31 @@ const OPEN_CELL = { strip: 5, matrix: 15 };
 const OPEN_MOST = 640;
 
 /** Rows get lower as a text gets longer: the distance of two rows and the height of a cell, CSS pixels. */
-export function rows(length) {
-  const pitch = length <= 8 ? 34 : length <= 14 ? 28 : length <= 24 ? 24 : length <= 48 ? 20 : 16;
+export function rows(length, narrow) {
+  const roomy = length <= 8 ? 34 : length <= 14 ? 28 : length <= 24 ? 24 : length <= 48 ? 20 : 16;
+  const fitting = Math.floor((tallest() - AROUND) / length);
+  const pitch = narrow || length > 48 ? roomy : Math.min(roomy, Math.max(18, fitting));
   return { pitch, height: pitch - (pitch > 28 ? 12 : pitch > 20 ? 10 : pitch > 16 ? 7 : 4) };
 }
 
 /** How many next tokens are listed: as many as stand beside the rows without hiding what is drawn below them. */
 export function listed(length, narrow) {
-  const { pitch } = rows(length);
-  const tall = Math.min(length * pitch + 140, Math.max(FLOW.least, window.innerHeight - FLOW.rest));
-  return narrow ? 10 : Math.max(6, Math.min(20, Math.floor((tall - 176) / 24)));
+  return narrow ? 10 : Math.max(6, Math.min(20, Math.floor((height(length) - 172) / 24)));
+}
+
+/** The side of a thumbnail: at most `widest`, and so that all layers are seen without scrolling the page. */
+export function thumbnail(length, layers, widest, narrow) {
+  const room = window.innerHeight - CHROME - height(length);
+  return Math.max(18, Math.min(56, widest, narrow ? 56 : Math.floor(room / layers) - 8));
+}
+
+/** The height of the flow for a text, CSS pixels. */
+function height(length) {
+  return Math.min(length * rows(length, false).pitch + AROUND, tallest());
+}
+
+function tallest() {
+  return Math.max(FLOW.least, window.innerHeight - FLOW.rest);
 }
 
 /** The height of the flow, so that all heads and the arithmetic stay in view below it: see style.js. */
@@ -33,10 +50,10 @@ export const FLOW = { least: 350, rest: 440 };
  * Open panels take what their cells need; the closed ones share what is left, never less than their least.
  */
 export function widths(width, stages, open, trace, layer) {
-  const longest = Math.max(...trace.pieces.map((piece) => [...piece].length));
-  const tokens = Math.max(TOKENS[0], Math.min(TOKENS[1], longest * 7.8 + 42));
+  const tokens = Math.max(TOKENS[0], Math.min(TOKENS[1], widest(trace.pieces) + 50));
   const next = open.has("next") ? NEXT.open : NEXT.closed;
-  const minis = (trace.model.layers - 1) * (MINI + 3) + 12;
+  const mini = trace.model.layers > 9 ? MINI + 3 : MINI; // room for two digits
+  const minis = (trace.model.layers - 1) * (mini + 3) + 12;
   const panel = new Map();
   const shared = [];
   let fixed = tokens + next + minis + 58;
@@ -60,7 +77,14 @@ export function widths(width, stages, open, trace, layer) {
     const size = one.least + (spare * one.weight) / weight;
     panel.set(one, Math.round(Math.min(size, one.kind === "strip" ? STRIP_MOST : Math.max(one.least / 2, trace.length * CELL_MOST))));
   }
-  return { tokens, next, mini: MINI, panel, lines };
+  return { tokens, next, mini, panel, lines };
+}
+
+/** The width of the longest piece as the token column writes it, CSS pixels. */
+function widest(pieces) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `600 14px ${getComputedStyle(document.body).fontFamily}`;
+  return Math.max(...pieces.map((piece) => pen.measureText(piece).width));
 }
 
 /** A phone's width: every panel as wide as the page allows beside its row labels. */
@@ -74,5 +98,5 @@ export function stacked(width, stages, open, trace) {
 
 function opened(panel, trace, layer) {
   const { cols } = trace.block(panel.hook.replace("{l}", layer), panel.flat ? null : 0);
-  return Math.max(80, cols * (panel.kind === "matrix" && trace.length > 40 ? Math.max(3, 600 / trace.length) : OPEN_CELL[panel.kind]));
+  return Math.max(112, cols * (panel.kind === "matrix" && trace.length > 40 ? Math.max(3, 600 / trace.length) : OPEN_CELL[panel.kind]));
 }

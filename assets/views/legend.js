@@ -14,6 +14,7 @@ export function axis(pieces, width) {
     label.style.left = `${((i + 0.5) * width) / pieces.length}px`;
     return label;
   });
+  element.classList.toggle("upright", pieces.every((piece) => [...piece].length <= 2));
   element.append(...labels);
   return { element, labels };
 }

@@ -19,9 +19,11 @@ export function nextStage(page, parts) {
   element.append(button, after);
   parts.bars = make("div");
   const left = make("p", "cuts", cuts(page));
-  column.append(element, parts.bars, left, drawn(page));
+  const { element: sampled, show } = drawn(page);
+  column.append(element, parts.bars, left, sampled);
   section.append(column);
   parts.next = () => {
+    show();
     after.lastChild.textContent = `“${trace.pieces[state.query]}”`;
     left.textContent = cuts(page);
   };
@@ -31,6 +33,7 @@ export function nextStage(page, parts) {
 /** What temperature, top-k and top-p left of the vocabulary at the row that is read. */
 function cuts({ trace, state }) {
   const { temperature, top_k: k, top_p: p } = trace.sampling;
+  if (temperature === 0) return "temperature 0, greedy: the largest logit takes everything";
   const kept = trace.arrays["next.kept_p"].data[state.query];
   const share = trace.arrays["next.kept_share"].data[state.query];
   const settings = [`temperature ${temperature}`, k ? `top-k ${k}` : "", p < 1 ? `top-p ${p}` : ""].filter(Boolean).join(", ");
@@ -39,18 +42,24 @@ function cuts({ trace, state }) {
   return `${settings}: ${kept.toLocaleString("en")} of ${all} tokens kept, holding ${percent(share)}`;
 }
 
-function drawn({ trace, emit }) {
+/** The token drawn at the end of the text, whichever row is read: {element, show()}. */
+function drawn({ trace, state, emit }) {
   const element = make("div", "drawn");
   const { id, probability } = trace.sampled;
   const name = make("bdi", "token-chip", trace.names[id]);
-  const line = make("span", "", "drawn: ");
-  line.append(name, ` ${percent(probability)}`);
+  const line = make("span");
+  const where = make("span");
+  line.append(where, name, ` ${percent(probability)}`);
   const append = make("button", "action", "append");
   append.disabled = Boolean(trace.full);
   append.title = trace.full ? "the text fills the model's context" : "put this token behind the text and run again";
-  append.addEventListener("click", () => emit("append", id));
+  append.addEventListener("click", () => emit("append", { id, length: trace.length }));
   const again = make("button", "action quiet", "draw again");
   again.addEventListener("click", () => emit("again", true));
   element.append(line, append, again);
-  return element;
+  const show = () => {
+    where.textContent = state.query === trace.length - 1 ? "drawn: " : "drawn at the end: ";
+  };
+  show();
+  return { element, show };
 }

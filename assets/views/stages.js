@@ -35,7 +35,7 @@ export function stages(trace) {
     projection("v", "value", "value"),
     attention(block, root, bias, has),
     stage("z", "z", "Σ p · v", "value", [strip(`${block}attn.z`, "value")], { lines: true }),
-    stage("out", "W_O", model.heads > 1 ? `${model.heads} heads` : "1 head", "attention", [strip(`${block}attn.out`, "attention")], {
+    stage("out", "W_O", "joined", "attention", [strip(`${block}attn.out`, "attention")], {
       open: [wide(strip(`${block}attn.z`, "value", { flat: true }), "z of all heads"), wide(strip(`${block}attn.out`, "attention"), "attention out")],
     }),
     stage("resid_mid", "resid", model.residual ? "+ attn" : "= attn", "residual", [strip(`${block}resid_mid`, "residual")], { joint: model.residual ? "+" : "" }),
@@ -50,7 +50,7 @@ export function stages(trace) {
 
 function attention(block, root, bias, has) {
   const scores = matrix(`${block}attn.scores`, "attention", "signed", { title: "scores", formula: `q·k / ${root}`, weight: 2.2, least: 56 });
-  const mask = matrix(`${block}attn.mask`, "soft", "mask", { title: "mask", formula: "sees", weight: 1, least: 30 });
+  const mask = matrix(`${block}attn.mask`, "soft", "mask", { title: "mask", formula: "sees", weight: 1, least: 33 });
   const pattern = matrix(`${block}attn.pattern`, "attention", "unit", { title: "pattern", formula: "softmax", weight: 4.4, least: 120, labels: true });
   const masked = matrix(`${block}attn.masked_scores`, "attention", "signed", { title: `scores${bias}, masked`, open: true });
   const added = has("attn.bias") && matrix(`${block}attn.bias`, "attention", "signed", { title: "position bias", open: true });

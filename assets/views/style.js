@@ -13,7 +13,7 @@ export const CSS = `
 ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edited"].map((role) => `.role-${role} { color: var(--${role}) !important; }`).join("\n")}
 
 .flow { position: relative; overflow: auto; max-height: max(${FLOW.least}px, calc(100vh - ${FLOW.rest}px)); margin: 0 -8px; padding: 0 8px; }
-.flow:focus-visible { outline-offset: -2px; }
+.flow:focus-visible { outline-offset: -2px; outline: 2px solid var(--attention); }
 .stages { display: flex; align-items: flex-start; position: relative; width: max-content; min-width: 100%; justify-content: space-between; }
 .band { position: absolute; top: 0; left: -8px; right: -8px; height: var(--pitch); border-radius: 5px; pointer-events: none; z-index: 0; }
 .band.pinned { background: color-mix(in srgb, var(--attention) 10%, transparent); }
@@ -27,6 +27,7 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .stage-head { position: sticky; top: 0; height: 66px; padding-top: 24px; background: var(--ground); z-index: 3; display: flex; flex-direction: column; white-space: nowrap; overflow: visible; }
 .stage-head > button, .stage-head > .title { font-weight: 600; font-size: 12px; line-height: 17px; width: max-content; }
 .stage-head > button:hover { text-decoration: underline; text-underline-offset: 3px; }
+.tight .stage-head > button { font-size: 11px; letter-spacing: -.02em; }
 .formula { font-size: 10.5px; line-height: 15px; color: var(--soft); }
 .body { position: relative; z-index: 1; }
 .cells { position: relative; }
@@ -44,6 +45,7 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .legend-bar { height: 5px; border-radius: 2px; display: block; }
 .axis { position: absolute; top: 3px; left: 0; right: 0; height: 46px; }
 .axis bdi { position: absolute; transform-origin: 0 0; transform: rotate(52deg); font-size: 11px; line-height: 12px; white-space: nowrap; max-width: 54px; overflow: hidden; text-overflow: ellipsis; color: var(--soft); margin-left: 3px; }
+.axis.upright bdi { transform: translateX(-50%); margin-left: 0; max-width: none; }
 .axis bdi.as-key { color: var(--key); font-weight: 600; }
 
 .token { display: flex; align-items: center; justify-content: space-between; gap: 6px; cursor: pointer; padding: 0 4px 0 0; font-size: 14px; }
@@ -63,7 +65,7 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 
 .minis { display: flex; gap: 3px; margin-left: 9px; flex: none; align-items: flex-start; }
 .minis[hidden] { display: none; }
-.mini { width: 12px; display: block; position: relative; z-index: 1; opacity: .75; }
+.mini {  display: block; position: relative; z-index: 1; opacity: .75; }
 .mini:hover { opacity: 1; }
 .mini-number { display: block; height: 66px; padding-top: 42px; text-align: center; font-size: 11px; color: var(--soft); position: sticky; top: 0; background: var(--ground); }
 .mini:hover .mini-number { color: var(--residual); font-weight: 600; }
@@ -79,6 +81,7 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .bar-row .piece { flex: 0 0 58px; overflow: hidden; text-overflow: ellipsis; white-space: pre; font-size: 13px; }
 .bar-row .track { flex: 1 1 30px; height: 14px; }
 .bar-row .bar { display: block; height: 100%; background: var(--probability); border-radius: 2px; min-width: 1px; }
+.bar-row .bar[hidden] { display: none; }
 .bar-row .share { flex: 0 0 56px; font: 11px var(--mono); text-align: right; color: var(--ink); white-space: nowrap; }
 .bar-row .stage { flex: 0 0 58px; padding: 0; display: block; font: 11px var(--mono); text-align: right; color: var(--soft); }
 .bar-row.cut .piece, .bar-row.cut .share { color: var(--soft); text-decoration: line-through; }
@@ -90,6 +93,7 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .cuts { font-size: 11px; color: var(--soft); margin: 8px 0 6px; }
 .drawn { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding-top: 6px; border-top: 1px solid var(--hairline); }
 .drawn > span { flex: 1 0 100%; font-size: 12px; }
+.drawn > span { white-space: nowrap; }
 .token-chip { font-weight: 600; padding: 1px 5px; border-radius: 4px; background: color-mix(in srgb, var(--probability) 22%, transparent); }
 .walkthrough .action { padding: 3px 8px; border-radius: 6px; background: var(--probability); color: var(--ground); font-weight: 600; font-size: 11.5px; white-space: nowrap; }
 .walkthrough .action.quiet { background: var(--panel); color: var(--ink); font-weight: 400; }
@@ -106,10 +110,10 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .headgrid + .legend { position: static; margin: 8px 0 0 24px; }
 
 .arithmetic h3 { unicode-bidi: plaintext; }
-.strand { display: flex; align-items: center; gap: 12px; height: 34px; }
-.strand span { flex: 0 0 44px; font-size: 12px; font-weight: 600; }
-.strand canvas { flex: 1; height: 30px; min-width: 0; max-width: 720px; }
-.arithmetic .line { font: 12px/1.6 var(--mono); margin: 4px 0; overflow-wrap: anywhere; }
+.strand { display: flex; align-items: center; gap: 8px; height: 30px; }
+.strand span { flex: 0 0 58px; white-space: nowrap; font-size: 12px; font-weight: 600; }
+.strand canvas { flex: 1; height: 27px; min-width: 0; max-width: 720px; }
+.arithmetic .line { font: 12px/1.5 var(--mono); margin: 3px 0; overflow-wrap: anywhere; }
 .arithmetic .sentence { color: var(--soft); }
 .terms { border-collapse: collapse; font: 12px var(--mono); margin: 0 0 6px; width: 100%; max-width: 620px; }
 .terms th, .terms td { text-align: right; font-weight: 400; padding: 2px 10px 2px 0; white-space: nowrap; }
@@ -154,6 +158,7 @@ kbd { font: 600 11px var(--mono); background: var(--panel); border: 1px solid va
 .narrow .mini canvas, .narrow .mini-unseen { display: none; }
 .narrow .below { grid-template-columns: minmax(0, 1fr); }
 .narrow .stages > .all-heads { margin: 0 0 18px; }
+.narrow > .panel-arithmetic { position: sticky; bottom: 0; z-index: 8; max-height: 46vh; overflow: auto; background: var(--ground); border-top: 1px solid var(--hairline); padding: 12px 0 6px; margin-top: 18px; }
 .narrow .turn { width: 34px; height: 30px; }
 @media (min-width: 800px) and (max-width: 1100px) { .below { grid-template-columns: max-content minmax(0, 1fr); } .below > :last-child { grid-column: 2; } }
 @media (prefers-reduced-motion: no-preference) {

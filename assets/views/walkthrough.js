@@ -8,7 +8,7 @@ import { derive, deriveCandidate, isLocal } from "./derive.js";
 import { build } from "./flow.js";
 import { number, percent } from "./format.js";
 import { mount as mountHeadgrid } from "./headgrid.js";
-import { listed, widths, stacked, rows, NARROW } from "./layout.js";
+import { listed, widths, stacked, rows, thumbnail, NARROW } from "./layout.js";
 import { mount as mountLines } from "./lines.js";
 import * as matrix from "./matrix.js";
 import { stages } from "./stages.js";
@@ -18,6 +18,7 @@ import { mount as mountTokens } from "./tokens.js";
 import { Trace } from "./trace.js";
 
 const PATTERN = "blocks.{l}.attn.pattern";
+const SETTLED = 250; // ms after new data until the server is asked for weights
 
 /** data is the payload of views/walkthrough.py; emits "append" (a token id) and "again". */
 export function mount(root, data, emit) {
@@ -66,18 +67,19 @@ class Walkthrough {
     if (before && before.ids.join() !== trace.ids.join()) Object.assign(state, { cell: null, query: undefined });
     state.query = clamp(state.query ?? trace.length - 1, trace.length);
     if (!this.valid(state.cell)) state.cell = this.strongest(state.query);
-    this.build();
+    this.build(SETTLED);
     if (before?.ids.join() !== trace.ids.join()) this.parts?.reveal(state.query);
   }
 
   /** Draws the page from nothing; for new data, another width, another open stage, another theme. */
-  build() {
+  build(patience = 0) {
     const { trace, state } = this;
     this.width = this.element.clientWidth;
     if (!this.width) return;
+    const focused = focusKey(this.element.getRootNode().activeElement);
     const list = stages(trace);
     this.narrow = this.width < NARROW;
-    this.rows = rows(trace.length);
+    this.rows = rows(trace.length, this.narrow);
     this.sizes = (this.narrow ? stacked : widths)(this.width, list, state.open, trace, state.layer);
     this.parts = build(this, list);
     this.panels = this.parts.panels.map(({ place, panel, legend }) => {
@@ -94,7 +96,9 @@ class Walkthrough {
     this.arithmetic = mountArithmetic(this.parts.arithmetic, { title: "" });
     this.element.dataset.ready = "true";
     this.mark();
-    this.explain();
+    this.parts.scrollBack();
+    if (focused) this.element.querySelector(focused)?.focus({ preventScroll: true });
+    this.explain(patience);
   }
 
   /** Another block, head, row or cell: nothing is computed again, only what shows it is drawn again. */
@@ -112,7 +116,7 @@ class Walkthrough {
     Object.assign(state, change, { layer, head: clamp(change.head ?? state.head, trace.model.heads) });
     state.query = clamp(state.query ?? trace.length - 1, trace.length);
     if (!this.valid(state.cell)) state.cell = this.strongest(state.query);
-    else if (switched && !(state.cell.hook && isLocal(state.cell.hook.replace("{l}", "0")))) state.cell = this.strongest(state.query);
+    else if (switched && !change.cell && !this.isLocal(state.cell)) state.cell = this.strongest(state.query);
     this.remember();
     if (opened || moved) this.build();
     else {
@@ -154,7 +158,7 @@ class Walkthrough {
     const { trace, state } = this;
     const block = this.block(panel);
     const mask = trace.isSquare(panel.hook) && trace.block(`blocks.${state.layer}.attn.mask`, state.head);
-    const hides = /pattern|masked_scores/.test(panel.hook);
+    const hides = /pattern|masked_scores|mask$/.test(panel.hook);
     const where = panel.hook.startsWith("blocks.") ? `block ${state.layer + 1}${this.headed(panel) ? ` head ${state.head + 1}` : ""}, ` : "";
     return {
       block,
@@ -199,7 +203,7 @@ class Walkthrough {
     const { trace, state } = this;
     const { layers, heads } = trace.model;
     const room = this.narrow ? this.width - 40 : 250;
-    const side = Math.max(18, Math.min(56, Math.floor(room / heads) - 6));
+    const side = thumbnail(trace.length, layers, Math.floor(room / heads) - 6, this.narrow);
     const pattern = (layer, head) => {
       if (trace.holds(layer)) return { block: trace.block(`blocks.${layer}.attn.pattern`, head), max: 1 };
       const { data, shape } = trace.arrays.thumbnails;
@@ -273,20 +277,31 @@ class Walkthrough {
 
   // --- the arithmetic ------------------------------------------------------------------------------------------------
 
-  async explain() {
+  /** `patience` (ms) keeps questions to the server apart from the change that caused them: a slider may still be moving. */
+  async explain(patience = 0) {
     const { trace, state } = this;
     const turn = (this.explaining = (this.explaining ?? 0) + 1);
     const { cell } = state;
     try {
+      if (patience && !this.isLocal(cell)) {
+        this.arithmetic.update({ title: this.title(cell) });
+        await new Promise((wake) => setTimeout(wake, patience));
+        if (turn !== this.explaining) return;
+      }
       const derivation =
-        cell.candidate === undefined ? await derive(trace, this.element_of(cell)) : await deriveCandidate(trace, state.query, cell.candidate);
+        cell.candidate === undefined ? await derive(trace, this.elementOf(cell)) : await deriveCandidate(trace, state.query, cell.candidate);
       if (turn === this.explaining) this.arithmetic.update({ title: this.title(cell), derivation });
     } catch (error) {
       if (turn === this.explaining) this.arithmetic.update({ title: this.title(cell), sentence: error.message });
     }
   }
 
-  element_of(cell) {
+  /** Whether a cell's arithmetic needs nothing from the server. */
+  isLocal(cell) {
+    return cell.candidate === undefined && isLocal(cell.hook.replace("{l}", "0"));
+  }
+
+  elementOf(cell) {
     const hook = cell.hook.replace("{l}", this.state.layer);
     const headed = this.trace.arrays[hook].shape.length === 3 && !cell.flat;
     return this.unflattened({ hook, pos: cell.row, unit: cell.col, head: headed ? this.state.head : null });
@@ -301,18 +316,18 @@ class Walkthrough {
 
   title(cell) {
     const { trace, state } = this;
-    const after = trace.pieces[state.query];
     if (cell.candidate !== undefined) {
       const id = trace.arrays["next.id"].data[state.query * trace.arrays["next.id"].shape[1] + cell.candidate];
-      return `How “${trace.names[id]}” came to follow “${after}”`;
+      return `How “${trace.names[id]}” came to follow “${trace.pieces[state.query]}”`;
     }
-    const { hook, pos, unit, head } = this.element_of(cell);
+    const { hook, pos, unit, head } = this.elementOf(cell);
     const value = trace.element(hook, pos, unit, head);
     const place = head === null ? (cell.hook.startsWith("blocks.") ? ` · block ${state.layer + 1}` : "") : ` · block ${state.layer + 1}, head ${head + 1}`;
-    if (cell.hook === PATTERN) return `How “${after}” came to give “${trace.pieces[unit]}” ${percent(value)} of its attention${place}`;
+    const reader = trace.pieces[pos];
+    if (cell.hook === PATTERN) return `How “${reader}” came to give “${trace.pieces[unit]}” ${percent(value)} of its attention${place}`;
     const part = cell.hook.replace(/^blocks\.\{l\}\./, "");
-    const index = trace.isSquare(hook) ? `“${after}”, “${trace.pieces[unit]}”` : `“${after}”, ${unit}`;
-    return `${part}[${index}] = ${number(value)}${place}`;
+    const index = trace.isSquare(hook) ? `“${reader}”, “${trace.pieces[unit]}”` : `“${reader}”, ${unit}`;
+    return `${part}[${index}] = ${part === "attn.mask" ? (value ? "allowed" : "not allowed") : number(value)}${place}`;
   }
 
   // --- keyboard, address, voice --------------------------------------------------------------------------------------
@@ -353,7 +368,7 @@ class Walkthrough {
       layer: layer || undefined,
       head: head || undefined,
       row: last ? undefined : query,
-      cell: cell?.hook ? [cell.hook.replace("blocks.{l}.", ""), cell.row, cell.col, cell.flat ? 1 : 0] : undefined,
+      cell: cell.hook ? [cell.hook.replace("blocks.{l}.", ""), cell.row, cell.col, cell.flat ? 1 : 0] : ["next", cell.candidate],
       open: open.size ? [...open] : undefined,
     });
   }
@@ -376,18 +391,35 @@ class Walkthrough {
   }
 }
 
+/** A selector that finds the focused control again after everything was drawn anew. */
+function focusKey(element) {
+  if (!element) return null;
+  if (element.dataset.stage) return `[data-stage="${element.dataset.stage}"]`;
+  if (element.dataset.index) return `.bar-row[data-index="${element.dataset.index}"]`;
+  if (element.dataset.head) return '.headgrid [aria-selected="true"]';
+  return element.dataset.turn ? `[data-turn="${element.dataset.turn}"]` : element.matches(".flow") ? ".flow" : null;
+}
+
 /** State from the address, whatever somebody typed there. */
 function restore({ layer, head, row, cell, open }) {
   const whole = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
-  const valid = Array.isArray(cell) && typeof cell[0] === "string" && whole(cell[1]) !== undefined && whole(cell[2]) !== undefined;
-  const hook = valid && (/^(embed|final_norm)\./.test(cell[0]) ? cell[0] : `blocks.{l}.${cell[0]}`);
+  const picked = cellFrom(cell, whole);
   return {
     layer: whole(layer) ?? 0,
     head: whole(head) ?? 0,
-    query: whole(row),
-    cell: valid ? { hook, row: cell[1], col: cell[2], flat: cell[3] === 1 } : null,
+    query: picked?.row ?? whole(row), // a cell brings its row
+    cell: picked,
     open: new Set(Array.isArray(open) ? open.filter((id) => typeof id === "string") : []),
   };
+}
+
+/** The inverse of what `remember` writes: [hook, row, column, flat], or ["next", index]. */
+function cellFrom(cell, whole) {
+  if (!Array.isArray(cell) || typeof cell[0] !== "string" || whole(cell[1]) === undefined) return null;
+  if (cell[0] === "next") return { candidate: cell[1] };
+  if (whole(cell[2]) === undefined) return null;
+  const hook = /^(embed|final_norm)\./.test(cell[0]) ? cell[0] : `blocks.{l}.${cell[0]}`;
+  return { hook, row: cell[1], col: cell[2], flat: cell[3] === 1 };
 }
 
 function clamp(i, size) {

@@ -13,24 +13,24 @@ from engine.trace import Trace
 
 @dataclass(frozen=True)
 class HeadScores:
-    """Each is layer head. Shares of attention in [0, 1], averaged over query positions 1.. (0 has no choice)."""
+    """Each is layer head, averaged over query positions 1.. (0 has no choice); shares of attention are in [0, 1]."""
 
     previous: Tensor  # to the token before
     first: Tensor  # to the first token, the attention sink of Xiao et al. 2024
     own: Tensor  # to itself
     induction: Tensor  # to what followed the same token before, averaged over repeated tokens only
-    entropy: Tensor  # bits, averaged over all query positions
+    entropy: Tensor  # bits, not a share
 
 
 def head_scores(trace: Trace) -> HeadScores:
-    """Of the first text of the batch. A share is NaN where no query had a choice: one token only, nothing repeated."""
+    """Of the first text of the batch. NaN where no query had a choice: one token only, nothing repeated."""
     pattern = trace.stack("attn.pattern")[:, 0]  # layer head pos key
     return HeadScores(
         previous=pattern.diagonal(-1, -2, -1).mean(-1),
         first=pattern[..., 1:, 0].mean(-1),
         own=pattern.diagonal(0, -2, -1)[..., 1:].mean(-1),
         induction=induction(pattern, trace.ids[0]),
-        entropy=-torch.special.xlogy(pattern, pattern).sum(-1).mean(-1) / math.log(2),
+        entropy=-torch.special.xlogy(pattern, pattern).sum(-1)[..., 1:].mean(-1) / math.log(2),
     )
 
 

@@ -26,7 +26,22 @@ picture = view("walkthrough", events=("append", "again"))
 
 
 def example(name: str) -> str:
-    return EXAMPLES.get(name, EXAMPLES["stories"])[0]
+    """A text to open `name` on: one that was written for it, the first model's, or a few of its own words."""
+    text = EXAMPLES.get(name, EXAMPLES[FIRST])[0]
+    try:
+        checkpoint = library.checkpoint(name)
+    except (ValueError, OSError):
+        return text  # the page says below why this model does not open
+    try:
+        read(checkpoint, text)
+    except ValueError:
+        tokenizer = checkpoint.tokenizer
+        return "0 1 2 3" if tokenizer is None else tokenizer.decode(range(min(6, tokenizer.vocab_size)), special=False)
+    return text
+
+
+def show_example(name: str) -> None:
+    st.session_state.text = st.session_state.example = example(name)
 
 
 def read(checkpoint: Checkpoint, text: str) -> Encoding:
@@ -52,11 +67,15 @@ def notice(encoding: Encoding, limit: int, context: int) -> str:
 
 
 def append() -> None:
-    """Put the token that was clicked behind the text, as the text it stands for."""
-    token = st.session_state[PICTURE].append
-    tokenizer = library.checkpoint(st.session_state.model).tokenizer
-    if not isinstance(token, int):
-        return
+    """Put the drawn token behind the text, as the text it stands for; a second click on the same picture is void."""
+    match st.session_state[PICTURE].append:
+        case {"id": int(token), "length": int(length)}:
+            checkpoint = library.checkpoint(st.session_state.model)
+            if length != len(read(checkpoint, st.session_state.text)):
+                return
+        case _:
+            return
+    tokenizer = checkpoint.tokenizer
     added = f" {token}" if tokenizer is None else tokenizer.decode([token])
     if tokenizer is not None and token not in tokenizer.encode(added).ids:
         st.toast("That token is only part of a character and cannot stand in a text; draw another one.")
@@ -75,14 +94,16 @@ def again() -> None:
 
 def new_model() -> None:
     """Each model starts on its own example; a text the person wrote stays."""
-    if st.session_state.text in {text for texts in EXAMPLES.values() for text in texts}:
-        st.session_state.text = example(st.session_state.model)
+    if st.session_state.text == st.session_state.get("example"):
+        show_example(st.session_state.model)
 
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
-    st.session_state.setdefault("text", example(st.query_params.get("model", FIRST)))
-    st.text_input("text", key="text", live="150ms", bind="query-params", width="stretch")
     models = library.names()
+    if "text" not in st.session_state:
+        wanted = st.query_params.get("model", FIRST)
+        show_example(wanted if wanted in models else FIRST)
+    st.text_input("text", key="text", live="150ms", bind="query-params", width="stretch")
     st.selectbox(
         "model", models, models.index(FIRST), key="model", bind="query-params", on_change=new_model, width=125
     )

@@ -11,6 +11,7 @@ import torch
 from engine import library
 from engine.edits import AttentionTemperature
 from engine.trace import Trace
+from tests.browser.harness import settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -258,6 +259,37 @@ def test_append_puts_the_drawn_token_into_the_text_and_the_picture(walk: Callabl
     drawn = int(traced("Once upon a")["logits"][0, -1].argmax())
     page.locator(".token").nth(len(traced("Once upon a").encoding)).wait_for()
     assert page.get_by_label("text").input_value() == "Once upon a" + tokenizer.decode([drawn])
+
+
+def test_clicks_on_append_that_come_too_fast_append_one_token(walk: Callable[..., "Page"]) -> None:
+    page = walk("Once upon a", temperature=0)
+    before = len(traced("Once upon a").encoding)
+    page.get_by_role("button", name="append").evaluate("button => { button.click(); button.click(); button.click(); }")
+    page.locator(".token").nth(before).wait_for()
+    settle(page)
+    assert page.locator(".token").count() == before + 1
+
+
+def test_a_link_to_a_cell_brings_its_row_and_a_link_to_a_candidate_its_derivation(walk: Callable[..., "Page"]) -> None:
+    page = walk(hash='#layer=2&head=3&cell=["attn.pattern",4,1,0]')
+    weight = float(traced()["blocks.2.attn.pattern"][0, 3, 4, 1])
+    assert state(page)["row"] == 4
+    _, stored = explained(page, f"How “{traced().encoding.pieces[4]}” came to give")
+    assert stored == pytest.approx(weight, abs=1e-7)
+    page = walk(hash='#cell=["next",2]')
+    explained(page, "came to follow")
+
+
+def test_focus_stays_on_the_control_that_was_used(walk: Callable[..., "Page"]) -> None:
+    page = walk()
+    active = f"() => {FIND}.getRootNode().activeElement?.dataset"
+    page.get_by_label("next head").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert state(page)["head"] == 2
+    page.locator('button[data-stage="q"]').focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate(active)["stage"] == "q"
 
 
 def test_attention_temperature_changes_the_maps_and_is_marked_as_an_edit(walk: Callable[..., "Page"]) -> None:

@@ -1,12 +1,15 @@
 """The walkthrough page without a browser: what reaches the picture, and what a person is told."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import library
+from engine import Checkpoint, library
+from engine.config import Attention, ModelConfig
+from engine.model import Transformer, initialise
 from views.payload import Named, unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -98,6 +101,19 @@ def test_a_link_to_a_model_opens_on_that_models_example() -> None:
     header, _ = picture(app.run())
     assert header["model"]["name"] == "induction"
     assert set(header["pieces"]).isdisjoint({"<unk>"})
+
+
+def test_a_model_with_words_of_its_own_opens_on_some_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "planner"
+    config = ModelConfig(vocab_size=8, context=16, d_model=8, layers=1, attention=Attention(heads=1))
+    Checkpoint(initialise(Transformer(config), 0)).save(folder)
+    words = {"token2id": {word: i for i, word in enumerate("mill turn drill grind saw weld bend cut".split())}}
+    (folder / "token_mappings.json").write_text(json.dumps(words))
+    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path))
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.query_params["model"] = "planner"
+    header, _ = picture(app.run())
+    assert header["pieces"] == ["mill", "turn", "drill", "grind", "saw", "weld"]
 
 
 def test_a_model_that_is_not_there_is_one_sentence() -> None:
