@@ -50,10 +50,12 @@ export function mountCells(root, data, emit) {
     const col = Math.floor(((event.clientX - box.left) / box.width) * block.cols);
     return { row: clamp(row, block.rows), col: clamp(col, block.cols) };
   };
+  let hovered = null; // a click has whole pixels only, so what is picked is what the hover said
+  const hover = (where) => emit("hover", (hovered = where));
   const listen = {
-    pointermove: (event) => event.pointerType !== "touch" && emit("hover", place(event)),
-    pointerleave: () => emit("hover", null),
-    click: (event) => emit("pick", place(event)),
+    pointermove: (event) => event.pointerType !== "touch" && hover(place(event)),
+    pointerleave: () => hover(null),
+    click: (event) => emit("pick", hovered ?? place(event)),
   };
   for (const [name, heard] of Object.entries(listen)) canvas.addEventListener(name, heard);
 

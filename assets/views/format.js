@@ -15,15 +15,15 @@ export function operand(x) {
   return x < 0 ? `(${number(x)})` : number(x);
 }
 
-/** A share of 1 as a percentage with three significant digits. */
+/** A share of 1 as a percentage with three significant digits, never parted from its sign. */
 export function percent(p) {
   if (!Number.isFinite(p)) return number(p);
   const share = 100 * p;
-  if (share === 0) return "0 %";
-  if (share < 0.001) return `${exponent(share, 1)} %`;
+  if (share === 0) return "0\u00a0%";
+  if (share < 0.001) return `${exponent(share, 1)}\u00a0%`;
   const decimals = share >= 10 ? 1 : share >= 1 ? 2 : share >= 0.1 ? 3 : 4;
   const text = share.toFixed(decimals);
-  return `${text === "100.0" && p < 1 ? share.toPrecision(7) : text} %`;
+  return `${text === "100.0" && p < 1 ? share.toPrecision(7) : text}\u00a0%`;
 }
 
 /** The distance between two values that should be one: 0, or a power of ten. */

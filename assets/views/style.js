@@ -93,7 +93,6 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .cuts { font-size: 11px; color: var(--soft); margin: 8px 0 6px; }
 .drawn { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding-top: 6px; border-top: 1px solid var(--hairline); }
 .drawn > span { flex: 1 0 100%; font-size: 12px; }
-.drawn > span { white-space: nowrap; }
 .token-chip { font-weight: 600; padding: 1px 5px; border-radius: 4px; background: color-mix(in srgb, var(--probability) 22%, transparent); }
 .walkthrough .action { padding: 3px 8px; border-radius: 6px; background: var(--probability); color: var(--ground); font-weight: 600; font-size: 11.5px; white-space: nowrap; }
 .walkthrough .action.quiet { background: var(--panel); color: var(--ink); font-weight: 400; }
@@ -158,7 +157,7 @@ kbd { font: 600 11px var(--mono); background: var(--panel); border: 1px solid va
 .narrow .mini canvas, .narrow .mini-unseen { display: none; }
 .narrow .below { grid-template-columns: minmax(0, 1fr); }
 .narrow .stages > .all-heads { margin: 0 0 18px; }
-.narrow > .panel-arithmetic { position: sticky; bottom: 0; z-index: 8; max-height: 46vh; overflow: auto; background: var(--ground); border-top: 1px solid var(--hairline); padding: 12px 0 6px; margin-top: 18px; }
+.narrow > .panel-arithmetic { position: sticky; bottom: 0; z-index: 8; max-height: 36vh; overflow: auto; background: var(--ground); border-top: 1px solid var(--hairline); padding: 12px 0 6px; margin-top: 18px; }
 .narrow .turn { width: 34px; height: 30px; }
 @media (min-width: 800px) and (max-width: 1100px) { .below { grid-template-columns: max-content minmax(0, 1fr); } .below > :last-child { grid-column: 2; } }
 @media (prefers-reduced-motion: no-preference) {

@@ -59,6 +59,8 @@ class Walkthrough {
     const trace = new Trace(data);
     const turn = ++this.turn;
     const { state } = this;
+    const changed = before?.model.name !== trace.model.name;
+    if (changed && (before || !state.chosen)) Object.assign(state, trace.look);
     state.layer = clamp(state.layer, trace.model.layers);
     state.head = clamp(state.head, trace.model.heads);
     if (!trace.holds(state.layer)) await trace.fetch(state.layer).catch((error) => this.say(error.message));
@@ -67,6 +69,7 @@ class Walkthrough {
     if (before && before.ids.join() !== trace.ids.join()) Object.assign(state, { cell: null, query: undefined });
     state.query = clamp(state.query ?? trace.length - 1, trace.length);
     if (!this.valid(state.cell)) state.cell = this.strongest(state.query);
+    if (before && changed) this.remember();
     this.build(SETTLED);
     if (before?.ids.join() !== trace.ids.join()) this.parts?.reveal(state.query);
   }
@@ -365,8 +368,8 @@ class Walkthrough {
     const { layer, head, query, cell, open } = this.state;
     const last = query === this.trace.length - 1;
     address.write({
-      layer: layer || undefined,
-      head: head || undefined,
+      layer,
+      head,
       row: last ? undefined : query,
       cell: cell.hook ? [cell.hook.replace("blocks.{l}.", ""), cell.row, cell.col, cell.flat ? 1 : 0] : ["next", cell.candidate],
       open: open.size ? [...open] : undefined,
@@ -405,6 +408,7 @@ function restore({ layer, head, row, cell, open }) {
   const whole = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
   const picked = cellFrom(cell, whole);
   return {
+    chosen: whole(layer) !== undefined || whole(head) !== undefined, // else the example says where to look
     layer: whole(layer) ?? 0,
     head: whole(head) ?? 0,
     query: picked?.row ?? whole(row), // a cell brings its row

@@ -27,7 +27,7 @@ picture = view("walkthrough", events=("append", "again"))
 
 def example(name: str) -> str:
     """A text to open `name` on: one that was written for it, the first model's, or a few of its own words."""
-    text = EXAMPLES.get(name, EXAMPLES[FIRST])[0]
+    text: str = EXAMPLES.get(name, EXAMPLES[FIRST])["text"]
     try:
         checkpoint = library.checkpoint(name)
     except (ValueError, OSError):
@@ -38,6 +38,12 @@ def example(name: str) -> str:
         tokenizer = checkpoint.tokenizer
         return "0 1 2 3" if tokenizer is None else tokenizer.decode(range(min(6, tokenizer.vocab_size)), special=False)
     return text
+
+
+def look(name: str, text: str) -> dict[str, int]:
+    """The head to look at first: the one that its example is there for."""
+    found = EXAMPLES.get(name, {})
+    return found["look"] if found.get("text") == text else {"layer": 0, "head": 0}
 
 
 def show_example(name: str) -> None:
@@ -172,6 +178,7 @@ picture(
         notes={
             "notice": notice(whole, limit, config.context),
             "full": len(encoding) >= limit,
+            "look": look(st.session_state.model, st.session_state.text),
             "attention_temperature": temperature,
             "sampling": {k: st.session_state[k] for k in ("temperature", "top_k", "top_p")},
         },

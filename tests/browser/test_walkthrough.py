@@ -133,7 +133,7 @@ def test_the_listed_next_tokens_are_the_engines(walk: Callable[..., "Page"]) -> 
     expected = best.values.softmax(-1)
     pieces = [library.checkpoint("stories").tokenizer.piece(i) for i in best.indices.tolist()]
     assert page.locator(".bar-row .piece").all_text_contents()[:5] == pieces
-    shares = [float(t.removesuffix(" %")) / 100 for t in page.locator(".bar-row .share").all_text_contents()[:5]]
+    shares = [float(t.removesuffix("\u00a0%")) / 100 for t in page.locator(".bar-row .share").all_text_contents()[:5]]
     np.testing.assert_allclose(shares, expected.numpy(), rtol=5e-3)
     assert "5 of" in page.locator(".cuts").inner_text()
 
