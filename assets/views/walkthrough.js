@@ -65,6 +65,7 @@ class Walkthrough {
     state.head = clamp(state.head, trace.model.heads);
     if (!trace.holds(state.layer)) await trace.fetch(state.layer).catch((error) => this.say(error.message));
     if (turn !== this.turn) return;
+    if (!trace.holds(state.layer)) state.layer = 0; // the one that always comes with the payload
     this.trace = trace;
     if (before && before.ids.join() !== trace.ids.join()) Object.assign(state, { cell: null, query: undefined });
     state.query = clamp(state.query ?? trace.length - 1, trace.length);
