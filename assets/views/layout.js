@@ -6,10 +6,12 @@ const GAP = 9; // between stages
 const JOINT = 15; // a gap that holds + or =
 const TOKENS = [64, 150];
 const AROUND = 136; // titles above the rows and legends below them
+const SHORTEST = 316; // the list of next tokens, with what stands below it
 const CHROME = 250; // header, controls, and what stands around the thumbnails
 const NEXT = { closed: 158, open: 560 };
 const STRIP_MOST = 84;
 const CELL_MOST = 34; // of a closed matrix, so that few tokens make a small matrix and not a few wide cells
+const TITLE = 48; // what the title over a small matrix needs
 const MINI = 12; // another block's strip
 const OPEN_CELL = { strip: 5, matrix: 15 };
 const OPEN_MOST = 640;
@@ -35,7 +37,7 @@ export function thumbnail(length, layers, widest, narrow) {
 
 /** The height of the flow for a text, CSS pixels. */
 function height(length) {
-  return Math.min(length * rows(length, false).pitch + AROUND, tallest());
+  return Math.min(Math.max(length * rows(length, false).pitch + AROUND, SHORTEST), tallest());
 }
 
 function tallest() {
@@ -75,7 +77,7 @@ export function widths(width, stages, open, trace, layer) {
   const weight = shared.reduce((total, one) => total + one.weight, 0);
   for (const one of shared) {
     const size = one.least + (spare * one.weight) / weight;
-    panel.set(one, Math.round(Math.min(size, one.kind === "strip" ? STRIP_MOST : Math.max(one.least / 2, trace.length * CELL_MOST))));
+    panel.set(one, Math.round(Math.min(size, one.kind === "strip" ? STRIP_MOST : Math.max(Math.min(one.least, TITLE), trace.length * CELL_MOST))));
   }
   return { tokens, next, mini, panel, lines };
 }

@@ -1,7 +1,6 @@
 """What every trained kind must keep: the text, the place of each token in it, and the same ids every time."""
 
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 from hypothesis import example, given, settings
@@ -132,10 +131,9 @@ def test_transformers_reads_the_same_ids_and_text(kind: str, tmp_path: Path) -> 
 
 @every_kind
 @pytest.mark.parametrize("text", ["a" * 10_000, NASTY * 40])
-def test_ten_thousand_characters_take_no_quadratic_time(kind: str, text: str) -> None:
-    start = perf_counter()
-    KINDS[kind].encode(text)
-    assert perf_counter() - start < 1
+def test_ten_thousand_characters_are_read_to_their_end(kind: str, text: str) -> None:
+    spans = KINDS[kind].encode(text).spans
+    assert spans[0][0] == 0 and spans[-1][1] == len(text)
 
 
 def test_special_tokens_are_flagged_and_can_be_left_out() -> None:
