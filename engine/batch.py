@@ -12,11 +12,17 @@ from torch import Tensor
 from engine.tokenizers.encoding import Encoding
 
 Input = Encoding | Sequence[Encoding] | Sequence[int] | Sequence[Sequence[int]] | Tensor
+PIXELS = 4  # axes of pictures: batch channel height width
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 def batch(encoding: Input, device: torch.device) -> tuple[Tensor, Tensor | None, tuple[Encoding, ...]]:
-    """ids (batch pos), what of them is real (batch pos; None for all), and the encodings if given."""
+    """ids (batch pos), what of them is real (batch pos; None for all), and the encodings if given.
+
+    Pictures come as pixels, batch channel height width, and stay what they are.
+    """
+    if isinstance(encoding, Tensor) and encoding.dim() == PIXELS and encoding.is_floating_point():
+        return encoding.to(device), None, ()
     if isinstance(encoding, Tensor):
         if encoding.dim() not in (1, 2) or encoding.dtype not in WHOLE:
             raise ValueError(
@@ -41,3 +47,13 @@ def batch(encoding: Input, device: torch.device) -> tuple[Tensor, Tensor | None,
 
 def are_ids(row: object) -> bool:
     return isinstance(row, Sequence) and all(isinstance(i, Integral) for i in row)
+
+
+def segments(encodings: Sequence[Encoding], ids: Tensor) -> Tensor | None:
+    """Which of a pair's two texts each token belongs to, batch pos; None where the input was plain ids."""
+    if len(encodings) != len(ids):
+        return None
+    out = torch.zeros_like(ids)
+    for i, encoding in enumerate(encodings):
+        out[i, : len(encoding)] = torch.tensor(encoding.segments)
+    return out

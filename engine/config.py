@@ -6,37 +6,79 @@ A config is data. It names no model family, and two checkpoints with equal confi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
-PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "none"]
+from engine.plain import build
+
+PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "relative", "none"]
 NormKind = Literal["layer", "rms", "none"]
-NormPlace = Literal["before", "after"]
+NormPlace = Literal["before", "after", "around"]
 MaskKind = Literal["causal", "full", "prefix"]
-Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "quick_gelu", "silu"]
+ScalingKind = Literal["linear", "dynamic", "yarn", "llama3", "longrope"]
+Sublayers = Literal["sequential", "parallel", "parallel_one_norm"]
+HeadKind = Literal["language", "masked", "sequence", "token", "none"]
+
+
+@dataclass(frozen=True)
+class RotaryScaling:
+    """Rotary frequencies changed so that a model reads further than the `trained` positions it saw.
+
+    `linear`: all divided by `factor` (Chen et al. 2023, Position Interpolation). `dynamic`: theta grows with the length
+    read (NTK-aware). `yarn`: by parts between `slow` and `fast` turns (Peng et al. 2023). `llama3`: by parts between
+    wavelengths trained / `low` and trained / `high` (Llama 3.1). `longrope`: one divisor a pair, `short` or `long`
+    (Ding et al. 2024). `attention` multiplies cos and sin; None is each kind's own.
+    """
+
+    kind: ScalingKind
+    factor: float
+    trained: int
+    low: float = 1.0
+    high: float = 4.0
+    slow: float = 1.0
+    fast: float = 32.0
+    short: tuple[float, ...] = ()
+    long: tuple[float, ...] = ()
+    attention: float | None = None
 
 
 @dataclass(frozen=True)
 class Positions:
     """How the model knows where a token stands.
 
-    `learned` (GPT-2) and `sinusoidal` (Vaswani et al. 2017, section 3.5) add a vector to the embedding;
-    `rotary` (Su et al. 2021, RoFormer) turns queries and keys; `alibi` (Press et al. 2022) adds a bias to the
-    scores.
+    `learned` (GPT-2) and `sinusoidal` (Vaswani et al. 2017, section 3.5) add a vector to the embedding; `rotary` (Su et
+    al. 2021, RoFormer) turns queries and keys; `alibi` (Press et al. 2022) and `relative` (T5, Raffel et al. 2020,
+    section 2.1) add a bias to the scores.
+
+    Rotary turns the first `turned` components of a head (None: all). The two numbers that share an angle stand
+    `halves` apart or are `neighbours`; None is halves for rotary and neighbours for sinusoidal, as published.
+    Relative has `buckets`, the last for all distances from `farthest` on. With `axes` = 2 a token has two positions,
+    where it stands and where in its span (GLM, Du et al. 2022, section 2.1): two learned tables, or half of a head's
+    components turned by each.
     """
 
     kind: PositionKind = "learned"
     theta: float = 10_000.0
+    turned: int | None = None
+    pairs: Literal["halves", "neighbours"] | None = None
+    scaling: RotaryScaling | None = None
+    buckets: int = 32
+    farthest: int = 128
+    axes: int = 1
 
 
 @dataclass(frozen=True)
 class Norm:
-    """`layer` (Ba et al. 2016) or `rms` (Zhang & Sennrich 2019), `before` or `after` each sublayer."""
+    """`layer` (Ba et al. 2016) or `rms` (Zhang & Sennrich 2019), `before` or `after` each sublayer, or both (`around`).
+
+    `final` puts one more behind the last block; None does where norms stand before.
+    """
 
     kind: NormKind = "layer"
     place: NormPlace = "before"
     eps: float = 1e-5
+    final: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +86,11 @@ class Attention:
     """`kv_heads` < `heads` is grouped-query attention (Ainslie et al. 2023), `kv_heads=1` multi-query
     (Shazeer 2019).
 
-    `d_head` defaults to d_model / heads. `window` limits how many keys back a query sees, itself included.
+    `d_head` defaults to d_model / heads, `scale` to 1 / sqrt(d_head). `window` limits how many keys back a query
+    sees, itself included, in the layers `windowed` (None: all); `block` cuts an image into squares of that many
+    patches a side and lets a patch see its own square. `nearest` keeps the k highest scores of each row (Bertsch et
+    al. 2023, Unlimiformer). `softcap` c makes scores c tanh(score / c) (Gemma 2). `qk_norm` normalises queries and
+    keys, each head by itself (Qwen3) or all together (OLMo 2).
     """
 
     heads: int
@@ -54,6 +100,12 @@ class Attention:
     out_bias: bool = True
     mask: MaskKind = "causal"
     window: int | None = None
+    windowed: tuple[int, ...] | None = None
+    block: int | None = None
+    nearest: int | None = None
+    scale: float | None = None
+    softcap: float | None = None
+    qk_norm: Literal["head", "all"] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +119,94 @@ class MLP:
 
 
 @dataclass(frozen=True)
+class Patches:
+    """A square picture of `image` pixels a side and `channels`, cut into squares of `size` (Dosovitskiy et al. 2021).
+
+    A [CLS] vector stands before them.
+    """
+
+    image: int
+    size: int
+    channels: int = 3
+
+    @property
+    def side(self) -> int:
+        return self.image // self.size
+
+    @property
+    def count(self) -> int:
+        return self.side**2
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """What is done to token vectors: times `scale`, plus one of `segments` vectors (BERT), then a norm.
+
+    `patches` reads pictures instead of tokens.
+    """
+
+    scale: float = 1.0
+    segments: int = 0
+    norm: bool = False
+    patches: Patches | None = None
+
+
+@dataclass(frozen=True)
+class Head:
+    """What stands on the last residual stream.
+
+    `language`: logits over the vocabulary. `masked`: the same behind a dense layer with `activation` and norm (BERT).
+    `token`: one of `classes` at each position. `sequence`: one for the whole, read at the first position. `none`:
+    nothing. `pooler` is tanh(W x + b) at the first position, which `sequence` and `next_sentence` (BERT's second
+    head) then read. `outputs` is how many tokens can be predicted where that is not the vocabulary (ImageGPT's start
+    token never is).
+    """
+
+    kind: HeadKind = "language"
+    classes: int = 0
+    bias: bool = False
+    scale: float = 1.0
+    softcap: float | None = None
+    activation: Activation = "gelu"
+    pooler: bool = False
+    next_sentence: bool = False
+    outputs: int | None = None
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The first of two stacks (Vaswani et al. 2017), whose result the decoder's cross-attention reads.
+
+    Width, positions and norms are the decoder's own kinds. `start` is the id that every target begins with once it is
+    shifted right.
+    """
+
+    layers: int
+    attention: Attention
+    mlp: MLP | None = None
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class Infill:
+    """GLM's two marks (Du et al. 2022): `mask` stands for a gap in the text, `start` begins the span that fills it.
+
+    All before the first `start` is seen in both directions. The n-th span fills the n-th gap: its first position is the
+    gap's, its second counts 1, 2, ... from its start token, and is 0 in the text.
+    """
+
+    mask: int
+    start: int
+
+
+@dataclass(frozen=True)
 class ModelConfig:
-    """A decoder. `mlp=None` leaves attention only; `residual=False` takes out the skip connections."""
+    """One stack of blocks: a decoder, or an encoder where its mask is full. With `encoder`, the second of two.
+
+    `mlp=None` leaves attention only; `residual=False` takes out the skip connections; `parallel` sublayers read the
+    same stream, through two norms (NeoX) or one (GPT-J). `cross` is the attention to the encoder, by default like
+    `attention`.
+    """
 
     vocab_size: int
     context: int
@@ -81,47 +219,58 @@ class ModelConfig:
     tied: bool = True
     dropout: float = 0.0
     residual: bool = True
+    sublayers: Sublayers = "sequential"
+    embedding: Embedding = field(default_factory=Embedding)
+    head: Head = field(default_factory=Head)
+    encoder: Encoder | None = None
+    cross: Attention | None = None
+    infill: Infill | None = None
 
     def __post_init__(self) -> None:
-        attention = self.attention
-        sizes = {
-            "vocab_size": self.vocab_size,
-            "context": self.context,
-            "d_model": self.d_model,
-            "attention.d_head": attention.d_head,
-            "attention.window": attention.window,
-            "mlp.d_mlp": self.mlp.d_mlp if self.mlp else None,
-        }
-        for name, size in sizes.items():
-            if size is not None and size < 1:
-                raise ValueError(f"{name} must be at least 1, got {size}.")
-        if self.layers < 0:
-            raise ValueError(f"layers must be at least 0, got {self.layers}.")
-        heads, kv_heads = attention.heads, self.kv_heads
-        if heads < 1 or kv_heads < 1 or heads % kv_heads:
-            raise ValueError(
-                f"attention.heads must be a positive multiple of kv_heads, got {heads} and {kv_heads}."
-            )
-        if attention.d_head is None and self.d_model % heads:
-            raise ValueError(
-                f"d_model must divide among the heads, got {self.d_model}/{heads}; set attention.d_head."
-            )
-        if self.positions.kind == "rotary" and self.d_head % 2:
-            raise ValueError(f"rotary positions turn pairs, so d_head must be even, got {self.d_head}.")
-        if not self.positions.theta > 0:
-            raise ValueError(f"positions.theta must be above 0, got {self.positions.theta}.")
-        if not self.norm.eps >= 0:
-            raise ValueError(f"norm.eps must be at least 0, got {self.norm.eps}.")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1), got {self.dropout}.")
+        check(self)
 
     @property
     def kv_heads(self) -> int:
-        return self.attention.heads if self.attention.kv_heads is None else self.attention.kv_heads
+        return kv_heads(self.attention)
 
     @property
     def d_head(self) -> int:
-        return self.attention.d_head or self.d_model // self.attention.heads
+        return self.head_width(self.attention)
+
+    def head_width(self, attention: Attention) -> int:
+        return attention.d_head or self.d_model // attention.heads
+
+    @property
+    def final_norm(self) -> bool:
+        return self.norm.place != "after" if self.norm.final is None else self.norm.final
+
+    @property
+    def encoder_stack(self) -> ModelConfig:
+        """The encoder of an encoder-decoder as a stack of its own."""
+        if self.encoder is None:
+            raise ValueError("this model has one stack of blocks and no encoder before it.")
+        part = self.encoder
+        alone = replace(self, encoder=None, cross=None, layers=part.layers, attention=part.attention, mlp=part.mlp)
+        return replace(alone, head=Head("none"))
+
+    @property
+    def cross_attention(self) -> Attention:
+        """How the decoder of an encoder-decoder attends to what the encoder gave."""
+        if self.cross is not None:
+            return self.cross
+        return replace(self.attention, mask="full", window=None, windowed=None, block=None)
+
+    @property
+    def outputs(self) -> int:
+        """How many logits a position has: tokens, or classes."""
+        if self.head.kind in ("sequence", "token"):
+            return self.head.classes
+        return self.head.outputs or self.vocab_size
+
+    @property
+    def generates(self) -> bool:
+        """Whether it can continue a text token by token."""
+        return self.head.kind == "language" and self.attention.mask != "full"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -129,61 +278,99 @@ class ModelConfig:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ModelConfig:
         """The inverse of `to_dict`. Raises ValueError for an unknown key, a missing one or a wrong value."""
-        return build(cls, data)
+        config: ModelConfig = build(cls, data)
+        return config
 
 
-def build(cls: Any, data: Any, path: str = "") -> Any:
-    """A dataclass from plain data, checked against its annotations; `path`, where it stands, is for errors."""
-    if not isinstance(data, dict):
-        raise ValueError(f"{path or cls.__name__} must be a table, got {data!r}.")
-    known = {f.name: f for f in fields(cls)}
-    hints = get_type_hints(cls)
-    prefix = f"{path}." if path else ""
-    for name in data:
-        if name not in known:
-            raise ValueError(f"{prefix}{name} is not a known key; expected one of {', '.join(known)}.")
-    values = {name: _checked(hints[name], value, f"{prefix}{name}") for name, value in data.items()}
-    try:
-        return cls(**values)
-    except TypeError:
-        missing = [n for n, f in known.items() if n not in values and _required(f)]
-        raise ValueError(f"{path or cls.__name__} lacks {', '.join(missing)}.") from None
+def kv_heads(attention: Attention) -> int:
+    return attention.heads if attention.kv_heads is None else attention.kv_heads
 
 
-def _required(f: Any) -> bool:
-    return f.default is MISSING and f.default_factory is MISSING
+def check(config: ModelConfig) -> None:
+    """Raises ValueError for what no model can be built from."""
+    check_sizes({"vocab_size": config.vocab_size, "context": config.context, "d_model": config.d_model})
+    check_sizes({"mlp.d_mlp": config.mlp.d_mlp if config.mlp else None, "head.outputs": config.head.outputs})
+    if config.layers < 0:
+        raise ValueError(f"layers must be at least 0, got {config.layers}.")
+    check_attention(config, config.attention, "attention")
+    if config.encoder is not None:
+        check_attention(config, config.encoder.attention, "encoder.attention")
+        check_attention(config, config.cross_attention, "cross")
+        if not 0 <= config.encoder.start < config.vocab_size:
+            raise ValueError(f"encoder.start must be an id below {config.vocab_size}, got {config.encoder.start}.")
+    elif config.cross is not None:
+        raise ValueError("cross is the attention to an encoder, and there is none; give the encoder too.")
+    check_positions(config)
+    check_ends(config)
+    if not config.norm.eps >= 0:
+        raise ValueError(f"norm.eps must be at least 0, got {config.norm.eps}.")
+    if not 0 <= config.dropout < 1:
+        raise ValueError(f"dropout must be in [0, 1), got {config.dropout}.")
+    if config.sublayers != "sequential" and (config.encoder is not None or config.norm.place == "after"):
+        raise ValueError("parallel sublayers must have their norms before them, and no encoder; use sequential ones.")
 
 
-NOUNS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", list: "a list"}
-NOUNS |= {Mapping: "a table", tuple: "a list"}
+def check_sizes(sizes: Mapping[str, int | None]) -> None:
+    for name, size in sizes.items():
+        if size is not None and size < 1:
+            raise ValueError(f"{name} must be at least 1, got {size}.")
 
 
-def _checked(hint: Any, value: Any, path: str) -> Any:
-    if get_origin(hint) is UnionType:
-        if value is None and type(None) in get_args(hint):
-            return None
-        options = [option for option in get_args(hint) if option is not type(None)]
-        hint = next(
-            (option for option in options if isinstance(value, get_origin(option) or option)), options[0]
+def check_attention(config: ModelConfig, attention: Attention, name: str) -> None:
+    named = {key: getattr(attention, key) for key in ("d_head", "window", "block", "nearest")}
+    check_sizes({f"{name}.{key}": value for key, value in named.items()})
+    heads, shared = attention.heads, kv_heads(attention)
+    if heads < 1 or shared < 1 or heads % shared:
+        raise ValueError(f"{name}.heads must be a positive multiple of kv_heads, got {heads} and {shared}.")
+    if attention.d_head is None and config.d_model % heads:
+        raise ValueError(f"d_model must divide among the heads, got {config.d_model}/{heads}; set {name}.d_head.")
+    for key in ("scale", "softcap"):
+        value = getattr(attention, key)
+        if value is not None and not value > 0:
+            raise ValueError(f"{name}.{key} must be above 0, got {value}.")
+    if attention.block is not None and config.embedding.patches is None:
+        raise ValueError(f"{name}.block cuts a picture into squares, and this model reads no picture; use window.")
+
+
+def check_positions(config: ModelConfig) -> None:
+    positions, width = config.positions, config.d_head
+    if not positions.theta > 0:
+        raise ValueError(f"positions.theta must be above 0, got {positions.theta}.")
+    if positions.axes not in (1, 2) or (positions.axes == 2 and positions.kind not in ("rotary", "learned")):
+        raise ValueError(f"positions.axes must be 1, or 2 for rotary and learned positions, got {positions.axes}.")
+    turned = width // positions.axes if positions.turned is None else positions.turned
+    if positions.kind == "rotary" and (turned % 2 or not 0 < turned <= width // positions.axes):
+        raise ValueError(
+            f"rotary positions turn pairs, so d_head must be even, got {turned}."
+            if positions.turned is None
+            else f"positions.turned must be even and at most {width // positions.axes}, got {turned}."
         )
-    if hint is Any:
-        return value
-    if hasattr(hint, "__dataclass_fields__"):
-        return build(hint, value, path)
-    if get_origin(hint) is Literal:
-        if value not in get_args(hint):
-            raise ValueError(f"{path} must be one of {', '.join(map(str, get_args(hint)))}, got {value!r}.")
-        return value
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    kind = get_origin(hint) or hint
-    if kind is tuple and isinstance(value, list):
-        value = tuple(value)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"{path} must be {NOUNS.get(kind, kind.__name__)}, got {value!r}.")
-    if kind in (list, tuple):
-        of = (get_args(hint) or (Any,))[0]
-        return kind(_checked(of, item, f"{path}[{i}]") for i, item in enumerate(value))
-    if kind is Mapping:
-        return {name: _checked(get_args(hint)[1], item, f"{path}.{name}") for name, item in value.items()}
-    return value
+    if positions.kind == "relative" and not 2 < positions.buckets < 2 * positions.farthest:
+        raise ValueError(
+            f"positions.buckets must be above 2, and farthest beyond half of them, got {positions.buckets}."
+        )
+    if positions.axes == 2 and config.infill is None:
+        raise ValueError("positions.axes 2 are a gap's and a span's; they need the marks of infill.")
+
+
+def check_ends(config: ModelConfig) -> None:
+    """What stands before the blocks and behind them."""
+    patches, head, infill = config.embedding.patches, config.head, config.infill
+    if head.kind in ("sequence", "token") and head.classes < 1:
+        raise ValueError(f"head.classes must be at least 1 for a {head.kind} head, got {head.classes}.")
+    if head.next_sentence and not head.pooler:
+        raise ValueError("head.next_sentence reads the pooler; set head.pooler too.")
+    if patches is not None:
+        check_sizes({"patches.size": patches.size, "patches.channels": patches.channels})
+        if patches.image % patches.size:
+            raise ValueError(f"patches.size must divide the image's {patches.image} pixels, got {patches.size}.")
+        if config.context != patches.count + 1:
+            raise ValueError(f"context must be {patches.count + 1}, [CLS] and each patch, got {config.context}.")
+        if head.kind in ("language", "masked"):
+            raise ValueError("a model that reads patches has no tokens to predict; give it a sequence head or none.")
+    if infill is not None and not (0 <= infill.mask < config.vocab_size and 0 <= infill.start < config.vocab_size):
+        raise ValueError(f"infill's marks must be ids below {config.vocab_size}, got {infill.mask} and {infill.start}.")
+    if infill is not None and config.attention.mask != "prefix":
+        raise ValueError(
+            f'attention.mask must be "prefix" where infill says what it is, got {config.attention.mask!r}.'
+        )

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from engine.config import build
 from engine.hooks import HookPoint
+from engine.plain import build
 
 Where = Mapping[str, int | list[int]]  # axis name -> the indices an edit is limited to
 
@@ -180,9 +180,7 @@ def selection(hook: HookPoint, value: Tensor, at: Where) -> tuple[Any, ...]:
     """An index for `value` from indices by axis name: lists combine as a grid, an int drops its axis."""
     unknown = set(at) - set(hook.axes)
     if unknown:
-        raise ValueError(
-            f"{hook.name} has axes {', '.join(hook.axes)}; there is no {', '.join(sorted(unknown))}."
-        )
+        raise ValueError(f"{hook.name} has axes {', '.join(hook.axes)}; there is no {', '.join(sorted(unknown))}.")
     lists = [axis for axis in hook.axes if isinstance(at.get(axis), list)]
     index: list[Any] = []
     for axis, size in zip(hook.axes, value.shape, strict=True):

@@ -76,7 +76,7 @@ def generate(
     ids = prompt_ids(checkpoint, prompt)
     ends = checkpoint.end_ids if stop_at_end else ()
     length = min(len(ids) + max_tokens, model.config.context)
-    cache = KVCache(model.config, 1, length, model.embed.tokens.weight)
+    cache = KVCache(model.config, 1, length, next(model.parameters()))
     generator = torch.Generator().manual_seed(seed)
     new = torch.tensor([ids], device=model.device)
     for index in range(length - len(ids)):

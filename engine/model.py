@@ -1,106 +1,169 @@
-"""The transformer: embedding, blocks, final norm, head. Everything else is a function that takes one."""
+"""The transformer: one stack of blocks, or two, and a head. Everything else is a function that takes one."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from engine.config import ModelConfig
 from engine.hooks import HookPoint, name_hooks
-from engine.layers.block import Block
 from engine.layers.cache import KVCache
-from engine.layers.embed import Embed
-from engine.layers.head import LanguageHead
-from engine.layers.mask import AttentionMask, Causal, Full, Mask, Padding, Prefix, SlidingWindow
-from engine.layers.norm import make_norm
+from engine.layers.head import ClassHead, LanguageHead, Pooler
+from engine.layers.mask import Mask
+from engine.stack import Stack
 
 
-class Transformer(nn.Module):
-    """A decoder as `config` says. Built on the meta device it takes no memory: `with torch.device("meta"):
-    Transformer(c)`.
+class Transformer(Stack):
+    """A decoder, an encoder or both, as `config` says. Built on the meta device it takes no memory: `with
+    torch.device("meta"): Transformer(c)`.
 
     `hooks` are its hook points by full name. Weights are uninitialised garbage until `initialise` or a
     checkpoint fills them.
     """
 
     def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.config = config
-        self.embed = Embed(config)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
-        self.final_norm = (
-            make_norm(config.norm, config.d_model) if config.norm.place == "before" else nn.Identity()
-        )
-        self.head = LanguageHead(config)
-        self.hook_logits = HookPoint("logits", "batch pos vocab")
+        if config.encoder is None:
+            self.build(config)
+        else:
+            self.encoder = Stack(config.encoder_stack)
+            self.decoder = Stack(config, shared=True)
+        self._add_head(config)
         self.hooks: dict[str, HookPoint] = name_hooks(self)
         self.hook_names = tuple(self.hooks)
 
-    def forward(
+    def _add_head(self, config: ModelConfig) -> None:
+        kind = config.head.kind
+        self.pooler = Pooler(config.d_model) if config.head.pooler else None
+        self.next_sentence = nn.Linear(config.d_model, 2) if config.head.next_sentence else None
+        self.head: LanguageHead | ClassHead | None = None
+        if kind in ("language", "masked"):
+            self.head = LanguageHead(config)
+            self.hook_logits = HookPoint("logits", "batch pos vocab")
+        elif kind != "none":
+            self.head = ClassHead(config)
+            self.hook_logits = HookPoint("logits", "batch class" if kind == "sequence" else "batch pos class")
+        if config.head.next_sentence:
+            self.hook_next_sentence = HookPoint("next_sentence", "batch class")
+
+    def forward(self, ids: Tensor, **options: Any) -> Tensor:
+        """logits: batch pos vocab, batch pos class or batch class; without a head the last residual stream.
+
+        `ids` is batch pos, or pixels, batch channel height width, for a model of pictures; `options` are those of
+        `both`.
+        """
+        return self.both(ids, **options)[0]
+
+    def both(
         self,
         ids: Tensor,
         *,
+        target: Tensor | None = None,
+        segments: Tensor | None = None,
         mask: Mask | None = None,
         padding: Tensor | None = None,
+        target_padding: Tensor | None = None,
         cache: KVCache | None = None,
         start: int = 0,
         resid: Tensor | None = None,
+        memory: Tensor | None = None,
         logits_at: slice = slice(None),
-    ) -> Tensor:
-        """logits, batch pos vocab.
+    ) -> tuple[Tensor, Tensor | None]:
+        """The logits, and those of a second head (batch class) where there is one.
 
-        `mask` replaces the configured one; `padding` (batch key, True where real) is added to either. With a
-        `cache`, `ids` are only the new tokens. With `resid`, the run starts at block `start` from it instead
-        of from the embedding. `logits_at` picks the positions that get logits.
+        `target` is what an encoder-decoder's decoder reads. `mask` replaces the configured one (the decoder's, of two);
+        `padding` (batch key, True where real) is added to either. With a `cache`, `ids` (or `target`) are only the new
+        tokens. With `resid`, the run starts at block `start` from it instead of from the embedding; blocks are counted
+        through, the encoder's first, and `memory` is what the encoder gave. `logits_at` picks positions of the result.
         """
-        past = cache.tokens if cache is not None else 0
-        pos = torch.arange(past, past + ids.shape[1], device=ids.device)
-        seen = AttentionMask(
-            self.mask(mask, padding), pos, torch.arange(past + ids.shape[1], device=ids.device)
-        )
-        if resid is None:
-            resid = self.embed(ids, pos)
-        for layer in range(start, len(self.blocks)):
-            resid = self.blocks[layer](resid, seen, cache.layers[layer] if cache is not None else None)
+        at = logits_at if self.reads_every_position else slice(None)
+        if self.config.encoder is None:
+            last = self.through(
+                ids, segments=segments, mask=mask, padding=padding, cache=cache, start=start, resid=resid, at=at
+            )
+            return self.heads(last)
+        layers = self.config.encoder.layers
+        if memory is None and cache is not None:
+            memory = cache.memory
+        if memory is None:
+            memory = self.encoder.through(ids, padding=padding, start=start, resid=resid)
+            start, resid = layers, None
         if cache is not None:
-            cache.tokens += ids.shape[1]
-        resid = self.final_norm(resid[:, logits_at])
-        return self.hook_logits(self.head(resid, self.embed.tokens.weight))
+            cache.memory = memory
+        last = self.decoder.through(
+            self.begin(ids) if target is None else target,
+            table=self.table,
+            mask=mask,
+            padding=target_padding,
+            cache=cache,
+            start=max(start - layers, 0),
+            resid=resid,
+            memory=memory,
+            memory_padding=padding,
+            at=at,
+        )
+        return self.heads(last)
 
-    def mask(self, override: Mask | None = None, padding: Tensor | None = None) -> Mask:
-        """The configured mask, or `override`, together with what padding forbids."""
-        attention = self.config.attention
-        if override is not None:
-            mask = override
-        else:
-            mask = {"causal": Causal(), "full": Full(), "prefix": Prefix(0)}[attention.mask]
-            if attention.window is not None:
-                mask = mask & SlidingWindow(attention.window)
-        return mask if padding is None else mask & Padding(padding)
+    def heads(self, last: Tensor) -> tuple[Tensor, Tensor | None]:
+        """From the last residual stream, batch pos d_model."""
+        pooled = last[:, 0] if self.pooler is None else self.pooler(last)
+        second = None if self.next_sentence is None else self.hook_next_sentence(self.next_sentence(pooled))
+        if self.head is None:
+            return last, second
+        read = pooled if self.config.head.kind == "sequence" else last
+        return self.hook_logits(self.head(read, self.table)), second
+
+    @property
+    def reads_every_position(self) -> bool:
+        """Whether the head looks at each position by itself, so that the others can be left out."""
+        head = self.config.head
+        return head.kind in ("language", "masked", "token") and not head.pooler
+
+    def begin(self, ids: Tensor) -> Tensor:
+        """The start token alone, batch 1: what a decoder reads before anything was written."""
+        assert self.config.encoder is not None
+        return torch.full((len(ids), 1), self.config.encoder.start, dtype=torch.long, device=ids.device)
+
+    @property
+    def table(self) -> Tensor | None:
+        """W_E, vocab d_model; None for a model of pictures."""
+        tokens = (self.embed if self.config.encoder is None else self.encoder.embed).tokens
+        return None if tokens is None else tokens.weight
 
     def check(self, ids: Tensor, past: int = 0) -> None:
-        """Raises ValueError for ids (batch pos) that this model cannot read."""
+        """Raises ValueError for ids (batch pos), or pixels, that this model cannot read."""
+        patches = self.config.embedding.patches
+        if patches is not None:
+            wanted = (patches.channels, patches.image, patches.image)
+            if ids.dim() != 4 or tuple(ids.shape[1:]) != wanted or not len(ids):
+                raise ValueError(
+                    f"this model reads pictures, batch x {' x '.join(map(str, wanted))} (channel, height, width), got "
+                    f"{' x '.join(map(str, ids.shape))}; make them with the checkpoint's processor."
+                )
+            return
         length = past + ids.shape[1]
         if ids.numel() == 0:
             raise ValueError("a run needs at least one token, got none; give it a longer text.")
         if length > self.config.context:
-            raise ValueError(
-                f"this model reads at most {self.config.context} tokens, got {length}; shorten the text."
-            )
+            raise ValueError(f"this model reads at most {self.config.context} tokens, got {length}; shorten the text.")
         low, high = (int(end) for end in ids.aminmax())
         if low < 0 or high >= self.config.vocab_size:
             wrong = low if low < 0 else high
-            raise ValueError(
-                f"token ids must lie in 0..{self.config.vocab_size - 1}, got {wrong}; use its tokenizer."
-            )
+            raise ValueError(f"token ids must lie in 0..{self.config.vocab_size - 1}, got {wrong}; use its tokenizer.")
 
     @property
     def device(self) -> torch.device:
-        return self.embed.tokens.weight.device
+        return next(self.parameters()).device
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.embed.tokens.weight.dtype
+        return next(self.parameters()).dtype
+
+
+WRITERS = ("attn.out.weight", "mlp.out.weight")  # what writes to the residual stream; cross_attn.out too
 
 
 @torch.no_grad()
@@ -112,14 +175,13 @@ def initialise(model: Transformer, seed: int) -> Transformer:
     """
     generator = torch.Generator().manual_seed(seed)
     spread = model.config.d_model**-0.5
-    writers = ("attn.out.weight", "mlp.out.weight")
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             parameter.zero_()
         elif "norm" in name:
             parameter.fill_(1.0)
         else:
-            shrink = (2 * max(model.config.layers, 1)) ** -0.5 if name.endswith(writers) else 1.0
+            shrink = (2 * max(model.config.layers, 1)) ** -0.5 if name.endswith(WRITERS) else 1.0
             drawn = torch.empty(parameter.shape).normal_(0.0, spread * shrink, generator=generator)
             parameter.copy_(drawn)
     return model

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
 from torch import Tensor
 
-from engine.batch import Input, batch
+from engine.batch import Input, batch, segments
 from engine.edits import Edit
 from engine.hooks import HookPoint, active, matching
 from engine.layers.cache import KVCache
 from engine.layers.mask import Mask
 from engine.model import Transformer
+from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 
 ALL = "*"
@@ -28,41 +30,94 @@ def run(
     edits: Sequence[Edit] = (),
     base: Trace | None = None,
     *,
+    target: Input | None = None,
     mask: Mask | None = None,
     cache: KVCache | None = None,
     logits_at: slice = slice(None),
 ) -> Trace:
     """Run `model` and return what `keep` names (hook names, aliases, shell-style patterns).
 
-    `encoding` is one text, a batch of them, plain ids, or a tensor batch pos; unequal lengths are padded on
-    the right and masked. With `base`, a run on the same input, only what the difference in edits can change
-    is computed again. Raises ValueError for an input the model cannot read, KeyError for a hook it does not
-    have.
+    `encoding` is one text, a batch of them, plain ids, or a tensor batch pos; unequal lengths are padded on the right
+    and masked. A model of pictures takes pixels, batch channel height width. `target` is what the decoder of an
+    encoder-decoder reads, its start token first; None is that token alone. With `base`, a run on the same input, only
+    what the difference in edits can change is computed again. Raises ValueError for an input the model cannot read,
+    KeyError for a hook it does not have.
     """
     ids, padding, encodings = batch(encoding, model.device)
     past = cache.tokens if cache is not None else 0
-    model.check(ids, past)
+    written, target_padding, target_encodings = read_target(model, target, ids)
+    model.check(ids, 0 if written is not None else past)
+    if written is not None:
+        model.check(written, past)
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
-    recording = Recording(model, kept_names(keep, model.hook_names, requested(model)), edits, padding)
-    trace = Trace(recording.values, model.hooks, ids, padding, encodings, tuple(edits), mask, logits_at, past)
-    start, resid = 0, None
+    recording = Recording(model, kept_names(keep, model.hook_names, requested(model)), edits, padding, target_padding)
+    trace = Trace(
+        recording.values,
+        model.hooks,
+        ids,
+        padding,
+        encodings,
+        tuple(edits),
+        mask,
+        logits_at,
+        past,
+        written,
+        target_encodings,
+    )
+    begin = Begin()
     if base is not None:
         check_base(base, trace, cache)
         start = first_layer(base, trace, recording.kept, model)
         recording.values.update(earlier(base, start, recording.kept, model))
-        if start > model.config.layers:
+        if start > layers_of(model):
             return trace
-        resid = resume(base, start, model) if start > 0 else None
+        begin = resume(base, start, model)
+    kinds = segments(encodings, ids) if model.config.embedding.segments else None
     with active(recording):
-        model(ids, mask=mask, padding=padding, cache=cache, start=start, resid=resid, logits_at=logits_at)
+        model.both(
+            ids,
+            target=written,
+            segments=kinds,
+            mask=mask,
+            padding=padding,
+            target_padding=target_padding,
+            cache=cache,
+            start=begin.start,
+            resid=begin.resid,
+            memory=begin.memory,
+            logits_at=logits_at,
+        )
     return trace
+
+
+def read_target(
+    model: Transformer, target: Input | None, ids: Tensor
+) -> tuple[Tensor | None, Tensor | None, tuple[Encoding, ...]]:
+    """What the decoder behind an encoder reads: ids, what of them is real, encodings."""
+    if model.config.encoder is None:
+        if target is not None:
+            raise ValueError("a target is for an encoder-decoder, and this model has one stack; leave the target out.")
+        return None, None, ()
+    if target is None:
+        return model.begin(ids), None, ()
+    written, padding, encodings = batch(target, model.device)
+    if len(written) != len(ids):
+        raise ValueError(f"there must be one target for each text, got {len(written)} for {len(ids)}.")
+    return written, padding, encodings
 
 
 class Recording:
     """The active run: keeps what was asked for and applies edits as the values come by."""
 
-    def __init__(self, model: Transformer, kept: frozenset[str], edits: Sequence[Edit], padding: Tensor | None) -> None:
-        self.kept, self.padding = kept, padding
+    def __init__(
+        self,
+        model: Transformer,
+        kept: frozenset[str],
+        edits: Sequence[Edit],
+        padding: Tensor | None,
+        target_padding: Tensor | None = None,
+    ) -> None:
+        self.kept, self.padding, self.target_padding = kept, padding, target_padding
         self.values: dict[str, Tensor] = {}
         self.edits = edits_by_hook(edits, model)
         self.wanted = kept | self.edits.keys() if edits else kept
@@ -75,7 +130,7 @@ class Recording:
         if name not in self.wanted:
             return value
         for edit in self.edits.get(name, ()):
-            value = edit.apply(hook, value, self.padding)
+            value = edit.apply(hook, value, self.target_padding if name.startswith("decoder.") else self.padding)
         if name in self.kept:
             self.values[name] = value
         return value
@@ -104,27 +159,46 @@ def requested(model: Transformer) -> frozenset[str]:
     return frozenset(name for name, hook in model.hooks.items() if hook.on_request)
 
 
+@dataclass(frozen=True)
+class Begin:
+    """Where a run starts: the block, what it reads, and what the encoder gave where that is passed over."""
+
+    start: int = 0
+    resid: Tensor | None = None
+    memory: Tensor | None = None
+
+
+def layers_of(model: Transformer) -> int:
+    """Blocks counted through, the encoder's first."""
+    config = model.config
+    return config.layers + (config.encoder.layers if config.encoder else 0)
+
+
 def first_layer(base: Trace, trace: Trace, kept: frozenset[str], model: Transformer) -> int:
     """Where `trace` has to start: the first layer that is edited otherwise, or that `base` did not keep.
 
     layers = after the last block; layers + 1 = nothing to compute.
     """
-    layers = model.config.layers
+    layers, first = layers_of(model), encoder_layers(model)
     if base.mask != trace.mask:
-        return 0
+        return first
     mine, theirs = edits_by_hook(trace.edits, model), edits_by_hook(base.edits, model)
     changed = [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
-    starts = [layer_of(name, layers) for name in changed]
-    starts += [layer_of(name, layers) for name in kept if name not in base]
+    starts = [layer_of(name, layers, first) for name in changed]
+    starts += [layer_of(name, layers, first) for name in kept if name not in base]
     if base.logits_at != trace.logits_at:
         starts.append(layers)
     return min(starts, default=layers + 1)
 
 
+def encoder_layers(model: Transformer) -> int:
+    return model.config.encoder.layers if model.config.encoder else 0
+
+
 def check_base(base: Trace, trace: Trace, cache: KVCache | None) -> None:
     if base.hooks is not trace.hooks:
         raise ValueError("base must be a run of the same model; run this one once without edits and use that trace.")
-    if not (same(base.ids, trace.ids) and same(base.padding, trace.padding)):
+    if not (same(base.ids, trace.ids) and same(base.padding, trace.padding) and same(base.target, trace.target)):
         raise ValueError("base must be a run on the same tokens; run once without edits and use that trace.")
     if base.past or cache is not None:
         raise ValueError("base must be a run on a whole text, without a cache; leave out one of the two.")
@@ -135,30 +209,49 @@ def same(a: Tensor | None, b: Tensor | None) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def layer_of(name: str, layers: int) -> int:
-    """The layer that a hook stands in; `layers` for what comes after the last one, 0 for the embedding."""
+def layer_of(name: str, layers: int, encoder: int = 0) -> int:
+    """The layer that a hook stands in; `layers` for what comes after the last one, 0 for the embedding.
+
+    Of two stacks the first `encoder` layers are the encoder's, and what comes after those is part of the last of them.
+    """
     found = re.search(r"blocks\.(\d+)\.", name)
+    if name.startswith("encoder."):
+        return int(found[1]) if found else 0 if ".embed." in name else max(encoder - 1, 0)
     if found:
-        return int(found[1])
-    return 0 if name.startswith("embed") else layers
+        return encoder + int(found[1])
+    return encoder if name.removeprefix("decoder.").startswith("embed") else layers
 
 
 def earlier(base: Trace, start: int, kept: frozenset[str], model: Transformer) -> Mapping[str, Tensor]:
     """What `base` recorded before layer `start`, of what is to be kept."""
-    if start == 0:
-        return {}
-    layers = model.config.layers
-    return {n: base[n] for n in base if n in kept and (layer_of(n, layers) < start or n.startswith("embed"))}
+    layers, first = layers_of(model), encoder_layers(model)
+    return {n: base[n] for n in base if n in kept and layer_of(n, layers, first) < start}
 
 
-def resume(base: Trace, start: int, model: Transformer) -> Tensor:
-    """What block `start` - 1 gave, batch pos d_model.
+def resume(base: Trace, start: int, model: Transformer) -> Begin:
+    """What block `start` - 1 gave, and what the encoder gave where it is over.
 
     Not what block `start` read: that, `base` may have edited.
     """
-    normed = f"blocks.{start - 1}.norm2.out"
-    after = model.config.norm.place == "after" and normed in model.hooks
-    name = normed if after else f"blocks.{start - 1}.resid_post"
+    first = encoder_layers(model)
+    if first == 0 or start < first:
+        side = "encoder." if first else ""
+        return Begin(start, recorded(base, stream(model, f"{side}blocks.{start - 1}.")) if start else None)
+    final = "encoder.final_norm.out"
+    memory = recorded(base, final if final in model.hooks else stream(model, f"encoder.blocks.{first - 1}."))
+    if start == first:
+        return Begin(start, None, memory)
+    return Begin(start, recorded(base, stream(model, f"decoder.blocks.{start - first - 1}.")), memory)
+
+
+def stream(model: Transformer, block: str) -> str:
+    """The hook that holds what a block passes on."""
+    after = model.config.norm.place == "after"
+    normed = f"{block}norm2.out"
+    return normed if after and normed in model.hooks else f"{block}resid_post"
+
+
+def recorded(base: Trace, name: str) -> Tensor:
     if name not in base:
         raise ValueError(
             f"base must have recorded {name} to start from; run it with keep='*' or add that name to keep."

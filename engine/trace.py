@@ -18,9 +18,10 @@ class Trace(Mapping[str, Tensor]):
     """Hook name -> value, in the order the values were computed; read-only. TransformerLens's names work as
     well.
 
-    `encodings` are the inputs where they came with text, one a batch row; `edits`, `mask` and `logits_at` are
-    those the run was made with, `past` the tokens that its cache held before, and `hooks` all hook points of
-    the model by name.
+    `ids` is batch pos, or the pixels of pictures. `encodings` are the inputs where they came with text, one a batch
+    row; `target` (batch pos) is what a decoder behind an encoder read, with its `target_encodings`. `edits`, `mask`
+    and `logits_at` are those the run was made with, `past` the tokens that its cache held before, and `hooks` all
+    hook points of the model by name.
     """
 
     def __init__(
@@ -34,10 +35,13 @@ class Trace(Mapping[str, Tensor]):
         mask: Mask | None = None,
         logits_at: slice = slice(None),
         past: int = 0,
+        target: Tensor | None = None,
+        target_encodings: tuple[Encoding, ...] = (),
     ) -> None:
         self._values, self.hooks = values, hooks
         self.ids, self.padding, self.encodings = ids, padding, encodings
         self.edits, self.mask, self.logits_at, self.past = edits, mask, logits_at, past
+        self.target, self.target_encodings = target, target_encodings
 
     def __getitem__(self, name: str) -> Tensor:
         value = self._values.get(name)
@@ -60,13 +64,16 @@ class Trace(Mapping[str, Tensor]):
         return self.hooks[self._resolve(name)].axes
 
     def stack(self, suffix: str) -> Tensor:
-        """One hook of every layer, layer first: `stack("attn.pattern")` is layer batch head pos key."""
-        wanted = re.compile(rf"blocks\.\d+\.{re.escape(canonical(suffix))}")
+        """One hook of every layer, layer first: `stack("attn.pattern")` is layer batch head pos key.
+
+        Of two stacks the decoder's, unless the suffix says `encoder.`: `stack("encoder.attn.pattern")`.
+        """
+        side, _, part = suffix.partition(".")
+        side, part = (side, part) if side in ("encoder", "decoder") else ("decoder", suffix)
+        wanted = re.compile(rf"({side}\.)?blocks\.\d+\.{re.escape(canonical(part))}")
         values = [value for name, value in self.items() if wanted.fullmatch(name)]
         if not values:
-            raise KeyError(
-                f"no layer's {suffix!r} was recorded; pass 'blocks.*.{suffix}' in run(..., keep=[...])."
-            )
+            raise KeyError(f"no layer's {suffix!r} was recorded; pass 'blocks.*.{suffix}' in run(..., keep=[...]).")
         return torch.stack(values)
 
     @property
@@ -81,9 +88,7 @@ class Trace(Mapping[str, Tensor]):
     @property
     def bytes(self) -> int:
         """Memory held by the recorded values, views of the same storage counted once."""
-        storages = {
-            v.untyped_storage().data_ptr(): v.untyped_storage().nbytes() for v in self._values.values()
-        }
+        storages = {v.untyped_storage().data_ptr(): v.untyped_storage().nbytes() for v in self._values.values()}
         return sum(storages.values())
 
     def _resolve(self, name: str) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from engine.layers.attention import Attention
 from engine.layers.norm import LayerNorm, RMSNorm
-from engine.layers.position import rotation, sinusoidal
+from engine.layers.position import sinusoidal
 from engine.model import Transformer
+from engine.stack import Stack
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,27 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0) -> Operands
     id or a position); for a rotation cos and sin at position `row`. Raises ValueError where the element has no weights.
     """
     if hook == "logits":
-        weight = model.embed.tokens.weight if model.head.weight is None else model.head.weight
-        return Operands(weight[index(unit, weight.shape[0], hook)].detach())
-    if hook == "embed.positions" and model.config.positions.kind == "sinusoidal":
-        return element(sinusoidal(torch.arange(model.config.context), model.config.d_model), hook, row, unit)
+        return output(model, unit)
     owner, _, name = hook.rpartition(".")
     modules = dict(model.named_modules())
     parent = modules.get(owner)
-    if name in ("q_rotated", "k_rotated") and isinstance(parent, Attention):
-        return turned(parent, hook, index(row, model.config.context, hook), unit)
+    stack = (
+        modules[owner.partition("blocks.")[0].rstrip(".")]
+        if "blocks." in owner
+        else modules.get(owner.rpartition(".")[0])
+    )
+    if name == "positions" and isinstance(stack, Stack) and stack.embed.sinusoids:
+        config = stack.config
+        table = sinusoidal(torch.arange(config.context), config.d_model, config.positions.pairs)
+        return element(table, hook, row, unit)
+    if name in ("q_rotated", "k_rotated") and isinstance(stack, Stack):
+        return turned(stack, hook, index(row, stack.config.context, hook), unit)
+    if owner == "embed.patches":
+        return patched(model, unit, row)
+    if name == "pre" and hasattr(parent, "dense"):
+        hook, parent = f"{owner}.dense", None
+    if name == "tokens" and parent is not None and parent.tokens is None:
+        return element(W_E(model), hook, row, unit)
     module = modules.get(hook) or (parent if name == "out" else None)
     if isinstance(module, nn.Linear):
         weight = module.weight[index(unit, module.out_features, hook)].detach()
@@ -50,12 +62,42 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0) -> Operands
     raise ValueError(f"{hook!r} is not made with weights of this model; ask for a projection, a norm or an embedding.")
 
 
-def turned(attention: Attention, hook: str, pos: int, unit: int) -> Operands:
-    """cos and sin of the angle by which component `unit` is turned at `pos`."""
-    if attention.frequencies is None:
+def output(model: Transformer, unit: int) -> Operands:
+    """The row of W_U, or of a class head, that makes logit `unit`."""
+    if model.head is None:
+        raise ValueError("'logits' is not made by this model; it has no head.")
+    weight = W_E(model) if model.head.weight is None else model.head.weight
+    at = index(unit, len(weight), "logits")
+    bias = model.head.bias
+    return Operands(weight[at].detach(), None if bias is None else float(bias.detach()[at]))
+
+
+def W_E(model: Transformer) -> Tensor:
+    table = model.table
+    if table is None:
+        raise ValueError("this model reads pictures, and has no table of tokens.")
+    return table
+
+
+def patched(model: Transformer, unit: int, row: int) -> Operands:
+    """The weights of a patch's pixels; at position 0 stands [CLS], which is the whole of its element."""
+    patches = model.embed.patches
+    if patches is None:
+        raise ValueError("'embed.patches.out' is not made by this model; it reads tokens.")
+    if row == 0:
+        return element(patches.cls.detach()[None], "embed.patches.out", 0, unit)
+    return Operands(patches.project.weight[unit].detach(), float(patches.project.bias.detach()[unit]))
+
+
+def turned(stack: Stack, hook: str, pos: int, unit: int) -> Operands:
+    """cos and sin of the angle by which component `unit` is turned at `pos`; 1 and 0 for one that is not turned."""
+    if stack.frequencies is None:
         raise ValueError(f"{hook!r} is not made with weights of this model; it does not rotate its queries.")
-    cos, sin = rotation(torch.tensor([pos]), attention.frequencies)
-    return Operands(torch.stack([cos.flatten()[unit % cos.numel()], sin.flatten()[unit % sin.numel()]]))
+    cos, sin = stack.rotation(torch.tensor([pos]), torch.float32)
+    unit %= stack.config.d_head
+    if unit >= cos.numel():
+        return Operands(torch.tensor([1.0, 0.0]))
+    return Operands(torch.stack([cos.flatten()[unit], sin.flatten()[unit]]))
 
 
 def element(table: Tensor, hook: str, row: int, unit: int) -> Operands:

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from engine.config import ModelConfig
+from engine.config import Attention as AttentionConfig
+from engine.config import ModelConfig, kv_heads
 from engine.hooks import HookPoint
 from engine.layers.cache import LayerCache
 from engine.layers.dropout import dropout
 from engine.layers.mask import AttentionMask
-from engine.layers.position import alibi_bias, alibi_slopes, rotary_frequencies, rotate, rotation
+from engine.layers.norm import make_norm
+from engine.layers.position import Rotation, rotate, rotate_both
 from engine.layers.softmax import softmax
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What one run makes once for all its layers: who may attend to whom, and what positions do to queries, keys,
+    scores.
+
+    `rotation` has two parts where a token has two positions; `bias` is head pos key.
+    """
+
+    mask: AttentionMask
+    rotation: Rotation | tuple[Rotation, Rotation] | None = None
+    bias: Tensor | None = None
 
 
 class Attention(nn.Module):
@@ -23,42 +40,47 @@ class Attention(nn.Module):
     concat_h(pattern v) W_O
     """
 
-    frequencies: Tensor | None
-    slopes: Tensor | None
     unit_temperature: Tensor
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, attention: AttentionConfig, crosses: bool = False) -> None:
         super().__init__()
-        attention = config.attention
-        self.heads, self.kv_heads, self.d_head = attention.heads, config.kv_heads, config.d_head
-        self.scale = self.d_head**-0.5
-        self.dropout = config.dropout
+        self.heads, self.kv_heads, self.d_head = attention.heads, kv_heads(attention), config.head_width(attention)
+        self.scale = self.d_head**-0.5 if attention.scale is None else attention.scale
+        self.softcap, self.nearest = attention.softcap, attention.nearest
+        self.dropout, self.crosses = config.dropout, crosses
         self.q = nn.Linear(config.d_model, self.heads * self.d_head, bias=attention.bias)
         self.k = nn.Linear(config.d_model, self.kv_heads * self.d_head, bias=attention.bias)
         self.v = nn.Linear(config.d_model, self.kv_heads * self.d_head, bias=attention.bias)
         self.out = nn.Linear(self.heads * self.d_head, config.d_model, bias=attention.out_bias)
-        self._add_positions(config)
-        self._add_hooks()
-
-    def _add_positions(self, config: ModelConfig) -> None:
-        kind = config.positions.kind
-        frequencies = rotary_frequencies(self.d_head, config.positions.theta) if kind == "rotary" else None
-        self.register_buffer("frequencies", frequencies, persistent=False)
-        self.register_buffer(
-            "slopes", alibi_slopes(self.heads) if kind == "alibi" else None, persistent=False
-        )
         self.register_buffer("unit_temperature", torch.ones(self.heads, device="cpu"), persistent=False)
-        if kind == "rotary":
+        self._add_norms(config, attention)
+        self._add_hooks(config, attention)
+
+    def _add_norms(self, config: ModelConfig, attention: AttentionConfig) -> None:
+        """Norms of queries and keys: `whole` ones see all heads at once."""
+        self.normed, self.whole = attention.qk_norm is not None, attention.qk_norm == "all"
+        if not self.normed:
+            return
+        axes = "batch pos d_heads" if self.whole else "batch pos head d_head"
+        widths = (self.heads * self.d_head, self.kv_heads * self.d_head) if self.whole else (self.d_head, self.d_head)
+        self.q_norm, self.k_norm = (make_norm(config.norm, width, axes) for width in widths)
+
+    def _add_hooks(self, config: ModelConfig, attention: AttentionConfig) -> None:
+        kind = config.positions.kind
+        self.pairs = config.positions.pairs
+        if kind == "rotary" and not self.crosses:
             self.hook_q_rotated = HookPoint("q_rotated", "batch pos head d_head")
             self.hook_k_rotated = HookPoint("k_rotated", "batch pos head d_head")
-        if kind == "alibi":
-            self.hook_bias = HookPoint("bias", "head pos key")
-
-    def _add_hooks(self) -> None:
+        biased = kind in ("alibi", "relative") and not self.crosses
+        keys = "batch key head d_head" if self.crosses else "batch pos head d_head"
         self.hook_q = HookPoint("q", "batch pos head d_head")
-        self.hook_k = HookPoint("k", "batch pos head d_head")
-        self.hook_v = HookPoint("v", "batch pos head d_head")
+        self.hook_k = HookPoint("k", keys)
+        self.hook_v = HookPoint("v", keys)
         self.hook_scores = HookPoint("scores", "batch head pos key")
+        if self.softcap is not None:
+            self.hook_capped = HookPoint("capped", "batch head pos key")
+        if biased:
+            self.hook_bias = HookPoint("bias", "head pos key")
         self.hook_mask = HookPoint("mask", "batch head pos key")
         self.hook_masked_scores = HookPoint("masked_scores", "batch head pos key")
         self.hook_temperature = HookPoint("temperature", "head")
@@ -66,47 +88,78 @@ class Attention(nn.Module):
         self.hook_z = HookPoint("z", "batch pos head d_head")
         self.hook_head_out = HookPoint("head_out", "batch pos head d_model", on_request=True)
         self.hook_out = HookPoint("out", "batch pos d_model")
-        inner = [
-            self.hook_scores,
-            self.hook_mask,
-            self.hook_masked_scores,
-            self.hook_temperature,
-            self.hook_pattern,
-        ]
-        self.inner_hooks = inner + ([self.hook_bias] if hasattr(self, "hook_bias") else [])
+        inner = [self.hook_scores, self.hook_mask, self.hook_masked_scores, self.hook_temperature, self.hook_pattern]
+        inner += [self.hook_bias] if biased else []
+        self.inner_hooks = inner + ([self.hook_capped] if self.softcap is not None else [])
 
-    def forward(self, x: Tensor, mask: AttentionMask, cache: LayerCache | None = None) -> Tensor:
-        q = self.hook_q(self.q(x).unflatten(-1, (self.heads, self.d_head)))  # batch pos head d_head
-        k = self.hook_k(self.k(x).unflatten(-1, (self.kv_heads, self.d_head)))
-        v = self.hook_v(self.v(x).unflatten(-1, (self.kv_heads, self.d_head)))
-        if self.frequencies is not None:
-            cos, sin = (part.to(x.dtype) for part in rotation(mask.pos, self.frequencies))
-            q = self.hook_q_rotated(rotate(q, cos, sin))
-            k = self.hook_k_rotated(rotate(k, cos, sin))
-        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # batch head pos d_head
-        if cache is not None:
-            k, v = cache.append(k, v)
-        attend = self.explicit if any(hook.wanted for hook in self.inner_hooks) else self.fused
-        z = self.hook_z(attend(q, k, v, mask).transpose(1, 2))  # batch pos head d_head
+    def forward(
+        self, x: Tensor, shared: Shared, cache: LayerCache | None = None, memory: Tensor | None = None
+    ) -> Tensor:
+        """`x` is batch pos d_model; `memory`, batch key d_model, is what keys and values are made of instead of `x`."""
+        q = self.query(x)  # batch pos head d_head
+        if self.crosses and cache is not None and cache.length:
+            k, v = cache.k, cache.v
+        else:
+            k, v = self.keys_and_values(x if memory is None else memory)
+        if shared.rotation is not None:
+            q = self.hook_q_rotated(self.turn(q, shared.rotation))
+            k = self.hook_k_rotated(self.turn(k, shared.rotation))
+        q = q.transpose(1, 2)  # batch head pos d_head
+        if not (self.crosses and cache is not None and cache.length):
+            k, v = k.transpose(1, 2), v.transpose(1, 2)
+            if cache is not None:
+                k, v = cache.append(k, v)
+        seen = self.softcap is not None or self.nearest is not None or any(hook.wanted for hook in self.inner_hooks)
+        attend = self.explicit if seen else self.fused
+        z = self.hook_z(attend(q, k, v, shared).transpose(1, 2))  # batch pos head d_head
         return self.hook_out(self.join(z))
 
-    def explicit(self, q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask) -> Tensor:
+    def query(self, x: Tensor) -> Tensor:
+        q = self.hook_q(self.q(x).unflatten(-1, (self.heads, self.d_head)))
+        return self.normalise(self.q_norm, q) if self.normed else q
+
+    def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        k = self.hook_k(self.k(x).unflatten(-1, (self.kv_heads, self.d_head)))
+        v = self.hook_v(self.v(x).unflatten(-1, (self.kv_heads, self.d_head)))
+        return (self.normalise(self.k_norm, k) if self.normed else k), v
+
+    def normalise(self, norm: nn.Module, x: Tensor) -> Tensor:
+        normed: Tensor = norm(x.flatten(2)).unflatten(-1, x.shape[2:]) if self.whole else norm(x)
+        return normed
+
+    def turn(self, x: Tensor, rotation: Rotation | tuple[Rotation, Rotation]) -> Tensor:
+        first, second = rotation
+        if isinstance(first, tuple) and isinstance(second, tuple):
+            return rotate_both(x, (first, second), self.pairs)
+        return rotate(x, first, second, self.pairs)  # type: ignore[arg-type]
+
+    def explicit(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
         group = self.heads // self.kv_heads
         if group > 1:
             k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
         scores = self.hook_scores((q * self.scale) @ k.mT)  # batch head pos key
-        allowed = self.hook_mask(mask.tensor.expand(scores.shape))
-        biased = scores if self.slopes is None else scores + self.bias(self.slopes, mask, scores.dtype)
+        if self.softcap is not None:
+            scores = self.hook_capped(self.softcap * torch.tanh(scores / self.softcap))
+        biased = scores if shared.bias is None else scores + self.hook_bias(shared.bias)
+        allowed = self.hook_mask(self.allowed(shared.mask.tensor.expand(scores.shape), biased))
         masked_scores = self.hook_masked_scores(torch.where(allowed, biased, float("-inf")))
         temperature = self.hook_temperature(self.unit_temperature)
         unit = temperature is self.unit_temperature
         pattern = self.hook_pattern(softmax(masked_scores, None if unit else temperature[:, None, None]))
         return dropout(pattern, self.dropout, self.training) @ v
 
-    def fused(self, q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask) -> Tensor:
+    def allowed(self, mask: Tensor, scores: Tensor) -> Tensor:
+        """`mask`, and of what it allows only the `nearest` keys of each row."""
+        if self.nearest is None or self.nearest >= scores.shape[-1]:
+            return mask
+        best = torch.where(mask, scores, float("-inf")).topk(self.nearest, dim=-1).indices
+        return torch.zeros_like(mask).scatter(-1, best, True) & mask
+
+    def fused(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
+        mask = shared.mask
         allowed = None if mask.is_causal or mask.allows_all else mask.tensor
-        if self.slopes is not None:
-            allowed = torch.where(mask.tensor, self.bias(self.slopes, mask, q.dtype), float("-inf"))
+        if shared.bias is not None:
+            allowed = torch.where(mask.tensor, shared.bias, float("-inf"))
         return scaled_dot_product_attention(
             q,
             k,
@@ -114,11 +167,9 @@ class Attention(nn.Module):
             attn_mask=allowed,
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=allowed is None and not mask.allows_all,
+            scale=self.scale,
             enable_gqa=self.heads != self.kv_heads,
         )
-
-    def bias(self, slopes: Tensor, mask: AttentionMask, dtype: torch.dtype) -> Tensor:
-        return self.hook_bias(alibi_bias(slopes, mask.pos, mask.key).to(dtype))
 
     def join(self, z: Tensor) -> Tensor:
         """The heads concatenated and sent through W_O; each through its share where that was asked for."""

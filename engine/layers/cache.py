@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig
+from engine.config import Attention, ModelConfig, kv_heads
 
 
 class LayerCache:
@@ -19,9 +19,7 @@ class LayerCache:
         """Add the keys and values of new tokens (batch kv_head pos d_head); returns all so far."""
         end = self.length + k.shape[2]
         if end > self.k.shape[2]:
-            raise ValueError(
-                f"the cache holds {self.k.shape[2]} tokens and {end} were put in; make it longer."
-            )
+            raise ValueError(f"the cache holds {self.k.shape[2]} tokens and {end} were put in; make it longer.")
         self.k[:, :, self.length : end] = k
         self.v[:, :, self.length : end] = v
         self.length = end
@@ -29,16 +27,26 @@ class LayerCache:
 
 
 class KVCache:
-    def __init__(self, config: ModelConfig, batch: int, length: int, like: Tensor) -> None:
-        """Room for `length` tokens, in the dtype and on the device of `like`."""
-        shape = (batch, config.kv_heads, length, config.d_head)
+    """`cross` holds, for an encoder-decoder, the keys and values of the encoder's `memory`, made once."""
 
-        def empty() -> Tensor:
-            return torch.empty(shape, dtype=like.dtype, device=like.device)
+    def __init__(self, config: ModelConfig, batch: int, length: int, like: Tensor, source: int = 0) -> None:
+        """Room for `length` tokens, in the dtype and on the device of `like`; `source` is how many the encoder reads.
+        """
 
-        self.layers = [LayerCache(empty(), empty()) for _ in range(config.layers)]
+        def empty(attention: Attention, room: int) -> LayerCache:
+            shape = (batch, kv_heads(attention), room, config.head_width(attention))
+            return LayerCache(*(torch.empty(shape, dtype=like.dtype, device=like.device) for _ in "kv"))
+
+        self.layers = [empty(config.attention, length) for _ in range(config.layers)]
+        crossing = range(config.layers if config.encoder else 0)
+        self.cross = [empty(config.cross_attention, source) for _ in crossing]
         self.tokens = 0
+        self.ids: Tensor | None = None  # batch pos: what was read, where positions depend on it
+        self.memory: Tensor | None = None  # batch key d_model: what the encoder gave
+
+    def cross_of(self, layer: int) -> LayerCache | None:
+        return self.cross[layer] if self.cross else None
 
     @property
     def bytes(self) -> int:
-        return sum(c.k.nbytes + c.v.nbytes for c in self.layers)
+        return sum(c.k.nbytes + c.v.nbytes for c in (*self.layers, *self.cross))

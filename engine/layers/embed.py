@@ -1,34 +1,85 @@
-"""From token ids to the first residual stream."""
+"""From token ids, or from a picture, to the first residual stream."""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding, pixel_unshuffle
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, Patches
 from engine.hooks import HookPoint
 from engine.layers.dropout import dropout
+from engine.layers.norm import make_norm
 from engine.layers.position import sinusoidal
 
 
 class Embed(nn.Module):
-    """W_E[id], plus W_P[pos] where positions are learned, plus the sinusoids where they are not."""
+    """W_E[id], plus W_P[pos] where positions are learned, plus the sinusoids where they are not.
 
-    def __init__(self, config: ModelConfig) -> None:
+    `shared` leaves W_E to somebody else, who passes it as `table`.
+    """
+
+    def __init__(self, config: ModelConfig, shared: bool = False) -> None:
         super().__init__()
-        kind = config.positions.kind
-        self.dropout = config.dropout
-        self.tokens = nn.Embedding(config.vocab_size, config.d_model)
+        kind, made = config.positions.kind, config.embedding
+        self.dropout, self.scale, self.pairs = config.dropout, made.scale, config.positions.pairs
+        reads = made.patches is None
+        self.tokens = nn.Embedding(config.vocab_size, config.d_model) if reads and not shared else None
+        self.patches = None if made.patches is None else PatchEmbed(made.patches, config.d_model)
         self.positions = nn.Embedding(config.context, config.d_model) if kind == "learned" else None
+        both = kind == "learned" and config.positions.axes == 2
+        self.within = nn.Embedding(config.context, config.d_model) if both else None
+        self.segments = nn.Embedding(made.segments, config.d_model) if made.segments else None
+        self.norm = make_norm(config.norm, config.d_model) if made.norm else None
         self.sinusoids = kind == "sinusoidal"
-        self.hook_tokens = HookPoint("tokens", "batch pos d_model")
+        if reads:
+            self.hook_tokens = HookPoint("tokens", "batch pos d_model")
+        if made.segments:
+            self.hook_segments = HookPoint("segments", "batch pos d_model")
         if kind in ("learned", "sinusoidal"):
             self.hook_positions = HookPoint("positions", "batch pos d_model")
+        if both:
+            self.hook_within = HookPoint("within", "batch pos d_model")
 
-    def forward(self, ids: Tensor, pos: Tensor) -> Tensor:
-        resid = self.hook_tokens(self.tokens(ids))  # batch pos d_model
-        if self.positions is not None:
+    def forward(self, ids: Tensor, pos: Tensor, segments: Tensor | None = None, table: Tensor | None = None) -> Tensor:
+        """batch pos d_model. `pos` is pos, or 2 batch pos where a token has two positions."""
+        resid = self.read(ids, table)
+        if self.segments is not None:
+            segments = torch.zeros_like(ids) if segments is None else segments
+            resid = resid + self.hook_segments(self.segments(segments))
+        if self.within is not None and self.positions is not None:
+            resid = resid + self.hook_positions(self.positions(pos[0])) + self.hook_within(self.within(pos[1]))
+        elif self.positions is not None:
             resid = resid + self.hook_positions(self.positions(pos).expand_as(resid))
         elif self.sinusoids:
-            sinusoids = sinusoidal(pos, resid.shape[-1]).to(resid.dtype)
+            sinusoids = sinusoidal(pos, resid.shape[-1], self.pairs).to(resid.dtype)
             resid = resid + self.hook_positions(sinusoids.expand_as(resid))
+        if self.norm is not None:
+            resid = self.norm(resid)
         return dropout(resid, self.dropout, self.training)
+
+    def read(self, ids: Tensor, table: Tensor | None) -> Tensor:
+        if self.patches is not None:
+            return self.patches(ids)
+        weight = table if self.tokens is None else self.tokens.weight
+        assert weight is not None
+        read = embedding(ids, weight)
+        return self.hook_tokens(read if self.scale == 1 else read * self.scale)
+
+
+class PatchEmbed(nn.Module):
+    """[CLS], then each patch's pixels through one linear map (Dosovitskiy et al. 2021, equation 1)."""
+
+    def __init__(self, patches: Patches, d_model: int) -> None:
+        super().__init__()
+        self.size = patches.size
+        self.project = nn.Linear(patches.channels * patches.size**2, d_model)
+        self.cls = nn.Parameter(torch.empty(d_model))
+        self.hook_pixels = HookPoint("pixels", "batch patch pixel")
+        self.hook_patches = HookPoint("out", "batch pos d_model")
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """`pixels` is batch channel height width; a patch's are channel by channel, row by row."""
+        cut = self.hook_pixels(pixel_unshuffle(pixels, self.size).flatten(2).mT)  # batch patch pixel
+        resid = torch.cat([self.cls.expand(len(cut), 1, -1), self.project(cut)], dim=1)
+        return self.hook_patches(resid)

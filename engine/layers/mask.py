@@ -60,6 +60,36 @@ class Prefix(Mask):
 
 
 @dataclass(frozen=True, eq=False)
+class RowPrefix(Mask):
+    """`Prefix` with a length of its own for each text: `lengths` is batch."""
+
+    lengths: Tensor
+
+    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+        return (key < self.lengths[:, None, None, None]) | (key <= pos[:, None])
+
+
+@dataclass(frozen=True)
+class Blocks(Mask):
+    """A picture of `side` x `side` patches cut into squares of `block` x `block`: a patch sees its own square.
+
+    Position 0 is [CLS], which sees and is seen by all. (Parmar et al. 2018, Image Transformer, section 3.2, with the
+    memory block no larger than the query block.)
+    """
+
+    side: int
+    block: int
+
+    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+        same = self.square(pos)[:, None] == self.square(key)
+        return same | (pos == 0)[:, None] | (key == 0)
+
+    def square(self, pos: Tensor) -> Tensor:
+        row, column = (pos - 1) // self.side, (pos - 1) % self.side
+        return row // self.block * self.side + column // self.block
+
+
+@dataclass(frozen=True, eq=False)
 class Padding(Mask):
     """`real`: batch key, True where a token stands, False where the batch was filled up."""
 

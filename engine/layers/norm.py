@@ -12,19 +12,17 @@ from engine.hooks import HookPoint
 class LayerNorm(nn.Module):
     """(x - mean) / scale * weight + bias, with scale = sqrt(variance + eps) (Ba et al. 2016)."""
 
-    def __init__(self, d_model: int, eps: float) -> None:
+    def __init__(self, width: int, eps: float, axes: str) -> None:
         super().__init__()
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model))
-        self.hook_scale = HookPoint("scale", "batch pos")
-        self.hook_out = HookPoint("out", "batch pos d_model")
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.hook_scale = HookPoint("scale", axes.rpartition(" ")[0])
+        self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.hook_scale.wanted:
-            return self.hook_out(
-                nn.functional.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
-            )
+            return self.hook_out(nn.functional.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps))
         out, mean, inverse = torch.native_layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
         computed = inverse.reciprocal().squeeze(-1)
         scale = self.hook_scale(computed)
@@ -36,12 +34,12 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """x / scale * weight, with scale = sqrt(mean(x^2) + eps) (Zhang & Sennrich 2019)."""
 
-    def __init__(self, d_model: int, eps: float) -> None:
+    def __init__(self, width: int, eps: float, axes: str) -> None:
         super().__init__()
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))
-        self.hook_scale = HookPoint("scale", "batch pos")
-        self.hook_out = HookPoint("out", "batch pos d_model")
+        self.weight = nn.Parameter(torch.ones(width))
+        self.hook_scale = HookPoint("scale", axes.rpartition(" ")[0])
+        self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.hook_scale.wanted:
@@ -55,7 +53,8 @@ class NoNorm(nn.Module):
         return x
 
 
-def make_norm(config: NormConfig, d_model: int) -> nn.Module:
+def make_norm(config: NormConfig, width: int, axes: str = "batch pos d_model") -> nn.Module:
+    """Over the last of `axes`, which has `width` elements."""
     if config.kind == "layer":
-        return LayerNorm(d_model, config.eps)
-    return RMSNorm(d_model, config.eps) if config.kind == "rms" else NoNorm()
+        return LayerNorm(width, config.eps, axes)
+    return RMSNorm(width, config.eps, axes) if config.kind == "rms" else NoNorm()

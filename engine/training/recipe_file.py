@@ -8,7 +8,8 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from engine.config import ModelConfig, build
+from engine.config import ModelConfig
+from engine.plain import build
 from engine.training.lines import key_lines
 from engine.training.recipe import Batch, Data, Log, Machine, Objective, Optimiser, Recipe, Schedule
 

@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from engine.config import build
+from engine.plain import build
 from engine.training.atomic import read_json, write_json
 
 ACTIVE = ("preparing", "running", "paused")

@@ -49,7 +49,7 @@ def after(block: list[str], name: str, *new: str) -> list[str]:
     ("config", "block", "embed"),
     [
         (tiny.config("rotary"), after(BLOCK, "attn.v", "attn.q_rotated", "attn.k_rotated"), ("tokens",)),
-        (tiny.config("alibi"), after(BLOCK, "attn.mask", "attn.bias"), ("tokens",)),
+        (tiny.config("alibi"), after(BLOCK, "attn.scores", "attn.bias"), ("tokens",)),
         (tiny.config("sinusoidal"), BLOCK, ("tokens", "positions")),
         (tiny.config(mlp=tiny.MLP(8, gated=True)), after(BLOCK, "mlp.pre", "mlp.up"), ("tokens", "positions")),
         (tiny.config("none", mlp=None), [*BLOCK[:14], "resid_post"], ("tokens",)),

@@ -1,0 +1,67 @@
+"""Dataclasses from plain data (JSON, TOML), every value checked against its annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+
+def build(cls: Any, data: Any, path: str = "") -> Any:
+    """A dataclass from plain data, checked against its annotations; `path`, where it stands, is for errors."""
+    if not isinstance(data, dict):
+        raise ValueError(f"{path or cls.__name__} must be a table, got {data!r}.")
+    known = {f.name: f for f in fields(cls)}
+    hints = get_type_hints(cls)
+    prefix = f"{path}." if path else ""
+    for name in data:
+        if name not in known:
+            raise ValueError(f"{prefix}{name} is not a known key; expected one of {', '.join(known)}.")
+    values = {name: _checked(hints[name], value, f"{prefix}{name}") for name, value in data.items()}
+    try:
+        return cls(**values)
+    except TypeError:
+        missing = [n for n, f in known.items() if n not in values and _required(f)]
+        raise ValueError(f"{path or cls.__name__} lacks {', '.join(missing)}.") from None
+
+
+def _option(options: list[Any], value: Any) -> Any:
+    return next((option for option in options if isinstance(value, get_origin(option) or option)), options[0])
+
+
+def _required(f: Any) -> bool:
+    return f.default is MISSING and f.default_factory is MISSING
+
+
+NOUNS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", list: "a list"}
+NOUNS |= {Mapping: "a table", tuple: "a list"}
+
+
+def _checked(hint: Any, value: Any, path: str) -> Any:
+    if get_origin(hint) in (UnionType, Union):
+        if value is None and type(None) in get_args(hint):
+            return None
+        options = [option for option in get_args(hint) if option is not type(None)]
+        hint = options[0] if len(options) == 1 else _option(options, value)
+    if hint is Any:
+        return value
+    if hasattr(hint, "__dataclass_fields__"):
+        return build(hint, value, path)
+    if get_origin(hint) is Literal:
+        if value not in get_args(hint):
+            raise ValueError(f"{path} must be one of {', '.join(map(str, get_args(hint)))}, got {value!r}.")
+        return value
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    kind = get_origin(hint) or hint
+    if kind is tuple and isinstance(value, list):
+        value = tuple(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"{path} must be {NOUNS.get(kind, kind.__name__)}, got {value!r}.")
+    if kind in (list, tuple):
+        of = (get_args(hint) or (Any,))[0]
+        return kind(_checked(of, item, f"{path}[{i}]") for i, item in enumerate(value))
+    if kind is Mapping:
+        return {name: _checked(get_args(hint)[1], item, f"{path}.{name}") for name, item in value.items()}
+    return value
