@@ -20,9 +20,7 @@ from engine.tokenizers.vocabulary import by_frequency, room_for
 GPT2_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
-def train(
-    texts: Iterable[str], vocab_size: int = 1024, special_tokens: Sequence[str] = (END,)
-) -> FastTokenizer:
+def train(texts: Iterable[str], vocab_size: int = 1024, special_tokens: Sequence[str] = (END,)) -> FastTokenizer:
     """Byte-level: no text is unknown, since all 256 bytes are in the vocabulary."""
     names = distinct(special_tokens)
     room_for(vocab_size, len(names) + 255)

@@ -13,9 +13,7 @@ from engine.tokenizers.texts import corpus
 from engine.tokenizers.vocabulary import by_frequency
 
 
-def train(
-    texts: Iterable[str], vocab_size: int | None = None, special_tokens: Sequence[str] = (END,)
-) -> FastTokenizer:
+def train(texts: Iterable[str], vocab_size: int | None = None, special_tokens: Sequence[str] = (END,)) -> FastTokenizer:
     """The `vocab_size` most frequent characters, or all of them; any other becomes <unk>."""
     names = distinct([UNKNOWN, *special_tokens])
     counts = Counter(character for text in corpus(texts) for character in text)

@@ -12,6 +12,8 @@ class Encoding:
 
     A span is [start, end) in Python string indices of `text`. It is empty, at the end of what came before,
     for a token that the tokenizer added. Tokens that hold parts of one character all span that character.
+    Of a pair, `text` is the first, a line break, and the second; `segments` is 0 and 1 for the two where the
+    tokenizer tells them apart.
     """
 
     text: str

@@ -14,10 +14,11 @@ from tokenizers import models
 from engine.tokenizers.closed import check_words
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.pieces import drawn, readable
-from engine.tokenizers.special import usual_end
+from engine.tokenizers.special import usual_roles
 from engine.tokenizers.spelling import spelling_of
 from engine.tokenizers.texts import check_unicode
 
+BETWEEN = "\n"  # the two texts of a pair, in `Encoding.text`
 KINDS = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
 
 
@@ -37,8 +38,12 @@ class FastTokenizer:
         added = fast.get_added_tokens_decoder()
         self.special_tokens = {token.content: id for id, token in sorted(added.items()) if token.special}
         named = {role: token for role, token in (roles or {}).items() if token in self._ids}
-        self.roles = usual_end(self.special_tokens) | named
-        self.end_id = self._ids.get(self.roles.get("eos_token", ""))
+        self.roles = usual_roles(self.special_tokens) | named
+        self.end_id = self._of_role("eos_token")
+        self.mask_id = self._of_role("mask_token")
+        self.cls_id = self._of_role("cls_token")
+        self.sep_id = self._of_role("sep_token")
+        self.pad_id = self._of_role("pad_token")
         self._added_ids = frozenset(added)
         self._spelling = spelling_of(fast)
 
@@ -57,19 +62,20 @@ class FastTokenizer:
     def piece(self, id: int) -> str:
         return self.pieces[id] if 0 <= id < self.vocab_size else f"#{id}"
 
-    def encode(self, text: str, *, special: bool = True) -> Encoding:
-        check_unicode(text)
-        check_words(self.fast, self._ids, text)
-        found = self.fast.encode(text, add_special_tokens=special)
+    def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
+        texts = [text] if pair is None else [text, pair]
+        for each in texts:
+            check_unicode(each)
+            check_words(self.fast, self._ids, each)
+        found = self.fast.encode(text, pair, add_special_tokens=special)
         added = found.special_tokens_mask
+        starts = [len(text) + len(BETWEEN) if which == 1 else 0 for which in found.sequence_ids]
         return Encoding(
-            text=text,
+            text=BETWEEN.join(texts),
             ids=tuple(found.ids),
             pieces=tuple(map(self.pieces.__getitem__, found.ids)),
-            spans=tuple(_placed(found.offsets, added)),
-            special=tuple(
-                mark == 1 or id in self._marker_ids for mark, id in zip(added, found.ids, strict=True)
-            ),
+            spans=tuple(_placed(found.offsets, starts, added)),
+            special=tuple(mark == 1 or id in self._marker_ids for mark, id in zip(added, found.ids, strict=True)),
             segments=tuple(found.type_ids),
         )
 
@@ -84,7 +90,9 @@ class FastTokenizer:
         file = path if path.suffix == ".json" else path / "tokenizer.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         self.fast.save(str(file))
-        config = {"tokenizer_class": "PreTrainedTokenizerFast", **self.roles}
+        config: dict[str, object] = {"tokenizer_class": "PreTrainedTokenizerFast", **self.roles}
+        if 1 in self.fast.encode("", "").type_ids:  # transformers leaves segment ids out unless told
+            config["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
         file.with_name("tokenizer_config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
 
     @cached_property
@@ -98,9 +106,15 @@ class FastTokenizer:
     @cached_property
     def _marker_ids(self) -> frozenset[int]:
         """Special tokens that stand for no text; the unknown token does stand for some."""
-        model = self.fast.model
-        unknown = getattr(model, "unk_token", None) or ""
-        return frozenset(self.special_tokens.values()) - {self._ids.get(unknown, -1)}
+        return frozenset(self.special_tokens.values()) - {self._unknown_id()}
+
+    def _unknown_id(self) -> int | None:
+        if isinstance(self.fast.model, models.Unigram):
+            return json.loads(self.fast.model.__getstate__())["unk_id"]
+        return self._ids.get(self.fast.model.unk_token or "")
+
+    def _of_role(self, role: str) -> int | None:
+        return self._ids[self.roles[role]] if role in self.roles else None
 
     def _text(self, ids: list[int]) -> str:
         if not self._spelling.splits_characters:
@@ -110,9 +124,12 @@ class FastTokenizer:
         return text.removeprefix(" ") if self._spelling.dummy_prefix else text
 
 
-def _placed(spans: list[tuple[int, int]], added: list[int]) -> Iterable[tuple[int, int]]:
-    """`tokenizers` puts an added token at (0, 0); here it stands, empty, where the text before it ends."""
+def _placed(spans: list[tuple[int, int]], starts: list[int], added: list[int]) -> Iterable[tuple[int, int]]:
+    """`starts` is where the text of each token begins in the text of the encoding.
+
+    `tokenizers` puts an added token at (0, 0); here it stands, empty, where the text before it ends.
+    """
     end = 0
-    for (start, stop), is_added in zip(spans, added, strict=True):
-        end = end if is_added else stop
-        yield (end, end) if is_added else (start, stop)
+    for (start, stop), text_start, is_added in zip(spans, starts, added, strict=True):
+        end = end if is_added else text_start + stop
+        yield (end, end) if is_added else (text_start + start, end)

@@ -7,14 +7,25 @@ from pathlib import Path
 from typing import TypeVar
 
 import tokenizers
-from tokenizers import decoders, models, pre_tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.jsonfile import check_ids, check_largest, read_object
 from engine.tokenizers.plain import plain_words
 from engine.tokenizers.special import END, named_roles, register
+from engine.tokenizers.wordpiece import bert_pipeline
 
 T = TypeVar("T")
+
+BERTS = ("Bert", "ConvBert", "DistilBert", "Electra", "MobileBert", "SqueezeBert")
+BERT_CLASSES = {"", "PreTrainedTokenizer", "TokenizersBackend", *(f"{name}Tokenizer" for name in BERTS)}
+BERT_ROLES = {
+    "unk_token": "[UNK]",
+    "sep_token": "[SEP]",
+    "pad_token": "[PAD]",
+    "cls_token": "[CLS]",
+    "mask_token": "[MASK]",
+}
 
 
 def read_tokenizer(folder: Path) -> FastTokenizer | None:
@@ -48,6 +59,38 @@ def _gpt2(path: Path) -> tokenizers.Tokenizer:
     return fast
 
 
+def _bert(path: Path) -> tokenizers.Tokenizer:
+    """`vocab.txt`, one entry a line: a WordPiece, with what tokenizer_config.json says of case and accents."""
+    config_file = path.with_name("tokenizer_config.json")
+    config = read_object(config_file) if config_file.is_file() else {}
+    kind = str(config.get("tokenizer_class") or "").removesuffix("Fast")
+    if kind not in BERT_CLASSES:
+        raise ValueError(f"Expected BERT's WordPiece in {path}, got a {kind}; save its tokenizer.json and load that.")
+    ids = _lines(path)
+    roles = BERT_ROLES | named_roles(path.parent)
+    if roles["unk_token"] not in ids:
+        raise ValueError(
+            f"Expected {roles['unk_token']!r} among the {len(ids)} lines of {path}, found none; fetch it again."
+        )
+    normalizer = normalizers.BertNormalizer(
+        handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
+        strip_accents=None if config.get("strip_accents") is None else bool(config["strip_accents"]),
+        lowercase=bool(config.get("do_lower_case", True)),
+    )
+    fast = bert_pipeline(ids, normalizer, roles["unk_token"], roles["cls_token"], roles["sep_token"])
+    fast.add_special_tokens([name for name in roles.values() if name in ids])
+    return fast
+
+
+def _lines(path: Path) -> dict[str, int]:
+    """Ids by line number; of an entry that stands twice the later one counts, as in the reference."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return {line.removesuffix("\n"): id for id, line in enumerate(lines)}
+    except UnicodeDecodeError as error:
+        raise ValueError(f"Expected UTF-8 text in {path}, got something else ({error}); fetch it again.") from error
+
+
 def _plain(path: Path) -> tokenizers.Tokenizer:
     ids = check_ids(read_object(path).get("token2id"), path)
     return _built(path, lambda: plain_words(ids))
@@ -56,6 +99,7 @@ def _plain(path: Path) -> tokenizers.Tokenizer:
 READERS: dict[str, Callable[[Path], tokenizers.Tokenizer]] = {
     "tokenizer.json": _whole,
     "vocab.json": _gpt2,
+    "vocab.txt": _bert,
     "token_mappings.json": _plain,
 }
 
@@ -65,6 +109,4 @@ def _built(path: Path, build: Callable[[], T]) -> T:
     try:
         return build()
     except Exception as error:
-        raise ValueError(
-            f"Expected a tokenizer in {path}, got something else ({error}); fetch it again."
-        ) from error
+        raise ValueError(f"Expected a tokenizer in {path}, got something else ({error}); fetch it again.") from error

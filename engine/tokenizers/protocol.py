@@ -29,8 +29,28 @@ class Tokenizer(Protocol):
     def end_id(self) -> int | None:
         """The token after which generation stops."""
 
-    def encode(self, text: str, *, special: bool = True) -> Encoding:
-        """`special=False` leaves out the tokens that the tokenizer adds, such as [CLS] and [SEP]."""
+    @property
+    def mask_id(self) -> int | None:
+        """The token that stands for one to be guessed, such as [MASK]; None where there is none."""
+
+    @property
+    def cls_id(self) -> int | None:
+        """The token in front of a text, at which the whole text is classified."""
+
+    @property
+    def sep_id(self) -> int | None:
+        """The token that closes a text, and so separates two."""
+
+    @property
+    def pad_id(self) -> int | None:
+        """The token that fills rows of a batch up to one length."""
+
+    def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
+        """`pair` is a second text, joined to the first in the way of the tokenizer: [CLS] A [SEP] B [SEP].
+
+        A tokenizer that has no way of its own puts the one after the other. `special=False` leaves out the
+        tokens that it adds, such as [CLS] and [SEP]; a special token that is typed counts all the same.
+        """
 
     def decode(self, ids: Iterable[int], *, special: bool = True) -> str:
         """`special=False` leaves out special tokens; an id outside the vocabulary reads "#17"."""

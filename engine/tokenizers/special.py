@@ -14,7 +14,14 @@ from engine.tokenizers.jsonfile import check_ids, read_object
 END = "<|endoftext|>"
 UNKNOWN = "<unk>"
 
-USUAL_ENDS = (END, "</s>", "<eos>", "<EOS>", "<|end_of_text|>", "<|im_end|>", "<|eot_id|>")
+USUAL = {
+    "eos_token": (END, "</s>", "<eos>", "<EOS>", "<|end_of_text|>", "<|im_end|>", "<|eot_id|>"),
+    "unk_token": (UNKNOWN, "[UNK]"),
+    "mask_token": ("[MASK]", "<mask>"),
+    "cls_token": ("[CLS]",),
+    "sep_token": ("[SEP]",),
+    "pad_token": ("[PAD]", "<pad>"),
+}
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 LISTS = ("additional_special_tokens", "extra_special_tokens")
 ADDED_FIELDS = ("lstrip", "rstrip", "single_word", "normalized", "special")
@@ -28,9 +35,10 @@ def distinct(names: Iterable[str]) -> list[str]:
     return ordered
 
 
-def usual_end(special_tokens: Collection[str]) -> dict[str, str]:
-    """The end-of-text role where no file gives it, by the names that checkpoints use."""
-    return next(({"eos_token": name} for name in USUAL_ENDS if name in special_tokens), {})
+def usual_roles(special_tokens: Collection[str]) -> dict[str, str]:
+    """Roles where no file gives them, by the names that checkpoints use; the first name that is there wins."""
+    found = {role: [name for name in names if name in special_tokens] for role, names in USUAL.items()}
+    return {role: names[0] for role, names in found.items() if names}
 
 
 def named_roles(folder: Path) -> dict[str, str]:
@@ -73,9 +81,7 @@ def _numbered(folder: Path, declared: dict[str, Any]) -> dict[int, AddedToken]:
         for name, id in check_ids(read_object(old), old).items():
             tokens[id] = AddedToken(name, special=name in special, normalized=False)
     newer = declared.get("added_tokens_decoder", {})
-    if not isinstance(newer, dict) or not all(
-        id.isdecimal() and _content(token) for id, token in newer.items()
-    ):
+    if not isinstance(newer, dict) or not all(id.isdecimal() and _content(token) for id, token in newer.items()):
         raise ValueError(
             f"Expected added_tokens_decoder in {folder / 'tokenizer_config.json'} to map ids to tokens, "
             "got something else; fetch the file again."

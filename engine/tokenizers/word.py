@@ -39,9 +39,7 @@ JOIN = decoders.Sequence(
 )
 
 
-def train(
-    texts: Iterable[str], vocab_size: int | None = None, special_tokens: Sequence[str] = (END,)
-) -> FastTokenizer:
+def train(texts: Iterable[str], vocab_size: int | None = None, special_tokens: Sequence[str] = (END,)) -> FastTokenizer:
     """The `vocab_size` most frequent words, marks and blanks, or all of them; any other becomes <unk>."""
     names = distinct([UNKNOWN, *special_tokens])
     counts = Counter(word for text in corpus(texts) for word, _ in SPLIT.pre_tokenize_str(text))

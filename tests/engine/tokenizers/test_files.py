@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from shutil import copy
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,17 @@ from engine.tokenizers import END, FastTokenizer, read_tokenizer, train
 
 REAL = Path(__file__).parents[3].parent / "shared" / "real"
 NASTY = "Hello  world\n\n naïve cafe\u0301 👩\u200d👩\u200d👧 中文 שלום عربي · a\u200bb <|endoftext|> don't\t1234"
+NASTY_FOR_BERT = (
+    f"{NASTY} Ünïcödé İstanbul ﬁx ＡＢＣ ½ [MASK][mask] [CLS] Straße ñ a\u0301 한국어 \x7f\u00ad ~`$^+ ##ing # "
+    f"{'x' * 100} {'x' * 101}"
+)
+BERT_CONFIGS: list[dict[str, Any]] = [
+    {},
+    {"do_lower_case": False},
+    {"do_lower_case": False, "strip_accents": True},
+    {"strip_accents": False},
+    {"tokenize_chinese_chars": False},
+]
 WORDS = {"milling": 0, "thread milling": 1, "thread": 2, "<EOS>": 3}
 
 
@@ -45,6 +57,49 @@ def test_bert_adds_its_special_tokens_at_empty_spans_and_no_padding(real: Path) 
     assert encoding.pieces == ("[CLS]", "hello", "world", "!", "[SEP]")
     assert encoding.spans == ((0, 0), (0, 5), (6, 11), (11, 12), (12, 12))
     assert encoding.special == (True, False, False, False, True)
+
+
+@pytest.mark.parametrize("config", BERT_CONFIGS)
+def test_the_real_vocab_txt_gives_the_ids_of_transformers(real: Path, tmp_path: Path, config: dict[str, Any]) -> None:
+    copy(real / "tokenizers" / "bert-base-uncased" / "vocab.txt", tmp_path)
+    assert_reads_as_bert(tmp_path, config)
+    tokenizer = read(tmp_path)
+    assert (tokenizer.kind, tokenizer.vocab_size) == ("wordpiece", 30522)
+    assert (tokenizer.mask_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id) == (103, 101, 102, 0)
+
+
+@pytest.mark.parametrize("config", BERT_CONFIGS)
+def test_a_vocab_txt_gives_the_ids_of_transformers(tmp_path: Path, config: dict[str, Any]) -> None:
+    entries = train("wordpiece", [NASTY_FOR_BERT], 400).pieces
+    (tmp_path / "vocab.txt").write_text("\n".join(entries), encoding="utf-8")
+    assert_reads_as_bert(tmp_path, config)
+
+
+def assert_reads_as_bert(folder: Path, config: dict[str, Any]) -> None:
+    """The same as the tokenizer that transformers has now, and as the older one that is written in Python."""
+    transformers = pytest.importorskip("transformers")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer", **config}))
+    encoding = read(folder).encode(NASTY_FOR_BERT, "The [MASK] café.")
+    assert len(set(encoding.ids)) >= 30
+    reference = transformers.AutoTokenizer.from_pretrained(folder)(NASTY_FOR_BERT, "The [MASK] café.")
+    assert encoding.ids == tuple(reference["input_ids"])
+    assert encoding.segments == tuple(reference["token_type_ids"])
+    older = transformers.BertTokenizerLegacy.from_pretrained(folder)
+    assert encoding.ids == tuple(older(NASTY_FOR_BERT, "The [MASK] café.")["input_ids"])
+
+
+def test_of_an_entry_that_stands_twice_in_a_vocab_txt_the_later_line_counts(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("[UNK]\ncat\ndog\ncat\n", encoding="utf-8")
+    tokenizer = read(tmp_path)
+    assert tokenizer.encode("cat dog").ids == (3, 2)
+    assert tokenizer.pieces == ("[UNK]", "#1", "dog", "cat")
+
+
+def test_a_vocab_txt_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("[UNK]\ncat\n", encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}')
+    with pytest.raises(ValueError, match="got a BertJapaneseTokenizer; "):
+        read_tokenizer(tmp_path)
 
 
 def test_bert_spans_point_into_the_text_before_its_accents_were_stripped(real: Path) -> None:
@@ -122,6 +177,7 @@ def test_a_folder_without_a_tokenizer_has_none(tmp_path: Path) -> None:
         ("tokenizer.json", '{"model": 3}'),
         ("tokenizer.json", '{"model": {"type": "WordLevel", "vocab": {"a": 4000000000}, "unk_token": ""}}'),
         ("vocab.json", '{"a": 0}'),
+        ("vocab.txt", "cat\ndog\n"),
         ("token_mappings.json", "{}"),
         ("token_mappings.json", '{"token2id": {"a": 0, "b": 0}}'),
         ("token_mappings.json", '{"token2id": {"a": "0"}}'),
@@ -131,6 +187,12 @@ def test_a_folder_without_a_tokenizer_has_none(tmp_path: Path) -> None:
 def test_a_malformed_file_is_named_in_one_sentence(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=r"^Expected .*, (got|found) .*; .*\.$"):
+        read_tokenizer(tmp_path)
+
+
+def test_a_vocab_txt_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_bytes(b"[UNK]\n\xff\n")
+    with pytest.raises(ValueError, match=r"vocab\.txt"):
         read_tokenizer(tmp_path)
 
 

@@ -17,12 +17,15 @@ TEXTS = [NASTY, "the cat sat on the mat", "the dog sat, too."]
 KINDS = {kind: train(kind, TEXTS) for kind in TRAINERS}
 OF_BYTES = [KINDS["byte"], KINDS["bpe"]]
 OF_CHARACTERS = ["char", "word", "bpe-characters"]
+NORMALISING = {"wordpiece", "unigram"}  # not every text comes back from these, see their own tests
+SIZES = {"byte": None, "unigram": 500}
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
+exact_kind = pytest.mark.parametrize("kind", KINDS.keys() - NORMALISING)
 any_text = st.text(st.characters(exclude_categories=["Cs"]))
 
 
-@every_kind
+@exact_kind
 @pytest.mark.parametrize("text", [NASTY, "", " ", "   ", "\0", f"the cat{END}the dog"])
 def test_text_survives_encoding_and_its_tokens_cover_it_in_order(kind: str, text: str) -> None:
     encoding = KINDS[kind].encode(text)
@@ -95,9 +98,8 @@ def test_a_lone_surrogate_is_refused_with_its_place(kind: str) -> None:
 
 @every_kind
 def test_the_same_texts_give_the_same_ids(kind: str) -> None:
-    size = None if kind == "byte" else 300
     many_ties = ["".join(map(chr, range(0x4E00, 0x4F00))), *TEXTS]
-    vocabularies = {train(kind, many_ties, size).pieces for _ in range(4)}
+    vocabularies = {train(kind, many_ties, SIZES.get(kind, 300)).pieces for _ in range(4)}
     assert len(vocabularies) == 1
 
 
@@ -125,15 +127,16 @@ def test_transformers_reads_the_same_ids_and_text(kind: str, tmp_path: Path) -> 
     reference = transformers.AutoTokenizer.from_pretrained(tmp_path)
     ids = KINDS[kind].encode(NASTY).ids
     assert tuple(reference(NASTY)["input_ids"]) == ids
-    assert reference.decode(ids) == NASTY
+    assert reference.decode(ids) == (KINDS[kind].decode(ids) if kind in NORMALISING else NASTY)
     assert reference.eos_token_id == KINDS[kind].end_id
 
 
 @every_kind
 @pytest.mark.parametrize("text", ["a" * 10_000, NASTY * 40])
 def test_ten_thousand_characters_are_read_to_their_end(kind: str, text: str) -> None:
-    spans = KINDS[kind].encode(text).spans
-    assert spans[0][0] == 0 and spans[-1][1] == len(text)
+    spans = KINDS[kind].encode(text, special=False).spans
+    read = text.rstrip() if kind == "wordpiece" else text
+    assert spans[0][0] == 0 and spans[-1][1] == len(read)
 
 
 def test_special_tokens_are_flagged_and_can_be_left_out() -> None:
@@ -157,3 +160,39 @@ def assert_spans_cover(text: str, spans: tuple[tuple[int, int], ...], between_wo
         assert start <= covered or text[covered:start] == between_words
         covered, previous = end, (start, end)
     assert covered == len(text)
+
+
+@every_kind
+def test_typed_names_of_special_tokens_are_those_tokens_and_drawn_as_they_are(kind: str) -> None:
+    names = ("[gMASK]", "[sop]", "[eop]", "[MASK]")
+    tokenizer = train(kind, TEXTS, special_tokens=names)
+    encoding = tokenizer.encode("the [gMASK] sat[sop]cat[eop] [MASK].")
+    found = [(piece, id) for piece, id in zip(encoding.pieces, encoding.ids, strict=True) if piece in names]
+    assert found == [(name, tokenizer.special_tokens[name]) for name in names]
+    for name in names:
+        at = encoding.pieces.index(name)
+        assert encoding.special[at]
+        assert encoding.text[slice(*encoding.spans[at])] == name
+    assert tokenizer.mask_id == tokenizer.special_tokens["[MASK]"]
+
+
+@every_kind
+def test_the_tokens_of_a_pair_stand_in_the_text_of_both(kind: str) -> None:
+    tokenizer = KINDS[kind]
+    first, second = "the dog sat, too.", "the cat"
+    both = tokenizer.encode(first, second, special=False)
+    assert both.text == "the dog sat, too.\nthe cat"
+    assert both.ids == tokenizer.encode(first, special=False).ids + tokenizer.encode(second, special=False).ids
+    of_second = [span for span, segment in zip(both.spans, both.segments, strict=True) if segment == 1]
+    alone = tokenizer.encode(second, special=False).spans
+    assert of_second == [(start + len(first) + 1, end + len(first) + 1) for start, end in alone]
+
+
+def test_a_lone_surrogate_in_the_second_text_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"U\+D800 at index 1"):
+        KINDS["byte"].encode("cat", "c\ud800")
+
+
+def test_a_tokenizer_without_roles_has_no_tokens_for_them() -> None:
+    tokenizer = KINDS["char"]
+    assert (tokenizer.mask_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id) == (None,) * 4

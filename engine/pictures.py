@@ -1,0 +1,93 @@
+"""Pictures as people and programs have them, as one array of numbers.
+
+A picture is a PIL image, a numpy array (height width, or height width channel) or a tensor (height width, or
+channel height width). Floats are between 0 (black) and 1; whole numbers are levels from 0 to the highest, and
+those of a PIL image are always out of 255.
+"""
+
+from __future__ import annotations
+
+from typing import IO, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+Picture: TypeAlias = Image.Image | NDArray[Any] | Tensor
+
+MOST_PIXELS = 50_000_000
+MODES = {1: "L", 3: "RGB"}  # PIL's names for one and three channels
+
+
+def opened(file: IO[bytes]) -> Image.Image:
+    """The picture in a file. Raises ValueError for what is no picture, is damaged, or is too large to unpack."""
+    try:
+        picture = Image.open(file)
+        if picture.width * picture.height > MOST_PIXELS:
+            size = f"{picture.width} x {picture.height}"
+            raise ValueError(f"Expected a picture of at most {MOST_PIXELS:,} pixels, got {size}; shrink it.")
+        picture.load()
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise ValueError(f"Expected a picture such as PNG or JPEG, got something else ({error}).") from error
+    return picture
+
+
+def picture_array(picture: Picture, channels: int, levels: int) -> tuple[NDArray[Any], int]:
+    """The picture as height width channel, uint8 or float32, and the value that stands for full brightness."""
+    if isinstance(picture, Image.Image):
+        return _of_pil(picture, channels), 255
+    array = _with_channels(picture)
+    floats = array.dtype.kind == "f"
+    highest = 1 if floats else levels - 1
+    if array.size == 0 or not (array.min() >= 0 and array.max() <= highest):
+        kind = "floats" if floats else "whole numbers"
+        got = f"{array.min()} to {array.max()}" if array.size else "no pixels"
+        raise ValueError(
+            f"Expected a picture of {kind} from 0 to {highest}, got {got}; scale it, or give it as a PIL image."
+        )
+    return _in_channels(array.astype(np.float32 if floats else np.uint8), channels), highest
+
+
+def _of_pil(picture: Image.Image, channels: int) -> NDArray[np.uint8]:
+    """On white where it is transparent, as a browser shows it."""
+    if picture.has_transparency_data:
+        shown = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", shown.size, "white"), shown)
+    array = np.asarray(picture.convert(MODES[channels]))
+    return array[..., None] if array.ndim == 2 else array
+
+
+def _with_channels(picture: NDArray[Any] | Tensor) -> NDArray[Any]:
+    if isinstance(picture, Tensor):
+        values = picture.detach().cpu()
+        array = (values.float() if values.is_floating_point() else values).numpy()
+        array = array.transpose(1, 2, 0) if array.ndim == 3 else array
+        form = "channel height width"
+    else:
+        array, form = np.asarray(picture), "height width channel"
+    array = array[..., None] if array.ndim == 2 else array
+    if array.ndim != 3 or array.shape[-1] not in MODES or array.dtype.kind not in "uif":
+        raise ValueError(
+            f"Expected a picture as numbers, height width or {form} with 1 or 3 channels, "
+            f"got {array.dtype} of shape {tuple(np.shape(picture))}; reshape it."
+        )
+    return array
+
+
+def _in_channels(array: NDArray[Any], channels: int) -> NDArray[Any]:
+    if array.shape[-1] == channels:
+        return array
+    if channels == 3:
+        return array.repeat(3, axis=-1)
+    grey = array @ np.array([[0.299], [0.587], [0.114]])  # ITU-R BT.601, as PIL weighs the colours
+    return grey.round().astype(np.uint8) if array.dtype == np.uint8 else grey.astype(np.float32)
+
+
+def resized(array: NDArray[Any], size: tuple[int, int], resample: int) -> NDArray[Any]:
+    """Channel by channel, in the dtype of `array`, so that bytes are rounded to bytes as the reference does."""
+    if array.shape[:2] == size:
+        return array
+    height, width = size
+    channels = [Image.fromarray(np.ascontiguousarray(channel)) for channel in array.transpose(2, 0, 1)]
+    return np.stack([np.asarray(each.resize((width, height), resample)) for each in channels], axis=-1)

@@ -1,0 +1,60 @@
+"""Unigram (Kudo 2018, section 3.2): every piece has a probability, and a text is its most probable pieces.
+
+Learned from many candidate pieces by EM: those whose loss costs the likelihood least go, until `vocab_size`
+are left. Spaces are SentencePiece's: the text gets one in front, so that "the" is one piece wherever it
+stands, which is why a text that begins with a space and one that does not may be encoded alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.special import END, UNKNOWN, distinct
+from engine.tokenizers.texts import corpus
+from engine.tokenizers.vocabulary import room_for
+
+SPACE = "\u2581"  # SentencePiece's stand-in
+DIGITS = 4  # of a score; sums of many floats in the order of a random hash differ from the tenth on
+PENALTY = 1e-4  # by which the trainer tells apart the characters that EM dropped
+
+
+def train(texts: Iterable[str], vocab_size: int = 1024, special_tokens: Sequence[str] = (END,)) -> FastTokenizer:
+    """All characters of the texts are pieces; any other is <unk>.
+
+    Fewer entries than `vocab_size` are made where the texts have no more candidates.
+    """
+    names = distinct([UNKNOWN, *special_tokens])
+    learned = corpus(texts)
+    characters = {SPACE if character == " " else character for text in learned for character in text} | {SPACE}
+    room_for(vocab_size, len(names) + len(characters) - 1)
+    space = pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="first")
+    trained = Tokenizer(models.Unigram())
+    trained.pre_tokenizer = space
+    trained.train_from_iterator(
+        learned,
+        trainers.UnigramTrainer(vocab_size=vocab_size, special_tokens=names, unk_token=UNKNOWN, show_progress=False),
+    )
+    scores = dict(json.loads(trained.model.__getstate__())["vocab"])
+    pieces = _in_order({piece: score for piece, score in scores.items() if piece not in names})
+    fast = Tokenizer(models.Unigram([*((name, 0.0) for name in names), *pieces], names.index(UNKNOWN), False))
+    fast.pre_tokenizer = space
+    fast.decoder = decoders.Metaspace(replacement=SPACE, prepend_scheme="first")
+    fast.add_special_tokens(names)
+    return FastTokenizer(fast)
+
+
+def _in_order(scores: dict[str, float]) -> list[tuple[str, float]]:
+    """The most probable piece first, equal ones by code point, so that the same texts give the same ids.
+
+    The characters that EM dropped come back with the lowest score; the trainer sets them apart by steps of
+    `PENALTY` in a random order, which is undone here.
+    """
+    characters = [piece for piece in scores if len(piece) == 1]
+    lowest = min(scores.values())
+    dropped = {piece for piece in characters if scores[piece] < lowest + PENALTY * len(characters)}
+    rounded = {piece: round(lowest if piece in dropped else score, DIGITS) for piece, score in scores.items()}
+    return sorted(rounded.items(), key=lambda item: (-item[1], item[0]))
