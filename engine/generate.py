@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from engine.batch import batch
-from engine.layers.cache import KVCache
+from engine.prompt import Reader, Text, begin, text_of
 from engine.sampling import Distribution, Sampling, distribution, draw
-from engine.tokenizers.encoding import Encoding
 
 if TYPE_CHECKING:
     from engine.checkpoints import Checkpoint
@@ -21,7 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One new token: its `id`, the `logits` (vocab) it was chosen from, and the ids before it."""
+    """One new token: its `id`, the `logits` (vocab) it was chosen from, and the ids before it.
+
+    Behind an encoder, `source` is what that read, and `before` what the decoder did: its start token, then the target
+    so far. `run(model, before)`, there `run(model, source, target=before)`, shows how the token came about.
+    """
 
     index: int
     id: int
@@ -29,6 +31,7 @@ class Step:
     sampling: Sampling
     before: tuple[int, ...]
     checkpoint: Checkpoint
+    source: tuple[int, ...] = ()
 
     @cached_property
     def distribution(self) -> Distribution:
@@ -41,18 +44,21 @@ class Step:
 
     @property
     def text(self) -> str:
-        """Everything so far, prompt included."""
-        ids = (*self.before, self.id)
-        tokenizer = self.checkpoint.tokenizer
-        return " ".join(map(str, ids)) if tokenizer is None else tokenizer.decode(ids)
+        """Everything so far, prompt included.
+
+        Behind an encoder: the target so far, without special tokens. With a gap: the text, the gap filled by what was
+        written so far. Of a picture: its pixels so far.
+        """
+        return text_of(self.checkpoint, (*self.before, self.id))
 
 
 @torch.inference_mode()
 def generate(
     checkpoint: Checkpoint,
-    prompt: str | Encoding | Sequence[int] | Tensor,
-    max_tokens: int = 50,
+    prompt: Text,
+    max_tokens: int | None = None,
     *,
+    target: Text | None = None,
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
@@ -60,48 +66,32 @@ def generate(
     seed: int = 0,
     stop_at_end: bool = True,
 ) -> Iterator[Step]:
-    """Up to `max_tokens` Steps, ending early at one of the checkpoint's end tokens or when the model's
-    context is full.
+    """Up to `max_tokens` Steps (None: 50, or the rest of a picture), ending early at one of the checkpoint's end
+    tokens or when the model's context is full.
 
-    Raises ValueError for a prompt the model cannot read or a setting out of range.
+    `prompt` is the text to continue. For an encoder-decoder it is the source, and `target` may begin what is written.
+    For a model that fills gaps it is a text with a gap mark in it. For a model of pictures it is the first pixels,
+    row by row, or none. Start tokens are added where they are missing. Raises ValueError for a model that writes no
+    text, a prompt it cannot read or a setting out of range.
     """
     sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
-    if max_tokens < 0:
-        raise ValueError(f"max_tokens must be 0 or more, got {max_tokens}.")
-    model = checkpoint.model
-    if model.config.attention.mask == "full":
-        raise ValueError(
-            "this model reads every text in both directions, so it cannot continue one; use a causal model."
-        )
-    ids = prompt_ids(checkpoint, prompt)
+    begun = begin(checkpoint, prompt, target)
+    room = begun.room(max_tokens)
     ends = checkpoint.end_ids if stop_at_end else ()
-    length = min(len(ids) + max_tokens, model.config.context)
-    cache = KVCache(model.config, 1, length, next(model.parameters()))
     generator = torch.Generator().manual_seed(seed)
-    new = torch.tensor([ids], device=model.device)
-    for index in range(length - len(ids)):
-        logits = model(new, cache=cache, logits_at=slice(-1, None))[0, -1]
+    reader = Reader(begun, room)
+    ids = new = begun.ids
+    for index in range(room):
+        logits = reader.read([new])[0]
         token = choose(logits, sampling, generator)
-        yield Step(index, token, logits, sampling, tuple(ids), checkpoint)
+        yield Step(index, token, logits, sampling, ids, checkpoint, begun.source)
         if token in ends:
             return
-        ids = (*ids, token)
-        new = torch.tensor([[token]], device=model.device)
+        new = (token,)
+        ids += new
 
 
 def choose(logits: Tensor, sampling: Sampling, generator: torch.Generator) -> int:
     if sampling.temperature == 0:
         return int(logits.argmax())
     return draw(distribution(logits, sampling).probabilities.cpu(), generator)
-
-
-def prompt_ids(checkpoint: Checkpoint, prompt: str | Encoding | Sequence[int] | Tensor) -> tuple[int, ...]:
-    if isinstance(prompt, str):
-        if checkpoint.tokenizer is None:
-            raise ValueError("this checkpoint has no tokenizer, so its prompt must be a list of token ids, got text.")
-        prompt = checkpoint.tokenizer.encode(prompt)
-    ids, _, _ = batch(prompt, checkpoint.model.device)
-    if len(ids) != 1:
-        raise ValueError(f"generate must get one text, got {len(ids)}; call it once for each.")
-    checkpoint.model.check(ids)
-    return tuple(ids[0].tolist())

@@ -25,13 +25,21 @@ class LayerCache:
         self.length = end
         return self.k[:, :, :end], self.v[:, :, :end]
 
+    def reorder(self, rows: Tensor) -> None:
+        """As `KVCache.reorder`, for what is appended to afterwards: every row gets memory of its own."""
+        self.k, self.v = self.reordered(self.k, rows), self.reordered(self.v, rows)
+
+    def reordered(self, old: Tensor, rows: Tensor) -> Tensor:
+        new = old if len(rows) == len(old) else old.new_empty(len(rows), *old.shape[1:])
+        new[:, :, : self.length] = old[rows, :, : self.length]
+        return new
+
 
 class KVCache:
     """`cross` holds, for an encoder-decoder, the keys and values of the encoder's `memory`, made once."""
 
     def __init__(self, config: ModelConfig, batch: int, length: int, like: Tensor, source: int = 0) -> None:
-        """Room for `length` tokens, in the dtype and on the device of `like`; `source` is how many the encoder reads.
-        """
+        """Room for `length` tokens, in the dtype and on the device of `like`; the encoder reads `source` tokens."""
 
         def empty(attention: Attention, room: int) -> LayerCache:
             shape = (batch, kv_heads(attention), room, config.head_width(attention))
@@ -47,6 +55,21 @@ class KVCache:
     def cross_of(self, layer: int) -> LayerCache | None:
         return self.cross[layer] if self.cross else None
 
+    def reorder(self, rows: Tensor) -> None:
+        """Row i becomes what row rows[i] was; a batch may grow, shrink and repeat rows (the hypotheses of a beam)."""
+        for layer in self.layers:
+            layer.reorder(rows)
+        for layer in self.cross:
+            layer.k, layer.v = picked(layer.k, rows), picked(layer.v, rows)
+        self.ids = None if self.ids is None else picked(self.ids, rows)
+        self.memory = None if self.memory is None else picked(self.memory, rows)
+
     @property
     def bytes(self) -> int:
         return sum(c.k.nbytes + c.v.nbytes for c in (*self.layers, *self.cross))
+
+
+def picked(x: Tensor, rows: Tensor) -> Tensor:
+    """x[rows]; where all rows of `x` are one in memory, so are those of the result, which is then not to be written."""
+    one = len(x) == 1 or x.stride(0) == 0
+    return x[:1].expand(len(rows), *x.shape[1:]) if one else x[rows]
