@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
+from torch import Tensor
+
 from engine.checkpoints import Checkpoint, load, shipped
 from engine.edits import Edit
 from engine.limits import MODELS_FOLDER, TRACE_MEMORY
@@ -40,12 +42,19 @@ class Traces:
         self._bytes = 0
         self._lock = Lock()
 
-    def of(self, name: str, encoding: Encoding, edits: Sequence[Edit] = ()) -> Trace:
-        """The trace of a text through a checkpoint of this library, from the unedited run where that is kept."""
-        key = (name, encoding, tuple(map(repr, edits)))
+    def of(
+        self, name: str, read: Encoding | Tensor, edits: Sequence[Edit] = (), target: Encoding | None = None
+    ) -> Trace:
+        """The trace of a text or a picture through a checkpoint of this library, from the unedited run where that is kept.
+
+        `target` is what the decoder of an encoder-decoder reads.
+        """
+        what = (read.numpy().tobytes(), tuple(read.shape)) if isinstance(read, Tensor) else read
+        key = (name, what, target, tuple(map(repr, edits)))
         found = self._find(key)
         if found is None:
-            found = run(checkpoint(name).model, encoding, edits=edits, base=self._find((name, encoding, ())))
+            base = self._find((name, what, target, ()))
+            found = run(checkpoint(name).model, read, edits=edits, base=base, target=target)
             self._keep(key, found)
         return found
 

@@ -1,9 +1,10 @@
-"""What the walkthrough draws: one run of a decoder, laid out for assets/views/walkthrough.js."""
+"""What the walkthrough draws: one run of a model, laid out for assets/views/walkthrough.js."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,70 +13,169 @@ from torch import Tensor
 
 from engine.analysis.heads import HeadScores
 from engine.analysis.operands import Operands
+from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
+from engine.hooks import Axes
+from engine.layers.position import infill_positions
+from engine.processors import PalettePixels
+from engine.reading import Reading, place
 from engine.sampling import Distribution
+from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 from views.payload import pack
 
 WHOLE = 6 * 2**20  # bytes; a trace larger than this is sent one layer at a time
 CANDIDATES = 24  # next tokens listed at every position
+ONCE: tuple[Axes, ...] = (("batch", "d_model"), ("batch", "class"))  # values that a text has one of
 THUMBNAIL = 32  # cells a side of a thumbnail, when the pattern itself is not there
 
 
 def digest(name: str, trace: Trace) -> str:
     """An unguessable-enough name for one run of one model, the same for the same run."""
-    made_of = (name, trace.ids.tolist(), [edit.to_dict() for edit in trace.edits])
+    target = None if trace.target is None else trace.target.tolist()
+    made_of = (name, trace.ids.tolist(), target, [edit.to_dict() for edit in trace.edits])
     return hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One stack of a model and what it reads: "encoder", "decoder", or "" where there is one stack only.
+
+    `positions` are the two ids of every token where it has two. `grid` is how the rows stand in a picture.
+    """
+
+    side: str
+    config: ModelConfig
+    pieces: Sequence[str]
+    ids: Sequence[int]
+    special: Sequence[bool] = ()
+    segments: Sequence[int] = ()
+    positions: Sequence[Sequence[int]] = ()
+    grid: Mapping[str, Any] | None = None
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.side}." if self.side else ""
+
+
+def lanes(checkpoint: Checkpoint, reading: Reading) -> list[Lane]:
+    """The stacks of a checkpoint with what each reads, the encoder first."""
+    config, read = checkpoint.model.config, reading.read
+    if isinstance(read, Tensor):
+        side = config.embedding.patches.side if config.embedding.patches else 1
+        pieces = ["[CLS]", *(place(i, side) for i in range(side**2))]
+        grid = {"side": side, "offset": 1, "first": "[CLS]", "predicts": False}
+        return [Lane("", config, pieces, (), special=[True, *[False] * side**2], grid=grid)]
+    if isinstance(checkpoint.processor, PalettePixels):
+        grid = {"side": checkpoint.processor.image.size[1], "offset": 1, "first": "the start token", "predicts": True}
+        return [text_lane("", config, read, grid=grid | {"given": reading.given})]
+    if config.encoder is None:
+        return [text_lane("", config, read)]
+    target = reading.target or Encoding.from_ids([config.encoder.start])
+    return [text_lane("encoder", config.encoder_stack, read), text_lane("decoder", config, target)]
+
+
+def text_lane(side: str, config: ModelConfig, read: Encoding, grid: Mapping[str, Any] | None = None) -> Lane:
+    positions: list[list[int]] = []
+    if config.infill is not None and config.positions.axes == 2:
+        positions = infill_positions(torch.tensor([read.ids]), config.infill)[:, 0].tolist()
+    return Lane(side, config, read.pieces, read.ids, read.special, read.segments, positions, grid)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the head says at every position (pos vocab), or once (1 class).
+
+    `reads` is "next" (token), "here" (what stands at the position) or "class"; `sampled` is the token drawn at the end.
+    """
+
+    following: Distribution
+    names: tuple[str, ...] | None
+    reads: str = "next"
+    sampled: int | None = None
 
 
 def walkthrough(
     trace: Trace,
-    config: ModelConfig,
+    lanes: Sequence[Lane],
     *,
     name: str,
-    following: Distribution,
-    pieces: tuple[str, ...] | None,
-    sampled: int,
-    scores: HeadScores,
+    outcome: Outcome | None,
+    scores: Mapping[str, HeadScores],
     notes: Mapping[str, Any],
     layer: int = 0,
+    picture: Tensor | None = None,
+    original: Tensor | None = None,
 ) -> bytes:
-    """The payload of the whole page for the first text of `trace`, `following` being its next tokens (pos vocab).
+    """The payload of the whole page for the first text of `trace`; the last of `lanes` is the one with the head.
 
-    A trace of more than WHOLE bytes brings only `layer` and thumbnails of all the patterns; the rest is asked for with
-    `layer_payload`.
+    A trace of more than WHOLE bytes brings only `layer` of each lane and thumbnails of all the patterns; the rest is
+    asked for with `layer_payload`. `picture` is height width channel, in 0..1, with -1 where there is nothing yet;
+    `original` is the one that a model completes.
     """
-    hooks = list(trace)
-    per_layer = [h for h in hooks if h.startswith("blocks.")]
+    per_layer = [h for h in trace if "blocks." in h]
     size = sum(trace[h].numel() // trace[h].shape[0] * 4 for h in per_layer if "batch" in trace.dims(h))
     whole = size <= WHOLE
-    arrays = {h: drawable(trace, h) for h in hooks if not h.startswith("blocks.") and h != "logits"}
-    layers = range(config.layers) if whole else [min(layer, config.layers - 1)]
-    for one in layers:
-        arrays.update(layer_arrays(trace, one))
-    if not whole:
-        arrays["thumbnails"] = thumbnails(trace.stack("attn.pattern")[:, 0])
-    arrays.update({f"scores.{key}": value for key, value in vars(scores).items()})
-    listed = candidates(following)
-    arrays.update({f"next.{key}": value for key, value in listed.items()})
+    arrays = {h: drawable(trace, h) for h in trace if "blocks." not in h and h != "logits"}
+    for lane in lanes:
+        count = lane.config.layers
+        for one in range(count) if whole else [min(layer, count - 1)]:
+            arrays.update(layer_arrays(trace, one, lane.side))
+        if not whole:
+            arrays.update(all_thumbnails(trace, lane))
+        if lane.side == "encoder":
+            last = encoder_output(trace)
+            arrays[last] = drawable(trace, last)
+        arrays.update({f"scores.{lane.prefix}{key}": value for key, value in vars(scores[lane.side]).items()})
     header = {
         "trace": digest(name, trace),
-        "model": model_header(name, config),
-        "pieces": list(trace.encoding.pieces),
-        "ids": list(trace.encoding.ids),
-        "hooks": sorted({h.split(".", 2)[2] for h in per_layer}),
-        "names": candidate_names(listed["id"], pieces, extra=[sampled]),
-        "sampled": {"id": sampled, "probability": float(following.probabilities[-1, sampled])},
+        "model": model_header(name, lanes[-1].config),
+        "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
         "edited": sorted({h for edit in trace.edits for h in edit.touches()}),
+        **(outcome_header(outcome) if outcome else {"reads": None, "names": {}}),
         **notes,
     }
-    axes = {hook: trace.dims(hook) for hook in hooks if hook in arrays}
-    return pack(header, arrays, {h: a[1:] if a[0] == "batch" else a for h, a in axes.items()})
+    if outcome:
+        arrays.update({f"next.{key}": value for key, value in candidates(outcome.following).items()})
+    arrays.update({key: value for key, value in (("picture", picture), ("original", original)) if value is not None})
+    axes = {hook: trace.dims(hook) for hook in trace if hook in arrays}
+    return pack(header, arrays, {h: stripped(a) for h, a in axes.items()})
 
 
-def layer_payload(trace: Trace, layer: int) -> bytes:
+def outcome_header(outcome: Outcome) -> dict[str, Any]:
+    sampled, following = outcome.sampled, outcome.following
+    listed = following.logits.topk(min(CANDIDATES, following.logits.shape[-1])).indices
+    drawn = None if sampled is None else {"id": sampled, "probability": float(following.probabilities[-1, sampled])}
+    return {
+        "reads": outcome.reads,
+        "names": candidate_names(listed, outcome.names, extra=[] if sampled is None else [sampled]),
+        "sampled": drawn,
+    }
+
+
+def lane_header(trace: Trace, lane: Lane) -> dict[str, Any]:
+    prefix = f"{lane.prefix}blocks."
+    return {
+        "pieces": list(lane.pieces),
+        "ids": list(lane.ids),
+        "special": list(lane.special),
+        "segments": list(lane.segments),
+        "positions": [list(one) for one in lane.positions],
+        "grid": lane.grid,
+        "hooks": sorted({h.removeprefix(prefix).split(".", 1)[1] for h in trace if h.startswith(prefix)}),
+        "model": stack_header(lane.config),
+    }
+
+
+def encoder_output(trace: Trace) -> str:
+    """The hook that holds what the decoder's cross-attention reads."""
+    ends = (".resid_post", "norm2.out", "final_norm.out")
+    return [hook for hook in trace if hook.startswith("encoder.") and hook.endswith(ends)][-1]
+
+
+def layer_payload(trace: Trace, layer: int, side: str = "") -> bytes:
     """Every value of one layer. Raises ValueError for a layer the trace does not have."""
-    arrays = layer_arrays(trace, layer)
+    arrays = layer_arrays(trace, layer, side)
     if not arrays:
         raise ValueError(f"this run has no layer {layer}; ask for one that it has.")
     return pack({"layer": layer}, arrays)
@@ -85,21 +185,34 @@ def operands_payload(found: Operands) -> bytes:
     return pack({"bias": found.bias}, {"weights": found.weights})
 
 
-def layer_arrays(trace: Trace, layer: int) -> dict[str, Tensor]:
-    return {h: drawable(trace, h) for h in trace if h.startswith(f"blocks.{layer}.")}
+def layer_arrays(trace: Trace, layer: int, side: str = "") -> dict[str, Tensor]:
+    prefix = f"{side}.blocks.{layer}." if side else f"blocks.{layer}."
+    return {h: drawable(trace, h) for h in trace if h.startswith(prefix)}
 
 
 def drawable(trace: Trace, hook: str) -> Tensor:
-    """One text's values, as float32 or bool."""
+    """One text's values, as float32 or bool, with two axes at least."""
     value = trace[hook]
     value = value[0] if trace.dims(hook)[0] == "batch" else value
+    value = value[None] if trace.dims(hook) in ONCE else value
     return value if value.dtype == torch.bool else value.float()
+
+
+def stripped(axes: Axes) -> Axes:
+    """The axes of what `drawable` gives."""
+    return ("text", *axes[1:]) if axes in ONCE else axes[1:] if axes[0] == "batch" else axes
+
+
+def all_thumbnails(trace: Trace, lane: Lane) -> dict[str, Tensor]:
+    kinds = ["attn", *(["cross_attn"] if lane.config.encoder else [])]
+    side = f"{lane.side}." if lane.side else ""
+    return {f"thumbnails.{side}{kind}": thumbnails(trace.stack(f"{side}{kind}.pattern")[:, 0]) for kind in kinds}
 
 
 def thumbnails(pattern: Tensor) -> Tensor:
     """u8 layer head side side: each cell the largest weight of its square, so that no peak is lost (255 = 1.0)."""
-    side = min(THUMBNAIL, pattern.shape[-1])
-    small = torch.nn.functional.adaptive_max_pool2d(pattern, side)
+    sides = tuple(min(THUMBNAIL, size) for size in pattern.shape[-2:])
+    small = torch.nn.functional.adaptive_max_pool2d(pattern, sides)
     return (small * 255).round().to(torch.uint8)
 
 
@@ -135,22 +248,43 @@ def candidate_names(ids: Tensor, pieces: tuple[str, ...] | None, extra: Iterable
 
 
 def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
-    mlp = config.mlp
+    """What both stacks of a model share, and its head."""
+    head = config.head
     return {
         "name": name,
-        "layers": config.layers,
-        "heads": config.attention.heads,
-        "kv_heads": config.kv_heads,
         "d_model": config.d_model,
-        "d_head": config.d_head,
-        "d_mlp": mlp.d_mlp if mlp else None,
-        "activation": mlp.activation if mlp else None,
-        "gated": bool(mlp and mlp.gated),
-        "vocab": config.vocab_size,
+        "vocab": config.outputs,
         "context": config.context,
-        "positions": config.positions.kind,
         "norm": config.norm.kind,
         "norm_place": config.norm.place,
         "eps": config.norm.eps,
         "residual": config.residual,
+        "head": head.kind,
+        "pooler": head.pooler,
+        "head_scale": head.scale,
+        "head_softcap": head.softcap,
+        "head_activation": head.activation,
+        "embed_scale": config.embedding.scale,
+    }
+
+
+def stack_header(config: ModelConfig) -> dict[str, Any]:
+    mlp, attention = config.mlp, config.attention
+    return {
+        "layers": config.layers,
+        "heads": attention.heads,
+        "kv_heads": config.kv_heads,
+        "d_head": config.d_head,
+        "scale": attention.scale,
+        "softcap": attention.softcap,
+        "mask": attention.mask,
+        "crosses": config.encoder is not None,
+        "sublayers": config.sublayers,
+        "d_mlp": mlp.d_mlp if mlp else None,
+        "activation": mlp.activation if mlp else None,
+        "gated": bool(mlp and mlp.gated),
+        "positions": config.positions.kind,
+        "pairs": config.positions.pairs or "halves",
+        "turned": config.positions.turned or config.d_head // config.positions.axes,
+        "axes": config.positions.axes,
     }

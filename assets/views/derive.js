@@ -19,33 +19,45 @@ export async function derive(trace, element) {
 
 /** Whether an element can be derived from what is in the browser already. */
 export function isLocal(hook) {
-  return /\.(scores|mask|masked_scores|pattern|z|bias|resid_mid|resid_post|resid_pre|mlp\.post)$/.test(hook);
+  return /\.(scores|capped|mask|masked_scores|pattern|z|bias|resid_mid|resid_cross|resid_post|resid_pre|mlp\.post)$/.test(hook);
 }
 
 const RULES = [
-  [/^embed\./, lookup],
+  [/^embed\.(tokens|segments|positions|within)$/, lookup],
+  [/^embed\.patches\.out$/, patched],
   [/^resid_pre$/, entering],
-  [/^resid_mid$/, (trace, e) => added(trace, e, "resid_pre", "attn.out")],
+  [/^resid_mid$/, (trace, e) => added(trace, e, "resid_pre", trace.hooks.includes("norm1_after.out") ? "norm1_after.out" : "attn.out")],
+  [/^resid_cross$/, (trace, e) => added(trace, e, trace.normsAfter() ? "norm1.out" : "resid_mid", "cross_attn.out")],
   [/^resid_post$/, leaving],
-  [/^(norm\d\.out|final_norm\.out)$/, normalised],
-  [/^attn\.[qk]_rotated$/, rotated],
-  [/^attn\.scores$/, (trace, e) => score(trace, e)],
-  [/^attn\.mask$/, masked],
-  [/^attn\.masked_scores$/, masked],
-  [/^attn\.pattern$/, attention],
-  [/^attn\.z$/, mixed],
-  [/^mlp\.post$/, activated],
-  [/^(attn\.([qkv]|out)|mlp\.(pre|up|out)|logits)$/, projected],
+  [/norm\w*\.out$/, normalised],
+  [/attn\.[qk]_rotated$/, rotated],
+  [/attn\.scores$/, (trace, e) => score(trace, e)],
+  [/attn\.capped$/, (trace, e) => capped(trace, e)],
+  [/attn\.bias$/, positioned],
+  [/attn\.mask$/, masked],
+  [/attn\.masked_scores$/, masked],
+  [/attn\.pattern$/, attention],
+  [/attn\.z$/, mixed],
+  [/^(mlp\.post|head\.post|pooler\.out)$/, activated],
+  [/^((cross_)?attn\.([qkv]|out)|mlp\.(pre|up|out)|head\.pre|pooler\.pre|next_sentence|logits)$/, projected],
 ];
 
-function score(trace, { hook, pos, unit, head }) {
+/** What the scores of a hook's attention are made of: the names of its queries and keys, turned and normalised or not. */
+function operandsOf(trace, hook) {
   const block = hook.replace(/attn\..*/, "attn.");
-  const turned = trace.has(`${block}q_rotated`) ? "_rotated" : "";
-  const q = trace.row(`${block}q${turned}`, pos, head);
-  const k = trace.row(`${block}k${turned}`, unit, head);
+  const made = (letter) => ["_rotated", "_norm.out", ""].map((end) => `${block}${letter}${end}`).find((name) => trace.has(name));
+  return { block, q: made("q"), k: made("k") };
+}
+
+function score(trace, { hook, pos, unit, head }) {
+  const names = operandsOf(trace, hook);
+  const q = trace.row(names.q, pos, head);
+  const k = trace.row(names.k, unit, head);
   const products = Float64Array.from(q, (x, i) => x * k[i]);
   const dot = sum(products);
-  const recomputed = dot / Math.sqrt(q.length);
+  const { scale } = trace.model;
+  const recomputed = scale === null ? dot / Math.sqrt(q.length) : dot * scale;
+  const by = scale === null ? ` / √${q.length}` : scale === 1 ? "" : ` × ${plain(scale)}`;
   return {
     strips: [
       { label: "q", role: "query", values: q },
@@ -54,16 +66,35 @@ function score(trace, { hook, pos, unit, head }) {
     ],
     lines: [
       [colour("q", "query"), "·", colour("k", "key"), " = ", ...written(q, k, products), " = ", strong(number(dot))],
-      ["score = ", number(dot), ` / √${q.length} = `, strong(number(recomputed))],
+      by ? ["score = ", number(dot), `${by} = `, strong(number(recomputed))] : ["score = q·k, not divided"],
     ],
     recomputed,
   };
 }
 
+/** The score, bent towards ±c where the model caps it. */
+function capped(trace, element) {
+  const inner = score(trace, element);
+  const c = trace.model.softcap;
+  if (c === null) return inner;
+  const recomputed = c * Math.tanh(inner.recomputed / c);
+  const line = ["capped: ", `${plain(c)} × tanh(${number(inner.recomputed)} / ${plain(c)}) = `, strong(number(recomputed))];
+  return { ...inner, lines: [...inner.lines, line], recomputed };
+}
+
+/** What a position adds to a score: it depends on the distance alone. */
+async function positioned(trace, { hook, pos, unit, head }) {
+  const { weights } = await trace.operands(hook, head, pos - unit);
+  const distance = pos - unit;
+  const where = distance === 0 ? "the token itself" : `${Math.abs(distance)} ${distance > 0 ? "back" : "ahead"}`;
+  const what = trace.model.positions === "alibi" ? "minus the head’s slope times the distance" : "what this head learned for that distance";
+  return { lines: [[`distance ${distance}, ${where}: `, what, " = ", strong(number(weights[0]))]], recomputed: weights[0] };
+}
+
 function masked(trace, element) {
   const { hook, pos, unit, head } = element;
   const block = hook.replace(/attn\..*/, "attn.");
-  const inner = score(trace, { ...element, hook: `${block}scores` });
+  const inner = capped(trace, { ...element, hook: `${block}scores` });
   const allowed = trace.element(`${block}mask`, pos, unit, head);
   const lines = [...inner.lines];
   let value = inner.recomputed;
@@ -83,7 +114,7 @@ function attention(trace, element) {
   const block = hook.replace(/attn\..*/, "attn.");
   const before = masked(trace, { ...element, hook: `${block}masked_scores` });
   const scores = trace.row(`${block}masked_scores`, pos, head);
-  const temperature = trace.arrays[`${block}temperature`].data[head];
+  const temperature = trace.array(`${block}temperature`).data[head];
   const { exponentials, total, shift } = exponentiate(scores, temperature);
   const recomputed = total ? exponentials[unit] / total : 0;
   const over = temperature === 1 ? "" : ` / ${plain(temperature)}`;
@@ -94,7 +125,7 @@ function attention(trace, element) {
   return {
     ...before,
     lines: [...before.lines, temperature === 1 ? [] : ["attention temperature ", strong(plain(temperature))], line].filter((l) => l.length),
-    strips: [...before.strips, { label: `e^${over || shift ? `(s${over ? "/T" : ""}${shift ? "−m" : ""})` : "s"}`, role: "attention", values: exponentials, names: trace.pieces, chosen: unit }],
+    strips: [...before.strips, { label: `e^${over || shift ? `(s${over ? "/T" : ""}${shift ? "−m" : ""})` : "s"}`, role: "attention", values: exponentials, names: trace.keys(hook), chosen: unit }],
     recomputed,
   };
 }
@@ -113,7 +144,7 @@ function mixed(trace, { hook, pos, unit, head }) {
   const weights = trace.row(`${block}pattern`, pos, head);
   const values = Array.from(weights, (_, key) => trace.element(`${block}v`, key, unit, head));
   return weighted(weights, values, {
-    names: trace.pieces.map((piece, i) => `${piece} ${subscript(i)}`),
+    names: trace.keys(hook).map((piece, i) => `${piece} ${subscript(i)}`),
     heads: [colour("pattern", "attention"), colour(`v[${unit}]`, "value")],
     equation: [colour("z", "value"), " = Σ ", colour("pattern", "attention"), " × ", colour("v", "value")],
   });
@@ -125,13 +156,31 @@ async function projected(trace, { hook, pos, unit, head }, part) {
   const { weights, bias } = await trace.operands(hook, unit + own * width);
   const from = trace.input(hook);
   const inputs = trace.row(from, pos);
-  const names = part === "attn.out" ? Array.from(inputs, (_, i) => headed(i, trace.model.d_head)) : null;
-  const [x, w] = NAMES[part] ?? ["x", "W"];
-  return weighted(inputs, weights, {
+  const names = part.endsWith("attn.out") ? Array.from(inputs, (_, i) => headed(i, trace.model.d_head)) : null;
+  const [x, w] = NAMES[part.replace("cross_", "")] ?? ["x", "W"];
+  const { head_scale: scale, head_softcap: cap } = trace.model;
+  const made = weighted(inputs, weights, {
     names,
     bias,
+    scale: part === "logits" ? scale : 1,
     heads: [x, `${w}[·, ${part === "logits" ? (trace.names[unit] ?? unit) : unit}]`],
-    equation: [part.replace(/^(attn|mlp)\./, ""), ` = ${x} · ${w}`, bias === null ? "" : " + b"],
+    equation: [part.replace(/^(cross_attn|attn|mlp|head|pooler)\./, ""), ` = ${part === "logits" && scale !== 1 ? `${Number(scale.toPrecision(4))} · ` : ""}${x} · ${w}`, bias === null ? "" : " + b"],
+  });
+  if (part !== "logits" || cap === null) return made;
+  const recomputed = cap * Math.tanh(made.recomputed / cap);
+  const line = ["capped: ", `${plain(cap)} × tanh(${number(made.recomputed)} / ${plain(cap)}) = `, strong(number(recomputed))];
+  return { ...made, lines: [...made.lines, line], recomputed };
+}
+
+/** A patch's pixels through their weights; the first position is [CLS], a vector of its own. */
+async function patched(trace, { hook, pos, unit }) {
+  const { weights, bias } = await trace.operands(hook, unit, pos);
+  if (pos === 0) return { lines: [[`[CLS] is a learned vector; its column ${unit}: `, strong(number(weights[0]))]], recomputed: weights[0] };
+  return weighted(trace.row(trace.input(hook), pos - 1), weights, {
+    names: null,
+    bias,
+    heads: ["pixel", `W[·, ${unit}]`],
+    equation: ["embedding = pixels · W + b"],
   });
 }
 
@@ -146,8 +195,8 @@ const NAMES = {
   logits: ["x", "W_U"],
 };
 
-function weighted(a, b, { names, heads, equation, bias = null }) {
-  const products = Array.from(a, (x, i) => x * b[i]);
+function weighted(a, b, { names, heads, equation, bias = null, scale = 1 }) {
+  const products = Array.from(a, (x, i) => scale * x * b[i]);
   const recomputed = sum(products) + (bias ?? 0);
   return {
     terms: { a, b, products, names, heads, bias },
@@ -174,21 +223,44 @@ function added(trace, { hook, pos, unit }, left, right) {
 
 function leaving(trace, element) {
   const [, layer] = element.hook.match(/blocks\.(\d+)/);
-  if (trace.model.d_mlp) return added(trace, element, trace.read(layer), "mlp.out");
-  return copied(trace, element, `blocks.${layer}.${trace.read(layer)}`, "this block has no MLP");
+  if (!trace.model.d_mlp) return copied(trace, element, `blocks.${layer}.${trace.read(layer)}`, "this block has no MLP");
+  if (trace.beside()) return both(trace, element);
+  return added(trace, element, trace.read(layer), trace.hooks.includes("norm2_after.out") ? "norm2_after.out" : "mlp.out");
 }
 
-function entering(trace, element) {
+/** Attention and MLP side by side: both outputs are added to the stream that both have read. */
+function both(trace, { hook, pos, unit }) {
+  const block = hook.replace(/[^.]+$/, "");
+  const values = ["resid_pre", "attn.out", "mlp.out"].map((part) => trace.element(block + part, pos, unit));
+  const terms = trace.model.residual ? values : values.slice(1);
+  const recomputed = sum(terms);
+  const [first, ...others] = terms;
+  const names = trace.model.residual ? [colour("resid_pre", "residual"), " + "] : [];
+  const line = [...names, colour("attn.out", "attention"), " + ", colour("mlp.out", "mlp"), " = ", number(first)];
+  return { lines: [[...line, ...others.map((x) => ` + ${operand(x)}`), " = ", strong(number(recomputed))]], recomputed };
+}
+
+async function entering(trace, element) {
   const layer = Number(element.hook.match(/blocks\.(\d+)/)[1]);
   const { pos, unit } = element;
   if (layer) return copied(trace, element, trace.after(layer - 1), `what block ${layer} passed on`);
-  const token = trace.element("embed.tokens", pos, unit);
-  if (!trace.has("embed.positions")) return copied(trace, element, "embed.tokens", "the token's embedding");
-  const position = trace.element("embed.positions", pos, unit);
-  const recomputed = token + position;
-  const line = ["embedding + position = ", number(token), " + ", operand(position), " = ", strong(number(recomputed))];
-  return { lines: [line], recomputed };
+  if (trace.has("embed.norm.out")) return copied(trace, element, "embed.norm.out", "the embedding behind its norm");
+  const parts = trace.parts();
+  if (parts.length === 1) return copied(trace, element, parts[0], parts[0] === "embed.tokens" ? "the token’s embedding" : "the patch’s embedding");
+  const values = parts.map((name) => trace.element(name, pos, unit));
+  const recomputed = sum(values);
+  const named = parts.map((name) => WHAT[name]).join(" + ");
+  const [first, ...others] = values;
+  return { lines: [[`${named} = `, number(first), ...others.map((x) => ` + ${operand(x)}`), " = ", strong(number(recomputed))]], recomputed };
 }
+
+const WHAT = {
+  "embed.tokens": "embedding",
+  "embed.patches.out": "patch",
+  "embed.segments": "segment",
+  "embed.positions": "position",
+  "embed.within": "place in the span",
+};
 
 async function copied(trace, { pos, unit }, from, why) {
   const [, layer] = from.match(/blocks\.(\d+)/) ?? [];
@@ -198,15 +270,22 @@ async function copied(trace, { pos, unit }, from, why) {
 }
 
 async function lookup(trace, { hook, pos, unit }) {
-  const tokens = hook === "embed.tokens";
-  const row = tokens ? trace.ids[pos] : pos;
+  const two = trace.positions.length > 0;
+  const [row, table] = {
+    "embed.tokens": [trace.ids[pos], "W_E"],
+    "embed.segments": [trace.segments[pos] ?? 0, "W_S"],
+    "embed.positions": [two ? trace.positions[0][pos] : pos, "W_P"],
+    "embed.within": [two ? trace.positions[1][pos] : pos, "W_B"],
+  }[hook];
   const { weights } = await trace.operands(hook, unit, row);
-  const table = tokens ? "W_E" : "W_P";
-  return { lines: [[`row ${row} of ${table}, column ${unit}: `, strong(number(weights[0]))]], recomputed: weights[0] };
+  const scale = hook === "embed.tokens" ? trace.model.embed_scale : 1;
+  const recomputed = weights[0] * scale;
+  const line = [`row ${row} of ${table}, column ${unit}: `, strong(number(weights[0]))];
+  return { lines: [scale === 1 ? line : [...line, ` × ${Number(scale.toPrecision(6))} = `, strong(number(recomputed))]], recomputed };
 }
 
-async function normalised(trace, { hook, pos, unit }) {
-  const x = trace.row(trace.input(hook), pos);
+async function normalised(trace, { hook, pos, unit, head = null }) {
+  const x = trace.row(trace.input(hook), pos, head);
   const { weights, bias } = await trace.operands(hook, unit);
   const layered = trace.model.norm === "layer";
   const mean = layered ? sum(x) / x.length : 0;
@@ -228,27 +307,37 @@ async function normalised(trace, { hook, pos, unit }) {
 }
 
 async function rotated(trace, { hook, pos, unit, head }) {
-  const before = trace.row(hook.replace("_rotated", ""), pos, head);
-  const half = before.length / 2;
-  const { weights: [cos, sin] } = await trace.operands(hook, unit, pos);
-  const partner = unit < half ? -before[unit + half] : before[unit - half];
+  const plainly = hook.replace("_rotated", "");
+  const before = trace.row(trace.has(`${plainly}_norm.out`) ? `${plainly}_norm.out` : plainly, pos, head);
+  const { axes, turned, pairs } = trace.model;
+  const start = axes === 2 && unit >= before.length / 2 ? before.length / 2 : 0; // the half that the second position turns
+  const at = unit - start;
+  if (at >= turned) return { lines: [["this component is not turned: ", strong(number(before[unit]))]], recomputed: before[unit] };
+  const position = axes === 2 ? trace.positions[start ? 1 : 0][pos] : pos;
+  const { weights: [cos, sin] } = await trace.operands(hook, at, position);
+  const first = pairs === "neighbours" ? at % 2 === 0 : at < turned / 2;
+  const step = pairs === "neighbours" ? 1 : turned / 2;
+  const other = unit + (first ? step : -step);
+  const partner = first ? -before[other] : before[other];
   const recomputed = before[unit] * cos + partner * sin;
   return {
     lines: [
-      [`turned with its partner at ${unit < half ? unit + half : unit - half}, by the angle of position ${pos}`],
+      [`turned with its partner at ${other}, by the angle of position ${position}${start ? " in the span" : ""}`],
       [`${number(before[unit])} × cos ${operand(cos)} + ${operand(partner)} × sin ${operand(sin)} = `, strong(number(recomputed))],
     ],
     recomputed,
   };
 }
 
-function activated(trace, { hook, pos, unit }) {
-  const x = trace.element(hook.replace(".post", ".pre"), pos, unit);
-  const { activation, gated } = trace.model;
+function activated(trace, { hook, pos, unit }, part) {
+  const before = hook.replace(/\.(post|out)$/, ".pre");
+  const x = trace.element(before, pos, unit);
+  const { gated } = trace.model;
+  const activation = { "head.post": trace.model.head_activation, "pooler.out": "tanh" }[part] ?? trace.model.activation;
   const [formula, apply] = ACTIVATIONS[activation];
   const value = apply(x);
   const lines = [[`${activation}(x) = ${formula}`], [`${activation}(${number(x)}) = `, strong(number(value))]];
-  if (!gated) return { lines, recomputed: value };
+  if (!gated || part !== "mlp.post") return { lines, recomputed: value };
   const up = trace.element(hook.replace(".post", ".up"), pos, unit);
   lines.push([`× up ${operand(up)} = `, strong(number(value * up))]);
   return { lines, recomputed: value * up };
@@ -258,7 +347,9 @@ const ACTIVATIONS = {
   relu: ["max(0, x)", (x) => Math.max(0, x)],
   gelu: ["x Φ(x)", (x) => (x / 2) * (1 + erf(x / Math.SQRT2))],
   gelu_tanh: ["x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))", (x) => (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))],
+  quick_gelu: ["x / (1 + e^−1.702x)", (x) => x / (1 + Math.exp(-1.702 * x))],
   silu: ["x / (1 + e^−x)", (x) => x / (1 + Math.exp(-x))],
+  tanh: ["(e^x − e^−x) / (e^x + e^−x)", Math.tanh],
 };
 
 /** The error function by its Maclaurin series, and 1 minus its continued fraction where that converges faster. */
@@ -275,8 +366,9 @@ function erf(x) {
   return Math.sign(x) * (1 - Math.exp(-size * size) / ((size + fraction) * Math.sqrt(Math.PI)));
 }
 
-/** How one candidate came to its probability at position `pos`: its logit, then the stages of sampling. */
-export async function deriveCandidate(trace, pos, index) {
+/** How one candidate came to its probability at position `row`: its logit, then the stages of sampling. */
+export async function deriveCandidate(trace, row, index) {
+  const pos = trace.outcomeRow(row);
   const at = (name) => trace.arrays[`next.${name}`].data[pos * trace.arrays["next.id"].shape[1] + index];
   const logit = await derive(trace, { hook: "logits", pos, unit: at("id"), head: null, stored: at("logit") });
   const sampled = trace.sampling.temperature > 0 ? warm(trace, pos, logit.recomputed, at("in_top_p")) : greedy(index);
@@ -300,7 +392,7 @@ function warm(trace, pos, logit, kept) {
   const lines = [
     temperature === 1 ? [] : [`÷ output temperature ${plain(temperature)} = `, number(scaled)],
     [
-      `softmax: e^(${number(scaled)} − ${operand(of("peak"))}) / Σ over ${vocab} tokens = ${number(exponential)} / ${number(of("total"))} = `,
+      `softmax: e^(${number(scaled)} − ${operand(of("peak"))}) / Σ over ${vocab} ${trace.reads === "class" ? "classes" : "tokens"} = ${number(exponential)} / ${number(of("total"))} = `,
       all ? strong(percent(share), "probability") : percent(share),
     ],
   ].filter((line) => line.length);

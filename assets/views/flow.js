@@ -1,6 +1,7 @@
 // The page's skeleton: where every stage, panel, band and label stands. walkthrough.js fills the places and moves the marks.
 import { extent, paint } from "./cells.js";
 import { make, range, section } from "./dom.js";
+import { folded } from "./folded.js";
 import { number, percent } from "./format.js";
 import { axis, legend } from "./legend.js";
 import { nextStage } from "./next.js";
@@ -27,13 +28,14 @@ export function build(page, stages) {
   box.append(...groups.block);
   const before = range(0, state.layer).map((l) => mini(page, l));
   const after = range(state.layer + 1, trace.model.layers).map((l) => mini(page, l));
-  line.append(tokenStage(page, parts), ...groups.in, minis(before, "before"), box, minis(after, "after"), ...groups.out, nextStage(page, parts));
+  line.append(tokenStage(page, parts), ...groups.in, minis(before, "before"), box, minis(after, "after"), ...groups.out);
+  if (trace.reads) line.append(nextStage(page, parts));
   flow.append(line);
 
   const below = make("div", "below");
-  const grid = section("All heads", "layer down, head across");
+  const grid = allHeads(page);
   const arithmetic = make("section", "panel-arithmetic");
-  const facts = section("This head, measured on this text", "");
+  const facts = section(`This head, measured on this ${trace.grid ? "picture" : "text"}`, "");
   const list = make("dl", "facts");
   facts.append(list, hint());
   parts.headgrid = grid.appendChild(make("div"));
@@ -42,6 +44,8 @@ export function build(page, stages) {
   grid.className = "all-heads";
   if (narrow) box.before(grid); // in reach of the block that it changes
   else below.append(grid);
+  if (trace.grid) below.prepend(pictureSection(parts));
+  below.classList.toggle("with-picture", Boolean(trace.grid));
   below.append(...(narrow ? [facts] : [arithmetic, facts]));
 
   const tip = make("div", "tip");
@@ -52,7 +56,9 @@ export function build(page, stages) {
   page.element.classList.toggle("narrow", narrow);
   page.element.classList.toggle("tight", !narrow && page.width < TIGHT);
   page.element.style.setProperty("--pitch", `${page.rows.pitch}px`);
-  page.element.replaceChildren(notice, flow, below, ...(narrow ? [arithmetic] : []), tip, live);
+  const stacksBefore = trace.sides.slice(0, trace.sides.indexOf(trace.side)).map((side) => folded(page, parts, side));
+  const stacksAfter = trace.sides.slice(trace.sides.indexOf(trace.side) + 1).map((side) => folded(page, parts, side));
+  page.element.replaceChildren(notice, ...stacksBefore, flow, ...stacksAfter, below, ...(narrow ? [arithmetic] : []), tip, live);
   flow.addEventListener("pointermove", (event) => moveTip(tip, event));
 
   Object.assign(parts, {
@@ -69,8 +75,8 @@ export function build(page, stages) {
       placeBand(rowBand, pinned, page);
       placeBand(hoverBand, hovered === pinned ? null : hovered, page);
     },
-    axis: (key) => {
-      for (const axis of parts.axes) axis.forEach((label, i) => label.classList.toggle("as-key", i === key));
+    axis: (key, crosses) => {
+      for (const axis of parts.axes) axis.labels.forEach((label, i) => label.classList.toggle("as-key", axis.crosses === crosses && i === key));
     },
     tip: (where, value) => {
       tip.hidden = where === null;
@@ -126,10 +132,11 @@ function head(page, stage, panel, single, first) {
   button.setAttribute("aria-expanded", String(isOpen));
   button.textContent = single ? stage.title : panel.title;
   button.title = isOpen ? `close ${stage.name}` : `open ${stage.name}: see its cells one by one`;
-  button.addEventListener("click", () => page.toggle(stage.id));
+  if (stage.focus) button.title = `look at the ${stage.name} step by step`;
+  button.addEventListener("click", () => (stage.focus ? page.go({ focus: stage.focus }) : page.toggle(stage.id)));
   if (first || single) button.dataset.stage = stage.id;
   const formula = make("span", "formula", single ? stage.formula : (panel.formula ?? ""));
-  if (page.trace.edited.some((hook) => touches(hook, page.name(panel)))) {
+  if (page.trace.edited.some((hook) => touches(hook, page.trace.named(page.name(panel))))) {
     formula.textContent = "edited";
     formula.classList.add("role-edited");
   }
@@ -147,9 +154,10 @@ function touches(pattern, name) {
 function foot(page, parts, panel) {
   const element = make("div", "foot");
   const width = page.sizes.panel.get(panel);
-  if (panel.labels && width / page.trace.length >= LABELLED) {
-    const keys = axis(page.trace.pieces, width);
-    parts.axes.push(keys.labels);
+  const pieces = page.trace.keys(panel.hook);
+  if (panel.labels && width / pieces.length >= LABELLED) {
+    const keys = axis(pieces, width);
+    parts.axes.push({ labels: keys.labels, crosses: panel.hook.includes("cross_attn") });
     element.append(keys.element);
   }
   if (panel.scale === "mask") return { element, show: () => {} };
@@ -163,7 +171,9 @@ function tokenStage(page, parts) {
   const column = make("div", "column");
   column.style.width = page.narrow ? "100%" : `${page.sizes.tokens}px`;
   const element = make("div", "stage-head");
-  element.append(make("span", "title", "tokens"), make("span", "formula", "piece and id"));
+  const { trace } = page;
+  const what = trace.grid ? ["picture", "its cells in order"] : [trace.side === "encoder" ? "source" : trace.side ? "target" : "tokens", trace.positions.length ? "piece, positions" : "piece and id"];
+  element.append(make("span", "title", what[0]), make("span", "formula", what[1]));
   const body = make("div", "body");
   parts.tokens.push({ place: body, ids: true });
   column.append(element, body, make("div", "foot"));
@@ -220,21 +230,43 @@ function blockTitle(page) {
     turn("next head  ]", "›", ({ head: h }) => ({ head: step(h, 1, heads) })),
   );
   const show = () => {
-    block.textContent = `block ${page.state.layer + 1} of ${layers}`;
+    block.textContent = `${page.trace.side ? `${page.trace.side} ` : ""}block ${page.state.layer + 1} of ${layers}`;
     head.textContent = `head ${page.state.head + 1} of ${heads}`;
   };
   return { element, show };
 }
 
+/** The thumbnails' section; of two attentions a button each says which one it shows. */
+function allHeads(page) {
+  const { trace, state } = page;
+  if (!trace.model.crosses) return section("All heads", "layer down, head across");
+  const grid = section("All heads", "");
+  for (const [focus, name] of [["cross_attn", "cross"], ["attn", "self"]]) {
+    const button = make("button", "choice", name);
+    button.setAttribute("aria-pressed", String(state.focus === focus));
+    button.addEventListener("click", () => page.go({ focus }));
+    grid.firstChild.append(button);
+  }
+  return grid;
+}
+
+function pictureSection(parts) {
+  const element = section("Where this row looks", "brighter: more attention");
+  element.className = "where";
+  parts.picture = element.appendChild(make("div"));
+  return element;
+}
+
 function fillFacts(list, { trace, state }) {
-  const of = (name) => trace.arrays[`scores.${name}`].data[state.layer * trace.model.heads + state.head];
+  const of = (name) => trace.arrays[`scores.${trace.prefix}${name}`].data[state.layer * trace.model.heads + state.head];
   const shown = (x, otherwise) => (Number.isNaN(x) ? otherwise : percent(x));
   const alone = "one token only";
+  const cell = trace.grid ? "cell" : "token";
   const rows = [
-    ["to the previous token", shown(of("previous"), alone)],
-    ["to the first token (sink)", shown(of("first"), alone)],
+    [`to the previous ${cell}`, shown(of("previous"), alone)],
+    [trace.pieces[0] === "[CLS]" ? "to [CLS]" : `to the first ${cell} (sink)`, shown(of("first"), alone)],
     ["to itself", shown(of("own"), alone)],
-    ["after an earlier copy (induction)", shown(of("induction"), "nothing repeats")],
+    ...(trace.grid ? [] : [["after an earlier copy (induction)", shown(of("induction"), "nothing repeats")]]),
     ["entropy", Number.isNaN(of("entropy")) ? alone : `${number(of("entropy"))} bits`],
   ];
   list.replaceChildren(...rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)]));

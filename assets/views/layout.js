@@ -10,6 +10,7 @@ const SHORTEST = 316; // the list of next tokens, with what stands below it
 const CHROME = 250; // header, controls, and what stands around the thumbnails
 const NEXT = { closed: 158, open: 560 };
 const STRIP_MOST = 84;
+const SQUEEZE = 0.8; // of its least, to which a panel gives way
 const CELL_MOST = 34; // of a closed matrix, so that few tokens make a small matrix and not a few wide cells
 const TITLE = 48; // what the title over a small matrix needs
 const MINI = 12; // another block's strip
@@ -52,8 +53,9 @@ export const FLOW = { least: 350, rest: 440 };
  * Open panels take what their cells need; the closed ones share what is left, never less than their least.
  */
 export function widths(width, stages, open, trace, layer) {
-  const tokens = Math.max(TOKENS[0], Math.min(TOKENS[1], widest(trace.pieces) + 50));
-  const next = open.has("next") ? NEXT.open : NEXT.closed;
+  const beside = trace.grid ? 62 : trace.positions.length ? 64 : 50; // the id, a cell of the picture, or two positions
+  const tokens = Math.max(TOKENS[0], Math.min(TOKENS[1], widest(trace.pieces) + beside));
+  const next = !trace.reads ? 0 : open.has("next") ? NEXT.open : NEXT.closed;
   const mini = trace.model.layers > 9 ? MINI + 3 : MINI; // room for two digits
   const minis = (trace.model.layers - 1) * (mini + 3) + 12;
   const panel = new Map();
@@ -73,11 +75,13 @@ export function widths(width, stages, open, trace, layer) {
   }
   const lines = Math.max(30, Math.min(64, width * 0.03));
   fixed += lines;
-  const spare = Math.max(0, width - fixed - shared.reduce((total, one) => total + one.least, 0));
+  const needed = shared.reduce((total, one) => total + one.least, 0);
+  const squeeze = Math.max(SQUEEZE, Math.min(1, (width - fixed) / needed)); // before the flow has to scroll sideways
+  const spare = Math.max(0, width - fixed - needed);
   const weight = shared.reduce((total, one) => total + one.weight, 0);
   for (const one of shared) {
-    const size = one.least + (spare * one.weight) / weight;
-    panel.set(one, Math.round(Math.min(size, one.kind === "strip" ? STRIP_MOST : Math.max(Math.min(one.least, TITLE), trace.length * CELL_MOST))));
+    const size = one.least * squeeze + (spare * one.weight) / weight;
+    panel.set(one, Math.round(Math.min(size, one.kind === "strip" ? STRIP_MOST : Math.max(Math.min(one.least, TITLE), trace.keys(one.hook).length * CELL_MOST))));
   }
   return { tokens, next, mini, panel, lines };
 }

@@ -2,6 +2,8 @@
 import { make } from "./dom.js";
 import { percent } from "./format.js";
 
+const TITLES = { next: "next token", here: "which token", class: "which class" };
+
 /** Builds the stage; `parts.bars` becomes the place of the bars and `parts.next()` follows the row that is read. */
 export function nextStage(page, parts) {
   const { trace, state, sizes } = page;
@@ -9,24 +11,26 @@ export function nextStage(page, parts) {
   const column = make("div", "column");
   column.style.width = page.narrow ? "100%" : `${sizes.next}px`;
   const element = make("div", "stage-head");
-  const button = make("button", "role-probability", "next token");
+  const button = make("button", "role-probability", trace.grid?.predicts ? "next pixel" : TITLES[trace.reads]);
   button.setAttribute("aria-expanded", String(state.open.has("next")));
   button.title = "from logits to probabilities, every stage";
   button.dataset.stage = "next";
   button.addEventListener("click", () => page.toggle("next"));
-  const after = make("span", "formula", "after ");
-  after.append(make("bdi", "", `“${trace.pieces[state.query]}”`));
+  const after = make("span", "formula", { next: "after ", here: "at ", class: "of the whole" }[trace.reads]);
+  const whose = make("bdi");
+  if (trace.reads !== "class") after.append(whose);
   element.append(button, after);
   parts.bars = make("div");
   const left = make("p", "cuts", cuts(page));
-  const { element: sampled, show } = drawn(page);
+  const { element: sampled, show } = trace.sampled ? drawn(page) : { element: "", show: () => {} };
   column.append(element, parts.bars, left, sampled);
   section.append(column);
   parts.next = () => {
     show();
-    after.lastChild.textContent = `“${trace.pieces[state.query]}”`;
+    whose.textContent = `“${trace.pieces[state.query]}”`;
     left.textContent = cuts(page);
   };
+  parts.next();
   return section;
 }
 
@@ -34,12 +38,14 @@ export function nextStage(page, parts) {
 function cuts({ trace, state }) {
   const { temperature, top_k: k, top_p: p } = trace.sampling;
   if (temperature === 0) return "temperature 0, greedy: the largest logit takes everything";
-  const kept = trace.arrays["next.kept_p"].data[state.query];
-  const share = trace.arrays["next.kept_share"].data[state.query];
+  const row = trace.outcomeRow(state.query);
+  const kept = trace.arrays["next.kept_p"].data[row];
+  const share = trace.arrays["next.kept_share"].data[row];
+  const what = trace.reads === "class" ? "classes" : trace.grid ? "colours" : "tokens";
   const settings = [`temperature ${temperature}`, k ? `top-k ${k}` : "", p < 1 ? `top-p ${p}` : ""].filter(Boolean).join(", ");
   const all = trace.model.vocab.toLocaleString("en");
-  if (kept === trace.model.vocab) return `${settings}: all ${all} tokens kept`;
-  return `${settings}: ${kept.toLocaleString("en")} of ${all} tokens kept, holding ${percent(share)}`;
+  if (kept === trace.model.vocab) return `${settings}: all ${all} ${what} kept`;
+  return `${settings}: ${kept.toLocaleString("en")} of ${all} ${what} kept, holding ${percent(share)}`;
 }
 
 /** The token drawn at the end of the text, whichever row is read: {element, show()}. */

@@ -1,4 +1,4 @@
-// The flow, as a table: which stages a model has, in their order, and which panels each shows closed and open.
+// The flow, as a table: which stages a stack has, in their order, and which panels each shows closed and open.
 //
 // A panel is {hook, kind: "strip" | "matrix", role, scale?, title?, weight, least}: `weight` shares out the spare width and
 // `least` is what it never goes below, in CSS pixels. `{l}` in a hook is the block that is looked at.
@@ -7,72 +7,147 @@ const strip = (hook, role, more = {}) => ({ hook, kind: "strip", role, scale: "s
 const matrix = (hook, role, scale, more) => ({ hook, kind: "matrix", role, scale, ...more });
 const wide = (panel, title) => ({ ...panel, title, open: true });
 
-const NAMES = { embed: "embedding", pos: "position", resid: "residual stream", z: "z, the mixed values", W_O: "the heads joined" };
+const NAMES = { embed: "embedding", pos: "position", segm: "segment", resid: "residual stream", z: "z, the mixed values", W_O: "the heads joined" };
+const BLOCK = "blocks.{l}.";
 
-/** [{id, group: "in" | "block" | "out", title, formula, role, closed: [panel], open: [panel], joint}] for a trace. */
-export function stages(trace) {
-  const { model } = trace;
-  const has = (part) => trace.hooks.includes(part);
-  const before = model.norm_place === "before";
-  const block = "blocks.{l}.";
-  const root = `√${model.d_head}`;
-  const bias = has("attn.bias") ? " + bias" : "";
-
-  const norm = (n) => has(`norm${n}.out`) && stage(`norm${n}`, "norm", model.norm === "rms" ? "RMS(x)" : "LN(x)", "residual", [
-    strip(`${block}norm${n}.out`, "residual"),
-  ]);
-  const projection = (letter, title, role) => stage(letter, title, `x W_${letter.toUpperCase()}`, role, [strip(`${block}attn.${letter}`, role)], {
-    open: [wide(strip(`${block}attn.${letter}`, role), title), has(`attn.${letter}_rotated`) && wide(strip(`${block}attn.${letter}_rotated`, role), "rotated")],
-  });
-  const list = [
-    stage("embed", "embed", "W_E[id]", "residual", [strip("embed.tokens", "residual")], { group: "in" }),
-    trace.has("embed.positions") &&
-      stage("position", "pos", model.positions === "learned" ? "W_P[i]" : "sin, cos", "residual", [strip("embed.positions", "residual")], { group: "in", joint: "+" }),
-    stage("resid_pre", "resid", "x", "residual", [strip(`${block}resid_pre`, "residual")], { joint: "=" }),
-    before && norm(1),
-    projection("q", "query", "query"),
-    projection("k", "key", "key"),
-    projection("v", "value", "value"),
-    attention(block, root, bias, has),
-    stage("z", "z", "Σ p · v", "value", [strip(`${block}attn.z`, "value")], { lines: true }),
-    stage("out", "W_O", "joined", "attention", [strip(`${block}attn.out`, "attention")], {
-      open: [wide(strip(`${block}attn.z`, "value", { flat: true }), "z of all heads"), wide(strip(`${block}attn.out`, "attention"), "attention out")],
-    }),
-    stage("resid_mid", "resid", model.residual ? "+ attn" : "= attn", "residual", [strip(`${block}resid_mid`, "residual")], { joint: model.residual ? "+" : "" }),
-    !before && norm(1),
-    ...(model.d_mlp ? mlp(block, model, has, before ? norm(2) : null) : []),
-    !before && norm(2),
-    trace.has("final_norm.out") &&
-      stage("final_norm", "norm", "final", "residual", [strip("final_norm.out", "residual")], { group: "out" }),
-  ];
-  return list.filter(Boolean);
+/**
+ * [{id, group: "in" | "block" | "out", title, formula, role, closed: [panel], open: [panel], joint}] for a trace.
+ *
+ * Of two attentions in a block, `focus` ("attn" or "cross_attn") is the one shown step by step; the other is its pattern alone.
+ */
+export function stages(trace, focus) {
+  return [...entering(trace), ...block(trace, focus), ...leaving(trace)].filter(Boolean);
 }
 
-function attention(block, root, bias, has) {
-  const scores = matrix(`${block}attn.scores`, "attention", "signed", { title: "scores", formula: `q·k / ${root}`, weight: 2.2, least: 56 });
-  const mask = matrix(`${block}attn.mask`, "soft", "mask", { title: "mask", formula: "sees", weight: 1, least: 33 });
-  const pattern = matrix(`${block}attn.pattern`, "attention", "unit", { title: "pattern", formula: "softmax", weight: 4.4, least: 120, labels: true });
-  const masked = matrix(`${block}attn.masked_scores`, "attention", "signed", { title: `scores${bias}, masked`, open: true });
-  const added = has("attn.bias") && matrix(`${block}attn.bias`, "attention", "signed", { title: "position bias", open: true });
+function entering(trace) {
+  const { model } = trace;
+  const read = model.embed_scale === 1 ? "W_E[id]" : `W_E · ${Number(model.embed_scale.toPrecision(3))}`;
+  const one = (id, title, formula, hook, joint) =>
+    trace.has(hook) && stage(id, title, formula, "residual", [strip(hook, "residual")], { group: "in", joint });
+  const learned = model.positions === "learned" ? "W_P[i]" : "sin, cos";
+  return [
+    one("embed", "embed", read, "embed.tokens", ""),
+    trace.has("embed.patches.out") &&
+      stage("patches", "embed", "pixels · W", "residual", [strip("embed.patches.out", "residual")], { group: "in" }),
+    one("segments", "segm", "W_S[s]", "embed.segments", "+"),
+    one("position", "pos", learned, "embed.positions", "+"),
+    one("within", "in span", "W_B[j]", "embed.within", "+"),
+    one("embed_norm", "norm", normFormula(model), "embed.norm.out", "="),
+  ];
+}
+
+function block(trace, focus) {
+  const { model } = trace;
+  const has = (part) => trace.hooks.includes(part);
+  const before = model.norm_place !== "after";
+  const norm = (id, title = "norm") =>
+    has(`${id}.out`) && stage(id, title, normFormula(model), "residual", [strip(`${BLOCK}${id}.out`, "residual")]);
+  const resid = (id, formula) =>
+    has(id) && stage(id, "resid", formula, "residual", [strip(`${BLOCK}${id}`, "residual")], { joint: model.residual ? "+" : "" });
+  const sign = model.residual ? "+" : "=";
+  const attentions = (kind) => (model.crosses && kind !== focus ? [condensed(kind)] : full(trace, kind, has));
+  return [
+    stage("resid_pre", "resid", "x", "residual", [strip(`${BLOCK}resid_pre`, "residual")], { joint: "=" }),
+    before && norm("norm1"),
+    ...attentions("attn"),
+    norm("norm1_after"),
+    resid("resid_mid", `${sign} attn`),
+    !before && norm("norm1"),
+    ...(model.crosses ? [before && norm("norm_cross"), ...attentions("cross_attn"), resid("resid_cross", `${sign} src`), !before && norm("norm_cross")] : []),
+    before && norm("norm2"),
+    ...(model.d_mlp ? [mlp(model, has), norm("norm2_after"), resid("resid_post", trace.beside() ? `${sign} attn ${sign} mlp` : `${sign} mlp`)] : []),
+    !before && norm("norm2"),
+  ];
+}
+
+/** One attention, step by step. */
+function full(trace, kind, has) {
+  const { model } = trace;
+  const at = `${BLOCK}${kind}.`;
+  const crosses = kind === "cross_attn";
+  const projection = (letter, title, role) => {
+    const made = has(`${kind}.${letter}_rotated`) ? `${letter}_rotated` : has(`${kind}.${letter}_norm.out`) ? `${letter}_norm.out` : null;
+    return stage(letter, title, `x W_${letter.toUpperCase()}`, role, [strip(`${at}${letter}`, role)], {
+      open: [
+        wide(strip(`${at}${letter}`, role), title),
+        has(`${kind}.${letter}_norm.out`) && wide(strip(`${at}${letter}_norm.out`, role), "normalised"),
+        made?.endsWith("rotated") && wide(strip(`${at}${made}`, role), "rotated"),
+      ],
+    });
+  };
+  return [
+    projection("q", "query", "query"),
+    ...(crosses ? [] : [projection("k", "key", "key"), projection("v", "value", "value")]), // the source's stand beside it
+    attention(at, model, has, kind),
+    stage("z", "z", "Σ p · v", "value", [strip(`${at}z`, "value")], { lines: !crosses }),
+    stage("out", "W_O", "joined", "attention", [strip(`${at}out`, "attention")], {
+      open: [wide(strip(`${at}z`, "value", { flat: true }), "z of all heads"), wide(strip(`${at}out`, "attention"), "attention out")],
+    }),
+  ];
+}
+
+/** The attention that is not in focus: its pattern, which a click brings into focus. */
+function condensed(kind) {
+  const crosses = kind === "cross_attn";
+  const pattern = matrix(`${BLOCK}${kind}.pattern`, "attention", "unit", { weight: 1.2, least: 62, labels: true });
+  const title = crosses ? "cross" : "self";
+  return { ...stage(kind, title, crosses ? "to the source" : "to itself", "attention", [pattern]), name: `${title}-attention`, focus: kind };
+}
+
+function attention(at, model, has, kind) {
+  const root = model.scale === null ? ` / √${model.d_head}` : model.scale === 1 ? "" : ` · ${Number(model.scale.toPrecision(3))}`;
+  const bias = has(`${kind}.bias`);
+  const scores = matrix(`${at}scores`, "attention", "signed", { title: "scores", formula: `q·k${root}`, weight: 2.2, least: 56 });
+  const mask = matrix(`${at}mask`, "soft", "mask", { title: "mask", formula: "sees", weight: 1, least: 33 });
+  const pattern = matrix(`${at}pattern`, "attention", "unit", { title: "pattern", formula: "softmax", weight: 4.4, least: 120, labels: true });
+  const masked = matrix(`${at}masked_scores`, "attention", "signed", { title: `scores${bias ? " + bias" : ""}, masked`, open: true });
+  const capped = has(`${kind}.capped`) && matrix(`${at}capped`, "attention", "signed", { title: "capped", open: true });
+  const added = bias && matrix(`${at}bias`, "attention", "signed", { title: "position bias", open: true });
+  const name = kind === "cross_attn" ? "cross-attention" : "attention";
   return {
-    ...stage("attention", "attention", "", "attention", [scores, mask, pattern]),
-    open: [scores, added, mask, masked, pattern].filter(Boolean).map((panel) => ({ ...panel, open: true, labels: true })),
+    ...stage("attention", name, "", "attention", [scores, mask, pattern]),
+    open: [scores, capped, added, mask, masked, pattern].filter(Boolean).map((panel) => ({ ...panel, open: true, labels: true })),
   };
 }
 
-function mlp(block, model, has, norm) {
+function mlp(model, has) {
+  return stage("mlp", "MLP", `via ${model.d_mlp}`, "mlp", [strip(`${BLOCK}mlp.out`, "mlp", { weight: 1.15 })], {
+    open: [
+      wide(strip(`${BLOCK}mlp.pre`, "mlp"), "before the activation"),
+      has("mlp.up") && wide(strip(`${BLOCK}mlp.up`, "mlp"), "gate’s other side"),
+      wide(strip(`${BLOCK}mlp.post`, "mlp"), `after ${model.activation}`),
+      wide(strip(`${BLOCK}mlp.out`, "mlp"), "MLP out"),
+    ],
+  });
+}
+
+function leaving(trace) {
+  const out = (id, title, formula, hook, role = "residual", more = {}) =>
+    trace.has(hook) && stage(id, title, formula, role, [strip(hook, role)], { group: "out", ...more });
+  const list = [out("final_norm", "norm", "final", "final_norm.out")];
+  if (!trace.reads) return list;
+  const steps = (prefix, names) => names.map(([part, title]) => trace.has(`${prefix}${part}`) && wide(strip(`${prefix}${part}`, "residual"), title));
   return [
-    norm,
-    stage("mlp", "MLP", `via ${model.d_mlp}`, "mlp", [strip(`${block}mlp.out`, "mlp", { weight: 1.15 })], {
-      open: [
-        wide(strip(`${block}mlp.pre`, "mlp"), "before the activation"),
-        has("mlp.up") && wide(strip(`${block}mlp.up`, "mlp"), "gate’s other side"),
-        wide(strip(`${block}mlp.post`, "mlp"), `after ${model.activation}`),
-        wide(strip(`${block}mlp.out`, "mlp"), "MLP out"),
-      ],
+    ...list,
+    out("transform", "head", "dense, norm", trace.has("head.norm.out") ? "head.norm.out" : "head.post", "residual", {
+      open: steps("head.", [["pre", "dense"], ["post", "activated"], ["norm.out", "norm"]]),
     }),
-    stage("resid_post", "resid", model.residual ? "+ mlp" : "= mlp", "residual", [strip(`${block}resid_post`, "residual")], { joint: model.residual ? "+" : "" }),
+    trace.has("next_sentence")
+      ? out("follows", "follows?", "yes, no", "next_sentence", "probability", {
+          open: [...steps("pooler.", [["pre", "[CLS], dense"], ["out", "tanh"]]), wide(strip("next_sentence", "probability"), "yes, no")],
+        })
+      : out("pooler", "pooler", "tanh", "pooler.out", "residual", { open: steps("pooler.", [["pre", "[CLS], dense"], ["out", "tanh"]]) }),
   ];
+}
+
+function normFormula(model) {
+  return model.norm === "rms" ? "RMS(x)" : "LN(x)";
+}
+
+/** The keys and values that cross-attention makes of the source: rows are the source's, so they stand beside its tokens. */
+export function sources(width, rows) {
+  const panel = (letter, role, title) => strip(`${BLOCK}cross_attn.${letter}`, role, { title, width, rows, source: true });
+  return [panel("k", "key", "key"), panel("v", "value", "value")];
 }
 
 function stage(id, title, formula, role, closed, { group = "block", open = null, ...more } = {}) {

@@ -100,6 +100,32 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .walkthrough .action:disabled { opacity: .4; cursor: not-allowed; }
 
 .below { display: grid; grid-template-columns: minmax(200px, max-content) minmax(360px, 1fr) minmax(200px, 270px); gap: 18px 44px; margin-top: 16px; padding-top: 18px; border-top: 1px solid var(--hairline); align-items: start; }
+.below.with-picture { grid-template-columns: max-content max-content minmax(280px, 1fr) minmax(170px, 210px); column-gap: 34px; }
+.picture-plain { display: flex; gap: 16px; }
+.picture-plain figure { margin: 0; width: 100px; }
+.picture-plain figcaption { font-size: 11px; line-height: 14px; color: var(--soft); margin-top: 4px; }
+.token:has(.swatch) { justify-content: flex-start; }
+.token:has(.swatch) .id { margin-left: auto; }
+.folded-arrow { align-self: center; color: var(--soft); font-size: 18px; }
+.choice { padding: 1px 9px !important; margin-left: 6px !important; border-radius: 9px !important; background: var(--panel) !important; font-weight: 500; }
+.choice[aria-pressed=true] { background: var(--attention) !important; color: var(--ground) !important; }
+.picture canvas { display: block; border-radius: 4px; cursor: crosshair; outline: 1px solid var(--hairline); }
+.picture-note { margin: 8px 0 0; font-size: 11px; color: var(--soft); max-width: 216px; min-height: 30px; }
+.swatch { width: 16px; height: 16px; flex: none; outline: 1px solid var(--hairline); }
+.token bdi.special { color: var(--soft); }
+
+.folded { border: 1px solid var(--hairline); border-radius: 9px; padding: 8px 12px 10px; margin: 0 0 12px; }
+.flow + .folded { margin: 12px 0 0; }
+.folded-title { font-size: 12px !important; color: var(--soft) !important; margin-bottom: 4px !important; }
+.folded-title strong { color: var(--ink); font-weight: 600; }
+.folded-title:hover strong { text-decoration: underline; text-underline-offset: 3px; }
+.folded-line { display: flex; gap: 22px; align-items: flex-start; overflow: auto; max-height: 260px; }
+.folded-tokens { flex: none; width: 104px; position: sticky; left: 0; background: var(--ground); z-index: 1; }
+.folded-tokens .token { font-size: 13px; }
+.folded-strip { flex: none; }
+.folded-strip canvas { display: block; }
+.folded-strip:hover .folded-name { color: var(--residual); }
+.folded-name { display: block; font-size: 11px; line-height: 16px; color: var(--soft); white-space: nowrap; }
 .headgrid { display: grid; gap: 5px; max-height: 420px; overflow: auto; padding: 3px; width: max-content; max-width: 100%; }
 .headgrid > [role=row] { display: flex; gap: 5px; align-items: center; }
 .headgrid .layer { width: 18px; font: 11px var(--mono); color: var(--soft); flex: none; }

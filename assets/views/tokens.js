@@ -1,7 +1,7 @@
 // Tokens drawn as tokens, with their ids: the label of every row.
 
 /**
- * data = {pieces, ids?, pitch, numbered?}; emits "hover" {row} | null and "pick" {row}.
+ * data = {pieces, ids?, pitch, special?, drawn?}; `drawn(i)` is a picture of row i, or null. Emits "hover" {row} | null and "pick" {row}.
  * `mark({query, key})` lights the token whose row is read and the one it reads from.
  */
 export function mount(root, data, emit) {
@@ -13,7 +13,7 @@ export function mount(root, data, emit) {
   root.addEventListener("click", (event) => rowOf(event) >= 0 && emit("pick", { row: rowOf(event) }));
 
   const view = {
-    update({ pieces, ids, pitch }) {
+    update({ pieces, ids, pitch, special = [], drawn = null }) {
       rows = pieces.map((piece, i) => {
         const row = document.createElement("div");
         row.className = "token";
@@ -21,6 +21,9 @@ export function mount(root, data, emit) {
         const name = document.createElement("bdi");
         name.textContent = piece;
         name.title = piece;
+        name.classList.toggle("special", Boolean(special[i]));
+        const seen = drawn?.(i);
+        if (seen) row.append(seen);
         row.append(name);
         if (ids) {
           const id = document.createElement("span");

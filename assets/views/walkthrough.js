@@ -1,5 +1,5 @@
-// The walkthrough: one text through one decoder, left to right (downward on a phone), every number an element of a tensor.
-// It holds the state (which block, head, row and cell is looked at) and hands the drawing to the other modules.
+// The walkthrough: one text or picture through one transformer, left to right (downward on a phone), every number an element
+// of a tensor. It holds the state (which stack, block, head, row and cell is looked at) and hands the drawing to the others.
 import * as address from "./address.js";
 import { mount as mountArithmetic } from "./arithmetic.js";
 import { mount as mountBars } from "./bars.js";
@@ -11,13 +11,13 @@ import { mount as mountHeadgrid } from "./headgrid.js";
 import { listed, widths, stacked, rows, thumbnail, NARROW } from "./layout.js";
 import { mount as mountLines } from "./lines.js";
 import * as matrix from "./matrix.js";
+import { mount as mountPicture, swatch } from "./picture.js";
 import { stages } from "./stages.js";
 import * as strip from "./strip.js";
 import { CSS } from "./style.js";
 import { mount as mountTokens } from "./tokens.js";
 import { Trace } from "./trace.js";
 
-const PATTERN = "blocks.{l}.attn.pattern";
 const SETTLED = 250; // ms after new data until the server is asked for weights
 
 /** data is the payload of views/walkthrough.py; emits "append" (a token id) and "again". */
@@ -56,23 +56,42 @@ class Walkthrough {
 
   async update(data) {
     const before = this.trace;
-    const trace = new Trace(data);
-    const turn = ++this.turn;
     const { state } = this;
-    const changed = before?.model.name !== trace.model.name;
-    if (changed && (before || !state.chosen)) Object.assign(state, trace.look);
-    state.layer = clamp(state.layer, trace.model.layers);
-    state.head = clamp(state.head, trace.model.heads);
+    const changed = before?.model.name !== data.model.name;
+    const fresh = changed && (before || !state.chosen);
+    if (fresh) Object.assign(state, { side: undefined, focus: undefined, layer: 0, head: 0 }, data.look);
+    const trace = new Trace(data, state.side in data.lanes ? state.side : undefined);
+    const turn = ++this.turn;
+    this.fit(trace);
     if (!trace.holds(state.layer)) await trace.fetch(state.layer).catch((error) => this.say(error.message));
     if (turn !== this.turn) return;
     if (!trace.holds(state.layer)) state.layer = 0; // the one that always comes with the payload
     this.trace = trace;
-    if (before && before.ids.join() !== trace.ids.join()) Object.assign(state, { cell: null, query: undefined });
-    state.query = clamp(state.query ?? trace.length - 1, trace.length);
-    if (!this.valid(state.cell)) state.cell = this.strongest(state.query);
+    this.data = data;
+    const same = before?.side === trace.side && before.pieces.join() === trace.pieces.join();
+    if (before && !same) Object.assign(state, { cell: null, query: undefined });
+    if (fresh && data.look.query !== undefined) state.query = data.look.query;
+    this.choose();
     if (before && changed) this.remember();
     this.build(SETTLED);
-    if (before?.ids.join() !== trace.ids.join()) this.parts?.reveal(state.query);
+    if (!same) this.parts?.reveal(state.query);
+  }
+
+  /** Puts the state inside what `trace` has. */
+  fit(trace) {
+    const { state } = this;
+    state.side = trace.side;
+    state.focus = trace.model.crosses && state.focus !== "attn" ? "cross_attn" : "attn";
+    state.layer = clamp(state.layer, trace.model.layers);
+    state.head = clamp(state.head, trace.model.heads);
+  }
+
+  /** A row and a cell to look at, where none are chosen or they are not there. */
+  choose() {
+    const { state, trace } = this;
+    const row = trace.reads ? (trace.row0 ?? trace.length - 1) : trace.length - 1;
+    state.query = clamp(state.query ?? row, trace.length);
+    if (!this.valid(state.cell)) state.cell = this.strongest(state.query);
   }
 
   /** Draws the page from nothing; for new data, another width, another open stage, another theme. */
@@ -81,7 +100,7 @@ class Walkthrough {
     this.width = this.element.clientWidth;
     if (!this.width) return;
     const focused = focusKey(this.element.getRootNode().activeElement);
-    const list = stages(trace);
+    const list = stages(trace, state.focus);
     this.narrow = this.width < NARROW;
     this.rows = rows(trace.length, this.narrow);
     this.sizes = (this.narrow ? stacked : widths)(this.width, list, state.open, trace, state.layer);
@@ -92,10 +111,11 @@ class Walkthrough {
       return { panel, legend, view: kind.mount(place, this.panelData(panel), (event, where) => this.onPanel(panel, event, where)) };
     });
     this.tokens = this.parts.tokens.map(({ place, ids }) =>
-      mountTokens(place, { pieces: trace.pieces, ids: ids ? trace.ids : null, pitch: this.rows.pitch }, (event, where) => this.onToken(event, where)),
+      mountTokens(place, this.tokenData(ids), (event, where) => this.onToken(event, where)),
     );
     this.lines = this.parts.lines && mountLines(this.parts.lines, this.lineData());
-    this.bars = mountBars(this.parts.bars, this.barData(), (event, { index }) => this.pickCandidate(index));
+    this.bars = this.parts.bars && mountBars(this.parts.bars, this.barData(), (event, { index }) => this.pickCandidate(index));
+    this.picture = this.parts.picture && mountPicture(this.parts.picture, this.pictureData(), (event, where) => this.onToken(event, where));
     this.headgrid = mountHeadgrid(this.parts.headgrid, this.gridData(), (event, where) => this.go(where));
     this.arithmetic = mountArithmetic(this.parts.arithmetic, { title: "" });
     this.element.dataset.ready = "true";
@@ -105,22 +125,27 @@ class Walkthrough {
     this.explain(patience);
   }
 
-  /** Another block, head, row or cell: nothing is computed again, only what shows it is drawn again. */
+  /** Another stack, block, head, row or cell: nothing is computed again, only what shows it is drawn again. */
   async go(change) {
-    const { trace, state } = this;
+    const { state } = this;
+    const trace = change.side === undefined || change.side === state.side ? this.trace : new Trace(this.data, change.side);
     const layer = clamp(change.layer ?? state.layer, trace.model.layers);
     const opened = change.open && [...change.open].join() !== [...state.open].join();
-    const moved = layer !== state.layer;
+    const turned = trace !== this.trace || (change.focus !== undefined && change.focus !== state.focus);
+    const moved = layer !== state.layer || turned;
     if (!trace.holds(layer)) {
       const turn = ++this.turn;
       await trace.fetch(layer).catch((error) => this.say(error.message));
       if (turn !== this.turn || !trace.holds(layer)) return;
     }
     const switched = moved || (change.head !== undefined && change.head !== state.head);
+    if (trace !== this.trace) Object.assign(state, { query: undefined, cell: null, focus: undefined });
     Object.assign(state, change, { layer, head: clamp(change.head ?? state.head, trace.model.heads) });
-    state.query = clamp(state.query ?? trace.length - 1, trace.length);
-    if (!this.valid(state.cell)) state.cell = this.strongest(state.query);
-    else if (switched && !change.cell && !this.isLocal(state.cell)) state.cell = this.strongest(state.query);
+    this.trace = trace;
+    this.fit(trace);
+    if (turned) state.cell = null;
+    this.choose();
+    if (switched && !change.cell && !this.isLocal(state.cell)) state.cell = this.strongest(state.query);
     this.remember();
     if (opened || moved) this.build();
     else {
@@ -132,12 +157,12 @@ class Walkthrough {
       }
       this.headgrid.mark(state);
       this.parts.facts();
-      this.parts.next();
-      this.bars.update(this.barData());
+      this.parts.next?.();
+      this.bars?.update(this.barData());
       this.mark();
       await this.explain();
     }
-    if (switched) this.tell(`block ${state.layer + 1}, head ${state.head + 1}`);
+    if (switched) this.tell(`${trace.side ? `${trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
   }
 
   toggle(id) {
@@ -161,22 +186,43 @@ class Walkthrough {
   panelData(panel) {
     const { trace, state } = this;
     const block = this.block(panel);
-    const mask = trace.isSquare(panel.hook) && trace.block(`blocks.${state.layer}.attn.mask`, state.head);
+    const mask = trace.isSquare(panel.hook) && trace.block(this.name(panel).replace(/attn\..*/, "attn.mask"), state.head);
     const hides = /pattern|masked_scores|mask$/.test(panel.hook);
     const where = panel.hook.startsWith("blocks.") ? `block ${state.layer + 1}${this.headed(panel) ? ` head ${state.head + 1}` : ""}, ` : "";
     return {
       block,
       role: panel.role,
       scale: panel.scale,
-      width: this.sizes.panel.get(panel),
-      ...this.rows,
+      width: panel.width ?? this.sizes.panel.get(panel),
+      ...(panel.rows ?? this.rows),
       label: `${where}${panel.title ?? panel.hook}: ${block.rows} rows by ${block.cols} columns`,
       hidden: hides ? (r, c) => !at(mask, r, c) : undefined,
     };
   }
 
   headed(panel) {
-    return this.trace.arrays[this.name(panel)].shape.length === 3 && !panel.flat;
+    return this.trace.array(this.name(panel)).shape.length === 3 && !panel.flat;
+  }
+
+  /** The pattern that is in focus, as a hook of the block that is looked at. */
+  get pattern() {
+    return `blocks.{l}.${this.state.focus}.pattern`;
+  }
+
+  tokenData(withIds) {
+    const { trace } = this;
+    const two = trace.positions.length > 0;
+    const ids = two ? trace.pieces.map((_, i) => trace.positions.map((one) => one[i]).join(" · ")) : trace.ids;
+    const drawn = trace.grid && this.data.arrays.picture ? (i) => swatch(this.data.arrays.picture, trace.grid, i) : null;
+    return { pieces: trace.pieces, ids: withIds && ids.length ? ids : null, pitch: this.rows.pitch, special: trace.special, drawn };
+  }
+
+  pictureData() {
+    const { trace, state, hover } = this;
+    const query = hover?.row ?? state.query;
+    const weights = trace.row(`blocks.${state.layer}.attn.pattern`, query, state.head);
+    const { picture, original } = this.data.arrays;
+    return { picture, original, grid: trace.grid, weights, query, width: Math.min(this.narrow ? 260 : 216, this.width - 20) };
   }
 
   lineData() {
@@ -189,7 +235,8 @@ class Walkthrough {
     const { trace, state } = this;
     const count = trace.arrays["next.id"].shape[1];
     const shown = Math.min(count, listed(trace.length, this.narrow));
-    const of = (name, i) => trace.arrays[`next.${name}`].data[state.query * count + i];
+    const row = trace.outcomeRow(state.query);
+    const of = (name, i) => trace.arrays[`next.${name}`].data[row * count + i];
     const list = Array.from({ length: shown }, (_, i) => ({
       id: of("id", i),
       piece: trace.names[of("id", i)],
@@ -206,13 +253,13 @@ class Walkthrough {
   gridData() {
     const { trace, state } = this;
     const { layers, heads } = trace.model;
-    const room = this.narrow ? this.width - 40 : 250;
+    const room = this.narrow ? this.width - 40 : trace.grid ? 190 : 250;
     const side = thumbnail(trace.length, layers, Math.floor(room / heads) - 6, this.narrow);
     const pattern = (layer, head) => {
-      if (trace.holds(layer)) return { block: trace.block(`blocks.${layer}.attn.pattern`, head), max: 1 };
-      const { data, shape } = trace.arrays.thumbnails;
-      const size = shape[2];
-      return { block: { data, offset: (layer * heads + head) * size * size, stride: size, rows: size, cols: size }, max: 255 };
+      if (trace.holds(layer)) return { block: trace.block(this.pattern.replace("{l}", layer), head), max: 1 };
+      const { data, shape } = trace.arrays[`thumbnails.${trace.prefix}${state.focus}`];
+      const [, , rows, cols] = shape;
+      return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
     };
     return { layers, heads, side, pattern, layer: state.layer, head: state.head };
   }
@@ -222,12 +269,14 @@ class Walkthrough {
   onPanel(panel, event, where) {
     if (event === "pick") return this.pick(panel, where);
     const square = panel.kind === "matrix";
-    this.hover = where && { row: where.row, col: square ? where.col : null };
+    const aside = panel.source && where; // its rows are the source's, which no row of this stack stands for
+    this.hover = where && !aside ? { row: where.row, col: square ? where.col : null, crosses: panel.hook.includes("cross_attn") } : null;
     this.mark();
     if (!where) return this.parts.tip(null);
     const { trace } = this;
     const value = at(this.block(panel), where.row, where.col);
-    const index = square ? `${trace.pieces[where.row]} → ${trace.pieces[where.col]}` : `${trace.pieces[where.row]} [${where.col}]`;
+    const [reader, keys] = [trace.readers(panel.hook)[where.row], trace.keys(panel.hook)];
+    const index = square ? `${reader} → ${keys[where.col]}` : `${reader} [${where.col}]`;
     this.parts.tip(`${index}`, this.spelled(panel, value));
   }
 
@@ -243,7 +292,9 @@ class Walkthrough {
   }
 
   pick(panel, { row, col }) {
-    this.go({ query: row, cell: { hook: panel.hook, row, col, flat: Boolean(panel.flat) } });
+    const focus = panel.hook.includes("cross_attn") ? "cross_attn" : /\.attn\./.test(panel.hook) ? "attn" : this.state.focus;
+    const cell = { hook: panel.hook, row, col, flat: Boolean(panel.flat) };
+    this.go({ query: panel.source || this.block(panel).rows === 1 ? this.state.query : row, cell, focus });
   }
 
   pickCandidate(candidate) {
@@ -252,13 +303,13 @@ class Walkthrough {
 
   /** The key that a row of the present head attends to most. */
   strongest(row) {
-    const weights = this.trace.row(`blocks.${this.state.layer}.attn.pattern`, row, this.state.head);
-    return { hook: PATTERN, row, col: weights.indexOf(Math.max(...weights)), flat: false };
+    const weights = this.trace.row(this.pattern.replace("{l}", this.state.layer), row, this.state.head);
+    return { hook: this.pattern, row, col: weights.indexOf(Math.max(...weights)), flat: false };
   }
 
   valid(cell) {
     if (!cell) return false;
-    if (cell.candidate !== undefined) return cell.candidate < this.trace.arrays["next.id"].shape[1];
+    if (cell.candidate !== undefined) return Boolean(this.trace.reads) && cell.candidate < this.trace.arrays["next.id"].shape[1];
     const name = cell.hook.replace("{l}", this.state.layer);
     if (!this.trace.has(name)) return false;
     const { rows, cols } = this.trace.block(name, cell.flat ? null : this.state.head);
@@ -268,14 +319,19 @@ class Walkthrough {
   mark() {
     const { state, hover } = this;
     const query = hover?.row ?? state.query;
-    const key = hover ? hover.col : (state.cell?.hook && /pattern|scores|mask/.test(state.cell.hook) ? state.cell.col : null);
+    const pinned = state.cell?.hook && /pattern|scores|mask|capped/.test(state.cell.hook) ? state.cell : null;
+    const crosses = hover ? hover.crosses : pinned?.hook.includes("cross_attn");
+    const key = hover ? hover.col : (pinned?.col ?? null);
     this.parts.bands(state.query, hover?.row ?? null);
-    for (const tokens of this.tokens) tokens.mark({ query, key });
+    for (const tokens of this.tokens) tokens.mark({ query, key: crosses ? null : key });
+    this.parts.source?.(crosses ? key : null);
+    this.picture?.update(this.pictureData());
     for (const { panel, view } of this.panels) {
       const picked = panel.hook === state.cell?.hook ? state.cell : null;
-      view.mark({ picked: picked && { row: picked.row, col: picked.col }, lit: panel.kind === "matrix" ? key : null });
+      const lit = panel.kind === "matrix" && Boolean(crosses) === panel.hook.includes("cross_attn") ? key : null;
+      view.mark({ picked: picked && { row: picked.row, col: picked.col }, lit });
     }
-    this.parts.axis(key);
+    this.parts.axis(key, Boolean(crosses));
     this.lines?.update(this.lineData());
   }
 
@@ -307,13 +363,13 @@ class Walkthrough {
 
   elementOf(cell) {
     const hook = cell.hook.replace("{l}", this.state.layer);
-    const headed = this.trace.arrays[hook].shape.length === 3 && !cell.flat;
+    const headed = this.trace.array(hook).shape.length === 3 && !cell.flat;
     return this.unflattened({ hook, pos: cell.row, unit: cell.col, head: headed ? this.state.head : null });
   }
 
   /** An element of all heads joined is an element of one of them. */
   unflattened(element) {
-    if (element.head !== null || this.trace.arrays[element.hook].shape.length === 2) return element;
+    if (element.head !== null || this.trace.array(element.hook).shape.length === 2) return element;
     const width = this.trace.model.d_head;
     return { ...element, head: Math.floor(element.unit / width), unit: element.unit % width };
   }
@@ -321,17 +377,20 @@ class Walkthrough {
   title(cell) {
     const { trace, state } = this;
     if (cell.candidate !== undefined) {
-      const id = trace.arrays["next.id"].data[state.query * trace.arrays["next.id"].shape[1] + cell.candidate];
-      return `How “${trace.names[id]}” came to follow “${trace.pieces[state.query]}”`;
+      const id = trace.arrays["next.id"].data[trace.outcomeRow(state.query) * trace.arrays["next.id"].shape[1] + cell.candidate];
+      const reader = trace.pieces[state.query];
+      return { next: `How “${trace.names[id]}” came to follow “${reader}”`, here: `How “${trace.names[id]}” came to stand at “${reader}”` }[trace.reads] ?? `How “${trace.names[id]}” came about`;
     }
     const { hook, pos, unit, head } = this.elementOf(cell);
     const value = trace.element(hook, pos, unit, head);
-    const place = head === null ? (cell.hook.startsWith("blocks.") ? ` · block ${state.layer + 1}` : "") : ` · block ${state.layer + 1}, head ${head + 1}`;
-    const reader = trace.pieces[pos];
-    if (cell.hook === PATTERN) return `How “${reader}” came to give “${trace.pieces[unit]}” ${percent(value)} of its attention${place}`;
+    const block = cell.hook.startsWith("blocks.") ? `${trace.side ? `${trace.side} ` : ""}block ${state.layer + 1}` : trace.side;
+    const place = [block, head === null ? "" : `head ${head + 1}`].filter(Boolean).join(", ");
+    const [reader, keys] = [trace.readers(hook)[pos], trace.keys(hook)];
+    const behind = place ? ` · ${place}` : "";
+    if (/attn\.pattern$/.test(hook)) return `How “${reader}” came to give “${keys[unit]}” ${percent(value)} of its attention${behind}`;
     const part = cell.hook.replace(/^blocks\.\{l\}\./, "");
-    const index = trace.isSquare(hook) ? `“${reader}”, “${trace.pieces[unit]}”` : `“${reader}”, ${unit}`;
-    return `${part}[${index}] = ${part === "attn.mask" ? (value ? "allowed" : "not allowed") : number(value)}${place}`;
+    const index = trace.isSquare(hook) ? `“${reader}”, “${keys[unit]}”` : `“${reader}”, ${unit}`;
+    return `${part}[${index}] = ${/attn\.mask$/.test(part) ? (value ? "allowed" : "not allowed") : number(value)}${behind}`;
   }
 
   // --- keyboard, address, voice --------------------------------------------------------------------------------------
@@ -366,9 +425,11 @@ class Walkthrough {
   }
 
   remember() {
-    const { layer, head, query, cell, open } = this.state;
-    const last = query === this.trace.length - 1;
+    const { layer, head, query, cell, open, side, focus } = this.state;
+    const last = query === (this.trace.row0 ?? this.trace.length - 1);
     address.write({
+      side: side === this.trace.sides.at(-1) ? undefined : side,
+      focus: this.trace.model.crosses && focus === "attn" ? focus : undefined,
       layer,
       head,
       row: last ? undefined : query,
@@ -405,11 +466,13 @@ function focusKey(element) {
 }
 
 /** State from the address, whatever somebody typed there. */
-function restore({ layer, head, row, cell, open }) {
+function restore({ side, focus, layer, head, row, cell, open }) {
   const whole = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
   const picked = cellFrom(cell, whole);
   return {
     chosen: whole(layer) !== undefined || whole(head) !== undefined, // else the example says where to look
+    side: typeof side === "string" ? side : undefined,
+    focus: focus === "attn" ? focus : undefined,
     layer: whole(layer) ?? 0,
     head: whole(head) ?? 0,
     query: picked?.row ?? whole(row), // a cell brings its row
@@ -423,7 +486,7 @@ function cellFrom(cell, whole) {
   if (!Array.isArray(cell) || typeof cell[0] !== "string" || whole(cell[1]) === undefined) return null;
   if (cell[0] === "next") return { candidate: cell[1] };
   if (whole(cell[2]) === undefined) return null;
-  const hook = /^(embed|final_norm)\./.test(cell[0]) ? cell[0] : `blocks.{l}.${cell[0]}`;
+  const hook = /^(embed|final_norm|head|pooler)\.|^next_sentence$/.test(cell[0]) ? cell[0] : `blocks.{l}.${cell[0]}`;
   return { hook, row: cell[1], col: cell[2], flat: cell[3] === 1 };
 }
 

@@ -22,14 +22,18 @@ class HeadScores:
     entropy: Tensor  # bits, not a share
 
 
-def head_scores(trace: Trace) -> HeadScores:
-    """Of the first text of the batch. NaN where no query had a choice: one token only, nothing repeated."""
-    pattern = trace.stack("attn.pattern")[:, 0]  # layer head pos key
+def head_scores(trace: Trace, side: str = "") -> HeadScores:
+    """Of the self-attention of the first text of the batch; `side` picks "encoder" or "decoder" of two stacks.
+
+    NaN where no query had a choice: one token only, nothing repeated.
+    """
+    pattern = trace.stack(f"{side}.attn.pattern" if side else "attn.pattern")[:, 0]  # layer head pos key
+    ids = trace.target if side == "decoder" and trace.target is not None else trace.ids
     return HeadScores(
         previous=pattern.diagonal(-1, -2, -1).mean(-1),
         first=pattern[..., 1:, 0].mean(-1),
         own=pattern.diagonal(0, -2, -1)[..., 1:].mean(-1),
-        induction=induction(pattern, trace.ids[0]),
+        induction=induction(pattern, ids[0]) if ids.dim() == 2 else torch.full(pattern.shape[:2], math.nan),
         entropy=-torch.special.xlogy(pattern, pattern).sum(-1)[..., 1:].mean(-1) / math.log(2),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from engine.layers.mask import AttentionMask, Full
 from engine.layers.norm import LayerNorm, RMSNorm
 from engine.layers.position import sinusoidal
 from engine.model import Transformer
@@ -43,6 +44,8 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0) -> Operands
         return element(table, hook, row, unit)
     if name in ("q_rotated", "k_rotated") and isinstance(stack, Stack):
         return turned(stack, hook, index(row, stack.config.context, hook), unit)
+    if name == "bias" and isinstance(stack, Stack):
+        return biased(stack, hook, unit, row)
     if owner == "embed.patches":
         return patched(model, unit, row)
     if name == "pre" and hasattr(parent, "dense"):
@@ -77,6 +80,15 @@ def W_E(model: Transformer) -> Tensor:
     if table is None:
         raise ValueError("this model reads pictures, and has no table of tokens.")
     return table
+
+
+def biased(stack: Stack, hook: str, head: int, distance: int) -> Operands:
+    """What head `head` adds to a score whose key stands `distance` before the query (after it where negative)."""
+    ends = torch.tensor([max(distance, 0)]), torch.tensor([max(-distance, 0)])
+    bias = stack.bias(AttentionMask(Full(), *ends))
+    if bias is None:
+        raise ValueError(f"{hook!r} is not made by this model; its positions add nothing to the scores.")
+    return Operands(bias[index(head, len(bias), hook)].detach().flatten())
 
 
 def patched(model: Transformer, unit: int, row: int) -> Operands:

@@ -1,4 +1,4 @@
-"""The walkthrough: one text through one decoder, from tokens to the next token."""
+"""The walkthrough: one text or picture through one transformer, from what it reads to what it says."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,104 +14,240 @@ from engine.analysis.operands import operands
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature
 from engine.limits import MAX_TOKENS
+from engine.pictures import opened
+from engine.reading import (
+    GAP,
+    SPAN,
+    Reading,
+    kind,
+    pictures,
+    read_infill,
+    read_picture,
+    read_pixels,
+    read_text,
+    read_translation,
+    tokens,
+)
 from engine.sampling import Sampling, distribution, draw
 from engine.tokenizers.encoding import Encoding
+from engine.trace import Trace
 from views.component import courier, view
-from views.walkthrough import digest, layer_payload, operands_payload, walkthrough
+from views.walkthrough import Outcome, digest, lanes, layer_payload, operands_payload, walkthrough
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
 FIRST = "stories"  # the model a visitor meets
 PICTURE = "walkthrough"
+FIELDS = {
+    "text": ["text"],
+    "pair": ["text", "second"],
+    "translation": ["text", "target"],
+    "infill": ["text", "span"],
+    "picture": ["picture"],
+    "pixels": ["picture", "given"],
+}
+LABELS = {
+    "text": "text",
+    "second": "second text (optional)",
+    "target": "target (empty: the model writes it)",
+    "span": "in the gap (empty: the model writes it)",
+}
+EMPTY = {"picture": 0, "given": 32}  # what stands in a field that no example fills; a text is ""
 picture = view("walkthrough", events=("append", "again"))
 
 
-def example(name: str) -> str:
-    """A text to open `name` on: one that was written for it, the first model's, or a few of its own words."""
-    text: str = EXAMPLES.get(name, EXAMPLES[FIRST])["text"]
+def example(name: str) -> dict[str, Any]:
+    """What to open `name` on: what was written for it, the first model's text, or a few of its own words."""
+    found: dict[str, Any] = EXAMPLES.get(name, {"text": EXAMPLES[FIRST]["text"]})
     try:
         checkpoint = library.checkpoint(name)
     except (ValueError, OSError):
-        return text  # the page says below why this model does not open
+        return found  # the page says below why this model does not open
+    if name in EXAMPLES or "text" not in FIELDS[kind(checkpoint)]:
+        return found
+    if kind(checkpoint) == "infill":
+        return {"text": f"{found['text']} {GAP}"}
     try:
-        read(checkpoint, text)
+        tokens(checkpoint, found["text"])
     except ValueError:
         tokenizer = checkpoint.tokenizer
-        return "0 1 2 3" if tokenizer is None else tokenizer.decode(range(min(6, tokenizer.vocab_size)), special=False)
-    return text
+        words = "0 1 2 3" if tokenizer is None else tokenizer.decode(range(min(6, tokenizer.vocab_size)), special=False)
+        return {"text": words}
+    return found
 
 
-def look(name: str, text: str) -> dict[str, int]:
-    """The head to look at first: the one that its example is there for."""
-    found = EXAMPLES.get(name, {})
-    return found["look"] if found.get("text") == text else {"layer": 0, "head": 0}
+def given(field: str) -> Any:
+    return st.session_state.get(field, EMPTY.get(field, ""))
 
 
 def show_example(name: str) -> None:
-    st.session_state.text = st.session_state.example = example(name)
+    found = example(name)
+    for field in {field for fields in FIELDS.values() for field in fields}:
+        st.session_state[field] = found.get(field, EMPTY.get(field, ""))
+    st.session_state.example = {"name": name, **found}
 
 
-def read(checkpoint: Checkpoint, text: str) -> Encoding:
-    """The text as tokens, or the ids it lists where there is no tokenizer. Raises ValueError for a wrong number."""
-    if checkpoint.tokenizer is not None:
-        return checkpoint.tokenizer.encode(text)
+def untouched(fields: list[str]) -> bool:
+    """Whether what stands there is still the example's."""
+    shown = st.session_state.get("example", {})
+    return all(given(field) == shown.get(field, EMPTY.get(field, "")) for field in fields)
+
+
+def wanted_model(models: list[str]) -> str:
+    """The model that the address names, the first one otherwise."""
+    wanted = st.query_params.get("model", FIRST)
+    return wanted if wanted in models else FIRST
+
+
+def look() -> dict[str, int]:
+    """The head and row to look at first: those that the example is there for."""
+    found: dict[str, int] = st.session_state.example.get("look", {})
+    return found if untouched([field for fields in FIELDS.values() for field in fields]) else {}
+
+
+def new_model() -> None:
+    """Each model starts on its own example; a text the person wrote stays where the new model reads texts too."""
+    name = st.session_state.model
     try:
-        return Encoding.from_ids(int(word) for word in text.replace(",", " ").split())
-    except ValueError:
-        raise ValueError("This model has no tokenizer, so its text must be token ids such as 12 7 40.") from None
+        reads_text = "text" in FIELDS[kind(library.checkpoint(name))]
+    except (ValueError, OSError):
+        reads_text = True
+    if untouched(["text", "second", "target", "span"]) or not reads_text:
+        return show_example(name)
+    for field in ("second", "target", "span"):
+        st.session_state[field] = ""
 
 
-def notice(encoding: Encoding, limit: int, context: int) -> str:
+def reading(checkpoint: Checkpoint) -> Reading:
+    """What the fields above the picture give the model. Raises ValueError, with a sentence, for what it cannot read."""
+    limit = min(MAX_TOKENS, checkpoint.model.config.context)
+    match kind(checkpoint):
+        case "pair":
+            return read_text(checkpoint, given("text"), limit, given("second"))
+        case "translation":
+            return read_translation(checkpoint, given("text"), given("target"), limit)
+        case "infill":
+            return read_infill(checkpoint, given("text"), given("span"), limit)
+        case "picture":
+            return read_picture(checkpoint, chosen_picture())
+        case "pixels":
+            settings = {key: given(key) for key in ("temperature", "top_k", "top_p")}
+            return read_pixels(checkpoint, chosen_picture(), given("given"), settings, seed())
+        case _:
+            return read_text(checkpoint, given("text"), limit)
+
+
+def chosen_picture() -> torch.Tensor | Any:
+    file = st.session_state.get("upload")
+    if file is not None:
+        return opened(file)
+    return pictures()[0][given("picture") % len(pictures()[0])]
+
+
+def notice(reading: Reading, limit: int, context: int) -> str:
     """What a text longer than the limit loses; empty when nothing is cut."""
-    if len(encoding) <= limit:
+    whole = reading.whole
+    if whole is None or len(whole) <= limit:
         return ""
-    lost = encoding.text[encoding.spans[limit][0] :].strip()
+    lost = whole.text[whole.spans[limit][0] :].strip()
     whose = "this model reads" if limit == context else "this page draws (raise it with LOUPE_MAX_TOKENS)"
     return (
-        f"The text has {len(encoding):,} tokens and {whose} {limit}; the last {len(encoding) - limit:,} are cut, "
+        f"The text has {len(whole):,} tokens and {whose} {limit}; the last {len(whole) - limit:,} are cut, "
         f"from “{lost[:40]}{'…' if len(lost) > 40 else ''}”."
     )
 
 
 def append() -> None:
     """Put the drawn token behind the text, as the text it stands for; a second click on the same picture is void."""
+    checkpoint = library.checkpoint(st.session_state.model)
+    field = {"translation": "target", "infill": "span"}.get(kind(checkpoint), "text")
     match st.session_state[PICTURE].append:
         case {"id": int(token), "length": int(length)}:
-            checkpoint = library.checkpoint(st.session_state.model)
-            if length != len(read(checkpoint, st.session_state.text)):
+            if length != len(lanes(checkpoint, reading(checkpoint))[-1].pieces):
                 return
         case _:
             return
-    tokenizer = checkpoint.tokenizer
-    added = f" {token}" if tokenizer is None else tokenizer.decode([token])
-    if tokenizer is not None and token not in tokenizer.encode(added).ids:
-        st.toast("That token is only part of a character and cannot stand in a text; draw another one.")
+    text, tokenizer = given(field), checkpoint.tokenizer
+    if tokenizer is None:
+        st.session_state[field] = f"{text} {token}"
+        return
+    mark = SPAN if field == "span" else ""
+    before = tokenizer.encode(mark + text, special=field == "text").ids
+    whole = tokenizer.decode([*before, token], special=False)
+    if tokenizer.encode(mark + whole, special=field == "text").ids == (*before, token):
+        st.session_state[field] = whole
+    elif token in tokenizer.encode(tokenizer.decode([token])).ids:
+        st.session_state[field] = text + tokenizer.decode([token])
     else:
-        st.session_state.text += added
+        st.toast("That token is only part of a character and cannot stand in a text; draw another one.")
 
 
 def seed() -> int:
-    given = st.query_params.get("seed", "0")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+    written = st.query_params.get("seed", "0")
+    return int(written) if written.isascii() and written.isdigit() and len(written) < 10 else 0
 
 
 def again() -> None:
     st.query_params["seed"] = str(seed() + 1)
 
 
-def new_model() -> None:
-    """Each model starts on its own example; a text the person wrote stays."""
-    if st.session_state.text == st.session_state.get("example"):
-        show_example(st.session_state.model)
+def outcome(checkpoint: Checkpoint, trace: Trace, sampling: Sampling, draws: bool) -> Outcome | None:
+    """What the head says, and where it continues a text the token drawn from it."""
+    head = checkpoint.model.config.head.kind
+    if head == "none":
+        return None
+    logits = trace["logits"][0].float()
+    following = distribution(logits[None] if head == "sequence" else logits, sampling)
+    if head in ("sequence", "token"):
+        return Outcome(following, checkpoint.labels or None, "class" if head == "sequence" else "here")
+    names = None if checkpoint.tokenizer is None else checkpoint.tokenizer.pieces
+    if kind(checkpoint) == "pixels":
+        names = tuple(map(str, range(logits.shape[-1])))
+    if not checkpoint.model.config.generates:
+        return Outcome(following, names, "here")
+    drawn = draw(following.probabilities[-1], torch.Generator().manual_seed(seed())) if draws else None
+    return Outcome(following, names, "next", drawn)
 
 
+def first_row(checkpoint: Checkpoint, reading: Reading) -> int | None:
+    """The row to read first: a masked token, [CLS] where it speaks for all, the first pixel that was not given."""
+    config = checkpoint.model.config
+    if kind(checkpoint) == "pixels":
+        return min(reading.given, 63)
+    if config.head.kind == "sequence":
+        return 0
+    mask = checkpoint.tokenizer.mask_id if checkpoint.tokenizer else None
+    ids = list(reading.read.ids) if isinstance(reading.read, Encoding) else []
+    return ids.index(mask) if config.head.kind == "masked" and mask in ids else None
+
+
+def show_fields(fields: list[str]) -> None:
+    """The controls of what a model reads."""
+    for field in fields:
+        if field == "picture":
+            last = len(pictures()[0]) - 1
+            st.number_input(f"picture, 0 to {last}", 0, last, key=field, bind="query-params", width=130)
+            with st.popover("your own", width=100):
+                st.file_uploader("A picture (PNG, JPEG, …)", key="upload")
+        elif field == "given":
+            st.slider("pixels given", 0, 64, key=field, bind="query-params", width="stretch")
+        else:
+            st.text_input(LABELS[field], key=field, live="150ms", bind="query-params", width="stretch")
+
+
+models = library.names()
+if "example" not in st.session_state:
+    everything = {field for fields in FIELDS.values() for field in fields}
+    kept = {field: st.session_state[field] for field in everything if field in st.session_state}
+    show_example(st.session_state.get("model", wanted_model(models)))
+    st.session_state.update(kept)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
-    models = library.names()
-    if "text" not in st.session_state:
-        wanted = st.query_params.get("model", FIRST)
-        show_example(wanted if wanted in models else FIRST)
-    st.text_input("text", key="text", live="150ms", bind="query-params", width="stretch")
+    try:
+        fields = FIELDS[kind(library.checkpoint(st.session_state.get("model", wanted_model(models))))]
+    except (ValueError, OSError):
+        fields = FIELDS["text"]  # the page says below why this model does not open
+    show_fields(fields)
     st.selectbox(
-        "model", models, models.index(FIRST), key="model", bind="query-params", on_change=new_model, width=125
+        "model", models, models.index(FIRST), key="model", bind="query-params", on_change=new_model, width=145
     )
     st.slider(
         "attention temperature", 0.1, 4.0, 1.0, 0.05, key="attention", bind="query-params", width=165,
@@ -127,31 +263,28 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
 
 try:
     checkpoint = library.checkpoint(st.session_state.model)
-    whole = read(checkpoint, st.session_state.text)
+    shown = reading(checkpoint)
 except (ValueError, OSError) as error:
     st.warning(str(error))
     st.stop()
-if not whole:
+if not len(shown.read):
     st.info("There is nothing to read yet: type a few words above.")
     st.stop()
 
 config = checkpoint.model.config
 with st.container(key="headline"):
-    parts = [f"{config.layers} layers", f"{config.attention.heads} heads", f"d {config.d_model}"]
+    layers = f"{config.encoder.layers} + {config.layers}" if config.encoder else str(config.layers)
+    parts = [f"{layers} layers", f"{config.attention.heads} heads", f"d {config.d_model}"]
     parts.append(f"{sum(p.numel() for p in checkpoint.model.parameters()):,} parameters")
-    st.caption(" · ".join(parts))
+    st.caption(" · ".join(parts), help=checkpoint.card.get("about"))
 
-limit = min(MAX_TOKENS, config.context)
-encoding = whole.truncated(limit)
 temperature = st.session_state.attention
 edits = [] if temperature == 1 else [AttentionTemperature(temperature)]
-trace = library.traces.of(st.session_state.model, encoding, edits)
-following = distribution(
-    trace["logits"][0].float(),
-    Sampling(st.session_state.temperature, st.session_state.top_k, st.session_state.top_p),
-)
-sampled = draw(following.probabilities[-1], torch.Generator().manual_seed(seed()))
+trace = library.traces.of(st.session_state.model, shown.read, edits, shown.target)
+sampling = Sampling(st.session_state.temperature, st.session_state.top_k, st.session_state.top_p)
 made = digest(st.session_state.model, trace)
+limit = min(MAX_TOKENS, config.context)
+stacks = lanes(checkpoint, shown)
 
 
 def answer(query: Mapping[str, Any]) -> bytes:
@@ -159,8 +292,8 @@ def answer(query: Mapping[str, Any]) -> bytes:
     if query.get("trace") != made:
         raise ValueError("The text or the model has changed since; click again.")
     match query:
-        case {"layer": int(layer)}:
-            return layer_payload(trace, layer)
+        case {"layer": int(layer), "side": str(side)}:
+            return layer_payload(trace, layer, side)
         case {"hook": str(hook), "unit": int(unit), "row": int(row)}:
             return operands_payload(operands(checkpoint.model, hook, unit, row))
     raise ValueError("The picture asked for something this page does not know; reload the page.")
@@ -169,16 +302,17 @@ def answer(query: Mapping[str, Any]) -> bytes:
 picture(
     walkthrough(
         trace,
-        config,
+        stacks,
         name=st.session_state.model,
-        following=following,
-        pieces=None if checkpoint.tokenizer is None else checkpoint.tokenizer.pieces,
-        sampled=sampled,
-        scores=head_scores(trace),
+        outcome=outcome(checkpoint, trace, sampling, draws=not shown.written),
+        scores={stack.side: head_scores(trace, stack.side) for stack in stacks},
+        picture=shown.picture,
+        original=shown.original,
         notes={
-            "notice": notice(whole, limit, config.context),
-            "full": len(encoding) >= limit,
-            "look": look(st.session_state.model, st.session_state.text),
+            "notice": notice(shown, limit, config.context),
+            "full": len(stacks[-1].pieces) >= limit,
+            "look": {"layer": 0, "head": 0, **look()},
+            "row0": first_row(checkpoint, shown),
             "attention_temperature": temperature,
             "sampling": {k: st.session_state[k] for k in ("temperature", "top_k", "top_p")},
         },

@@ -5,9 +5,11 @@ import pytest
 import torch
 
 from engine.analysis.heads import head_scores
+from engine.checkpoints import Checkpoint
 from engine.config import MLP, Attention, ModelConfig
 from engine.edits import AttentionTemperature
 from engine.model import Transformer, initialise
+from engine.reading import Reading
 from engine.run import run
 from engine.sampling import Sampling, distribution
 from engine.tokenizers.encoding import Encoding
@@ -25,13 +27,10 @@ def traced(length: int = 6) -> Trace:
 
 
 def payload(trace: Trace, sampling: Sampling = PLAIN, **more: int) -> tuple[dict, dict[str, Named]]:
-    following = distribution(trace["logits"][0], sampling)
-    scores = head_scores(trace)
-    return unpack(
-        view.walkthrough(
-            trace, CONFIG, name="tiny", following=following, pieces=None, sampled=7, scores=scores, notes={}, **more
-        )
-    )
+    outcome = view.Outcome(distribution(trace["logits"][0], sampling), names=None, sampled=7)
+    lanes = view.lanes(Checkpoint(MODEL), Reading(trace.encoding))
+    scores = {"": head_scores(trace)}
+    return unpack(view.walkthrough(trace, lanes, name="tiny", outcome=outcome, scores=scores, notes={}, **more))
 
 
 def test_every_hook_but_the_logits_arrives_unchanged() -> None:
@@ -49,7 +48,7 @@ def test_a_trace_too_large_brings_one_layer_and_thumbnails_that_keep_peaks(monke
     _, arrays = payload(trace, layer=1)
     assert "blocks.1.attn.q" in arrays and "blocks.0.attn.q" not in arrays
     peaks = trace.stack("attn.pattern")[:, 0].amax((-1, -2))
-    drawn = arrays["thumbnails"].data.max((-1, -2)) / 255
+    drawn = arrays["thumbnails.attn"].data.max((-1, -2)) / 255
     np.testing.assert_allclose(drawn, peaks.numpy(), atol=0.5 / 255)
     _, later = unpack(view.layer_payload(trace, 2))
     np.testing.assert_array_equal(later["blocks.2.attn.v"].data, trace["blocks.2.attn.v"][0].numpy())
@@ -83,6 +82,6 @@ def test_every_candidate_and_the_drawn_token_have_a_name() -> None:
 def test_an_edit_is_named_and_gives_the_run_another_digest() -> None:
     plain = traced()
     edited = run(MODEL, plain.encoding, edits=[AttentionTemperature(2.0)], base=plain)
-    assert payload(edited)[0]["edited"] == ["blocks.*.attn.temperature"]
+    assert payload(edited)[0]["edited"] == ["*.temperature"]
     assert view.digest("tiny", plain) != view.digest("tiny", edited)
     assert view.digest("tiny", plain) == view.digest("tiny", traced())

@@ -1,0 +1,173 @@
+"""What a person gives a checkpoint to read, whatever it reads: a text, two, a text and its target, a gap, a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from engine.checkpoints import Checkpoint
+from engine.data import digits
+from engine.generate import generate
+from engine.processors import Floats, ImageProcessor, PalettePixels
+from engine.tokenizers.encoding import Encoding
+
+Kind = Literal["text", "pair", "translation", "infill", "picture", "pixels"]
+GAP, SPAN = "[gMASK]", "[sop]"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """`read` is what the model is run on, `whole` the same before it was cut to the limit; `target` is the decoder's.
+
+    `written` says that the model itself wrote the end of it. `picture` is height width channel in 0..1 with -1 where
+    nothing is known, `original` the one that a completion began from, of which `given` pixels were shown.
+    """
+
+    read: Encoding | Tensor
+    whole: Encoding | None = None
+    target: Encoding | None = None
+    written: bool = False
+    picture: Tensor | None = None
+    original: Tensor | None = None
+    given: int = 0
+
+
+def kind(checkpoint: Checkpoint) -> Kind:
+    """What this checkpoint wants to be given."""
+    config = checkpoint.model.config
+    if config.encoder is not None:
+        return "translation"
+    if config.infill is not None:
+        return "infill"
+    if config.embedding.patches is not None:
+        return "picture"
+    if isinstance(checkpoint.processor, PalettePixels):
+        return "pixels"
+    return "pair" if config.embedding.segments > 1 and checkpoint.tokenizer is not None else "text"
+
+
+def tokens(checkpoint: Checkpoint, text: str, pair: str = "") -> Encoding:
+    """The text as tokens, or the ids it lists where there is no tokenizer. Raises ValueError for a wrong number."""
+    if checkpoint.tokenizer is not None:
+        return checkpoint.tokenizer.encode(text, pair) if pair.strip() else checkpoint.tokenizer.encode(text)
+    try:
+        return Encoding.from_ids(int(word) for word in text.replace(",", " ").split())
+    except ValueError:
+        raise ValueError("This model has no tokenizer, so its text must be token ids such as 12 7 40.") from None
+
+
+def read_text(checkpoint: Checkpoint, text: str, limit: int, second: str = "") -> Reading:
+    whole = tokens(checkpoint, text, second)
+    return Reading(whole.truncated(limit), whole)
+
+
+def read_translation(checkpoint: Checkpoint, text: str, target: str, limit: int) -> Reading:
+    """An empty `target` is written by the model, greedily."""
+    whole = tokens(checkpoint, text)
+    source = whole.truncated(limit)
+    if target.strip():
+        return Reading(source, whole, given_target(checkpoint, target).truncated(limit))
+    if not source:
+        return Reading(source, whole)
+    steps = generate(checkpoint, source, max_tokens=limit - 1, greedy=True)
+    ids = [step.id for step in steps if step.id not in checkpoint.end_ids]
+    return Reading(source, whole, targeted(checkpoint, ids), written=True)
+
+
+def given_target(checkpoint: Checkpoint, text: str) -> Encoding:
+    if checkpoint.tokenizer is None:
+        return targeted(checkpoint, tokens(checkpoint, text).ids)
+    return checkpoint.target(text)
+
+
+def targeted(checkpoint: Checkpoint, ids: list[int] | tuple[int, ...]) -> Encoding:
+    """The decoder's input for a target of these ids: shifted right behind the start token."""
+    start = checkpoint.model.config.encoder
+    whole = [start.start if start else 0, *ids]
+    pieces = None if checkpoint.tokenizer is None else [checkpoint.tokenizer.piece(id) for id in whole]
+    return Encoding.from_ids(whole, pieces)
+
+
+def read_infill(checkpoint: Checkpoint, text: str, span: str, limit: int) -> Reading:
+    """An empty `span` is written by the model, greedily. Raises ValueError for a text without a gap."""
+    tokenizer = checkpoint.tokenizer
+    if tokenizer is None:
+        whole = tokens(checkpoint, text)
+        return Reading(whole.truncated(limit), whole)
+    if GAP not in text and text.strip():
+        raise ValueError(f"Expected a gap to fill, got a text without one; write {GAP} where words are missing.")
+    whole = tokenizer.encode(f"{text}{SPAN}{span}")
+    if span or not text.strip():
+        return Reading(whole.truncated(limit), whole)
+    ends = set(checkpoint.end_ids)
+    steps = generate(checkpoint, whole.truncated(limit), max_tokens=max(limit - len(whole), 0), greedy=True)
+    ids = [*whole.ids, *(step.id for step in steps if step.id not in ends)]
+    return Reading(with_ids(checkpoint, whole, ids).truncated(limit), whole, written=True)
+
+
+def with_ids(checkpoint: Checkpoint, encoding: Encoding, ids: list[int]) -> Encoding:
+    """`encoding` continued by the ids behind its own, which come from no text."""
+    tokenizer, more = checkpoint.tokenizer, ids[len(encoding) :]
+    pieces = [f"#{id}" if tokenizer is None else tokenizer.piece(id) for id in more]
+    end = (len(encoding.text), len(encoding.text))
+    return Encoding(
+        text=encoding.text,
+        ids=(*encoding.ids, *more),
+        pieces=(*encoding.pieces, *pieces),
+        spans=(*encoding.spans, *(end for _ in more)),
+        special=(*encoding.special, *(False for _ in more)),
+        segments=(*encoding.segments, *(0 for _ in more)),
+    )
+
+
+@lru_cache(maxsize=1)
+def pictures() -> tuple[Tensor, Tensor]:
+    """Digits that no shipped model was trained on: images (image height width, in 0..1) and what they show."""
+    held_out = digits.split(0)
+    return held_out.test_images / (digits.LEVELS - 1), held_out.test_labels
+
+
+def read_picture(checkpoint: Checkpoint, image: Tensor) -> Reading:
+    """`image` is height width or height width channel, in 0..1."""
+    processor = checkpoint.processor
+    if not isinstance(processor, ImageProcessor):
+        raise ValueError("This checkpoint reads pictures and says nothing of how; add its preprocessor_config.json.")
+    pixels = processor.pixels(image)
+    return Reading(pixels, picture=unit(processor.picture(pixels[0])))
+
+
+def unit(values: Floats) -> Tensor:
+    """height width channel in 0..1, -1 where there is nothing."""
+    picture = torch.from_numpy(values)
+    with_channel = picture[..., None] if picture.dim() == 2 else picture
+    return with_channel.nan_to_num(-1.0).clamp(-1.0, 1.0)
+
+
+def read_pixels(
+    checkpoint: Checkpoint, image: Tensor, given: int, settings: Mapping[str, float | int], seed: int
+) -> Reading:
+    """The first `given` pixels of `image`, and the rest as the model draws it; `settings` are those of `generate`."""
+    processor = checkpoint.processor
+    if not isinstance(processor, PalettePixels):
+        raise ValueError("This checkpoint reads a palette's colours and has none; add its preprocessor_config.json.")
+    ids = processor.ids(image).flatten()
+    start = processor.start_id
+    drawn = [start, *ids[:given].tolist()]
+    left = len(ids) - given
+    steps = generate(checkpoint, drawn, max_tokens=left, seed=seed, stop_at_end=False, **settings)  # type: ignore[arg-type]
+    drawn += [step.id for step in steps] if left else []
+    side = processor.image.size[1]
+    names = ["start", *(place(i, side) for i in range(len(ids)))][: len(drawn)]
+    read = Encoding.from_ids(drawn, names)
+    known = processor.picture(drawn[1:])
+    return Reading(read, read, written=True, picture=unit(known), original=unit(processor.picture(ids)), given=given)
+
+
+def place(cell: int, side: int) -> str:
+    """Row and column of a cell of a picture, from 1."""
+    return f"{cell // side + 1}, {cell % side + 1}"
