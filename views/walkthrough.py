@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.analysis.heads import HeadScores
+from engine.analysis.heads import CrossScores, HeadScores
 from engine.analysis.operands import Operands
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
@@ -101,13 +101,15 @@ def walkthrough(
     *,
     name: str,
     outcome: Outcome | None,
-    scores: Mapping[str, HeadScores],
+    scores: Mapping[str, HeadScores | CrossScores],
     notes: Mapping[str, Any],
     layer: int = 0,
     picture: Tensor | None = None,
     original: Tensor | None = None,
 ) -> bytes:
     """The payload of the whole page for the first text of `trace`; the last of `lanes` is the one with the head.
+
+    `scores` are of every attention: "attn", or "encoder.attn", "decoder.attn" and "decoder.cross_attn".
 
     A trace of more than WHOLE bytes brings only `layer` of each lane and thumbnails of all the patterns; the rest is
     asked for with `layer_payload`. `picture` is height width channel, in 0..1, with -1 where there is nothing yet;
@@ -126,7 +128,6 @@ def walkthrough(
         if lane.side == "encoder":
             last = encoder_output(trace)
             arrays[last] = drawable(trace, last)
-        arrays.update({f"scores.{lane.prefix}{key}": value for key, value in vars(scores[lane.side]).items()})
     header = {
         "trace": digest(name, trace),
         "model": model_header(name, lanes[-1].config),
@@ -135,6 +136,8 @@ def walkthrough(
         **(outcome_header(outcome) if outcome else {"reads": None, "names": {}}),
         **notes,
     }
+    for kind, measured in scores.items():
+        arrays.update({f"scores.{kind}.{key}": value for key, value in vars(measured).items()})
     if outcome:
         arrays.update({f"next.{key}": value for key, value in candidates(outcome.following).items()})
     arrays.update({key: value for key, value in (("picture", picture), ("original", original)) if value is not None})

@@ -258,10 +258,11 @@ function pictureSection(parts) {
 }
 
 function fillFacts(list, { trace, state }) {
-  const of = (name) => trace.arrays[`scores.${trace.prefix}${name}`].data[state.layer * trace.model.heads + state.head];
+  const of = (name) => trace.arrays[`scores.${trace.prefix}${state.focus}.${name}`].data[state.layer * trace.model.heads + state.head];
   const shown = (x, otherwise) => (Number.isNaN(x) ? otherwise : percent(x));
   const alone = "one token only";
   const cell = trace.grid ? "cell" : "token";
+  if (state.focus === "cross_attn") return fill(list, [["to the source token it gives most", percent(of("strongest"))], ["entropy", `${number(of("entropy"))} bits`]]);
   const rows = [
     [`to the previous ${cell}`, shown(of("previous"), alone)],
     [trace.pieces[0] === "[CLS]" ? "to [CLS]" : `to the first ${cell} (sink)`, shown(of("first"), alone)],
@@ -269,6 +270,10 @@ function fillFacts(list, { trace, state }) {
     ...(trace.grid ? [] : [["after an earlier copy (induction)", shown(of("induction"), "nothing repeats")]]),
     ["entropy", Number.isNaN(of("entropy")) ? alone : `${number(of("entropy"))} bits`],
   ];
+  fill(list, rows);
+}
+
+function fill(list, rows) {
   list.replaceChildren(...rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)]));
 }
 

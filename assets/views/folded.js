@@ -7,8 +7,8 @@ import { Trace } from "./trace.js";
 
 const PITCH = 19; // CSS pixels of a row
 const HEIGHT = 12; // of a cell
-const STRIP = [48, 150]; // widths
-const KEYS = 62; // width of the keys, and of the values
+const STRIP = [48, 230]; // widths
+const KEYS = 96; // width of the keys, and of the values
 const TOKENS = 104;
 const ROLES = { encoder: "reads the source; at the right the keys and values that the decoder makes of it", decoder: "writes the target" };
 

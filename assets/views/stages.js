@@ -21,7 +21,7 @@ export function stages(trace, focus) {
 
 function entering(trace) {
   const { model } = trace;
-  const read = model.embed_scale === 1 ? "W_E[id]" : `W_E · ${Number(model.embed_scale.toPrecision(3))}`;
+  const read = model.embed_scale === 1 ? "W_E[id]" : `W_E·${Number(model.embed_scale.toPrecision(3))}`;
   const one = (id, title, formula, hook, joint) =>
     trace.has(hook) && stage(id, title, formula, "residual", [strip(hook, "residual")], { group: "in", joint });
   const learned = model.positions === "learned" ? "W_P[i]" : "sin, cos";

@@ -470,7 +470,7 @@ function restore({ side, focus, layer, head, row, cell, open }) {
   const whole = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
   const picked = cellFrom(cell, whole);
   return {
-    chosen: whole(layer) !== undefined || whole(head) !== undefined, // else the example says where to look
+    chosen: [layer, head].some((i) => whole(i) !== undefined) || Boolean(side || focus || picked), // else the example says where to look
     side: typeof side === "string" ? side : undefined,
     focus: focus === "attn" ? focus : undefined,
     layer: whole(layer) ?? 0,

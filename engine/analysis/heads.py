@@ -34,8 +34,27 @@ def head_scores(trace: Trace, side: str = "") -> HeadScores:
         first=pattern[..., 1:, 0].mean(-1),
         own=pattern.diagonal(0, -2, -1)[..., 1:].mean(-1),
         induction=induction(pattern, ids[0]) if ids.dim() == 2 else torch.full(pattern.shape[:2], math.nan),
-        entropy=-torch.special.xlogy(pattern, pattern).sum(-1)[..., 1:].mean(-1) / math.log(2),
+        entropy=bits(pattern)[..., 1:].mean(-1),
     )
+
+
+@dataclass(frozen=True)
+class CrossScores:
+    """Each is layer head, averaged over the positions of the target."""
+
+    strongest: Tensor  # the largest share that a position gives to one token of the source
+    entropy: Tensor  # bits
+
+
+def cross_scores(trace: Trace) -> CrossScores:
+    """Of the cross-attention of the first text of the batch."""
+    pattern = trace.stack("cross_attn.pattern")[:, 0]  # layer head pos key
+    return CrossScores(strongest=pattern.amax(-1).mean(-1), entropy=bits(pattern).mean(-1))
+
+
+def bits(pattern: Tensor) -> Tensor:
+    """The entropy of each row, ... pos."""
+    return -torch.special.xlogy(pattern, pattern).sum(-1) / math.log(2)
 
 
 def induction(pattern: Tensor, ids: Tensor) -> Tensor:

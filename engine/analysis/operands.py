@@ -22,11 +22,12 @@ class Operands:
     bias: float | None = None
 
 
-def operands(model: Transformer, hook: str, unit: int, row: int = 0) -> Operands:
+def operands(model: Transformer, hook: str, unit: int, row: int = 0, length: int = 0) -> Operands:
     """The weights that made `hook`[..., unit] (heads flattened).
 
     For a linear map its row of weights; for a norm its one weight; for an embedding the element of row `row` (a token
-    id or a position); for a rotation cos and sin at position `row`. Raises ValueError where the element has no weights.
+    id or a position); for a rotation cos and sin at position `row` of a text of `length` tokens. Raises ValueError
+    where the element has no weights.
     """
     if hook == "logits":
         return output(model, unit)
@@ -43,7 +44,7 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0) -> Operands
         table = sinusoidal(torch.arange(config.context), config.d_model, config.positions.pairs)
         return element(table, hook, row, unit)
     if name in ("q_rotated", "k_rotated") and isinstance(stack, Stack):
-        return turned(stack, hook, index(row, stack.config.context, hook), unit)
+        return turned(stack, hook, index(row, stack.config.context, hook), unit, length)
     if name == "bias" and isinstance(stack, Stack):
         return biased(stack, hook, unit, row)
     if owner == "embed.patches":
@@ -101,11 +102,11 @@ def patched(model: Transformer, unit: int, row: int) -> Operands:
     return Operands(patches.project.weight[unit].detach(), float(patches.project.bias.detach()[unit]))
 
 
-def turned(stack: Stack, hook: str, pos: int, unit: int) -> Operands:
+def turned(stack: Stack, hook: str, pos: int, unit: int, length: int) -> Operands:
     """cos and sin of the angle by which component `unit` is turned at `pos`; 1 and 0 for one that is not turned."""
     if stack.frequencies is None:
         raise ValueError(f"{hook!r} is not made with weights of this model; it does not rotate its queries.")
-    cos, sin = stack.rotation(torch.tensor([pos]), torch.float32)
+    cos, sin = stack.rotation(torch.tensor([pos]), max(length, pos + 1), torch.float32)
     unit %= stack.config.d_head
     if unit >= cos.numel():
         return Operands(torch.tensor([1.0, 0.0]))

@@ -9,7 +9,7 @@ import streamlit as st
 import torch
 
 from engine import library
-from engine.analysis.heads import head_scores
+from engine.analysis.heads import CrossScores, HeadScores, cross_scores, head_scores
 from engine.analysis.operands import operands
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature
@@ -32,7 +32,7 @@ from engine.sampling import Sampling, distribution, draw
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 from views.component import courier, view
-from views.walkthrough import Outcome, digest, lanes, layer_payload, operands_payload, walkthrough
+from views.walkthrough import Lane, Outcome, digest, lanes, layer_payload, operands_payload, walkthrough
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
 FIRST = "stories"  # the model a visitor meets
@@ -208,6 +208,14 @@ def outcome(checkpoint: Checkpoint, trace: Trace, sampling: Sampling, draws: boo
     return Outcome(following, names, "next", drawn)
 
 
+def scores(trace: Trace, stacks: list[Lane]) -> dict[str, HeadScores | CrossScores]:
+    """What every attention was measured to do on this text."""
+    measured: dict[str, HeadScores | CrossScores] = {
+        f"{stack.prefix}attn": head_scores(trace, stack.side) for stack in stacks
+    }
+    return measured | ({"decoder.cross_attn": cross_scores(trace)} if len(stacks) > 1 else {})
+
+
 def first_row(checkpoint: Checkpoint, reading: Reading) -> int | None:
     """The row to read first: a masked token, [CLS] where it speaks for all, the first pixel that was not given."""
     config = checkpoint.model.config
@@ -276,6 +284,8 @@ with st.container(key="headline"):
     layers = f"{config.encoder.layers} + {config.layers}" if config.encoder else str(config.layers)
     parts = [f"{layers} layers", f"{config.attention.heads} heads", f"d {config.d_model}"]
     parts.append(f"{sum(p.numel() for p in checkpoint.model.parameters()):,} parameters")
+    if "picture" in fields and not st.session_state.get("upload"):
+        parts.insert(0, f"somebody’s {int(pictures()[1][given('picture')])}")
     st.caption(" · ".join(parts), help=checkpoint.card.get("about"))
 
 temperature = st.session_state.attention
@@ -295,7 +305,7 @@ def answer(query: Mapping[str, Any]) -> bytes:
         case {"layer": int(layer), "side": str(side)}:
             return layer_payload(trace, layer, side)
         case {"hook": str(hook), "unit": int(unit), "row": int(row)}:
-            return operands_payload(operands(checkpoint.model, hook, unit, row))
+            return operands_payload(operands(checkpoint.model, hook, unit, row, len(stacks[-1].pieces)))
     raise ValueError("The picture asked for something this page does not know; reload the page.")
 
 
@@ -305,7 +315,7 @@ picture(
         stacks,
         name=st.session_state.model,
         outcome=outcome(checkpoint, trace, sampling, draws=not shown.written),
-        scores={stack.side: head_scores(trace, stack.side) for stack in stacks},
+        scores=scores(trace, stacks),
         picture=shown.picture,
         original=shown.original,
         notes={

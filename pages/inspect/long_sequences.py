@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from engine import library
 from engine.long import shared
 from engine.long.measure import KINDS, MOST_BYTES, Setup, grid
 from engine.long.quantize import Settings
@@ -27,11 +28,11 @@ FORMULAS = r"""
 | window | $2nsd$ | $\approx 4nd+\tfrac54ns$ |
 | 2-D blocks | $2nmd$ | $\approx 2nd\,(1+m/b^2)$ |
 | k nearest, exact | $n^2hd+A$ | $2nhd$, and a tile of scores |
-| k nearest, quantized | $nhd\,(d+k'+w'k^*+rk)+A$, look-ups $nhm'\,w'n/k'$ | $2nhd$, and $rk$ candidates a list |
+| k nearest, PQ | $nhd\,(d+k'+w'k^*+rk)+A$, look-ups $nhm'\,w'n/k'$ | $2nhd$, and $rk$ candidates a list |
 
-$n$ positions, $h$ heads, $d$ the width of the model. A window's band has $s=b'+2(w-1)$ keys for $b'=\max(w,32)$ queries;
-a memory block $m=(2b)^2$ pixels for $b^2$ queries; attending to what was found takes $A=2nd\,(d+hk)$. A float has 4
-bytes; what is given, the states or keys and values, is not counted.
+$n$ positions, $h$ heads, $d$ the width of the model. A window's band has $s=b'+2(w-1)$ keys for a block of
+$b'=\max(w,32)$ queries; a memory block $m=(2b)^2$ pixels for $b^2$ queries; attending to what was found takes
+$A=2nd\,(d+hk)$. A float has 4 bytes; what is given, the states or keys and values, is not counted.
 """
 
 PROSE = r"""
@@ -45,7 +46,7 @@ searches the raw states $h_j$, and one index serves all heads of all layers. A k
 a query and changes neither their order nor their softmax. Exact search still compares every query with every state, and
 over all $d$ directions instead of one head's $d/h$; what it saves is memory.
 
-**Product quantization** (Jégou et al.) does not compare with every state. States are dealt into $k'$ lists by their
+**Product quantization** (PQ, Jégou et al.) does not compare with every state. States are dealt into $k'$ lists by their
 nearest centroid $c$; what is left, $r=h-c$, is cut into $m'$ pieces, and of each is kept, in one byte, which of $k^*$
 codewords is nearest. A query visits the $w'$ lists with the largest $q\cdot c$ and reads its scores there from tables:
 $q\cdot h\approx q\cdot c+\sum_{i=1}^{m'} q_i\cdot r_i$. The best $rk$ are compared again exactly. Fewer operations are
@@ -62,7 +63,7 @@ st.caption(
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     st.select_slider("length", shared.LENGTHS, AUTOMATIC, key="length", bind="query-params", width=200,
-        format_func=lambda n: f"{n:,}", help="The longest text to measure. Beyond 1,024 positions a button starts it."
+        help="The longest text to measure. Beyond 1,024 positions a button starts it."
     )  # fmt: skip
     st.select_slider("window w", [8, 16, 32, 64, 128, 256], 32, key="window", bind="query-params", width=120,
         help="A query sees keys fewer than w positions away."
@@ -133,7 +134,7 @@ with st.expander("The formulas", key="formulas"):
 
 with st.container(horizontal=True, vertical_alignment="bottom", key="patterns"):
     st.markdown("##### What each keeps")
-    config = shared.library.checkpoint(shared.MODEL).model.config
+    config = library.checkpoint(shared.MODEL).model.config
     heads = [(layer, head) for layer in range(config.layers) for head in range(config.attention.heads)]
     st.selectbox("head", heads, len(heads) - 2, key="head", width=170,
         format_func=lambda place: f"layer {place[0]}, head {place[1]}", label_visibility="collapsed"

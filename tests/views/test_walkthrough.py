@@ -29,7 +29,7 @@ def traced(length: int = 6) -> Trace:
 def payload(trace: Trace, sampling: Sampling = PLAIN, **more: int) -> tuple[dict, dict[str, Named]]:
     outcome = view.Outcome(distribution(trace["logits"][0], sampling), names=None, sampled=7)
     lanes = view.lanes(Checkpoint(MODEL), Reading(trace.encoding))
-    scores = {"": head_scores(trace)}
+    scores = {"attn": head_scores(trace)}
     return unpack(view.walkthrough(trace, lanes, name="tiny", outcome=outcome, scores=scores, notes={}, **more))
 
 

@@ -1,0 +1,52 @@
+"""What the measurements are made on: a long text's real states, and the heads that read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from engine.checkpoints import Checkpoint
+from engine.data.stories import stories
+from engine.long.chunks import encode_in_chunks
+from engine.long.heads import Heads
+from engine.run import run
+
+SEED = 2023  # a stream of stories of its own, none of which the model has learned from
+
+
+@dataclass(frozen=True)
+class Material:
+    """`states` (pos d_model): what `heads` read their queries, keys and values from."""
+
+    states: Tensor
+    heads: Heads
+
+    def first(self, length: int) -> Material:
+        return Material(self.states[:length], self.heads)
+
+
+def long_text(checkpoint: Checkpoint, length: int) -> Tensor:
+    """The first `length` tokens of stories one after the other, each closed by the end token: pos."""
+    tokenizer = checkpoint.tokenizer
+    if tokenizer is None:
+        raise ValueError("a long text is made of words, and this model has no tokenizer; choose another.")
+    end = [] if tokenizer.end_id is None else [tokenizer.end_id]
+    told = (token for text in stories(SEED) for token in [*tokenizer.encode(text, special=False).ids, *end])
+    return torch.tensor(list(islice(told, length)))
+
+
+@torch.no_grad()
+def material(checkpoint: Checkpoint, length: int, layer: int = -1) -> Material:
+    """`length` states of `layer` of a decoder with its norm before attention, as its W_Q, W_K and W_V see them."""
+    model = checkpoint.model
+    layer = range(model.config.layers)[layer]
+    read = f"blocks.{layer}.norm1.out"
+
+    def encode(ids: Tensor) -> Tensor:
+        return run(model, ids, keep=[read], logits_at=slice(-1, None))[read]
+
+    states = encode_in_chunks(encode, long_text(checkpoint, length), model.config.context)
+    return Material(states, Heads.of(model.get_submodule(f"blocks.{layer}.attn"), model.config.attention.heads))

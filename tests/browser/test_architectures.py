@@ -1,0 +1,197 @@
+"""Every architecture in the walkthrough: all its numbers are the engine's, and every kind of cell explains itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+import torch
+
+from engine import load, run
+from engine.reading import pictures
+from engine.trace import Trace
+from tests.browser import zoo
+from tests.browser.harness import UVICORN, served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+READY = '.walkthrough[data-ready="true"]'
+TEXT = "The dog was sad"
+GIVEN = {
+    "bert": {"text": f"{TEXT} [MASK]", "second": "He lost his ball"},
+    "original": {"text": "The delighted dog", "target": "Le chien très"},
+    "t5": {"text": "The delighted dog", "target": "Le chien très"},
+    "glm": {"text": "The dog [gMASK] sad", "span": " was very"},
+    "glm-learned": {"text": "The dog [gMASK] sad", "span": " was very"},
+    "vit": {"picture": "7"},
+    "imagegpt": {"picture": "7", "given": "64"},
+    "neox": {"text": f"{TEXT} because he lost his ball"},
+    "gemma": {"text": TEXT},
+    "alibi": {"text": TEXT},
+}
+TOLERANCE = 2e-5  # between a value recomputed in double precision and the one stored in single
+NOT_DRAWN = ("scale", "temperature", "pixels", "logits")
+
+# Brings every element kind of both stacks into the arithmetic, one after the other, and reads what it says.
+EXPLAIN = """async ({layer, skip}) => {
+  const roots = [...document.querySelectorAll('*')].map(e => e.shadowRoot).filter(Boolean);
+  const page = roots.map(root => root.querySelector('.walkthrough')).find(Boolean).loupe;
+  const said = [];
+  const verdict = async () => {
+    for (let i = 0; i < 1500; i++) {
+      await new Promise(wake => setTimeout(wake, 20));
+      const found = page.element.querySelector('.verdict');
+      if (found) return {recomputed: found.dataset.recomputed, stored: found.dataset.stored};
+      const sentence = page.element.querySelector('.arithmetic .sentence');
+      if (sentence) return {sentence: sentence.textContent};
+    }
+    return {sentence: 'nothing came'};
+  };
+  const ask = async (name, change) => {
+    page.arithmetic.update({title: ''});
+    page.go(change);
+    said.push({name, ...await verdict()});
+  };
+  for (const side of page.trace.sides) {
+    await page.go({side, layer});
+    const {trace} = page;
+    const own = name => side ? (name.startsWith(side + '.') ? name.slice(side.length + 1) : null) : name;
+    const outside = name => trace.reads && /^(head|pooler|next_sentence)/.test(name);
+    const names = Object.keys(trace.arrays).map(name => outside(name) ? name : own(name))
+      .filter(name => name && /^(embed|blocks|final_norm|head|pooler|next_sentence)/.test(name))
+      .filter(name => !skip.some(end => name.endsWith(end)))
+      .filter(name => !name.startsWith('blocks.') || name.startsWith(`blocks.${layer}.`));
+    for (const name of names) {
+      const {shape} = trace.array(name);
+      const square = trace.isSquare(name);
+      const row = Math.min(2, (square ? shape[1] : shape[0]) - 1);
+      const col = Math.min(square ? 1 : 3, shape.at(-1) - 1);
+      const focus = trace.model.crosses ? (name.includes('cross_attn') ? 'cross_attn' : 'attn') : undefined;
+      const hook = name.replace(/^blocks\\.\\d+/, 'blocks.{l}');
+      await ask(side + ':' + name, {head: 1, focus, query: row, cell: {hook, row, col, flat: false}});
+    }
+    if (trace.reads) await ask('candidate', {cell: {candidate: 1}});
+  }
+  return said;
+}"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("zoo")
+    zoo.fill(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def zoo_server(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOUPE_MODELS", str(models))
+        with served(UVICORN, "/health", tmp_path_factory.mktemp("zoo-server") / "log") as address:
+            yield address
+
+
+@pytest.fixture
+def visit(open_page: Callable[[str], Page], zoo_server: str) -> Callable[[str], Page]:
+    def opened(name: str) -> Page:
+        query = "".join(f"&{key}={quote(value)}" for key, value in GIVEN[name].items())
+        page = open_page(f"{zoo_server}/walkthrough?model={name}{query}")
+        page.wait_for_selector(READY)
+        return page
+
+    return opened
+
+
+def traced(folder: Path, name: str) -> Trace:
+    """The same run, from the engine alone."""
+    checkpoint, given = load(folder / name), GIVEN[name]
+    torch.set_num_threads(1)
+    if "picture" in given:
+        image = pictures()[0][int(given["picture"])]
+        if name == "vit":
+            return run(checkpoint.model, checkpoint.processor.pixels(image))
+        return run(checkpoint.model, [checkpoint.processor.start_id, *checkpoint.processor.ids(image)[0].tolist()])
+    if "target" in given:
+        encoding = checkpoint.tokenizer.encode(given["text"])
+        return run(checkpoint.model, encoding, target=checkpoint.target(given["target"]))
+    if "span" in given:
+        return run(checkpoint.model, checkpoint.tokenizer.encode(f"{given['text']}[sop]{given['span']}"))
+    return run(checkpoint.model, checkpoint.tokenizer.encode(given["text"], given.get("second")))
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_the_picture_holds_every_hook_of_the_engines_run(
+    name: str, visit: Callable[[str], Page], models: Path
+) -> None:
+    page, trace = visit(name), traced(models, name)
+    sent = page.locator(".walkthrough").evaluate(
+        """e => Object.fromEntries(Object.entries(e.loupe.trace.arrays).map(([name, {data, shape}]) =>
+             [name, {shape, data: Array.from(data, String)}]))"""
+    )
+    for hook in (h for h in trace if h != "logits"):
+        value = trace[hook][0] if trace.dims(hook)[0] == "batch" else trace[hook]
+        got = np.array([float(x.replace("Infinity", "inf")) for x in sent[hook]["data"]], np.float32)
+        np.testing.assert_array_equal(got.reshape(tuple(value.shape)), value.float().numpy(), err_msg=hook)
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+@pytest.mark.parametrize("name", GIVEN)
+def test_every_kind_of_cell_explains_itself(name: str, layer: int, visit: Callable[[str], Page]) -> None:
+    page = visit(name)
+    said = page.evaluate(EXPLAIN, {"layer": layer, "skip": list(NOT_DRAWN)})
+    assert len(said) > 20
+    for one in said:
+        assert "recomputed" in one, one
+        recomputed, stored = (float(one[key].replace("Infinity", "inf")) for key in ("recomputed", "stored"))
+        assert recomputed == stored or abs(recomputed - stored) <= TOLERANCE * max(1, abs(stored)), one
+
+
+def test_two_stacks_change_places_with_one_click(visit: Callable[[str], Page]) -> None:
+    page = visit("original")
+    assert page.locator(".folded-encoder .token bdi").all_inner_texts() == ["The", "delighted", "dog"]
+    assert page.locator(".stage-tokens .token bdi").all_inner_texts() == ["<start>", "Le", "chien", "très"]
+    page.locator(".folded-encoder .folded-title").click()
+    page.locator(".folded-decoder").wait_for()
+    assert page.locator(".stage-tokens .token bdi").all_inner_texts() == ["The", "delighted", "dog"]
+    assert page.locator(".stage-next").count() == 0
+    page.wait_for_function("location.hash.includes('side=encoder')")
+
+
+def test_of_two_attentions_one_is_shown_step_by_step_and_a_click_takes_the_other(visit: Callable[[str], Page]) -> None:
+    page = visit("t5")
+    drawn = "e => e.loupe.drawn().map(panel => panel.hook)"
+    hooks = page.locator(".walkthrough").evaluate(drawn)
+    assert "blocks.0.cross_attn.q" in hooks and "blocks.0.attn.q" not in hooks and "blocks.0.attn.pattern" in hooks
+    page.get_by_role("button", name="self", exact=True).first.click()
+    page.locator('.stage [data-stage="k"]').wait_for()
+    hooks = page.locator(".walkthrough").evaluate(drawn)
+    assert "blocks.0.attn.q" in hooks and "blocks.0.cross_attn.q" not in hooks
+
+
+def test_a_prefix_model_shows_both_positions_of_every_token(visit: Callable[[str], Page]) -> None:
+    page = visit("glm")
+    pieces = page.locator(".stage-tokens .token bdi").all_inner_texts()
+    shown = page.locator(".stage-tokens .token .id").all_inner_texts()
+    positions = [tuple(map(int, text.split(" · "))) for text in shown]
+    gap, span = pieces.index("[gMASK]"), pieces.index("[sop]")
+    assert positions[:span] == [(i, 0) for i in range(span)]
+    assert positions[span:] == [(gap, i + 1) for i in range(len(pieces) - span)]
+
+
+def test_a_picture_is_seen_whole_and_pointing_at_a_patch_reads_its_row(visit: Callable[[str], Page]) -> None:
+    page = visit("vit")
+    canvas = page.locator(".picture > canvas")
+    box = canvas.bounding_box()
+    canvas.click(position={"x": box["width"] * 0.4, "y": box["height"] * 0.9})  # patch 4, 2 of 4 x 4
+    page.locator(".arithmetic h3", has_text="“4, 2”").wait_for()
+    assert page.locator(".walkthrough").evaluate("e => e.loupe.state.query") == 1 + 3 * 4 + 1
+    brightness = page.locator(".picture-plain canvas").evaluate(
+        """c => { const g = c.getContext('2d'), s = c.width / 8; return Array.from({length: 64}, (_, i) =>
+             g.getImageData((i % 8 + .5) * s, (Math.floor(i / 8) + .5) * s, 1, 1).data[0]); }"""
+    )
+    np.testing.assert_allclose(brightness, pictures()[0][7].flatten().numpy() * 255, atol=1.5)

@@ -1,0 +1,179 @@
+"""One small random model of every architecture, for looking at in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.checkpoints import Checkpoint
+from engine.config import (
+    MLP,
+    Attention,
+    Embedding,
+    Encoder,
+    Head,
+    Infill,
+    ModelConfig,
+    Norm,
+    Patches,
+    Positions,
+)
+from engine.data.stories import story
+from engine.data.translation import pair
+from engine.model import Transformer, initialise
+from engine.processors import ImageProcessor, PalettePixels
+from engine.tokenizers import END, train
+
+LINEAR = {"bias": False, "out_bias": False}
+
+
+def fill(folder: Path) -> None:
+    """Writes them into `folder`, a models folder."""
+    stories = [story(1, index) for index in range(60)]
+    pairs = [pair(0, index) for index in range(400)]
+    pieces = train("wordpiece", stories, 400)
+    bytes_ = train("bpe", stories, 400, special_tokens=(END, "[gMASK]", "[sop]", "[eop]"))
+    words = train("word", [text for p in pairs for text in (p.english, p.french)], special_tokens=(END, "<start>"))
+    marks = bytes_.special_tokens
+    start = words.special_tokens["<start>"]
+
+    def put(name: str, config: ModelConfig, **parts: object) -> None:
+        model = initialise(Transformer(config), 0).requires_grad_(False).eval()
+        Checkpoint(model, name=name, **parts).save(folder / name)  # type: ignore[arg-type]
+
+    bert = Embedding(segments=2, norm=True)
+    heads = Head("masked", bias=True, pooler=True, next_sentence=True)
+    encoder = {"norm": Norm(place="after"), "embedding": bert, "head": heads}
+    put(
+        "bert",
+        ModelConfig(pieces.vocab_size, 96, 32, 2, Attention(4, mask="full"), MLP(48, "gelu"), **encoder),
+        tokenizer=pieces,
+    )
+    put(
+        "original",
+        ModelConfig(
+            words.vocab_size,
+            48,
+            32,
+            2,
+            Attention(4),
+            MLP(48, "relu"),
+            Positions("sinusoidal"),
+            Norm(place="after"),
+            embedding=Embedding(scale=32**0.5),
+            encoder=Encoder(2, Attention(4, mask="full"), MLP(48, "relu"), start),
+        ),
+        tokenizer=words,
+    )
+    plain = Attention(4, **LINEAR, scale=1.0)
+    put(
+        "t5",
+        ModelConfig(
+            words.vocab_size,
+            48,
+            32,
+            2,
+            plain,
+            MLP(48, "gelu_tanh", gated=True, bias=False),
+            Positions("relative", buckets=8, farthest=20),
+            Norm("rms"),
+            encoder=Encoder(3, Attention(4, **LINEAR, scale=1.0, mask="full"), MLP(48, "relu", bias=False), start),
+            head=Head(scale=32**-0.5),
+        ),
+        tokenizer=words,
+    )
+    put(
+        "glm",
+        ModelConfig(
+            bytes_.vocab_size,
+            96,
+            32,
+            2,
+            Attention(4, mask="prefix"),
+            MLP(48),
+            Positions("rotary", axes=2),
+            infill=Infill(marks["[gMASK]"], marks["[sop]"]),
+        ),
+        tokenizer=bytes_,
+        end_ids=(marks["[eop]"],),
+    )
+    put(
+        "glm-learned",
+        ModelConfig(
+            bytes_.vocab_size,
+            96,
+            32,
+            2,
+            Attention(4, mask="prefix"),
+            MLP(48),
+            Positions("learned", axes=2),
+            infill=Infill(marks["[gMASK]"], marks["[sop]"]),
+        ),
+        tokenizer=bytes_,
+        end_ids=(marks["[eop]"],),
+    )
+    put(
+        "vit",
+        ModelConfig(
+            1,
+            17,
+            32,
+            2,
+            Attention(4, mask="full", block=2),
+            MLP(48, "gelu"),
+            embedding=Embedding(patches=Patches(8, 2, 1)),
+            head=Head("sequence", 10),
+        ),
+        processor=ImageProcessor.grey((8, 8), 17),
+        labels=tuple(map(str, range(10))),
+    )
+    put(
+        "imagegpt",
+        ModelConfig(
+            18,
+            65,
+            32,
+            2,
+            Attention(4),
+            MLP(48, "quick_gelu"),
+            norm=Norm("rms"),
+            tied=False,
+            head=Head(outputs=17),
+        ),
+        processor=PalettePixels.grey((8, 8), 17),
+    )
+    put(
+        "neox",
+        ModelConfig(
+            bytes_.vocab_size,
+            96,
+            32,
+            2,
+            Attention(4, kv_heads=2, qk_norm="head", softcap=20.0, window=5, windowed=(0,)),
+            MLP(40, "silu", gated=True),
+            Positions("rotary", turned=4),
+            Norm("rms"),
+            sublayers="parallel",
+            head=Head(softcap=30.0),
+        ),
+        tokenizer=bytes_,
+    )
+    put(
+        "gemma",
+        ModelConfig(
+            bytes_.vocab_size,
+            96,
+            32,
+            2,
+            Attention(4, **LINEAR, nearest=4),
+            MLP(40, "gelu_tanh", gated=True),
+            Positions("rotary", pairs="neighbours"),
+            Norm("rms", place="around"),
+            embedding=Embedding(scale=32**0.5),
+        ),
+        tokenizer=bytes_,
+    )
+    put(
+        "alibi",
+        ModelConfig(bytes_.vocab_size, 96, 32, 2, Attention(4), MLP(40, "silu"), Positions("alibi")),
+        tokenizer=bytes_,
+    )
