@@ -94,7 +94,7 @@ def targeted(checkpoint: Checkpoint, ids: list[int] | tuple[int, ...]) -> Encodi
 
 
 def read_infill(checkpoint: Checkpoint, text: str, span: str, limit: int) -> Reading:
-    """An empty `span` is written by the model, greedily. Raises ValueError for a text without a gap."""
+    """An empty `span` is written by the model, greedily. Raises ValueError for a text without a gap or too long."""
     tokenizer = checkpoint.tokenizer
     if tokenizer is None:
         whole = tokens(checkpoint, text)
@@ -102,6 +102,8 @@ def read_infill(checkpoint: Checkpoint, text: str, span: str, limit: int) -> Rea
     if GAP not in text and text.strip():
         raise ValueError(f"Expected a gap to fill, got a text without one; write {GAP} where words are missing.")
     whole = tokenizer.encode(f"{text}{SPAN}{span}")
+    if len(whole) > limit:  # a cut would take the mark with it that the span begins with
+        raise ValueError(f"Expected at most {limit} tokens with what fills the gap, got {len(whole)}; shorten the text.")
     if span or not text.strip():
         return Reading(whole.truncated(limit), whole)
     ends = set(checkpoint.end_ids)

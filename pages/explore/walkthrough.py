@@ -66,6 +66,9 @@ def example(name: str) -> dict[str, Any]:
         return found
     if kind(checkpoint) == "infill":
         return {"text": f"{found['text']} {GAP}"}
+    if checkpoint.tokenizer is not None and checkpoint.model.config.head.kind == "masked":
+        mask = checkpoint.tokenizer.mask_id
+        return {"text": f"{found['text']} {checkpoint.tokenizer.piece(mask)}" if mask is not None else found["text"]}
     try:
         tokens(checkpoint, found["text"])
     except ValueError:

@@ -1,0 +1,115 @@
+"""The walkthrough page with every kind of model: its own fields, and what a person is told."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import library, run
+from engine.reading import pictures
+from tests.browser import zoo
+from views.payload import Named, unpack
+
+APP = str(Path(__file__).parents[2] / "app.py")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("kinds")
+    zoo.fill(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library, "MODELS_FOLDER", str(folder))
+        library.checkpoint.cache_clear()
+        yield folder
+    library.checkpoint.cache_clear()
+
+
+def opened(model: str, **query: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.query_params["model"] = model
+    for name, value in query.items():
+        app.session_state[name] = value
+    return app.run()
+
+
+def picture(app: AppTest) -> tuple[dict, dict[str, Named]]:
+    assert not app.exception, app.exception
+    (found, *_) = [e.proto for e in app.get("bidi_component") if "walkthrough" in e.proto.component_name]
+    return unpack(found.bytes)
+
+
+def told(app: AppTest) -> str:
+    assert not app.exception, app.exception
+    return " ".join(element.value for element in (*app.warning, *app.info))
+
+
+@pytest.mark.parametrize("name", ["alibi", "bert", "gemma", "glm", "imagegpt", "neox", "original", "t5", "vit"])
+def test_every_kind_opens_on_a_finished_picture(name: str) -> None:
+    header, arrays = picture(opened(name))
+    assert header["model"]["name"] == name
+    assert arrays["next.probability"].data.max() > 0
+
+
+def test_two_texts_reach_a_model_that_reads_pairs() -> None:
+    header, arrays = picture(opened("bert", text="The dog ran", second="He was sad"))
+    lane = header["lanes"][""]
+    assert lane["pieces"].count("[SEP]") == 2 and set(lane["segments"]) == {0, 1}
+    assert arrays["next_sentence"].data.shape == (1, 2)
+    assert header["reads"] == "here" and header["sampled"] is None
+
+
+def test_the_row_of_the_masked_word_is_read_first() -> None:
+    header, _ = picture(opened("bert", text="The [MASK] ran"))
+    assert header["lanes"][""]["pieces"][header["row0"]] == "[MASK]"
+
+
+def test_an_empty_target_is_what_the_model_writes_and_a_given_one_is_read_as_it_is() -> None:
+    checkpoint = library.checkpoint("original")
+    header, _ = picture(opened("original", text="The delighted dog"))
+    ids = header["lanes"]["decoder"]["ids"]
+    logits = run(checkpoint.model, checkpoint.tokenizer.encode("The delighted dog"), target=ids)["logits"][0]
+    assert ids[1:] == logits[:-1].argmax(-1).tolist()  # greedy, every token the likeliest behind those before it
+    header, arrays = picture(opened("original", text="The delighted dog", target="Le chien"))
+    assert header["lanes"]["decoder"]["pieces"] == ["<start>", "Le", "chien"]
+    assert arrays["decoder.blocks.0.cross_attn.pattern"].data.shape == (4, 3, 3)
+    assert header["sampled"] is not None
+
+
+def test_a_gap_is_filled_and_a_text_without_one_is_told_so() -> None:
+    header, _ = picture(opened("glm", text="The dog [gMASK] sad", span=" was very"))
+    assert header["lanes"][""]["pieces"].count("[sop]") == 1
+    assert "[gMASK]" in told(opened("glm", text="The dog was sad"))
+    assert "shorten" in told(opened("glm", text="The dog ran. " * 60 + "[gMASK]"))
+
+
+@pytest.mark.parametrize("model", ["original", "bert", "glm"])
+def test_nothing_to_read_is_one_sentence(model: str) -> None:
+    app = opened(model, text="")
+    assert "nothing to read" in told(app) or picture(app)[0]["lanes"]
+
+
+@pytest.mark.parametrize("given", [0, 1, 32, 63, 64])
+def test_a_picture_is_completed_from_the_pixels_given(given: int) -> None:
+    header, arrays = picture(opened("imagegpt", picture=5, given=given))
+    drawn = torch.tensor(arrays["picture"].data).flatten()
+    original = pictures()[0][5].flatten()
+    torch.testing.assert_close(drawn[:given], original[:given], atol=1e-5, rtol=0)
+    torch.testing.assert_close(torch.tensor(arrays["original"].data).flatten(), original, atol=1e-5, rtol=0)
+    assert drawn.min() >= 0 and header["lanes"][""]["grid"]["given"] == given
+    assert len(header["lanes"][""]["pieces"]) == 65
+
+
+def test_a_picture_number_that_is_not_there_opens_the_page_all_the_same() -> None:
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.query_params["model"] = "vit"
+    app.query_params["picture"] = "99999"
+    header, _ = picture(app.run())
+    assert header["reads"] == "class"
+
+
+def test_long_texts_are_cut_for_both_stacks() -> None:
+    header, _ = picture(opened("t5", text="The dog runs. " * 40, target="Le chien " * 60))
+    assert len(header["lanes"]["encoder"]["pieces"]) == len(header["lanes"]["decoder"]["pieces"]) == 48
+    assert "cut" in header["notice"]
