@@ -34,6 +34,7 @@ class Transformer(Stack):
         self._add_head(config)
         self.hooks: dict[str, HookPoint] = name_hooks(self)
         self.hook_names = tuple(self.hooks)
+        self.requested = frozenset(name for name, hook in self.hooks.items() if hook.on_request)
 
     def _add_head(self, config: ModelConfig) -> None:
         kind = config.head.kind
@@ -144,6 +145,9 @@ class Transformer(Stack):
                     f"{' x '.join(map(str, ids.shape))}; make them with the checkpoint's processor."
                 )
             return
+        if ids.dim() != 2 or ids.is_floating_point():
+            shape = " x ".join(map(str, ids.shape))
+            raise ValueError(f"this model reads token ids, batch x pos, got {shape} of {ids.dtype}; give it a text.")
         length = past + ids.shape[1]
         if ids.numel() == 0:
             raise ValueError("a run needs at least one token, got none; give it a longer text.")
@@ -153,6 +157,9 @@ class Transformer(Stack):
         if low < 0 or high >= self.config.vocab_size:
             wrong = low if low < 0 else high
             raise ValueError(f"token ids must lie in 0..{self.config.vocab_size - 1}, got {wrong}; use its tokenizer.")
+        infill = self.config.infill
+        if infill is not None and length == self.config.context and bool((ids[:, 0] == infill.start).any()):
+            raise ValueError("a span that begins the text must leave one token of the context free; shorten the text.")
 
     @property
     def device(self) -> torch.device:

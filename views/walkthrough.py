@@ -86,13 +86,15 @@ def text_lane(side: str, config: ModelConfig, read: Encoding, grid: Mapping[str,
 class Outcome:
     """What the head says at every position (pos vocab), or once (1 class).
 
-    `reads` is "next" (token), "here" (what stands at the position) or "class"; `sampled` is the token drawn at the end.
+    `reads` is "next" (token), "here" (what stands at the position) or "class"; `sampled` is the token drawn at the end,
+    `follows` the probability that the second of two texts follows the first.
     """
 
     following: Distribution
     names: tuple[str, ...] | None
     reads: str = "next"
     sampled: int | None = None
+    follows: float | None = None
 
 
 def walkthrough(
@@ -133,7 +135,7 @@ def walkthrough(
         "model": model_header(name, lanes[-1].config),
         "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
         "edited": sorted({h for edit in trace.edits for h in edit.touches()}),
-        **(outcome_header(outcome) if outcome else {"reads": None, "names": {}}),
+        **(outcome_header(outcome) if outcome else {"reads": None, "names": {}, "sampled": None, "follows": None}),
         **notes,
     }
     for kind, measured in scores.items():
@@ -153,6 +155,7 @@ def outcome_header(outcome: Outcome) -> dict[str, Any]:
         "reads": outcome.reads,
         "names": candidate_names(listed, outcome.names, extra=[] if sampled is None else [sampled]),
         "sampled": drawn,
+        "follows": outcome.follows,
     }
 
 

@@ -22,8 +22,9 @@ export function nextStage(page, parts) {
   element.append(button, after);
   parts.bars = make("div");
   const left = make("p", "cuts", cuts(page));
+  const second = trace.follows === null ? "" : make("p", "follows", `the second text follows the first: ${percent(trace.follows)}`);
   const { element: sampled, show } = trace.sampled ? drawn(page) : { element: "", show: () => {} };
-  column.append(element, parts.bars, left, sampled);
+  column.append(element, parts.bars, left, second, sampled);
   section.append(column);
   parts.next = () => {
     show();

@@ -7,7 +7,7 @@ const strip = (hook, role, more = {}) => ({ hook, kind: "strip", role, scale: "s
 const matrix = (hook, role, scale, more) => ({ hook, kind: "matrix", role, scale, ...more });
 const wide = (panel, title) => ({ ...panel, title, open: true });
 
-const NAMES = { embed: "embedding", pos: "position", segm: "segment", resid: "residual stream", z: "z, the mixed values", W_O: "the heads joined" };
+const NAMES = { embed: "embedding", pos: "position", segm: "segment", pair: "whether the second text follows", resid: "residual stream", z: "z, the mixed values", W_O: "the heads joined" };
 const BLOCK = "blocks.{l}.";
 
 /**
@@ -133,7 +133,7 @@ function leaving(trace) {
       open: steps("head.", [["pre", "dense"], ["post", "activated"], ["norm.out", "norm"]]),
     }),
     trace.has("next_sentence")
-      ? out("follows", "follows?", "yes, no", "next_sentence", "probability", {
+      ? out("follows", "pair", "yes, no", "next_sentence", "probability", {
           open: [...steps("pooler.", [["pre", "[CLS], dense"], ["out", "tanh"]]), wide(strip("next_sentence", "probability"), "yes, no")],
         })
       : out("pooler", "pooler", "tanh", "pooler.out", "residual", { open: steps("pooler.", [["pre", "[CLS], dense"], ["out", "tanh"]]) }),

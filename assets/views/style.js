@@ -28,6 +28,7 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .stage-head > button, .stage-head > .title { font-weight: 600; font-size: 12px; line-height: 17px; width: max-content; }
 .stage-head > button:hover { text-decoration: underline; text-underline-offset: 3px; }
 .tight .stage-head > button { font-size: 11px; letter-spacing: -.02em; }
+.tight .formula { letter-spacing: -.03em; }
 .formula { font-size: 10.5px; line-height: 15px; color: var(--soft); }
 .body { position: relative; z-index: 1; }
 .cells { position: relative; }
@@ -74,6 +75,7 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 
 .stage-next { padding: 0 8px 0 14px; margin-right: -8px; background: var(--ground); z-index: 2; align-self: stretch; }
 .stage-next > .column { position: sticky; top: 0; align-self: flex-start; }
+.follows { margin: 10px 0 0; padding-top: 8px; border-top: 1px solid var(--hairline); font-size: 12px; }
 .bars { position: relative; z-index: 1; background: var(--ground); }
 .bar-row { display: flex !important; align-items: center; gap: 8px; width: 100%; height: 24px; }
 .bar-row:not(.heading):hover { background: var(--panel) !important; }
@@ -171,6 +173,7 @@ kbd { font: 600 11px var(--mono); background: var(--panel); border: 1px solid va
 .narrow .column > .body { display: flex; max-height: 420px; overflow: auto; }
 .narrow .stage-tokens { position: static; margin-left: 0; padding-left: 0; }
 .narrow .stage-tokens .body { display: block; columns: 2; column-gap: 24px; }
+.narrow .stage-tokens .token { break-inside: avoid; }
 .narrow .row-labels { width: 66px; flex: none; }
 .narrow .row-labels .token { font-size: 11px; }
 .narrow .foot { height: auto; min-height: 22px; padding-left: 66px; }

@@ -13,6 +13,7 @@ from engine.analysis.heads import CrossScores, HeadScores, cross_scores, head_sc
 from engine.analysis.operands import operands
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature
+from engine.layers.softmax import softmax
 from engine.limits import MAX_TOKENS
 from engine.pictures import opened
 from engine.reading import (
@@ -206,7 +207,8 @@ def outcome(checkpoint: Checkpoint, trace: Trace, sampling: Sampling, draws: boo
     if kind(checkpoint) == "pixels":
         names = tuple(map(str, range(logits.shape[-1])))
     if not checkpoint.model.config.generates:
-        return Outcome(following, names, "here")
+        pair = "next_sentence" in trace and given("second").strip()
+        return Outcome(following, names, "here", follows=float(softmax(trace["next_sentence"][0])[0]) if pair else None)
     drawn = draw(following.probabilities[-1], torch.Generator().manual_seed(seed())) if draws else None
     return Outcome(following, names, "next", drawn)
 

@@ -81,36 +81,22 @@ def fill(folder: Path) -> None:
         ),
         tokenizer=words,
     )
-    put(
-        "glm",
-        ModelConfig(
-            bytes_.vocab_size,
-            96,
-            32,
-            2,
-            Attention(4, mask="prefix"),
-            MLP(48),
-            Positions("rotary", axes=2),
-            infill=Infill(marks["[gMASK]"], marks["[sop]"]),
-        ),
-        tokenizer=bytes_,
-        end_ids=(marks["[eop]"],),
-    )
-    put(
-        "glm-learned",
-        ModelConfig(
-            bytes_.vocab_size,
-            96,
-            32,
-            2,
-            Attention(4, mask="prefix"),
-            MLP(48),
-            Positions("learned", axes=2),
-            infill=Infill(marks["[gMASK]"], marks["[sop]"]),
-        ),
-        tokenizer=bytes_,
-        end_ids=(marks["[eop]"],),
-    )
+    for name, kind in (("glm", "rotary"), ("glm-learned", "learned")):
+        put(
+            name,
+            ModelConfig(
+                bytes_.vocab_size,
+                96,
+                32,
+                2,
+                Attention(4, mask="prefix"),
+                MLP(48),
+                Positions(kind, axes=2),  # type: ignore[arg-type]
+                infill=Infill(marks["[gMASK]"], marks["[sop]"]),
+            ),
+            tokenizer=bytes_,
+            end_ids=(marks["[eop]"],),
+        )
     put(
         "vit",
         ModelConfig(

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.config import Encoder
 from engine.edits import AttentionTemperature, DrawMask, Edit, Replace, Scale, SilenceHeads, edit_from_dict
 from engine.hooks import HookPoint
 from engine.run import run
@@ -147,16 +148,109 @@ def test_an_edit_of_a_layer_there_is_not_names_the_layers_there_are() -> None:
         both(SilenceHeads(3, [0]))
 
 
+TWO_STACKS = tiny.config(
+    norm=tiny.Norm(place="after"), encoder=Encoder(2, tiny.Attention(2, mask="full"), tiny.MLP(12), start=1)
+)
+SOURCES, TARGETS = [[3, 1, 4, 1, 5, 9], [2, 6, 5]], [[1, 8, 2, 7], [1, 4, 3]]
+TARGET_REAL = torch.tensor([[True] * 4, [True, True, True, False]])
+PLACES: dict[str, dict[str, Any]] = {
+    "encoder.blocks.1.attn": {"stack": "encoder"},
+    "decoder.blocks.1.attn": {"stack": "decoder"},
+    "decoder.blocks.1.cross_attn": {"stack": "decoder", "cross": True},
+}
+
+
+def translated(*edits: Edit) -> tuple[Trace, Trace]:
+    """Of an encoder-decoder, the run without and with the edits."""
+    model = tiny.model(TWO_STACKS)
+    return run(model, SOURCES, target=TARGETS), run(model, SOURCES, target=TARGETS, edits=edits)
+
+
+def changed(plain: Trace, edited: Trace, part: str) -> set[str]:
+    return {name for name in plain if name.endswith(part) and not torch.equal(plain[name], edited[name])}
+
+
+@pytest.mark.parametrize("how", ["zero", "mean", "uniform"])
+@pytest.mark.parametrize("place", PLACES)
+def test_heads_are_silenced_in_the_stack_and_the_attention_named(place: str, how: str) -> None:
+    plain, edited = translated(SilenceHeads(1, [1], how=how, **PLACES[place]))
+    z, real = plain[f"{place}.z"].clone(), plain.padding if place.startswith("encoder") else TARGET_REAL
+    if how == "zero":
+        z[:, :, 1] = 0
+    elif how == "mean":
+        for row in range(2):
+            z[row, :, 1] = z[row, real[row], 1].mean(0)
+    else:
+        pattern = plain[f"{place}.mask"][:, 1].float()
+        z[:, :, 1] = (pattern / pattern.sum(-1, keepdim=True)) @ plain[f"{place}.v"][:, :, 1]
+    torch.testing.assert_close(edited[f"{place}.z"], z, atol=1e-5, rtol=0)
+    first = [name for name in plain if name.endswith(".z")].index(f"{place}.z")
+    before = [name for name in plain if name.endswith(".z")][:first]
+    assert all(torch.equal(plain[name], edited[name]) for name in before)
+
+
+@pytest.mark.parametrize(
+    ("place", "touched"),
+    [
+        ({}, "encoder.blocks.{0,1}.attn decoder.blocks.{0,1,2}.attn decoder.blocks.{0,1,2}.cross_attn"),
+        ({"stack": "encoder"}, "encoder.blocks.{0,1}.attn"),
+        ({"stack": "decoder"}, "decoder.blocks.{0,1,2}.attn"),
+        ({"cross": True}, "decoder.blocks.{0,1,2}.cross_attn"),
+        ({"stack": "decoder", "cross": True}, "decoder.blocks.{0,1,2}.cross_attn"),
+        ({"layer": 1, "stack": "encoder"}, "encoder.blocks.{1}.attn"),
+        ({"layer": 2, "stack": "decoder"}, "decoder.blocks.{2}.attn"),
+        ({"layer": 2, "cross": True}, "decoder.blocks.{2}.cross_attn"),
+    ],
+    ids=str,
+)
+def test_a_temperature_is_that_of_the_attentions_named_or_of_every_one(place: dict[str, Any], touched: str) -> None:
+    expected = set()
+    for group in touched.split():
+        before, _, rest = group.partition("{")
+        layers, _, after = rest.partition("}")
+        expected |= {f"{before}{layer}{after}.temperature" for layer in layers.split(",")}
+    plain, edited = translated(AttentionTemperature(3.0, **place))
+    assert changed(plain, edited, ".temperature") == expected
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_mask_is_drawn_in_the_stack_and_the_attention_named(place: str) -> None:
+    plain = translated()[0]
+    drawn = torch.rand(plain[f"{place}.mask"].shape[-2:], generator=torch.Generator().manual_seed(0)) > 0.4
+    plain, edited = translated(DrawMask(1, drawn.tolist(), [0], **PLACES[place]))
+    mask = plain[f"{place}.mask"].clone()
+    mask[:, 0] = drawn
+    assert torch.equal(edited[f"{place}.mask"], mask)
+    assert changed(plain, edited, ".mask") == {f"{place}.mask"}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [SilenceHeads(0, [0]), SilenceHeads(0, [0], stack="encoder", cross=True), DrawMask(2, [[True]], stack="encoder")],
+)
+def test_of_two_stacks_an_edit_must_name_one_that_has_it(edit: Edit) -> None:
+    with pytest.raises(KeyError, match=r"no hook is called .*; this model has .*encoder.blocks"):
+        translated(edit)
+
+
+def test_of_one_stack_there_is_no_encoder() -> None:
+    with pytest.raises(KeyError, match="no hook is called 'encoder.blocks.0.attn.z'"):
+        both(SilenceHeads(0, [0], stack="encoder"))
+
+
 whole = st.integers(0, 3)
+sides, yes = st.sampled_from([None, "encoder", "decoder"]), st.booleans()
 heads = st.lists(whole, min_size=1, max_size=4)
 real = st.floats(-1e6, 1e6)
 where = st.dictionaries(st.sampled_from(["batch", "pos", "head"]), whole | heads, max_size=2)
 values = st.recursive(real, lambda inner: st.lists(inner, min_size=1, max_size=3), max_leaves=6)
 EDITS = {
-    SilenceHeads: st.builds(SilenceHeads, whole, heads, st.sampled_from(["zero", "mean", "uniform"])),
-    AttentionTemperature: st.builds(AttentionTemperature, st.floats(1e-3, 1e3), st.none() | whole, st.none() | heads),
+    SilenceHeads: st.builds(SilenceHeads, whole, heads, st.sampled_from(["zero", "mean", "uniform"]), sides, yes),
+    AttentionTemperature: st.builds(
+        AttentionTemperature, st.floats(1e-3, 1e3), st.none() | whole, st.none() | heads, sides, yes
+    ),
     DrawMask: st.builds(
-        DrawMask, whole, st.lists(st.lists(st.booleans(), min_size=2, max_size=2), max_size=3), st.none() | heads
+        DrawMask, whole, st.lists(st.lists(yes, min_size=2, max_size=2), max_size=3), st.none() | heads, sides, yes
     ),
     Scale: st.builds(Scale, st.sampled_from(["logits", "*.z"]), real, where),
     Replace: st.builds(Replace, st.sampled_from(["logits", "*.z"]), values, where),
@@ -187,6 +281,8 @@ def test_every_edit_survives_json(edit: Edit) -> None:
         ({"edit": "SilenceHeads", "layer": "*", "heads": [0]}, "layer must be a whole number"),
         ({"edit": "SilenceHeads", "layer": 0, "heads": [0, "1"]}, r"heads\[1\] must be a whole number, got '1'"),
         ({"edit": "SilenceHeads", "layer": 0, "heads": [0], "how": "loud"}, "how must be one of zero, mean"),
+        ({"edit": "SilenceHeads", "layer": 0, "heads": [0], "stack": "both"}, "stack must be one of encoder, decoder"),
+        ({"edit": "DrawMask", "layer": 0, "allowed": [], "cross": 1}, "cross must be true or false, got 1"),
         ({"edit": "AttentionTemperature", "value": 0}, "must be above 0, got 0"),
         ({"edit": "AttentionTemperature", "value": float("nan")}, "must be above 0, got nan"),
         ({"edit": "DrawMask", "layer": 0, "allowed": [[1]]}, r"allowed\[0\]\[0\] must be true or false, got 1"),

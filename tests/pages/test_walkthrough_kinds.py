@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -58,6 +59,9 @@ def test_two_texts_reach_a_model_that_reads_pairs() -> None:
     assert lane["pieces"].count("[SEP]") == 2 and set(lane["segments"]) == {0, 1}
     assert arrays["next_sentence"].data.shape == (1, 2)
     assert header["reads"] == "here" and header["sampled"] is None
+    yes, no = np.exp(arrays["next_sentence"].data[0].astype(float))
+    assert header["follows"] == pytest.approx(yes / (yes + no), abs=1e-6)
+    assert picture(opened("bert", text="The dog ran"))[0]["follows"] is None
 
 
 def test_the_row_of_the_masked_word_is_read_first() -> None:

@@ -1,0 +1,101 @@
+"""The architecture page without a browser: what reaches the picture, and what a person is told."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from views.payload import unpack
+
+PAGE = str(Path(__file__).parents[2] / "pages" / "inspect" / "architecture.py")
+
+
+def opened(**query: str) -> AppTest:
+    app = AppTest.from_file(PAGE, default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def models(app: AppTest) -> list[dict[str, Any]]:
+    assert not app.exception, app.exception
+    (found,) = [e.proto for e in app.get("bidi_component") if "architecture" in e.proto.component_name]
+    return unpack(found.bytes)[0]["models"]
+
+
+def words(app: AppTest) -> str:
+    return "\n".join([*(e.value for e in app.caption), *(e.value for e in app.markdown)])
+
+
+def test_first_open_shows_bert_base_counted_to_the_last_parameter() -> None:
+    app = opened()
+    (model,) = models(app)
+    assert (model["name"], model["total"]) == ("bert-base", 109_482_240)
+    assert "Together they are 109,482,240; the tensors of the model itself, built without memory, have 109,482,240" in (
+        words(app)
+    )
+    assert "about 101.3 million" in words(app) and "$W_O$ | ${L \\cdot d^{2}}$" in words(app)
+    assert "continues no text, so it keeps none" in words(app)
+
+
+def test_a_link_opens_its_model_with_its_switches() -> None:
+    app = opened(model="gpt2", mask="full", mlp="gated", layers="3")
+    (model,) = models(app)
+    assert model["name"] == "gpt2, changed"
+    (stack,) = model["stacks"]
+    assert (stack["attention"]["mask"], stack["mlp"]["gated"], stack["layers"]) == ("full", True, 3)
+
+
+def test_throwing_a_switch_changes_picture_and_counts_and_can_be_taken_back() -> None:
+    app = opened(model="llama-3-8b")
+    before = models(app)[0]["total"]
+    app.selectbox(key="kv_heads").select("as many").run()
+    after = models(app)[0]
+    assert after["total"] - before == 2 * 32 * 4096 * (4096 - 1024)
+    assert after["stacks"][0]["attention"]["kvHeads"] == 32
+    app.button[0].click().run()
+    assert models(app)[0]["total"] == before
+
+
+def test_another_model_comes_with_its_own_switches() -> None:
+    app = opened(model="llama-3-8b", norm="layer")
+    app.selectbox(key="model").select("t5-small").run()
+    (model,) = models(app)
+    assert (model["name"], model["total"]) == ("t5-small", 60_506_624)
+    assert app.selectbox(key="stacks").value == "two"
+
+
+def test_a_second_model_stands_beside_and_labels_say_where_it_differs() -> None:
+    app = opened(model="bert-base", against="gpt2")
+    assert [model["name"] for model in models(app)] == ["bert-base", "gpt2"]
+    assert app.selectbox(key="mask").label == "mask :violet[≠ causal]"
+    assert app.selectbox(key="norm").label == "norm"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            {"model": "gpt2", "sublayers": "parallel", "place": "after"},
+            "parallel sublayers must have their norms before",
+        ),
+        ({"model": "vit-b-16", "head": "language"}, "a model that reads patches has no tokens to predict"),
+        ({"model": "gpt2", "heads": "7"}, "d_model must divide among the heads, got 768/7"),
+    ],
+)
+def test_what_cannot_be_built_is_one_sentence(query: dict[str, str], said: str) -> None:
+    app = opened(**query)
+    assert not app.exception
+    (warning,) = app.warning
+    assert warning.value.startswith("There is no such model: ") and said in warning.value
+
+
+@pytest.mark.parametrize("name", ["stories", "vit-b-16", "mistral-7b", "chatglm-6b", "gpt3-175b"])
+def test_every_kind_of_model_opens(name: str) -> None:
+    assert models(opened(model=name))[0]["name"] == name
+
+
+def test_length_and_batch_change_the_cache() -> None:
+    app = opened(model="gpt2", length="100", batch="3")
+    assert f"{2 * 3 * 2 * 12 * 100 * 768:,}" in words(app)
