@@ -1,4 +1,4 @@
-"""The engine from the command line: `python -m engine train RECIPE`."""
+"""The engine from the command line: `python -m engine train RECIPE`, `python -m engine size MODEL`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from shutil import copyfile, copytree
 
 from tqdm import tqdm
 
+from engine.analysis.sizes.report import report
+from engine.checkpoints import load
+from engine.named import NAMED
 from engine.training import Diverged, Recipe, RunFolder, Step, read_recipe, read_status, stop, train
 from engine.training.latest import Progress, read_progress
 from engine.training.parallel import leads
@@ -43,7 +46,22 @@ def parser() -> argparse.ArgumentParser:
     training.add_argument("--publish", type=Path, metavar="FOLDER", help="copy the finished checkpoint there")
     training.add_argument("--quiet", action="store_true", help="no progress bar")
     training.set_defaults(run=run_training)
+    sizing = commands.add_parser("size", help="count a model's parameters, operations and memory")
+    sizing.add_argument("model", help="a published name such as bert-base, a shipped one, or a checkpoint's folder")
+    sizing.add_argument("--batch", type=int, default=1, help="texts at once (default: 1)")
+    sizing.add_argument("--length", type=int, help="tokens of each (default: all that the model reads)")
+    sizing.add_argument("--target", type=int, help="tokens of the target, with two stacks (default: as many)")
+    sizing.add_argument("--bytes", type=int, default=2, help="of a number in memory (default: 2, half precision)")
+    sizing.set_defaults(run=run_size)
     return parser
+
+
+def run_size(options: argparse.Namespace) -> int:
+    name = options.model
+    config = NAMED[name].config if name in NAMED else load(name).config
+    length = config.context if options.length is None else options.length
+    print("\n".join(report(config, options.batch, length, options.target, options.bytes)))
+    return 0
 
 
 def run_training(options: argparse.Namespace) -> int:

@@ -4,16 +4,19 @@ import streamlit as st
 
 from engine import library
 from engine.analysis.sizes import BACKWARD, activations, count, envelope, forward, kv_cache, per_token, states
-from engine.analysis.switches import SWITCHES, differing, resized, sizes, thrown
+from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken, thrown
 from engine.config import ModelConfig
 from engine.named import NAMED, blueprint
 from views import architecture as drawn
 from views.component import view
+from views.theme import Shade
 
 FIRST = "bert-base"  # the model a visitor meets
 NOBODY = "nothing"
-SIZES = {"layers": "layers", "d_model": "width d", "heads": "heads", "d_mlp": "MLP width"}
+SIZES = {"layers": "layers", "d_model": "width, d", "heads": "heads", "d_mlp": "MLP width"}
+WIDE = 132  # CSS pixels of a switch: two fit beside each other, on a phone too
 POINTS = 48  # of a curve
+LENGTH = 512  # tokens, at first
 BYTES = {"bfloat16": 2, "float32": 4, "int8": 1}
 picture = view("architecture")
 
@@ -29,40 +32,53 @@ def published(name: str) -> ModelConfig:
 def source(name: str) -> str:
     if name not in NAMED:
         return "A checkpoint of this Loupe."
-    found = NAMED[name]
-    return " ".join(part for part in (f"{found.source} ({found.year}).", found.note) if part)
+    return " ".join(part for part in (f"{NAMED[name].source}.", NAMED[name].note) if part)
 
 
 def as_published() -> None:
     """Another model comes with its own switches."""
-    for key in [*(switch.name for switch in SWITCHES), *SIZES]:
-        st.session_state.pop(key, None)
-        st.query_params.pop(key, None)
+    try:
+        config = published(st.session_state.model)
+    except (ValueError, OSError):
+        return  # the page says why this model does not open
+    for switch in SWITCHES:
+        st.session_state[switch.name] = switch.get(config)
+    for key, value in sizes(config).items():
+        st.session_state[key] = value
+    if "length" in st.session_state:
+        st.session_state.length = min(config.context, LENGTH)
 
 
 def throw_switches(config: ModelConfig, other: ModelConfig | None) -> dict[str, str]:
-    """A control for every switch, under two columns; where the other model stands differently, its label says so."""
+    """A control for each switch; where the other model stands differently, its label says how."""
     chosen = {}
     for switch in SWITCHES:
         own, options = switch.get(config), list(switch.options(config))
         theirs = own if other is None else switch.get(other)
-        label = switch.title if theirs == own else f"{switch.title} :violet[≠ {theirs}]"
+        alike = theirs == st.session_state.get(switch.name, own)
         chosen[switch.name] = st.selectbox(
-            label, options, options.index(own), key=switch.name, bind="query-params", help=switch.help, width=132
-        )
+            switch.title if alike or other is None else f"{switch.title} :violet[≠ {spoken(theirs)}]",
+            options, options.index(own), spoken, key=switch.name, bind="query-params", width=WIDE,
+            help=switch.help if alike or other is None else None,
+        )  # fmt: skip
     return chosen
 
 
 def choose_sizes(config: ModelConfig) -> dict[str, int]:
-    present = sizes(config)
-    return {
-        key: int(st.number_input(
-            title, 0 if key in ("layers", "d_mlp") else 1, 2**20, present[key], key=key, bind="query-params", width=132
-        ))
-        for key, title in SIZES.items()
-    }  # fmt: skip
+    chosen = {}
+    for key, present in sizes(config).items():
+        least = 0 if key in ("layers", "d_mlp") else 1
+        chosen[key] = int(st.number_input(SIZES[key], least, 2**20, present, key=key, bind="query-params", width=WIDE))
+    return chosen
 
 
+def tabulate(rows: drawn.Rows, total: int, unit: str, key: str) -> None:
+    """A table that scrolls by itself where it is wider than its place."""
+    with st.container(key=f"table {key}"):
+        st.markdown(drawn.table(rows, total, unit, narrow=key == "envelope"))
+
+
+st.html("<style>[class*=st-key-table-] { overflow-x: auto; }</style>")
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     models = names()
     name = st.selectbox(
@@ -78,7 +94,8 @@ except (ValueError, OSError) as error:
     st.warning(str(error))
     st.stop()
 
-left, right = st.columns([3.2, 1], gap="medium")
+shade: Shade = "dark" if st.context.theme.type == "dark" else "light"
+left, right = st.columns([3.1, 1], gap="medium")
 with right, st.container(horizontal=True, gap="small", key="switches"):
     chosen = throw_switches(own, other)
     numbers = choose_sizes(own)
@@ -88,87 +105,102 @@ except ValueError as error:
     left.warning(f"There is no such model: {error}")
     st.stop()
 
-shown = [(name if config == own else f"{name}, changed", config)]
-shown += [] if other is None else [(against, other)]
-with left:
-    picture(
-        drawn.architecture(
-            shown, differing=[] if other is None else differing(config, other), source=source(name)
-        ),
-        key="picture",
-    )
-
 total = count(config)
 with st.container(key="headline"):
     st.caption(f"{name} · {total:,} parameters")
+shown = [(name if config == own else f"{name}, changed", config)]
+shown += [] if other is None else [(against, other)]
+with left:
+    different = [] if other is None else differing(config, other)
+    picture(drawn.architecture(shown, differing=different, source=source(name)), key="picture")
 
-st.subheader("Parameters by part")
-st.caption(
-    f"Every formula evaluates to its count; together they are {total:,}, which is what the model itself has: "
-    f"{sum(parameter.numel() for parameter in blueprint(config).parameters()):,}, counted in its tensors, built without "
-    "memory."
-)
-rows = drawn.part_rows(config)
-st.markdown(drawn.table(rows, total, "parameters"))
-st.caption(drawn.symbols(formula for _, formula in rows))
+by_part, envelope_side = st.columns([1.12, 1], gap="medium")
+with by_part:
+    st.subheader("Parameters by part", anchor=False)
+    built = sum(parameter.numel() for parameter in blueprint(config).parameters())
+    st.caption(
+        f"Each formula evaluates to its count. Together they are {total:,}; the tensors of the model itself, built "
+        f"without memory, have {built:,}."
+    )
+    rows = drawn.part_rows(config)
+    tabulate(rows, total, "parameters", "parts")
+    st.caption(drawn.symbols(formula for _, formula in rows))
 
-st.subheader("From the back of an envelope")
-steps = envelope(config)
-st.caption(
-    f"Queries, keys, values and an MLP of width 4d in each layer, and the table of tokens: about "
-    f"{steps[0].count / 1e6:,.1f} million. The exact count is {total / 1e6:,.1f} million. What lies between:"
-)
-st.altair_chart(drawn.waterfall(steps))
-st.markdown(drawn.table([(step.name, step.formula) for step in steps], total, "parameters"))
+with envelope_side:
+    st.subheader("From the back of an envelope", anchor=False)
+    steps = envelope(config)
+    st.caption(
+        f"Queries, keys and values and an MLP of width 4d in each layer, and a table of tokens: about "
+        f"{drawn.about(steps[0].count)}. What lies between that and {total:,}, each part exactly:"
+    )
+    st.altair_chart(drawn.waterfall(steps, shade))
+    tabulate([(step.name, step.formula) for step in steps], total, "parameters", "envelope")
+    st.caption(" · ".join(f"**{drawn.written_name(step.name)}**: {step.why}" for step in steps))
 
 
 @st.fragment
 def costs(config: ModelConfig) -> None:
     """Operations and memory as functions of batch and length."""
     fixed = config.embedding.patches is not None
+    length = config.context
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        length = config.context
         if not fixed:
             length = st.slider(
-                "length, tokens", 1, config.context, min(config.context, 512), key="length", bind="query-params"
+                "length, tokens", 1, length, min(length, LENGTH), key="length", bind="query-params", width=360
             )
-        batch = st.slider("batch, texts", 1, 256, 1, key="batch", bind="query-params")
-        number = BYTES[st.selectbox("numbers in", list(BYTES), key="number", bind="query-params", width=120)]
+        batch = st.slider("batch, texts", 1, 256, 1, key="batch", bind="query-params", width=360)
+        number = BYTES[st.selectbox("numbers in", list(BYTES), key="number", bind="query-params", width=130)]
     lengths = sorted({max(1, config.context * i // POINTS) for i in range(1, POINTS + 1)} | {length})
+    operations(config, length, lengths, fixed)
+    cache_and_training(config, batch, length, number, lengths, fixed)
 
-    st.markdown("**Operations of one forward pass over one text**")
+
+def operations(config: ModelConfig, length: int, lengths: list[int], fixed: bool) -> None:
     work = forward(config, length)
     flops = sum(one.flops for one in work)
-    each = per_token(config, length)
+    read = f"one picture, {length:,} positions" if fixed else f"one text of {length:,} tokens"
+    st.markdown("#### Operations of a forward pass")
     st.caption(
-        f"{each:,.0f} a token, {flops:,} for the text; training takes {1 + BACKWARD} times as many. Two for each "
-        "multiply and add of a matrix product; what a mask forbids is computed too. "
-        "Attention's scores grow with the square of the length."
+        f"{per_token(config, length):,.0f} a token, {flops:,} for {read}; training takes "
+        f"{1 + BACKWARD} times as many. Two for each multiply and add of a matrix product; scores that a mask forbids "
+        "are computed too, and grow with the square of the length."
     )
-    st.markdown(drawn.table([(drawn.titled(one.block, one.name), one.formula) for one in work], flops, "operations"))
-    if not fixed:
-        st.altair_chart(drawn.work_chart(config, lengths, length))
-
-    one, two = st.columns(2, gap="medium")
-    with one:
-        st.markdown("**KV cache**")
-        cache = kv_cache(config, batch, length, number)
-        if cache:
-            held = sum(part.bytes for part in cache)
-            st.caption(f"{drawn.size(held)} for {batch} × {length:,} tokens: {held:,} bytes.")
-            st.altair_chart(drawn.memory_chart(lambda n: kv_cache(config, batch, n, number), lengths, length))
-            st.markdown(drawn.table([(part.name, part.formula) for part in cache], held, "bytes"))
-        else:
-            st.caption("It reads everything at once and continues no text, so it keeps no cache.")
-    with two:
-        st.markdown("**Memory of training**")
-        kept, adam = activations(config, batch, length, number), states(config)
-        sum_kept, sum_adam = sum(part.bytes for part in kept), sum(part.bytes for part in adam)
-        st.caption(f"{drawn.size(sum_adam)} of weights, gradients and Adam, and {drawn.size(sum_kept)} kept for backward.")
-        if not fixed:
-            st.altair_chart(drawn.memory_chart(lambda n: activations(config, batch, n, number), lengths, length))
-        st.markdown(drawn.table([(part.name, part.formula) for part in [*kept, *adam]], sum_kept + sum_adam, "bytes"))
+    rows = [(drawn.titled(one.block, one.name), one.formula) for one in work]
+    charted(rows, flops, "operations", None if fixed else drawn.work_chart(config, lengths, length, shade), "work")
 
 
-st.subheader("Operations and memory")
+def cache_and_training(
+    config: ModelConfig, batch: int, length: int, number: int, lengths: list[int], fixed: bool
+) -> None:
+    st.markdown("#### KV cache of generation")
+    if cache := kv_cache(config, batch, length, number):
+        held = sum(part.bytes for part in cache)
+        st.caption(f"{drawn.size(held)} for {batch} × {length:,} tokens.")
+        chart = drawn.memory_chart(lambda n: kv_cache(config, batch, n, number), lengths, length, shade)
+        charted([(part.name, part.formula) for part in cache], held, "bytes", chart, "cache")
+    else:
+        st.caption("It reads everything at once and continues no text, so it keeps none.")
+
+    st.markdown("#### Memory of training")
+    kept, adam = activations(config, batch, length, number), states(config)
+    of_kept, of_adam = sum(part.bytes for part in kept), sum(part.bytes for part in adam)
+    st.caption(
+        f"{drawn.size(of_adam)} of weights, gradients and Adam's moments, and {drawn.size(of_kept)} of activations "
+        f"kept for the backward pass of {batch} × {length:,} tokens: every tensor that autograd saves, with fused "
+        "attention and no dropout."
+    )
+    of_length = None if fixed else drawn.memory_chart(
+        lambda n: activations(config, batch, n, number), lengths, length, shade
+    )  # fmt: skip
+    charted([(part.name, part.formula) for part in [*kept, *adam]], of_kept + of_adam, "bytes", of_length, "training")
+
+
+def charted(rows: drawn.Rows, total: int, unit: str, chart: drawn.Chart | None, key: str) -> None:
+    """A chart over the table of the same parts."""
+    if chart is not None:
+        st.altair_chart(chart)
+    tabulate(rows, total, unit, key)
+
+
+st.subheader("Operations and memory", anchor=False)
 costs(config)

@@ -61,12 +61,12 @@ def test_what_differs_is_marked_in_the_blocks_that_show_it() -> None:
 
 def test_a_table_has_each_formula_in_tex_and_the_sum() -> None:
     table = view.table(view.part_rows(BERT), count(BERT), "parameters")
-    assert "| tokens,\u00a0$W_E$ | ${V \\cdot d}$ | ${30{,}522 \\cdot 768}$ | 23,440,896 | 21.41\u00a0% |" in table
+    assert "| tokens,\u00a0$W_E$ | 23,440,896 | 21.41\u00a0% | ${V \\cdot d}$ | ${30{,}522 \\cdot 768}$ |" in table
     assert (
         table.splitlines()[-1] == "| **all** | | | **109,482,240** |  |" or "**109,482,240**" in table.splitlines()[-1]
     )
     narrow = view.table([("less", -3 * Symbol("d", 5))], -15, "parameters", narrow=True)
-    assert narrow.splitlines()[2] == "| less | ${-3 \\cdot d}$ | ${-3 \\cdot 5}$ | −15 |"
+    assert narrow.splitlines()[2] == "| less | −15 | ${-3 \\cdot d}$ | ${-3 \\cdot 5}$ |"
 
 
 def test_the_waterfall_ends_at_the_exact_count_and_each_bar_begins_where_the_last_ended() -> None:
@@ -92,6 +92,9 @@ def test_the_curves_are_the_functions_of_length(name: str) -> None:
 
 
 def test_sizes_in_words() -> None:
+    assert [view.percent(x) for x in (0.2141, 0.000171, 2.3e-7, 0)] == [
+        "21.41\u00a0%", "0.017\u00a0%", "2.3e-05\u00a0%", "0.00\u00a0%"
+    ]  # fmt: skip
     assert [view.size(n) for n in (512, 1536, 5 * 2**30)] == ["512 bytes", "1.50 KiB", "5.00 GiB"]
     assert [view.about(n) for n in (101_297_664, 6_738_415_616)] == ["101.3 million", "6.7 billion"]
 

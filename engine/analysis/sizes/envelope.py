@@ -1,0 +1,83 @@
+"""The count on the back of an envelope, and what it loses on the way to the exact one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from engine.analysis.sizes.formula import Formula, Whole, factored, total
+from engine.analysis.sizes.parameters import Part, parameters
+from engine.analysis.sizes.shape import stacks
+from engine.config import ModelConfig
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to add, with its sign, to the estimates so far; `why` it was not in them."""
+
+    name: str
+    formula: Formula
+    why: str
+
+    @property
+    def count(self) -> int:
+        return self.formula.value
+
+
+def envelope(config: ModelConfig) -> list[Step]:
+    """The estimate 11 L d^2 + V d, then every part that it leaves out; together exactly the model's parameters.
+
+    The estimate counts, in each layer, the three matrices that make queries, keys and values and the two of an MLP four
+    times as wide as the stream, and one table of tokens. For BERT-base that is 101.3 million of 109.5. It forgets W_O,
+    which brings it to the better known 12 L d^2 + V d (Kaplan et al. 2020, table 1), and all that is not a matrix
+    product. Steps that change nothing are left out.
+    """
+    parts, layers, d = parameters(config), depth(config), stacks(config)[0].d
+    square = layers * d * d
+    table = named(parts, lambda part: part.name.startswith("tokens"))
+    attention = named(parts, lambda part: part.block.rpartition(".")[2] == "attn", "matrix")
+    mlp = named(parts, lambda part: part.block.endswith("mlp"), "matrix")
+    steps = [
+        Step("estimate", 11 * square + table, "queries, keys, values, an MLP of width 4d, and the table of tokens"),
+        Step("W_O", square, "the fourth matrix of attention, which joins the heads"),
+        Step(
+            "widths of the heads",
+            factored(attention - 4 * square),
+            "heads that together are not d wide, or that share keys",
+        ),
+        Step("cross-attention", across(parts), "four more matrices in each layer of the decoder"),
+        Step("width of the MLP", factored(mlp - 8 * square), "a width other than 4d, or a gate"),
+    ]
+    return [step for step in steps + rest(parts) if step.count]
+
+
+def rest(parts: list[Part]) -> list[Step]:
+    """What is no matrix of a block."""
+
+    def of(*blocks: str) -> Callable[[Part], bool]:
+        return lambda part: part.block.rpartition(".")[2] in blocks
+
+    sublayers = of("attn", "cross_attn", "mlp")
+    return [
+        Step("patches and [CLS]", named(parts, of("patches")), "what reads a picture in place of tokens"),
+        Step("positions", named(parts, of("positions")), "a vector for each place"),
+        Step("relative positions", named(parts, of("relative")), "a number for each distance and head"),
+        Step("segments", named(parts, of("segments")), "a vector for each segment"),
+        Step("biases", named(parts, sublayers, "bias"), "of attention and MLP"),
+        Step("norms", named(parts, lambda part: part.block != "head", "norm"), "their weights and biases"),
+        Step("pooler", named(parts, of("pooler")), "a dense layer on the first position"),
+        Step("next sentence", named(parts, of("next_sentence")), "the second head"),
+        Step("head", named(parts, of("head")), "what it does not share with the table of tokens"),
+    ]
+
+
+def depth(config: ModelConfig) -> Formula:
+    return total([stack.L for stack in stacks(config)])
+
+
+def across(parts: list[Part]) -> Formula:
+    return named(parts, lambda part: part.block.endswith("cross_attn"), "matrix")
+
+
+def named(parts: Iterable[Part], wanted: Callable[[Part], bool], role: str | None = None) -> Formula:
+    return total([Whole(0)] + [part.formula for part in parts if wanted(part) and role in (None, part.role)])

@@ -1,0 +1,213 @@
+"""What memory holds beside the parameters: the KV cache of generation, and what training keeps and updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.analysis.sizes.formula import Formula, Symbol, Whole, formula, total
+from engine.analysis.sizes.parameters import count
+from engine.analysis.sizes.shape import Stack, norm_width, stacks
+from engine.analysis.sizes.work import reaches
+from engine.config import Activation, Attention, ModelConfig, kv_heads
+
+FLOAT32 = 4  # bytes; softmax and norms keep their statistics in it whatever the rest is in
+KEPT_OF_ACTIVATION: dict[Activation, int] = {"relu": 1, "gelu": 2, "gelu_tanh": 2, "silu": 2, "quick_gelu": 3}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """`formula` is in bytes; `quadratic` memory grows with the square of the length."""
+
+    name: str
+    formula: Formula
+    quadratic: bool = False
+
+    @property
+    def bytes(self) -> int:
+        return self.formula.value
+
+
+def kv_cache(config: ModelConfig, batch: int, length: int, number: int = 2, source: int | None = None) -> list[Memory]:
+    """Keys and values of `length` tokens of each text, `number` bytes each; layers with a window keep what it reaches.
+
+    An encoder-decoder also keeps those of the `source` tokens, by default as many, for its cross-attention. Empty for a
+    model that does not continue a text: it reads everything at once.
+    """
+    if not config.generates:
+        return []
+    stack, B, b = stacks(config)[-1], Symbol("B", batch), Symbol("b", number)
+    each = 2 * B * b
+    seen = total([many * reach for many, reach in reaches(config.attention, Symbol("n", length), stack.L, config)])
+    found = [Memory("keys and values", each * seen * stack.kv_heads(config.attention))]
+    if stack.crosses:
+        read = Symbol("m", length if source is None else source)
+        crossing = each * stack.L * read * stack.kv_heads(config.cross_attention)
+        found.append(Memory("keys and values of the source", crossing))
+    return found
+
+
+def states(config: ModelConfig) -> list[Memory]:
+    """What Adam (Kingma & Ba 2015) holds in mixed precision, 16 bytes a parameter (Rajbhandari et al. 2020, 3.1).
+
+    Plain float32 holds 4 of weights, 4 of gradients and 8 of moments, which is as much.
+    """
+    parameters = Symbol("N_p", count(config))
+    return [
+        Memory("weights in half precision", 2 * parameters),
+        Memory("gradients in half precision", 2 * parameters),
+        Memory("weights in float32", 4 * parameters),
+        Memory("Adam's two moments in float32", 8 * parameters),
+    ]
+
+
+def activations(
+    config: ModelConfig, batch: int, length: int, number: int = 2, target: int | None = None
+) -> list[Memory]:
+    """What one forward pass in training keeps for the backward pass, `number` bytes each, dropout off.
+
+    Counted is every floating-point tensor that PyTorch's autograd saves, once: the inputs of matrix products, norms and
+    activations, queries, keys, values, and the log-probabilities of the loss. Attention is fused, so that no pattern is
+    kept, except where relative positions (their table needs its gradient from it) or a soft cap forbid that. Token ids
+    are left out, and so are recomputation and what a kernel needs only for a moment.
+    """
+    tally = Tally(config, Symbol("B", batch), Symbol("b", number))
+    source = Symbol("n", length)
+    last = source
+    if (patches := config.embedding.patches) is not None:
+        tally.keep("patches", tally.B * Symbol("p", patches.count) * stacks(config)[0].pixels)
+    for stack in stacks(config):
+        last = Symbol("m", length if target is None else target) if stack.crosses else source
+        tally.stack(stack, last, source)
+    tally.ends(last)
+    return tally.kept
+
+
+class Tally:
+    """What is kept, one method a part of the model; each adds to `kept`."""
+
+    def __init__(self, config: ModelConfig, B: Symbol, b: Symbol) -> None:
+        self.config, self.B, self.b = config, B, b
+        self.kept: list[Memory] = []
+        self.d = Symbol("d", config.d_model)
+        self.normed = {"layer": 1, "rms": 2, "none": 0}[config.norm.kind]  # RMS keeps x / scale too
+
+    def keep(self, name: str, numbers: Formula, each: Formula | None = None, quadratic: bool = False) -> None:
+        if numbers.value:
+            self.kept.append(Memory(name, (self.b if each is None else each) * numbers, quadratic))
+
+    def statistics(self, name: str, numbers: Formula) -> None:
+        self.keep(name, numbers, Whole(FLOAT32))
+
+    def stack(self, stack: Stack, tokens: Symbol, source: Symbol) -> None:
+        config, d, title = stack.config, self.d, f"{stack.title} " if stack.title else ""
+        rows = self.B * tokens
+        if config.embedding.norm:
+            self.norms(f"{title}embedding norm", rows, Whole(1), 1, 1)
+        self.angles(stack, tokens)
+        self.block_norms(stack, rows, title)
+        self.attention(stack, config.attention, tokens, tokens, f"{title}attention")
+        if stack.crosses:
+            self.keep("encoder's output", self.B * source * d)
+            self.attention(stack, config.cross_attention, tokens, source, "cross-attention", across=True)
+        if config.mlp is not None:
+            wide = KEPT_OF_ACTIVATION[config.mlp.activation] + (2 if config.mlp.gated else 0)
+            inputs = d if config.sublayers != "parallel_one_norm" else Whole(0)
+            self.keep(f"{title}MLP", rows * stack.L * total([inputs, wide * stack.d_ff]))
+        if config.final_norm:
+            self.norms(f"{title}final norm", rows, Whole(1), 1, 1)
+
+    def block_norms(self, stack: Stack, rows: Formula, title: str) -> None:
+        config = stack.config
+        both = config.mlp is not None
+        norms = 1 + (both and config.sublayers != "parallel_one_norm") + stack.crosses
+        norms += (1 + both) if config.norm.place == "around" else 0
+        inputs = norms - (both and config.sublayers == "parallel")  # two norms of one stream
+        self.norms(f"{title}norms", rows, stack.L, inputs, norms)
+
+    def norms(self, name: str, rows: Formula, layers: Formula, inputs: int, norms: int) -> None:
+        if not self.normed:
+            return
+        kept = inputs + (norms if self.normed == 2 else 0)
+        self.keep(f"{name}: inputs", rows * layers * (kept * self.d))
+        self.statistics(f"{name}: scales", (3 - self.normed) * norms * rows * layers)  # a mean too, of layer norm
+
+    def attention(
+        self, stack: Stack, attention: Attention, tokens: Symbol, read: Symbol, name: str, across: bool = False
+    ) -> None:
+        """`read` are the keys' tokens. The input is kept once for queries, keys and values."""
+        config, layers, heads = stack.config, stack.L, Symbol("H", attention.heads)
+        explicit = attention.softcap is not None or attention.nearest is not None
+        biased = config.positions.kind == "relative" and not across and not explicit
+        queries = stack.heads(attention)
+        keys = queries if biased else stack.kv_heads(attention)
+        self.keep(f"{name}: inputs, queries and results", self.B * tokens * layers * (self.d + 2 * queries))
+        self.keep(f"{name}: keys and values", 2 * self.B * read * layers * keys)
+        if attention.qk_norm is not None:
+            self.query_norms(stack, attention, tokens, name)
+        square = tokens * read
+        if explicit or biased:
+            self.patterns(stack, attention, self.B * heads * square, square, name, explicit)
+            return
+        self.statistics(f"{name}: sums of the softmax", self.B * layers * heads * tokens)
+        if not across:
+            self.added(stack, attention, square, name)
+
+    def patterns(
+        self, stack: Stack, attention: Attention, pattern: Formula, square: Formula, name: str, explicit: bool
+    ) -> None:
+        """The softmax's result; the tanh of a cap; and once more the result, where a row may have nothing to see."""
+        limited = attention.window is not None or attention.block is not None
+        mixed = attention.window is not None and attention.windowed is not None
+        layers = (1 + (attention.softcap is not None)) * stack.L
+        if explicit and (limited or attention.mask == "prefix"):
+            layers = layers + (Symbol("L_w", len(attention.windowed or ())) if mixed else stack.L)
+        self.keep(f"{name}: patterns", layers * pattern, quadratic=True)
+        if attention.nearest is not None:
+            self.keep(f"{name}: masks", stack.L * pattern + square, Whole(1), quadratic=True)
+        elif not explicit or limited or attention.mask != "full":
+            self.keep(f"{name}: masks", (2 if mixed else 1) * square, Whole(1), quadratic=True)
+
+    def query_norms(self, stack: Stack, attention: Attention, tokens: Symbol, name: str) -> None:
+        both = stack.heads(attention) + stack.kv_heads(attention)
+        self.keep(f"{name}: inputs of the query and key norms", self.normed * self.B * tokens * stack.L * both)
+        rows = attention.heads + kv_heads(attention) if attention.qk_norm == "head" else 2
+        self.statistics(f"{name}: their scales", (3 - self.normed) * rows * self.B * tokens * stack.L)
+
+    def added(self, stack: Stack, attention: Attention, square: Formula, name: str) -> None:
+        """The mask as numbers added to the scores, for masks that fused attention has no name for."""
+        config, layers = stack.config, stack.L
+        if config.positions.kind == "alibi":
+            self.keep(f"{name}: masks", layers * Symbol("H", attention.heads) * square, quadratic=True)
+        elif config.infill is not None:
+            self.keep(f"{name}: masks", self.B * layers * square, quadratic=True)
+        elif attention.window is not None or attention.block is not None:
+            some = attention.windowed is not None and attention.window is not None
+            many = Symbol("L_w", len(attention.windowed or ())) if some else layers
+            self.keep(f"{name}: masks", many * square, quadratic=True)
+
+    def angles(self, stack: Stack, tokens: Symbol) -> None:
+        """cos and sin of rotary positions, once for all layers."""
+        config = stack.config
+        if config.positions.kind != "rotary":
+            return
+        turned = config.positions.turned or config.d_head // config.positions.axes
+        texts: Formula = 2 * self.B if config.positions.axes == 2 else Whole(1)
+        self.keep("cos and sin of the positions", 2 * texts * tokens * Symbol("d_r", turned))
+
+    def ends(self, tokens: Symbol) -> None:
+        config, head, d = self.config, self.config.head, self.d
+        rows = self.B * tokens
+        if head.pooler:
+            self.keep("pooler", total([rows * d, self.B * d]))
+        if head.kind == "none":
+            return
+        if head.kind == "masked":
+            self.keep("head: dense", rows * ((1 + KEPT_OF_ACTIVATION[head.activation]) * d))
+            extra = norm_width(config) and 1
+            self.keep("head: norm", rows * ((self.normed - 1) * extra * formula(d)))
+            self.statistics("head: scales", (3 - self.normed) * extra * rows)
+        if not (head.kind == "sequence" and head.pooler):
+            self.keep("head: input", rows * d)
+        outputs = stacks(config)[-1].outputs
+        logits = (self.B if head.kind == "sequence" else rows) * outputs
+        self.keep("log-probabilities", (2 if head.softcap is not None else 1) * logits)

@@ -1,0 +1,164 @@
+"""How many parameters a model has, part by part, each count with the formula that gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.analysis.sizes.formula import Formula, Symbol, Whole, formula, product
+from engine.analysis.sizes.shape import Stack, norm_width, stacks
+from engine.config import Attention, ModelConfig
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the parameters, in all layers.
+
+    `tensors` is their name in the model, * for the layer or for all of a module's; `block` is where in the model's
+    picture they are, `role` what kind of number they are. `one` counts them in a single layer.
+    """
+
+    name: str
+    tensors: str
+    block: str
+    role: str
+    one: Formula
+    layers: Symbol | None = None
+
+    @property
+    def formula(self) -> Formula:
+        return self.one if self.layers is None else product([self.layers, self.one])
+
+    @property
+    def count(self) -> int:
+        return self.formula.value
+
+
+def parameters(config: ModelConfig) -> list[Part]:
+    """In the order of the computation; a tied head, which has no matrix of its own, is listed with 0."""
+    found = list(embedding(config))
+    for stack in stacks(config):
+        found += stack_parts(stack)
+    found += ends(config)
+    return [part for part in found if part.count or not part.tensors]
+
+
+def count(config: ModelConfig) -> int:
+    return sum(part.count for part in parameters(config))
+
+
+def embedding(config: ModelConfig) -> Iterator[Part]:
+    """The table of tokens, which two stacks share; or a picture's patches."""
+    first = stacks(config)[0]
+    prefix, place = first.prefix, f"{first.prefix}embed"
+    if config.embedding.patches is None:
+        yield Part("tokens, W_E", f"{place}.tokens.weight", f"{prefix}tokens", "matrix", first.V * first.d)
+        return
+    yield Part("patches, W", f"{place}.patches.project.weight", f"{prefix}patches", "matrix", first.pixels * first.d)
+    yield Part("patches, bias", f"{place}.patches.project.bias", f"{prefix}patches", "bias", first.d)
+    yield Part("[CLS]", f"{place}.patches.cls", f"{prefix}patches", "vector", first.d)
+
+
+def stack_parts(stack: Stack) -> Iterator[Part]:
+    config, prefix = stack.config, stack.prefix
+    positions = config.positions
+    if positions.kind == "learned":
+        rows = Symbol("N", config.context) * stack.d
+        yield Part("positions, W_P", f"{prefix}embed.positions.weight", f"{prefix}positions", "matrix", rows)
+        if positions.axes == 2:
+            inside = f"{prefix}embed.within.weight"
+            yield Part("positions in the span", inside, f"{prefix}positions", "matrix", rows)
+    if config.embedding.segments:
+        rows = Symbol("S", config.embedding.segments) * stack.d
+        yield Part("segments, W_S", f"{prefix}embed.segments.weight", f"{prefix}segments", "matrix", rows)
+    if config.embedding.norm:
+        yield norm(stack, "norm of the embedding", "embed.norm", "embed_norm")
+    if positions.kind == "relative":
+        table = Symbol("R", positions.buckets) * Symbol("H", config.attention.heads)
+        yield Part("relative positions", f"{prefix}relative.weight", f"{prefix}relative", "matrix", table)
+    yield from block_parts(stack)
+    if config.final_norm:
+        yield norm(stack, "final norm", "final_norm", "final_norm")
+
+
+def block_parts(stack: Stack) -> Iterator[Part]:
+    config, around = stack.config, stack.config.norm.place == "around"
+    yield norm(stack, "norm 1", "blocks.*.norm1", "norm1", stack.L)
+    yield from attention_parts(stack, config.attention, "attn")
+    if around:
+        yield norm(stack, "norm 1, after", "blocks.*.norm1_after", "norm1_after", stack.L)
+    if stack.crosses:
+        yield norm(stack, "norm of the crossing", "blocks.*.norm_cross", "norm_cross", stack.L)
+        yield from attention_parts(stack, config.cross_attention, "cross_attn")
+    if config.mlp is None:
+        return
+    if config.sublayers != "parallel_one_norm":
+        yield norm(stack, "norm 2", "blocks.*.norm2", "norm2", stack.L)
+    yield from mlp_parts(stack)
+    if around:
+        yield norm(stack, "norm 2, after", "blocks.*.norm2_after", "norm2_after", stack.L)
+
+
+def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[Part]:
+    config, d = stack.config, stack.d
+    queries, keys = stack.heads(attention), stack.kv_heads(attention)
+    place, block = f"{stack.prefix}blocks.*.{name}", f"{stack.prefix}{name}"
+    across = "cross " if name == "cross_attn" else ""
+    for letter, what, width in (("q", "queries", queries), ("k", "keys", keys), ("v", "values", keys)):
+        named = f"{across}{what}, W_{letter.upper()}"
+        yield Part(named, f"{place}.{letter}.weight", block, "matrix", d * width, stack.L)
+        if attention.bias:
+            yield Part(f"{across}{what}, bias", f"{place}.{letter}.bias", block, "bias", width, stack.L)
+    yield Part(f"{across}output, W_O", f"{place}.out.weight", block, "matrix", queries * d, stack.L)
+    if attention.out_bias:
+        yield Part(f"{across}output, bias", f"{place}.out.bias", block, "bias", d, stack.L)
+    if attention.qk_norm is not None:
+        width = Symbol("d_h", config.head_width(attention))
+        both = 2 * formula(width) if attention.qk_norm == "head" else queries + keys
+        each = norm_width(config) * both
+        yield Part(f"{across}norms of queries and keys", f"{place}.[qk]_norm.*", block, "norm", each, stack.L)
+
+
+def mlp_parts(stack: Stack) -> Iterator[Part]:
+    mlp, d, d_ff, layers = stack.config.mlp, stack.d, stack.d_ff, stack.L
+    if mlp is None:
+        return
+    place, block = f"{stack.prefix}blocks.*.mlp", f"{stack.prefix}mlp"
+    inward = [("gate, W_1", "pre"), ("up, W_3", "up")] if mlp.gated else [("in, W_1", "pre")]
+    for name, tensor in inward:
+        yield Part(f"MLP {name}", f"{place}.{tensor}.weight", block, "matrix", d * d_ff, layers)
+        if mlp.bias:
+            yield Part(f"MLP {name.partition(',')[0]}, bias", f"{place}.{tensor}.bias", block, "bias", d_ff, layers)
+    yield Part("MLP out, W_2", f"{place}.out.weight", block, "matrix", d_ff * d, layers)
+    if mlp.bias:
+        yield Part("MLP out, bias", f"{place}.out.bias", block, "bias", d, layers)
+
+
+def ends(config: ModelConfig) -> Iterator[Part]:
+    """Pooler, head, and BERT's second head."""
+    last, head = stacks(config)[-1], config.head
+    d = last.d
+    if head.pooler:
+        yield Part("pooler, W", "pooler.dense.weight", "pooler", "matrix", d * d)
+        yield Part("pooler, bias", "pooler.dense.bias", "pooler", "bias", d)
+    if head.next_sentence:
+        yield Part("next sentence", "next_sentence.*", "next_sentence", "matrix", 2 * d + 2)
+    if head.kind == "none":
+        return
+    if head.kind == "masked":
+        yield Part("head, dense", "head.dense.weight", "head", "matrix", d * d)
+        yield Part("head, dense bias", "head.dense.bias", "head", "bias", d)
+        yield Part("head, norm", "head.norm.*", "head", "norm", norm_width(config) * d)
+    classes = head.kind in ("sequence", "token")
+    if config.tied and not classes:
+        yield Part("head, W_U = W_E", "", "head", "matrix", Whole(0))
+    else:
+        name = "head, W" if classes else "head, W_U"
+        yield Part(name, "head.weight", "head", "matrix", last.outputs * d)
+    if head.bias or classes:
+        yield Part("head, bias", "head.bias", "head", "bias", last.outputs)
+
+
+def norm(stack: Stack, name: str, tensor: str, block: str, layers: Symbol | None = None) -> Part:
+    each = norm_width(stack.config) * stack.d
+    return Part(name, f"{stack.prefix}{tensor}.*", f"{stack.prefix}{block}", "norm", each, layers)

@@ -1,0 +1,79 @@
+"""The numbers of one stack of blocks, as the symbols that formulas are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.analysis.sizes.formula import Formula, Symbol, Whole
+from engine.config import Attention, ModelConfig, kv_heads
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A decoder, an encoder, or one of two: `prefix` is what its tensors' names begin with."""
+
+    config: ModelConfig
+    prefix: str = ""
+    crosses: bool = False
+    L: Symbol = Symbol("L", 0)
+
+    @property
+    def title(self) -> str:
+        return self.prefix.rstrip(".")
+
+    @property
+    def d(self) -> Symbol:
+        return Symbol("d", self.config.d_model)
+
+    @property
+    def d_ff(self) -> Symbol:
+        return Symbol("d_ff", self.config.mlp.d_mlp if self.config.mlp else 0)
+
+    @property
+    def V(self) -> Symbol:
+        return Symbol("V", self.config.vocab_size)
+
+    @property
+    def outputs(self) -> Symbol:
+        """What the head can say: the vocabulary, a part of it, or classes."""
+        if self.config.head.kind in ("sequence", "token"):
+            return Symbol("K", self.config.outputs)
+        return self.V if self.config.outputs == self.config.vocab_size else Symbol("V_out", self.config.outputs)
+
+    def heads(self, attention: Attention) -> Formula:
+        """The width of all queries side by side: d, wherever it is as wide."""
+        width = self.config.head_width(attention)
+        if width * attention.heads == self.config.d_model:
+            return self.d
+        return Symbol("H", attention.heads) * Symbol("d_h", width)
+
+    def kv_heads(self, attention: Attention) -> Formula:
+        """The width of all keys, and of all values, side by side."""
+        shared = kv_heads(attention)
+        if shared == attention.heads:
+            return self.heads(attention)
+        return Symbol("H_kv", shared) * Symbol("d_h", self.config.head_width(attention))
+
+    @property
+    def pixels(self) -> Formula:
+        """The numbers of one patch."""
+        patches = self.config.embedding.patches
+        if patches is None:
+            return Whole(0)
+        side = Symbol("P", patches.size)
+        return side * side * Symbol("C", patches.channels)
+
+
+def stacks(config: ModelConfig) -> Sequence[Stack]:
+    """The encoder first where there are two. Its depth is L_e only where the decoder's is another."""
+    depth = Symbol("L", config.layers)
+    if config.encoder is None:
+        return [Stack(config, L=depth)]
+    first = depth if config.encoder.layers == config.layers else Symbol("L_e", config.encoder.layers)
+    return [Stack(config.encoder_stack, "encoder.", L=first), Stack(config, "decoder.", crosses=True, L=depth)]
+
+
+def norm_width(config: ModelConfig) -> int:
+    """Parameters a component of a norm has: weight and bias, weight alone, none."""
+    return {"layer": 2, "rms": 1, "none": 0}[config.norm.kind]

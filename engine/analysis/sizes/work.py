@@ -1,0 +1,108 @@
+"""How many floating-point operations reading a text takes: two for each multiply and add of a matrix product.
+
+What is left out (norms, activations, softmax, biases) grows with the width, and matrix products with its square. Scores
+that a mask forbids are counted, as in the published counts (Kaplan et al. 2020, table 1; Hoffmann et al. 2022, appendix
+F): they are computed, and then masked. Of a window only what it sees is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.analysis.sizes.formula import Formula, Least, Symbol, formula, total
+from engine.analysis.sizes.shape import Stack, stacks
+from engine.config import Attention, ModelConfig
+
+BACKWARD = 2  # times the forward pass: one product for the inputs' gradient, one for the weights'
+
+
+@dataclass(frozen=True)
+class Work:
+    """Operations for one text. `quadratic` work grows with the square of the length."""
+
+    name: str
+    block: str
+    formula: Formula
+    quadratic: bool = False
+
+    @property
+    def flops(self) -> int:
+        return self.formula.value
+
+
+def forward(config: ModelConfig, length: int, target: int | None = None) -> list[Work]:
+    """What one text of `length` tokens takes; with two stacks, `target` tokens (by default as many) go through the
+    decoder.
+
+    Training takes three times as much: the backward pass is two products for each of the forward's.
+    """
+    found: list[Work] = []
+    source = Symbol("n", length)
+    patches, last = config.embedding.patches, source
+    if patches is not None:
+        count, stack = Symbol("p", patches.count), stacks(config)[0]
+        found.append(Work("patches", "patches", 2 * count * stack.pixels * stack.d))
+    for stack in stacks(config):
+        last = Symbol("m", length if target is None else target) if stack.crosses else source
+        found += stack_work(stack, last, source)
+    return found + list(end_work(config, last))
+
+
+def per_token(config: ModelConfig, length: int, target: int | None = None) -> float:
+    """Operations of the forward pass divided by all tokens read, the target's among them."""
+    read = length
+    if config.encoder is not None:
+        read += length if target is None else target
+    return sum(work.flops for work in forward(config, length, target)) / read
+
+
+def stack_work(stack: Stack, tokens: Symbol, source: Symbol) -> Iterator[Work]:
+    config, layers, d, prefix = stack.config, stack.L, stack.d, stack.prefix
+    yield from attention_work(stack, config.attention, tokens, tokens, "attn")
+    if stack.crosses:
+        yield from attention_work(stack, config.cross_attention, tokens, source, "cross_attn")
+    if config.mlp is not None:
+        products = 3 if config.mlp.gated else 2
+        yield Work("MLP", f"{prefix}mlp", 2 * products * tokens * layers * d * stack.d_ff)
+
+
+def attention_work(stack: Stack, attention: Attention, tokens: Symbol, read: Symbol, name: str) -> Iterator[Work]:
+    layers, d, block = stack.L, stack.d, f"{stack.prefix}{name}"
+    across = "cross-attention" if name == "cross_attn" else "attention"
+    queries, keys = stack.heads(attention), stack.kv_heads(attention)
+    yield Work(f"{across}: queries and output", block, 4 * tokens * layers * d * queries)
+    yield Work(f"{across}: keys and values", block, 4 * read * layers * d * keys)
+    pairs = total([many * reach * tokens for many, reach in reaches(attention, read, layers, stack.config)])
+    yield Work(f"{across}: scores and weighted values", block, 4 * pairs * queries, quadratic=True)
+
+
+def reaches(
+    attention: Attention, read: Symbol, layers: Symbol, config: ModelConfig
+) -> Iterator[tuple[Formula, Formula]]:
+    """How many layers see how many keys at most."""
+    if attention.window is None:
+        yield layers, formula(read)
+        return
+    near = Least(read, Symbol("w", attention.window))
+    if attention.windowed is None:
+        yield layers, near
+        return
+    windowed = len([layer for layer in attention.windowed if layer < config.layers])
+    yield Symbol("L_w", windowed), near
+    yield layers - Symbol("L_w", windowed), read
+
+
+def end_work(config: ModelConfig, tokens: Symbol) -> Iterator[Work]:
+    last, head = stacks(config)[-1], config.head
+    d = last.d
+    if head.pooler:
+        yield Work("pooler", "pooler", 2 * d * d)
+    if head.next_sentence:
+        yield Work("next sentence", "next_sentence", 4 * d)
+    if head.kind == "masked":
+        yield Work("head: dense", "head", 2 * tokens * d * d)
+    if head.kind in ("language", "masked", "token"):
+        yield Work("head: logits", "head", 2 * tokens * last.outputs * d)
+    if head.kind == "sequence":
+        yield Work("head: classes", "head", 2 * last.outputs * d)

@@ -1,0 +1,83 @@
+"""The architecture page in a real browser: every part is drawn, and pointing at it shows its counts and formulas."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.analysis.sizes import parameters
+from engine.named import NAMED
+from tests.browser.harness import settle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+READY = '.architecture[data-ready="true"]'
+Show = Callable[..., "Page"]
+
+
+@pytest.fixture
+def show(page: "Page", app_server: Callable[[str], str]) -> Show:
+    def shown(**query: str) -> "Page":
+        page.goto(f"{app_server('architecture')}/?{'&'.join(f'{name}={value}' for name, value in query.items())}")
+        page.wait_for_selector(READY)
+        settle(page)
+        return page
+
+    return shown
+
+
+@pytest.mark.parametrize("name", ["bert-base", "t5-small", "gpt-j-6b", "gemma-2-2b", "chatglm-6b", "vit-b-16"])
+def test_every_block_that_has_parameters_is_drawn_and_shows_them(show: Show, name: str) -> None:
+    page = show(model=name)
+    blocks: dict[str, int] = {}
+    for part in parameters(NAMED[name].config):
+        if not part.block.endswith("relative"):  # a table beside the blocks, which the bar shows
+            blocks[part.block] = blocks.get(part.block, 0) + part.count
+    for block, count in blocks.items():
+        page.locator(f'g.target[data-block="{block}"]').focus()
+        assert page.locator(".panel .big").inner_text() == f"{count:,}", block
+    drawn = page.locator("g.target").evaluate_all("all => all.map(one => one.dataset.block)")
+    assert set(blocks) <= set(drawn)
+
+
+def test_a_formula_is_written_with_its_numbers(show: Show) -> None:
+    page = show(model="llama-3-8b")
+    line = page.locator(".panel .arithmetic-line").nth(1)
+    assert line.inner_text().replace("\n", "") == "L·d·Hkv·dh=32·4,096·8·128"
+    assert line.locator("sub").all_inner_texts() == ["kv", "h"]
+
+
+def test_nothing_of_the_drawing_leaves_the_page_or_its_box(show: Show) -> None:
+    for width in (1280, 390):
+        page = show(model="t5-small")
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_timeout(400)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        outside = page.locator("g.target").evaluate_all(
+            """all => all.flatMap(target => {
+                const face = target.querySelector(".face").getBoundingClientRect();
+                const out = box => box.left < face.left - 1 || box.right > face.right + 1;
+                const texts = [...target.querySelectorAll("text")];
+                return texts.filter(text => out(text.getBoundingClientRect())).map(text => text.textContent);
+            })"""
+        )
+        assert outside == []
+
+
+def test_a_block_is_reached_by_the_keyboard_and_stays_in_the_link(show: Show) -> None:
+    page = show(model="gpt2")
+    page.locator('g.target[data-block="norm1"]').focus()
+    page.keyboard.press("ArrowUp")
+    assert page.locator(".panel h3").inner_text() == "Attention"
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("location.hash === '#block=norm1'")
+
+
+def test_two_models_stand_side_by_side_with_what_differs_marked(show: Show) -> None:
+    page = show(model="gpt2", against="vit-b-16")
+    assert page.locator(".model figcaption strong").all_inner_texts() == ["gpt2", "vit-b-16"]
+    first, second = (page.locator(".model").nth(i) for i in (0, 1))
+    assert first.bounding_box()["x"] + first.bounding_box()["width"] <= second.bounding_box()["x"]
+    assert first.locator(".marked").count() == 4  # tokens, attention, MLP, head
+    assert first.locator(".marked text", has_text="≠").count() == 4

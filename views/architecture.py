@@ -1,0 +1,320 @@
+"""What the page about architectures draws: a model as its blocks, laid out for assets/views/architecture.js; charts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from engine.analysis.sizes import Formula, Memory, Part, Step, forward, parameters
+from engine.analysis.sizes.shape import stacks
+from engine.config import Attention, ModelConfig, kv_heads
+from views.payload import pack
+from views.theme import Shade, ramp, tokens
+
+# Which blocks of the picture a switch changes; a block of two stacks is marked in both.
+SHOWN_BY = {
+    "stacks": ("cross_attn", "norm_cross"),
+    "input": ("tokens", "patches"),
+    "mask": ("attn",),
+    "window": ("attn",),
+    "positions": ("positions", "relative", "attn"),
+    "segments": ("segments",),
+    "norm": ("norm1", "norm2", "norm_cross", "norm1_after", "norm2_after", "final_norm", "embed_norm"),
+    "place": ("norm1", "norm2", "norm_cross", "norm1_after", "norm2_after", "final_norm"),
+    "sublayers": ("attn", "mlp"),
+    "kv_heads": ("attn", "cross_attn"),
+    "qk_norm": ("attn", "cross_attn"),
+    "mlp": ("mlp",),
+    "activation": ("mlp",),
+    "biases": ("attn", "cross_attn", "mlp"),
+    "head": ("head",),
+    "pooler": ("pooler",),
+    "tied": ("head",),
+}
+HUES = {"norm": "soft", "embedding": "residual", "patches": "residual", "pooler": "probability", "head": "probability"}
+HUES |= {"cross-attention": "query", "attention": "attention", "MLP": "mlp", "keys": "key", "logits": "probability"}
+SQUARE = ", × length"
+POSITIONS = {"rotary": "rotary positions", "alibi": "ALiBi", "relative": "relative positions"}
+NORMS = {"layer": "norm", "rms": "RMS norm", "none": ""}
+ROLES = dict.fromkeys(("tokens", "patches", "positions", "relative", "segments"), "residual")
+ROLES |= {"attn": "attention", "cross_attn": "attention", "mlp": "mlp", "pooler": "probability"}
+ROLES |= {"head": "probability", "next_sentence": "probability"}  # the rest are norms
+
+
+Rows = Sequence[tuple[str, Formula]]
+Chart = alt.LayerChart
+
+
+def architecture(
+    models: Sequence[tuple[str, ModelConfig]], *, differing: Iterable[str] = (), source: str = ""
+) -> bytes:
+    """The payload for one model, or for two side by side whose switches `differing` do not stand alike."""
+    marked = sorted({block for switch in differing for block in SHOWN_BY[switch]})
+    return pack({"models": [drawing(name, config) for name, config in models], "marked": marked, "source": source}, {})
+
+
+def drawing(name: str, config: ModelConfig) -> dict[str, Any]:
+    parts = parameters(config)
+    return {
+        "name": name,
+        "total": sum(part.count for part in parts),
+        "stacks": [stack_drawing(stack.config, stack.prefix, stack.crosses) for stack in stacks(config)],
+        "ends": end_drawing(config),
+        "parts": [part_row(part) for part in parts],
+    }
+
+
+def part_row(part: Part) -> dict[str, Any]:
+    written = {"tex": part.formula.tex, "numbers": part.formula.tex_numbers, "count": part.count}
+    each = part.one.value if part.layers is not None else None
+    return {"name": part.name, "block": part.block, "role": role(part.block), "each": each, **written}
+
+
+def role(block: str) -> str:
+    """The hue of a block, one of the theme's."""
+    return ROLES.get(block.rpartition(".")[2], "soft")
+
+
+def stack_drawing(config: ModelConfig, prefix: str, crosses: bool) -> dict[str, Any]:
+    mlp, patches = config.mlp, config.embedding.patches
+    return {
+        "prefix": prefix,
+        "layers": config.layers,
+        "width": config.d_model,
+        "picture": None if patches is None else {"side": patches.side, "size": patches.size, "image": patches.image},
+        "embedding": list(embedding_rows(config, prefix)),
+        "embedNorm": config.embedding.norm and bool(NORMS[config.norm.kind]),
+        "norm": NORMS[config.norm.kind],
+        "place": config.norm.place,
+        "sublayers": config.sublayers,
+        "residual": config.residual,
+        "attention": attention_drawing(config, config.attention),
+        "cross": attention_drawing(config, config.cross_attention, across=True) if crosses else None,
+        "mlp": None if mlp is None else {"width": mlp.d_mlp, "activation": mlp.activation, "gated": mlp.gated},
+        "finalNorm": config.final_norm and bool(NORMS[config.norm.kind]),
+    }
+
+
+def embedding_rows(config: ModelConfig, prefix: str) -> Iterable[dict[str, str]]:
+    d, made = f"{config.d_model:,}", config.embedding
+    if made.patches is not None:
+        pixels = made.patches.channels * made.patches.size**2
+        yield {"id": "patches", "label": "patches", "detail": f"{pixels:,} × {d}"}
+    elif prefix == "decoder.":
+        yield {"id": "tokens", "label": "tokens", "detail": "the same table"}
+    else:
+        yield {"id": "tokens", "label": "tokens", "detail": f"{config.vocab_size:,} × {d}"}
+    if config.positions.kind == "learned":
+        both = " twice" if config.positions.axes == 2 else ""
+        yield {"id": "positions", "label": "positions", "detail": f"{config.context:,} × {d}{both}"}
+    elif config.positions.kind == "sinusoidal":
+        yield {"id": "positions", "label": "positions", "detail": "sin and cos"}
+    if made.segments:
+        yield {"id": "segments", "label": "segments", "detail": f"{made.segments} × {d}"}
+
+
+def attention_drawing(config: ModelConfig, attention: Attention, across: bool = False) -> dict[str, Any]:
+    notes = [] if across or config.positions.kind not in POSITIONS else [POSITIONS[config.positions.kind]]
+    notes += ["of two kinds"] if not across and config.positions.kind == "rotary" and config.positions.axes == 2 else []
+    if attention.window is not None:
+        some = "" if attention.windowed is None else f" in {len(attention.windowed)} of {config.layers}"
+        notes.append(f"window {attention.window:,}{some}")
+    notes += [] if attention.softcap is None else [f"scores capped at {attention.softcap:g}"]
+    notes += [] if attention.qk_norm is None else ["q, k normed"]
+    return {
+        "mask": attention.mask,
+        "window": attention.window is not None,
+        "heads": attention.heads,
+        "kvHeads": kv_heads(attention),
+        "dHead": config.head_width(attention),
+        "notes": notes,
+    }
+
+
+def end_drawing(config: ModelConfig) -> dict[str, Any]:
+    """The boxes above the last stack, and what comes out of them."""
+    head, d = config.head, f"{config.d_model:,}"
+    boxes = []
+    if head.pooler:
+        boxes.append({"id": "pooler", "label": "pooler", "detail": "tanh(W x₀ + b)"})
+    if head.next_sentence:
+        boxes.append({"id": "next_sentence", "label": "next sentence", "detail": f"{d} → 2"})
+    if head.kind in ("language", "masked"):
+        label = "head" if head.kind == "language" else "masked head"
+        detail = "the table of tokens again" if config.tied else f"{d} → {config.outputs:,}"
+        boxes.append({"id": "head", "label": label, "detail": detail})
+    elif head.kind != "none":
+        boxes.append({"id": "head", "label": f"{head.kind} head", "detail": f"{d} → {config.outputs:,}"})
+    return {"boxes": boxes, "tied": config.tied and head.kind in ("language", "masked"), "out": outcome(config)}
+
+
+def outcome(config: ModelConfig) -> str:
+    head = config.head
+    if head.kind == "sequence":
+        return f"{config.outputs:,} classes"
+    if head.kind == "token":
+        return f"{config.outputs:,} classes at each position"
+    if head.kind == "none":
+        return "the text as one vector" if head.pooler else "a vector at each position"
+    return f"{config.outputs:,} logits at each position"
+
+
+def table(rows: Rows, total: int, unit: str, narrow: bool = False) -> str:
+    """A Markdown table: each row's name, what its formula comes to and the share, the formula, the numbers put in.
+
+    A `narrow` one has no shares, and cuts long formulas into lines.
+    """
+    widest = 44 if narrow else 100  # letters of TeX
+    lines = [
+        row("part", unit, "share", "formula", "in numbers", narrow),
+        row(":--", "--:", "--:", ":--", ":--", narrow),
+    ]
+    for name, formula in rows:
+        share = percent(formula.value / total) if total else ""
+        tex, put_in = (
+            f"${{{tex}}}$" if len(tex) <= widest else f"${tex}$" for tex in (formula.tex, formula.tex_numbers)
+        )
+        lines.append(row(written_name(name), f"{formula.value:,}".replace("-", "−"), share, tex, put_in, narrow))
+    return "\n".join([*lines, row("**all**", f"**{total:,}**", "", "", "", narrow)])
+
+
+def percent(share: float) -> str:
+    """With two decimals, or as many as show two digits: a small part is not none."""
+    value = 100 * share
+    return f"{value:.2f}\u00a0%" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}\u00a0%"
+
+
+def row(name: str, count: str, share: str, tex: str, put_in: str, narrow: bool) -> str:
+    return f"| {' | '.join([name, count, *([] if narrow else [share]), tex, put_in])} |"
+
+
+def written_name(name: str) -> str:
+    """As Markdown that a line end does not cut: matrices as TeX."""
+    escaped = re.sub(r"W_(\w)", r"$W_\1$", name.replace("[", r"\[").replace("]", r"\]"))
+    return escaped.replace(" ", "\u00a0") if len(name) < 28 else escaped
+
+
+def part_rows(config: ModelConfig) -> Rows:
+    return [(titled(part.block, part.name), part.formula) for part in parameters(config)]
+
+
+def titled(block: str, name: str) -> str:
+    stack = block.rpartition(".")[0]
+    return f"{stack}: {name}" if stack else name
+
+
+def symbols(formulas: Iterable[Formula]) -> str:
+    """What each symbol of some formulas stands for, once, as Markdown."""
+    found = {symbol.name: symbol for formula in formulas for symbol in formula.symbols()}
+    return " · ".join(f"${symbol.tex}$ {symbol.meaning}" for symbol in found.values())
+
+
+def waterfall(steps: Sequence[Step], shade: Shade) -> Chart:
+    """From the estimate to the exact count: each bar begins where the one above it ends."""
+    rows: list[dict[str, Any]] = []
+    reached = 0
+    for step in steps:
+        kind = "estimate" if step is steps[0] else "more" if step.count > 0 else "less"
+        sign = "+" if kind == "more" else "−" if kind == "less" else ""
+        written = f"{sign}{abs(step.count):,}"
+        ends = {"from": reached, "to": reached + step.count}
+        rows.append({"step": step.name, **ends, "written": written, "kind": kind, "why": step.why})
+        reached += step.count
+    exact = {"step": "exactly", "from": 0, "to": reached, "written": f"{reached:,}", "kind": "exact"}
+    rows.append({**exact, "why": "every tensor of the model"})
+    order = [*(step.name for step in steps), "exactly"]
+    frame = pd.DataFrame(rows)
+    low, high = frame["to"].min(), frame["to"].max()
+    low = max(0, low - (high - low) / 3) if high > low else 0
+    frame["from"] = frame["from"].clip(lower=low)
+    frame["end"] = frame[["from", "to"]].max(axis=1)
+    place = alt.Y("step:N", sort=order, title=None, axis=alt.Axis(labelFontSize=14, labelLimit=220, ticks=False))
+    across = alt.Scale(domain=[low, high + 0.42 * (high - low)], nice=False, zero=False)
+    colors = tokens()["colors"][shade]
+    hues = alt.Scale(
+        domain=["estimate", "more", "less", "exact"],
+        range=[colors[hue] for hue in ("negative", "attention", "key", "residual")],
+    )
+    axis = alt.Axis(format="~s", labelFontSize=12, tickCount=5, title="parameters; the axis does not begin at 0")
+    bars = alt.Chart(frame).mark_bar(height=20, cornerRadius=2).encode(
+        x=alt.X("from:Q", scale=across, axis=axis), x2="to:Q", y=place,
+        color=alt.Color("kind:N", scale=hues, legend=None), tooltip=["step", "written", "why"],
+    )  # fmt: skip
+    texts = alt.Chart(frame).mark_text(align="left", dx=7, fontSize=14, color=colors["ink"]).encode(
+        x=alt.X("end:Q", scale=across), y=place, text="written:N"
+    )  # fmt: skip
+    return (bars + texts).properties(height=34 * len(rows) + 40)
+
+
+def work_chart(config: ModelConfig, lengths: Sequence[int], now: int, shade: Shade) -> Chart:
+    """Operations a token, by kind, as the text grows."""
+    rows = []
+    for length in lengths:
+        read = length * len(stacks(config))
+        for kind, flops in kinds((work.name, work.quadratic, work.flops) for work in forward(config, length)):
+            rows.append({"length": length, "part": kind, "amount": flops / read})
+    return stacked(rows, "operations a token", now, shade)
+
+
+def memory_chart(of: Callable[[int], Sequence[Memory]], lengths: Sequence[int], now: int, shade: Shade) -> Chart:
+    """Bytes, by kind, as the text grows; what grows with its square apart from the rest."""
+    rows = []
+    for length in lengths:
+        for kind, held in kinds((memory.name, memory.quadratic, memory.bytes) for memory in of(length)):
+            rows.append({"length": length, "part": kind, "amount": held})
+    return stacked(rows, "bytes", now, shade)
+
+
+def kinds(parts: Iterable[tuple[str, bool, int]]) -> list[tuple[str, int]]:
+    """Added up by what stands before the colon; stacks together, what grows with the square of the length apart."""
+    sums: dict[str, int] = {}
+    for name, quadratic, amount in parts:
+        kind = name.partition(":")[0].removeprefix("encoder ").removeprefix("decoder ")
+        kind += SQUARE if quadratic else ""
+        sums[kind] = sums.get(kind, 0) + amount
+    return list(sums.items())
+
+
+def stacked(rows: Sequence[Mapping[str, Any]], unit: str, now: int, shade: Shade) -> Chart:
+    """Areas on top of each other, `rows` having a `length`, a `part` and an `amount` in `unit`; a rule at `now`."""
+    order = list(dict.fromkeys(row["part"] for row in rows))
+    frame = pd.DataFrame(rows)
+    frame["rank"] = frame["part"].map(order.index)
+    colors = tokens()["colors"][shade]
+    hues = alt.Scale(domain=order, range=[shade_of(part, shade) for part in order])
+    legend = alt.Legend(orient="right", labelLimit=260, labelFontSize=13)
+    across = alt.Axis(format=",d", labelFontSize=12, titleFontSize=13)
+    up = alt.Axis(format="~s", labelFontSize=12, titleFontSize=13)
+    areas = alt.Chart(frame).mark_area(stroke=colors["ground"], strokeWidth=1).encode(
+        x=alt.X("length:Q", title="length, tokens", axis=across, scale=alt.Scale(nice=False)),
+        y=alt.Y("amount:Q", title=unit, axis=up),
+        color=alt.Color("part:N", scale=hues, title=None, legend=legend),
+        order="rank:Q",
+        tooltip=["length", "part", alt.Tooltip("amount:Q", format=",.0f", title=unit)],
+    )  # fmt: skip
+    rule = alt.Chart(pd.DataFrame([{"length": now}])).mark_rule(strokeDash=[4, 3], color=colors["ink"])
+    return (areas + rule.encode(x="length:Q")).properties(height=260)
+
+
+def shade_of(part: str, shade: Shade) -> str:
+    """The theme's colour of a kind of work or memory; paler for what grows with the square of the length."""
+    role = next((role for word, role in HUES.items() if word in part), "negative")
+    return ramp(shade, role)[4] if part.endswith(SQUARE) else str(tokens()["colors"][shade][role])
+
+
+def about(number: int) -> str:
+    """101.3 million: for words around an exact number, never in its place."""
+    scale, unit = (1e9, "billion") if number >= 1e9 else (1e6, "million")
+    return f"{number / scale:,.1f} {unit}"
+
+
+def size(number: int) -> str:
+    """Bytes in the largest unit that leaves at least one: 1.63 GiB."""
+    value, units = float(number), ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while value >= 1024 and len(units) > 1:
+        value, units = value / 1024, units[1:]
+    return f"{number} bytes" if units[0] == "bytes" else f"{value:,.2f} {units[0]}"
