@@ -21,6 +21,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime, SessionClient, get_instance
 
+from engine.memory import keep_freed_memory
+
 SCRIPT = Path(__file__).resolve().parent / "app.py"
 FIRST_RUN_LIMIT = 120.0  # seconds
 
@@ -64,6 +66,7 @@ async def warm(app: st.App) -> AsyncIterator[None]:
     import plotly.graph_objects  # noqa: F401
     import torch
 
+    keep_freed_memory()
     torch.set_num_threads(1)  # many small forward passes side by side; a training is a process of its own
     await run_script_once(get_instance())
     gc.collect()

@@ -11,6 +11,7 @@ from transformers.utils import logging
 
 from bench import browser, forward, generation, memory, training
 from bench.paired import Row
+from engine.memory import keep_freed_memory
 
 THREADS = 2
 TIMED = {"forward": forward.rows, "generation": generation.rows, "training": training.rows}
@@ -29,6 +30,7 @@ def main(names: list[str], threads: int) -> int:
     if unknown:
         print(f"expected some of {', '.join(known)}, got {unknown[0]}", file=sys.stderr)
         return 2
+    keep_freed_memory()  # as the app does
     torch.set_num_threads(threads)
     logging.set_verbosity_error()
     logging.disable_progress_bar()

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
-from bench.models import GPT2_SMALL, LITTLE, Shape, both
+from bench.models import (
+    BERT_BASE,
+    GPT2_SMALL,
+    LITTLE,
+    LITTLE_BERT,
+    LITTLE_LLAMA,
+    LITTLE_T5,
+    LLAMA,
+    T5_SMALL,
+    Shape,
+    both,
+)
 from bench.paired import Row, paired
 from engine.edits import SilenceHeads
 from engine.run import run
+from engine.trace import Trace
+
+LARGE = (GPT2_SMALL, BERT_BASE, T5_SMALL, LLAMA)
+SMALL = (LITTLE, LITTLE_BERT, LITTLE_T5, LITTLE_LLAMA)
 
 
 def rows() -> Iterator[Row]:
-    yield traced(GPT2_SMALL, reach=1.0)
-    yield traced(LITTLE, reach=0.7)
+    for shape in LARGE:
+        yield traced(shape, reach=1.0)
+    for shape in SMALL:
+        yield traced(shape, reach=0.7)
     yield logits_alone(GPT2_SMALL, reach=1.0)
     yield logits_alone(LITTLE)
     for shape in (GPT2_SMALL, LITTLE):
@@ -22,15 +40,28 @@ def rows() -> Iterator[Row]:
 
 
 def traced(shape: Shape, reach: float) -> Row:
+    """Everything kept, against transformers' eager attention with attentions and hidden states."""
     ours, theirs = both(shape, "eager")
-    ids = shape.ids
+    ids, target = shape.ids, shape.target
+    asked: dict[str, Any] = {"output_attentions": True, "output_hidden_states": True}
+    if shape.config.generates:
+        asked["use_cache"] = False
+    if target is not None:
+        asked["decoder_input_ids"] = target
 
     @torch.no_grad()
-    def their_pass() -> object:
-        return theirs(ids, output_attentions=True, output_hidden_states=True, use_cache=False)
+    def their_pass() -> Any:
+        return theirs(ids, **asked)
 
-    note = f"{len(run(ours.model, ids))} tensors kept, theirs {2 * shape.config.layers + 2}"
-    return paired(f"traced forward, {shape.name}", lambda: run(ours.model, ids), their_pass, reach, note=note)
+    def our_pass() -> Trace:
+        return run(ours.model, ids, target=target)
+
+    trace, told = our_pass(), their_pass()
+    expected = told.prediction_logits if "prediction_logits" in told else told.logits
+    torch.testing.assert_close(trace["logits"], expected, atol=1e-3, rtol=0)
+    kept = sum(len(part) for name, part in told.items() if name.endswith(("attentions", "hidden_states")))
+    note = f"{len(trace)} tensors kept, theirs {kept + 1}"
+    return paired(f"traced forward, {shape.name}", our_pass, their_pass, reach, note=note)
 
 
 def logits_alone(shape: Shape, reach: float | None = None) -> Row:
@@ -41,9 +72,7 @@ def logits_alone(shape: Shape, reach: float | None = None) -> Row:
     def their_pass() -> object:
         return theirs(ids, use_cache=False)
 
-    return paired(
-        f"forward, only logits, {shape.name}", lambda: run(ours.model, ids, keep="logits"), their_pass, reach
-    )
+    return paired(f"forward, only logits, {shape.name}", lambda: run(ours.model, ids, keep="logits"), their_pass, reach)
 
 
 def edited(shape: Shape, reach: float) -> Row:

@@ -22,7 +22,7 @@ def rows() -> Iterator[Row]:
         return [step.id for step in generate(ours, ids, NEW, greedy=True, stop_at_end=False)]
 
     def their_text() -> list[int]:
-        written = theirs.generate(  # type: ignore[misc]
+        written = theirs.generate(
             ids, attention_mask=attended, max_new_tokens=NEW, do_sample=False, use_cache=True, pad_token_id=0
         )
         return written[0, ids.shape[1] :].tolist()

@@ -1,16 +1,17 @@
-"""The two shapes that are measured, with the same random weights in Loupe and in transformers."""
+"""The shapes that are measured, with the same random weights in Loupe and in transformers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
+import transformers
 from torch import Tensor
-from transformers import GPT2LMHeadModel
 
 from engine.checkpoints import Checkpoint, load
-from engine.config import MLP, Attention, ModelConfig
+from engine.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Positions
 from engine.model import Transformer, initialise
 
 
@@ -24,16 +25,73 @@ class Shape:
     def ids(self) -> Tensor:
         return torch.randint(self.config.vocab_size, (1, self.tokens), generator=torch.Generator().manual_seed(0))
 
+    @property
+    def target(self) -> Tensor | None:
+        """What the decoder of an encoder-decoder reads, as long as the text."""
+        return None if self.config.encoder is None else self.ids.flip(1)
+
+
+def bert(vocab: int, d_model: int, layers: int, heads: int) -> ModelConfig:
+    return ModelConfig(
+        vocab,
+        512,
+        d_model,
+        layers,
+        Attention(heads, mask="full"),
+        MLP(4 * d_model, activation="gelu"),
+        norm=Norm(place="after", eps=1e-12),
+        embedding=Embedding(segments=2, norm=True),
+        head=Head("masked", bias=True, pooler=True, next_sentence=True),
+    )
+
+
+def t5(vocab: int, d_model: int, layers: int, heads: int) -> ModelConfig:
+    attention = {"bias": False, "out_bias": False, "scale": 1.0}
+    mlp = MLP(4 * d_model, activation="relu", bias=False)
+    return ModelConfig(
+        vocab,
+        512,
+        d_model,
+        layers,
+        Attention(heads, **attention),  # type: ignore[arg-type]
+        mlp,
+        positions=Positions("relative"),
+        norm=Norm("rms", eps=1e-6),
+        head=Head(scale=d_model**-0.5),
+        encoder=Encoder(layers, Attention(heads, mask="full", **attention), mlp),  # type: ignore[arg-type]
+    )
+
+
+def llama(vocab: int, d_model: int, layers: int, heads: int, kv_heads: int, d_mlp: int) -> ModelConfig:
+    return ModelConfig(
+        vocab,
+        1024,
+        d_model,
+        layers,
+        Attention(heads, kv_heads=kv_heads, bias=False, out_bias=False),
+        MLP(d_mlp, activation="silu", gated=True, bias=False),
+        positions=Positions("rotary"),
+        norm=Norm("rms"),
+        tied=False,
+    )
+
 
 GPT2_SMALL = Shape("GPT-2 small, T=64", ModelConfig(50257, 1024, 768, 12, Attention(12), MLP(3072)), 64)
 LITTLE = Shape("4 x 4 x 128, T=32", ModelConfig(1000, 256, 128, 4, Attention(4), MLP(512)), 32)
+BERT_BASE = Shape("BERT-base, T=64", bert(30522, 768, 12, 12), 64)
+T5_SMALL = Shape("T5-small, T=64 + 64", t5(32128, 512, 6, 8), 64)
+LLAMA = Shape("Llama 12 x 12/4 x 768, T=64", llama(32000, 768, 12, 12, 4, 2048), 64)
+LITTLE_BERT = Shape("BERT 4 x 4 x 128, T=32", bert(1000, 128, 4, 4), 32)
+LITTLE_T5 = Shape("T5 4 + 4 x 4 x 128, T=32 + 32", t5(1000, 128, 4, 4), 32)
+LITTLE_LLAMA = Shape("Llama 4 x 4/2 x 128, T=32", llama(1000, 128, 4, 4, 2, 384), 32)
 
 
-def both(shape: Shape, attention: str = "eager") -> tuple[Checkpoint, GPT2LMHeadModel]:
+def both(shape: Shape, attention: str = "eager") -> tuple[Checkpoint, Any]:
     """Written by Loupe, read by both."""
     with TemporaryDirectory() as folder:
         Checkpoint(initialise(Transformer(shape.config), seed=0)).save(folder)
-        theirs = GPT2LMHeadModel.from_pretrained(folder, attn_implementation=attention).eval()
+        read = transformers.AutoConfig.from_pretrained(folder).architectures[0]
+        theirs = getattr(transformers, read).from_pretrained(folder, attn_implementation=attention).eval()
         ours = load(folder)
         ours.model.load_state_dict({name: tensor.clone() for name, tensor in ours.model.state_dict().items()})
     return ours, theirs

@@ -345,6 +345,8 @@ def check_positions(config: ModelConfig) -> None:
             if positions.turned is None
             else f"positions.turned must be even and at most {width // positions.axes}, got {turned}."
         )
+    if positions.scaling is not None:
+        check_scaling(positions, positions.scaling, turned)
     if positions.kind == "relative" and not 2 < positions.buckets < 2 * positions.farthest:
         raise ValueError(
             f"positions.buckets must be above 2, and farthest beyond half of them, got {positions.buckets}."
@@ -353,11 +355,30 @@ def check_positions(config: ModelConfig) -> None:
         raise ValueError("positions.axes 2 are a gap's and a span's; they need the marks of infill.")
 
 
+def check_scaling(positions: Positions, scaling: RotaryScaling, turned: int) -> None:
+    """`turned` is how many of a head's components turn."""
+    for name in ("factor", "slow", "fast"):
+        if not getattr(scaling, name) > 0:
+            raise ValueError(f"positions.scaling.{name} must be above 0, got {getattr(scaling, name)}.")
+    if scaling.trained < 2:
+        raise ValueError(f"positions.scaling.trained must be at least 2, got {scaling.trained}.")
+    if scaling.kind == "dynamic" and turned <= 2:
+        raise ValueError("dynamic scaling stretches the slowest of several pairs; let more than one pair turn.")
+    if scaling.kind == "yarn" and not positions.theta > 1:
+        raise ValueError(f"positions.theta must be above 1 for yarn, got {positions.theta}.")
+    for name in ("short", "long"):
+        divisors = getattr(scaling, name)
+        if scaling.kind == "longrope" and (len(divisors) != turned // 2 or not all(d > 0 for d in divisors)):
+            raise ValueError(f"positions.scaling.{name} must be {turned // 2} numbers above 0, got {list(divisors)}.")
+
+
 def check_ends(config: ModelConfig) -> None:
     """What stands before the blocks and behind them."""
     patches, head, infill = config.embedding.patches, config.head, config.infill
     if head.kind in ("sequence", "token") and head.classes < 1:
         raise ValueError(f"head.classes must be at least 1 for a {head.kind} head, got {head.classes}.")
+    if config.tied and head.outputs is not None and head.outputs > config.vocab_size:
+        raise ValueError(f"a tied head predicts at most {config.vocab_size} tokens, got head.outputs {head.outputs}.")
     if head.next_sentence and not head.pooler:
         raise ValueError("head.next_sentence reads the pooler; set head.pooler too.")
     if patches is not None:

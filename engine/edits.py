@@ -16,6 +16,7 @@ from engine.hooks import HookPoint
 from engine.plain import build
 
 Where = Mapping[str, int | list[int]]  # axis name -> the indices an edit is limited to
+Side = Literal["encoder", "decoder"]  # of an encoder-decoder
 
 
 class Edit:
@@ -59,13 +60,16 @@ class SilenceHeads(Edit):
     layer: int
     heads: list[int]
     how: Literal["zero", "mean", "uniform"] = "zero"
+    stack: Side | None = None
+    cross: bool = False
 
     def __post_init__(self) -> None:
         if self.how not in ("zero", "mean", "uniform"):
             raise ValueError(f"how must be zero, mean or uniform, got {self.how!r}.")
 
     def touches(self) -> tuple[str, ...]:
-        return (f"blocks.{self.layer}.attn.{'masked_scores' if self.how == 'uniform' else 'z'}",)
+        part = "masked_scores" if self.how == "uniform" else "z"
+        return (f"{attention(self.stack, self.layer, self.cross)}.{part}",)
 
     def apply(self, hook: HookPoint, value: Tensor, real: Tensor | None = None) -> Tensor:
         if self.how == "uniform":
@@ -77,18 +81,22 @@ class SilenceHeads(Edit):
 
 @dataclass(frozen=True)
 class AttentionTemperature(Edit):
-    """Divide the masked scores by `value` before the softmax, everywhere or in the layer and heads named."""
+    """Divide the masked scores by `value` before the softmax, in every attention of the model, or in those named."""
 
     value: float
     layer: int | None = None
     heads: list[int] | None = None
+    stack: Side | None = None
+    cross: bool = False
 
     def __post_init__(self) -> None:
         if not self.value > 0:
             raise ValueError(f"an attention temperature must be above 0, got {self.value}.")
 
     def touches(self) -> tuple[str, ...]:
-        return (f"blocks.{'*' if self.layer is None else self.layer}.attn.temperature",)
+        if self.layer is None and self.stack is None and not self.cross:
+            return ("*.temperature",)
+        return (f"{attention(self.stack, '*' if self.layer is None else self.layer, self.cross)}.temperature",)
 
     def apply(self, hook: HookPoint, value: Tensor, real: Tensor | None = None) -> Tensor:
         where: Where = {} if self.heads is None else {"head": self.heads}
@@ -102,9 +110,11 @@ class DrawMask(Edit):
     layer: int
     allowed: list[list[bool]]
     heads: list[int] | None = None
+    stack: Side | None = None
+    cross: bool = False
 
     def touches(self) -> tuple[str, ...]:
-        return (f"blocks.{self.layer}.attn.mask",)
+        return (f"{attention(self.stack, self.layer, self.cross)}.mask",)
 
     def apply(self, hook: HookPoint, value: Tensor, real: Tensor | None = None) -> Tensor:
         drawn = torch.tensor(self.allowed, dtype=torch.bool, device=value.device)
@@ -156,6 +166,12 @@ class Replace(Edit):
                 f"the replacement for {hook.name} must broadcast to {expected}, got {tuple(new.shape)}."
             ) from None
         return out
+
+
+def attention(stack: Side | None, layer: int | str, cross: bool) -> str:
+    """The name of a layer's attention; `cross` is the decoder's to what the encoder gave."""
+    side = "decoder" if cross and stack is None else stack
+    return f"{side + '.' if side else ''}blocks.{layer}.{'cross_attn' if cross else 'attn'}"
 
 
 def mean_over_text(z: Tensor, real: Tensor | None) -> Tensor:

@@ -50,6 +50,10 @@ Axes = tuple[str, ...]
 
 
 class ActiveRun(Protocol):
+    @property
+    def changes(self) -> bool:
+        """Whether it edits anything at all."""
+
     def wants(self, hook: HookPoint) -> bool: ...
 
     def visit(self, hook: HookPoint, value: Tensor) -> Tensor: ...
@@ -89,6 +93,14 @@ class HookPoint:
 
     def __repr__(self) -> str:
         return f"HookPoint({self.name}: {' '.join(self.axes)})"
+
+
+def editing() -> bool:
+    """Whether the active run changes values, so that what is known of them beforehand may not hold."""
+    if is_compiling():
+        return False
+    run = _active.get()
+    return run is not None and run.changes
 
 
 @contextmanager

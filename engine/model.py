@@ -145,12 +145,12 @@ class Transformer(Stack):
                     f"{' x '.join(map(str, ids.shape))}; make them with the checkpoint's processor."
                 )
             return
+        if ids.numel() == 0:
+            raise ValueError("a run needs at least one token, got none; give it a longer text.")
         if ids.dim() != 2 or ids.is_floating_point():
             shape = " x ".join(map(str, ids.shape))
             raise ValueError(f"this model reads token ids, batch x pos, got {shape} of {ids.dtype}; give it a text.")
         length = past + ids.shape[1]
-        if ids.numel() == 0:
-            raise ValueError("a run needs at least one token, got none; give it a longer text.")
         if length > self.config.context:
             raise ValueError(f"this model reads at most {self.config.context} tokens, got {length}; shorten the text.")
         low, high = (int(end) for end in ids.aminmax())

@@ -103,7 +103,7 @@ def read_infill(checkpoint: Checkpoint, text: str, span: str, limit: int) -> Rea
         raise ValueError(f"Expected a gap to fill, got a text without one; write {GAP} where words are missing.")
     whole = tokenizer.encode(f"{text}{SPAN}{span}")
     if len(whole) > limit:  # a cut would take the mark with it that the span begins with
-        raise ValueError(f"Expected at most {limit} tokens with what fills the gap, got {len(whole)}; shorten the text.")
+        raise ValueError(f"Expected at most {limit} tokens with what fills the gap, got {len(whole)}; shorten it.")
     if span or not text.strip():
         return Reading(whole.truncated(limit), whole)
     ends = set(checkpoint.end_ids)

@@ -50,7 +50,7 @@ def run(
     if written is not None:
         model.check(written, past)
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
-    recording = Recording(model, kept_names(keep, model.hook_names, requested(model)), edits, padding, target_padding)
+    recording = Recording(model, kept_names(keep, model.hook_names, model.requested), edits, padding, target_padding)
     trace = Trace(
         recording.values,
         model.hooks,
@@ -120,6 +120,7 @@ class Recording:
         self.kept, self.padding, self.target_padding = kept, padding, target_padding
         self.values: dict[str, Tensor] = {}
         self.edits = edits_by_hook(edits, model)
+        self.changes = bool(edits)
         self.wanted = kept | self.edits.keys() if edits else kept
 
     def wants(self, hook: HookPoint) -> bool:
@@ -127,10 +128,9 @@ class Recording:
 
     def visit(self, hook: HookPoint, value: Tensor) -> Tensor:
         name = hook.name
-        if name not in self.wanted:
-            return value
-        for edit in self.edits.get(name, ()):
-            value = edit.apply(hook, value, self.target_padding if name.startswith("decoder.") else self.padding)
+        if self.changes:
+            for edit in self.edits.get(name, ()):
+                value = edit.apply(hook, value, self.target_padding if name.startswith("decoder.") else self.padding)
         if name in self.kept:
             self.values[name] = value
         return value
@@ -153,10 +153,6 @@ def kept_names(keep: tuple[str, ...], names: tuple[str, ...], on_request: frozen
         named = {n for n in matching(pattern, names) if n not in on_request or pattern.endswith(n.rsplit(".", 1)[-1])}
         kept |= named or set(matching(pattern, names))
     return frozenset(kept)
-
-
-def requested(model: Transformer) -> frozenset[str]:
-    return frozenset(name for name, hook in model.hooks.items() if hook.on_request)
 
 
 @dataclass(frozen=True)
@@ -200,8 +196,16 @@ def check_base(base: Trace, trace: Trace, cache: KVCache | None) -> None:
         raise ValueError("base must be a run of the same model; run this one once without edits and use that trace.")
     if not (same(base.ids, trace.ids) and same(base.padding, trace.padding) and same(base.target, trace.target)):
         raise ValueError("base must be a run on the same tokens; run once without edits and use that trace.")
+    if "embed.segments" in trace.hooks and not torch.equal(told_apart(base), told_apart(trace)):
+        raise ValueError("base must be a run with the same segments; run once without edits and use that trace.")
     if base.past or cache is not None:
         raise ValueError("base must be a run on a whole text, without a cache; leave out one of the two.")
+
+
+def told_apart(trace: Trace) -> Tensor:
+    """The segments of a run, batch pos."""
+    kinds = segments(trace.encodings, trace.ids)
+    return torch.zeros_like(trace.ids) if kinds is None else kinds
 
 
 def same(a: Tensor | None, b: Tensor | None) -> bool:

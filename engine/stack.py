@@ -138,17 +138,17 @@ class Stack(nn.Module):
     def share(self, mask: AttentionMask, pos: Tensor) -> Shared:
         if self.frequencies is None:
             return Shared(mask, bias=self.bias(mask))
-        dtype = next(self.parameters()).dtype
+        dtype, length = next(self.parameters()).dtype, len(mask.key)
         if pos.dim() == 3:
-            return Shared(mask, rotation=(self.rotation(pos[0], dtype), self.rotation(pos[1], dtype)))
-        return Shared(mask, rotation=self.rotation(pos, dtype))
+            return Shared(mask, rotation=(self.rotation(pos[0], length, dtype), self.rotation(pos[1], length, dtype)))
+        return Shared(mask, rotation=self.rotation(pos, length, dtype))
 
-    def rotation(self, pos: Tensor, dtype: torch.dtype) -> Rotation:
+    def rotation(self, pos: Tensor, length: int, dtype: torch.dtype) -> Rotation:
         assert self.frequencies is not None
         frequencies, stretch = self.frequencies, self.stretch
         positions = self.config.positions
         if depends_on_length(positions):
-            made, stretch = rotary_frequencies(self.turned, positions, int(pos.max()) + 1)
+            made, stretch = rotary_frequencies(self.turned, positions, length)
             frequencies = made.to(pos.device)
         cos, sin = rotation(pos, frequencies, positions.pairs, stretch)
         return cos.to(dtype), sin.to(dtype)

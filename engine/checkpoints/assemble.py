@@ -33,6 +33,7 @@ def assemble(family: Family, config: ModelConfig, weights: Weights, dtype: torch
     if config.tied and not really_tied(family, weights, names):
         model = without_memory(replace(config, tied=False))
     report = account(family, model, names, weights.shapes)
+    check_twins(family, model, weights, names)
     rows = family.bind(model.state_dict())
     stored = {name: finite(names[name], weights[names[name]], dtype) for row in rows for name in row.source}
     model.load_state_dict(dict(translate(stored, rows, model.config)), assign=True)
@@ -47,11 +48,13 @@ def without_memory(config: ModelConfig) -> Transformer:
 def check_plausible(config: ModelConfig, shapes: Shapes) -> None:
     """That the file can hold such a model at all, found before one of a billion layers or heads is built."""
     stored = sum(map(prod, shapes.values()))
-    heads = config.attention.heads + config.kv_heads
-    least = config.d_model * (config.vocab_size + config.layers * heads * config.d_head)
-    if config.layers > len(shapes) or least > stored:
+    stacks = [config] if config.encoder is None else [config, config.encoder_stack]
+    layers = sum(stack.layers for stack in stacks)
+    heads = sum(stack.layers * (stack.attention.heads + stack.kv_heads) * stack.d_head for stack in stacks)
+    least = config.d_model * (config.vocab_size + heads)
+    if layers > len(shapes) or least > stored:
         raise ValueError(
-            f"config.json describes {config.layers} layers and at least {least} numbers, but the weights "
+            f"config.json describes {layers} layers and at least {least} numbers, but the weights "
             f"hold {len(shapes)} tensors and {stored} numbers; they are not of one model."
         )
 
@@ -59,19 +62,38 @@ def check_plausible(config: ModelConfig, shapes: Shapes) -> None:
 def names_in_file(family: Family, model: Transformer, shapes: Shapes) -> dict[str, str]:
     """The family's name of each tensor -> its name in the file, which may lack the optional prefix.
 
-    A tied model's file may hold either of two tied tensors, or both.
+    Of two tensors that are one, a file may hold either, or both.
     """
-    known = {name for row in family.bind(model.state_dict()) for name in row.source} | family.tied.keys()
+    same = {**twins(family, model), **(family.tied if model.config.tied else {})}
+    known = sources(family, model) | family.tied.keys() | same.keys()
     names: dict[str, str] = {}
     for name in shapes:
-        theirs = next((n for n in (name, family.optional_prefix + name) if n in known or family.drops(n)), None)
+        theirs = next((n for n in family.spellings(name) if n in known or family.drops(n)), None)
         if theirs is not None:
             names.setdefault(theirs, name)
-    if model.config.tied:
-        for one, other in family.tied.items():
-            if one in names:
-                names.setdefault(other, names[one])
+    for one, other in same.items():
+        if one in names:
+            names.setdefault(other, names[one])
     return names
+
+
+def sources(family: Family, model: Transformer) -> set[str]:
+    return {name for row in family.bind(model.state_dict()) for name in row.source}
+
+
+def twins(family: Family, model: Transformer) -> dict[str, str]:
+    """The family's twins, without those that in this model are tensors of their own."""
+    own = sources(family, model)
+    return {one: other for one, other in family.twins.items() if one not in own}
+
+
+def check_twins(family: Family, model: Transformer, weights: Weights, names: Mapping[str, str]) -> None:
+    for one, other in twins(family, model).items():
+        if one in names and other in names and not torch.equal(weights[names[one]], weights[names[other]]):
+            raise ValueError(
+                f"{names[one]} and {names[other]} must be equal in a {family.name} model, and are not: "
+                "Loupe has one tensor for both."
+            )
 
 
 def really_tied(family: Family, weights: Weights, names: Mapping[str, str]) -> bool:
@@ -94,6 +116,9 @@ def account(family: Family, model: Transformer, names: Mapping[str, str], shapes
         if came != shape:
             raise ValueError(f"{stored} must have shape {shape} by config.json, got {came}; they are not of one model.")
         rows.append(TensorRow(stored, "loaded" if name in names else "missing", shape, ours[name]))
+    for one, other in twins(family, model).items():
+        if other in expected and one in names and names[one] != names.get(other):
+            rows.append(TensorRow(names[one], "tied", shapes[names[one]], ours[other]))
     if model.config.tied:
         for one, other in family.tied.items():
             if names.get(one) != names.get(other):  # else the row of `other` stands for both

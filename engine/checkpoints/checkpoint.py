@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from engine.checkpoints.report import Report
 from engine.config import ModelConfig
 from engine.model import Transformer
-from engine.tokenizers import Tokenizer
+from engine.processors import ImageProcessor, PalettePixels
+from engine.tokenizers import Encoding, Tokenizer
+
+Processor: TypeAlias = ImageProcessor | PalettePixels
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """`card` is what its makers say about it (card.json); `end_ids` are the tokens that end a text.
 
-    `end_ids` left empty are the tokenizer's.
+    `end_ids` left empty are the tokenizer's. `processor` makes of a picture what the model reads, and `labels` are
+    the names of the classes that it tells apart.
     """
 
     model: Transformer
@@ -26,6 +30,8 @@ class Checkpoint:
     report: Report = field(default_factory=Report)
     name: str = ""
     end_ids: tuple[int, ...] = ()
+    processor: Processor | None = None
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         end = self.tokenizer.end_id if self.tokenizer is not None else None
@@ -36,8 +42,31 @@ class Checkpoint:
     def config(self) -> ModelConfig:
         return self.model.config
 
+    def target(self, text: str) -> Encoding:
+        """What the decoder of an encoder-decoder reads for `text`: its start token, then the text without an end.
+
+        At each position it then predicts the next token of the text, and at the last one the end (Vaswani et al.
+        2017, section 3: "shifted right"). Raises ValueError for a model without an encoder before its decoder.
+        """
+        encoder, tokenizer = self.config.encoder, self.tokenizer
+        if encoder is None or tokenizer is None:
+            lacks = "one stack of blocks" if encoder is None else "no tokenizer"
+            raise ValueError(f"a target is for an encoder-decoder with a tokenizer, and this model has {lacks}.")
+        written = tokenizer.encode(text)
+        if written.ids and written.ids[-1] in self.end_ids:
+            written = written.truncated(len(written) - 1)
+        start = encoder.start
+        return Encoding(
+            text,
+            (start, *written.ids),
+            (tokenizer.piece(start), *written.pieces),
+            ((0, 0), *written.spans),
+            (True, *written.special),
+            (0, *written.segments),
+        )
+
     def save(self, folder: str | Path) -> None:
-        """config.json, model.safetensors, card.json and the tokenizer's files.
+        """config.json, model.safetensors, card.json and the files of the tokenizer or processor.
 
         In the format of the first family that can express the model exactly, so that transformers reads it
         where it has such a model; otherwise in Loupe's own.

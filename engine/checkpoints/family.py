@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
+from engine.checkpoints.explicit import explicit
 from engine.checkpoints.keys import Key, from_theirs, to_theirs
 from engine.config import ModelConfig
 
@@ -52,11 +53,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Family:
-    """`rows` are (their name, our name or names, transform); `{}` stands for the layer.
+    """`rows` are (their name or names, our name or names, transform); `{}` stands for the layer. Of rows that make
+    the same tensor the first counts whose tensors a model has all.
 
-    `name` is config.json's `model_type`, `always` what Loupe's config is wherever the family has no key for
-    it, `only` the keys of theirs of which Loupe can represent a single value. `tied` names the tensors that,
-    in a tied model, are others. Files may leave `optional_prefix` out of every name.
+    `name` is config.json's `model_type`, `always` what Loupe's config is wherever the family has no key for it (a
+    value, or a function of config.json), `only` the keys of theirs of which Loupe can represent a single value,
+    `extra` what is written to config.json and never read. `tied` names the tensors that, in a tied model, are others,
+    `twins` those that always are. Files may leave `optional_prefix` out of every name, and spell a part of it as in
+    `old_spelling`.
+
+    A model type of several architectures is several of these. `also` are other architectures that are read as this
+    one, and `signs` tensors that only a file of this one has.
     """
 
     name: str
@@ -67,6 +74,11 @@ class Family:
     rows: Sequence[tuple[Any, ...]] = ()
     tied: Mapping[str, str] = field(default_factory=dict)
     optional_prefix: str = ""
+    twins: Mapping[str, str] = field(default_factory=dict)
+    old_spelling: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def read_config(self, theirs: Mapping[str, Any]) -> ModelConfig:
         """Raises ValueError for a key that is missing or whose value Loupe cannot represent."""
@@ -77,29 +89,45 @@ class Family:
         theirs = {
             "model_type": self.name,
             "architectures": [self.architecture],
+            **self.extra,
             **to_theirs(config, self.keys, self.only),
         }
-        if self.read_config(theirs) != config:
+        if explicit(self.read_config(theirs)) != explicit(config):
             raise ValueError(f"the {self.name} family cannot express {config}.")
         return theirs
 
     def bind(self, ours: Collection[str]) -> list[Row]:
         """The rows with layers filled in, of a model whose tensors are called `ours`."""
         bound = []
+        open_names = set(ours)
         for theirs, names, *transform in self.rows:
             if names is DROPPED:
                 continue
+            sources = (theirs,) if isinstance(theirs, str) else theirs
             names = (names,) if isinstance(names, str) else names
             layer = 0
-            while all(name.format(layer) in ours for name in names):
-                target = tuple(name.format(layer) for name in names)
-                bound.append(Row((theirs.format(layer),), target, *transform))
+            while open_names.issuperset(target := tuple(name.format(layer) for name in names)):
+                bound.append(Row(tuple(source.format(layer) for source in sources), target, *transform))
+                open_names.difference_update(target)
                 layer += 1
-                if "{}" not in theirs:
-                    break
         return bound
 
     def drops(self, theirs: str) -> bool:
         """Whether a tensor of this name is left out on purpose."""
         dropped = [name for name, ours, *_ in self.rows if ours is DROPPED]
         return any(re.fullmatch(re.escape(name).replace(r"\{\}", r"\d+"), theirs) for name in dropped)
+
+    def spellings(self, stored: str) -> tuple[str, ...]:
+        """The names that a tensor called `stored` in a file may have in the rows."""
+        for old, new in self.old_spelling.items():
+            stored = stored.replace(old, new)
+        return stored, self.optional_prefix + stored
+
+    def shows(self, stored: Collection[str]) -> bool:
+        """Whether a file with tensors of these names has what tells this architecture from its sisters."""
+        return all(sign in stored or sign.removeprefix(self.optional_prefix) in stored for sign in self.signs)
+
+    @property
+    def head(self) -> str:
+        kind: str = self.always.get("head.kind", "language")
+        return kind

@@ -2,71 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.checkpoints.explicit import explicit
 from engine.config import ModelConfig
 
 REQUIRED = object()
+Table = Mapping[str, Any]
+
+ACTIVATIONS = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "quick_gelu": "quick_gelu",
+}
 
 
 @dataclass(frozen=True)
 class Key:
-    """`theirs` in config.json is `ours` in ModelConfig, a dotted path.
+    """`theirs` in config.json is `ours` in ModelConfig, a dotted path; several paths where it says several things.
 
     `default` stands in where theirs is absent or null: a value, or a function of the whole config.json.
     `values` translates words of theirs into ours; of several that mean the same, the first is the one
     written. `also` are other names of the key: read where `theirs` is absent, and written as well.
+    `reads` makes ours of theirs, given the whole config.json, and `writes` makes theirs of ours, given the whole
+    ModelConfig as tables.
     """
 
     theirs: str
-    ours: str
+    ours: str | tuple[str, ...]
     default: Any = REQUIRED
-    values: Mapping[str, Any] | None = None
+    values: Table | None = None
     also: tuple[str, ...] = ()
+    reads: Callable[[Any, Table], Any] | None = None
+    writes: Callable[[Any, Table], Any] | None = None
 
-    def read(self, theirs: Mapping[str, Any]) -> Any:
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.ours,) if isinstance(self.ours, str) else self.ours
+
+    def read(self, theirs: Table) -> Any:
         found = [theirs[name] for name in (self.theirs, *self.also) if theirs.get(name) is not None]
         if not found and self.default is REQUIRED:
             raise ValueError(f"config.json lacks {self.theirs}; without it the model cannot be built.")
         if not found:
             return self.default(theirs) if callable(self.default) else self.default
+        if self.reads is not None:
+            return self.reads(found[0], theirs)
         if self.values is None:
             return found[0]
         if not isinstance(found[0], str) or found[0] not in self.values:
             raise ValueError(f"config.json's {self.theirs} must be one of {', '.join(self.values)}, got {found[0]!r}.")
         return self.values[found[0]]
 
-    def write(self, value: Any) -> dict[str, Any]:
-        if self.values is not None:
-            value = next((word for word, ours in self.values.items() if ours == value), value)
+    def write(self, value: Any, ours: Table) -> dict[str, Any]:
+        if self.writes is not None:
+            value = self.writes(value, ours)
+        elif self.values is not None:
+            value = next((word for word, meant in self.values.items() if meant == value), value)
         return dict.fromkeys((self.theirs, *self.also), value)
 
 
-def from_theirs(
-    theirs: Mapping[str, Any], keys: Sequence[Key], always: Mapping[str, Any], only: Mapping[str, Any]
-) -> ModelConfig:
+def written_only(theirs: str, writes: Callable[[Table], Any]) -> Key:
+    """A key that says again, for other readers, what other keys say: `writes` makes it of the whole ModelConfig."""
+    return Key(theirs, (), default=(), reads=lambda *_: (), writes=lambda _, ours: writes(ours))
+
+
+def from_theirs(theirs: Table, keys: Sequence[Key], always: Table, only: Table) -> ModelConfig:
     for name, value in only.items():
         if theirs.get(name, value) != value:
             raise ValueError(f"config.json's {name} must be {value!r}, got {theirs[name]!r}: Loupe has no such model.")
     ours: dict[str, Any] = {}
-    for path, value in always.items():
-        _put(ours, path, value)
     for key in keys:
-        _put(ours, key.ours, key.read(theirs))
+        value = computed(key.read, theirs, key.theirs)
+        for path, part in zip(key.paths, [value] if isinstance(key.ours, str) else value, strict=True):
+            _put(ours, path, part)
+    for path, value in always.items():
+        _put(ours, path, computed(value, theirs, path) if callable(value) else value)
     try:
         return ModelConfig.from_dict(ours)
     except ValueError as error:
-        names = ", ".join(key.theirs for key in keys if key.ours in str(error))
+        names = ", ".join(key.theirs for key in keys if any(path in str(error) for path in key.paths))
         raise ValueError(f"config.json describes no model that Loupe can build: {error} Its key: {names}.") from None
 
 
-def to_theirs(config: ModelConfig, keys: Sequence[Key], only: Mapping[str, Any]) -> dict[str, Any]:
-    ours = config.to_dict()
+def computed(function: Callable[[Table], Any], theirs: Table, name: str) -> Any:
+    """`function` of config.json, whose values may be of any type."""
+    try:
+        return function(theirs)
+    except (TypeError, ArithmeticError) as error:
+        raise ValueError(
+            f"config.json describes no model that Loupe can build: {name} does not come out ({error})."
+        ) from None
+
+
+def to_theirs(config: ModelConfig, keys: Sequence[Key], only: Table) -> dict[str, Any]:
+    ours = explicit(config).to_dict()
     theirs = dict(only)
     for key in keys:
-        theirs |= key.write(_get(ours, key.ours))
+        values = tuple(_get(ours, path) for path in key.paths)
+        try:
+            theirs |= key.write(values[0] if isinstance(key.ours, str) else values, ours)
+        except (TypeError, ArithmeticError) as error:
+            raise ValueError(f"{key.theirs} does not come out of {config} ({error}).") from None
     return theirs
 
 

@@ -10,6 +10,7 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
+from engine.checkpoints.assemble import expected_shapes, without_memory
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
@@ -40,32 +41,54 @@ def save_weights(model: Transformer, path: Path) -> None:
 
 
 def family_for(config: ModelConfig) -> tuple[Family, dict[str, Any]]:
-    """The first family that expresses `config` exactly, or Loupe's own, and the config.json it writes."""
-    for family in FAMILIES.values():
-        if family is NATIVE:
-            continue
+    """The first family that expresses `config` exactly, or Loupe's own, and the config.json it writes.
+
+    It also has to have a row for every tensor of such a model.
+    """
+    for family in (family for families in FAMILIES.values() for family in families if family is not NATIVE):
         try:
-            return family, family.write_config(config)
+            theirs = family.write_config(config)
+            expected_shapes(family, without_memory(config))
         except ValueError:
             continue
+        return family, theirs
     return NATIVE, NATIVE.write_config(config)
 
 
 def _write(checkpoint: Checkpoint, folder: Path) -> None:
     model = checkpoint.model
     family, config = family_for(model.config)
-    end = list(checkpoint.end_ids)
-    ends = {"bos_token_id": None, "eos_token_id": end[0] if len(end) == 1 else end or None}
     state = model.state_dict()
     if family is NATIVE:
         save_weights(model, folder / "model.safetensors")
     else:
         tensors = dict(translate(state, inverse(family.bind(state)), model.config))
         write_weights(folder / "model.safetensors", tensors, {"format": "pt"})
-    if checkpoint.tokenizer is not None:
-        checkpoint.tokenizer.save(folder)
+    for part in (checkpoint.tokenizer, checkpoint.processor):
+        if part is not None:
+            part.save(folder)
     _write_json(folder / "card.json", checkpoint.card)
-    _write_json(folder / "config.json", {**config, **ends, "dtype": str(model.dtype).removeprefix("torch.")})
+    _write_json(folder / "config.json", {**config, **ids(checkpoint), **named_classes(checkpoint), **precision(model)})
+
+
+def ids(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The tokens that transformers wants to know."""
+    end = list(checkpoint.end_ids)
+    pad = checkpoint.tokenizer.pad_id if checkpoint.tokenizer is not None else None
+    return {"bos_token_id": None, "eos_token_id": end[0] if len(end) == 1 else end or None, "pad_token_id": pad}
+
+
+def named_classes(checkpoint: Checkpoint) -> dict[str, Any]:
+    classes = checkpoint.config.head.classes
+    if not classes:
+        return {}
+    names = checkpoint.labels or [f"LABEL_{i}" for i in range(classes)]
+    by_id = {str(i): name for i, name in enumerate(names)}
+    return {"id2label": by_id, "label2id": {name: int(i) for i, name in by_id.items()}}
+
+
+def precision(model: Transformer) -> dict[str, str]:
+    return {"dtype": str(model.dtype).removeprefix("torch.")}
 
 
 def _write_json(path: Path, data: Mapping[str, Any]) -> None:

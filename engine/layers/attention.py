@@ -10,10 +10,11 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from engine.config import Attention as AttentionConfig
 from engine.config import ModelConfig, kv_heads
-from engine.hooks import HookPoint
+from engine.hooks import HookPoint, editing
 from engine.layers.cache import LayerCache
 from engine.layers.dropout import dropout
 from engine.layers.mask import AttentionMask
+from engine.layers.module import Linear, Module
 from engine.layers.norm import make_norm
 from engine.layers.position import Rotation, rotate, rotate_both
 from engine.layers.softmax import softmax
@@ -32,7 +33,7 @@ class Shared:
     bias: Tensor | None = None
 
 
-class Attention(nn.Module):
+class Attention(Module):
     """Multi-head attention (Vaswani et al. 2017, section 3.2), with grouped or shared keys and values where
     configured.
 
@@ -48,10 +49,10 @@ class Attention(nn.Module):
         self.scale = self.d_head**-0.5 if attention.scale is None else attention.scale
         self.softcap, self.nearest = attention.softcap, attention.nearest
         self.dropout, self.crosses = config.dropout, crosses
-        self.q = nn.Linear(config.d_model, self.heads * self.d_head, bias=attention.bias)
-        self.k = nn.Linear(config.d_model, self.kv_heads * self.d_head, bias=attention.bias)
-        self.v = nn.Linear(config.d_model, self.kv_heads * self.d_head, bias=attention.bias)
-        self.out = nn.Linear(self.heads * self.d_head, config.d_model, bias=attention.out_bias)
+        self.q = Linear(config.d_model, self.heads * self.d_head, bias=attention.bias)
+        self.k = Linear(config.d_model, self.kv_heads * self.d_head, bias=attention.bias)
+        self.v = Linear(config.d_model, self.kv_heads * self.d_head, bias=attention.bias)
+        self.out = Linear(self.heads * self.d_head, config.d_model, bias=attention.out_bias)
         self.register_buffer("unit_temperature", torch.ones(self.heads, device="cpu"), persistent=False)
         self._add_norms(config, attention)
         self._add_hooks(config, attention)
@@ -61,9 +62,10 @@ class Attention(nn.Module):
         self.normed, self.whole = attention.qk_norm is not None, attention.qk_norm == "all"
         if not self.normed:
             return
-        axes = "batch pos d_heads" if self.whole else "batch pos head d_head"
+        axes = "d_heads" if self.whole else "head d_head"
         widths = (self.heads * self.d_head, self.kv_heads * self.d_head) if self.whole else (self.d_head, self.d_head)
-        self.q_norm, self.k_norm = (make_norm(config.norm, width, axes) for width in widths)
+        self.q_norm = make_norm(config.norm, widths[0], f"batch pos {axes}")
+        self.k_norm = make_norm(config.norm, widths[1], f"batch {'key' if self.crosses else 'pos'} {axes}")
 
     def _add_hooks(self, config: ModelConfig, attention: AttentionConfig) -> None:
         kind = config.positions.kind
@@ -115,12 +117,12 @@ class Attention(nn.Module):
         return self.hook_out(self.join(z))
 
     def query(self, x: Tensor) -> Tensor:
-        q = self.hook_q(self.q(x).unflatten(-1, (self.heads, self.d_head)))
+        q = self.hook_q(self.q(x).view(*x.shape[:2], self.heads, self.d_head))
         return self.normalise(self.q_norm, q) if self.normed else q
 
     def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        k = self.hook_k(self.k(x).unflatten(-1, (self.kv_heads, self.d_head)))
-        v = self.hook_v(self.v(x).unflatten(-1, (self.kv_heads, self.d_head)))
+        k = self.hook_k(self.k(x).view(*x.shape[:2], self.kv_heads, self.d_head))
+        v = self.hook_v(self.v(x).view(*x.shape[:2], self.kv_heads, self.d_head))
         return (self.normalise(self.k_norm, k) if self.normed else k), v
 
     def normalise(self, norm: nn.Module, x: Tensor) -> Tensor:
@@ -134,19 +136,31 @@ class Attention(nn.Module):
         return rotate(x, first, second, self.pairs)  # type: ignore[arg-type]
 
     def explicit(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
-        group = self.heads // self.kv_heads
-        if group > 1:
-            k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
-        scores = self.hook_scores((q * self.scale) @ k.mT)  # batch head pos key
+        made = self.products(q, k)
+        scores = self.hook_scores(made if self.scale == 1 else made.mul_(self.scale))  # batch head pos key
         if self.softcap is not None:
             scores = self.hook_capped(self.softcap * torch.tanh(scores / self.softcap))
         biased = scores if shared.bias is None else scores + self.hook_bias(shared.bias)
-        allowed = self.hook_mask(self.allowed(shared.mask.tensor.expand(scores.shape), biased))
-        masked_scores = self.hook_masked_scores(torch.where(allowed, biased, float("-inf")))
+        mask = shared.mask.expanded(scores.shape)
+        allowed = self.hook_mask(self.allowed(mask, biased))
+        everything = shared.mask.allows_all and allowed is mask
+        masked_scores = self.hook_masked_scores(biased if everything else torch.where(allowed, biased, float("-inf")))
         temperature = self.hook_temperature(self.unit_temperature)
-        unit = temperature is self.unit_temperature
-        pattern = self.hook_pattern(softmax(masked_scores, None if unit else temperature[:, None, None]))
-        return dropout(pattern, self.dropout, self.training) @ v
+        divisor = None if temperature is self.unit_temperature else temperature[:, None, None]
+        pattern = self.hook_pattern(softmax(masked_scores, divisor, shared.mask.may_blind or editing()))
+        return self.mixture(dropout(pattern, self.dropout, self.training), v)
+
+    def products(self, q: Tensor, k: Tensor) -> Tensor:
+        """q k^T, batch head pos key; queries that share a key are one matrix, so no key is repeated."""
+        batch, heads, pos, width = q.shape
+        together = q.reshape(batch * self.kv_heads, -1, width)
+        return torch.bmm(together, k.flatten(0, 1).mT).view(batch, heads, pos, -1)
+
+    def mixture(self, pattern: Tensor, v: Tensor) -> Tensor:
+        """pattern v, batch head pos d_head."""
+        batch, heads, pos, key = pattern.shape
+        together = pattern.reshape(batch * self.kv_heads, -1, key)
+        return torch.bmm(together, v.flatten(0, 1)).view(batch, heads, pos, -1)
 
     def allowed(self, mask: Tensor, scores: Tensor) -> Tensor:
         """`mask`, and of what it allows only the `nearest` keys of each row."""

@@ -21,10 +21,11 @@ from engine.layers.attention import Attention, Shared
 from engine.layers.cache import LayerCache
 from engine.layers.dropout import dropout
 from engine.layers.mlp import MLP
+from engine.layers.module import Module
 from engine.layers.norm import make_norm
 
 
-class Block(nn.Module):
+class Block(Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         place = config.norm.place

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 from torch.nn.functional import linear
 
 from engine.config import ModelConfig
 from engine.hooks import HookPoint
 from engine.layers.mlp import ACTIVATIONS
 from engine.layers.norm import make_norm
+
+SLICE = 2048  # rows
+
+
+def onto_vocabulary(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x W^T + b. One thread goes through a wide W in slices that its cache holds, in two thirds of the time."""
+    whole = is_compiling() or torch.is_grad_enabled() or x.device.type != "cpu" or len(weight) < 4 * SLICE
+    if whole or torch.get_num_threads() > 1:
+        return linear(x, weight, bias)
+    biases = [None] * len(weight) if bias is None else bias.split(SLICE)
+    return torch.cat([linear(x, rows, b) for rows, b in zip(weight.split(SLICE), biases, strict=False)], dim=-1)
 
 
 class LanguageHead(nn.Module):
@@ -21,7 +33,7 @@ class LanguageHead(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         head = config.head
-        self.scale, self.softcap = head.scale, head.softcap
+        self.scale, self.softcap, self.outputs = head.scale, head.softcap, config.outputs
         self.weight = None if config.tied else nn.Parameter(torch.empty(config.outputs, config.d_model))
         self.bias = nn.Parameter(torch.empty(config.outputs)) if head.bias else None
         self.dense = nn.Linear(config.d_model, config.d_model) if head.kind == "masked" else None
@@ -36,7 +48,7 @@ class LanguageHead(nn.Module):
             resid = self.norm(self.hook_post(self.activation(self.hook_pre(self.dense(resid)))))
         if self.scale != 1:
             resid = resid * self.scale
-        logits = linear(resid, embedding if self.weight is None else self.weight, self.bias)
+        logits = onto_vocabulary(resid, embedding[: self.outputs] if self.weight is None else self.weight, self.bias)
         return logits if self.softcap is None else self.softcap * torch.tanh(logits / self.softcap)
 
 

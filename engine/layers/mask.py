@@ -133,6 +133,7 @@ class AttentionMask:
     def __init__(self, mask: Mask, pos: Tensor, key: Tensor) -> None:
         self.mask, self.pos, self.key = mask, pos, key
         self._tensor: Tensor | None = None
+        self._expanded: Tensor | None = None
 
     @property
     def tensor(self) -> Tensor:
@@ -141,6 +142,12 @@ class AttentionMask:
             allowed = self.mask.allowed(self.pos, self.key)
             self._tensor = allowed.view((1,) * (4 - allowed.dim()) + allowed.shape)
         return self._tensor
+
+    def expanded(self, shape: torch.Size) -> Tensor:
+        """`tensor` with the axes of the scores, one for all layers."""
+        if self._expanded is None or self._expanded.shape != shape:
+            self._expanded = self.tensor.expand(shape)
+        return self._expanded
 
     @property
     def is_causal(self) -> bool:
@@ -151,6 +158,11 @@ class AttentionMask:
     def allows_all(self) -> bool:
         """Known without looking: a full mask, or one new token after a cache."""
         return isinstance(self.mask, Full) or (isinstance(self.mask, Causal) and len(self.pos) == 1)
+
+    @property
+    def may_blind(self) -> bool:
+        """Whether there may be a query that sees nothing; known without looking, and only of these, that none is."""
+        return not isinstance(self.mask, Full | Causal)
 
 
 def _require_bool(tensor: Tensor, what: str, ranks: tuple[int, ...], axes: str) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from engine.config import MLP as MLPConfig
 from engine.hooks import HookPoint
+from engine.layers.module import Linear, Module
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
@@ -20,14 +21,14 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class MLP(nn.Module):
+class MLP(Module):
     """out(act(pre)), or out(act(pre) * up) when gated."""
 
     def __init__(self, config: MLPConfig, d_model: int) -> None:
         super().__init__()
-        self.pre = nn.Linear(d_model, config.d_mlp, bias=config.bias)
-        self.up = nn.Linear(d_model, config.d_mlp, bias=config.bias) if config.gated else None
-        self.out = nn.Linear(config.d_mlp, d_model, bias=config.bias)
+        self.pre = Linear(d_model, config.d_mlp, bias=config.bias)
+        self.up = Linear(d_model, config.d_mlp, bias=config.bias) if config.gated else None
+        self.out = Linear(config.d_mlp, d_model, bias=config.bias)
         self.activation = ACTIVATIONS[config.activation]
         self.hook_pre = HookPoint("pre", "batch pos d_mlp")
         if config.gated:

@@ -7,9 +7,10 @@ from torch import Tensor, nn
 
 from engine.config import Norm as NormConfig
 from engine.hooks import HookPoint
+from engine.layers.module import Module
 
 
-class LayerNorm(nn.Module):
+class LayerNorm(Module):
     """(x - mean) / scale * weight + bias, with scale = sqrt(variance + eps) (Ba et al. 2016)."""
 
     def __init__(self, width: int, eps: float, axes: str) -> None:
@@ -31,12 +32,13 @@ class LayerNorm(nn.Module):
         return self.hook_out(out)
 
 
-class RMSNorm(nn.Module):
+class RMSNorm(Module):
     """x / scale * weight, with scale = sqrt(mean(x^2) + eps) (Zhang & Sennrich 2019)."""
 
     def __init__(self, width: int, eps: float, axes: str) -> None:
         super().__init__()
-        self.eps = eps
+        self.eps, self.root_width = eps, width**0.5
+        self.root_eps = torch.tensor(eps**0.5, device="cpu")
         self.weight = nn.Parameter(torch.ones(width))
         self.hook_scale = HookPoint("scale", axes.rpartition(" ")[0])
         self.hook_out = HookPoint("out", axes)
@@ -44,11 +46,12 @@ class RMSNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.hook_scale.wanted:
             return self.hook_out(nn.functional.rms_norm(x, self.weight.shape, self.weight, self.eps))
-        scale = self.hook_scale((x.pow(2).mean(-1) + self.eps).sqrt())
+        root_mean_square = torch.linalg.vector_norm(x, dim=-1) / self.root_width
+        scale = self.hook_scale(torch.hypot(root_mean_square, self.root_eps))
         return self.hook_out(x / scale[..., None] * self.weight)
 
 
-class NoNorm(nn.Module):
+class NoNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         return x
 

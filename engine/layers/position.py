@@ -37,7 +37,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor, pairs: str | None = None) -> Ten
         (x, None) if cos.shape[-1] == x.shape[-1] else x.split([cos.shape[-1], x.shape[-1] - cos.shape[-1]], -1)
     )
     cos, sin = cos.unsqueeze(-2), sin.unsqueeze(-2)
-    out = turned * cos + quarter(turned, pairs) * sin
+    out = torch.addcmul(turned * cos, quarter(turned, pairs), sin)
     return out if rest is None else torch.cat([out, rest], dim=-1)
 
 

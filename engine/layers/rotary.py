@@ -52,7 +52,7 @@ def yarn(turned: int, theta: float, scaling: RotaryScaling, length: int) -> Freq
     first = max(math.floor(pair_turning(scaling.fast)), 0)
     last = min(math.ceil(pair_turning(scaling.slow)), turned - 1)
     pair = torch.arange(turned // 2, dtype=torch.float32, device="cpu")
-    divided = ((pair - first) / max(last - first, 0.001)).clamp(0, 1)
+    divided = ((pair - first) / (last - first or 0.001)).clamp(0, 1)
     made = plain(turned, theta)
     attention = 0.1 * math.log(scaling.factor) + 1 if scaling.factor > 1 else 1.0
     return made / scaling.factor * divided + made * (1 - divided), attention

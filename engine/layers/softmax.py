@@ -6,12 +6,13 @@ import torch
 from torch import Tensor
 
 
-def softmax(scores: Tensor, temperature: float | Tensor | None = None) -> Tensor:
+def softmax(scores: Tensor, temperature: float | Tensor | None = None, may_blind: bool = True) -> Tensor:
     """exp(s_i / T) / sum_j exp(s_j / T) over the last axis; None is T = 1 and costs nothing.
 
     `temperature` broadcasts against `scores` (heads x 1 x 1 gives each head its own). A row in which nothing
-    is allowed (all -inf) becomes all zeros rather than NaN.
+    is allowed (all -inf) becomes all zeros rather than NaN; without `may_blind` there is none.
     """
     if temperature is not None:
         scores = scores / temperature
-    return torch.softmax(scores, dim=-1).nan_to_num(0.0)  # a row is NaN whole or not at all
+    shares = torch.softmax(scores, dim=-1)
+    return shares.nan_to_num(0.0) if may_blind else shares  # a row is NaN whole or not at all

@@ -13,9 +13,12 @@ from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.jsonfile import check_ids, check_largest, read_object
 from engine.tokenizers.plain import plain_words
 from engine.tokenizers.special import END, named_roles, register
+from engine.tokenizers.spm_checkpoints import only_model_file, read_sentencepiece, sentencepiece_file
 from engine.tokenizers.wordpiece import bert_pipeline
 
 T = TypeVar("T")
+
+WHOLE = "tokenizer.json"  # says everything; other files beside it are not read
 
 BERTS = ("Bert", "ConvBert", "DistilBert", "Electra", "MobileBert", "SqueezeBert")
 BERT_CLASSES = {"", "PreTrainedTokenizer", "TokenizersBackend", *(f"{name}Tokenizer" for name in BERTS)}
@@ -30,12 +33,16 @@ BERT_ROLES = {
 
 def read_tokenizer(folder: Path) -> FastTokenizer | None:
     """None where `folder` has no tokenizer; ValueError, naming the file, where one cannot be read."""
+    spm = None if (folder / WHOLE).is_file() else sentencepiece_file(folder)
+    if spm is not None:
+        return read_sentencepiece(spm)
     for name, read in READERS.items():
         if (folder / name).is_file():
             fast = read(folder / name)
             register(fast, folder)
             return FastTokenizer(fast, named_roles(folder))
-    return None
+    spm = only_model_file(folder)
+    return None if spm is None else read_sentencepiece(spm)
 
 
 def _whole(path: Path) -> tokenizers.Tokenizer:
@@ -97,7 +104,7 @@ def _plain(path: Path) -> tokenizers.Tokenizer:
 
 
 READERS: dict[str, Callable[[Path], tokenizers.Tokenizer]] = {
-    "tokenizer.json": _whole,
+    WHOLE: _whole,
     "vocab.json": _gpt2,
     "vocab.txt": _bert,
     "token_mappings.json": _plain,

@@ -12,18 +12,8 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, TRANSPOSED, Family, Transform
-from engine.checkpoints.keys import Key
+from engine.checkpoints.keys import ACTIVATIONS, Key
 from engine.config import ModelConfig
-
-ACTIVATIONS = {
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu": "gelu",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-}
 
 
 def four_times_the_width(theirs: Mapping[str, Any]) -> Any:

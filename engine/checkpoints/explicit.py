@@ -1,0 +1,63 @@
+"""One way to write each model: what a config leaves to a default is filled in, what says nothing in it is reset.
+
+Two configs are of the same model exactly when they are equal in this form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.config import Attention, Head, ModelConfig, Positions, kv_heads
+
+PREDICTS = ("language", "masked")
+
+
+def explicit(config: ModelConfig) -> ModelConfig:
+    encoder = config.encoder
+    return replace(
+        config,
+        vocab_size=config.vocab_size if config.embedding.patches is None else 1,
+        attention=attention(config, config.attention),
+        positions=positions(config),
+        norm=replace(config.norm, final=config.final_norm, eps=0.0 if config.norm.kind == "none" else config.norm.eps),
+        head=head(config),
+        tied=config.tied if config.head.kind in PREDICTS else True,
+        encoder=None if encoder is None else replace(encoder, attention=attention(config, encoder.attention)),
+        cross=None if encoder is None else attention(config, config.cross_attention),
+    )
+
+
+def attention(config: ModelConfig, given: Attention) -> Attention:
+    width = config.head_width(given)
+    return replace(
+        given,
+        kv_heads=kv_heads(given),
+        d_head=width,
+        scale=width**-0.5 if given.scale is None else given.scale,
+        windowed=None if given.window is None else given.windowed,
+    )
+
+
+def positions(config: ModelConfig) -> Positions:
+    given, plain = config.positions, Positions(config.positions.kind, axes=config.positions.axes)
+    if given.kind == "rotary":
+        turned = given.turned or config.d_head // given.axes
+        plain = replace(plain, theta=given.theta, turned=turned, scaling=given.scaling)
+    if given.kind == "relative":
+        plain = replace(plain, buckets=given.buckets, farthest=given.farthest)
+    if given.kind == "rotary":
+        return replace(plain, pairs=given.pairs or "halves")
+    return replace(plain, pairs=given.pairs or "neighbours") if given.kind == "sinusoidal" else plain
+
+
+def head(config: ModelConfig) -> Head:
+    given = config.head
+    plain = Head(given.kind, pooler=given.pooler, next_sentence=given.next_sentence)
+    if given.kind not in PREDICTS:
+        return replace(plain, classes=given.classes) if given.kind != "none" else plain
+    return replace(
+        given,
+        classes=0,
+        outputs=config.outputs,
+        activation=given.activation if given.kind == "masked" else plain.activation,
+    )

@@ -1,0 +1,117 @@
+"""GPT-NeoX (Black et al. 2022) and Pythia (Biderman et al. 2023), as transformers names them.
+
+Attention and MLP read the same stream, each through its own norm. Queries, keys and values are stored head by head.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.checkpoints.families.llama import HEADS, biased
+from engine.checkpoints.family import DROPPED, Family, Transform
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table, written_only
+from engine.checkpoints.rotary import CONTEXT_KEY, OLD_SCALING, parameters, rope_of, scaling_of, theta_of
+from engine.config import ModelConfig
+
+
+def rotary(theirs: Table) -> tuple[Any, dict[str, Any] | None, int]:
+    """theta, scaling, and how many components of a head turn."""
+    width = theirs["hidden_size"] // theirs["num_attention_heads"]
+    part = rope_of(theirs).get("partial_rotary_factor", theirs.get("rotary_pct", 0.25))
+    return theta_of(theirs), scaling_of(theirs), int(width * part)
+
+
+def turning(ours: Table) -> float:
+    part: float = ours["positions"]["turned"] / ours["attention"]["d_head"]
+    return part
+
+
+KEYS = (
+    Key("vocab_size", "vocab_size"),
+    Key("hidden_size", "d_model"),
+    Key("num_hidden_layers", "layers"),
+    HEADS,
+    CONTEXT_KEY,
+    Key("intermediate_size", "mlp.d_mlp"),
+    Key("hidden_act", "mlp.activation", default="gelu", values=ACTIVATIONS),
+    Key("layer_norm_eps", "norm.eps", default=1e-5),
+    Key("hidden_dropout", "dropout", default=0.0, also=("attention_dropout",)),
+    Key("tie_word_embeddings", "tied", default=False),
+    biased(True),
+    Key(
+        "use_parallel_residual",
+        "sublayers",
+        default="parallel",
+        reads=lambda parallel, _: "parallel" if parallel else "sequential",
+        writes=lambda sublayers, _: sublayers == "parallel",
+    ),
+    Key(
+        "rope_parameters",
+        ("positions.theta", "positions.scaling", "positions.turned"),
+        default=rotary,
+        reads=lambda _, theirs: rotary(theirs),
+        writes=lambda three, ours: {**parameters(*three[:2]), "partial_rotary_factor": turning(ours)},
+    ),
+    written_only("rotary_emb_base", lambda ours: ours["positions"]["theta"]),
+    written_only("rotary_pct", turning),
+    OLD_SCALING,
+)
+
+ALWAYS = {
+    "positions.kind": "rotary",
+    "norm.kind": "layer",
+    "norm.place": "before",
+    "attention.mask": "causal",
+}
+
+
+def apart(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+    """(head q-k-v d_head) ... to three of (head d_head) ..."""
+    by_head = tensors[0].unflatten(0, (config.attention.heads, 3, config.d_head))
+    return [by_head[:, part].flatten(0, 1) for part in range(3)]
+
+
+def together(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+    by_head = [tensor.unflatten(0, (config.attention.heads, config.d_head)) for tensor in tensors]
+    return [torch.stack(by_head, dim=1).flatten(0, 2)]
+
+
+HEAD_BY_HEAD = Transform(apart, together)
+LAYER = "gpt_neox.layers.{}."
+ROWS = (
+    ("gpt_neox.embed_in.weight", "embed.tokens.weight"),
+    (f"{LAYER}input_layernorm.weight", "blocks.{}.norm1.weight"),
+    (f"{LAYER}input_layernorm.bias", "blocks.{}.norm1.bias"),
+    *(
+        (f"{LAYER}attention.query_key_value.{part}", tuple(f"blocks.{{}}.attn.{x}.{part}" for x in "qkv"), HEAD_BY_HEAD)
+        for part in ("weight", "bias")
+    ),
+    (f"{LAYER}attention.dense.weight", "blocks.{}.attn.out.weight"),
+    (f"{LAYER}attention.dense.bias", "blocks.{}.attn.out.bias"),
+    (f"{LAYER}attention.bias", DROPPED),  # the causal mask, which we compute
+    (f"{LAYER}attention.masked_bias", DROPPED),  # what it fills with
+    (f"{LAYER}attention.rotary_emb.inv_freq", DROPPED),  # the frequencies, which we compute
+    (f"{LAYER}post_attention_layernorm.weight", "blocks.{}.norm2.weight"),
+    (f"{LAYER}post_attention_layernorm.bias", "blocks.{}.norm2.bias"),
+    (f"{LAYER}mlp.dense_h_to_4h.weight", "blocks.{}.mlp.pre.weight"),
+    (f"{LAYER}mlp.dense_h_to_4h.bias", "blocks.{}.mlp.pre.bias"),
+    (f"{LAYER}mlp.dense_4h_to_h.weight", "blocks.{}.mlp.out.weight"),
+    (f"{LAYER}mlp.dense_4h_to_h.bias", "blocks.{}.mlp.out.bias"),
+    ("gpt_neox.final_layer_norm.weight", "final_norm.weight"),
+    ("gpt_neox.final_layer_norm.bias", "final_norm.bias"),
+    ("embed_out.weight", "head.weight"),
+)
+
+FAMILY = Family(
+    name="gpt_neox",
+    architecture="GPTNeoXForCausalLM",
+    keys=KEYS,
+    always=ALWAYS,
+    rows=ROWS,
+    tied={"embed_out.weight": "gpt_neox.embed_in.weight"},
+    optional_prefix="gpt_neox.",
+    old_spelling={"lm_head.": "embed_out."},
+)

@@ -1,0 +1,95 @@
+"""Llama (Touvron et al. 2023), as transformers names it; its rows and keys are those of most decoders since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.checkpoints.family import DROPPED, Family
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table
+from engine.checkpoints.rotary import KEYS as ROTARY
+
+
+def divides(heads: Any, theirs: Table) -> Any:
+    """Raises ValueError where transformers, too, would build no model."""
+    if theirs["hidden_size"] % heads:
+        raise ValueError(f"config.json's num_attention_heads must divide {theirs['hidden_size']}, got {heads}.")
+    return heads
+
+
+SIZES = (
+    Key("vocab_size", "vocab_size"),
+    Key("hidden_size", "d_model"),
+    Key("num_hidden_layers", "layers"),
+    Key("num_key_value_heads", "attention.kv_heads", default=None),
+    Key("intermediate_size", "mlp.d_mlp"),
+    Key("rms_norm_eps", "norm.eps", default=1e-6),
+    Key("attention_dropout", "dropout", default=0.0),
+    Key("hidden_act", "mlp.activation", default="silu", values=ACTIVATIONS),
+    Key("tie_word_embeddings", "tied", default=False),
+    *ROTARY,
+)
+
+
+def biased(default: bool) -> Key:
+    """On all four projections of attention, or on none."""
+    return Key(
+        "attention_bias",
+        ("attention.bias", "attention.out_bias"),
+        default=(default, default),
+        reads=lambda bias, _: (bias, bias),
+        writes=lambda both, _: both[0],
+    )
+
+
+HEADS = Key("num_attention_heads", "attention.heads", reads=divides)
+
+KEYS = (
+    *SIZES,
+    HEADS,
+    Key("head_dim", "attention.d_head", default=None),
+    biased(False),
+    Key("mlp_bias", "mlp.bias", default=False),
+)
+
+ALWAYS = {
+    "positions.kind": "rotary",
+    "norm.kind": "rms",
+    "norm.place": "before",
+    "attention.mask": "causal",
+    "mlp.gated": True,
+}
+
+ROWS = (
+    ("model.embed_tokens.weight", "embed.tokens.weight"),
+    ("model.layers.{}.input_layernorm.weight", "blocks.{}.norm1.weight"),
+    ("model.layers.{}.self_attn.q_proj.weight", "blocks.{}.attn.q.weight"),
+    ("model.layers.{}.self_attn.q_proj.bias", "blocks.{}.attn.q.bias"),
+    ("model.layers.{}.self_attn.k_proj.weight", "blocks.{}.attn.k.weight"),
+    ("model.layers.{}.self_attn.k_proj.bias", "blocks.{}.attn.k.bias"),
+    ("model.layers.{}.self_attn.v_proj.weight", "blocks.{}.attn.v.weight"),
+    ("model.layers.{}.self_attn.v_proj.bias", "blocks.{}.attn.v.bias"),
+    ("model.layers.{}.self_attn.o_proj.weight", "blocks.{}.attn.out.weight"),
+    ("model.layers.{}.self_attn.o_proj.bias", "blocks.{}.attn.out.bias"),
+    ("model.layers.{}.self_attn.rotary_emb.inv_freq", DROPPED),  # the frequencies, which we compute
+    ("model.layers.{}.post_attention_layernorm.weight", "blocks.{}.norm2.weight"),
+    ("model.layers.{}.mlp.gate_proj.weight", "blocks.{}.mlp.pre.weight"),
+    ("model.layers.{}.mlp.gate_proj.bias", "blocks.{}.mlp.pre.bias"),
+    ("model.layers.{}.mlp.up_proj.weight", "blocks.{}.mlp.up.weight"),
+    ("model.layers.{}.mlp.up_proj.bias", "blocks.{}.mlp.up.bias"),
+    ("model.layers.{}.mlp.down_proj.weight", "blocks.{}.mlp.out.weight"),
+    ("model.layers.{}.mlp.down_proj.bias", "blocks.{}.mlp.out.bias"),
+    ("model.norm.weight", "final_norm.weight"),
+    ("lm_head.weight", "head.weight"),
+)
+
+TIED = {"lm_head.weight": "model.embed_tokens.weight"}
+
+FAMILY = Family(
+    name="llama",
+    architecture="LlamaForCausalLM",
+    keys=KEYS,
+    always=ALWAYS,
+    rows=ROWS,
+    tied=TIED,
+    optional_prefix="model.",
+)

@@ -1,0 +1,40 @@
+"""Marian (Junczys-Dowmunt et al. 2018; the translators of OPUS-MT), as transformers names it.
+
+Its positions are sinusoids, all the sines before all the cosines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.checkpoints.families import bart
+from engine.checkpoints.family import DROPPED, Family
+from engine.checkpoints.keys import Key
+
+VOCABULARY = Key("vocab_size", "vocab_size", also=("decoder_vocab_size",))
+ALWAYS = bart.ALWAYS | {"positions.kind": "sinusoidal", "positions.pairs": "halves", "embedding.norm": False}
+ROWS = (
+    bart.TOKENS,
+    ("model.encoder.embed_positions.weight", DROPPED),  # the sinusoids, which we compute
+    ("model.decoder.embed_positions.weight", DROPPED),
+    *bart.LAYERS,
+    bart.HEAD,
+)
+
+WITHOUT_BIAS = Family(
+    name="marian",
+    architecture="MarianMTModel",
+    keys=(VOCABULARY, *bart.KEYS[1:]),
+    always=ALWAYS | {"head.bias": False},
+    only={"is_encoder_decoder": True, "is_decoder": False, "share_encoder_decoder_embeddings": True},
+    rows=ROWS,
+    tied=bart.TIED,
+    twins=bart.TWINS,
+    optional_prefix="model.",
+    also=("MarianModel",),
+    extra={"forced_eos_token_id": None},
+)
+FAMILIES = (
+    replace(WITHOUT_BIAS, always=ALWAYS, rows=(*ROWS, bart.HEAD_BIAS), signs=("final_logits_bias",)),
+    WITHOUT_BIAS,
+)

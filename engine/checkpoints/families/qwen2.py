@@ -1,0 +1,25 @@
+"""Qwen2 and 2.5 (Yang et al. 2024): Llama with biases on queries, keys and values alone."""
+
+from __future__ import annotations
+
+from engine.checkpoints.families.llama import ALWAYS, ROWS, SIZES, TIED
+from engine.checkpoints.family import Family
+from engine.checkpoints.keys import Key
+from engine.checkpoints.windows import QWEN as WINDOWS
+
+KEYS = (
+    *SIZES,
+    Key("num_attention_heads", "attention.heads"),
+    Key("head_dim", "attention.d_head", default=None),
+    *WINDOWS,
+)
+
+FAMILY = Family(
+    name="qwen2",
+    architecture="Qwen2ForCausalLM",
+    keys=KEYS,
+    always={**ALWAYS, "attention.bias": True, "attention.out_bias": False, "mlp.bias": False},
+    rows=ROWS,
+    tied=TIED,
+    optional_prefix="model.",
+)

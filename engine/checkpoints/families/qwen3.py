@@ -1,0 +1,31 @@
+"""Qwen3 (Yang et al. 2025): Llama whose queries and keys are normed, each head by itself."""
+
+from __future__ import annotations
+
+from engine.checkpoints.families.llama import ALWAYS, ROWS, SIZES, TIED, biased
+from engine.checkpoints.family import Family
+from engine.checkpoints.keys import Key
+from engine.checkpoints.windows import QWEN as WINDOWS
+
+KEYS = (
+    *SIZES,
+    Key("num_attention_heads", "attention.heads"),
+    Key("head_dim", "attention.d_head", default=128),
+    biased(False),
+    *WINDOWS,
+)
+
+NORMS = (
+    ("model.layers.{}.self_attn.q_norm.weight", "blocks.{}.attn.q_norm.weight"),
+    ("model.layers.{}.self_attn.k_norm.weight", "blocks.{}.attn.k_norm.weight"),
+)
+
+FAMILY = Family(
+    name="qwen3",
+    architecture="Qwen3ForCausalLM",
+    keys=KEYS,
+    always={**ALWAYS, "attention.qk_norm": "head", "mlp.bias": False},
+    rows=(*ROWS, *NORMS),
+    tied=TIED,
+    optional_prefix="model.",
+)

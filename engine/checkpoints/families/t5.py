@@ -1,0 +1,122 @@
+"""T5 (Raffel et al. 2020), as transformers names it: the first version, and 1.1 with its gated MLP and untied head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.checkpoints.family import DROPPED, Family
+from engine.checkpoints.keys import Key
+
+MLPS = {  # activation, gated
+    "relu": ("relu", False),
+    "gated-gelu": ("gelu_tanh", True),
+    "gated-silu": ("silu", True),
+    "gated-relu": ("relu", True),
+    "gelu": ("gelu", False),
+    "gelu_new": ("gelu_tanh", False),
+    "silu": ("silu", False),
+}
+
+
+def scale_of_tied(theirs: Mapping[str, Any]) -> float:
+    """The output embedding is the input's only after division by sqrt(d_model); files say both in one word."""
+    scale: float = 1.0 if theirs.get("tie_word_embeddings") is False else theirs["d_model"] ** -0.5
+    return scale
+
+
+KEYS = (
+    Key("vocab_size", "vocab_size"),
+    Key("n_positions", "context", default=512),
+    Key("d_model", "d_model"),
+    Key("num_layers", "encoder.layers"),
+    Key("num_decoder_layers", "layers", default=lambda theirs: theirs["num_layers"]),
+    Key("num_heads", "attention.heads"),
+    Key("num_heads", "encoder.attention.heads"),
+    Key("d_kv", "attention.d_head"),
+    Key("d_kv", "encoder.attention.d_head"),
+    Key("d_ff", "mlp.d_mlp"),
+    Key("d_ff", "encoder.mlp.d_mlp"),
+    Key("feed_forward_proj", ("mlp.activation", "mlp.gated"), default=("relu", False), values=MLPS),
+    Key("feed_forward_proj", ("encoder.mlp.activation", "encoder.mlp.gated"), default=("relu", False), values=MLPS),
+    Key("relative_attention_num_buckets", "positions.buckets", default=32),
+    Key("relative_attention_max_distance", "positions.farthest", default=128),
+    Key("layer_norm_epsilon", "norm.eps", default=1e-6),
+    Key("dropout_rate", "dropout", default=0.1),
+    Key("tie_word_embeddings", "tied", default=True),
+    Key(
+        "scale_decoder_outputs",
+        "head.scale",
+        default=scale_of_tied,
+        reads=lambda scaled, theirs: theirs["d_model"] ** -0.5 if scaled else 1.0,
+        writes=lambda scale, ours: scale != 1.0,
+    ),
+    Key("decoder_start_token_id", "encoder.start", default=lambda theirs: theirs.get("pad_token_id") or 0),
+)
+
+ATTENTION = {"mask": "causal", "scale": 1.0, "bias": False, "out_bias": False}
+ALWAYS = {
+    "positions.kind": "relative",
+    "norm.kind": "rms",
+    "norm.place": "before",
+    "mlp.bias": False,
+    "encoder.mlp.bias": False,
+    **{f"attention.{name}": value for name, value in ATTENTION.items()},
+    **{f"encoder.attention.{name}": value for name, value in (ATTENTION | {"mask": "full"}).items()},
+}
+
+ENCODER = (
+    ("encoder.block.{}.layer.0.SelfAttention.q.weight", "encoder.blocks.{}.attn.q.weight"),
+    ("encoder.block.{}.layer.0.SelfAttention.k.weight", "encoder.blocks.{}.attn.k.weight"),
+    ("encoder.block.{}.layer.0.SelfAttention.v.weight", "encoder.blocks.{}.attn.v.weight"),
+    ("encoder.block.{}.layer.0.SelfAttention.o.weight", "encoder.blocks.{}.attn.out.weight"),
+    ("encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", "encoder.relative.weight"),
+    ("encoder.block.{}.layer.0.layer_norm.weight", "encoder.blocks.{}.norm1.weight"),
+    (
+        tuple(f"encoder.block.{{}}.layer.1.DenseReluDense.{x}.weight" for x in ("wi_0", "wi_1")),
+        tuple(f"encoder.blocks.{{}}.mlp.{x}.weight" for x in ("pre", "up")),
+    ),
+    ("encoder.block.{}.layer.1.DenseReluDense.wi.weight", "encoder.blocks.{}.mlp.pre.weight"),
+    ("encoder.block.{}.layer.1.DenseReluDense.wo.weight", "encoder.blocks.{}.mlp.out.weight"),
+    ("encoder.block.{}.layer.1.layer_norm.weight", "encoder.blocks.{}.norm2.weight"),
+    ("encoder.final_layer_norm.weight", "encoder.final_norm.weight"),
+)
+DECODER = (
+    ("decoder.block.{}.layer.0.SelfAttention.q.weight", "decoder.blocks.{}.attn.q.weight"),
+    ("decoder.block.{}.layer.0.SelfAttention.k.weight", "decoder.blocks.{}.attn.k.weight"),
+    ("decoder.block.{}.layer.0.SelfAttention.v.weight", "decoder.blocks.{}.attn.v.weight"),
+    ("decoder.block.{}.layer.0.SelfAttention.o.weight", "decoder.blocks.{}.attn.out.weight"),
+    ("decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", "decoder.relative.weight"),
+    ("decoder.block.{}.layer.0.layer_norm.weight", "decoder.blocks.{}.norm1.weight"),
+    ("decoder.block.{}.layer.1.EncDecAttention.q.weight", "decoder.blocks.{}.cross_attn.q.weight"),
+    ("decoder.block.{}.layer.1.EncDecAttention.k.weight", "decoder.blocks.{}.cross_attn.k.weight"),
+    ("decoder.block.{}.layer.1.EncDecAttention.v.weight", "decoder.blocks.{}.cross_attn.v.weight"),
+    ("decoder.block.{}.layer.1.EncDecAttention.o.weight", "decoder.blocks.{}.cross_attn.out.weight"),
+    ("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", DROPPED),  # never used
+    ("decoder.block.{}.layer.1.layer_norm.weight", "decoder.blocks.{}.norm_cross.weight"),
+    (
+        tuple(f"decoder.block.{{}}.layer.2.DenseReluDense.{x}.weight" for x in ("wi_0", "wi_1")),
+        tuple(f"decoder.blocks.{{}}.mlp.{x}.weight" for x in ("pre", "up")),
+    ),
+    ("decoder.block.{}.layer.2.DenseReluDense.wi.weight", "decoder.blocks.{}.mlp.pre.weight"),
+    ("decoder.block.{}.layer.2.DenseReluDense.wo.weight", "decoder.blocks.{}.mlp.out.weight"),
+    ("decoder.block.{}.layer.2.layer_norm.weight", "decoder.blocks.{}.norm2.weight"),
+    ("decoder.final_layer_norm.weight", "decoder.final_norm.weight"),
+)
+
+FAMILY = Family(
+    name="t5",
+    architecture="T5ForConditionalGeneration",
+    keys=KEYS,
+    always=ALWAYS,
+    only={"is_encoder_decoder": True, "is_decoder": False},
+    rows=(
+        ("shared.weight", "encoder.embed.tokens.weight"),
+        *ENCODER,
+        *DECODER,
+        ("lm_head.weight", "head.weight"),
+    ),
+    tied={"lm_head.weight": "shared.weight"},
+    twins={"encoder.embed_tokens.weight": "shared.weight", "decoder.embed_tokens.weight": "shared.weight"},
+    also=("T5WithLMHeadModel", "T5Model"),
+)

@@ -1,0 +1,319 @@
+"""Decoders since GPT-2 against transformers: read from and written to the same files, the same numbers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+from transformers import (
+    AutoModelForCausalLM,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    GPTJConfig,
+    GPTJForCausalLM,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from engine.checkpoints import Checkpoint, load
+from engine.checkpoints.explicit import explicit
+from engine.checkpoints.families import FAMILIES
+from engine.generate import generate
+from engine.run import run
+from tests.engine import tiny
+
+torch.set_num_threads(1)
+
+IDS = torch.tensor([[5, 0, 30, 7, 7, 31, 12, 3, 24, 1], [8, 8, 2, 39, 6, 0, 1, 17, 25, 25]])
+ENDS = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
+MODERN = {"vocab_size": 40, "hidden_size": 24, "num_hidden_layers": 3, "intermediate_size": 36, **ENDS}
+MODERN |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 32}
+NEOX = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 36, **ENDS}
+NEOX |= {"num_attention_heads": 4, "max_position_embeddings": 32}
+GPTJ = {"vocab_size": 40, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32, "rotary_dim": 4, **ENDS}
+
+SHORT, LONG = [1.0, 1.1, 1.3], [1.0, 2.5, 4.0]
+ROPE: dict[str, dict[str, Any]] = {
+    "theta": {"rope_type": "default", "rope_theta": 500.0},
+    "linear": {"rope_type": "linear", "factor": 2.5},
+    "dynamic": {"rope_type": "dynamic", "factor": 4.0},
+    "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8},
+    "yarn, all said": {
+        "rope_type": "yarn",
+        "factor": 2.0,
+        "original_max_position_embeddings": 16,
+        "beta_fast": 2.0,
+        "beta_slow": 0.5,
+        "attention_factor": 1.2,
+    },
+    "yarn, mscale": {
+        "rope_type": "yarn",
+        "factor": 8.0,
+        "original_max_position_embeddings": 8,
+        "mscale": 0.7,
+        "mscale_all_dim": 1.1,
+    },
+    "llama3": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "original_max_position_embeddings": 16,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+    },
+    "longrope, read short": {
+        "rope_type": "longrope",
+        "original_max_position_embeddings": 10,
+        "short_factor": SHORT,
+        "long_factor": LONG,
+    },
+    "longrope, read long": {
+        "rope_type": "longrope",
+        "original_max_position_embeddings": 9,
+        "short_factor": SHORT,
+        "long_factor": LONG,
+        "factor": 3.0,
+        "attention_factor": 0.9,
+    },
+}
+SLIDE, WHOLE = "sliding_attention", "full_attention"
+
+
+def case(model: type, config: type, sizes: dict[str, Any], **changes: Any) -> Any:
+    def make() -> nn.Module:
+        torch.manual_seed(0)
+        return model(config(**json.loads(json.dumps({**sizes, **changes}))))
+
+    return make
+
+
+def llama(**changes: Any) -> Any:
+    return case(LlamaForCausalLM, LlamaConfig, MODERN, **changes)
+
+
+def neox(**changes: Any) -> Any:
+    return case(GPTNeoXForCausalLM, GPTNeoXConfig, NEOX, **changes)
+
+
+def gemma(**changes: Any) -> Any:
+    softcaps = {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, "query_pre_attn_scalar": 12}
+    return case(Gemma2ForCausalLM, Gemma2Config, {**MODERN, **softcaps, "head_dim": 8, "sliding_window": 4}, **changes)
+
+
+CASES = {
+    "llama": llama(),
+    "llama, biases, tied, no groups": llama(
+        attention_bias=True, mlp_bias=True, tie_word_embeddings=True, num_key_value_heads=None, rms_norm_eps=0.1
+    ),
+    "llama, heads wider than the model": llama(head_dim=10, hidden_act="gelu"),
+    **{f"llama, {name}": llama(rope_parameters=rope) for name, rope in ROPE.items()},
+    "mistral": case(MistralForCausalLM, MistralConfig, MODERN, sliding_window=4),
+    "mistral, no window": case(MistralForCausalLM, MistralConfig, MODERN, sliding_window=None, head_dim=8),
+    "qwen2": case(Qwen2ForCausalLM, Qwen2Config, MODERN, tie_word_embeddings=True),
+    "qwen2, windows at the top": case(
+        Qwen2ForCausalLM, Qwen2Config, MODERN, use_sliding_window=True, sliding_window=3, max_window_layers=1
+    ),
+    "qwen2, yarn": case(Qwen2ForCausalLM, Qwen2Config, MODERN, rope_parameters=ROPE["yarn"]),
+    "qwen3": case(Qwen3ForCausalLM, Qwen3Config, MODERN, head_dim=8),
+    "qwen3, biases and windows": case(
+        Qwen3ForCausalLM,
+        Qwen3Config,
+        MODERN,
+        head_dim=8,
+        attention_bias=True,
+        use_sliding_window=True,
+        sliding_window=3,
+        layer_types=[SLIDE, WHOLE, SLIDE],
+    ),
+    "gemma2": gemma(),
+    "gemma2, other windows": gemma(layer_types=[WHOLE, WHOLE, SLIDE], attention_bias=True),
+    "gemma2, a window everywhere": gemma(layer_types=[SLIDE] * 3),
+    "gemma2, no window": gemma(layer_types=[WHOLE] * 3),
+    "gemma2, no softcap, untied": gemma(
+        attn_logit_softcapping=None, final_logit_softcapping=None, tie_word_embeddings=False
+    ),
+    "gpt_neox": neox(),
+    "gpt_neox, one after the other": neox(use_parallel_residual=False, attention_bias=False),
+    "gpt_neox, tied, another part": neox(
+        tie_word_embeddings=True, rope_parameters={"rope_theta": 500.0, "partial_rotary_factor": 0.5}
+    ),
+    "gpt_neox, linear": neox(rope_parameters=ROPE["linear"]),
+    "gptj": case(GPTJForCausalLM, GPTJConfig, GPTJ),
+    "gptj, whole heads, relu": case(
+        GPTJForCausalLM, GPTJConfig, GPTJ, rotary_dim=8, activation_function="relu", n_inner=20
+    ),
+}
+
+
+def theirs(name: str) -> nn.Module:
+    """Random, and far enough from zero that attention is not uniform and biases matter."""
+    model = CASES[name]()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.2)
+    model.set_attn_implementation("eager")
+    return model.eval()
+
+
+def assert_equal(checkpoint: Checkpoint, model: nn.Module) -> None:
+    trace = run(checkpoint.model, IDS)
+    with torch.no_grad():
+        expected = model(IDS, output_attentions=True, output_hidden_states=True)
+    torch.testing.assert_close(trace["logits"], expected.logits, atol=1e-4, rtol=0)
+    torch.testing.assert_close(trace.stack("attn.pattern"), torch.stack(expected.attentions), atol=1e-5, rtol=0)
+    hidden = [*trace.stack("resid_pre"), trace["final_norm.out"]]
+    for ours, other in zip(hidden, expected.hidden_states, strict=True):
+        torch.testing.assert_close(ours, other, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_read_from_and_written_to_the_same_files_it_is_the_same_model(name: str, tmp_path: Path) -> None:
+    model = theirs(name)
+    model.save_pretrained(tmp_path / "theirs")
+    ours = load(tmp_path / "theirs")
+    assert ours.report.ok
+    assert_equal(ours, model)
+
+    ours.save(tmp_path / "ours")
+    written = json.loads((tmp_path / "ours" / "config.json").read_text())
+    assert written["model_type"] in (model.config.model_type, "llama")  # a Mistral without windows is a Llama
+    again, loading = AutoModelForCausalLM.from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not any(loading.values())
+    with torch.no_grad():
+        torch.testing.assert_close(again.eval()(IDS).logits, model(IDS).logits, atol=1e-5, rtol=1e-5)
+    assert explicit(load(tmp_path / "ours").config) == explicit(ours.config)
+
+
+def rewritten(folder: Path, **changes: Any) -> None:
+    """config.json as an older version wrote it: keys changed, and left out where the value is `...`."""
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps({key: value for key, value in config.items() if value is not ...}))
+
+
+@pytest.mark.parametrize("name", [f"llama, {name}" for name in ROPE])
+def test_what_transformers_4_wrote_is_the_same_model(name: str, tmp_path: Path) -> None:
+    model = theirs(name)
+    model.save_pretrained(tmp_path)
+    rope = dict(model.config.rope_parameters)
+    theta, kind = rope.pop("rope_theta"), rope.pop("rope_type")
+    old = None if kind == "default" else {"type": kind, **rope}
+    rewritten(tmp_path, rope_parameters=..., rope_scaling=old, rope_theta=theta)
+    assert_equal(load(tmp_path), model)
+
+
+def test_pythia_as_it_is_published(tmp_path: Path) -> None:
+    """With the keys and the buffers of its time."""
+    model = theirs("gpt_neox, tied, another part")
+    model.save_pretrained(tmp_path)
+    rewritten(tmp_path, rope_parameters=..., rotary_emb_base=500, rotary_pct=0.5, attention_bias=...)
+    state = load_file(tmp_path / "model.safetensors")
+    (tmp_path / "model.safetensors").unlink()
+    for layer in range(2):
+        name = f"gpt_neox.layers.{layer}.attention."
+        state[name + "bias"] = torch.ones(1, 1, 32, 32).tril()
+        state[name + "masked_bias"] = torch.tensor(-1e9)
+        state[name + "rotary_emb.inv_freq"] = torch.ones(2)
+    torch.save(state, tmp_path / "pytorch_model.bin")
+    checkpoint = load(tmp_path)
+    assert len(checkpoint.report.of("dropped")) == 6
+    assert checkpoint.report.ok
+    assert_equal(checkpoint, model)
+
+
+def test_a_neox_head_may_have_either_of_its_names(tmp_path: Path) -> None:
+    model = theirs("gpt_neox")
+    model.config.save_pretrained(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    assert "lm_head.weight" in model.state_dict()
+    assert_equal(load(tmp_path), model)
+
+
+@pytest.mark.parametrize("name", ["llama, dynamic", "llama, longrope, read short"])
+def test_a_scaling_that_looks_at_the_length_does_so_beyond_the_trained_positions(name: str, tmp_path: Path) -> None:
+    model = theirs(name)
+    model.save_pretrained(tmp_path)
+    checkpoint = load(tmp_path)
+    length = 70 if "dynamic" in name else 30
+    ids = torch.arange(length)[None] % 40
+    with torch.no_grad():
+        expected = model(ids).logits
+    torch.testing.assert_close(run(checkpoint.model, ids, keep="logits")["logits"], expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral", "qwen3, biases and windows", "gemma2", "gpt_neox", "gptj"])
+def test_greedy_generation_equals_transformers(name: str, tmp_path: Path) -> None:
+    model = theirs(name)
+    model.save_pretrained(tmp_path)
+    ids = IDS[:1]
+    steps = list(generate(load(tmp_path), ids, 8, greedy=True, stop_at_end=False))
+    with torch.no_grad():
+        other = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=8, do_sample=False)
+    assert [step.id for step in steps] == other[0, ids.shape[1] :].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("llama", {"rope_parameters": {"rope_type": "ntk"}}, "rope_type must be one of default, linear, .*, got 'ntk'"),
+        ("llama", {"rope_parameters": {"rope_type": "linear"}}, "lacks factor, without which linear scales nothing"),
+        ("llama", {"rope_parameters": [1]}, r"rope_parameters must be one table for all layers, got \[1\]"),
+        ("qwen3", {"rope_parameters": {WHOLE: {"rope_theta": 500.0}}}, "rope_parameters must be one table for all"),
+        ("llama", {"rope_parameters": {**ROPE["yarn"], "truncate": False}}, "truncate must be true, got False"),
+        ("llama", {"rope_parameters": {"partial_rotary_factor": 0.5}}, "partial_rotary_factor must be 1 .*, got 0.5"),
+        ("llama", {"rope_parameters": {**ROPE["yarn"], "factor": "x"}}, "positions.scaling.factor must be a number"),
+        ("llama", {"rope_parameters": {**ROPE["yarn"], "factor": 0}}, "factor must be above 0, got 0"),
+        (
+            "llama",
+            {"rope_parameters": {**ROPE["longrope, read long"], "long_factor": [1.0]}},
+            r"positions.scaling.long must be 3 numbers above 0, got \[1.0\]",
+        ),
+        ("llama", {"num_attention_heads": 5}, "num_attention_heads must divide 24, got 5"),
+        ("llama", {"num_attention_heads": 0}, "num_attention_heads does not come out"),
+        ("llama", {"hidden_act": "mish"}, "hidden_act must be one of .*, got 'mish'"),
+        ("qwen2", {"layer_types": [SLIDE]}, "layer_types must be 3 words, each sliding_attention or full_attention"),
+        ("qwen3", {"layer_types": ["chunked_attention"] * 3}, "layer_types must be 3 words"),
+        ("gemma2", {"use_bidirectional_attention": True}, "use_bidirectional_attention must be false"),
+        ("gptj", {"rotary_dim": 10}, "positions.turned must be even and at most 8, got 10"),
+    ],
+)
+def test_what_loupe_cannot_represent_is_refused_with_its_name_and_value(
+    name: str, changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    theirs(name).save_pretrained(tmp_path)
+    rewritten(tmp_path, **changes)
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("config", "family"),
+    [
+        (tiny.config("rotary", norm=tiny.Norm("rms"), mlp=tiny.MLP(20, "silu", gated=True)), "llama"),
+        (tiny.config("rotary", sublayers="parallel"), "gpt_neox"),
+        (tiny.config("rotary", norm=tiny.Norm("rms")), "loupe"),
+    ],
+)
+def test_a_model_of_our_own_is_saved_in_the_family_that_expresses_it(config, family: str, tmp_path: Path) -> None:
+    model = tiny.model(config)
+    Checkpoint(model).save(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == family
+    torch.testing.assert_close(run(load(tmp_path).model, tiny.IDS)["logits"], run(model, tiny.IDS)["logits"])
+    if family != "loupe":
+        with torch.no_grad():
+            logits = AutoModelForCausalLM.from_pretrained(tmp_path).eval()(torch.tensor([tiny.IDS])).logits
+        torch.testing.assert_close(run(model, tiny.IDS)["logits"], logits, atol=1e-4, rtol=1e-5)
+
+
+def test_every_family_here_is_known() -> None:
+    assert {name.partition(",")[0] for name in CASES} <= FAMILIES.keys()
