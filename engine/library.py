@@ -45,7 +45,7 @@ class Traces:
     def of(
         self, name: str, read: Encoding | Tensor, edits: Sequence[Edit] = (), target: Encoding | None = None
     ) -> Trace:
-        """The trace of a text or picture through a checkpoint of this library, from its unedited run where that is kept.
+        """The trace of a text or picture through a checkpoint of this library, from its plain run where that is kept.
 
         `target` is what the decoder of an encoder-decoder reads.
         """
