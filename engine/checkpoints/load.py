@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
+from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import Place, locate
+from engine.checkpoints.nanogpt import read_nanogpt
 from engine.checkpoints.report import Report
 from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import Weights, open_weights, read_json
 from engine.config import ModelConfig
+from engine.limits import MAX_DOWNLOAD
 from engine.processors import read_processor
 from engine.tokenizers import Tokenizer, read_tokenizer
 
@@ -25,15 +29,15 @@ START = "decoder_start_token_id"
 
 
 def load(name_or_path: str | Path, dtype: torch.dtype = torch.float32) -> Checkpoint:
-    """A shipped name, a folder (a training run's too), or a weights file in one; half precision is widened to
-    `dtype`.
+    """A shipped name, a folder (a training run's too), a weights file in one (also llama2.c's `.bin` and nanoGPT's or
+    minGPT's `.pt`), or `hub:org/name[@revision]`; half precision is widened to `dtype`.
 
     Raises FileNotFoundError where there is nothing of the kind, ValueError for what cannot be read as a whole
-    model; a tokenizer or a processor that cannot be read is a note in the report.
+    model, PermissionError and ConnectionError where a hub does not give it; a tokenizer or a processor that cannot be
+    read is a note in the report.
     """
-    place = locate(name_or_path)
-    weights = open_weights(place.weights)
-    family, config = describe(place, weights)
+    place = place_of(name_or_path)
+    family, config, weights, assumed = open_model(place)
     model, report = assemble(family, config, weights, dtype)
     tokenizer, notes = tokenizer_of(place, config)
     processor, more = processor_of(place)
@@ -42,12 +46,32 @@ def load(name_or_path: str | Path, dtype: torch.dtype = torch.float32) -> Checkp
         model=model,
         tokenizer=tokenizer,
         card=read_json(card) if card else {},
-        report=Report(report.rows, report.notes + notes + more),
+        report=Report(report.rows, report.notes + assumed + notes + more),
         name=place.name,
         end_ids=end_ids(place, config),
         processor=processor,
         labels=labels(place, config),
     )
+
+
+def place_of(name_or_path: str | Path) -> Place:
+    """Where it is, fetched from the hub first where that is what was named."""
+    if not (isinstance(name_or_path, str) and name_or_path.startswith("hub:")):
+        return locate(name_or_path)
+    from engine.checkpoints.hub import folder_of  # what speaks to a network is slow to import
+
+    return replace(locate(folder_of(name_or_path, MAX_DOWNLOAD)), name=name_or_path)
+
+
+def open_model(place: Place) -> tuple[Family, ModelConfig, Weights, tuple[str, ...]]:
+    """What kind of model the weights are, with what had to be assumed in sentences."""
+    path = place.weights
+    if path.suffix == ".bin" and is_llama2c(path):
+        return *read_llama2c(path), ()
+    if path.suffix in (".pt", ".pth") and place.find("config.json") is None:
+        return read_nanogpt(path)
+    weights = open_weights(path)
+    return *describe(place, weights), weights, ()
 
 
 def describe(place: Place, weights: Weights) -> tuple[Family, ModelConfig]:
@@ -94,9 +118,11 @@ def declares(theirs: Mapping[str, Any], family: Family) -> bool:
 
 
 def tokenizer_of(place: Place, config: ModelConfig) -> tuple[Tokenizer | None, tuple[str, ...]]:
-    tokenizer = None
+    tokenizer: Tokenizer | None = None
     for folder in place.folders:
         try:
+            if place.weights.suffix == ".bin" and is_llama2c(place.weights):
+                tokenizer = tokenizer_beside(place.weights, config.vocab_size)
             tokenizer = tokenizer or read_tokenizer(folder)
         except ValueError as error:
             return None, (f"No tokenizer: {error}",)

@@ -145,6 +145,7 @@ def test_a_whole_checkpoint_comes_and_gives_the_same_logits(hub: Hub, whole: Pat
     folder = folder_of("hub:animals/cat")
     assert torch.equal(logits(folder), logits(whole))
     assert load(folder).card == {"title": "A cat"}
+    assert load("hub:animals/cat").name == "hub:animals/cat"
     assert {path.name for path in folder.iterdir()} == {path.name for path in whole.iterdir()} == hub.paths()
     assert all((folder / name).read_bytes() == data for name, data in repo.files.items() if (whole / name).exists())
     assert not [path for path in written(tmp_path / "home") if path.endswith(".incomplete")]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load
-from engine.checkpoints.assemble import assemble
 from engine.checkpoints.llama2c import MAGIC, is_llama2c, read_llama2c, read_tokens, tokenizer_beside
 from engine.generate import generate
 from engine.run import run
@@ -74,10 +73,9 @@ def exported(model: Any, version: int) -> bytes:
 
 
 def opened(path: Path) -> Checkpoint:
-    family, config, weights = read_llama2c(path)
-    model, report = assemble(family, config, weights, torch.float32)
-    assert report.ok, report
-    return Checkpoint(model, report=report)
+    checkpoint = load(path)
+    assert checkpoint.report.ok, checkpoint.report
+    return checkpoint
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -3,6 +3,7 @@
 import math
 import pickle
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.checkpoints import Checkpoint
+from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.assemble import assemble
 from engine.checkpoints.nanogpt import read_nanogpt
 from engine.run import run
@@ -63,6 +64,10 @@ def forward(w: dict[str, Tensor], ids: Tensor, gelu: Any) -> tuple[Tensor, list[
 
 
 def opened(path: Path, heads: int | None = None) -> Checkpoint:
+    if heads is None:
+        checkpoint = load(path)
+        assert checkpoint.report.ok, checkpoint.report
+        return replace(checkpoint, card={"notes": checkpoint.report.notes})
     family, config, weights, notes = read_nanogpt(path, heads)
     model, report = assemble(family, config, weights, torch.float32)
     assert report.ok, report
