@@ -1,7 +1,8 @@
 """Training: `train(recipe, folder)` yields Steps, and the run directory tells everyone else.
 
-A recipe (recipe.py, read by recipe_file.py) says what; loop.py does it, with trainer.py for the updates and journal.py
-for what is written down; control.py is how a person steers a run that is under way.
+A recipe (recipe.py, read by recipe_file.py) says what: from which data (sources/), asked what (objectives/). loop.py
+does it, with trainer.py for the updates and journal.py for what is written down; measures/ say how good the model is at
+the end; control.py is how a person steers a run that is under way.
 """
 
 from engine.training.control import one_step, pause, resume, set_rate, stop

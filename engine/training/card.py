@@ -9,34 +9,48 @@ from typing import Any
 
 import torch
 
-from engine.generate import generate
 from engine.training.folder import RunFolder
+from engine.training.measures import MEASURES
+from engine.training.objectives import OBJECTIVES
+from engine.training.recipe import Data
 from engine.training.trainer import Trainer
-
-PROMPT = "Once upon a time"
-LONGEST = 300  # tokens; a story ends before
 
 
 def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
+    """`loss` and `accuracy`, and what else the objective counts, in training (the last logged step) and on held-out
+    data; `measured` is what is measured once, after training, and also on held-out data.
+    """
     recipe, made = trainer.recipe, trainer.progress
-    held_out = trainer.measure()
+    kind, held_out = recipe.objective.kind, trainer.measure()
     last: dict[str, Any] = next((line for line in reversed(run.read_metrics()) if line["loss"] is not None), {})
+    training = {"loss": last.get("loss"), "accuracy": last.get("accuracy"), **last.get("also", {})}
+    scores = {name: {"training": training.get(name), "held_out": value} for name, value in held_out.items()}
+    with trainer.evaluating():
+        measured, sample = MEASURES[kind].measured(trainer), MEASURES[kind].sample(trainer)
     return {
         "name": run.path.name,
         "about": recipe.about,
-        "data": asdict(recipe.data),
+        "objective": kind,
+        "data": described(recipe.data),
         "parameters": sum(p.numel() for p in trainer.model.parameters()),
         "steps": made.step,
         "tokens": made.tokens,
-        "loss": {"training": last.get("loss"), "held_out": held_out[0], "unit": "nats a token"},
-        "accuracy": {"training": last.get("accuracy"), "held_out": held_out[1]},
+        **scores,
+        "loss": {**scores["loss"], "unit": OBJECTIVES[kind].unit},
+        "measured": measured,
         "seconds": round(made.seconds, 1),
         "device": device_name(trainer.device),
-        "sample": sample(trainer),
+        "sample": sample,
         "seed": recipe.seed,
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "trained": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
+
+
+def described(data: Data) -> dict[str, Any]:
+    """The source that was used, and the tokenizer of its texts."""
+    without = "tokenizer" if data.digits is not None else ""
+    return {name: value for name, value in asdict(data).items() if value is not None and name != without}
 
 
 def device_name(device: torch.device) -> str:
@@ -44,18 +58,3 @@ def device_name(device: torch.device) -> str:
         return torch.cuda.get_device_name(device)
     threads = torch.get_num_threads()
     return f"CPU, {threads} thread{'' if threads == 1 else 's'}"
-
-
-def sample(trainer: Trainer) -> str:
-    """What the model writes after PROMPT, after the beginning of a held-out text, or after a segment and a half."""
-    data, tokenizer = trainer.recipe.data, trainer.source.tokenizer
-    repeats = data.repeats
-    if data.text is not None:
-        ids = next(trainer.source.held_out(1)).ids[0, :20].tolist()
-    else:
-        prompt = PROMPT if repeats is None else (repeats.symbols[:8] * 2)[:12]
-        ids = list(tokenizer.encode(prompt, special=False).ids)[: trainer.model.config.context]
-    with trainer.evaluating():
-        steps = generate(trainer.checkpoint(), ids, max_tokens=LONGEST, temperature=0.7, greedy=repeats is not None)
-        new = [step.id for step in steps]
-    return tokenizer.decode([*ids, *new], special=False)

@@ -1,4 +1,4 @@
-"""A text corpus as one long row of token ids, made once for a run and kept in its folder."""
+"""A corpus of texts as one long row of token ids, made once for a run and kept in its folder."""
 
 from __future__ import annotations
 
@@ -14,22 +14,51 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine.data.stories import story
-from engine.data.text import read_text, split
 from engine.tokenizers import Tokenizer, read_tokenizer, train
 from engine.training.atomic import replacing
-from engine.training.recipe import Data, Stories, Text
-from engine.training.seeds import seed_for
+from engine.training.recipe import Data, TokenizerRecipe
 
-_Texts = Callable[[], Iterator[str]]
+
+@dataclass(frozen=True)
+class Document:
+    """One text, or several that belong together, as a sentence and its translation; `label` is what is known of it."""
+
+    texts: tuple[str, ...]
+    label: int = 0
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Those to train on and those held out, each as a function that tells them from the first.
+
+    `special_tokens` are the tokenizer's; None leaves it its own. `ended` puts its end token behind each text.
+    """
+
+    train: Callable[[], Iterator[Document]]
+    held_out: Callable[[], Iterator[Document]]
+    special_tokens: tuple[str, ...] | None = None
+    ended: bool = False
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """`ids` of all documents, each closed by the end token; `starts` is where each document begins."""
+    """`ids` of all texts, one behind the other; `starts` (document text) is where each begins, `labels` is document."""
 
     ids: Tensor
     starts: Tensor
+    labels: Tensor
+
+    def document(self, index: int) -> tuple[Tensor, ...]:
+        """The ids of each of its texts."""
+        starts = self.starts[index].tolist()
+        after = int(self.starts[index + 1, 0]) if index + 1 < len(self.starts) else len(self.ids)
+        return tuple(self.ids[begin:end] for begin, end in zip(starts, [*starts[1:], after], strict=True))
+
+    @property
+    def lengths(self) -> Tensor:
+        """document text"""
+        flat = torch.cat([self.starts.flatten(), torch.tensor([len(self.ids)])])
+        return flat.diff().view_as(self.starts)
 
 
 @dataclass(frozen=True)
@@ -39,7 +68,7 @@ class Corpus:
     tokenizer: Tokenizer
 
 
-def open_corpus(data: Data, seed: int, folder: Path) -> Corpus:
+def open_corpus(documents: Documents, data: Data, seed: int, folder: Path) -> Corpus:
     """Read from the run directory `folder` where an earlier start left it, made and written there otherwise.
 
     The tokenizer lies in the folder itself, where `engine.load` looks for it, and the tokens in `data/`.
@@ -49,14 +78,12 @@ def open_corpus(data: Data, seed: int, folder: Path) -> Corpus:
     kept = _kept(file)
     tokenizer = read_tokenizer(folder) if kept else None
     if kept and tokenizer is not None:
-        return Corpus(Tokens(kept["train"], kept["train_starts"]), Tokens(kept["held"], kept["held_starts"]), tokenizer)
-    corpus = make_corpus(data, seed)
+        return Corpus(_unpacked(kept, "train"), _unpacked(kept, "held_out"), tokenizer)
+    corpus = make_corpus(documents, data.tokenizer)
     file.parent.mkdir(parents=True, exist_ok=True)
     corpus.tokenizer.save(folder)
-    parts = {"train": corpus.train.ids, "train_starts": corpus.train.starts}
-    parts |= {"held": corpus.held_out.ids, "held_starts": corpus.held_out.starts}
     with replacing(file) as partial:
-        save_file(parts, partial)
+        save_file(_packed(corpus.train, "train") | _packed(corpus.held_out, "held_out"), partial)
     return corpus
 
 
@@ -67,47 +94,30 @@ def _kept(file: Path) -> dict[str, Tensor]:
         return {}
 
 
-def make_corpus(data: Data, seed: int) -> Corpus:
-    train_texts, held_texts = documents(data, seed)
-    sample = islice(train_texts(), data.tokenizer.sample)
-    tokenizer = train(data.tokenizer.kind, sample, data.tokenizer.vocab_size)
-    return Corpus(tokenised(train_texts(), tokenizer), tokenised(held_texts(), tokenizer), tokenizer)
+def _packed(tokens: Tokens, part: str) -> dict[str, Tensor]:
+    return {f"{part}.{name}": tensor for name, tensor in vars(tokens).items()}
 
 
-def documents(data: Data, seed: int) -> tuple[_Texts, _Texts]:
-    """The documents to train on and those held out, each as a function that tells them from the first."""
-    if data.stories is not None:
-        return _stories(data.stories, seed)
-    if data.text is not None:
-        return _file(data.text)
-    raise ValueError("repeats are drawn as numbers and have no documents; use RepeatedSequences.")
+def _unpacked(kept: dict[str, Tensor], part: str) -> Tokens:
+    return Tokens(*(kept[f"{part}.{name}"] for name in ("ids", "starts", "labels")))
 
 
-def _stories(recipe: Stories, seed: int) -> tuple[_Texts, _Texts]:
-    ours, theirs = seed_for(seed, "stories"), seed_for(seed, "held-out stories")
-    return (
-        lambda: (story(ours, index) for index in range(recipe.documents)),
-        lambda: (story(theirs, index) for index in range(recipe.held_out)),
-    )
+def make_corpus(documents: Documents, recipe: TokenizerRecipe) -> Corpus:
+    sample = (text for document in islice(documents.train(), recipe.sample) for text in document.texts)
+    tokenizer = train(recipe.kind, sample, recipe.vocab_size, documents.special_tokens)
+    ours, theirs = (tokenised(part(), tokenizer, documents.ended) for part in (documents.train, documents.held_out))
+    return Corpus(ours, theirs, tokenizer)
 
 
-def _file(recipe: Text) -> tuple[_Texts, _Texts]:
-    """One document each: a window may begin anywhere in the text, but none reaches over the cut."""
-    try:
-        train_text, held_text = split(read_text(recipe.path), recipe.held_out)
-    except FileNotFoundError:
-        raise ValueError(
-            f"data.text.path must be a file, got {recipe.path}; there is none, correct the path."
-        ) from None
-    return lambda: iter([train_text]), lambda: iter([held_text])
-
-
-def tokenised(texts: Iterable[str], tokenizer: Tokenizer) -> Tokens:
+def tokenised(documents: Iterable[Document], tokenizer: Tokenizer, ended: bool) -> Tokens:
     ids: list[int] = []
-    starts: list[int] = []
-    for text in texts:
-        starts.append(len(ids))
-        ids.extend(tokenizer.encode(text, special=False).ids)
-        if tokenizer.end_id is not None:
-            ids.append(tokenizer.end_id)
-    return Tokens(torch.tensor(ids, dtype=torch.int32), torch.tensor(starts, dtype=torch.int64))
+    starts: list[list[int]] = []
+    labels: list[int] = []
+    end = [tokenizer.end_id] if ended and tokenizer.end_id is not None else []
+    for document in documents:
+        starts.append([])
+        labels.append(document.label)
+        for text in document.texts:
+            starts[-1].append(len(ids))
+            ids += [*tokenizer.encode(text, special=False).ids, *end]
+    return Tokens(torch.tensor(ids, dtype=torch.int32), torch.tensor(starts), torch.tensor(labels))

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from engine.checkpoints import save_weights
 from engine.training.atomic import replacing
@@ -27,10 +27,11 @@ class Diverged(ArithmeticError):
 
 @dataclass(frozen=True)
 class Step:
-    """One update, as it stands in metrics.jsonl. Losses are nats a token, `grad_norm` is before clipping.
+    """One update, as it stands in metrics.jsonl. Losses are nats a target, `grad_norm` is before clipping.
 
     `step` counts the updates made: 0 is the untrained model, of which only held-out numbers exist. `tokens` and
-    `seconds` are those of all updates so far, and the speed that of the updates since the last Step.
+    `seconds` are those of all updates so far, and the speed that of the updates since the last Step. `also` has what
+    else the objective counts, by name, with "held_out_" before it where it was measured there.
     """
 
     step: int
@@ -43,6 +44,7 @@ class Step:
     tokens: int
     seconds: float
     tokens_per_second: float | None
+    also: dict[str, float] = field(default_factory=dict)
 
 
 class Journal:
@@ -107,23 +109,25 @@ class Journal:
         made = trainer.progress
         tokens, seconds = made.tokens - self.lap[0], made.seconds - self.lap[1]
         self.lap = (made.tokens, made.seconds)
-        if numbers is not None and not math.isfinite(numbers.loss):
+        scores = dict(numbers.scores) if numbers else {}
+        if numbers is not None and not math.isfinite(scores["loss"]):
             raise Diverged(
-                f"the loss must be a number, got {numbers.loss} at step {made.step}; "
+                f"the loss must be a number, got {scores['loss']} at step {made.step}; "
                 "lower optimiser.lr or lengthen schedule.warmup."
             )
-        held_out = trainer.measure() if self.measured(made.step) else (None, None)
+        held_out = trainer.measure() if self.measured(made.step) else {}
         step = Step(
             step=made.step,
-            loss=numbers.loss if numbers else None,
-            accuracy=numbers.accuracy if numbers else None,
-            held_out_loss=held_out[0],
-            held_out_accuracy=held_out[1],
+            loss=scores.pop("loss", None),
+            accuracy=scores.pop("accuracy", None),
+            held_out_loss=held_out.pop("loss", None),
+            held_out_accuracy=held_out.pop("accuracy", None),
             lr=numbers.lr if numbers else None,
             grad_norm=numbers.grad_norm if numbers and math.isfinite(numbers.grad_norm) else None,
             tokens=made.tokens,
             seconds=made.seconds,
             tokens_per_second=tokens / seconds if seconds else None,
+            also=scores | {f"held_out_{name}": value for name, value in held_out.items()},
         )
         self.run.log(asdict(step))
         return step

@@ -12,7 +12,7 @@ from engine.training.recipe import Optimiser
 def decays(name: str, parameter: Tensor) -> bool:
     """Matrices that multiply decay. Biases and norms do not (they set a place, not a slope), and neither do embeddings,
     whose rare rows would shrink towards zero between the steps that see them."""
-    return parameter.dim() >= 2 and not name.startswith("embed.")
+    return parameter.dim() >= 2 and "embed" not in name.split(".") and not name.endswith("relative.weight")
 
 
 def groups(model: nn.Module, weight_decay: float) -> list[dict[str, object]]:

@@ -6,12 +6,13 @@ Two runs of one recipe on a CPU end with the same weights, bit for bit.
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from engine.config import ModelConfig
+from engine.training.objectives import OBJECTIVES, check_model
 
-TokenizerKind = Literal["char", "word", "byte", "bpe", "bpe-characters"]
+TokenizerKind = Literal["char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"]
 DeviceName = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -56,6 +57,74 @@ class Repeats:
 
 
 @dataclass(frozen=True)
+class Translation:
+    """The generated pairs of `engine.data.translation`; the `held_out` ones are none of those trained on."""
+
+    documents: int = 60_000
+    held_out: int = 2_000
+
+    def __post_init__(self) -> None:
+        at_least("data.translation.documents", self.documents, 1)
+        at_least("data.translation.held_out", self.held_out, 1)
+
+
+@dataclass(frozen=True)
+class SentencePairs:
+    """Pairs of passages from the stories (`engine.data.sentences.pair`), half of which follow each other."""
+
+    documents: int = 60_000
+    held_out: int = 1_000
+
+    def __post_init__(self) -> None:
+        at_least("data.sentence_pairs.documents", self.documents, 1)
+        at_least("data.sentence_pairs.held_out", self.held_out, 1)
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Passages from the stories with a gap (`engine.data.sentences.span`).
+
+    In training the share `own` of them keep that gap. In the others gaps are drawn anew each time, short ones, in which
+    about the share `hidden` of the words stand: more to learn from, as GLM does it (Du et al. 2022, section 2.1).
+    """
+
+    documents: int = 60_000
+    held_out: int = 1_000
+    own: float = 0.2
+    hidden: float = 0.3
+
+    def __post_init__(self) -> None:
+        at_least("data.infill.documents", self.documents, 1)
+        at_least("data.infill.held_out", self.held_out, 1)
+        for name in ("own", "hidden"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"data.infill.{name} must be a share in [0, 1], got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class Digits:
+    """The handwritten digits of `engine.data.digits`, cut by the seed `split` and not by the recipe's, so that models
+    agree on what is held out.
+
+    In training the share `moved` of the pictures is shifted (pixels), turned (`degrees`) and resized (`scale`) a
+    little. `judge` is a shipped classifier that says what digit a completed picture shows.
+    """
+
+    split: int = 0
+    moved: float = 1.0
+    shift: float = 1.0
+    degrees: float = 10.0
+    scale: float = 0.1
+    judge: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.moved <= 1:
+            raise ValueError(f"data.digits.moved must be a share in [0, 1], got {self.moved}.")
+        for name in ("shift", "degrees", "scale"):
+            at_least(f"data.digits.{name}", getattr(self, name), 0)
+
+
+@dataclass(frozen=True)
 class TokenizerRecipe:
     """Learned from the first `sample` documents of the training data; `vocab_size` includes the special tokens."""
 
@@ -69,28 +138,42 @@ class TokenizerRecipe:
 
 @dataclass(frozen=True)
 class Data:
-    """Exactly one of the three sources."""
+    """Exactly one of the sources, and how its texts are cut."""
 
     stories: Stories | None = None
     text: Text | None = None
     repeats: Repeats | None = None
+    translation: Translation | None = None
+    sentence_pairs: SentencePairs | None = None
+    infill: Gaps | None = None
+    digits: Digits | None = None
     tokenizer: TokenizerRecipe = field(default_factory=TokenizerRecipe)
 
     def __post_init__(self) -> None:
-        given = [name for name in ("stories", "text", "repeats") if getattr(self, name) is not None]
+        names = [each.name for each in fields(self) if each.name != "tokenizer"]
+        given = [name for name in names if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(
-                f"data must have exactly one of [data.stories], [data.text] and [data.repeats], got {len(given)}."
-            )
+            known = ", ".join(f"[data.{name}]" for name in names)
+            raise ValueError(f"data must have exactly one of {known}, got {len(given)}.")
         if self.repeats is not None and self.tokenizer != TokenizerRecipe("char"):
             raise ValueError('data.tokenizer must be { kind = "char" } for repeats, whose symbols are its vocabulary.')
+        if self.digits is not None and self.tokenizer != TokenizerRecipe():
+            raise ValueError("data.tokenizer must be left out for digits, which are pictures.")
+        for name, kind in (("translation", "word"), ("sentence_pairs", "wordpiece")):
+            if getattr(self, name) is not None and self.tokenizer.kind != kind:
+                raise ValueError(f'data.tokenizer.kind must be "{kind}" for {name}, got "{self.tokenizer.kind}".')
+
+    @property
+    def kind(self) -> str:
+        """Which source it is."""
+        return next(each.name for each in fields(self) if each.name != "tokenizer" and getattr(self, each.name))
 
 
 @dataclass(frozen=True)
 class Objective:
-    """`next`: every next token. `repeated`: only those that earlier tokens determine (repeats)."""
+    """What is asked: `engine.training.objectives` has each kind."""
 
-    kind: Literal["next", "repeated"] = "next"
+    kind: Literal["next", "repeated", "masked", "translation", "infill", "classification", "next_pixel"] = "next"
 
 
 @dataclass(frozen=True)
@@ -131,7 +214,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Batch:
-    """`size` windows of `context` tokens a step."""
+    """`size` rows a step, of `context` tokens, or of that many at most where a row is a text of its own."""
 
     size: int
     context: int
@@ -172,7 +255,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Recipe:
-    """`model.vocab_size` is 1 until the tokenizer is known: see `with_vocabulary`."""
+    """What `model` takes from the data, such as its vocabulary, is filled in by the source: `Source.fitted`."""
 
     model: ModelConfig
     data: Data
@@ -195,8 +278,11 @@ class Recipe:
                 f"model.context must be batch.context ({self.batch.context}) where positions are learned, got "
                 f"{self.model.context}: the positions after it would never be trained."
             )
-        if self.objective.kind == "repeated" and self.data.repeats is None:
-            raise ValueError('objective.kind must be "next" for this data; "repeated" is for [data.repeats].')
+        kind = self.objective.kind
+        if self.data.kind not in OBJECTIVES[kind].data:
+            fitting = " or ".join(f'"{name}"' for name, one in OBJECTIVES.items() if self.data.kind in one.data)
+            raise ValueError(f'objective.kind must be {fitting} for [data.{self.data.kind}], got "{kind}".')
+        check_model(kind, self.model)
         if self.data.repeats is not None and self.batch.context - 1 < self.data.repeats.longest:
             raise ValueError(
                 f"data.repeats.longest must be below batch.context ({self.batch.context}) for anything to repeat, "

@@ -23,6 +23,7 @@ SECTIONS: dict[str, Any] = {
     "log": Log,
     "machine": Machine,
 }
+UNKNOWN_MARKS = {"mask": 0, "start": 0}  # until there is a tokenizer
 REQUIRED = ("model", "data", "schedule", "batch")
 
 
@@ -87,14 +88,17 @@ def _section(key: str, value: Any, data: dict[str, Any]) -> Any:
 
 
 def _model(value: Any, data: dict[str, Any]) -> Any:
-    """The vocabulary is the tokenizer's, and the context is the batch's unless the recipe says more."""
+    """The vocabulary and its marks are the tokenizer's, and the context is the batch's unless the recipe says more."""
     if not isinstance(value, dict):
         return value
     if "vocab_size" in value:
         raise ValueError("model.vocab_size is the tokenizer's; remove it, or set data.tokenizer.vocab_size.")
-    batch = data.get("batch")
+    if "infill" in value:
+        raise ValueError("model.infill has marks that are the tokenizer's; remove it, [data.infill] brings it.")
+    batch, source = data.get("batch"), data.get("data")
     context = batch.get("context") if isinstance(batch, dict) else None
-    return {"vocab_size": 1, **({"context": context} if isinstance(context, int) else {}), **value}
+    infill = {"infill": UNKNOWN_MARKS} if isinstance(source, dict) and "infill" in source else {}
+    return {"vocab_size": 1, **infill, **({"context": context} if isinstance(context, int) else {}), **value}
 
 
 def _line(message: str, section: str, places: dict[str, int]) -> int | None:
@@ -111,7 +115,7 @@ def _line(message: str, section: str, places: dict[str, int]) -> int | None:
 def write_recipe(recipe: Recipe) -> str:
     """TOML that `parse_recipe` reads back to an equal recipe."""
     data = asdict(recipe)
-    del data["model"]["vocab_size"]
+    del data["model"]["vocab_size"], data["model"]["infill"]
     return "\n".join(_table(data, ())).lstrip("\n") + "\n"
 
 

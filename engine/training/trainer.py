@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -14,7 +14,7 @@ from engine.model import Transformer, initialise
 from engine.training import latest
 from engine.training.folder import RunFolder
 from engine.training.machine import Plan
-from engine.training.objective import accuracy, loss, share_of
+from engine.training.objectives import Counts, Outputs, score, shares_of
 from engine.training.optimiser import adamw
 from engine.training.parallel import Peers
 from engine.training.recipe import Recipe
@@ -22,11 +22,14 @@ from engine.training.schedule import learning_rate
 from engine.training.seeds import seed_for
 from engine.training.sources import open_source
 
+Forward = Callable[..., Outputs]
+
 
 @dataclass(frozen=True)
 class Numbers:
-    loss: float
-    accuracy: float
+    """`scores` by name: "loss", "accuracy", and what else the objective counts."""
+
+    scores: Mapping[str, float]
     grad_norm: float
     lr: float
 
@@ -35,13 +38,16 @@ class Numbers:
 class Update:
     """What one update was. The tensors are scalars on the device, so that nobody waits for what is not looked at."""
 
-    loss: Tensor
-    accuracy: Tensor
+    scores: Mapping[str, Tensor]
     grad_norm: Tensor
     lr: float
 
+    @property
+    def loss(self) -> Tensor:
+        return self.scores["loss"]
+
     def read(self) -> Numbers:
-        return Numbers(float(self.loss), float(self.accuracy), float(self.grad_norm), self.lr)
+        return Numbers({name: float(value) for name, value in self.scores.items()}, float(self.grad_norm), self.lr)
 
 
 class Trainer:
@@ -55,9 +61,9 @@ class Trainer:
         self.device = peers.device(plan.device)
         with peers.leader_first():
             self.source = open_source(recipe, run.path)
-        config = replace(recipe.model, vocab_size=self.source.tokenizer.vocab_size)
+        config = self.source.fitted(recipe.model)
         self.model = initialise(Transformer(config), seed_for(recipe.seed, "weights")).to(self.device).train()
-        self.forward = torch.compile(self.model) if plan.compile else self.model
+        self.forward: Forward = torch.compile(self.model.both) if plan.compile else self.model.both
         self.optimiser = adamw(self.model, recipe.optimiser)
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
         self.progress = latest.Progress(seed=recipe.seed)
@@ -83,17 +89,16 @@ class Trainer:
         torch.manual_seed(seed_for(self.recipe.seed, "dropout", step, self.peers.rank))
         whole = self.source.batch(step)
         part = whole.share(self.peers.rank, self.peers.count)
-        share = share_of(part, whole)
+        shares = shares_of(part.counts, whole.counts)
         part = part.to(self.device)
         with self.plan.context():
-            logits = self.forward(part.ids)
-            value = loss(logits, part.targets) * share
-        self.scaler.scale(value).backward()
+            scores = score(self.forward(**part.inputs), part, shares)
+        self.scaler.scale(scores["loss"]).backward()
         norm = self._update()
-        seen = torch.stack([value.detach(), accuracy(logits.detach(), part.targets) * share])
+        seen = torch.stack(list(scores.values())).detach()
         self.peers.add_up([seen])
-        self.progress = replace(self.progress, step=step, tokens=self.progress.tokens + whole.ids.numel())
-        return Update(seen[0], seen[1], norm, lr)
+        self.progress = replace(self.progress, step=step, tokens=self.progress.tokens + whole.tokens)
+        return Update(dict(zip(scores, seen, strict=True)), norm, lr)
 
     def _update(self) -> Tensor:
         """Clip and apply the gradients; returns their norm before clipping."""
@@ -107,27 +112,30 @@ class Trainer:
         return norm
 
     @torch.no_grad()
-    def measure(self) -> tuple[float, float]:
-        """Loss and accuracy on what is held out, averaged over the batches."""
-        totals = torch.zeros(2, dtype=torch.float64)
-        batches = self.recipe.log.held_out_batches
+    def measure(self, batches: int | None = None) -> dict[str, float]:
+        """The scores on what is held out, each a mean over all targets of `batches` (None: as the recipe says)."""
+        held_out = list(self.source.held_out(batches or self.recipe.log.held_out_batches))
+        whole = sum((examples.counts for examples in held_out), Counts(0))
+        totals: dict[str, Tensor] = {}
         with self.evaluating():
-            for examples in self.source.held_out(batches):
+            for examples in held_out:
+                shares = shares_of(examples.counts, whole)
                 examples = examples.to(self.device)
                 with self.plan.context():
-                    logits = self.forward(examples.ids)
-                    value = loss(logits, examples.targets)
-                totals += torch.stack([value, accuracy(logits, examples.targets)]).cpu()
-        return float(totals[0]) / batches, float(totals[1]) / batches
+                    scores = score(self.forward(**examples.inputs), examples, shares)
+                for name, value in scores.items():
+                    totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64)) + value.cpu()
+        return {name: float(value) for name, value in totals.items()}
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
         """Without dropout."""
+        before = self.model.training
         self.model.eval()
         try:
             yield
         finally:
-            self.model.train()
+            self.model.train(before)
 
     def spend(self, seconds: float) -> None:
         """Count time towards the updates made so far."""
@@ -139,4 +147,12 @@ class Trainer:
 
     def checkpoint(self, card: dict[str, object] | None = None) -> Checkpoint:
         """The model as it is now, sharing its weights: look, and do not keep it past the next update."""
-        return Checkpoint(model=self.model, tokenizer=self.source.tokenizer, card=card or {})
+        source = self.source
+        return Checkpoint(
+            model=self.model,
+            tokenizer=source.tokenizer,
+            card=card or {},
+            end_ids=source.end_ids,
+            processor=source.processor,
+            labels=source.labels,
+        )

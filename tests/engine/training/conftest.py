@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from engine.training import Recipe, read_recipe
 
@@ -45,6 +46,12 @@ latest_every = 5
 device = "cpu"
 threads = 1
 """
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> None:
+    """Tensors as small as these are computed faster by one."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture

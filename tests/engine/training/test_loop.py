@@ -53,9 +53,7 @@ def test_what_is_logged_is_what_was_yielded(recipe: Recipe, run: RunFolder) -> N
     assert steps[6].held_out_loss is not None
 
 
-def test_the_untrained_model_is_no_better_than_a_guess_and_training_makes_it_so(
-    recipe: Recipe, run: RunFolder
-) -> None:
+def test_the_untrained_model_is_no_better_than_a_guess_and_training_makes_it_so(recipe: Recipe, run: RunFolder) -> None:
     longer = replace(recipe, schedule=replace(recipe.schedule, steps=80), log=replace(recipe.log, every=80))
     steps = {step.step: step for step in train(longer, run.path)}
     vocabulary = load(run.path).config.vocab_size

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from engine.training import Recipe, parse_recipe
-from engine.training.corpus import documents
-from engine.training.objective import UNASKED
+from engine.training.objectives import UNASKED
 from engine.training.recipe import Data, Stories, Text, TokenizerRecipe
 from engine.training.sources import RepeatedSequences, Windows
+from engine.training.sources.windows import documents
 
 REPEATS = """
 [model]
@@ -59,21 +59,23 @@ def test_half_of_the_windows_begin_with_a_document(recipe: Recipe, tmp_path: Pat
     stories = Data(stories=Stories(documents=20, held_out=3), tokenizer=TokenizerRecipe("char"))
     source = Windows(replace(recipe, data=stories, batch=replace(recipe.batch, size=400)), tmp_path)
     corpus = source.corpus.train
-    begins = {tuple(corpus.ids[start : start + 8].tolist()) for start in corpus.starts.tolist()}
+    begins = {tuple(corpus.ids[start : start + 8].tolist()) for (start,) in corpus.starts.tolist()}
     share = sum(tuple(row) in begins for row in source.batch(1).ids.tolist()) / 400
     assert 0.42 < share < 0.6
 
 
 def test_held_out_stories_are_none_of_those_trained_on() -> None:
-    ours, theirs = documents(Data(stories=Stories(documents=200, held_out=50)), seed=0)
-    assert len(list(theirs())) == 50
-    assert not set(ours()) & set(theirs())
+    told = documents(Data(stories=Stories(documents=200, held_out=50)), seed=0)
+    assert len(list(told.held_out())) == 50
+    assert not set(told.train()) & set(told.held_out())
 
 
 def test_a_text_is_cut_once_at_a_line_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("".join(f"line {n}\n" for n in range(100)))
-    (ours,), (theirs,) = (list(part()) for part in documents(Data(text=Text(str(path), 0.25)), 0))
+    told = documents(Data(text=Text(str(path), 0.25)), 0)
+    ((ours,),) = (document.texts for document in told.train())
+    ((theirs,),) = (document.texts for document in told.held_out())
     assert ours + theirs == path.read_text()
     assert theirs.startswith("line ") and 0.2 < len(theirs) / len(ours + theirs) < 0.3
 

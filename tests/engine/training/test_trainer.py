@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.config import Attention, Embedding, Head
 from engine.training import Recipe, RunFolder
 from engine.training.machine import Plan
 from engine.training.parallel import Peers
+from engine.training.recipe import Batch, Data, Objective, SentencePairs, TokenizerRecipe
 from engine.training.trainer import Trainer
 
 FLOAT32 = Plan("cpu", None, scaled=False, compile=False, threads=1)
@@ -84,10 +86,27 @@ class Keeping(Peers):
         yield
 
 
+def two_heads(recipe: Recipe) -> Recipe:
+    """The same, for hidden words and next sentences."""
+    model = replace(
+        recipe.model,
+        context=128,
+        attention=Attention(heads=2, mask="full"),
+        embedding=Embedding(segments=2, norm=True),
+        head=Head("masked", bias=True, pooler=True, next_sentence=True),
+    )
+    data = Data(sentence_pairs=SentencePairs(30, 10), tokenizer=TokenizerRecipe("wordpiece", 300))
+    return replace(recipe, model=model, data=data, objective=Objective("masked"), batch=Batch(4, 128))
+
+
 @pytest.mark.parametrize("count", [2, 3])
-def test_what_several_processes_add_up_is_what_one_computes(recipe: Recipe, tmp_path: Path, count: int) -> None:
-    """Gradients, loss and accuracy, also where the rows do not divide evenly."""
+@pytest.mark.parametrize("heads", [1, 2])
+def test_what_several_processes_add_up_is_what_one_computes(
+    recipe: Recipe, tmp_path: Path, count: int, heads: int
+) -> None:
+    """Gradients, loss and accuracies, also where the rows do not divide evenly or have unequal numbers of targets."""
     still = replace(recipe, model=replace(recipe.model, dropout=0.0))
+    still = two_heads(still) if heads == 2 else still
 
     def contribution(rank: int, count: int) -> list[torch.Tensor]:
         peers = Keeping(rank, count)

@@ -1,0 +1,35 @@
+"""How often a hidden word is guessed, and how often it is told whether two passages belong together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from engine.training.objectives import UNASKED
+from engine.training.trainer import Trainer
+
+PAIRS = 2_000
+
+
+def measured(trainer: Trainer) -> dict[str, Any]:
+    batches = max(PAIRS // trainer.recipe.batch.size, 1)
+    scores = trainer.measure(batches)
+    return {
+        "masked_accuracy": scores["accuracy"],
+        "next_sentence_accuracy": scores["next_sentence_accuracy"],
+        "pairs": batches * trainer.recipe.batch.size,
+    }
+
+
+@torch.no_grad()
+def sample(trainer: Trainer) -> str:
+    """A held-out pair as it was read, and what the model put in the place of each hidden or replaced word."""
+    examples = next(trainer.source.held_out(1)).to(trainer.device)
+    logits, _ = trainer.forward(**examples.inputs)
+    tokenizer = trainer.source.tokenizer
+    assert tokenizer is not None
+    read, asked = examples.ids[0], examples.targets[0] != UNASKED
+    guessed = torch.where(asked, logits[0].argmax(-1), read)
+    whole = examples.inputs["padding"][0]
+    return "\n".join(" ".join(map(tokenizer.piece, row[whole].tolist())) for row in (read, guessed))

@@ -1,0 +1,31 @@
+"""What a language model writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.generate import generate
+from engine.training.trainer import Trainer
+
+PROMPT = "Once upon a time"
+LONGEST = 300  # tokens; a story ends before
+
+
+def measured(trainer: Trainer) -> dict[str, Any]:
+    """Loss and accuracy on held-out text, which the card has of every model, say it."""
+    return {}
+
+
+def sample(trainer: Trainer) -> str:
+    """After PROMPT, after the beginning of a held-out text, or after a segment and a half."""
+    data, tokenizer = trainer.recipe.data, trainer.source.tokenizer
+    assert tokenizer is not None
+    repeats = data.repeats
+    if data.text is not None:
+        ids = next(trainer.source.held_out(1)).ids[0, :20].tolist()
+    else:
+        prompt = PROMPT if repeats is None else (repeats.symbols[:8] * 2)[:12]
+        ids = list(tokenizer.encode(prompt, special=False).ids)[: trainer.model.config.context]
+    steps = generate(trainer.checkpoint(), ids, max_tokens=LONGEST, temperature=0.7, greedy=repeats is not None)
+    new = [step.id for step in steps]
+    return tokenizer.decode([*ids, *new], special=False)

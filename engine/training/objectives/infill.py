@@ -1,0 +1,54 @@
+"""Filling a gap: the text around it is read in both directions, the span is written word by word (GLM, Du et al. 2022,
+section 2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.training.objectives.examples import UNASKED, Examples
+from engine.training.objectives.padded import padded, real
+
+MASK, START, END = "[gMASK]", "[sop]", "[eop]"  # as GLM's vocabulary calls them
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Ids: `mask` stands for the gap, `start` begins the span, `end` closes it."""
+
+    mask: int
+    start: int
+    end: int
+
+
+def infilled(gapped: Sequence[Sequence[Tensor]], marks: Marks) -> Examples:
+    """From passages cut into text, span, text, span, ..., text. What is read is the text with a mask for each span, and
+    then each span behind a start of its own; what is asked is each span and its end.
+    """
+    rows = [torch.cat([marked(pieces[::2], marks), *begun(pieces[1::2], marks)]) for pieces in gapped]
+    asked = [answers(pieces, marks) for pieces in gapped]
+    return Examples({"ids": padded(rows, marks.end), "padding": real(rows)}, padded(asked, UNASKED))
+
+
+def marked(texts: Sequence[Tensor], marks: Marks) -> Tensor:
+    """The texts with a mask between each two."""
+    mask = torch.tensor([marks.mask])
+    return torch.cat([texts[0].long(), *(part for text in texts[1:] for part in (mask, text.long()))])
+
+
+def begun(spans: Sequence[Tensor], marks: Marks) -> list[Tensor]:
+    return [torch.cat([torch.tensor([marks.start]), span.long()]) for span in spans]
+
+
+def prompt(before: Tensor, after: Tensor, marks: Marks) -> Tensor:
+    """The text with its gap, and the token that begins what fills it."""
+    return torch.cat([marked([before, after], marks), torch.tensor([marks.start])])
+
+
+def answers(pieces: Sequence[Tensor], marks: Marks) -> Tensor:
+    nothing = torch.full_like(marked(pieces[::2], marks), UNASKED)
+    return torch.cat([nothing, *(part for span in pieces[1::2] for part in (span.long(), torch.tensor([marks.end])))])

@@ -1,0 +1,64 @@
+"""Masked words and next sentences, BERT's two tasks (Devlin et al. 2019, section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.training.objectives.examples import UNASKED, Examples
+from engine.training.objectives.padded import padded, real
+
+CHOSEN = 0.15  # of the tokens of a text, to be guessed
+MASKED, REPLACED = 0.8, 0.1  # of those, shown as the mask and as a random token; the rest is shown as it is
+FOLLOWS, ANOTHER = 0, 1  # the two classes, as transformers numbers them
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Ids of the special tokens, and `ordinary`, of all others."""
+
+    cls: int
+    sep: int
+    mask: int
+    pad: int
+    ordinary: Tensor
+
+
+def masked_pairs(
+    pairs: Sequence[tuple[Tensor, Tensor]], follows: Tensor, marks: Marks, chance: torch.Generator
+) -> Examples:
+    """[CLS] A [SEP] B [SEP] with some words hidden; asked are those words, and whether B follows A."""
+    rows = [joined(first, second, marks) for first, second in pairs]
+    ids = padded(rows, marks.pad)
+    segments = padded([segments_of(first, second) for first, second in pairs], 0)
+    special = (ids == marks.cls) | (ids == marks.sep) | (ids == marks.pad)
+    read, targets = hide(ids, ~special, marks, chance)
+    inputs = {"ids": read, "segments": segments, "padding": real(rows)}
+    return Examples(inputs, targets, torch.where(follows, FOLLOWS, ANOTHER))
+
+
+def joined(first: Tensor, second: Tensor, marks: Marks) -> Tensor:
+    cls, sep = (torch.tensor([id], dtype=first.dtype) for id in (marks.cls, marks.sep))
+    return torch.cat([cls, first, sep, second, sep])
+
+
+def segments_of(first: Tensor, second: Tensor) -> Tensor:
+    """0 for [CLS] A [SEP], 1 for B [SEP]."""
+    return torch.cat([torch.zeros(len(first) + 2), torch.ones(len(second) + 1)])
+
+
+def hide(ids: Tensor, may: Tensor, marks: Marks, chance: torch.Generator) -> tuple[Tensor, Tensor]:
+    """What is read, and what is asked (UNASKED elsewhere), both batch pos. `may` says which tokens may be chosen.
+
+    Of each row the nearest whole number to 15 % is chosen, and one at least, as in BERT's code.
+    """
+    wanted = (may.sum(1, keepdim=True) * CHOSEN).round().clamp(min=1)
+    lot = torch.rand(ids.shape, generator=chance).masked_fill(~may, 2.0)
+    chosen = (lot.argsort(1).argsort(1) < wanted) & may
+    kind = torch.rand(ids.shape, generator=chance)
+    others = marks.ordinary[torch.randint(len(marks.ordinary), ids.shape, generator=chance)]
+    shown = torch.where(kind < MASKED, marks.mask, torch.where(kind < MASKED + REPLACED, others, ids))
+    return torch.where(chosen, shown, ids), torch.where(chosen, ids, UNASKED)

@@ -1,0 +1,92 @@
+"""Passages of the stories with a gap to fill."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from engine.config import Infill, ModelConfig
+from engine.data.sentences import span
+from engine.training.corpus import Document, Documents, open_corpus
+from engine.training.objectives import Examples
+from engine.training.objectives.infill import END, MASK, START, Marks, infilled
+from engine.training.recipe import Recipe
+from engine.training.seeds import seed_for
+from engine.training.sources.shelf import shelf
+from engine.training.sources.source import Part, Source, chance
+
+ADDED = 2  # the mark of a gap, and the one that begins its span
+MOST = 6  # gaps in a passage
+LONGEST = 8  # words in a gap that is drawn
+MEAN = 2.5  # words in it, before the longest are left out
+TRIES = 30
+
+
+class GappedPassages(Source):
+    def __init__(self, recipe: Recipe, folder: Path) -> None:
+        super().__init__(recipe)
+        if recipe.data.infill is None:
+            raise ValueError("passages with gaps need [data.infill] in the recipe; add it.")
+        told, seed = recipe.data.infill, recipe.seed
+        ours, theirs = seed_for(seed, "infill"), seed_for(seed, "held-out infill")
+        documents = Documents(
+            lambda: passages(ours, told.documents), lambda: passages(theirs, told.held_out), (MASK, START, END)
+        )
+        self.corpus = open_corpus(documents, recipe.data, seed, folder)
+        self.tokenizer = self.corpus.tokenizer
+        self.marks = Marks(*(self.tokenizer.special_tokens[name] for name in (MASK, START, END)))
+        self.end_ids = (self.marks.end,)
+        self.told = told
+        pieces = map(self.tokenizer.decode, ([id] for id in range(self.tokenizer.vocab_size)))
+        self.begins = torch.tensor([piece[:1].isspace() for piece in pieces])
+        self.shelves = {
+            part: shelf(tokens, tokens.lengths.sum(1) + gaps * ADDED, recipe.batch.context)
+            for part, tokens, gaps in (("train", self.corpus.train, MOST), ("held_out", self.corpus.held_out, 1))
+        }
+
+    def draw(self, part: Part, seed: int) -> Examples:
+        """Held out, a passage has its own gap; to learn from, several are drawn anew in most of them."""
+        shelf, drawn = self.shelves[part], chance(seed)
+        whole = [shelf.tokens.document(index) for index in shelf.draw(self.recipe.batch.size, drawn)]
+        return infilled([self.cut(pieces, drawn) for pieces in whole] if part == "train" else whole, self.marks)
+
+    def cut(self, pieces: Sequence[Tensor], chance: torch.Generator) -> Sequence[Tensor]:
+        if float(torch.rand((), generator=chance)) < self.told.own:
+            return pieces
+        return with_gaps(torch.cat(list(pieces)), self.begins, self.told.hidden, chance)
+
+    def fitted(self, config: ModelConfig) -> ModelConfig:
+        return replace(super().fitted(config), infill=Infill(self.marks.mask, self.marks.start))
+
+
+def with_gaps(ids: Tensor, begins: Tensor, hidden: float, chance: torch.Generator) -> list[Tensor]:
+    """`ids` cut into text, span, text, ..., about the share `hidden` of the words in spans of few words.
+
+    `begins` (vocab) says which tokens begin a word. No two spans touch; their lengths fall off geometrically.
+    """
+    edges = sorted({0, *begins[ids].nonzero().flatten().tolist()})
+    words, edges = len(edges), [*edges, len(ids)]
+    spans: list[tuple[int, int]] = []
+    left = max(1, round(hidden * words))
+    for _ in range(TRIES):
+        draw = torch.rand(2, generator=chance, dtype=torch.float64).tolist()
+        length = min(1 + int(math.log1p(-draw[0]) / math.log1p(-1 / MEAN)), LONGEST, words - 1)
+        first = int(draw[1] * (words - length + 1))
+        if length and all(first + length < start or first > stop for start, stop in spans):
+            spans.append((first, first + length))
+            left -= length
+        if left <= 0 or len(spans) == MOST:
+            break
+    cuts = [edges[word] for span in sorted(spans) for word in span]
+    return [ids[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(ids)], strict=True)]
+
+
+def passages(seed: int, count: int) -> Iterator[Document]:
+    for index in range(count):
+        one = span(seed, index)
+        yield Document((one.before, one.span, one.after))

@@ -1,0 +1,36 @@
+"""Repeated random symbols."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy
+import torch
+
+from engine.data import repeats
+from engine.tokenizers import train
+from engine.training.objectives import Examples
+from engine.training.objectives.next_token import next_tokens
+from engine.training.recipe import Recipe
+from engine.training.sources.source import Part, Source
+
+
+class RepeatedSequences(Source):
+    """The induction task of `engine.data.repeats`, on symbols that can be typed."""
+
+    def __init__(self, recipe: Recipe, folder: Path) -> None:
+        super().__init__(recipe)
+        if recipe.data.repeats is None:
+            raise ValueError("repeated sequences need [data.repeats] in the recipe; add it.")
+        self.repeats = recipe.data.repeats
+        self.tokenizer = train("char", [self.repeats.symbols])
+        self.tokenizer.save(folder)
+        self.symbols = torch.tensor(self.tokenizer.encode(self.repeats.symbols, special=False).ids)
+
+    def draw(self, part: Part, seed: int) -> Examples:
+        size, length = self.recipe.batch.size, self.recipe.batch.context + 1
+        shortest, longest = self.repeats.shortest, self.repeats.longest
+        generator = numpy.random.default_rng(seed)
+        drawn, predictable = repeats.batch(generator, size, length, len(self.symbols), shortest, longest)
+        asked = torch.from_numpy(predictable[:, :-1]) if self.recipe.objective.kind == "repeated" else None
+        return next_tokens(self.symbols[torch.from_numpy(drawn)], asked)

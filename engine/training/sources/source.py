@@ -1,0 +1,52 @@
+"""Where batches come from: each is a function of its step alone, so that any step can be drawn again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+import torch
+
+from engine.checkpoints.checkpoint import Processor
+from engine.config import ModelConfig
+from engine.tokenizers import Tokenizer
+from engine.training.objectives import Examples
+from engine.training.recipe import Recipe
+from engine.training.seeds import seed_for
+
+Part = Literal["train", "held_out"]
+
+
+class Source(ABC):
+    """`end_ids` close a text where the tokenizer does not say; `labels` name the classes of a classifier."""
+
+    tokenizer: Tokenizer | None = None
+    processor: Processor | None = None
+    end_ids: tuple[int, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+
+    @abstractmethod
+    def draw(self, part: Part, seed: int) -> Examples:
+        """One batch; the same for the same seed."""
+
+    def batch(self, step: int) -> Examples:
+        """What update `step` learns from."""
+        return self.draw("train", seed_for(self.recipe.seed, "batch", step))
+
+    def held_out(self, batches: int) -> Iterator[Examples]:
+        """What the model is measured on, always the same and never trained on."""
+        for index in range(batches):
+            yield self.draw("held_out", seed_for(self.recipe.seed, "held-out", index))
+
+    def fitted(self, config: ModelConfig) -> ModelConfig:
+        """`config` with what only the data knows. Raises ValueError where the two do not go together."""
+        return config if self.tokenizer is None else replace(config, vocab_size=self.tokenizer.vocab_size)
+
+
+def chance(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)

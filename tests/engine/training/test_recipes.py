@@ -1,0 +1,118 @@
+"""Every recipe that ships, with little data and a few steps: it trains, is measured, and opens; and a run that was left
+goes on bit for bit.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+import torch
+
+from engine.checkpoints import load
+from engine.config import ModelConfig
+from engine.training import Recipe, RunFolder, read_recipe, train
+from engine.training.measures import MEASURES
+from engine.training.objectives import OBJECTIVES
+from engine.training.recipe import Data, Digits, Gaps, Objective, SentencePairs, Stories, TokenizerRecipe, Translation
+from engine.training.sources import SOURCES
+
+RECIPES = Path(__file__).parents[3] / "assets" / "recipes"
+LITTLE: dict[str, dict[str, Any]] = {
+    "stories": {"stories": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "induction": {},
+    "stories-bert": {"sentence_pairs": SentencePairs(40, 10), "tokenizer": TokenizerRecipe("wordpiece", 300)},
+    "translate-en-fr": {"translation": Translation(40, 10)},
+    "infill": {"infill": Gaps(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "digits-vit": {},
+    "digits-imagegpt": {},
+}
+MEASURED = {
+    "stories-bert": {"masked_accuracy", "next_sentence_accuracy", "pairs"},
+    "translate-en-fr": {"exact_match", "sentences", "decoding", "unseen", "alignment"},
+    "infill": {"token_accuracy", "exact_spans", "gaps", "decoding"},
+    "digits-vit": {"test_accuracy", "pictures"},
+    "digits-imagegpt": {"bits_per_pixel", "pictures", "completion"},
+}
+
+
+def narrow(model: ModelConfig) -> ModelConfig:
+    """The same kind of model with two layers of width 16."""
+    attention = replace(model.attention, heads=2)
+    mlp = None if model.mlp is None else replace(model.mlp, d_mlp=32)
+    encoder = model.encoder
+    if encoder is not None:
+        encoder = replace(encoder, layers=1, attention=replace(encoder.attention, heads=2), mlp=mlp)
+    return replace(model, d_model=16, layers=2, attention=attention, mlp=mlp, encoder=encoder)
+
+
+def shrunk(name: str, steps: int = 5) -> Recipe:
+    recipe = read_recipe(RECIPES / f"{name}.toml")
+    return replace(
+        recipe,
+        model=narrow(recipe.model),
+        data=replace(recipe.data, **LITTLE[name]),
+        schedule=replace(recipe.schedule, steps=steps, warmup=1),
+        batch=replace(recipe.batch, size=4),
+        log=replace(recipe.log, every=1, held_out_every=steps, held_out_batches=2, snapshots=2, latest_every=2),
+        machine=replace(recipe.machine, device="cpu", threads=1),
+    )
+
+
+def test_every_recipe_is_tried_here() -> None:
+    assert {path.stem for path in RECIPES.glob("*.toml")} == LITTLE.keys()
+
+
+@pytest.mark.parametrize("name", LITTLE)
+def test_a_shipped_recipe_trains_is_measured_and_opens(name: str, tmp_path: Path) -> None:
+    recipe, run = shrunk(name), RunFolder(tmp_path / name)
+    steps = list(train(recipe, run.path))
+    assert [step.step for step in steps] == list(range(6))
+    kind = recipe.objective.kind
+    card = json.loads((run.checkpoint / "card.json").read_text())
+    assert card["objective"] == kind and card["loss"]["unit"] == OBJECTIVES[kind].unit
+    assert card["measured"].keys() == MEASURED.get(name, set())
+    assert card["loss"]["held_out"] == pytest.approx(steps[-1].held_out_loss)
+    assert card["data"].keys() == {recipe.data.kind} | ({"tokenizer"} if recipe.data.digits is None else set())
+    also = {"next_sentence_accuracy"} if kind == "masked" else set()
+    assert {key for key in steps[-1].also if not key.startswith("held_out_")} == also
+    assert all(steps[-1].also[f"held_out_{key}"] == pytest.approx(card[key]["held_out"]) for key in also)
+    finished = load(run.checkpoint)
+    assert finished.report.ok and not finished.report.notes
+    assert (finished.tokenizer is None) == (recipe.data.digits is not None) == (finished.processor is not None)
+    snapshot = load(run.snapshot(5))
+    assert (snapshot.tokenizer is None, snapshot.processor) == (finished.tokenizer is None, finished.processor)
+    theirs, ours = finished.model.state_dict(), snapshot.model.state_dict()
+    assert theirs.keys() == ours.keys() and all(torch.equal(theirs[key], ours[key]) for key in ours)
+    if kind == "infill":
+        assert finished.tokenizer is not None
+        assert finished.end_ids == (finished.tokenizer.special_tokens["[eop]"],)
+
+
+@pytest.mark.parametrize("name", ["stories-bert", "infill"])
+def test_a_run_with_drawn_masks_or_gaps_that_was_left_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
+    recipe = shrunk(name)
+    recipe = replace(recipe, model=replace(recipe.model, dropout=0.1))
+    for _ in train(recipe, tmp_path / "unbroken"):
+        pass
+    for step in train(recipe, tmp_path / "left"):
+        if step.step == 3:
+            break
+    torch.manual_seed(99)  # whatever else the process draws does not matter
+    for _ in train(recipe, tmp_path / "left"):
+        pass
+    ours, theirs = (load(tmp_path / run).model.state_dict() for run in ("unbroken", "left"))
+    assert all(torch.equal(ours[key], theirs[key]) for key in ours)
+
+
+def test_every_objective_has_data_and_a_measure_and_no_other_pair_is_taken() -> None:
+    assert OBJECTIVES.keys() == MEASURES.keys() == set(get_args(get_type_hints(Objective)["kind"]))
+    assert SOURCES.keys() == {(data, kind) for kind, one in OBJECTIVES.items() for data in one.data}
+    bert = shrunk("stories-bert")
+    with pytest.raises(ValueError, match='objective.kind must be "next" for .data.stories., got "masked"'):
+        replace(bert, data=Data(stories=Stories()))
+    with pytest.raises(ValueError, match='must be "classification" or "next_pixel" for .data.digits., got "masked"'):
+        replace(bert, data=Data(digits=Digits()))
+    with pytest.raises(ValueError, match='data.tokenizer.kind must be "wordpiece" for sentence_pairs, got "bpe"'):
+        Data(sentence_pairs=SentencePairs())

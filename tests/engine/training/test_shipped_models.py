@@ -1,0 +1,131 @@
+"""The models trained by the objectives that are not plain text do on fresh data what their cards say they do."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import torch
+
+from engine.checkpoints import Checkpoint, load
+from engine.checkpoints.locate import SHIPPED
+from engine.data import sentences, translation
+from engine.data.digits import split
+from engine.processors import ImageProcessor, PalettePixels
+from engine.run import run
+
+UNSEEN = 987_654  # a seed that no recipe uses
+MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 8}
+
+
+def opened(name: str) -> tuple[Checkpoint, Mapping[str, Any]]:
+    checkpoint = load(name)
+    return checkpoint, checkpoint.card["measured"]
+
+
+@pytest.mark.parametrize("name", MEGABYTES)
+def test_it_is_small_and_whole_and_its_card_says_what_it_was_measured_by(name: str) -> None:
+    checkpoint, measured = opened(name)
+    assert checkpoint.report.ok and not checkpoint.report.notes
+    assert (SHIPPED / name / "model.safetensors").stat().st_size < MEGABYTES[name] * 1e6
+    assert measured and {"about", "objective", "steps", "loss", "sample", "device"} <= set(checkpoint.card)
+
+
+def written(checkpoint: Checkpoint, english: str) -> str:
+    """Greedily, one token after the other."""
+    tokenizer, encoder = checkpoint.tokenizer, checkpoint.config.encoder
+    assert tokenizer is not None and encoder is not None
+    source, target = tokenizer.encode(english), [encoder.start]
+    while len(target) < 40:
+        logits = run(checkpoint.model, source, keep="logits", target=target, logits_at=slice(-1, None))["logits"]
+        target.append(int(logits[0, -1].argmax()))
+        if target[-1] in checkpoint.end_ids:
+            break
+    return tokenizer.decode(target, special=False)
+
+
+def test_sentences_never_seen_are_translated_exactly() -> None:
+    checkpoint, measured = opened("translate-en-fr")
+    assert measured["exact_match"] >= 0.95 and measured["sentences"] >= 1000
+    pairs = [translation.pair(UNSEEN, index) for index in range(40)]
+    assert sum(written(checkpoint, pair.english) == pair.french for pair in pairs) >= 37
+    assert written(checkpoint, "The delighted dog sleeps.") == "Le chien très heureux dort."
+
+
+def test_adjectives_and_nouns_cross_in_the_head_that_the_card_names() -> None:
+    checkpoint, measured = opened("translate-en-fr")
+    head = measured["alignment"]
+    assert head["accuracy"] > 0.9 and head["crossing_accuracy"] > 0.9
+    assert checkpoint.tokenizer is not None
+    hook, right, asked = f"decoder.blocks.{head['layer']}.cross_attn.pattern", 0, 0
+    for pair in (translation.pair(UNSEEN, index) for index in range(60)):
+        target = checkpoint.target(pair.french)
+        pattern = run(checkpoint.model, checkpoint.tokenizer.encode(pair.english), keep=hook, target=target)[hook]
+        for each in pair.adjective_noun:
+            looked_at = pattern[0, head["head"]].argmax(-1)  # the row at a word predicts the next one
+            right += int(looked_at[each.french_adjective]) == each.english_adjective
+            right += int(looked_at[each.french_noun]) == each.english_noun
+            asked += 2
+    assert asked > 40 and right / asked > 0.9
+
+
+def pairs() -> Iterator[sentences.SentencePair]:
+    return (sentences.pair(UNSEEN, index) for index in range(60))
+
+
+def test_hidden_words_are_guessed_from_both_sides_and_passages_told_apart() -> None:
+    checkpoint, measured = opened("stories-bert")
+    tokenizer = checkpoint.tokenizer
+    assert tokenizer is not None and tokenizer.mask_id is not None
+    right = asked = follows = 0
+    for number, pair in enumerate(pairs()):
+        encoding = tokenizer.encode(pair.first, pair.second)
+        read = torch.tensor([encoding.ids])
+        kinds = torch.tensor([encoding.segments])
+        second = checkpoint.model.both(read, segments=kinds)[1]
+        assert second is not None
+        follows += int(second.argmax()) == (0 if pair.follows else 1)
+        words = [place for place, special in enumerate(encoding.special) if not special]
+        hidden = words[number % 7 :: 7]  # every seventh
+        masked = read.clone()
+        masked[0, hidden] = tokenizer.mask_id
+        guessed = checkpoint.model(masked, segments=kinds).argmax(-1)
+        right += int((guessed[0, hidden] == read[0, hidden]).sum())
+        asked += len(hidden)
+    assert right / asked > measured["masked_accuracy"] - 0.08
+    assert follows / 60 > measured["next_sentence_accuracy"] - 0.12 and measured["next_sentence_accuracy"] > 0.7
+
+
+def test_gaps_are_filled_token_by_token_as_well_as_the_card_says() -> None:
+    checkpoint, measured = opened("infill")
+    tokenizer = checkpoint.tokenizer
+    assert tokenizer is not None
+    right = asked = 0
+    for gap in (sentences.span(UNSEEN, index) for index in range(60)):
+        prompt = tokenizer.encode(f"{gap.before}[gMASK]{gap.after}[sop]").ids
+        span = [*tokenizer.encode(gap.span).ids, *checkpoint.end_ids]
+        logits = checkpoint.model(torch.tensor([[*prompt, *span[:-1]]]))[0, len(prompt) - 1 :]
+        right += sum(int(a) == b for a, b in zip(logits.argmax(-1), span, strict=True))
+        asked += len(span)
+    assert right / asked > measured["token_accuracy"] - 0.08
+
+
+def test_digits_are_named() -> None:
+    checkpoint, measured = opened("digits-vit")
+    assert measured["test_accuracy"] >= 0.95
+    assert isinstance(checkpoint.processor, ImageProcessor) and checkpoint.labels == tuple("0123456789")
+    drawn = split(0)
+    named = checkpoint.model(checkpoint.processor.levels_to_pixels(drawn.test_images)).argmax(-1)
+    assert float((named == drawn.test_labels).float().mean()) == pytest.approx(measured["test_accuracy"], abs=0.003)
+
+
+def test_pixels_cost_what_the_card_says_and_halves_are_completed_to_digits() -> None:
+    checkpoint, measured = opened("digits-imagegpt")
+    palette = checkpoint.processor
+    assert isinstance(palette, PalettePixels)
+    pixels = palette.ids(list(split(0).test_images))
+    ids = torch.cat([torch.full((len(pixels), 1), palette.start_id), pixels], dim=1)
+    chances = checkpoint.model(ids)[:, :-1].log_softmax(-1).gather(-1, pixels[..., None])
+    bits = -float(chances.mean()) / torch.tensor(2.0).log().item()
+    assert bits == pytest.approx(measured["bits_per_pixel"], abs=0.001)
+    completion = measured["completion"]
+    assert completion["right"] > 0.75 > completion["right_with_an_empty_lower_half"] + 0.1
