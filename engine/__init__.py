@@ -1,5 +1,6 @@
 """Loupe's engine: transformers whose every intermediate has a name. Usable alone, without streamlit."""
 
+from engine.beam import beam
 from engine.checkpoints import Checkpoint, load
 from engine.config import ModelConfig
 from engine.edits import AttentionTemperature, DrawMask, Edit, Replace, Scale, SilenceHeads
@@ -19,6 +20,7 @@ __all__ = [
     "Scale",
     "SilenceHeads",
     "Trace",
+    "beam",
     "generate",
     "load",
     "run",

@@ -24,7 +24,7 @@ export function isLocal(hook) {
 
 const RULES = [
   [/^embed\.(tokens|segments|positions|within)$/, lookup],
-  [/^embed\.patches\.out$/, patched],
+  [/^embed\.patches$/, patched],
   [/^resid_pre$/, entering],
   [/^resid_mid$/, (trace, e) => added(trace, e, "resid_pre", trace.hooks.includes("norm1_after.out") ? "norm1_after.out" : "attn.out")],
   [/^resid_cross$/, (trace, e) => added(trace, e, trace.normsAfter() ? "norm1.out" : "resid_mid", "cross_attn.out")],
@@ -256,7 +256,7 @@ async function entering(trace, element) {
 
 const WHAT = {
   "embed.tokens": "embedding",
-  "embed.patches.out": "patch",
+  "embed.patches": "patch",
   "embed.segments": "segment",
   "embed.positions": "position",
   "embed.within": "place in the span",

@@ -27,8 +27,8 @@ function entering(trace) {
   const learned = model.positions === "learned" ? "W_P[i]" : "sin, cos";
   return [
     one("embed", "embed", read, "embed.tokens", ""),
-    trace.has("embed.patches.out") &&
-      stage("patches", "embed", "pixels · W", "residual", [strip("embed.patches.out", "residual")], { group: "in" }),
+    trace.has("embed.patches") &&
+      stage("patches", "embed", "pixels · W", "residual", [strip("embed.patches", "residual")], { group: "in" }),
     one("segments", "segm", "W_S[s]", "embed.segments", "+"),
     one("position", "pos", learned, "embed.positions", "+"),
     one("within", "in span", "W_B[j]", "embed.within", "+"),

@@ -105,7 +105,7 @@ export class Trace {
 
   /** The parts that are added up to the first residual stream, those that this model has. */
   parts() {
-    return ["tokens", "patches.out", "segments", "positions", "within"].map((part) => `embed.${part}`).filter((name) => this.has(name));
+    return ["tokens", "patches", "segments", "positions", "within"].map((part) => `embed.${part}`).filter((name) => this.has(name));
   }
 
   /** Row `pos` of their sum. */
@@ -125,7 +125,7 @@ export class Trace {
   inputAround(part) {
     const { head, pooler } = this.model;
     return {
-      "embed.patches.out": "embed.patches.pixels",
+      "embed.patches": "embed.patches.pixels",
       "embed.norm.out": "embed.sum",
       "final_norm.out": this.last(false),
       "head.pre": this.last(),

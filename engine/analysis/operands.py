@@ -47,7 +47,7 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0, length: int
         return turned(stack, hook, index(row, stack.config.context, hook), unit, length)
     if name == "bias" and isinstance(stack, Stack):
         return biased(stack, hook, unit, row)
-    if owner == "embed.patches":
+    if hook == "embed.patches":
         return patched(model, unit, row)
     if name == "pre" and hasattr(parent, "dense"):
         hook, parent = f"{owner}.dense", None
@@ -96,9 +96,9 @@ def patched(model: Transformer, unit: int, row: int) -> Operands:
     """The weights of a patch's pixels; at position 0 stands [CLS], which is the whole of its element."""
     patches = model.embed.patches
     if patches is None:
-        raise ValueError("'embed.patches.out' is not made by this model; it reads tokens.")
+        raise ValueError("'embed.patches' is not made by this model; it reads tokens.")
     if row == 0:
-        return element(patches.cls.detach()[None], "embed.patches.out", 0, unit)
+        return element(patches.cls.detach()[None], "embed.patches", 0, unit)
     return Operands(patches.project.weight[unit].detach(), float(patches.project.bias.detach()[unit]))
 
 

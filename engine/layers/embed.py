@@ -34,6 +34,8 @@ class Embed(nn.Module):
         self.sinusoids = kind == "sinusoidal"
         if reads:
             self.hook_tokens = HookPoint("tokens", "batch pos d_model")
+        else:
+            self.hook_patches = HookPoint("patches", "batch pos d_model")
         if made.segments:
             self.hook_segments = HookPoint("segments", "batch pos d_model")
         if kind in ("learned", "sinusoidal"):
@@ -60,7 +62,7 @@ class Embed(nn.Module):
 
     def read(self, ids: Tensor, table: Tensor | None) -> Tensor:
         if self.patches is not None:
-            return self.patches(ids)
+            return self.hook_patches(self.patches(ids))
         weight = table if self.tokens is None else self.tokens.weight
         assert weight is not None
         read = embedding(ids, weight)
@@ -76,10 +78,8 @@ class PatchEmbed(nn.Module):
         self.project = nn.Linear(patches.channels * patches.size**2, d_model)
         self.cls = nn.Parameter(torch.empty(d_model))
         self.hook_pixels = HookPoint("pixels", "batch patch pixel")
-        self.hook_patches = HookPoint("out", "batch pos d_model")
 
     def forward(self, pixels: Tensor) -> Tensor:
         """`pixels` is batch channel height width; a patch's are channel by channel, row by row."""
         cut = self.hook_pixels(pixel_unshuffle(pixels, self.size).flatten(2).mT)  # batch patch pixel
-        resid = torch.cat([self.cls.expand(len(cut), 1, -1), self.project(cut)], dim=1)
-        return self.hook_patches(resid)
+        return torch.cat([self.cls.expand(len(cut), 1, -1), self.project(cut)], dim=1)
