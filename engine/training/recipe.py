@@ -84,19 +84,21 @@ class SentencePairs:
 class Gaps:
     """Passages from the stories with a gap (`engine.data.sentences.span`).
 
-    In training the share `own` of them keep that gap. In the others gaps are drawn anew each time, short ones, in which
-    about the share `hidden` of the words stand: more to learn from, as GLM does it (Du et al. 2022, section 2.1).
+    In training the share `own` of them keep that gap. In the others gaps are drawn anew each time, which is more to
+    learn from: a `long` share has one of half the words or more, the rest short ones that hold about the share
+    `hidden` of the words (GLM's two objectives, Du et al. 2022, sections 2.1 and 2.1.1).
     """
 
     documents: int = 60_000
     held_out: int = 1_000
     own: float = 0.2
+    long: float = 0.4
     hidden: float = 0.3
 
     def __post_init__(self) -> None:
         at_least("data.infill.documents", self.documents, 1)
         at_least("data.infill.held_out", self.held_out, 1)
-        for name in ("own", "hidden"):
+        for name in ("own", "long", "hidden"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"data.infill.{name} must be a share in [0, 1], got {getattr(self, name)}.")
 

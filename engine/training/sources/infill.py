@@ -56,9 +56,13 @@ class GappedPassages(Source):
         return infilled([self.cut(pieces, drawn) for pieces in whole] if part == "train" else whole, self.marks)
 
     def cut(self, pieces: Sequence[Tensor], chance: torch.Generator) -> Sequence[Tensor]:
-        if float(torch.rand((), generator=chance)) < self.told.own:
+        told, kind = self.told, float(torch.rand((), generator=chance))
+        if kind < told.own:
             return pieces
-        return with_gaps(torch.cat(list(pieces)), self.begins, self.told.hidden, chance)
+        ids = torch.cat(list(pieces))
+        if kind < told.own + told.long:
+            return with_long_gap(ids, self.begins, chance)
+        return with_gaps(ids, self.begins, told.hidden, chance)
 
     def fitted(self, config: ModelConfig) -> ModelConfig:
         return replace(super().fitted(config), infill=Infill(self.marks.mask, self.marks.start))
@@ -69,8 +73,8 @@ def with_gaps(ids: Tensor, begins: Tensor, hidden: float, chance: torch.Generato
 
     `begins` (vocab) says which tokens begin a word. No two spans touch; their lengths fall off geometrically.
     """
-    edges = sorted({0, *begins[ids].nonzero().flatten().tolist()})
-    words, edges = len(edges), [*edges, len(ids)]
+    edges = word_edges(ids, begins)
+    words = len(edges) - 1
     spans: list[tuple[int, int]] = []
     left = max(1, round(hidden * words))
     for _ in range(TRIES):
@@ -82,7 +86,25 @@ def with_gaps(ids: Tensor, begins: Tensor, hidden: float, chance: torch.Generato
             left -= length
         if left <= 0 or len(spans) == MOST:
             break
-    cuts = [edges[word] for span in sorted(spans) for word in span]
+    return cut_at(ids, [edges[word] for span in sorted(spans) for word in span])
+
+
+def with_long_gap(ids: Tensor, begins: Tensor, chance: torch.Generator) -> list[Tensor]:
+    """`ids` cut into text, span, text, the span being half of the words to nearly all of them."""
+    edges = word_edges(ids, begins)
+    words = len(edges) - 1
+    draw = torch.rand(2, generator=chance, dtype=torch.float64).tolist()
+    length = min(math.ceil(words * (0.5 + 0.5 * draw[0])), max(words - 1, 1))
+    first = int(draw[1] * (words - length + 1))
+    return cut_at(ids, [edges[first], edges[first + length]])
+
+
+def word_edges(ids: Tensor, begins: Tensor) -> list[int]:
+    """Where each word begins, and the end of the last."""
+    return [*sorted({0, *begins[ids].nonzero().flatten().tolist()}), len(ids)]
+
+
+def cut_at(ids: Tensor, cuts: list[int]) -> list[Tensor]:
     return [ids[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(ids)], strict=True)]
 
 
