@@ -13,6 +13,7 @@ from torch import Tensor
 from engine.batch import batch
 from engine.config import Infill, ModelConfig
 from engine.layers.cache import KVCache
+from engine.processors import PalettePixels
 from engine.tokenizers.encoding import Encoding
 
 if TYPE_CHECKING:
@@ -34,14 +35,14 @@ class Prompt:
     def room(self, max_tokens: int | None) -> int:
         """How many tokens to write: at most `max_tokens`, and as many as the context leaves.
 
-        A picture's last pixel is written when the context is full; any other model stops one token earlier, so that
-        what it wrote can be read again. None is 50 tokens, or the rest of the picture.
+        A picture is full with its last pixel, which is written even where the context has no place to read it; any other
+        model stops so early that what it wrote can be read again. None is 50 tokens, or the rest of the picture.
         """
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens must be 0 or more, got {max_tokens}.")
-        picture = picture_start(self.checkpoint.config) is not None
-        left = self.checkpoint.config.context - len(self.ids) + picture
-        wanted = left if picture else TOKENS
+        pixels = picture_pixels(self.checkpoint)
+        left = (self.checkpoint.config.context if pixels is None else pixels + 1) - len(self.ids)
+        wanted = TOKENS if pixels is None else left
         return min(left, wanted if max_tokens is None else max_tokens)
 
 
@@ -130,6 +131,14 @@ def picture_start(config: ModelConfig) -> int | None:
     """The token before a picture's first pixel (ImageGPT), which is read and never written; None for texts."""
     last = config.vocab_size - 1
     return last if config.head.outputs == last else None
+
+
+def picture_pixels(checkpoint: Checkpoint) -> int | None:
+    """How many pixels a whole picture has; None for a model of texts. ImageGPT reads as many as its context holds."""
+    if picture_start(checkpoint.config) is None:
+        return None
+    size = checkpoint.processor.image.size if isinstance(checkpoint.processor, PalettePixels) else None
+    return checkpoint.config.context if size is None else size[0] * size[1]
 
 
 def text_of(checkpoint: Checkpoint, ids: Sequence[int]) -> str:

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from engine.checkpoints import Checkpoint
-from engine.config import Encoder, Head, Infill, Positions
+from engine.config import Attention, Encoder, Head, Infill, ModelConfig, Positions
 from engine.generate import generate
+from engine.processors import PalettePixels
 from engine.run import run
 from engine.sampling import Sampling, distribution
 from engine.tokenizers import Encoding
@@ -289,3 +290,10 @@ def test_a_target_for_one_stack_and_a_source_too_long_are_named(checkpoint: Chec
 def test_fifty_tokens_where_nobody_says_how_many() -> None:
     checkpoint = Checkpoint(tiny.model(tiny.config("rotary", context=99)))
     assert len(ids(checkpoint, [1, 2])) == 50
+
+
+def test_a_picture_is_full_with_its_last_pixel_whatever_the_context_holds() -> None:
+    config = ModelConfig(6, context=10, d_model=8, layers=1, attention=Attention(2), head=Head(outputs=5))
+    checkpoint = Checkpoint(tiny.model(config), processor=PalettePixels.grey((3, 3), 5))
+    steps = list(generate(checkpoint, [5, 0, 1], seed=1))
+    assert len(steps) == 9 - 2
