@@ -35,8 +35,8 @@ class Prompt:
     def room(self, max_tokens: int | None) -> int:
         """How many tokens to write: at most `max_tokens`, and as many as the context leaves.
 
-        A picture is full with its last pixel, which is written even where the context has no place to read it; any other
-        model stops so early that what it wrote can be read again. None is 50 tokens, or the rest of the picture.
+        A picture is full with its last pixel, which is written even where the context has no place to read it; any
+        other model stops so early that what it wrote can be read again. None is 50 tokens, or the rest of the picture.
         """
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens must be 0 or more, got {max_tokens}.")
