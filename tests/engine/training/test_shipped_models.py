@@ -10,6 +10,7 @@ from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.locate import SHIPPED
 from engine.data import sentences, translation
 from engine.data.digits import split
+from engine.generate import generate
 from engine.processors import ImageProcessor, PalettePixels
 from engine.run import run
 
@@ -129,6 +130,15 @@ def test_pixels_cost_what_the_card_says_and_halves_are_completed_to_digits() -> 
     assert bits == pytest.approx(measured["bits_per_pixel"], abs=0.001)
     completion = measured["completion"]
     assert completion["right"] > 0.75 > completion["right_with_an_empty_lower_half"] + 0.1
+
+
+def test_what_is_written_into_a_gap_leads_to_what_stands_behind_it() -> None:
+    checkpoint, _ = opened("infill")
+    (*_, last) = generate(checkpoint, 'Sam was sick in bed. "I feel[gMASK] week, Sam was well.', greedy=True)
+    assert last.text == 'Sam was sick in bed. "I feel better already." The next week, Sam was well.'
+    asked = 'The old man went to market. "Will you feed the hens while I[gMASK] gone?" the old man asked.'
+    (*_, last) = generate(checkpoint, asked, greedy=True)
+    assert last.text == asked.replace("[gMASK]", " am")
 
 
 def test_all_shipped_files_together_stay_small() -> None:
