@@ -151,21 +151,25 @@ def unit(values: Floats) -> Tensor:
 
 
 def read_pixels(
-    checkpoint: Checkpoint, image: Tensor, given: int, settings: Mapping[str, float | int], seed: int
+    checkpoint: Checkpoint, image: Tensor, given: int, limit: int, settings: Mapping[str, float | int], seed: int
 ) -> Reading:
-    """The first `given` pixels of `image`, and the rest as the model draws it; `settings` are those of `generate`."""
+    """The first `given` pixels of `image`, and the rest as the model draws it, as far as `limit` tokens go.
+
+    `settings` are those of `generate`.
+    """
     processor = checkpoint.processor
     if not isinstance(processor, PalettePixels):
         raise ValueError("This checkpoint reads a palette's colours and has none; add its preprocessor_config.json.")
     ids = processor.ids(image).flatten()
     start = processor.start_id
+    given = min(given, limit - 1)
     drawn = [start, *ids[:given].tolist()]
-    left = len(ids) - given
+    left = min(len(ids), limit) - given
     steps = generate(checkpoint, drawn, max_tokens=left, seed=seed, stop_at_end=False, **settings)  # type: ignore[arg-type]
     drawn += [step.id for step in steps] if left else []
     side = processor.image.size[1]
     names = ["start", *(place(i, side) for i in range(len(ids)))][: len(drawn)]
-    read = Encoding.from_ids(drawn, names)
+    read = Encoding.from_ids(drawn[:limit], names[:limit])
     known = processor.picture(drawn[1:])
     return Reading(read, read, written=True, picture=unit(known), original=unit(processor.picture(ids)), given=given)
 

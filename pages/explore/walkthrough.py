@@ -16,6 +16,7 @@ from engine.edits import AttentionTemperature
 from engine.layers.softmax import softmax
 from engine.limits import MAX_TOKENS
 from engine.pictures import opened
+from engine.processors import PalettePixels
 from engine.reading import (
     GAP,
     SPAN,
@@ -135,7 +136,7 @@ def reading(checkpoint: Checkpoint) -> Reading:
             return read_picture(checkpoint, chosen_picture())
         case "pixels":
             settings = {key: given(key) for key in ("temperature", "top_k", "top_p")}
-            return read_pixels(checkpoint, chosen_picture(), given("given"), settings, seed())
+            return read_pixels(checkpoint, chosen_picture(), given("given"), limit, settings, seed())
         case _:
             return read_text(checkpoint, given("text"), limit)
 
@@ -225,7 +226,7 @@ def first_row(checkpoint: Checkpoint, reading: Reading) -> int | None:
     """The row to read first: a masked token, [CLS] where it speaks for all, the first pixel that was not given."""
     config = checkpoint.model.config
     if kind(checkpoint) == "pixels":
-        return min(reading.given, 63)
+        return min(reading.given, pixels(checkpoint) - 1)
     if config.head.kind == "sequence":
         return 0
     mask = checkpoint.tokenizer.mask_id if checkpoint.tokenizer else None
@@ -233,8 +234,15 @@ def first_row(checkpoint: Checkpoint, reading: Reading) -> int | None:
     return ids.index(mask) if config.head.kind == "masked" and mask in ids else None
 
 
-def show_fields(fields: list[str]) -> None:
-    """The controls of what a model reads."""
+def pixels(checkpoint: Checkpoint) -> int:
+    """How many pixels of a picture a model that draws them reads, as far as this page goes."""
+    processor = checkpoint.processor
+    size = processor.image.size if isinstance(processor, PalettePixels) else (1, 1)
+    return min(size[0] * size[1], MAX_TOKENS - 1)
+
+
+def show_fields(fields: list[str], most: int) -> None:
+    """The controls of what a model reads; of a picture at most `most` pixels can be given."""
     for field in fields:
         if field == "picture":
             last = len(pictures()[0]) - 1
@@ -242,7 +250,7 @@ def show_fields(fields: list[str]) -> None:
             with st.popover("your own", width=100):
                 st.file_uploader("A picture (PNG, JPEG, …)", key="upload")
         elif field == "given":
-            st.slider("pixels given", 0, 64, key=field, bind="query-params", width="stretch")
+            st.slider("pixels given", 0, most, key=field, bind="query-params", width="stretch")
         else:
             st.text_input(LABELS[field], key=field, live="150ms", bind="query-params", width="stretch")
 
@@ -255,10 +263,11 @@ if "example" not in st.session_state:
     st.session_state.update(kept)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     try:
-        fields = FIELDS[kind(library.checkpoint(st.session_state.get("model", wanted_model(models))))]
+        named = library.checkpoint(st.session_state.get("model", wanted_model(models)))
+        fields, most = FIELDS[kind(named)], pixels(named)
     except (ValueError, OSError):
-        fields = FIELDS["text"]  # the page says below why this model does not open
-    show_fields(fields)
+        fields, most = FIELDS["text"], 1  # the page says below why this model does not open
+    show_fields(fields, most)
     st.selectbox(
         "model", models, models.index(FIRST), key="model", bind="query-params", on_change=new_model, width=145
     )

@@ -8,7 +8,11 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import library, run
+from engine import Checkpoint, library, run
+from engine.config import MLP, Attention, Head, ModelConfig
+from engine.limits import MAX_TOKENS
+from engine.model import Transformer, initialise
+from engine.processors import PalettePixels
 from engine.reading import pictures
 from tests.browser import zoo
 from views.payload import Named, unpack
@@ -103,6 +107,18 @@ def test_a_picture_is_completed_from_the_pixels_given(given: int) -> None:
     torch.testing.assert_close(torch.tensor(arrays["original"].data).flatten(), original, atol=1e-5, rtol=0)
     assert drawn.min() >= 0 and header["lanes"][""]["grid"]["given"] == given
     assert len(header["lanes"][""]["pieces"]) == 65
+
+
+def test_a_picture_larger_than_the_page_draws_is_read_as_far_as_that(models: Path) -> None:
+    config = ModelConfig(6, 400, 16, 1, Attention(2), MLP(16), tied=False, head=Head(outputs=5))
+    processor = PalettePixels.grey((20, 20), 5)
+    Checkpoint(initialise(Transformer(config), 0), processor=processor).save(models / "large")
+    library.checkpoint.cache_clear()
+    app = opened("large", given=100)
+    header, arrays = picture(app)
+    assert len(header["lanes"][""]["pieces"]) == MAX_TOKENS
+    assert (arrays["picture"].data.reshape(-1) < 0).sum() == 400 - MAX_TOKENS
+    assert app.slider(key="given").max == MAX_TOKENS - 1
 
 
 def test_a_picture_number_that_is_not_there_opens_the_page_all_the_same() -> None:
