@@ -9,12 +9,17 @@ from os import getloadavg
 import torch
 from transformers.utils import logging
 
-from bench import browser, forward, generation, memory, training
+from bench import browser, forward, generation, memory, opening, training
 from bench.paired import Row
 from engine.memory import keep_freed_memory
 
 THREADS = 2
-TIMED = {"forward": forward.rows, "generation": generation.rows, "training": training.rows}
+TIMED = {
+    "opening": opening.rows,
+    "forward": forward.rows,
+    "generation": generation.rows,
+    "training": training.rows,
+}
 TOLD = {"memory": memory.lines, "browser": browser.lines}
 
 

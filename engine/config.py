@@ -15,10 +15,10 @@ PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "relative", "
 NormKind = Literal["layer", "rms", "none"]
 NormPlace = Literal["before", "after", "around"]
 MaskKind = Literal["causal", "full", "prefix"]
-Activation = Literal["relu", "gelu", "gelu_tanh", "quick_gelu", "silu"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh"]
 ScalingKind = Literal["linear", "dynamic", "yarn", "llama3", "longrope"]
 Sublayers = Literal["sequential", "parallel", "parallel_one_norm"]
-HeadKind = Literal["language", "masked", "sequence", "token", "none"]
+HeadKind = Literal["language", "masked", "sequence", "token", "span", "none"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Positions:
     `halves` apart or are `neighbours`; None is halves for rotary and neighbours for sinusoidal, as published.
     Relative has `buckets`, the last for all distances from `farthest` on. With `axes` = 2 a token has two positions,
     where it stands and where in its span (GLM, Du et al. 2022, section 2.1): two learned tables, or half of a head's
-    components turned by each.
+    components for each, of which the first `turned` turn.
     """
 
     kind: PositionKind = "learned"
@@ -122,12 +122,14 @@ class MLP:
 class Patches:
     """A square picture of `image` pixels a side and `channels`, cut into squares of `size` (Dosovitskiy et al. 2021).
 
-    A [CLS] vector stands before them.
+    A [CLS] vector stands before them, and behind it, where a model is `distilled`, one whose result was taught to agree
+    with a teacher (Touvron et al. 2021, section 4).
     """
 
     image: int
     size: int
     channels: int = 3
+    distilled: bool = False
 
     @property
     def side(self) -> int:
@@ -137,17 +139,26 @@ class Patches:
     def count(self) -> int:
         return self.side**2
 
+    @property
+    def before(self) -> int:
+        """How many vectors that are no patch stand before the patches."""
+        return 2 if self.distilled else 1
+
 
 @dataclass(frozen=True)
 class Embedding:
     """What is done to token vectors: times `scale`, plus one of `segments` vectors (BERT), then a norm.
 
-    `patches` reads pictures instead of tokens.
+    Vectors of another `width` than the stream's are mapped to it (Lan et al. 2020, section 3.1), `all` that was added
+    up, behind the norm, or the `tokens` alone, without a bias. A head over tokens then maps the stream back to that
+    width. `patches` reads pictures instead of tokens.
     """
 
     scale: float = 1.0
     segments: int = 0
     norm: bool = False
+    width: int | None = None
+    mapped: Literal["all", "tokens"] = "all"
     patches: Patches | None = None
 
 
@@ -156,21 +167,37 @@ class Head:
     """What stands on the last residual stream.
 
     `language`: logits over the vocabulary. `masked`: the same behind a dense layer with `activation` and norm (BERT).
-    `token`: one of `classes` at each position. `sequence`: one for the whole, read at the first position. `none`:
-    nothing. `pooler` is tanh(W x + b) at the first position, which `sequence` and `next_sentence` (BERT's second
-    head) then read. `outputs` is how many tokens can be predicted where that is not the vocabulary (ImageGPT's start
-    token never is).
+    `token`: one of `classes` at each position, behind one more `dense` layer with `activation` where there is one
+    (Clark et al. 2020, whose only class is "replaced"). `span`: at each position whether an answer starts there and
+    whether it ends there (Devlin et al. 2019, section 4.2). `sequence`: one of `classes` for the whole, at the `first`
+    position or at the `last` that is real (a causal model has read the whole text only there). `none`: nothing.
+    `pooler` is tanh(W x + b) at that position, or another `pooler_activation`, which `sequence` and `next_sentence`
+    (BERT's second head) then read. `averaged` has a second classifier on the second position, and the mean of both as
+    its logits (Touvron et al. 2021, section 4). `bias` None is each kind's own: none over tokens, one over classes.
+    `outputs` is how many tokens can be predicted where that is not the vocabulary (ImageGPT's start token never is).
     """
 
     kind: HeadKind = "language"
     classes: int = 0
-    bias: bool = False
+    read: Literal["first", "last"] = "first"
+    bias: bool | None = None
     scale: float = 1.0
     softcap: float | None = None
     activation: Activation = "gelu"
+    dense: bool = False
     pooler: bool = False
+    pooler_activation: Activation = "tanh"
     next_sentence: bool = False
+    averaged: bool = False
     outputs: int | None = None
+
+    @property
+    def over_classes(self) -> bool:
+        return self.kind in ("sequence", "token", "span")
+
+    @property
+    def biased(self) -> bool:
+        return self.over_classes if self.bias is None else self.bias
 
 
 @dataclass(frozen=True)
@@ -204,8 +231,9 @@ class ModelConfig:
     """One stack of blocks: a decoder, or an encoder where its mask is full. With `encoder`, the second of two.
 
     `mlp=None` leaves attention only; `residual=False` takes out the skip connections; `parallel` sublayers read the
-    same stream, through two norms (NeoX) or one (GPT-J). `cross` is the attention to the encoder, by default like
-    `attention`.
+    same stream, through two norms (NeoX) or one (GPT-J). `distinct` is how many different blocks there are, each used
+    in as many layers in a row (Lan et al. 2020, section 3.1); None: as many as layers. `cross` is the attention to the
+    encoder, by default like `attention`.
     """
 
     vocab_size: int
@@ -220,6 +248,7 @@ class ModelConfig:
     dropout: float = 0.0
     residual: bool = True
     sublayers: Sublayers = "sequential"
+    distinct: int | None = None
     embedding: Embedding = field(default_factory=Embedding)
     head: Head = field(default_factory=Head)
     encoder: Encoder | None = None
@@ -239,6 +268,11 @@ class ModelConfig:
 
     def head_width(self, attention: Attention) -> int:
         return attention.d_head or self.d_model // attention.heads
+
+    @property
+    def d_embed(self) -> int:
+        """The width of the token vectors, and of what a head over tokens compares them with."""
+        return self.embedding.width or self.d_model
 
     @property
     def final_norm(self) -> bool:
@@ -263,9 +297,17 @@ class ModelConfig:
     @property
     def outputs(self) -> int:
         """How many logits a position has: tokens, or classes."""
+        if self.head.kind == "span":
+            return 2
         if self.head.kind in ("sequence", "token"):
             return self.head.classes
         return self.head.outputs or self.vocab_size
+
+    @property
+    def rereads(self) -> bool:
+        """Whether the decoder reads the encoder's own text once more, shifted right, to judge it and write nothing
+        (Lewis et al. 2020, sections 3.1 and 3.2)."""
+        return self.encoder is not None and self.head.kind != "language"
 
     @property
     def generates(self) -> bool:
@@ -306,8 +348,22 @@ def check(config: ModelConfig) -> None:
         raise ValueError(f"norm.eps must be at least 0, got {config.norm.eps}.")
     if not 0 <= config.dropout < 1:
         raise ValueError(f"dropout must be in [0, 1), got {config.dropout}.")
+    check_sharing(config)
     if config.sublayers != "sequential" and (config.encoder is not None or config.norm.place == "after"):
         raise ValueError("parallel sublayers must have their norms before them, and no encoder; use sequential ones.")
+
+
+def check_sharing(config: ModelConfig) -> None:
+    """Layers that share a block, and token vectors that are narrower than the stream."""
+    check_sizes({"distinct": config.distinct, "embedding.width": config.embedding.width})
+    if config.distinct is not None and (config.distinct > config.layers or config.layers % config.distinct):
+        raise ValueError(f"distinct must divide the {config.layers} layers, got {config.distinct}.")
+    if config.encoder is not None and (config.distinct is not None or config.embedding.width is not None):
+        raise ValueError("distinct and embedding.width are for one stack of blocks; leave out the encoder or those.")
+    if config.embedding.width is not None and config.embedding.patches is not None:
+        raise ValueError("embedding.width is that of token vectors, and this model reads patches; leave it out.")
+    if config.attention.block is not None and config.embedding.patches and config.embedding.patches.distilled:
+        raise ValueError("attention.block knows one vector before the patches, and a distilled model has two.")
 
 
 def check_sizes(sizes: Mapping[str, int | None]) -> None:
@@ -381,12 +437,15 @@ def check_ends(config: ModelConfig) -> None:
         raise ValueError(f"a tied head predicts at most {config.vocab_size} tokens, got head.outputs {head.outputs}.")
     if head.next_sentence and not head.pooler:
         raise ValueError("head.next_sentence reads the pooler; set head.pooler too.")
+    if head.averaged and (head.pooler or not (patches is not None and patches.distilled)):
+        raise ValueError("head.averaged reads [CLS] and [DIST]; set embedding.patches.distilled, and no pooler.")
     if patches is not None:
         check_sizes({"patches.size": patches.size, "patches.channels": patches.channels})
         if patches.image % patches.size:
             raise ValueError(f"patches.size must divide the image's {patches.image} pixels, got {patches.size}.")
-        if config.context != patches.count + 1:
-            raise ValueError(f"context must be {patches.count + 1}, [CLS] and each patch, got {config.context}.")
+        if config.context != patches.before + patches.count:
+            wanted = f"{patches.before + patches.count}, {'[CLS] and [DIST]' if patches.distilled else '[CLS]'}"
+            raise ValueError(f"context must be {wanted} and each patch, got {config.context}.")
         if head.kind in ("language", "masked"):
             raise ValueError("a model that reads patches has no tokens to predict; give it a sequence head or none.")
     if infill is not None and not (0 <= infill.mask < config.vocab_size and 0 <= infill.start < config.vocab_size):

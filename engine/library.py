@@ -1,46 +1,220 @@
-"""Checkpoints and traces shared by everybody who asks for the same one, within a budget of memory."""
+"""Checkpoints and traces shared by everybody who asks for the same one, within a budget of memory.
+
+A checkpoint has a name: those of `names()` everybody sees; a hub's is its name on the hub, once it is on this machine;
+what a person opens otherwise gets one that nobody guesses, and whoever has it has the checkpoint.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
+from typing import Any, Generic, TypeVar
 
+import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load, shipped
+from engine.checkpoints.locate import WEIGHTS, Place, locate
 from engine.edits import Edit
 from engine.limits import MODELS_FOLDER, TRACE_MEMORY
 from engine.run import run
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 
+HUB = "hub:"
+MODELS_MEMORY = int(os.environ.get("LOUPE_MODELS_MEMORY_MIB", "8192")) * 2**20  # bytes of open checkpoints
+ANSWERS_MEMORY = 64 * 2**20  # bytes
+UPLOADS_DISK = int(os.environ.get("LOUPE_UPLOADS_DISK_MIB", "16384")) * 2**20  # bytes of uploads that are kept
+LONGEST = 40  # letters of a title
+Value = TypeVar("Value")
 
-def names() -> list[str]:
-    """The shipped checkpoints, then the folders a person put into the models folder."""
+
+class Shelf(Generic[Value]):
+    """Values by key; once they have more than `budget` bytes, those not used longest go, but never the newest."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self._kept: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def find(self, key: Hashable) -> Value | None:
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def keep(self, key: Hashable, value: Value, size: int) -> Value:
+        """The value of that key, which is another where somebody else was faster."""
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key][0]
+            self._kept[key] = (value, size)
+            self._bytes += size
+            while len(self._kept) > 1 and self._bytes > self.budget:
+                self._bytes -= self._kept.popitem(last=False)[1][1]
+            return value
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+            self._bytes = 0
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What `engine.load` is given: `dtype` None keeps the numbers as stored, `config` corrects config.json.
+
+    `folder` is deleted with the last of its openings.
+    """
+
+    source: str | Path
+    dtype: torch.dtype | None = torch.float32
+    config: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+    folder: TemporaryDirectory[str] | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for what opens to the same model; a file that was written again is another one."""
+        given = json.dumps(dict(self.config), sort_keys=True)
+        return str(self.source), str(self.dtype), given, _stamp(self.source)
+
+
+def names(*more: str) -> list[str]:
+    """The shipped checkpoints, the folders a person put into the models folder, then those of `more` that are known."""
     folder = Path(MODELS_FOLDER)
-    own = sorted(p.name for p in folder.iterdir() if (p / "config.json").is_file()) if folder.is_dir() else []
-    return [*shipped(), *(name for name in own if name not in shipped())]
+    own = sorted(p.name for p in folder.iterdir() if _holds_a_model(p)) if folder.is_dir() else []
+    public = [*shipped(), *(name for name in own if name not in shipped())]
+    return [*public, *dict.fromkeys(name for name in more if name not in public and knows(name))]
 
 
-@lru_cache(maxsize=4)
-def checkpoint(name: str) -> Checkpoint:
-    """One of `names()`, opened once and shared. Raises ValueError for any other, so that a name is never a path."""
-    if name not in names():
-        raise ValueError(f"there is no model called {name!r}; the models here are {', '.join(names())}.")
-    return load(name if name in shipped() else Path(MODELS_FOLDER) / name)
+def knows(name: str) -> bool:
+    """Whether `checkpoint` finds it."""
+    return name in names() or _offers.find(name) is not None or hub_folder(name) is not None
+
+
+def opening(name: str) -> Opening:
+    """How a checkpoint of that name is opened. Raises ValueError for any other, so that a name is never a path."""
+    offered = _offers.find(name)
+    if offered is not None:
+        return offered
+    if name in shipped():
+        return Opening(name, title=name)
+    if name in names():
+        return Opening(Path(MODELS_FOLDER) / name, title=name)
+    if (folder := hub_folder(name)) is not None:
+        return Opening(folder, title=name)
+    raise ValueError(f"there is no model called {name[:200]!r}; the models here are {', '.join(names())}.")
+
+
+def offer(given: Opening) -> str:
+    """A name for what may be opened so, the same one for the same again. It is not opened yet.
+
+    Its title, then 40 random bits: it stands in links.
+    """
+    known = _names.get(given.key)
+    if known is not None and _offers.find(known) is not None:
+        return known
+    title = re.sub(r"[^\w.-]+", "-", given.title).strip("-.")[:LONGEST] or "model"
+    name = f"{title}~{secrets.token_hex(5)}"
+    _offers.keep(name, given, _disk(given.folder))
+    _names[given.key] = name
+    return name
+
+
+def changed(name: str, **changes: Any) -> str:
+    """The name of the same checkpoint opened otherwise: with another `dtype`, with a corrected `config`."""
+    after = replace(opening(name), **changes)
+    plain = after.title  # of one that everybody sees, its name
+    return plain if knows(plain) and opening(plain).key == after.key else offer(after)
+
+
+def place(name: str) -> Place:
+    """Where the files of a checkpoint are. Raises as `opening` does, and FileNotFoundError."""
+    return locate(opening(name).source)
+
+
+def hub_folder(name: str) -> Path | None:
+    """Where a hub's checkpoint lies that has been fetched to this machine; nothing is asked of a network."""
+    if not name.startswith(HUB):
+        return None
+    from engine.checkpoints.hub import parse  # what speaks to a network is slow to import
+    from engine.checkpoints.hub.store import store_of
+
+    try:
+        named = parse(name)
+    except ValueError:
+        return None
+    store = store_of(named.repo)
+    commit = store.commit(named.revision)
+    folder = store.snapshot(commit) if commit else None
+    return folder if folder is not None and _holds_a_model(folder) else None
+
+
+class Checkpoints:
+    """Checkpoints by name, opened once and shared, within a budget of bytes of weights."""
+
+    def __init__(self, budget: int) -> None:
+        self._shelf: Shelf[Checkpoint] = Shelf(budget)
+        self._opening: dict[str, Lock] = {}
+
+    def __call__(self, name: str) -> Checkpoint:
+        """Raises ValueError where no checkpoint is called so, and as `engine.load` does."""
+        found = self._shelf.find(name)
+        if found is not None:
+            return found
+        how = opening(name)
+        with self._opening.setdefault(name, Lock()):  # however many ask at once
+            found = self._shelf.find(name)
+            if found is None:
+                opened = load(how.source, dtype=how.dtype, config=how.config)
+                found = self._shelf.keep(name, opened, weight(opened))
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether it is open already."""
+        return self._shelf.find(name) is not None
+
+    def cache_clear(self) -> None:
+        self._shelf.clear()
+
+
+def weight(checkpoint: Checkpoint) -> int:
+    """Bytes of the numbers of a model."""
+    return sum(parameter.numel() * parameter.element_size() for parameter in checkpoint.model.parameters())
+
+
+class Answers:
+    """What was computed of a checkpoint, as bytes, by what was asked."""
+
+    def __init__(self, budget: int) -> None:
+        self._shelf: Shelf[bytes] = Shelf(budget)
+
+    def of(self, asked: Mapping[str, Any], make: Callable[[], bytes]) -> bytes:
+        """`asked` names the checkpoint; what `make` raises is not kept."""
+        key = json.dumps(dict(asked), sort_keys=True)
+        found = self._shelf.find(key)
+        if found is None:
+            found = make()
+            found = self._shelf.keep(key, found, len(found))
+        return found
 
 
 class Traces:
     """Full traces by what they were made from; once they hold more than `budget` bytes, those not used longest go."""
 
     def __init__(self, budget: int) -> None:
-        self.budget = budget
-        self._kept: OrderedDict[tuple[object, ...], tuple[Trace, int]] = OrderedDict()
-        self._bytes = 0
-        self._lock = Lock()
+        self._shelf: Shelf[Trace] = Shelf(budget)
 
     def of(
         self, name: str, read: Encoding | Tensor, edits: Sequence[Edit] = (), target: Encoding | None = None
@@ -51,29 +225,33 @@ class Traces:
         """
         what = (read.numpy().tobytes(), tuple(read.shape)) if isinstance(read, Tensor) else read
         key = (name, what, target, tuple(map(repr, edits)))
-        found = self._find(key)
+        found = self._shelf.find(key)
         if found is None:
-            base = self._find((name, what, target, ()))
+            base = self._shelf.find((name, what, target, ()))
             found = run(checkpoint(name).model, read, edits=edits, base=base, target=target)
-            self._keep(key, found)
+            found = self._shelf.keep(key, found, found.bytes)
         return found
 
-    def _find(self, key: tuple[object, ...]) -> Trace | None:
-        with self._lock:
-            if key not in self._kept:
-                return None
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
 
-    def _keep(self, key: tuple[object, ...], trace: Trace) -> None:
-        size = trace.bytes
-        with self._lock:
-            if key in self._kept:  # somebody else computed it meanwhile
-                return
-            self._kept[key] = (trace, size)
-            self._bytes += size
-            while len(self._kept) > 1 and self._bytes > self.budget:
-                self._bytes -= self._kept.popitem(last=False)[1][1]
+def _holds_a_model(folder: Path) -> bool:
+    return any((folder / file).is_file() for file in ("config.json", *WEIGHTS))
 
 
+def _stamp(source: str | Path) -> tuple[int, int]:
+    """Of the weights file, when it was written and how long it is; zeros where there is none."""
+    try:
+        stat = locate(source).weights.stat()
+    except OSError:
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size
+
+
+def _disk(folder: TemporaryDirectory[str] | None) -> int:
+    return 0 if folder is None else sum(p.stat().st_size for p in Path(folder.name).rglob("*") if p.is_file())
+
+
+_offers: Shelf[Opening] = Shelf(UPLOADS_DISK)
+_names: dict[tuple[object, ...], str] = {}
+checkpoint = Checkpoints(MODELS_MEMORY)
 traces = Traces(TRACE_MEMORY)
+answers = Answers(ANSWERS_MEMORY)

@@ -8,3 +8,4 @@ MAX_TOKENS = int(os.environ.get("LOUPE_MAX_TOKENS", "256"))  # of a text drawn o
 TRACE_MEMORY = int(os.environ.get("LOUPE_TRACE_MEMORY_MIB", "1024")) * 2**20  # bytes of traces kept for all sessions
 MAX_DOWNLOAD = int(os.environ.get("LOUPE_MAX_DOWNLOAD_MIB", "8192")) * 2**20  # bytes of one checkpoint from a hub
 MODELS_FOLDER = os.environ.get("LOUPE_MODELS", "models")  # folders in it are offered beside the shipped models
+MAX_UPLOAD = int(os.environ.get("LOUPE_MAX_UPLOAD_MIB", "2048")) * 2**20  # bytes of one uploaded checkpoint, unpacked

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from engine.config import ModelConfig
 from engine.hooks import HookPoint, name_hooks
 from engine.layers.cache import KVCache
-from engine.layers.head import ClassHead, LanguageHead, Pooler
+from engine.layers.head import AveragedHead, ClassHead, LanguageHead, Pooler
 from engine.layers.mask import Mask
 from engine.stack import Stack
 
@@ -38,14 +38,14 @@ class Transformer(Stack):
 
     def _add_head(self, config: ModelConfig) -> None:
         kind = config.head.kind
-        self.pooler = Pooler(config.d_model) if config.head.pooler else None
+        self.pooler = Pooler(config) if config.head.pooler else None
         self.next_sentence = nn.Linear(config.d_model, 2) if config.head.next_sentence else None
         self.head: LanguageHead | ClassHead | None = None
         if kind in ("language", "masked"):
             self.head = LanguageHead(config)
             self.hook_logits = HookPoint("logits", "batch pos vocab")
         elif kind != "none":
-            self.head = ClassHead(config)
+            self.head = AveragedHead(config) if config.head.averaged else ClassHead(config)
             self.hook_logits = HookPoint("logits", "batch class" if kind == "sequence" else "batch pos class")
         if config.head.next_sentence:
             self.hook_next_sentence = HookPoint("next_sentence", "batch class")
@@ -85,7 +85,7 @@ class Transformer(Stack):
             last = self.through(
                 ids, segments=segments, mask=mask, padding=padding, cache=cache, start=start, resid=resid, at=at
             )
-            return self.heads(last)
+            return self.heads(last, padding)
         layers = self.config.encoder.layers
         if memory is None and cache is not None:
             memory = cache.memory
@@ -94,8 +94,10 @@ class Transformer(Stack):
             start, resid = layers, None
         if cache is not None:
             cache.memory = memory
+        if target is None:
+            target, target_padding = self.begin(ids, padding)
         last = self.decoder.through(
-            self.begin(ids) if target is None else target,
+            target,
             table=self.table,
             mask=mask,
             padding=target_padding,
@@ -106,27 +108,41 @@ class Transformer(Stack):
             memory_padding=padding,
             at=at,
         )
-        return self.heads(last)
+        return self.heads(last, target_padding)
 
-    def heads(self, last: Tensor) -> tuple[Tensor, Tensor | None]:
+    def heads(self, last: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """From the last residual stream, batch pos d_model."""
-        pooled = last[:, 0] if self.pooler is None else self.pooler(last)
+        whole = self.whole(last, padding)
+        pooled = whole if self.pooler is None else self.pooler(whole)
         second = None if self.next_sentence is None else self.hook_next_sentence(self.next_sentence(pooled))
         if self.head is None:
             return last, second
-        read = pooled if self.config.head.kind == "sequence" else last
+        read = pooled if self.config.head.kind == "sequence" and not self.config.head.averaged else last
         return self.hook_logits(self.head(read, self.table)), second
+
+    def whole(self, last: Tensor, padding: Tensor | None) -> Tensor:
+        """The position that stands for the whole text, batch d_model."""
+        if self.config.head.read == "first":
+            return last[:, 0]
+        if padding is None:
+            return last[:, -1]
+        row, pos = torch.arange(len(last), device=last.device), torch.arange(last.shape[1], device=last.device)
+        return last[row, (padding * pos).argmax(1)]
 
     @property
     def reads_every_position(self) -> bool:
         """Whether the head looks at each position by itself, so that the others can be left out."""
         head = self.config.head
-        return head.kind in ("language", "masked", "token") and not head.pooler
+        return head.kind in ("language", "masked", "token", "span") and not head.pooler
 
-    def begin(self, ids: Tensor) -> Tensor:
-        """The start token alone, batch 1: what a decoder reads before anything was written."""
+    def begin(self, ids: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """What a decoder reads before anything was written, batch pos, and what of it is real.
+
+        The start token alone; in front of the text itself, without its last token, where the decoder reads that again.
+        """
         assert self.config.encoder is not None
-        return torch.full((len(ids), 1), self.config.encoder.start, dtype=torch.long, device=ids.device)
+        start = torch.full((len(ids), 1), self.config.encoder.start, dtype=torch.long, device=ids.device)
+        return (torch.cat([start, ids[:, :-1]], dim=1), padding) if self.config.rereads else (start, None)
 
     @property
     def table(self) -> Tensor | None:

@@ -29,6 +29,7 @@ VASWANI, BART = "Vaswani et al. 2017, table 3", "Lewis et al. 2020, section 3"
 T5, T5_1_1 = "Raffel et al. 2020, section 3.7", "Shazeer 2020; T5 v1.1 as released"
 LLAMA2, LLAMA3 = "Touvron et al. 2023b, table 1", "Grattafiori et al. 2024, table 3; Llama 3 as released"
 GEMMA2, QWEN3 = "Gemma Team 2024, table 1", "Yang et al. 2025, table 1"
+ALBERT, OPT = "Lan et al. 2020, table 1", "Zhang et al. 2022, table 1"
 PYTHIA, VIT, IGPT = "Biderman et al. 2023, table 1", "Dosovitskiy et al. 2021, table 1", "Chen et al. 2020, section 3.3"
 
 
@@ -70,6 +71,37 @@ def bert(d_model: int, layers: int) -> Named:
     return Named(config, 2019, f"{BERT}, section 3")
 
 
+def roberta(d_model: int, layers: int) -> Named:
+    """BERT's body, of another training; its files have two rows of positions more."""
+    body = bert(d_model, layers).config
+    config = replace(
+        body, vocab_size=50_265, norm=replace(body.norm, eps=1e-5), embedding=Embedding(segments=1, norm=True)
+    )
+    return Named(config, 2019, "Liu et al. 2019, section 3", "Its files have two rows of positions more, for padding.")
+
+
+def distilbert() -> Named:
+    config = replace(bert(768, 6).config, embedding=Embedding(norm=True), head=Head("none"))
+    return Named(config, 2019, "Sanh et al. 2019, section 3")
+
+
+def electra(d_model: int, layers: int, heads: int) -> Named:
+    body = bert(d_model, layers).config
+    config = replace(
+        body, attention=replace(body.attention, heads=heads), embedding=replace(body.embedding, width=128),
+        head=Head("token", classes=1, dense=True),
+    )  # fmt: skip
+    return Named(config, 2020, "Clark et al. 2020, table 6", "The discriminator, with its layer and one logit on top.")
+
+
+def albert(d_model: int, layers: int) -> Named:
+    body = bert(d_model, layers).config
+    config = replace(
+        body, vocab_size=30_000, distinct=1, mlp=MLP(4 * d_model), embedding=replace(body.embedding, width=128)
+    )
+    return Named(config, 2020, ALBERT, "One block, used in every layer; token vectors 128 wide.")
+
+
 def gpt(
     d_model: int, layers: int, heads: int, *, context: int, vocab_size: int = 50_257, norm: NormPlace = "before"
 ) -> ModelConfig:
@@ -77,6 +109,34 @@ def gpt(
         vocab_size=vocab_size, context=context, d_model=d_model, layers=layers, attention=Attention(heads),
         mlp=MLP(4 * d_model), norm=Norm(place=norm),
     )  # fmt: skip
+
+
+def opt(d_model: int, layers: int, heads: int) -> Named:
+    plain = gpt(d_model, layers, heads, context=2048, vocab_size=50_272)
+    config = replace(plain, mlp=MLP(4 * d_model, "relu"))
+    return Named(config, 2022, OPT, "Its files have two rows of positions more, which no token reads.")
+
+
+def opt_350m() -> Named:
+    """The odd one of its family: norms after, and token vectors half as wide as the stream."""
+    one = opt(1024, 24, 16)
+    narrow = Embedding(width=512, mapped="tokens")
+    return replace(one, config=replace(one.config, norm=Norm(place="after"), embedding=narrow))
+
+
+def gpt_neo(d_model: int, layers: int, heads: int) -> Named:
+    """Every other layer sees 256 tokens back."""
+    attention = Attention(heads, bias=False, window=256, windowed=tuple(range(1, layers, 2)), scale=1.0)
+    config = replace(gpt(d_model, layers, heads, context=2048), attention=attention)
+    return Named(config, 2021, "Black et al. 2021, GPT-Neo as released")
+
+
+def phi2() -> Named:
+    config = ModelConfig(
+        vocab_size=51_200, context=2048, d_model=2560, layers=32, mlp=MLP(10_240), attention=Attention(32),
+        sublayers="parallel_one_norm", tied=False, positions=Positions("rotary", turned=32), head=Head(bias=True),
+    )  # fmt: skip
+    return Named(config, 2023, "Javaheripi et al. 2023, Phi-2 as released")
 
 
 def gpt3(d_model: int, layers: int, heads: int, d_head: int) -> Named:
@@ -101,6 +161,11 @@ def t5_gated(d_model: int, d_mlp: int, heads: int, layers: int) -> Named:
     mlp = MLP(d_mlp, "gelu_tanh", gated=True, bias=False)
     encoder = None if plain.encoder is None else replace(plain.encoder, mlp=mlp)
     return Named(replace(plain, mlp=mlp, encoder=encoder, tied=False, head=Head()), 2020, T5_1_1)
+
+
+def mt5() -> Named:
+    config = replace(t5_gated(512, 1024, 6, 8).config, vocab_size=250_112)
+    return Named(config, 2021, "Xue et al. 2021, section 3.2")
 
 
 def bart(d_model: int, layers: int) -> Named:
@@ -130,6 +195,15 @@ def mistral() -> Named:
     config = modern(32_000, 4096, 32, 32, 8, 14_336, context=32_768)
     window = replace(config.attention, window=4096)
     return Named(replace(config, attention=window), 2023, "Jiang et al. 2023, table 1")
+
+
+def gemma(d_model: int, layers: int, heads: int, kv_heads: int, d_mlp: int) -> Named:
+    config = modern(256_000, d_model, layers, heads, kv_heads, d_mlp, context=8192, eps=1e-6, tied=True)
+    config = replace(
+        config, attention=replace(config.attention, d_head=256), mlp=MLP(d_mlp, "gelu_tanh", gated=True, bias=False),
+        embedding=Embedding(scale=math.sqrt(d_model)),
+    )  # fmt: skip
+    return Named(config, 2024, "Gemma Team 2024a, table 1")
 
 
 def gemma2(d_model: int, layers: int, heads: int, d_mlp: int) -> Named:
@@ -195,6 +269,14 @@ def vit(d_model: int, layers: int, heads: int, size: int) -> Named:
     return Named(config, 2021, VIT, "With a head for ImageNet's 1,000 classes.")
 
 
+def deit(d_model: int, heads: int) -> Named:
+    plain = vit(d_model, 12, heads, 16).config
+    patches = Patches(image=224, size=16, distilled=True)
+    head = Head("sequence", classes=1000, averaged=True)
+    config = replace(plain, context=patches.count + 2, embedding=Embedding(patches=patches), head=head)
+    return Named(config, 2021, "Touvron et al. 2021, table 1", "Distilled, with both of its classifiers.")
+
+
 def imagegpt(d_model: int, layers: int, heads: int) -> Named:
     config = ModelConfig(
         vocab_size=513, context=1024, d_model=d_model, layers=layers, attention=Attention(heads),
@@ -206,6 +288,12 @@ def imagegpt(d_model: int, layers: int, heads: int) -> Named:
 NAMED: dict[str, Named] = {
     "bert-base": bert(768, 12),
     "bert-large": bert(1024, 24),
+    "roberta-base": roberta(768, 12),
+    "roberta-large": roberta(1024, 24),
+    "distilbert": distilbert(),
+    "electra-small": electra(256, 12, 4),
+    "albert-base": albert(768, 12),
+    "albert-xxlarge": albert(4096, 12),
     "transformer-base": original(512, 2048, 8),
     "transformer-big": original(1024, 4096, 16),
     "gpt": Named(gpt(768, 12, 12, context=512, vocab_size=40_478, norm="after"), 2018, GPT1),
@@ -217,16 +305,23 @@ NAMED: dict[str, Named] = {
     "gpt3-6.7b": gpt3(4096, 32, 32, 128),
     "gpt3-13b": gpt3(5140, 40, 40, 128),
     "gpt3-175b": gpt3(12_288, 96, 96, 128),
+    "opt-125m": opt(768, 12, 12),
+    "opt-350m": opt_350m(),
+    "opt-6.7b": opt(4096, 32, 32),
+    "opt-175b": opt(12_288, 96, 96),
     "t5-small": t5(512, 2048, 8, 6),
     "t5-base": t5(768, 3072, 12, 12),
     "t5-large": t5(1024, 4096, 16, 24),
     "t5-3b": t5(1024, 16_384, 32, 24, d_head=128),
     "t5-11b": t5(1024, 65_536, 128, 24, d_head=128),
     "t5-v1.1-base": t5_gated(768, 2048, 12, 12),
+    "mt5-small": mt5(),
     "bart-base": bart(768, 6),
     "bart-large": bart(1024, 12),
     "glm-large": glm_large(),
     "chatglm-6b": chatglm(),
+    "gpt-neo-125m": gpt_neo(768, 12, 12),
+    "gpt-neo-2.7b": gpt_neo(2560, 32, 20),
     "gpt-j-6b": gpt_j(),
     "gpt-neox-20b": Named(neox(50_432, 6144, 44, 64), 2022, "Black et al. 2022, section 2.1"),
     "pythia-70m": Named(neox(50_304, 512, 6, 8), 2023, PYTHIA),
@@ -236,6 +331,9 @@ NAMED: dict[str, Named] = {
     "llama-3-8b": Named(modern(128_256, 4096, 32, 32, 8, 14_336, context=8192, theta=5e5), 2024, LLAMA3),
     "llama-3-70b": Named(modern(128_256, 8192, 80, 64, 8, 28_672, context=8192, theta=5e5), 2024, LLAMA3),
     "mistral-7b": mistral(),
+    "phi-2": phi2(),
+    "gemma-2b": gemma(2048, 18, 8, 1, 16_384),
+    "gemma-7b": gemma(3072, 28, 16, 16, 24_576),
     "gemma-2-2b": gemma2(2304, 26, 8, 9216),
     "gemma-2-9b": gemma2(3584, 42, 16, 14_336),
     "qwen3-0.6b": qwen3(1024, 28, 16, 3072, tied=True),
@@ -243,6 +341,8 @@ NAMED: dict[str, Named] = {
     "vit-b-16": vit(768, 12, 12, 16),
     "vit-l-16": vit(1024, 24, 16, 16),
     "vit-h-14": vit(1280, 32, 16, 14),
+    "deit-tiny": deit(192, 3),
+    "deit-base": deit(768, 12),
     "imagegpt-s": imagegpt(512, 24, 8),
     "imagegpt-m": imagegpt(1024, 36, 8),
     "imagegpt-l": imagegpt(1536, 48, 16),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
+from engine.config import ModelConfig
 from engine.data import digits
 from engine.generate import generate
 from engine.processors import Floats, ImageProcessor, PalettePixels
 from engine.tokenizers.encoding import Encoding
 
-Kind = Literal["text", "pair", "translation", "infill", "picture", "pixels"]
+Kind = Literal["text", "pair", "question", "translation", "infill", "picture", "pixels"]
 GAP, SPAN = "[gMASK]", "[sop]"
 
 
@@ -40,7 +41,7 @@ class Reading:
 def kind(checkpoint: Checkpoint) -> Kind:
     """What this checkpoint wants to be given."""
     config = checkpoint.model.config
-    if config.encoder is not None:
+    if config.encoder is not None and not config.rereads:
         return "translation"
     if config.infill is not None:
         return "infill"
@@ -48,22 +49,49 @@ def kind(checkpoint: Checkpoint) -> Kind:
         return "picture"
     if isinstance(checkpoint.processor, PalettePixels):
         return "pixels"
-    return "pair" if config.embedding.segments > 1 and checkpoint.tokenizer is not None else "text"
+    if checkpoint.tokenizer is None or not (config.embedding.segments > 1 or reads_whole(config)):
+        return "text"
+    return "question" if config.head.kind == "span" else "pair"
+
+
+def reads_whole(config: ModelConfig) -> bool:
+    """Whether an encoder reads it, which sees two texts at once and says nothing behind them."""
+    return config.rereads or config.attention.mask == "full"
 
 
 def tokens(checkpoint: Checkpoint, text: str, pair: str = "") -> Encoding:
-    """The text as tokens, or the ids it lists where there is no tokenizer. Raises ValueError for a wrong number."""
+    """The text as tokens, or the ids it lists where there is no tokenizer.
+
+    Raises ValueError for a word that is no number then, and for an id that the model does not have.
+    """
     if checkpoint.tokenizer is not None:
-        return checkpoint.tokenizer.encode(text, pair) if pair.strip() else checkpoint.tokenizer.encode(text)
+        found = checkpoint.tokenizer.encode(text, pair) if pair.strip() else checkpoint.tokenizer.encode(text)
+        return known(checkpoint, found)
     try:
-        return Encoding.from_ids(int(word) for word in text.replace(",", " ").split())
+        found = Encoding.from_ids(int(word) for word in text.replace(",", " ").split())
     except ValueError:
         raise ValueError("This model has no tokenizer, so its text must be token ids such as 12 7 40.") from None
+    return known(checkpoint, found)
+
+
+def known(checkpoint: Checkpoint, encoding: Encoding) -> Encoding:
+    """`encoding`, whose ids the model all has. Raises ValueError otherwise: a tokenizer may have more."""
+    size = checkpoint.model.config.vocab_size
+    wrong = next((i for i, id in enumerate(encoding.ids) if not 0 <= id < size), None)
+    if wrong is None:
+        return encoding
+    piece, id = encoding.pieces[wrong], encoding.ids[wrong]
+    raise ValueError(f"This model has the tokens 0 to {size - 1:,}, and “{piece}” is {id:,}; leave that out.")
 
 
 def read_text(checkpoint: Checkpoint, text: str, limit: int, second: str = "") -> Reading:
+    """Where a decoder reads the text again behind its encoder, that is the target."""
     whole = tokens(checkpoint, text, second)
-    return Reading(whole.truncated(limit), whole)
+    read = whole.truncated(limit)
+    if not read or not checkpoint.model.config.rereads:
+        return Reading(read, whole)
+    again = targeted(checkpoint, read.ids[:-1])
+    return Reading(read, whole, replace(again, special=(True, *read.special[:-1])))
 
 
 def read_translation(checkpoint: Checkpoint, text: str, target: str, limit: int) -> Reading:
@@ -82,7 +110,7 @@ def read_translation(checkpoint: Checkpoint, text: str, target: str, limit: int)
 def given_target(checkpoint: Checkpoint, text: str) -> Encoding:
     if checkpoint.tokenizer is None:
         return targeted(checkpoint, tokens(checkpoint, text).ids)
-    return checkpoint.target(text)
+    return known(checkpoint, checkpoint.target(text))
 
 
 def targeted(checkpoint: Checkpoint, ids: list[int] | tuple[int, ...]) -> Encoding:
@@ -101,7 +129,7 @@ def read_infill(checkpoint: Checkpoint, text: str, span: str, limit: int) -> Rea
         return Reading(whole.truncated(limit), whole)
     if GAP not in text and text.strip():
         raise ValueError(f"Expected a gap to fill, got a text without one; write {GAP} where words are missing.")
-    whole = tokenizer.encode(f"{text}{SPAN}{span}")
+    whole = known(checkpoint, tokenizer.encode(f"{text}{SPAN}{span}"))
     if len(whole) > limit:  # a cut would take the mark with it that the span begins with
         raise ValueError(f"Expected at most {limit} tokens with what fills the gap, got {len(whole)}; shorten it.")
     if span or not text.strip():

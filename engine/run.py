@@ -39,13 +39,14 @@ def run(
 
     `encoding` is one text, a batch of them, plain ids, or a tensor batch pos; unequal lengths are padded on the right
     and masked. A model of pictures takes pixels, batch channel height width. `target` is what the decoder of an
-    encoder-decoder reads, its start token first; None is that token alone. With `base`, a run on the same input, only
-    what the difference in edits can change is computed again. Raises ValueError for an input the model cannot read,
-    KeyError for a hook it does not have.
+    encoder-decoder reads, its start token first; None is that token alone, or the token in front of the text where the
+    decoder reads that again (`ModelConfig.rereads`). With `base`, a run on the same input, only what the difference in
+    edits can change is computed again. Raises ValueError for an input the model cannot read, KeyError for a hook it
+    does not have.
     """
     ids, padding, encodings = batch(encoding, model.device)
     past = cache.tokens if cache is not None else 0
-    written, target_padding, target_encodings = read_target(model, target, ids)
+    written, target_padding, target_encodings = read_target(model, target, ids, padding)
     model.check(ids, 0 if written is not None else past)
     if written is not None:
         model.check(written, past)
@@ -91,7 +92,7 @@ def run(
 
 
 def read_target(
-    model: Transformer, target: Input | None, ids: Tensor
+    model: Transformer, target: Input | None, ids: Tensor, real: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None, tuple[Encoding, ...]]:
     """What the decoder behind an encoder reads: ids, what of them is real, encodings."""
     if model.config.encoder is None:
@@ -99,7 +100,7 @@ def read_target(
             raise ValueError("a target is for an encoder-decoder, and this model has one stack; leave the target out.")
         return None, None, ()
     if target is None:
-        return model.begin(ids), None, ()
+        return *model.begin(ids, real), ()
     written, padding, encodings = batch(target, model.device)
     if len(written) != len(ids):
         raise ValueError(f"there must be one target for each text, got {len(written)} for {len(ids)}.")

@@ -22,6 +22,7 @@ from engine.layers.position import (
     rotation,
 )
 from engine.layers.rotary import depends_on_length, rotary_frequencies
+from engine.layers.sharing import share
 
 
 class Stack(nn.Module):
@@ -40,6 +41,8 @@ class Stack(nn.Module):
         self.embed = Embed(config, shared)
         self.relative = nn.Embedding(positions.buckets, heads) if positions.kind == "relative" else None
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        if config.distinct is not None:
+            share(self.blocks, config.distinct)
         self.final_norm = make_norm(config.norm, config.d_model) if config.final_norm else nn.Identity()
         frequencies, self.stretch = None, 1.0
         self.turned = positions.turned or config.d_head // positions.axes
@@ -87,7 +90,7 @@ class Stack(nn.Module):
 
     def length(self, ids: Tensor) -> int:
         patches = self.config.embedding.patches
-        return ids.shape[1] if patches is None else patches.count + 1
+        return ids.shape[1] if patches is None else patches.before + patches.count
 
     def read_so_far(self, ids: Tensor, cache: KVCache | None) -> tuple[Tensor, int]:
         """All ids, those that the cache has seen included where positions depend on them, and how many it has seen."""

@@ -29,8 +29,8 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0, length: int
     id or a position); for a rotation cos and sin at position `row` of a text of `length` tokens. Raises ValueError
     where the element has no weights.
     """
-    if hook == "logits":
-        return output(model, unit)
+    if hook in ("logits", "head.cls"):
+        return output(model, hook, unit)
     owner, _, name = hook.rpartition(".")
     modules = dict(model.named_modules())
     parent = modules.get(owner)
@@ -41,7 +41,8 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0, length: int
     )
     if name == "positions" and isinstance(stack, Stack) and stack.embed.sinusoids:
         config = stack.config
-        table = sinusoidal(torch.arange(config.context), config.d_model, config.positions.pairs)
+        width = config.d_embed if stack.embed.maps_all else config.d_model
+        table = sinusoidal(torch.arange(config.context), width, config.positions.pairs)
         return element(table, hook, row, unit)
     if name in ("q_rotated", "k_rotated") and isinstance(stack, Stack):
         return turned(stack, hook, index(row, stack.config.context, hook), unit, length)
@@ -66,12 +67,12 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0, length: int
     raise ValueError(f"{hook!r} is not made with weights of this model; ask for a projection, a norm or an embedding.")
 
 
-def output(model: Transformer, unit: int) -> Operands:
+def output(model: Transformer, hook: str, unit: int) -> Operands:
     """The row of W_U, or of a class head, that makes logit `unit`."""
-    if model.head is None:
-        raise ValueError("'logits' is not made by this model; it has no head.")
+    if model.head is None or model.config.head.averaged == (hook == "logits"):  # an averaged head's are a mean
+        raise ValueError(f"{hook!r} is not made with weights of this model; ask for logits, head.cls, head.distilled.")
     weight = W_E(model) if model.head.weight is None else model.head.weight
-    at = index(unit, len(weight), "logits")
+    at = index(unit, model.config.outputs, hook)
     bias = model.head.bias
     return Operands(weight[at].detach(), None if bias is None else float(bias.detach()[at]))
 
@@ -93,12 +94,13 @@ def biased(stack: Stack, hook: str, head: int, distance: int) -> Operands:
 
 
 def patched(model: Transformer, unit: int, row: int) -> Operands:
-    """The weights of a patch's pixels; at position 0 stands [CLS], which is the whole of its element."""
+    """The weights of a patch's pixels; before them stand [CLS] and [DIST], each the whole of its element."""
     patches = model.embed.patches
     if patches is None:
         raise ValueError("'embed.patches' is not made by this model; it reads tokens.")
-    if row == 0:
-        return element(patches.cls.detach()[None], "embed.patches", 0, unit)
+    before = [vector.detach() for vector in (patches.cls, patches.distilled) if vector is not None]
+    if row < len(before):
+        return element(torch.stack(before), "embed.patches", row, unit)
     return Operands(patches.project.weight[unit].detach(), float(patches.project.bias.detach()[unit]))
 
 

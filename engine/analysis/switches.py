@@ -29,6 +29,8 @@ WINDOWS = ("all", "128", "512", "1024", "4096")
 PICTURE = Patches(image=224, size=16)  # ViT-B/16's, for a model of tokens that is to read pictures
 TEXT = {"vocab_size": 30_522, "context": 512}  # BERT's, for a model of pictures that is to read tokens
 AS_MANY = "as many"
+AS_STREAM, NARROW = "d", "128"  # how wide token vectors are: like the stream, or as in ALBERT and ELECTRA
+EACH = "as layers"
 CLASSES = 1000  # of a head that had none
 
 
@@ -230,6 +232,31 @@ def set_segments(config: ModelConfig, wanted: str) -> ModelConfig:
     return replace(config, embedding=replace(config.embedding, segments=int(wanted)))
 
 
+def get_width(config: ModelConfig) -> str:
+    return AS_STREAM if config.embedding.width is None else str(config.embedding.width)
+
+
+def set_width(config: ModelConfig, wanted: str) -> ModelConfig:
+    width = None if wanted == AS_STREAM else int(wanted)
+    return replace(config, embedding=replace(config.embedding, width=width))
+
+
+def widths(config: ModelConfig) -> Sequence[str]:
+    return list(dict.fromkeys([AS_STREAM, NARROW, get_width(config)]))
+
+
+def get_sharing(config: ModelConfig) -> str:
+    return EACH if config.distinct in (None, config.layers) else str(config.distinct)
+
+
+def set_sharing(config: ModelConfig, wanted: str) -> ModelConfig:
+    return replace(config, distinct=None if wanted == EACH else int(wanted))
+
+
+def sharings(config: ModelConfig) -> Sequence[str]:
+    return list(dict.fromkeys([EACH, "1", get_sharing(config)]))
+
+
 def get_qk_norm(config: ModelConfig) -> str:
     return config.attention.qk_norm or "none"
 
@@ -314,6 +341,22 @@ SWITCHES: tuple[Switch, ...] = (
         lambda config: str(config.embedding.segments),
         set_segments,
         lambda config: sorted({"0", "2", str(config.embedding.segments)}),
+    ),
+    Switch(
+        "width",
+        "token width",
+        "Token vectors as wide as the stream, or narrower and mapped up to it (ALBERT, ELECTRA).",
+        get_width,
+        set_width,
+        widths,
+    ),
+    Switch(
+        "sharing",
+        "blocks",
+        "How many different blocks there are: one for each layer, or fewer that are used again (ALBERT).",
+        get_sharing,
+        set_sharing,
+        sharings,
     ),
     Switch(
         "norm",

@@ -3,7 +3,19 @@
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.load import load
 from engine.checkpoints.locate import shipped
-from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
+from engine.checkpoints.report import Assumed, IncompleteWeights, Report, TensorRow
 from engine.checkpoints.save import save_weights
+from engine.checkpoints.unpack import Unpacked, unpack
 
-__all__ = ["Checkpoint", "IncompleteWeights", "Report", "TensorRow", "load", "save_weights", "shipped"]
+__all__ = [
+    "Assumed",
+    "Checkpoint",
+    "IncompleteWeights",
+    "Report",
+    "TensorRow",
+    "Unpacked",
+    "load",
+    "save_weights",
+    "shipped",
+    "unpack",
+]

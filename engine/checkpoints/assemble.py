@@ -2,70 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import init
+from torch.overrides import TorchFunctionMode
 
-from engine.checkpoints.family import Family
+from engine.checkpoints.family import Family, Row
+from engine.checkpoints.memory import available
 from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
 from engine.checkpoints.translate import inverse, translate
 from engine.checkpoints.weights import Weights
 from engine.config import ModelConfig
 from engine.model import Transformer
 
-FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+FLOATS = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.float64, torch.float32, torch.float16)}
+FLOATS["bfloat16"] = torch.bfloat16
+MOST_LAYERS = 1000
+LARGEST_SIZE = 2**30  # of anything; the product of two is still a number of torch's
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def assemble(family: Family, config: ModelConfig, weights: Weights, dtype: torch.dtype) -> tuple[Transformer, Report]:
+def assemble(
+    family: Family, config: ModelConfig, weights: Weights, dtype: torch.dtype | None, name: str = "the model"
+) -> tuple[Transformer, Report]:
     """The model stands on the meta device until its weights are put into it, so nothing is initialised for
     nothing.
 
-    Raises ValueError for a wrong shape or a number that is not finite, IncompleteWeights for tensors that did
-    not come.
+    Without a `dtype` the model has the one that most of its numbers are stored in. Raises ValueError for a wrong
+    shape, numbers that are not finite or are quantised, and a model larger than the memory; IncompleteWeights for
+    tensors that did not come.
     """
     check_plausible(config, weights.shapes)
-    model = without_memory(config)
-    names = names_in_file(family, model, weights.shapes)
+    model, rows, names = skeleton(family, config, weights.shapes)
+    for stored in (stored for theirs, stored in names.items() if not family.drops(theirs)):
+        check_kind(stored, weights)
     if config.tied and not really_tied(family, weights, names):
-        model = without_memory(replace(config, tied=False))
-    report = account(family, model, names, weights.shapes)
-    check_twins(family, model, weights, names)
+        model, rows, names = skeleton(family, replace(config, tied=False), weights.shapes)
+    report = account(family, model, rows, names, weights)
+    places = {source: names[source] for row in rows for source in row.source}
+    native = most_common(weights, places.values())
+    check_memory(model, dtype or native, native, name)
+    check_twins(family, rows, weights, names)
+    fill(model, rows, weights, places, dtype or native)
+    return model.requires_grad_(False).eval(), replace(report, notes=report.notes + mixture(report, dtype or native))
+
+
+def skeleton(family: Family, config: ModelConfig, shapes: Shapes) -> tuple[Transformer, Sequence[Row], dict[str, str]]:
+    """A model without memory, the family's rows for it, and what they name in a file of these shapes."""
+    model = without_memory(config)
     rows = family.bind(model.state_dict())
-    stored = {name: finite(names[name], weights[names[name]], dtype) for row in rows for name in row.source}
-    model.load_state_dict(dict(translate(stored, rows, model.config)), assign=True)
-    return model.requires_grad_(False).eval(), report
+    return model, rows, names_in_file(family, rows, config.tied, shapes)
 
 
 def without_memory(config: ModelConfig) -> Transformer:
-    with torch.device("meta"):
+    with torch.device("meta"), Unfilled():
         return Transformer(config)
+
+
+class Unfilled(TorchFunctionMode):
+    """Leaves out what torch's layers do to fill their parameters: on the meta device it is half of the time."""
+
+    FILLING = frozenset((init.kaiming_uniform_, init.uniform_, init.normal_, init.ones_, init.zeros_))
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function in self.FILLING:
+            return args[0] if args else kwargs["tensor"]
+        return function(*args, **(kwargs or {}))
 
 
 def check_plausible(config: ModelConfig, shapes: Shapes) -> None:
     """That the file can hold such a model at all, found before one of a billion layers or heads is built."""
+    for path, value in leaves(config.to_dict()):
+        if isinstance(value, int) and value > LARGEST_SIZE:
+            raise ValueError(f"config.json describes a model whose{path} is {value}, and {LARGEST_SIZE} is the most.")
     stored = sum(map(prod, shapes.values()))
     stacks = [config] if config.encoder is None else [config, config.encoder_stack]
     layers = sum(stack.layers for stack in stacks)
-    heads = sum(stack.layers * (stack.attention.heads + stack.kv_heads) * stack.d_head for stack in stacks)
-    least = config.d_model * (config.vocab_size + heads)
-    if layers > len(shapes) or least > stored:
+    blocks = [stack.distinct or stack.layers for stack in stacks]
+    wide = [(stack.attention.heads + stack.kv_heads) * stack.d_head for stack in stacks]
+    mlps = [stack.mlp.d_mlp if stack.mlp is not None else 0 for stack in stacks]
+    columns = sum(count * (heads + mlp) for count, heads, mlp in zip(blocks, wide, mlps, strict=True))
+    tables = config.vocab_size + (config.context if config.positions.kind == "learned" else 0)
+    patches = config.embedding.patches
+    columns += patches.channels * patches.size**2 if patches is not None else 0
+    least = config.d_embed * tables + config.d_model * columns
+    if sum(blocks) > len(shapes) or least > stored or layers > MOST_LAYERS:
         raise ValueError(
             f"config.json describes {layers} layers and at least {least} numbers, but the weights "
             f"hold {len(shapes)} tensors and {stored} numbers; they are not of one model."
         )
 
 
-def names_in_file(family: Family, model: Transformer, shapes: Shapes) -> dict[str, str]:
+def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if not isinstance(tree, dict):
+        yield path, tree
+        return
+    for name, branch in tree.items():
+        yield from leaves(branch, f"{path}.{name}" if path else f" {name}")
+
+
+def names_in_file(family: Family, rows: Sequence[Row], tied: bool, shapes: Shapes) -> dict[str, str]:
     """The family's name of each tensor -> its name in the file, which may lack the optional prefix.
 
     Of two tensors that are one, a file may hold either, or both.
     """
-    same = {**twins(family, model), **(family.tied if model.config.tied else {})}
-    known = sources(family, model) | family.tied.keys() | same.keys()
+    same = {**twins(family, rows), **(family.tied if tied else {})}
+    known = named_by(rows) | family.tied.keys() | same.keys()
     names: dict[str, str] = {}
     for name in shapes:
         theirs = next((n for n in family.spellings(name) if n in known or family.drops(n)), None)
@@ -78,18 +126,23 @@ def names_in_file(family: Family, model: Transformer, shapes: Shapes) -> dict[st
 
 
 def sources(family: Family, model: Transformer) -> set[str]:
-    return {name for row in family.bind(model.state_dict()) for name in row.source}
+    """The family's names of a model's tensors."""
+    return named_by(family.bind(model.state_dict()))
 
 
-def twins(family: Family, model: Transformer) -> dict[str, str]:
+def named_by(rows: Iterable[Row]) -> set[str]:
+    return {name for row in rows for name in row.source}
+
+
+def twins(family: Family, rows: Iterable[Row]) -> dict[str, str]:
     """The family's twins, without those that in this model are tensors of their own."""
-    own = sources(family, model)
+    own = named_by(rows)
     return {one: other for one, other in family.twins.items() if one not in own}
 
 
-def check_twins(family: Family, model: Transformer, weights: Weights, names: Mapping[str, str]) -> None:
-    for one, other in twins(family, model).items():
-        if one in names and other in names and not torch.equal(weights[names[one]], weights[names[other]]):
+def check_twins(family: Family, rows: Iterable[Row], weights: Weights, names: Mapping[str, str]) -> None:
+    for one, other in twins(family, rows).items():
+        if one in names and other in names and not same(names[one], names[other], weights):
             raise ValueError(
                 f"{names[one]} and {names[other]} must be equal in a {family.name} model, and are not: "
                 "Loupe has one tensor for both."
@@ -102,38 +155,54 @@ def really_tied(family: Family, weights: Weights, names: Mapping[str, str]) -> b
     Where they are not, the file is believed and not the config, as transformers does.
     """
     both = [(names[one], names[other]) for one, other in family.tied.items() if one in names and other in names]
-    return all(one == other or torch.equal(weights[one], weights[other]) for one, other in both)
+    return all(same(one, other, weights) for one, other in both)
 
 
-def account(family: Family, model: Transformer, names: Mapping[str, str], shapes: Shapes) -> Report:
+def same(one: str, other: str, weights: Weights) -> bool:
+    """Whether two tensors of a file hold the same numbers."""
+    if one == other or weights.shapes[one] != weights.shapes[other]:
+        return one == other
+    return torch.equal(weights[one], weights[other].to(weights[one].dtype))
+
+
+def account(
+    family: Family, model: Transformer, rows: Sequence[Row], names: Mapping[str, str], weights: Weights
+) -> Report:
     """A row for every tensor that is expected or came. Raises ValueError where the model cannot be filled."""
-    ours = {name: row.target for row in family.bind(model.state_dict()) for name in row.source}
-    expected = expected_shapes(family, model)
-    rows = []
+    shapes = weights.shapes
+    ours = {name: row.target for row in rows for name in row.source}
+    expected = shapes_by(rows, family, model)
+    found = []
     for name, shape in expected.items():
         stored = names.get(name, name)
         came = shapes.get(stored, shape)
         if came != shape:
-            raise ValueError(f"{stored} must have shape {shape} by config.json, got {came}; they are not of one model.")
-        rows.append(TensorRow(stored, "loaded" if name in names else "missing", shape, ours[name]))
-    for one, other in twins(family, model).items():
+            raise ValueError(
+                f"{weights.where(stored)} must have shape {shape} by config.json, got {came}; "
+                "they are not of one model."
+            )
+        found.append(TensorRow(stored, "loaded" if name in names else "missing", shape, ours[name]))
+    for one, other in twins(family, rows).items():
         if other in expected and one in names and names[one] != names.get(other):
-            rows.append(TensorRow(names[one], "tied", shapes[names[one]], ours[other]))
+            found.append(TensorRow(names[one], "tied", shapes[names[one]], ours[other]))
     if model.config.tied:
         for one, other in family.tied.items():
             if names.get(one) != names.get(other):  # else the row of `other` stands for both
-                rows.append(TensorRow(names.get(one, one), "tied", expected[other], ours[other]))
-    taken = {row.name for row in rows}
+                found.append(TensorRow(names.get(one, one), "tied", expected[other], ours[other]))
+    taken = {row.name for row in found}
     dropped = {stored for name, stored in names.items() if family.drops(name)}
     for name in (n for n in shapes if n not in taken):
-        rows.append(TensorRow(name, "dropped" if name in dropped else "unexpected", shapes[name]))
-    return judged(Report(tuple(rows)), family)
+        found.append(TensorRow(name, "dropped" if name in dropped else "unexpected", shapes[name]))
+    return judged(Report(tuple(replace(row, dtype=weights.dtypes.get(row.name, "")) for row in found)), family)
 
 
 def expected_shapes(family: Family, model: Transformer) -> dict[str, tuple[int, ...]]:
     """The shapes that the family's tensors must have in a file of this model."""
+    return shapes_by(family.bind(model.state_dict()), family, model)
+
+
+def shapes_by(rows: Sequence[Row], family: Family, model: Transformer) -> dict[str, tuple[int, ...]]:
     state = model.state_dict()
-    rows = family.bind(state)
     unfilled = state.keys() - {name for row in rows for name in row.target}
     if unfilled:
         raise ValueError(
@@ -145,8 +214,9 @@ def expected_shapes(family: Family, model: Transformer) -> dict[str, tuple[int, 
 def judged(report: Report, family: Family) -> Report:
     missing, unexpected = report.of("missing"), report.of("unexpected")
     if missing:
+        more = f" and {len(missing) - 1} more that are" if len(missing) > 1 else ", which is"
         raise IncompleteWeights(
-            f"the weights must hold {missing[0].name} and {len(missing) - 1} more that are not there; "
+            f"the weights must hold {missing[0].name}{more} not there; "
             "is a shard absent, or the config of another model?",
             report,
         )
@@ -157,15 +227,70 @@ def judged(report: Report, family: Family) -> Report:
     return replace(report, notes=(note,))
 
 
-def finite(name: str, tensor: Tensor, dtype: torch.dtype) -> Tensor:
-    if tensor.dtype not in FLOATS:
-        raise ValueError(
-            f"{name} must be float64, float32, float16 or bfloat16, got {tensor.dtype}; dequantise it first."
-        )
-    if (
-        not torch.isfinite(tensor.sum()) and not torch.isfinite(tensor).all()
-    ):  # the sum alone is quick, and may overflow
+def check_kind(name: str, weights: Weights) -> None:
+    if weights.dtypes[name] not in FLOATS:
+        kinds = ", ".join(FLOATS)
+        raise ValueError(f"{weights.where(name)} must be one of {kinds}, got {weights.dtypes[name]}; dequantise it.")
+
+
+def most_common(weights: Weights, names: Iterable[str]) -> torch.dtype:
+    """The one that most of the numbers are stored in."""
+    numbers: Counter[str] = Counter()
+    for name in names:
+        numbers[weights.dtypes[name]] += prod(weights.shapes[name])
+    return FLOATS[numbers.most_common(1)[0][0]] if numbers else torch.float32
+
+
+def mixture(report: Report, dtype: torch.dtype) -> tuple[str, ...]:
+    """A sentence where the file is of several dtypes: the model is of one."""
+    counts = Counter(row.dtype for row in report.of("loaded"))
+    if len(counts) < 2:
+        return ()
+    stored = ", ".join(f"{count} in {kind}" for kind, count in counts.most_common())
+    return (f"Tensors are stored {stored}; the model holds all in {str(dtype).removeprefix('torch.')}.",)
+
+
+def check_memory(model: Transformer, dtype: torch.dtype, stored: torch.dtype, name: str) -> None:
+    """That the weights fit into what is free, known before any of them is read."""
+    free, numbers = available(), sum(parameter.numel() for parameter in model.parameters())
+    if free is None or numbers * dtype.itemsize <= free:
+        return
+    kept = f"{str(stored).removeprefix('torch.')} ({gigabytes(numbers * stored.itemsize)})"
+    advice = f"keep them in {kept}" if numbers * stored.itemsize <= free else "open a smaller model"
+    raise ValueError(
+        f"{name} needs {numbers:,} numbers x {dtype.itemsize} bytes = {gigabytes(numbers * dtype.itemsize)}, "
+        f"and {gigabytes(free)} are free; {advice}, or use a machine with more memory."
+    )
+
+
+def gigabytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+def fill(
+    model: Transformer, rows: Iterable[Row], weights: Weights, stored: Mapping[str, str], dtype: torch.dtype
+) -> None:
+    """Row by row, so that of what is not kept as it is stored there is never more in memory than one row.
+
+    `stored` is the name in the file of each of the rows' sources.
+    """
+    state: dict[str, Tensor] = {}
+    for row in rows:
+        read = [weights[stored[source]] for source in row.source]
+        for source, tensor in zip(row.source, read, strict=True):
+            check_finite(weights.where(stored[source]), tensor)
+        made = row.transform.read([tensor.to(dtype) for tensor in read], model.config)
+        state.update(zip(row.target, made, strict=True))
+        kept = {tensor.untyped_storage().data_ptr() for tensor in made}
+        for source, tensor in zip(row.source, read, strict=True):
+            if tensor.untyped_storage().data_ptr() not in kept:
+                weights.release(stored[source])
+    model.load_state_dict(state, assign=True)
+
+
+def check_finite(name: str, tensor: Tensor) -> None:
+    """The sum is quick, but may overflow; then the extremes tell. Neither takes memory."""
+    if not torch.isfinite(tensor.sum()) and not all(torch.isfinite(end) for end in tensor.aminmax()):
         raise ValueError(
             f"{name} must hold finite numbers, has NaN or infinity: its training diverged, or it is damaged."
         )
-    return tensor.to(dtype)

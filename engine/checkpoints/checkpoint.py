@@ -21,7 +21,8 @@ class Checkpoint:
     """`card` is what its makers say about it (card.json); `end_ids` are the tokens that end a text.
 
     `end_ids` left empty are the tokenizer's. `processor` makes of a picture what the model reads, and `labels` are
-    the names of the classes that it tells apart.
+    the names of the classes that it tells apart. `family` is the model_type it was read as, `files` are those that
+    hold its weights.
     """
 
     model: Transformer
@@ -32,6 +33,8 @@ class Checkpoint:
     end_ids: tuple[int, ...] = ()
     processor: Processor | None = None
     labels: tuple[str, ...] = ()
+    family: str = ""
+    files: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         end = self.tokenizer.end_id if self.tokenizer is not None else None
@@ -41,6 +44,11 @@ class Checkpoint:
     @property
     def config(self) -> ModelConfig:
         return self.model.config
+
+    @property
+    def source(self) -> Path | None:
+        """The folder that the weights lie in; None where the model came from no file."""
+        return self.files[0].parent if self.files else None
 
     def target(self, text: str) -> Encoding:
         """What the decoder of an encoder-decoder reads for `text`: its start token, then the text without an end.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.config import Attention, Head, ModelConfig, Positions, kv_heads
+from engine.config import Attention, Embedding, Head, ModelConfig, Positions, kv_heads
 
 PREDICTS = ("language", "masked")
 
@@ -20,11 +20,17 @@ def explicit(config: ModelConfig) -> ModelConfig:
         attention=attention(config, config.attention),
         positions=positions(config),
         norm=replace(config.norm, final=config.final_norm, eps=0.0 if config.norm.kind == "none" else config.norm.eps),
+        distinct=None if config.distinct == config.layers else config.distinct,
+        embedding=embedding(config.embedding),
         head=head(config),
         tied=config.tied if config.head.kind in PREDICTS else True,
         encoder=None if encoder is None else replace(encoder, attention=attention(config, encoder.attention)),
         cross=None if encoder is None else attention(config, config.cross_attention),
     )
+
+
+def embedding(given: Embedding) -> Embedding:
+    return replace(given, mapped="all") if given.width is None else given
 
 
 def attention(config: ModelConfig, given: Attention) -> Attention:
@@ -53,11 +59,27 @@ def positions(config: ModelConfig) -> Positions:
 def head(config: ModelConfig) -> Head:
     given = config.head
     plain = Head(given.kind, pooler=given.pooler, next_sentence=given.next_sentence)
+    if given.pooler:
+        plain = replace(plain, pooler_activation=given.pooler_activation)
+    if given.kind == "sequence" or given.pooler:
+        plain = replace(plain, read=given.read)
+    if given.kind == "none":
+        return plain
+    plain = replace(plain, bias=given.biased)
+    if given.kind == "token" and given.dense:
+        plain = replace(plain, dense=True, activation=given.activation)
+    if given.kind == "sequence" and given.averaged:
+        plain = replace(plain, averaged=True)
     if given.kind not in PREDICTS:
-        return replace(plain, classes=given.classes) if given.kind != "none" else plain
+        return replace(plain, classes=0 if given.kind == "span" else given.classes)
     return replace(
         given,
         classes=0,
+        read=plain.read,
+        bias=plain.bias,
+        dense=False,
+        pooler_activation=plain.pooler_activation,
+        averaged=False,
         outputs=config.outputs,
         activation=given.activation if given.kind == "masked" else plain.activation,
     )

@@ -35,7 +35,7 @@ def _unchanged(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
 
 
 SAME = Transform(_unchanged, _unchanged)
-TRANSPOSED = Transform(lambda tensors, _: [tensors[0].T], lambda tensors, _: [tensors[0].T])
+TRANSPOSED = Transform(lambda tensors, _: [tensors[0].mT], lambda tensors, _: [tensors[0].mT])
 
 
 @dataclass(frozen=True)

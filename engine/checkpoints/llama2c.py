@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
-from engine.checkpoints.weights import Weights
+from engine.checkpoints.weights import Weights, of_tensors
 from engine.config import MLP, Attention, ModelConfig, Norm, Positions
 from engine.tokenizers.spm import BPE, BYTE, CONTROL, NORMAL, UNKNOWN, Model, Piece, SentencePieceTokenizer, pipeline
 from engine.tokenizers.spm_checkpoints import framed
@@ -73,7 +73,7 @@ def read_llama2c(path: Path) -> tuple[Family, ModelConfig, Weights]:
     for name, shape in shapes.items():
         tensors[name] = numbers[at : at + prod(shape)].view(shape)
         at += prod(shape)
-    return FAMILY, config_of(sizes), Weights(shapes, {}, dict.fromkeys(shapes, tensors.__getitem__))
+    return FAMILY, config_of(sizes), of_tensors(tensors, path, mapped=True)
 
 
 def read_sizes(path: Path) -> Sizes:

@@ -6,18 +6,20 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
+from engine.checkpoints import nanogpt
 from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
+from engine.checkpoints.export import unpacked
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
+from engine.checkpoints.infer import infer, unwrapped
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import Place, locate
-from engine.checkpoints.nanogpt import read_nanogpt
-from engine.checkpoints.report import Report
+from engine.checkpoints.report import Assumed, Report
 from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import Weights, open_weights, read_json
 from engine.config import ModelConfig
@@ -28,30 +30,53 @@ from engine.tokenizers import Tokenizer, read_tokenizer
 START = "decoder_start_token_id"
 
 
-def load(name_or_path: str | Path, dtype: torch.dtype = torch.float32) -> Checkpoint:
+class Opened(NamedTuple):
+    """What kind of model the weights are; `assumed` and `notes` are for the report."""
+
+    family: Family
+    config: ModelConfig
+    weights: Weights
+    theirs: Mapping[str, Any] = {}
+    assumed: tuple[Assumed, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def load(
+    name_or_path: str | Path, dtype: torch.dtype | None = torch.float32, config: Mapping[str, Any] | None = None
+) -> Checkpoint:
     """A shipped name, a folder (a training run's too), a weights file in one (also llama2.c's `.bin` and nanoGPT's or
-    minGPT's `.pt`), or `hub:org/name[@revision]`; half precision is widened to `dtype`.
+    minGPT's `.pt`), or `hub:org/name[@revision]`.
+
+    Weights are converted to `dtype`; None leaves them as most are stored, and then they stay a map of their file.
+    `config` are keys of config.json that count before those of the file. Where there is no such file it is inferred
+    from the weights, and `report.assumed` says what was.
 
     Raises FileNotFoundError where there is nothing of the kind, ValueError for what cannot be read as a whole
-    model, PermissionError and ConnectionError where a hub does not give it; a tokenizer or a processor that cannot be
-    read is a note in the report.
+    model or is larger than the memory, PermissionError and ConnectionError where a hub does not give it; a tokenizer
+    or a processor that cannot be read is a note in the report.
     """
     place = place_of(name_or_path)
-    family, config, weights, assumed = open_model(place)
-    model, report = assemble(family, config, weights, dtype)
-    tokenizer, notes = tokenizer_of(place, config)
-    processor, more = processor_of(place)
-    card = place.find("card.json")
-    return Checkpoint(
-        model=model,
-        tokenizer=tokenizer,
-        card=read_json(card) if card else {},
-        report=Report(report.rows, report.notes + assumed + notes + more),
-        name=place.name,
-        end_ids=end_ids(place, config),
-        processor=processor,
-        labels=labels(place, config),
-    )
+    opened = open_model(place, dict(config or {}))
+    model, report = assemble(opened.family, opened.config, opened.weights, dtype, place.name)
+    with unpacked(place, opened.weights.metadata) as beside:
+        tokenizer, notes = tokenizer_of(beside, opened.config)
+        processor, more = processor_of(beside)
+        theirs = opened.theirs or theirs_of(beside)
+        card = beside.find("card.json")
+        return Checkpoint(
+            model=model,
+            tokenizer=tokenizer,
+            card=read_json(card) if card else {},
+            report=Report(
+                report.rows, report.notes + opened.weights.notes + opened.notes + notes + more, assumed=opened.assumed
+            ),
+            name=place.name,
+            end_ids=end_ids(beside, theirs, opened.config),
+            processor=processor,
+            labels=labels(theirs, opened.config),
+            family=opened.family.name,
+            files=tuple(dict.fromkeys(opened.weights.files.values())) or (place.weights,),
+        )
 
 
 def place_of(name_or_path: str | Path) -> Place:
@@ -63,33 +88,89 @@ def place_of(name_or_path: str | Path) -> Place:
     return replace(locate(folder_of(name_or_path, MAX_DOWNLOAD)), name=name_or_path)
 
 
-def open_model(place: Place) -> tuple[Family, ModelConfig, Weights, tuple[str, ...]]:
-    """What kind of model the weights are, with what had to be assumed in sentences."""
+def open_model(place: Place, corrections: Mapping[str, Any]) -> Opened:
+    """By the file where it describes itself, by config.json, or by the names and shapes of the tensors."""
     path = place.weights
     if path.suffix == ".bin" and is_llama2c(path):
-        return *read_llama2c(path), ()
-    if path.suffix in (".pt", ".pth") and place.find("config.json") is None:
-        return read_nanogpt(path)
+        refuse(corrections, path)
+        return Opened(*read_llama2c(path))
     weights = open_weights(path)
-    return *describe(place, weights), weights, ()
-
-
-def describe(place: Place, weights: Weights) -> tuple[Family, ModelConfig]:
-    """From the weights file where it describes itself, otherwise from config.json."""
     if CONFIG in weights.metadata:
-        try:
-            return NATIVE, ModelConfig.from_dict(json.loads(weights.metadata[CONFIG]))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{place.weights} must describe itself in JSON, and does not ({error}).") from None
+        refuse(corrections, path)
+        return Opened(NATIVE, described(weights.metadata[CONFIG], path), weights)
+    if place.find("config.json") is not None:
+        return by_config(place, weights, corrections)
+    if weights.settings is not None:
+        return by_settings(weights, path, corrections)
+    return by_inference(weights, path, corrections)
+
+
+def refuse(corrections: Mapping[str, Any], path: Path) -> None:
+    if corrections:
+        raise ValueError(f"{path.name} says itself what model it is; {', '.join(corrections)} cannot be given for it.")
+
+
+def described(text: str, path: Path) -> ModelConfig:
+    try:
+        return ModelConfig.from_dict(json.loads(text))
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{path} must describe itself as a model, and does not ({error}); save it anew.") from None
+
+
+def configured(family: Family, theirs: Mapping[str, Any]) -> ModelConfig:
+    """The family's reading of config.json, with errors that name that file."""
+    try:
+        return family.read_config(theirs)
+    except ValueError as error:
+        told = str(error)
+    except OverflowError as error:
+        told = f"a number is beyond all others ({error})."
+    file = "" if "config.json" in told else "config.json describes no model that Loupe can build: "
+    raise ValueError(f"{file}{told}")
+
+
+def by_config(place: Place, weights: Weights, corrections: Mapping[str, Any]) -> Opened:
+    theirs = theirs_of(place)
+    notes = tuple(
+        f"config.json's {name}, {theirs.get(name)!r}, was given as {value!r}."
+        for name, value in corrections.items()
+        if theirs.get(name) != value
+    )
+    theirs |= corrections
+    if theirs.get("quantization_config") is not None:
+        raise ValueError(f"{place.weights} must not be quantised, and config.json says how it is; dequantise it first.")
+    family = family_of(theirs, weights.shapes)
+    config = configured(family, theirs)
+    return Opened(unwrapped(family, weights.shapes), config, weights, theirs, (), notes)
+
+
+def theirs_of(place: Place) -> dict[str, Any]:
+    """config.json, with what only generation_config.json may say."""
     path = place.find("config.json")
-    if path is None:
-        raise FileNotFoundError(f"{place.weights.name} needs a config.json beside it, and {place.folders[0]} has none.")
-    theirs = read_json(path)
+    theirs = read_json(path) if path else {}
     generation = place.find("generation_config.json")
     if theirs.get(START) is None and generation is not None:
         theirs[START] = read_json(generation).get(START)
-    family = family_of(theirs, weights.shapes)
-    return family, family.read_config(theirs)
+    return theirs
+
+
+def by_settings(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> Opened:
+    """nanoGPT's file, which has its sizes beside the weights."""
+    theirs = nanogpt.settings({**(weights.settings or {}), **corrections}, path)
+    family = next(family for family in nanogpt.FAMILIES if declares(theirs, family))
+    return Opened(unwrapped(family, weights.shapes), family.read_config(theirs), weights, theirs)
+
+
+def by_inference(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> Opened:
+    try:
+        found = infer(weights, corrections)
+        config = configured(found.family, found.theirs)
+    except ValueError as error:
+        raise ValueError(f"{path} has no config.json beside it, and from its tensors alone: {error}") from None
+    guessed = ", ".join(f"{one.key} {one.value}" for one in found.assumed if not one.certain)
+    note = f"There is no config.json: {path.name} was read as {found.family.architecture} by its tensors"
+    note += f", with {guessed} assumed." if guessed else "."
+    return Opened(found.family, config, weights, found.theirs, found.assumed, (note,))
 
 
 def family_of(theirs: Mapping[str, Any], stored: Collection[str]) -> Family:
@@ -140,20 +221,19 @@ def processor_of(place: Place) -> tuple[Processor | None, tuple[str, ...]]:
         return None, (f"No processor of pictures: {error}",)
 
 
-def labels(place: Place, config: ModelConfig) -> tuple[str, ...]:
+def labels(theirs: Mapping[str, Any], config: ModelConfig) -> tuple[str, ...]:
     """The names of the classes, from `id2label` of config.json; empty where it does not name each."""
-    path = place.find("config.json")
-    named = read_json(path).get("id2label") if path and config.head.classes else None
+    named = theirs.get("id2label") if config.head.classes else None
     named = named if isinstance(named, dict) else {}
     names = tuple(named.get(str(i)) for i in range(config.head.classes))
     return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else ()
 
 
-def end_ids(place: Place, config: ModelConfig) -> tuple[int, ...]:
+def end_ids(place: Place, theirs: Mapping[str, Any], config: ModelConfig) -> tuple[int, ...]:
     """`eos_token_id` of generation_config.json, else of config.json, where it lies in the vocabulary."""
-    for name in ("generation_config.json", "config.json"):
-        path = place.find(name)
-        found = read_json(path).get("eos_token_id") if path else None
+    generation = place.find("generation_config.json")
+    for table in (read_json(generation) if generation else {}, theirs):
+        found = table.get("eos_token_id")
         ids = found if isinstance(found, list) else [found]
         inside = tuple(i for i in ids if type(i) is int and 0 <= i < config.vocab_size)
         if inside:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,24 @@ WEIGHTS = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
+KINDS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
+BESIDE = (
+    "config.json",
+    "generation_config.json",
+    "preprocessor_config.json",
+    "card.json",
+    "README.md",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
+    "token_mappings.json",
+)
+OF_TOKENIZERS = (".model", ".spm")  # SentencePiece's
+OF_TOKENS = re.compile(r"tok(enizer|\d+)\.bin")  # llama2.c's
 OF_A_RUN = ("latest", "snapshots")  # folders of a training run, whose tokenizer lies one folder up
 
 
@@ -27,6 +46,11 @@ class Place:
         return next((folder / file for folder in self.folders if (folder / file).is_file()), None)
 
 
+def is_part(name: str) -> bool:
+    """Whether a file of this name can belong to a checkpoint."""
+    return name in BESIDE or name.endswith((*KINDS, *OF_TOKENIZERS, *(f"{kind}.index.json" for kind in KINDS)))
+
+
 def shipped() -> list[str]:
     """The names of the checkpoints that come with Loupe."""
     return sorted(p.name for p in SHIPPED.iterdir() if p.is_dir()) if SHIPPED.is_dir() else []
@@ -37,20 +61,55 @@ def locate(name_or_path: str | Path) -> Place:
     if isinstance(name_or_path, str) and name_or_path in shipped():
         path = SHIPPED / name_or_path
     else:
-        path = Path(name_or_path).expanduser()
-    if path.is_file():
-        return Place(path.stem, path, around(path.parent))
-    if not path.is_dir():
+        path = at_home(name_or_path)
+    if is_there(path) and path.is_file():
+        return Place(path.stem, readable(path), around(path.parent))
+    if not is_there(path):
         names = ", ".join(shipped()) or "none"
         raise FileNotFoundError(
-            f"{str(name_or_path)!r} is no folder, no file and no shipped checkpoint (those are: {names})."
+            f"{str(name_or_path)!r:.300} is no folder, no file and no shipped checkpoint (those are: {names})."
         )
-    folder = path if any((path / file).is_file() for file in WEIGHTS) else path / "latest"
-    weights = next((folder / file for file in WEIGHTS if (folder / file).is_file()), None)
+    folder = path if weights_in(path) is not None else path / "latest"
+    weights = weights_in(folder)
     if weights is None:
-        there = ", ".join(sorted(p.name for p in path.iterdir())[:20]) or "nothing"
+        found = sorted(p.name.encode(errors="replace").decode() for p in path.iterdir())
+        there = ", ".join(found[:20]) or "nothing"
         raise FileNotFoundError(f"a checkpoint folder must hold one of {', '.join(WEIGHTS)}; {path} holds {there}.")
-    return Place(path.resolve().name, weights, around(folder))
+    return Place(path.resolve().name, readable(weights), around(folder))
+
+
+def readable(path: Path) -> Path:
+    """Raises ValueError for a name that is no text, which no message could tell."""
+    try:
+        str(path.resolve()).encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"a file must have a name in UTF-8, got {ascii(path.name)}; rename it.") from None
+    return path
+
+
+def at_home(name_or_path: str | Path) -> Path:
+    try:
+        return Path(name_or_path).expanduser()
+    except RuntimeError:  # there is no such user
+        return Path(name_or_path)
+
+
+def is_there(path: Path) -> bool:
+    """A file or a folder; what no system takes as a name is neither."""
+    try:
+        return path.is_file() or path.is_dir()
+    except OSError:
+        return False
+
+
+def weights_in(folder: Path) -> Path | None:
+    """By a usual name, or the only file that can be one of weights."""
+    usual = next((folder / file for file in WEIGHTS if (folder / file).is_file()), None)
+    if usual is not None or not folder.is_dir():
+        return usual
+    named = [path for path in folder.iterdir() if path.suffix in KINDS and path.is_file()]
+    others = [path for path in named if not OF_TOKENS.fullmatch(path.name)]
+    return others[0] if len(others) == 1 else None
 
 
 def around(folder: Path) -> tuple[Path, ...]:

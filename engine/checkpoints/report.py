@@ -1,10 +1,10 @@
-"""What became of every tensor of a checkpoint."""
+"""What became of every tensor of a checkpoint, and what was taken for granted about it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 Status = Literal["loaded", "tied", "dropped", "missing", "unexpected"]
 MEANING = {
@@ -18,12 +18,16 @@ MEANING = {
 
 @dataclass(frozen=True)
 class TensorRow:
-    """One tensor: its `name` in the file, or the name it should have there, and the model's names for it."""
+    """One tensor: its `name` in the file, or the name it should have there, and the model's names for it.
+
+    `dtype` is how it is stored, in torch's words; empty where it is missing.
+    """
 
     name: str
     status: Status
     shape: tuple[int, ...]
     ours: tuple[str, ...] = ()
+    dtype: str = ""
 
     def __str__(self) -> str:
         shape = " x ".join(map(str, self.shape))
@@ -32,11 +36,25 @@ class TensorRow:
 
 
 @dataclass(frozen=True)
+class Assumed:
+    """A `key` of config.json that was not given. `why` is one sentence; `certain` are those that the weights show."""
+
+    key: str
+    value: Any
+    why: str
+    certain: bool
+
+
+@dataclass(frozen=True)
 class Report:
-    """`notes` are sentences about what else to know, such as a tokenizer that could not be read."""
+    """`notes` are sentences about what else to know, such as a tokenizer that could not be read.
+
+    `assumed` is what stands in for a config.json that is not there; `load(..., config={key: value})` corrects it.
+    """
 
     rows: tuple[TensorRow, ...] = ()
     notes: tuple[str, ...] = ()
+    assumed: tuple[Assumed, ...] = ()
 
     def of(self, status: Status) -> tuple[TensorRow, ...]:
         return tuple(row for row in self.rows if row.status == status)

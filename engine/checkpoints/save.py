@@ -40,12 +40,13 @@ def save_weights(model: Transformer, path: Path) -> None:
     write_weights(path, model.state_dict(), {CONFIG: json.dumps(model.config.to_dict())})
 
 
-def family_for(config: ModelConfig) -> tuple[Family, dict[str, Any]]:
+def family_for(config: ModelConfig, first: str = "") -> tuple[Family, dict[str, Any]]:
     """The first family that expresses `config` exactly, or Loupe's own, and the config.json it writes.
 
-    It also has to have a row for every tensor of such a model.
+    It also has to have a row for every tensor of such a model. Those called `first` are tried before all others.
     """
-    for family in (family for families in FAMILIES.values() for family in families if family is not NATIVE):
+    published = [family for families in FAMILIES.values() for family in families if family is not NATIVE]
+    for family in sorted(published, key=lambda family: family.name != first):
         try:
             theirs = family.write_config(config)
             expected_shapes(family, without_memory(config))
@@ -57,18 +58,24 @@ def family_for(config: ModelConfig) -> tuple[Family, dict[str, Any]]:
 
 def _write(checkpoint: Checkpoint, folder: Path) -> None:
     model = checkpoint.model
-    family, config = family_for(model.config)
+    family, config = family_for(model.config, checkpoint.family)
     state = model.state_dict()
     if family is NATIVE:
         save_weights(model, folder / "model.safetensors")
     else:
         tensors = dict(translate(state, inverse(family.bind(state)), model.config))
         write_weights(folder / "model.safetensors", tensors, {"format": "pt"})
+    write_beside(checkpoint, folder, config)
+
+
+def write_beside(checkpoint: Checkpoint, folder: Path, config: Mapping[str, Any]) -> None:
+    """All files but the weights; `config` is that of the family in whose format they are."""
     for part in (checkpoint.tokenizer, checkpoint.processor):
         if part is not None:
             part.save(folder)
+    named = {**named_classes(checkpoint), **precision(checkpoint.model)}
     _write_json(folder / "card.json", checkpoint.card)
-    _write_json(folder / "config.json", {**config, **ids(checkpoint), **named_classes(checkpoint), **precision(model)})
+    _write_json(folder / "config.json", {**ids(checkpoint), **config, **named})
 
 
 def ids(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -1,45 +1,62 @@
 """Weights files, opened without being read: names and shapes at once, the tensors when they are asked for.
 
-A tensor from a safetensors file is a private (copy-on-write) map of it, so it takes no memory until it is
-used and nothing written to it reaches the file. Nothing is ever unpickled beyond what
-`torch.load(weights_only=True)` allows.
+A tensor from a file is a private (copy-on-write) map of it, so it takes no memory until it is used and nothing
+written to it reaches the file.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import pickle
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-LARGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
-UNREADABLE = (
-    pickle.UnpicklingError,
-    RuntimeError,
-    EOFError,
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-)
+from engine.checkpoints.memory import release
+from engine.checkpoints.pickled import read_pickled
+
+LIMIT = 100_000_000  # bytes of a header, by safetensors itself
+LARGEST_HEADER = 2**24  # bytes; 100,000 tensors take half of it
+LARGEST_CONFIG = 2**24  # bytes of a config or an index
+LARGEST_JSON = 2**26  # bytes of any other file of a checkpoint, such as a tokenizer
+DTYPES = {
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U8": "uint8",
+    "BOOL": "bool",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+}  # safetensors' word -> torch's; others are shown as they are
 
 
 @dataclass(frozen=True)
 class Weights(Mapping[str, Tensor]):
-    """Name -> tensor as stored. `shapes` and `metadata` come from the header."""
+    """Name -> tensor as stored. `shapes`, `metadata` and `dtypes` (torch's words) come from the header.
+
+    `files` is where each tensor lies, `mapped` which of them are maps of their file, `settings` a config that came
+    in the file itself, and `notes` are sentences about how it was read.
+    """
 
     shapes: Mapping[str, tuple[int, ...]]
     metadata: Mapping[str, str]
     readers: Mapping[str, Callable[[str], Tensor]]
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Path] = field(default_factory=dict)
+    mapped: frozenset[str] = frozenset()
+    settings: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Tensor:
         return self.readers[name](name)
@@ -49,6 +66,27 @@ class Weights(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self.shapes)
+
+    def release(self, name: str) -> None:
+        """Give back the memory under a tensor that nobody reads any more."""
+        if name in self.mapped:
+            release(self[name])
+
+    def where(self, name: str) -> str:
+        """A tensor as a message names it: with its file."""
+        return f"{name} in {self.files[name].name}" if name in self.files else name
+
+
+def of_tensors(tensors: Mapping[str, Tensor], path: Path, mapped: bool) -> Weights:
+    """Tensors that are there already, from one file."""
+    return Weights(
+        shapes={name: tuple(tensor.shape) for name, tensor in tensors.items()},
+        metadata={},
+        readers=dict.fromkeys(tensors, tensors.__getitem__),
+        dtypes={name: str(tensor.dtype).removeprefix("torch.") for name, tensor in tensors.items()},
+        files=dict.fromkeys(tensors, path),
+        mapped=frozenset(tensors) if mapped else frozenset(),
+    )
 
 
 def open_weights(path: Path) -> Weights:
@@ -60,9 +98,10 @@ def open_weights(path: Path) -> Weights:
         return _joined(path, [open_weights(shard) for shard in shards(path)])
     if path.suffix == ".safetensors":
         return _safetensors(path)
-    if path.suffix in (".bin", ".pt", ".pth"):
-        return _pytorch(path)
-    raise ValueError(f"a weights file must end in .safetensors, .bin, .pt or .pth, got {path.name}.")
+    if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
+        found = read_pickled(path)
+        return replace(of_tensors(found.tensors, path, found.mapped), settings=found.settings, notes=found.notes)
+    raise ValueError(f"a weights file must end in .safetensors, .bin, .pt, .pth or .ckpt, got {path.name}.")
 
 
 def write_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
@@ -77,6 +116,10 @@ def write_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
 
 def read_json(path: Path) -> dict[str, Any]:
     """Raises ValueError where the file is not a JSON object."""
+    if path.stat().st_size > LARGEST_CONFIG:
+        raise ValueError(
+            f"{path} must be at most {LARGEST_CONFIG:,} bytes, got {path.stat().st_size:,}; is it a config?"
+        )
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -93,23 +136,31 @@ def shards(index: Path) -> list[Path]:
         raise ValueError(f"{index} must have a table weight_map (tensor -> file); fetch it again.")
     files = sorted(set(named.values()))
     for name in files:
-        if name != Path(name).name or name in ("", ".", "..") or "\\" in name or "\0" in name:
+        if name != Path(name).name or name in ("", ".", "..") or "\\" in name or not name.isprintable():
             raise ValueError(f"{index.name} must name files beside itself, got {name!r}; do not trust this checkpoint.")
-        if not (index.parent / name).is_file():
+        if len(name) > 255 or not (index.parent / name).is_file():
             raise FileNotFoundError(f"{index.name} names {name}, which is not in {index.parent}; fetch that file too.")
+        if name.endswith(".index.json"):
+            raise ValueError(f"{index.name} must name files of weights, got {name}; fetch it again.")
     return [index.parent / name for name in files]
 
 
 def _joined(index: Path, parts: list[Weights]) -> Weights:
-    shapes: dict[str, tuple[int, ...]] = {}
-    readers: dict[str, Callable[[str], Tensor]] = {}
+    whole = Weights({}, parts[0].metadata, {})
     for part in parts:
-        twice = shapes.keys() & part.shapes.keys()
+        twice = whole.shapes.keys() & part.shapes.keys()
         if twice:
             raise ValueError(f"the shards of {index} must not overlap, and {min(twice)} is in two of them.")
-        shapes |= part.shapes
-        readers |= part.readers
-    return Weights(shapes, parts[0].metadata, readers)
+        whole = Weights(
+            {**whole.shapes, **part.shapes},
+            whole.metadata,
+            {**whole.readers, **part.readers},
+            {**whole.dtypes, **part.dtypes},
+            {**whole.files, **part.files},
+            whole.mapped | part.mapped,
+            notes=whole.notes + part.notes,
+        )
+    return whole
 
 
 def _safetensors(path: Path) -> Weights:
@@ -120,7 +171,22 @@ def _safetensors(path: Path) -> Weights:
         raise ValueError(f"{path} is a damaged safetensors file ({error}); fetch it again.") from None
     metadata = header.pop("__metadata__", None) or {}
     shapes = {name: tuple(entry["shape"]) for name, entry in header.items()}
-    return Weights(shapes, metadata, dict.fromkeys(shapes, file.get_tensor))
+
+    def read(name: str) -> Tensor:
+        try:
+            tensor: Tensor = file.get_tensor(name)
+        except (SafetensorError, RuntimeError, AttributeError) as error:
+            raise ValueError(f"{name} in {path} does not read ({error}); fetch the file again.") from None
+        return tensor
+
+    return Weights(
+        shapes,
+        metadata,
+        dict.fromkeys(shapes, read),
+        {name: DTYPES.get(entry["dtype"], entry["dtype"]) for name, entry in header.items()},
+        dict.fromkeys(shapes, path),
+        frozenset(shapes),
+    )
 
 
 def safetensors_header(path: Path) -> dict[str, Any]:
@@ -128,16 +194,20 @@ def safetensors_header(path: Path) -> dict[str, Any]:
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        if size < 10 or length > LARGEST_HEADER or file.read(1) != b"{":
+        if size < 10 or length > LIMIT or file.read(1) != b"{":
             raise ValueError(f"{path} must be a safetensors file, and does not begin like one; fetch it again.")
         if 8 + length > size:
             raise ValueError(
                 f"{path} was cut off: the header takes {8 + length} bytes, the file {size}; fetch it again."
             )
+        if length > LARGEST_HEADER:
+            raise ValueError(f"{path} must have a header of at most {LARGEST_HEADER:,} bytes, got {length:,}.")
         text = b"{" + file.read(length - 1)
     try:
-        header = json.loads(text)
-        end = max((entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), default=0)
+        header: dict[str, Any] = json.loads(text, object_pairs_hook=_no_two_alike)
+        entries = [entry for name, entry in header.items() if name != "__metadata__"]
+        end = max((entry["data_offsets"][1] for entry in entries), default=0)
+        lying = any(min(entry["shape"], default=0) < 0 or prod(entry["shape"]) > 8 * size for entry in entries)
         expected = 8 + length + end
     except (ValueError, LookupError, TypeError, RecursionError):
         raise ValueError(f"{path} is a damaged safetensors file: its header does not read; fetch it again.") from None
@@ -145,17 +215,12 @@ def safetensors_header(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"{path} must be {expected} bytes long by its header, got {size}; it was cut off, fetch it again."
         )
+    if lying:
+        raise ValueError(f"{path} is a damaged safetensors file: its header tells of more than it holds.")
     return header
 
 
-def _pytorch(path: Path) -> Weights:
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    except UNREADABLE as error:
-        raise ValueError(
-            f"{path} must be a PyTorch file of tensors and nothing else, and does not read as one; "
-            "save it as safetensors."
-        ) from error
-    if not isinstance(state, dict) or not all(isinstance(n, str) and isinstance(t, Tensor) for n, t in state.items()):
-        raise ValueError(f"{path} must hold a table of names and tensors; save the model's state_dict() alone.")
-    return Weights({name: tuple(t.shape) for name, t in state.items()}, {}, dict.fromkeys(state, state.__getitem__))
+def _no_two_alike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(table := dict(pairs)) < len(pairs):
+        raise ValueError("two entries of one name")
+    return table

@@ -10,15 +10,23 @@ from engine.checkpoints.keys import Key, Table, written_only
 SLIDING, WHOLE = "sliding_attention", "full_attention"
 
 
-def layer_types(size: Callable[[Table], Any], slides: Callable[[int, Table], bool]) -> Key:
-    """`size` gives the window, None for none; where there is no `layer_types`, `slides` says whether a layer has it."""
+def layer_types(
+    size: Callable[[Table], Any],
+    otherwise: Callable[[Table, int], list[str]],
+    name: str = "layer_types",
+    words: tuple[str, str] = (SLIDING, WHOLE),
+    count: str = "num_hidden_layers",
+) -> Key:
+    """`size` gives the window, None for none, and the key `name` a word for each layer: with it or without; where there
+    is no such key, `otherwise` gives those, of config.json and the number of layers, which is called `count`."""
+    sliding, whole = words
 
     def read(theirs: Table) -> tuple[Any, tuple[int, ...] | None]:
-        layers, window = theirs["num_hidden_layers"], size(theirs)
-        kinds = theirs.get("layer_types") or [SLIDING if slides(i, theirs) else WHOLE for i in range(layers)]
-        if not isinstance(kinds, list) or len(kinds) != layers or not set(kinds) <= {SLIDING, WHOLE}:
-            raise ValueError(f"config.json's layer_types must be {layers} words, each {SLIDING} or {WHOLE}.")
-        windowed = tuple(layer for layer, kind in enumerate(kinds) if kind == SLIDING)
+        layers, window = theirs[count], size(theirs)
+        kinds = theirs.get(name) or otherwise(theirs, layers)
+        if not isinstance(kinds, list) or len(kinds) != layers or not set(kinds) <= {sliding, whole}:
+            raise ValueError(f"config.json's {name} must be {layers} words, each {sliding} or {whole}.")
+        windowed = tuple(layer for layer, kind in enumerate(kinds) if kind == sliding)
         if window is None or not windowed:
             return None, None
         return window, None if len(windowed) == layers else windowed
@@ -27,10 +35,10 @@ def layer_types(size: Callable[[Table], Any], slides: Callable[[int, Table], boo
         window, windowed = both
         layers = range(ours["layers"])
         chosen = () if window is None else layers if windowed is None else windowed
-        return [SLIDING if layer in chosen else WHOLE for layer in layers]
+        return [sliding if layer in chosen else whole for layer in layers]
 
     return Key(
-        "layer_types",
+        name,
         ("attention.window", "attention.windowed"),
         default=read,
         reads=lambda _, theirs: read(theirs),
@@ -38,12 +46,17 @@ def layer_types(size: Callable[[Table], Any], slides: Callable[[int, Table], boo
     )
 
 
+def where(slides: Callable[[int, Table], bool]) -> Callable[[Table, int], list[str]]:
+    """A word for each layer: with a window where `slides` says so."""
+    return lambda theirs, layers: [SLIDING if slides(layer, theirs) else WHOLE for layer in range(layers)]
+
+
 def asked_for(theirs: Table) -> Any:
     return theirs.get("sliding_window", 4096) if theirs.get("use_sliding_window", False) else None
 
 
 QWEN = (
-    layer_types(asked_for, lambda layer, theirs: layer >= theirs.get("max_window_layers", 28)),
+    layer_types(asked_for, where(lambda layer, theirs: layer >= theirs.get("max_window_layers", 28))),
     written_only("sliding_window", lambda ours: ours["attention"]["window"]),
     written_only("use_sliding_window", lambda ours: ours["attention"]["window"] is not None),
 )

@@ -22,7 +22,7 @@ END = re.compile(r'([.!?])("?) (?=(\S))')
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 LONGEST_PASSAGE = 3  # sentences on each side of a pair
-INFILLED = (2, 5)  # sentences around a gap
+SHORTEST_PASSAGE = 2  # sentences around a gap
 LONGEST_GAP = 12  # words
 WHOLE_SENTENCE = 0.25  # how often the gap is a sentence
 
@@ -82,10 +82,10 @@ def pair(seed: int, index: int) -> SentencePair:
 
 
 def span(seed: int, index: int) -> Infill:
-    """Story `index`: two to five of its sentences, with a gap of 1 to 12 words, or of one whole sentence."""
+    """Story `index`: from two of its sentences to all of them, with a gap of 1 to 12 words, or of a whole sentence."""
     draw = random.Random(f"{seed}:{index}:span").random
     told = sentences(story(seed, index))
-    count = _number(draw, *INFILLED)
+    count = _number(draw, SHORTEST_PASSAGE, len(told))
     at = _number(draw, 0, len(told) - count)
     chosen = told[at : at + count]
     passage = " ".join(chosen)

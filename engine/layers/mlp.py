@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -18,6 +19,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu_tanh": partial(functional.gelu, approximate="tanh"),  # GPT-2's approximation of it
     "quick_gelu": lambda x: x * (1.702 * x).sigmoid(),  # Hendrycks & Gimpel 2016's other approximation (ImageGPT, CLIP)
     "silu": functional.silu,
+    "tanh": torch.tanh,
 }
 
 

@@ -67,7 +67,12 @@ class FastTokenizer:
         for each in texts:
             check_unicode(each)
             check_words(self.fast, self._ids, each)
-        found = self.fast.encode(text, pair, add_special_tokens=special)
+        try:
+            found = self.fast.encode(text, pair, add_special_tokens=special)
+        except Exception as error:  # `tokenizers` raises nothing narrower
+            raise ValueError(
+                f"the tokenizer must write any text, and fails ({error}); fetch its files again."
+            ) from error
         added = found.special_tokens_mask
         starts = [len(text) + len(BETWEEN) if which == 1 else 0 for which in found.sequence_ids]
         return Encoding(

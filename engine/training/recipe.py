@@ -86,21 +86,26 @@ class Gaps:
 
     In training the share `own` of them keep that gap. In the others gaps are drawn anew each time, which is more to
     learn from: a `long` share has one of half the words or more, the rest short ones that hold about the share
-    `hidden` of the words (GLM's two objectives, Du et al. 2022, sections 2.1 and 2.1.1).
+    `hidden` of the words (GLM's two objectives, Du et al. 2022, sections 2.1 and 2.1.1). In a `recurring` share the
+    gaps are words that stand elsewhere in the passage, as names do: a model that only learns what words stand next to
+    each other never fills them (salient spans, Guu et al. 2020, section 3.4).
     """
 
     documents: int = 60_000
     held_out: int = 1_000
     own: float = 0.2
     long: float = 0.4
+    recurring: float = 0.2
     hidden: float = 0.3
 
     def __post_init__(self) -> None:
         at_least("data.infill.documents", self.documents, 1)
         at_least("data.infill.held_out", self.held_out, 1)
-        for name in ("own", "long", "hidden"):
+        for name in ("own", "long", "recurring", "hidden"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"data.infill.{name} must be a share in [0, 1], got {getattr(self, name)}.")
+        if self.own + self.long + self.recurring > 1 + 1e-9:
+            raise ValueError("data.infill.own, long and recurring are shares of one whole; lower one of them.")
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,21 @@ def vit(d: int, layers: int, heads: int, size: int) -> Build:
     return lambda: hf.ViTForImageClassification(hf.ViTConfig(patch_size=size, num_labels=1000, **sizes))
 
 
+def opt(d: int, layers: int, heads: int, **more: object) -> Build:
+    sizes = {"hidden_size": d, "num_hidden_layers": layers, "num_attention_heads": heads, "ffn_dim": 4 * d, **more}
+    return lambda: hf.OPTForCausalLM(hf.OPTConfig(**sizes))
+
+
+def gpt_neo(d: int, layers: int, heads: int) -> Build:
+    sizes = {"hidden_size": d, "num_layers": layers, "num_heads": heads}
+    return lambda: hf.GPTNeoForCausalLM(hf.GPTNeoConfig(attention_types=[[["global", "local"], layers // 2]], **sizes))
+
+
+def deit(d: int, heads: int) -> Build:
+    sizes = {"hidden_size": d, "num_attention_heads": heads, "intermediate_size": 4 * d, "num_labels": 1000}
+    return lambda: hf.DeiTForImageClassificationWithTeacher(hf.DeiTConfig(**sizes))
+
+
 def imagegpt(d: int, layers: int, heads: int) -> Build:
     sizes = {"n_embd": d, "n_layer": layers, "n_head": heads}
     return lambda: hf.ImageGPTForCausalImageModeling(hf.ImageGPTConfig(**sizes))
@@ -54,6 +69,27 @@ REFERENCES: dict[str, Build] = {
     "bert-large": lambda: hf.BertModel(
         hf.BertConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096)
     ),
+    "roberta-base": lambda: hf.RobertaModel(
+        hf.RobertaConfig(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1)
+    ),
+    "distilbert": lambda: hf.DistilBertModel(hf.DistilBertConfig()),
+    "electra-small": lambda: hf.ElectraForPreTraining(hf.ElectraConfig()),
+    "albert-base": lambda: hf.AlbertModel(
+        hf.AlbertConfig(hidden_size=768, num_attention_heads=12, intermediate_size=3072)
+    ),
+    "albert-xxlarge": lambda: hf.AlbertModel(hf.AlbertConfig()),
+    "opt-125m": opt(768, 12, 12),
+    "opt-350m": opt(1024, 24, 16, word_embed_proj_dim=512, do_layer_norm_before=False),
+    "opt-6.7b": opt(4096, 32, 32),
+    "gpt-neo-125m": gpt_neo(768, 12, 12),
+    "gpt-neo-2.7b": gpt_neo(2560, 32, 20),
+    "phi-2": lambda: hf.PhiForCausalLM(
+        hf.PhiConfig(hidden_size=2560, intermediate_size=10240, num_hidden_layers=32, num_attention_heads=32)
+    ),
+    "gemma-2b": modern("Gemma", 256000, 2048, 18, 8, 1, 16384, head_dim=256),
+    "gemma-7b": modern("Gemma", 256000, 3072, 28, 16, 16, 24576, head_dim=256),
+    "deit-tiny": deit(192, 3),
+    "deit-base": deit(768, 12),
     "gpt": lambda: hf.OpenAIGPTLMHeadModel(hf.OpenAIGPTConfig()),
     "gpt2": gpt2(768, 12, 12),
     "gpt2-medium": gpt2(1024, 24, 16),
@@ -83,8 +119,11 @@ REFERENCES: dict[str, Build] = {
     "imagegpt-m": imagegpt(1024, 36, 8),
     "imagegpt-l": imagegpt(1536, 48, 16),
 }
+UNREAD = {"bart": 2, "roberta": 1, "opt": 1}  # stacks with two rows of positions that no token reads
 # In the literature, where it is said to the last one.
 PUBLISHED = {
+    "roberta-large": 355_359_744 - 2 * 1024,
+    "albert-base": 11_683_584,
     "bert-base": 109_482_240,
     "bert-large": 335_141_888,
     "gpt2": 124_439_808,
@@ -94,6 +133,7 @@ PUBLISHED = {
     "t5-small": 60_506_624,
     "t5-base": 222_903_552,
     "t5-v1.1-base": 247_577_856,
+    "mt5-small": 300_176_768,
     "vit-b-16": 86_567_656,
     "llama-2-7b": 6_738_415_616,
     "llama-2-70b": 68_976_648_192,
@@ -108,6 +148,7 @@ ABOUT = {  # millions, as their papers round them
     "gpt3-6.7b": 6_700,
     "gpt3-13b": 13_000,
     "gpt3-175b": 175_000,
+    "opt-175b": 175_000,
     "glm-large": 335,
     "pythia-160m": 160,
 }
@@ -122,7 +163,7 @@ def test_it_has_as_many_parameters_as_transformers_model(name: str) -> None:
     with torch.device("meta"):
         theirs = size(REFERENCES[name]())
     config = NAMED[name].config
-    unread = 2 * 2 * config.d_model if name.startswith("bart") else 0  # two rows of positions in each stack
+    unread = UNREAD.get(name.partition("-")[0], 0) * 2 * config.d_model
     assert size(blueprint(config)) == theirs - unread
 
 

@@ -60,6 +60,7 @@ def rest(parts: list[Part]) -> list[Step]:
     sublayers = of("attn", "cross_attn", "mlp")
     return [
         Step("patches and [CLS]", named(parts, of("patches")), "what reads a picture in place of tokens"),
+        Step("map of the tokens", named(parts, lambda part: part.name.startswith("map")), "from their width to d"),
         Step("positions", named(parts, of("positions")), "a vector for each place"),
         Step("relative positions", named(parts, of("relative")), "a number for each distance and head"),
         Step("segments", named(parts, of("segments")), "a vector for each segment"),
@@ -72,7 +73,7 @@ def rest(parts: list[Part]) -> list[Step]:
 
 
 def depth(config: ModelConfig) -> Formula:
-    return total([stack.L for stack in stacks(config)])
+    return total([stack.blocks for stack in stacks(config)])
 
 
 def across(parts: list[Part]) -> Formula:

@@ -12,6 +12,8 @@ MEANINGS = {
     "L": "layers",
     "L_e": "layers of the encoder",
     "L_w": "layers that see a window",
+    "L_d": "different blocks, which the layers share",
+    "E": "width of the vectors of tokens",
     "H": "heads",
     "H_kv": "heads of keys and values",
     "d_h": "width of a head",

@@ -11,7 +11,14 @@ from engine.analysis.sizes.work import reaches
 from engine.config import Activation, Attention, ModelConfig, kv_heads
 
 FLOAT32 = 4  # bytes; softmax and norms keep their statistics in it whatever the rest is in
-KEPT_OF_ACTIVATION: dict[Activation, int] = {"relu": 1, "gelu": 2, "gelu_tanh": 2, "silu": 2, "quick_gelu": 3}
+KEPT_OF_ACTIVATION: dict[Activation, int] = {
+    "relu": 1,
+    "tanh": 1,
+    "gelu": 2,
+    "gelu_tanh": 2,
+    "silu": 2,
+    "quick_gelu": 3,
+}
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,9 @@ class Tally:
         config, d, title = stack.config, self.d, f"{stack.title} " if stack.title else ""
         rows = self.B * tokens
         if config.embedding.norm:
-            self.norms(f"{title}embedding norm", rows, Whole(1), 1, 1)
+            self.norms(f"{title}embedding norm", rows, Whole(1), 1, 1, stack.added)
+        if config.embedding.width is not None:
+            self.keep("vectors of tokens before their map", rows * stack.E)
         self.angles(stack, tokens)
         self.block_norms(stack, rows, title)
         self.attention(stack, config.attention, tokens, tokens, f"{title}attention")
@@ -124,11 +133,13 @@ class Tally:
         inputs = norms - (both and config.sublayers == "parallel")  # two norms of one stream
         self.norms(f"{title}norms", rows, stack.L, inputs, norms)
 
-    def norms(self, name: str, rows: Formula, layers: Formula, inputs: int, norms: int) -> None:
+    def norms(
+        self, name: str, rows: Formula, layers: Formula, inputs: int, norms: int, width: Symbol | None = None
+    ) -> None:
         if not self.normed:
             return
         kept = inputs + (norms if self.normed == 2 else 0)
-        self.keep(f"{name}: inputs", rows * layers * (kept * self.d))
+        self.keep(f"{name}: inputs", rows * layers * (kept * (width or self.d)))
         self.statistics(f"{name}: scales", (3 - self.normed) * norms * rows * layers)  # a mean too, of layer norm
 
     def attention(
@@ -196,18 +207,22 @@ class Tally:
 
     def ends(self, tokens: Symbol) -> None:
         config, head, d = self.config, self.config.head, self.d
-        rows = self.B * tokens
+        rows, E = self.B * tokens, d if head.over_classes else stacks(config)[-1].E
         if head.pooler:
-            self.keep("pooler", total([rows * d, self.B * d]))
+            self.keep("pooler", total([rows * d, KEPT_OF_ACTIVATION[head.pooler_activation] * self.B * d]))
         if head.kind == "none":
             return
         if head.kind == "masked":
-            self.keep("head: dense", rows * ((1 + KEPT_OF_ACTIVATION[head.activation]) * d))
+            self.keep("head: dense", rows * total([d, KEPT_OF_ACTIVATION[head.activation] * E]))
             extra = norm_width(config) and 1
-            self.keep("head: norm", rows * ((self.normed - 1) * extra * formula(d)))
+            self.keep("head: norm", rows * ((self.normed - 1) * extra * formula(E)))
             self.statistics("head: scales", (3 - self.normed) * extra * rows)
+        if head.kind == "token" and head.dense:
+            self.keep("head: dense", KEPT_OF_ACTIVATION[head.activation] * rows * d)
+        if head.kind == "language" and config.embedding.width is not None:
+            self.keep("head: before the map", rows * d)
         if not (head.kind == "sequence" and head.pooler):
-            self.keep("head: input", rows * d)
+            self.keep("head: input", rows * E)
         outputs = stacks(config)[-1].outputs
         logits = (self.B if head.kind == "sequence" else rows) * outputs
         self.keep("log-probabilities", (2 if head.softcap is not None else 1) * logits)

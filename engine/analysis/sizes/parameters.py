@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.analysis.sizes.formula import Formula, Symbol, Whole, formula, product
+from engine.analysis.sizes.formula import Formula, Symbol, Whole, formula, product, total
 from engine.analysis.sizes.shape import Stack, norm_width, stacks
 from engine.config import Attention, ModelConfig
 
@@ -52,27 +52,34 @@ def embedding(config: ModelConfig) -> Iterator[Part]:
     first = stacks(config)[0]
     prefix, place = first.prefix, f"{first.prefix}embed"
     if config.embedding.patches is None:
-        yield Part("tokens, W_E", f"{place}.tokens.weight", f"{prefix}tokens", "matrix", first.V * first.d)
+        yield Part("tokens, W_E", f"{place}.tokens.weight", f"{prefix}tokens", "matrix", first.V * first.E)
+        if config.embedding.width is not None:
+            yield Part("map to d, W", f"{place}.mapped.weight", f"{prefix}tokens", "matrix", first.E * first.d)
+        if config.embedding.width is not None and config.embedding.mapped == "all":
+            yield Part("map to d, bias", f"{place}.mapped.bias", f"{prefix}tokens", "bias", first.d)
         return
     yield Part("patches, W", f"{place}.patches.project.weight", f"{prefix}patches", "matrix", first.pixels * first.d)
     yield Part("patches, bias", f"{place}.patches.project.bias", f"{prefix}patches", "bias", first.d)
     yield Part("[CLS]", f"{place}.patches.cls", f"{prefix}patches", "vector", first.d)
+    if config.embedding.patches.distilled:
+        yield Part("[DIST]", f"{place}.patches.distilled", f"{prefix}patches", "vector", first.d)
 
 
 def stack_parts(stack: Stack) -> Iterator[Part]:
     config, prefix = stack.config, stack.prefix
     positions = config.positions
     if positions.kind == "learned":
-        rows = Symbol("N", config.context) * stack.d
+        rows = Symbol("N", config.context) * stack.added
         yield Part("positions, W_P", f"{prefix}embed.positions.weight", f"{prefix}positions", "matrix", rows)
         if positions.axes == 2:
             inside = f"{prefix}embed.within.weight"
             yield Part("positions in the span", inside, f"{prefix}positions", "matrix", rows)
     if config.embedding.segments:
-        rows = Symbol("S", config.embedding.segments) * stack.d
+        rows = Symbol("S", config.embedding.segments) * stack.added
         yield Part("segments, W_S", f"{prefix}embed.segments.weight", f"{prefix}segments", "matrix", rows)
     if config.embedding.norm:
-        yield norm(stack, "norm of the embedding", "embed.norm", "embed_norm")
+        each = norm_width(config) * stack.added
+        yield Part("norm of the embedding", f"{prefix}embed.norm.*", f"{prefix}embed_norm", "norm", each)
     if positions.kind == "relative":
         table = Symbol("R", positions.buckets) * Symbol("H", config.attention.heads)
         yield Part("relative positions", f"{prefix}relative.weight", f"{prefix}relative", "matrix", table)
@@ -83,20 +90,20 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
 
 def block_parts(stack: Stack) -> Iterator[Part]:
     config, around = stack.config, stack.config.norm.place == "around"
-    yield norm(stack, "norm 1", "blocks.*.norm1", "norm1", stack.L)
+    yield norm(stack, "norm 1", "blocks.*.norm1", "norm1", stack.blocks)
     yield from attention_parts(stack, config.attention, "attn")
     if around:
-        yield norm(stack, "norm 1, after", "blocks.*.norm1_after", "norm1_after", stack.L)
+        yield norm(stack, "norm 1, after", "blocks.*.norm1_after", "norm1_after", stack.blocks)
     if stack.crosses:
-        yield norm(stack, "norm of the crossing", "blocks.*.norm_cross", "norm_cross", stack.L)
+        yield norm(stack, "norm of the crossing", "blocks.*.norm_cross", "norm_cross", stack.blocks)
         yield from attention_parts(stack, config.cross_attention, "cross_attn")
     if config.mlp is None:
         return
     if config.sublayers != "parallel_one_norm":
-        yield norm(stack, "norm 2", "blocks.*.norm2", "norm2", stack.L)
+        yield norm(stack, "norm 2", "blocks.*.norm2", "norm2", stack.blocks)
     yield from mlp_parts(stack)
     if around:
-        yield norm(stack, "norm 2, after", "blocks.*.norm2_after", "norm2_after", stack.L)
+        yield norm(stack, "norm 2, after", "blocks.*.norm2_after", "norm2_after", stack.blocks)
 
 
 def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[Part]:
@@ -106,21 +113,21 @@ def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[P
     across = "cross " if name == "cross_attn" else ""
     for letter, what, width in (("q", "queries", queries), ("k", "keys", keys), ("v", "values", keys)):
         named = f"{across}{what}, W_{letter.upper()}"
-        yield Part(named, f"{place}.{letter}.weight", block, "matrix", d * width, stack.L)
+        yield Part(named, f"{place}.{letter}.weight", block, "matrix", d * width, stack.blocks)
         if attention.bias:
-            yield Part(f"{across}{what}, bias", f"{place}.{letter}.bias", block, "bias", width, stack.L)
-    yield Part(f"{across}output, W_O", f"{place}.out.weight", block, "matrix", queries * d, stack.L)
+            yield Part(f"{across}{what}, bias", f"{place}.{letter}.bias", block, "bias", width, stack.blocks)
+    yield Part(f"{across}output, W_O", f"{place}.out.weight", block, "matrix", queries * d, stack.blocks)
     if attention.out_bias:
-        yield Part(f"{across}output, bias", f"{place}.out.bias", block, "bias", d, stack.L)
+        yield Part(f"{across}output, bias", f"{place}.out.bias", block, "bias", d, stack.blocks)
     if attention.qk_norm is not None:
         width = Symbol("d_h", config.head_width(attention))
         both = 2 * formula(width) if attention.qk_norm == "head" else queries + keys
         each = norm_width(config) * both
-        yield Part(f"{across}norms of queries and keys", f"{place}.[qk]_norm.*", block, "norm", each, stack.L)
+        yield Part(f"{across}norms of queries and keys", f"{place}.[qk]_norm.*", block, "norm", each, stack.blocks)
 
 
 def mlp_parts(stack: Stack) -> Iterator[Part]:
-    mlp, d, d_ff, layers = stack.config.mlp, stack.d, stack.d_ff, stack.L
+    mlp, d, d_ff, layers = stack.config.mlp, stack.d, stack.d_ff, stack.blocks
     if mlp is None:
         return
     place, block = f"{stack.prefix}blocks.*.mlp", f"{stack.prefix}mlp"
@@ -145,18 +152,25 @@ def ends(config: ModelConfig) -> Iterator[Part]:
         yield Part("next sentence", "next_sentence.*", "next_sentence", "matrix", 2 * d + 2)
     if head.kind == "none":
         return
+    dense = d if head.over_classes else last.E  # how wide a dense layer's result is
+    if head.kind == "masked" or (head.kind == "token" and head.dense):
+        yield Part("head, dense", "head.dense.weight", "head", "matrix", d * dense)
+        yield Part("head, dense bias", "head.dense.bias", "head", "bias", dense)
     if head.kind == "masked":
-        yield Part("head, dense", "head.dense.weight", "head", "matrix", d * d)
-        yield Part("head, dense bias", "head.dense.bias", "head", "bias", d)
-        yield Part("head, norm", "head.norm.*", "head", "norm", norm_width(config) * d)
-    classes = head.kind in ("sequence", "token")
-    if config.tied and not classes:
+        yield Part("head, norm", "head.norm.*", "head", "norm", norm_width(config) * dense)
+    if head.kind == "language" and config.embedding.width is not None:
+        yield Part("head, map to the width of tokens", "head.narrow.weight", "head", "matrix", d * dense)
+    if config.tied and not head.over_classes:
         yield Part("head, W_U = W_E", "", "head", "matrix", Whole(0))
     else:
-        name = "head, W" if classes else "head, W_U"
-        yield Part(name, "head.weight", "head", "matrix", last.outputs * d)
-    if head.bias or classes:
+        name = "head, W" if head.over_classes else "head, W_U"
+        yield Part(name, "head.weight", "head", "matrix", last.outputs * dense)
+    if head.biased:
         yield Part("head, bias", "head.bias", "head", "bias", last.outputs)
+    if head.averaged:
+        both = 1 + head.biased
+        second = last.outputs * d if both == 1 else total([last.outputs * d, last.outputs])
+        yield Part("head of [DIST]", "head.distilled.*", "head", "matrix", second)
 
 
 def norm(stack: Stack, name: str, tensor: str, block: str, layers: Symbol | None = None) -> Part:

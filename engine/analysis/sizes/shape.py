@@ -27,6 +27,22 @@ class Stack:
         return Symbol("d", self.config.d_model)
 
     @property
+    def E(self) -> Symbol:
+        """The width of the token vectors: d, unless they have one of their own."""
+        return self.d if self.config.embedding.width is None else Symbol("E", self.config.d_embed)
+
+    @property
+    def added(self) -> Symbol:
+        """The width in which tokens, positions and segments are added up."""
+        return self.E if self.config.embedding.mapped == "all" else self.d
+
+    @property
+    def blocks(self) -> Symbol:
+        """How many different blocks there are: L, unless layers share them."""
+        distinct = self.config.distinct
+        return self.L if distinct in (None, self.config.layers) else Symbol("L_d", distinct or 0)
+
+    @property
     def d_ff(self) -> Symbol:
         return Symbol("d_ff", self.config.mlp.d_mlp if self.config.mlp else 0)
 
@@ -37,7 +53,7 @@ class Stack:
     @property
     def outputs(self) -> Symbol:
         """What the head can say: the vocabulary, a part of it, or classes."""
-        if self.config.head.kind in ("sequence", "token"):
+        if self.config.head.over_classes:
             return Symbol("K", self.config.outputs)
         return self.V if self.config.outputs == self.config.vocab_size else Symbol("V_out", self.config.outputs)
 

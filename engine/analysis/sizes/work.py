@@ -43,6 +43,9 @@ def forward(config: ModelConfig, length: int, target: int | None = None) -> list
     if patches is not None:
         count, stack = Symbol("p", patches.count), stacks(config)[0]
         found.append(Work("patches", "patches", 2 * count * stack.pixels * stack.d))
+    if config.embedding.width is not None:
+        stack = stacks(config)[0]
+        found.append(Work("map to d", "tokens", 2 * source * stack.E * stack.d))
     for stack in stacks(config):
         last = Symbol("m", length if target is None else target) if stack.crosses else source
         found += stack_work(stack, last, source)
@@ -95,14 +98,16 @@ def reaches(
 
 def end_work(config: ModelConfig, tokens: Symbol) -> Iterator[Work]:
     last, head = stacks(config)[-1], config.head
-    d = last.d
+    d, dense = last.d, last.d if head.over_classes else last.E
     if head.pooler:
         yield Work("pooler", "pooler", 2 * d * d)
     if head.next_sentence:
         yield Work("next sentence", "next_sentence", 4 * d)
-    if head.kind == "masked":
-        yield Work("head: dense", "head", 2 * tokens * d * d)
-    if head.kind in ("language", "masked", "token"):
-        yield Work("head: logits", "head", 2 * tokens * last.outputs * d)
+    if head.kind == "masked" or (head.kind == "token" and head.dense):
+        yield Work("head: dense", "head", 2 * tokens * d * dense)
+    if head.kind == "language" and config.embedding.width is not None:
+        yield Work("head: map to the width of tokens", "head", 2 * tokens * d * dense)
+    if head.kind in ("language", "masked", "token", "span"):
+        yield Work("head: logits", "head", 2 * tokens * last.outputs * dense)
     if head.kind == "sequence":
-        yield Work("head: classes", "head", 2 * last.outputs * d)
+        yield Work("head: classes", "head", (4 if head.averaged else 2) * last.outputs * d)

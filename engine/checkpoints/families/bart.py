@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.tasks import pair_with_tasks
 from engine.config import ModelConfig
 
 OFFSET = 2
@@ -126,7 +127,12 @@ WITHOUT_BIAS = Family(
     also=("BartModel",),
     extra={"forced_eos_token_id": None},
 )
-FAMILIES = (
-    replace(WITHOUT_BIAS, always=ALWAYS, rows=(*ROWS, HEAD_BIAS), signs=("final_logits_bias",)),
-    WITHOUT_BIAS,
-)
+ONLY = {  # what fairseq's first files say of it
+    "normalize_before": False,
+    "normalize_embedding": True,
+    "add_final_layer_norm": False,
+    "static_position_embeddings": False,
+}
+BART = replace(WITHOUT_BIAS, only={**WITHOUT_BIAS.only, **ONLY})
+WITH_BIAS = replace(BART, always=ALWAYS, rows=(*ROWS, HEAD_BIAS), signs=("final_logits_bias",))
+FAMILIES = (*pair_with_tasks(WITH_BIAS, ""), WITH_BIAS, BART)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
-from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table
 from engine.config import ModelConfig
+
+
+def at_least_one(segments: int, ours: Table) -> int:
+    if segments < 1:
+        raise ValueError("BERT adds the vector of a segment to every token; a model without segments is no BERT.")
+    return segments
+
 
 KEYS = (
     Key("vocab_size", "vocab_size"),
@@ -18,7 +27,7 @@ KEYS = (
     Key("num_attention_heads", "attention.heads"),
     Key("intermediate_size", "mlp.d_mlp"),
     Key("hidden_act", "mlp.activation", default="gelu", values=ACTIVATIONS),
-    Key("type_vocab_size", "embedding.segments", default=2),
+    Key("type_vocab_size", "embedding.segments", default=2, writes=at_least_one),
     Key("layer_norm_eps", "norm.eps", default=1e-12),
     Key("tie_word_embeddings", "tied", default=True),
     Key("hidden_dropout_prob", "dropout", default=0.1, also=("attention_probs_dropout_prob",)),
@@ -103,7 +112,18 @@ CLASSIFIER = (
     ("classifier.weight", "head.weight"),
     ("classifier.bias", "head.bias"),
 )
+ANSWERS = (
+    ("qa_outputs.weight", "head.weight"),
+    ("qa_outputs.bias", "head.bias"),
+)
 
+
+def under(prefix: str, rows: Iterable[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    """`rows` of a family whose body is called `prefix` and not "bert."."""
+    return tuple((theirs.replace("bert.", prefix, 1), *ours) for theirs, *ours in rows)
+
+
+OLD_SPELLING = {".gamma": ".weight", ".beta": ".bias"}  # of the first files, converted from TensorFlow
 NO_HEAD = ALWAYS | {"head.kind": "none"}
 GUESSES = ALWAYS | {"head.kind": "masked", "head.bias": True}
 POOLED = {"head.pooler": True}
@@ -117,7 +137,7 @@ BODY = Family(
     only=ONLY,
     rows=ROWS,
     optional_prefix="bert.",
-    old_spelling={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
+    old_spelling=OLD_SPELLING,
 )
 MASKED = replace(
     BODY,
@@ -154,6 +174,13 @@ FAMILIES = (
         always=ALWAYS | {"head.kind": "token"},
         rows=(*ROWS, *CLASSIFIER, *NO_POOLER),
         signs=("classifier.weight",),
+    ),
+    replace(
+        BODY,
+        architecture="BertForQuestionAnswering",
+        always=ALWAYS | {"head.kind": "span"},
+        rows=(*ROWS, *ANSWERS, *NO_POOLER),
+        signs=("qa_outputs.weight",),
     ),
     replace(
         BODY,

@@ -9,22 +9,33 @@ from typing import Any
 
 from torch import Tensor
 
+from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.llama import ALWAYS, HEADS, ROWS, SIZES, TIED, biased
 from engine.checkpoints.family import Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, written_only
-from engine.checkpoints.windows import layer_types
+from engine.checkpoints.tasks import with_tasks
+from engine.checkpoints.windows import layer_types, where
 from engine.config import ModelConfig
 
 
 def causal(both_ways: Any, theirs: Table) -> str:
     if both_ways:
-        raise ValueError("config.json's use_bidirectional_attention must be false: Loupe has no such Gemma 2.")
+        raise ValueError("config.json's use_bidirectional_attention must be false: Loupe has no such Gemma.")
     return "causal"
 
 
 def root(width: float) -> float:
     return width**0.5
 
+
+BIDIRECTIONAL = Key(
+    "use_bidirectional_attention", "attention.mask", default="causal", reads=causal, writes=lambda *_: False
+)
+SCALED = {
+    **{name: value for name, value in ALWAYS.items() if name != "attention.mask"},
+    "embedding.scale": lambda theirs: root(theirs["hidden_size"]),
+    "mlp.bias": False,
+}
 
 KEYS = (
     *(key for key in SIZES if key.theirs not in ("hidden_act", "tie_word_embeddings")),
@@ -42,8 +53,8 @@ KEYS = (
     ),
     Key("attn_logit_softcapping", "attention.softcap", default=lambda t: t.get("attn_logit_softcapping", 50.0)),
     Key("final_logit_softcapping", "head.softcap", default=lambda t: t.get("final_logit_softcapping", 30.0)),
-    Key("use_bidirectional_attention", "attention.mask", default="causal", reads=causal, writes=lambda *_: False),
-    layer_types(lambda theirs: theirs.get("sliding_window", 4096), slides=lambda layer, _: layer % 2 == 0),
+    BIDIRECTIONAL,
+    layer_types(lambda theirs: theirs.get("sliding_window", 4096), where(lambda layer, _: layer % 2 == 0)),
     written_only("sliding_window", lambda ours: ours["attention"]["window"] or ours["context"]),
 )
 
@@ -65,17 +76,14 @@ NORMS = (
     ("model.norm.weight", "final_norm.weight", LESS_ONE),
 )
 
-FAMILY = Family(
+LANGUAGE = Family(
     name="gemma2",
     architecture="Gemma2ForCausalLM",
     keys=KEYS,
-    always={
-        **{name: value for name, value in ALWAYS.items() if name != "attention.mask"},
-        "norm.place": "around",
-        "embedding.scale": lambda theirs: root(theirs["hidden_size"]),
-        "mlp.bias": False,
-    },
+    always=SCALED | {"norm.place": "around"},
+    only=CAUSAL,
     rows=(*(row for row in ROWS if "norm" not in row[0]), *NORMS),
     tied=TIED,
     optional_prefix="model.",
 )
+FAMILIES = with_tasks(LANGUAGE, span=None)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, TRANSPOSED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.tasks import with_tasks
 from engine.config import ModelConfig
 
 
@@ -41,7 +42,12 @@ ALWAYS = {
     "attention.mask": "causal",
 }
 
-ONLY = {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False}
+CAUSAL = {"is_causal": True}
+ONLY = CAUSAL | {
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
+    "add_cross_attention": False,
+}
 
 
 def split(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
@@ -53,11 +59,11 @@ def join(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
 
 
 def split_transposed(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
-    return [third.T for third in split(tensors, config)]
+    return [third.mT for third in split(tensors, config)]
 
 
 def join_transposed(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
-    return join([third.T for third in tensors], config)
+    return join([third.mT for third in tensors], config)
 
 
 THIRDS = Transform(split, join)
@@ -85,9 +91,11 @@ ROWS = (
     ("transformer.ln_f.weight", "final_norm.weight"),
     ("transformer.ln_f.bias", "final_norm.bias"),
     ("lm_head.weight", "head.weight"),
+    ("multiple_choice_head.summary.weight", DROPPED),  # GPT2DoubleHeadsModel's second head
+    ("multiple_choice_head.summary.bias", DROPPED),
 )
 
-FAMILY = Family(
+LANGUAGE = Family(
     name="gpt2",
     architecture="GPT2LMHeadModel",
     keys=KEYS,
@@ -96,4 +104,6 @@ FAMILY = Family(
     rows=ROWS,
     tied={"lm_head.weight": "transformer.wte.weight"},
     optional_prefix="transformer.",
+    also=("GPT2DoubleHeadsModel",),
 )
+FAMILIES = with_tasks(LANGUAGE, token="classifier")

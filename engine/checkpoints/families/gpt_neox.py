@@ -10,23 +10,37 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.llama import HEADS, biased
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, written_only
 from engine.checkpoints.rotary import CONTEXT_KEY, OLD_SCALING, parameters, rope_of, scaling_of, theta_of
+from engine.checkpoints.tasks import with_tasks
 from engine.config import ModelConfig
 
 
-def rotary(theirs: Table) -> tuple[Any, dict[str, Any] | None, int]:
-    """theta, scaling, and how many components of a head turn."""
-    width = theirs["hidden_size"] // theirs["num_attention_heads"]
-    part = rope_of(theirs).get("partial_rotary_factor", theirs.get("rotary_pct", 0.25))
-    return theta_of(theirs), scaling_of(theirs), int(width * part)
+def turning(name: str, default: float) -> tuple[Key, Key]:
+    """theta, scaling, and which part of a head's components turn: `name` is what older files call the last."""
 
+    def read(theirs: Table) -> tuple[Any, dict[str, Any] | None, int]:
+        width = theirs["hidden_size"] // theirs["num_attention_heads"]
+        part = rope_of(theirs).get("partial_rotary_factor", theirs.get(name, default))
+        return theta_of(theirs), scaling_of(theirs), int(width * part)
 
-def turning(ours: Table) -> float:
-    part: float = ours["positions"]["turned"] / ours["attention"]["d_head"]
-    return part
+    def part_of(ours: Table) -> float:
+        part: float = ours["positions"]["turned"] / ours["attention"]["d_head"]
+        return part
+
+    return (
+        Key(
+            "rope_parameters",
+            ("positions.theta", "positions.scaling", "positions.turned"),
+            default=read,
+            reads=lambda _, theirs: read(theirs),
+            writes=lambda three, ours: {**parameters(*three[:2]), "partial_rotary_factor": part_of(ours)},
+        ),
+        written_only(name, part_of),
+    )
 
 
 KEYS = (
@@ -48,15 +62,8 @@ KEYS = (
         reads=lambda parallel, _: "parallel" if parallel else "sequential",
         writes=lambda sublayers, _: sublayers == "parallel",
     ),
-    Key(
-        "rope_parameters",
-        ("positions.theta", "positions.scaling", "positions.turned"),
-        default=rotary,
-        reads=lambda _, theirs: rotary(theirs),
-        writes=lambda three, ours: {**parameters(*three[:2]), "partial_rotary_factor": turning(ours)},
-    ),
+    *turning("rotary_pct", 0.25),
     written_only("rotary_emb_base", lambda ours: ours["positions"]["theta"]),
-    written_only("rotary_pct", turning),
     OLD_SCALING,
 )
 
@@ -105,13 +112,15 @@ ROWS = (
     ("embed_out.weight", "head.weight"),
 )
 
-FAMILY = Family(
+LANGUAGE = Family(
     name="gpt_neox",
     architecture="GPTNeoXForCausalLM",
     keys=KEYS,
     always=ALWAYS,
+    only=CAUSAL,
     rows=ROWS,
     tied={"embed_out.weight": "gpt_neox.embed_in.weight"},
     optional_prefix="gpt_neox.",
     old_spelling={"lm_head.": "embed_out."},
 )
+FAMILIES = with_tasks(LANGUAGE, token="classifier")

@@ -5,9 +5,10 @@ Attention and MLP read the same norm of the stream, and the two numbers that tur
 
 from __future__ import annotations
 
-from engine.checkpoints.families.gpt2 import four_times_the_width
+from engine.checkpoints.families.gpt2 import CAUSAL, four_times_the_width
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.tasks import with_tasks
 
 KEYS = (
     Key("vocab_size", "vocab_size"),
@@ -55,12 +56,14 @@ ROWS = (
     ("lm_head.bias", "head.bias"),
 )
 
-FAMILY = Family(
+LANGUAGE = Family(
     name="gptj",
     architecture="GPTJForCausalLM",
     keys=KEYS,
     always=ALWAYS,
+    only=CAUSAL,
     rows=ROWS,
     tied={"lm_head.weight": "transformer.wte.weight"},
     optional_prefix="transformer.",
 )
+FAMILIES = with_tasks(LANGUAGE, token=None)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table
 from engine.checkpoints.rotary import KEYS as ROTARY
+from engine.checkpoints.tasks import with_tasks
 
 
 def divides(heads: Any, theirs: Table) -> Any:
@@ -84,12 +86,15 @@ ROWS = (
 
 TIED = {"lm_head.weight": "model.embed_tokens.weight"}
 
-FAMILY = Family(
+LANGUAGE = Family(
     name="llama",
     architecture="LlamaForCausalLM",
     keys=KEYS,
     always=ALWAYS,
+    only=CAUSAL,
     rows=ROWS,
     tied=TIED,
     optional_prefix="model.",
+    also=("LLaMAForCausalLM",),
 )
+FAMILIES = with_tasks(LANGUAGE, span_prefix="transformer.")

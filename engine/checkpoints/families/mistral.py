@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.llama import ALWAYS, ROWS, SIZES, TIED
 from engine.checkpoints.family import Family
 from engine.checkpoints.keys import Key, Table
+from engine.checkpoints.tasks import with_tasks
+from engine.checkpoints.windows import SLIDING
 
 
 def left_out(theirs: Table) -> Any:
@@ -14,19 +17,30 @@ def left_out(theirs: Table) -> Any:
     return theirs.get("sliding_window", 4096)
 
 
+def in_all_layers(window: Any, theirs: Table) -> Any:
+    """Raises ValueError for Ministral's layers with and without a window, which transformers, too, has under another
+    model_type."""
+    kinds = theirs.get("layer_types") or [SLIDING]
+    if not isinstance(kinds, list) or set(kinds) != {SLIDING}:
+        raise ValueError(f"config.json's layer_types must be {SLIDING} throughout for a mistral, got {kinds}.")
+    return window
+
+
 KEYS = (
     *SIZES,
     Key("num_attention_heads", "attention.heads"),
     Key("head_dim", "attention.d_head", default=None),
-    Key("sliding_window", "attention.window", default=left_out),
+    Key("sliding_window", "attention.window", default=left_out, reads=in_all_layers),
 )
 
-FAMILY = Family(
+LANGUAGE = Family(
     name="mistral",
     architecture="MistralForCausalLM",
     keys=KEYS,
     always={**ALWAYS, "attention.bias": False, "attention.out_bias": False, "mlp.bias": False},
+    only=CAUSAL,
     rows=ROWS,
     tied=TIED,
     optional_prefix="model.",
 )
+FAMILIES = with_tasks(LANGUAGE)

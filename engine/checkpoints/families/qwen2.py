@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.llama import ALWAYS, ROWS, SIZES, TIED
 from engine.checkpoints.family import Family
 from engine.checkpoints.keys import Key
+from engine.checkpoints.tasks import with_tasks
 from engine.checkpoints.windows import QWEN as WINDOWS
 
 KEYS = (
@@ -14,12 +16,14 @@ KEYS = (
     *WINDOWS,
 )
 
-FAMILY = Family(
+LANGUAGE = Family(
     name="qwen2",
     architecture="Qwen2ForCausalLM",
     keys=KEYS,
     always={**ALWAYS, "attention.bias": True, "attention.out_bias": False, "mlp.bias": False},
+    only=CAUSAL,
     rows=ROWS,
     tied=TIED,
     optional_prefix="model.",
 )
+FAMILIES = with_tasks(LANGUAGE, span_prefix="transformer.")

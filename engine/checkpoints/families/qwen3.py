@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.llama import ALWAYS, ROWS, SIZES, TIED, biased
 from engine.checkpoints.family import Family
 from engine.checkpoints.keys import Key
+from engine.checkpoints.tasks import with_tasks
 from engine.checkpoints.windows import QWEN as WINDOWS
 
 KEYS = (
@@ -20,12 +22,14 @@ NORMS = (
     ("model.layers.{}.self_attn.k_norm.weight", "blocks.{}.attn.k_norm.weight"),
 )
 
-FAMILY = Family(
+LANGUAGE = Family(
     name="qwen3",
     architecture="Qwen3ForCausalLM",
     keys=KEYS,
     always={**ALWAYS, "attention.qk_norm": "head", "mlp.bias": False},
+    only=CAUSAL,
     rows=(*ROWS, *NORMS),
     tied=TIED,
     optional_prefix="model.",
 )
+FAMILIES = with_tasks(LANGUAGE, span_prefix="transformer.")

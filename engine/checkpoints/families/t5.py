@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import Key
+from engine.checkpoints.tasks import TOKEN, body_of, classifier, pair_with_tasks, renamed
 
 MLPS = {  # activation, gated
     "relu": ("relu", False),
@@ -23,6 +25,11 @@ def scale_of_tied(theirs: Mapping[str, Any]) -> float:
     """The output embedding is the input's only after division by sqrt(d_model); files say both in one word."""
     scale: float = 1.0 if theirs.get("tie_word_embeddings") is False else theirs["d_model"] ** -0.5
     return scale
+
+
+def without_stack(ours: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    """The names of an encoder that stands alone."""
+    return ours.removeprefix("encoder.") if isinstance(ours, str) else tuple(n.removeprefix("encoder.") for n in ours)
 
 
 KEYS = (
@@ -104,7 +111,7 @@ DECODER = (
     ("decoder.final_layer_norm.weight", "decoder.final_norm.weight"),
 )
 
-FAMILY = Family(
+LANGUAGE = Family(
     name="t5",
     architecture="T5ForConditionalGeneration",
     keys=KEYS,
@@ -120,3 +127,26 @@ FAMILY = Family(
     twins={"encoder.embed_tokens.weight": "shared.weight", "decoder.embed_tokens.weight": "shared.weight"},
     also=("T5WithLMHeadModel", "T5Model"),
 )
+
+ENCODER_KEYS = tuple(
+    key
+    for key in KEYS
+    if key.theirs not in ("num_decoder_layers", "num_layers", "decoder_start_token_id", "scale_decoder_outputs")
+    and not any(path.startswith("encoder.") or path == "tied" for path in key.paths)
+)
+ENCODER_ALONE = replace(
+    body_of(LANGUAGE, "T5EncoderModel"),
+    keys=(*ENCODER_KEYS, Key("num_layers", "layers")),
+    always={name: value for name, value in ALWAYS.items() if not name.startswith("encoder.")}
+    | {"attention.mask": "full", "head.kind": "none"},
+    only={"is_decoder": False},
+    rows=(
+        ("shared.weight", "embed.tokens.weight"),
+        *((theirs, without_stack(ours)) for theirs, ours in ENCODER),
+        *((name, DROPPED) for theirs, _ in DECODER for name in ((theirs,) if isinstance(theirs, str) else theirs)),
+        ("lm_head.weight", DROPPED),
+    ),
+    twins={"encoder.embed_tokens.weight": "shared.weight"},
+)
+TAGGER = classifier(renamed(ENCODER_ALONE, "", "transformer."), "T5ForTokenClassification", "classifier", TOKEN)
+FAMILIES = (*pair_with_tasks(LANGUAGE, "transformer."), TAGGER, LANGUAGE, ENCODER_ALONE)

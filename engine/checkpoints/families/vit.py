@@ -42,6 +42,8 @@ KEYS = (
     Key("hidden_dropout_prob", "dropout", default=0.0, also=("attention_probs_dropout_prob",)),
 )
 
+POOLER_WIDTH = Key("pooler_output_size", "d_model", lambda theirs: theirs["hidden_size"], reads=same_width)
+
 ALWAYS = {
     "vocab_size": 1,
     "context": patches_and_cls,
@@ -118,7 +120,7 @@ FAMILIES = (
     ),
     replace(
         BODY,
-        keys=(*KEYS, Key("pooler_output_size", "d_model", lambda theirs: theirs["hidden_size"], reads=same_width)),
+        keys=(*KEYS, POOLER_WIDTH),
         always=ALWAYS | {"head.pooler": True},
         only={"pooler_act": "tanh"},
         rows=(*ROWS, *POOLER),

@@ -11,7 +11,7 @@ from engine.model import Transformer
 @torch.no_grad()
 def translated(model: Transformer, ids: Tensor, padding: Tensor, end: int, longest: int) -> list[list[int]]:
     """What an encoder-decoder writes for each row of `ids` (batch pos), up to `end` or `longest` tokens."""
-    target = model.begin(ids)
+    target, _ = model.begin(ids)
     memory = model.encoder.through(ids, padding=padding)
     done = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     for _ in range(longest):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,10 +22,12 @@ from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
 
 ADDED = 2  # the mark of a gap, and the one that begins its span
-MOST = 6  # gaps in a passage
-LONGEST = 8  # words in a gap that is drawn
-MEAN = 2.5  # words in it, before the longest are left out
+MOST = 12  # gaps in a passage
+LONGEST = 12  # words in a gap that is drawn
+MEAN = 3  # words in it, before the longest are left out
 TRIES = 30
+COMMON = 64  # words of the corpus that are never hidden because they recur: the, and, was, ...
+SAMPLE = 2_000  # documents in which they are counted
 
 
 class GappedPassages(Source):
@@ -42,8 +45,10 @@ class GappedPassages(Source):
         self.marks = Marks(*(self.tokenizer.special_tokens[name] for name in (MASK, START, END)))
         self.end_ids = (self.marks.end,)
         self.told = told
-        pieces = map(self.tokenizer.decode, ([id] for id in range(self.tokenizer.vocab_size)))
+        pieces = [self.tokenizer.decode([id]) for id in range(self.tokenizer.vocab_size)]
         self.begins = torch.tensor([piece[:1].isspace() for piece in pieces])
+        self.letters = torch.tensor([piece.strip().isalpha() for piece in pieces])
+        self.common = self.most_common()
         self.shelves = {
             part: shelf(tokens, tokens.lengths.sum(1) + gaps * ADDED, recipe.batch.context)
             for part, tokens, gaps in (("train", self.corpus.train, MOST), ("held_out", self.corpus.held_out, 1))
@@ -62,7 +67,19 @@ class GappedPassages(Source):
         ids = torch.cat(list(pieces))
         if kind < told.own + told.long:
             return with_long_gap(ids, self.begins, chance)
+        if kind < told.own + told.long + told.recurring:
+            return self.with_recurring(ids, chance) or with_gaps(ids, self.begins, told.hidden, chance)
         return with_gaps(ids, self.begins, told.hidden, chance)
+
+    def with_recurring(self, ids: Tensor, chance: torch.Generator) -> list[Tensor]:
+        return with_recurring_gaps(ids, words(ids, self.begins, self.letters), self.common, chance)
+
+    def most_common(self) -> frozenset[tuple[int, ...]]:
+        counts: Counter[tuple[int, ...]] = Counter()
+        for index in range(min(SAMPLE, len(self.corpus.train.starts))):
+            ids = torch.cat(self.corpus.train.document(index))
+            counts.update(tuple(ids[start:stop].tolist()) for start, stop in words(ids, self.begins, self.letters))
+        return frozenset(word for word, _ in counts.most_common(COMMON))
 
     def fitted(self, config: ModelConfig) -> ModelConfig:
         return replace(super().fitted(config), infill=Infill(self.marks.mask, self.marks.start))
@@ -97,6 +114,42 @@ def with_long_gap(ids: Tensor, begins: Tensor, chance: torch.Generator) -> list[
     length = min(math.ceil(words * (0.5 + 0.5 * draw[0])), max(words - 1, 1))
     first = int(draw[1] * (words - length + 1))
     return cut_at(ids, [edges[first], edges[first + length]])
+
+
+def with_recurring_gaps(
+    ids: Tensor, spans: Sequence[tuple[int, int]], common: Collection[tuple[int, ...]], chance: torch.Generator
+) -> list[Tensor]:
+    """`ids` cut into text, span, text, ..., the spans being words that also stand elsewhere, where they stay.
+
+    What is hidden is decided by the whole text and not by its neighbours (salient spans, Guu et al. 2020, section 3.4).
+    `spans` are its words; none of the `common` ones is taken. Empty where no word recurs.
+    """
+    places: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for start, stop in spans:
+        places.setdefault(tuple(ids[start:stop].tolist()), []).append((start, stop))
+    candidates: list[tuple[int, int]] = []
+    for word, found in places.items():
+        if len(found) > 1 and word not in common:
+            order = torch.randperm(len(found), generator=chance).tolist()
+            candidates += [found[i] for i in order[: max(1, len(found) // 2)]]
+    chosen: list[tuple[int, int]] = []
+    for i in torch.randperm(len(candidates), generator=chance).tolist():
+        start, stop = candidates[i]
+        if len(chosen) < MOST and all(start > other_stop or stop < other for other, other_stop in chosen):
+            chosen.append((start, stop))
+    return cut_at(ids, [edge for span in sorted(chosen) for edge in span]) if chosen else []
+
+
+def words(ids: Tensor, begins: Tensor, letters: Tensor) -> list[tuple[int, int]]:
+    """Where each word stands that follows a space, without the marks behind it."""
+    first, inside = begins[ids.long()].tolist(), letters[ids.long()].tolist()
+    found: list[tuple[int, int]] = []
+    for start in (i for i in range(len(ids)) if first[i] and inside[i]):
+        stop = start + 1
+        while stop < len(ids) and inside[stop] and not first[stop]:
+            stop += 1
+        found.append((start, stop))
+    return found
 
 
 def word_edges(ids: Tensor, begins: Tensor) -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.analysis.operands import operands
-from engine.config import MLP, Attention, ModelConfig, Norm, Positions
+from engine.config import MLP, Attention, Embedding, Head, ModelConfig, Norm, Patches, Positions
 from engine.model import Transformer, initialise
 from engine.run import run
 
@@ -70,3 +70,75 @@ def test_logits_embeddings_norms_and_rotations_come_from_their_weights(name: str
 def test_an_element_without_weights_is_one_sentence(hook: str, unit: int, row: int) -> None:
     with pytest.raises(ValueError, match="must be in|not made with weights"):
         operands(model_of(), hook, unit, row)
+
+
+WHOLE = Attention(heads=4, mask="full")
+HEADED: dict[str, tuple[Callable[[], Transformer], dict[str, str]]] = {
+    "narrow vectors, all mapped; a dense layer before one class": (
+        lambda: model_of(
+            attention=WHOLE, embedding=Embedding(segments=2, norm=True, width=6), head=Head("token", 1, dense=True)
+        ),
+        {"embed.mapped": "embed.norm.out", "head.pre": "final_norm.out", "logits": "head.post"},
+    ),
+    "narrow tokens mapped, and the stream mapped back": (
+        lambda: model_of(norm=Norm(place="after"), embedding=Embedding(width=6, mapped="tokens")),
+        {"embed.mapped": "embed.tokens", "head.narrow": "blocks.1.norm2.out", "logits": "head.narrow"},
+    ),
+    "narrow vectors behind a masked head": (
+        lambda: model_of(attention=WHOLE, embedding=Embedding(width=6), head=Head("masked", bias=True)),
+        {"embed.mapped": "embed.sum", "head.pre": "final_norm.out", "logits": "head.norm.out"},
+    ),
+    "where an answer stands": (
+        lambda: model_of(attention=WHOLE, head=Head("span")),
+        {"logits": "final_norm.out"},
+    ),
+    "layers that share a block": (
+        lambda: model_of(distinct=1),
+        {"blocks.1.attn.q": "blocks.1.norm1.out", "blocks.1.mlp.out": "blocks.1.mlp.post"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HEADED)
+def test_maps_and_heads_are_their_inputs_times_their_weights(name: str) -> None:
+    make, inputs = HEADED[name]
+    model = make()
+    trace = run(model, IDS)
+    for hook, source in inputs.items():
+        made = trace[hook][0].flatten(1)
+        parts = ("embed.tokens", "embed.positions")
+        read = sum(trace[part][0] for part in parts) if source == "embed.sum" else trace[source][0].flatten(1)
+        for unit in (0, made.shape[1] - 1):
+            found = operands(model, hook, unit)
+            assert torch.allclose(read @ found.weights + (found.bias or 0), made[:, unit], atol=1e-5), hook
+
+
+@pytest.mark.parametrize(("read", "row"), [("first", 0), ("last", 4)])
+def test_a_class_of_the_whole_is_read_at_one_position(read: str, row: int) -> None:
+    model = model_of(head=Head("sequence", 3, read=read, bias=False))  # type: ignore[arg-type]
+    trace = run(model, IDS)
+    found = operands(model, "logits", 2)
+    assert found.bias is None
+    assert torch.allclose(trace["final_norm.out"][0, row] @ found.weights, trace["logits"][0, 2], atol=1e-6)
+
+
+def test_two_heads_have_weights_and_their_mean_has_none() -> None:
+    patches = Patches(4, 2, 1, distilled=True)
+    config = ModelConfig(
+        1, 6, 16, 1, WHOLE, MLP(24), embedding=Embedding(patches=patches), head=Head("sequence", 3, averaged=True)
+    )
+    model = initialise(Transformer(config), seed=1).eval()
+    trace = run(model, torch.randn(1, 1, 4, 4, generator=torch.Generator().manual_seed(0)))
+    for row, hook in enumerate(("head.cls", "head.distilled")):
+        found = operands(model, hook, 1)
+        made = trace["final_norm.out"][0, row] @ found.weights + found.bias
+        assert torch.allclose(made, trace[hook][0, 1], atol=1e-6)
+        assert operands(model, "embed.patches", 3, row=row).weights == trace["embed.patches"][0, row, 3]
+    patch = operands(model, "embed.patches", 3, row=2)
+    assert torch.allclose(
+        trace["embed.patches.pixels"][0, 0] @ patch.weights + patch.bias, trace["embed.patches"][0, 2, 3], atol=1e-6
+    )
+    with pytest.raises(ValueError, match="head.cls, head.distilled"):
+        operands(model, "logits", 1)
+    with pytest.raises(ValueError, match="not made with weights"):
+        operands(model_of(), "head.cls", 1)

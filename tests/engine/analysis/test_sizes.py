@@ -91,6 +91,37 @@ KINDS: dict[str, ModelConfig] = {
         embedding=Embedding(patches=Patches(12, 4)), head=Head("sequence", 7, pooler=True),
     ),
     "tagger": replace(SMALL, attention=replace(HEADS, mask="full"), head=Head("token", 9)),
+    "albert": replace(
+        SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), distinct=1,
+        embedding=Embedding(segments=2, norm=True, width=20), head=Head("masked", bias=True),
+    ),
+    "shared-in-threes": replace(SMALL, layers=6, distinct=2, norm=Norm("rms")),
+    "opt-350m": replace(
+        SMALL, mlp=MLP(128, "relu"), norm=Norm(place="after"), embedding=Embedding(width=20, mapped="tokens")
+    ),
+    "opt-untied": replace(SMALL, tied=False, embedding=Embedding(norm=True, width=20, mapped="tokens")),
+    "electra": replace(
+        SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"),
+        embedding=Embedding(segments=2, norm=True, width=20), head=Head("token", 1, dense=True),
+    ),
+    "electra-judging": replace(
+        SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
+        head=Head("sequence", 3, pooler=True, pooler_activation="gelu"),
+    ),
+    "distilbert": replace(
+        SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
+        head=Head("sequence", 3, pooler=True, pooler_activation="relu"),
+    ),
+    "judge": replace(SMALL, head=Head("sequence", 3, read="last", bias=False)),
+    "judge-of-pairs": replace(
+        SMALL, encoder=Encoder(2, replace(HEADS, mask="full"), MLP(128)),
+        head=Head("sequence", 3, read="last", pooler=True),
+    ),
+    "answers": replace(SMALL, mlp=MLP(128, "tanh"), attention=replace(HEADS, mask="full"), head=Head("span")),
+    "deit": replace(
+        SMALL, context=11, vocab_size=1, attention=replace(HEADS, mask="full"),
+        embedding=Embedding(patches=Patches(12, 4, distilled=True)), head=Head("sequence", 7, averaged=True),
+    ),
 }  # fmt: skip
 
 

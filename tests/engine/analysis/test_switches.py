@@ -7,7 +7,9 @@ import pytest
 from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken, thrown
 from engine.named import NAMED, blueprint
 
-MODELS = ("bert-base", "gpt2", "t5-small", "llama-3-8b", "gpt-j-6b", "chatglm-6b", "vit-b-16", "gemma-2-2b")
+MODELS = (
+    "bert-base", "albert-base", "gpt2", "t5-small", "llama-3-8b", "gpt-j-6b", "chatglm-6b", "vit-b-16", "gemma-2-2b",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMED)

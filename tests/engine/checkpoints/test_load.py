@@ -85,7 +85,7 @@ def test_one_weights_file_of_a_folder_is_enough(folder: Path) -> None:
         (tiny.config("rotary"), "gpt_neox"),
         (tiny.config("alibi", attention={"kv_heads": 2}), "loupe"),
         (tiny.config(norm=tiny.Norm("rms")), "loupe"),
-        (tiny.config(norm=tiny.Norm(place="after")), "loupe"),
+        (tiny.config(norm=tiny.Norm(place="after")), "opt"),
         (tiny.config(residual=False), "loupe"),
         (tiny.config(attention={"window": 3}), "loupe"),
         (tiny.config(attention={"bias": False}), "loupe"),
@@ -159,10 +159,26 @@ def test_a_folder_without_weights_says_what_it_holds(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_weights_without_a_config_say_so(folder: Path) -> None:
-    (folder / "config.json").unlink()
-    with pytest.raises(FileNotFoundError, match="model.safetensors needs a config.json beside it"):
-        load(folder)
+def test_corrections_count_before_config_json_and_are_noted(folder: Path) -> None:
+    checkpoint = load(folder, config={"n_head": 2, "n_embd": 16})
+    assert checkpoint.config.attention.heads == 2
+    assert checkpoint.report.notes == ("config.json's n_head, 4, was given as 2.",)
+    with pytest.raises(ValueError, match="d_model must divide among the heads, got 16/3"):
+        load(folder, config={"n_head": 3})
+
+
+def test_a_file_that_describes_itself_takes_no_corrections(tmp_path: Path) -> None:
+    save_weights(tiny.model(tiny.CONFIG), tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="model.safetensors says itself what model it is; n_head cannot be given"):
+        load(tmp_path, config={"n_head": 2})
+
+
+def test_a_checkpoint_knows_its_family_and_its_files(folder: Path) -> None:
+    checkpoint = load(folder)
+    assert checkpoint.family == "gpt2"
+    assert checkpoint.source == folder
+    assert checkpoint.files == (folder / "model.safetensors",)
+    assert Checkpoint(checkpoint.model).source is None
 
 
 Q = "transformer.h.1.attn.c_attn.weight"
@@ -173,15 +189,21 @@ Q = "transformer.h.1.attn.c_attn.weight"
     [
         (
             lambda t: t.update({Q: t[Q][:, :-3].clone()}),
-            rf"{Q} must have shape \(16, 48\) by config.json, got \(16, 45\)",
+            rf"{Q} in model.safetensors must have shape \(16, 48\) by config.json, got \(16, 45\)",
         ),
         (
             lambda t: t.update({Q: t[Q].T.contiguous()}),
-            rf"{Q} must have shape \(16, 48\) by config.json, got \(48, 16\)",
+            rf"{Q} in model.safetensors must have shape \(16, 48\) by config.json, got \(48, 16\)",
         ),
-        (lambda t: t[Q].fill_(float("nan")), f"{Q} must hold finite numbers, has NaN or infinity"),
-        (lambda t: t[Q][0].fill_(float("inf")), f"{Q} must hold finite numbers, has NaN or infinity"),
-        (lambda t: t.update({Q: t[Q].to(torch.int8)}), f"{Q} must be float64, float32, .*, got torch.int8"),
+        (lambda t: t[Q].fill_(float("nan")), f"{Q} in model.safetensors must hold finite numbers"),
+        (
+            lambda t: t[Q][0].fill_(float("inf")),
+            f"{Q} in model.safetensors must hold finite numbers",
+        ),
+        (
+            lambda t: t.update({Q: t[Q].to(torch.int8)}),
+            f"{Q} in model.safetensors must be one of .*, got int8",
+        ),
     ],
 )
 def test_a_tensor_that_does_not_fit_is_named(change, message: str, folder: Path) -> None:
@@ -241,10 +263,14 @@ def test_a_report_has_one_row_for_every_tensor_and_reads_as_a_summary(folder: Pa
         ({"n_head": "4"}, "attention.heads must be a whole number, got '4'.*n_head"),
         ({"n_embd": [16], "n_inner": None}, "n_embd"),
         ({"n_layer": 10**9}, "describes 1000000000 layers .* the weights hold 40 tensors"),
-        ({"vocab_size": 10**12}, r"at least \d+ numbers, but the weights hold 40 tensors"),
+        ({"vocab_size": 10**8}, r"at least \d+ numbers, but the weights hold 40 tensors"),
+        ({"vocab_size": 10**12}, r"whose vocab_size is 1000000000000, and 1073741824 is the most"),
         ({"n_head": 10**9, "n_embd": 10**9}, r"at least \d+ numbers, but the weights hold"),
         ({"n_layer": 4}, r"must hold transformer.h.3.ln_1.weight and 11 more that are not there"),
-        ({"n_positions": 25}, r"transformer.wpe.weight must have shape \(25, 16\) by config.json, got \(24, 16\)"),
+        (
+            {"n_positions": 25},
+            r"wpe.weight in model.safetensors must have shape \(25, 16\) by config.json, got \(24, 16\)",
+        ),
     ],
     ids=str,
 )

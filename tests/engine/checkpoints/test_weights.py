@@ -111,7 +111,8 @@ class Attack:
         (Attack(), "tensors and nothing else"),
         ({"a": torch.ones(1), "b": Attack()}, "tensors and nothing else"),
         ([torch.ones(1)], "a table of names and tensors"),
-        ({"model": {"a": torch.ones(1)}}, "a table of names and tensors"),
+        ({"one": {"a": torch.ones(1)}, "two": {"a": torch.ones(1)}}, "a table of names and tensors"),
+        ({"model": {"a": torch.ones(1), "b": 3}}, "a table of names and tensors"),
         ({1: torch.ones(1)}, "a table of names and tensors"),
     ],
 )
@@ -126,7 +127,7 @@ def test_a_pytorch_file_runs_no_code_and_holds_a_table_of_tensors(
 
 
 def test_a_file_of_another_kind_names_the_kinds() -> None:
-    with pytest.raises(ValueError, match=r"must end in .safetensors, .bin, .pt or .pth, got model.gguf"):
+    with pytest.raises(ValueError, match=r"must end in .safetensors, .bin, .pt, .pth or .ckpt, got model.gguf"):
         open_weights(Path("model.gguf"))
 
 

@@ -1,5 +1,7 @@
 """Each kind of data as batches: what they hold, that a step alone decides them, and what is held out."""
 
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import torch
 from engine.data.digits import split
 from engine.data.sentences import pair as passages
 from engine.data.sentences import span
+from engine.data.stories import words
 from engine.training import Recipe, read_recipe
 from engine.training.objectives import UNASKED
 from engine.training.recipe import Digits, Gaps, SentencePairs, TokenizerRecipe, Translation
@@ -127,8 +130,26 @@ def test_gaps_drawn_in_training_hide_whole_words_and_filled_again_are_the_passag
             assert context in told
             counts.append(len(spans))
             hidden, whole = hidden + sum(len(one.split()) for one in spans), whole + len(context.split())
-    assert 1 <= min(counts) and 3 <= max(counts) <= 6
-    assert 0.3 < hidden / whole < 0.6
+    assert 1 <= min(counts) and 6 <= max(counts) <= 12
+    assert 0.25 < hidden / whole < 0.55
+
+
+def test_a_hidden_word_that_recurs_still_stands_elsewhere(tmp_path: Path) -> None:
+    recipe = small("infill")
+    recipe = replace(recipe, data=replace(recipe.data, infill=Gaps(80, 20, own=0.0, long=0.0, recurring=1.0)))
+    of = open_source(recipe, tmp_path)
+    assert of.tokenizer is not None
+    hidden: Counter[str] = Counter()
+    for step in range(1, 12):
+        examples = of.batch(step)
+        for row, those in zip(examples.ids, examples.inputs["padding"], strict=True):
+            context, *spans = of.tokenizer.decode(row[those].tolist()).split("[sop]")
+            single = [one.strip() for one in spans if " " not in one.strip()]
+            if len(single) == len(spans):  # else no word recurs in it, and the gaps are others
+                assert all(re.search(rf"\b{one}\b", context) for one in single), (spans, context)
+                hidden.update(single)
+    assert hidden.total() > 60 and not {"the", "and", "was", "to"} & hidden.keys()
+    assert any(name in hidden for name, _ in (*words.GIRLS, *words.BOYS))
 
 
 def test_all_test_digits_are_measured_once_and_as_they_are(tmp_path: Path) -> None:

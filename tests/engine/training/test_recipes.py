@@ -44,7 +44,8 @@ def narrow(model: ModelConfig) -> ModelConfig:
     encoder = model.encoder
     if encoder is not None:
         encoder = replace(encoder, layers=1, attention=replace(encoder.attention, heads=2), mlp=mlp)
-    return replace(model, d_model=16, layers=2, attention=attention, mlp=mlp, encoder=encoder)
+    positions = model.positions if model.positions.turned is None else replace(model.positions, turned=2)
+    return replace(model, d_model=16, layers=2, attention=attention, mlp=mlp, encoder=encoder, positions=positions)
 
 
 def shrunk(name: str, steps: int = 5) -> Recipe:

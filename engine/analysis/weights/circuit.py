@@ -1,0 +1,83 @@
+"""What one attention head does with the stream, as one matrix (Elhage et al. 2021, "A Mathematical Framework")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from engine.analysis.weights.spectrum import Spectrum, described
+from engine.layers.attention import Attention
+from engine.model import Transformer
+
+Which = Literal["qk", "ov"]
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """`left` is d_model d_head, `right` d_head d_model; the circuit is their product."""
+
+    left: Tensor
+    right: Tensor
+
+    @property
+    def matrix(self) -> Tensor:
+        """d_model d_model."""
+        return self.left @ self.right
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """The d_head singular values that can differ from zero, from the factors: A B has those of R_A R_B^T."""
+        inner = torch.linalg.qr(self.left.double())[1] @ torch.linalg.qr(self.right.mT.double())[1].mT
+        return described(torch.linalg.svdvals(inner))
+
+
+def circuit(model: Transformer, layer: int, head: int, which: Which, side: str = "", crosses: bool = False) -> Circuit:
+    """QK = W_Q^T W_K, whose x_pos^T QK x_key is the score; OV = W_V W_O, what x_key OV adds to the stream.
+
+    `side` is "encoder" or "decoder" of two stacks, `crosses` takes the attention of one to the other. A query takes
+    the key and value of its group. The circuit is that of the weights alone: without 1 / sqrt(d_head), biases and
+    norms, and of rotated positions it is that between a position and itself. Raises ValueError for a layer, head or
+    side that the model lacks.
+    """
+    attention = attention_of(model, layer, side, crosses)
+    if not 0 <= head < attention.heads:
+        raise ValueError(f"head must be 0 to {attention.heads - 1}, got {head}.")
+    group = head * attention.kv_heads // attention.heads
+    if which == "qk":
+        return Circuit(rows(attention.q.weight, attention)[head].mT, rows(attention.k.weight, attention)[group])
+    return Circuit(rows(attention.v.weight, attention)[group].mT, rows(attention.out.weight.mT, attention)[head])
+
+
+def by_head(model: Transformer, name: str) -> Tensor:
+    """W_Q, W_K, W_V or W_O by its name in the model, as head d_head d_model; W_K and W_V have one of each group.
+
+    Raises ValueError for any other tensor.
+    """
+    owner, _, letter = name.removesuffix(".weight").rpartition(".")
+    found = dict(model.named_modules()).get(owner)
+    if not isinstance(found, Attention) or letter not in ("q", "k", "v", "out"):
+        raise ValueError(f"only the matrices q, k, v and out of an attention are made of heads, and not {name}.")
+    weight: Tensor = getattr(found, letter).weight
+    return rows(weight.mT if letter == "out" else weight, found)
+
+
+def attention_of(model: Transformer, layer: int, side: str, crosses: bool) -> Attention:
+    stacks = {"": model} if model.config.encoder is None else {"encoder": model.encoder, "decoder": model.decoder}
+    if side not in stacks:
+        known = " or ".join(map(repr, stacks))
+        raise ValueError(f"side must be {known} for this model, got {side!r}.")
+    blocks = stacks[side].blocks
+    if not 0 <= layer < len(blocks):
+        raise ValueError(f"layer must be 0 to {len(blocks) - 1}, got {layer}.")
+    attention = blocks[layer].cross_attn if crosses else blocks[layer].attn
+    if not isinstance(attention, Attention):
+        raise ValueError("only the decoder behind an encoder attends across; leave crosses out.")
+    return attention
+
+
+def rows(weight: Tensor, attention: Attention) -> Tensor:
+    """head d_head d_model."""
+    return weight.unflatten(0, (-1, attention.d_head))

@@ -1,0 +1,84 @@
+"""What lies beside the weights of a checkpoint: its files, and what its makers say of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.checkpoints.llama2c import is_llama2c
+from engine.checkpoints.locate import Place
+from engine.checkpoints.weights import read_json, shards
+
+BESIDE = re.compile(r"(.*config|generation_config|card|vocab|tokenizer|special_tokens_map|added_tokens)\.json|"
+                    r"(merges|vocab)\.txt|.*\.(model|spm)|README\.md|LICENSE(\.\w+)?", re.IGNORECASE)  # fmt: skip
+READ = 2**16  # bytes of a README
+SAID = 600  # letters of it
+FIELD = re.compile(r"^(licen[cs]e|license_name):[ \t]*['\"]?([^'\"\n#]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class About:
+    """`files` are names and bytes, the weights first. `format` is whose way of writing a model it is, `model_type` of
+    config.json. `licence` and `says` are the makers' own words, "" where there are none."""
+
+    files: tuple[tuple[str, int], ...]
+    format: str
+    architecture: str
+    licence: str
+    says: str
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.files)
+
+
+def about(place: Place, card: Mapping[str, Any] | None = None) -> About:
+    """`card` is that of the checkpoint. Raises ValueError for a config.json or an index that is not one."""
+    config = place.find("config.json")
+    theirs = read_json(config) if config else {}
+    named = theirs.get("architectures")
+    readme = _text(place.find("README.md"))
+    front, body = _parted(readme)
+    fields = {name.replace("licence", "license"): value.strip() for name, value in FIELD.findall(front)}
+    licence = fields.get("license", "")
+    card = card or {}
+    return About(
+        files=tuple((path.name, path.stat().st_size) for path in _files(place)),
+        format=str(theirs.get("model_type") or _bare(place)),
+        architecture=str(named[0]) if isinstance(named, list) and named else "",
+        licence=str(card.get("licence") or (fields.get("license_name", licence) if licence == "other" else licence)),
+        says=str(card.get("about") or body)[:SAID],
+    )
+
+
+def _files(place: Place) -> list[Path]:
+    indexed = place.weights.name.endswith(".index.json")
+    weights = [*(shards(place.weights) if indexed else ()), place.weights]
+    here = [path for folder in place.folders for path in sorted(folder.iterdir()) if path.is_file()]
+    return [*weights, *(path for path in here if BESIDE.fullmatch(path.name) and path not in weights)]
+
+
+def _bare(place: Place) -> str:
+    """The format of weights without a config.json."""
+    if place.weights.suffix == ".bin" and is_llama2c(place.weights):
+        return "llama2.c"
+    return "nanoGPT" if place.weights.suffix in (".pt", ".pth") else "weights alone"
+
+
+def _text(path: Path | None) -> str:
+    if path is None:
+        return ""
+    with path.open("rb") as file:
+        return file.read(READ).decode("utf-8", "replace")
+
+
+def _parted(readme: str) -> tuple[str, str]:
+    """Its front matter, and its first paragraph."""
+    front, body = "", readme
+    if readme.startswith("---"):
+        front, _, body = readme.removeprefix("---").partition("\n---")
+    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", body))
+    return front, next((" ".join(part.split()) for part in paragraphs if part and part[0].isalnum()), "")

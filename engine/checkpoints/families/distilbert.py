@@ -1,0 +1,116 @@
+"""DistilBERT (Sanh et al. 2019), as transformers names it: BERT without segments, in half the layers.
+
+Its sinusoids, where a model has them, are stored as a table. The head over classes reads [CLS] through a dense layer
+and relu.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.checkpoints.families.bert import (
+    ALWAYS,
+    ANSWERS,
+    CLASSES,
+    CLASSIFIER,
+    GUESSES,
+    NO_HEAD,
+    OLD_SPELLING,
+    POOLED,
+)
+from engine.checkpoints.family import DROPPED, Family
+from engine.checkpoints.keys import ACTIVATIONS, Key
+
+KEYS = (
+    Key("vocab_size", "vocab_size"),
+    Key("max_position_embeddings", "context"),
+    Key("dim", "d_model"),
+    Key("n_layers", "layers"),
+    Key("n_heads", "attention.heads"),
+    Key("hidden_dim", "mlp.d_mlp"),
+    Key("activation", "mlp.activation", default="gelu", values=ACTIVATIONS),
+    Key("tie_word_embeddings", "tied", default=True),
+    Key("dropout", "dropout", default=0.1, also=("attention_dropout",)),
+)
+ACTIVATION = Key("activation", "head.activation", default="gelu", values=ACTIVATIONS)
+EPS = {"norm.eps": 1e-12}
+
+LINEAR = {
+    "attention.q_lin": "attn.q",
+    "attention.k_lin": "attn.k",
+    "attention.v_lin": "attn.v",
+    "attention.out_lin": "attn.out",
+    "sa_layer_norm": "norm1",
+    "ffn.lin1": "mlp.pre",
+    "ffn.lin2": "mlp.out",
+    "output_layer_norm": "norm2",
+}
+ROWS = (
+    ("distilbert.embeddings.word_embeddings.weight", "embed.tokens.weight"),
+    ("distilbert.embeddings.position_embeddings.weight", "embed.positions.weight"),
+    ("distilbert.embeddings.LayerNorm.weight", "embed.norm.weight"),
+    ("distilbert.embeddings.LayerNorm.bias", "embed.norm.bias"),
+    ("distilbert.embeddings.position_ids", DROPPED),  # 0, 1, 2, ...
+    *(
+        (f"distilbert.transformer.layer.{{}}.{theirs}.{part}", f"blocks.{{}}.{ours}.{part}")
+        for theirs, ours in LINEAR.items()
+        for part in ("weight", "bias")
+    ),
+)
+WORDS = (
+    ("vocab_transform.weight", "head.dense.weight"),
+    ("vocab_transform.bias", "head.dense.bias"),
+    ("vocab_layer_norm.weight", "head.norm.weight"),
+    ("vocab_layer_norm.bias", "head.norm.bias"),
+    ("vocab_projector.weight", "head.weight"),
+    ("vocab_projector.bias", "head.bias"),
+)
+BEFORE_CLASSIFIER = (
+    ("pre_classifier.weight", "pooler.dense.weight"),
+    ("pre_classifier.bias", "pooler.dense.bias"),
+)
+
+BODY = Family(
+    name="distilbert",
+    architecture="DistilBertModel",
+    keys=KEYS,
+    always=NO_HEAD | EPS,
+    rows=ROWS,
+    optional_prefix="distilbert.",
+    old_spelling=OLD_SPELLING,
+)
+FAMILIES = (
+    replace(
+        BODY,
+        architecture="DistilBertForMaskedLM",
+        keys=(*KEYS, ACTIVATION),
+        always=GUESSES | EPS,
+        rows=(*ROWS, *WORDS),
+        tied={"vocab_projector.weight": "distilbert.embeddings.word_embeddings.weight"},
+        signs=("vocab_transform.weight",),
+    ),
+    replace(
+        BODY,
+        architecture="DistilBertForSequenceClassification",
+        keys=(*KEYS, CLASSES),
+        always=ALWAYS | EPS | POOLED | {"head.kind": "sequence", "head.pooler_activation": "relu"},
+        rows=(*ROWS, *BEFORE_CLASSIFIER, *CLASSIFIER),
+        signs=("classifier.weight", "pre_classifier.weight"),
+    ),
+    replace(
+        BODY,
+        architecture="DistilBertForTokenClassification",
+        keys=(*KEYS, CLASSES),
+        always=ALWAYS | EPS | {"head.kind": "token"},
+        rows=(*ROWS, *CLASSIFIER),
+        signs=("classifier.weight",),
+    ),
+    replace(
+        BODY,
+        architecture="DistilBertForQuestionAnswering",
+        always=ALWAYS | EPS | {"head.kind": "span"},
+        rows=(*ROWS, *ANSWERS),
+        signs=("qa_outputs.weight",),
+    ),
+    BODY,
+)

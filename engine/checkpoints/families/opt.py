@@ -1,0 +1,112 @@
+"""OPT (Zhang et al. 2022) and Galactica, as transformers names them.
+
+The table of positions begins with two rows that nothing reads; the 350m alone has its norms behind its sublayers, and
+token vectors narrower than its stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from engine.checkpoints.families.bart import LINEAR, POSITIONS
+from engine.checkpoints.families.gpt2 import CAUSAL
+from engine.checkpoints.family import DROPPED, Family
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table
+from engine.checkpoints.tasks import with_tasks
+
+
+def norms_before(theirs: Table) -> Any:
+    return theirs.get("do_layer_norm_before", True)
+
+
+def width_of(width: Any, theirs: Table) -> tuple[Any, str]:
+    return (None, "all") if width == theirs["hidden_size"] else (width, "tokens")
+
+
+def width_of_stream(width: Any, theirs: Table) -> tuple[Any, str]:
+    """Raises ValueError for a body that maps its stream back to narrower vectors before it hands it to a classifier."""
+    if width != theirs["hidden_size"]:
+        raise ValueError(
+            f"config.json's word_embed_proj_dim must be its hidden_size, got {width}: of such OPTs Loupe has only "
+            "the language model."
+        )
+    return None, "all"
+
+
+KEYS = (
+    Key("vocab_size", "vocab_size"),
+    Key("max_position_embeddings", "context"),
+    Key("hidden_size", "d_model"),
+    Key("num_hidden_layers", "layers"),
+    Key("num_attention_heads", "attention.heads"),
+    Key("ffn_dim", "mlp.d_mlp"),
+    Key("activation_function", "mlp.activation", default="relu", values=ACTIVATIONS),
+    Key("dropout", "dropout", default=0.1, also=("attention_dropout",)),
+    Key("tie_word_embeddings", "tied", default=True),
+    Key(
+        "enable_bias",
+        ("attention.bias", "attention.out_bias", "mlp.bias"),
+        default=(True, True, True),
+        reads=lambda biased, _: (biased, biased, biased),
+        writes=lambda three, _: three[0],
+    ),
+    Key(
+        "do_layer_norm_before",
+        "norm.place",
+        default="before",
+        reads=lambda before, _: "before" if before else "after",
+        writes=lambda place, _: place == "before",
+    ),
+    Key(
+        "_remove_final_layer_norm",
+        "norm.final",
+        default=norms_before,
+        reads=lambda removed, theirs: norms_before(theirs) and not removed,
+        writes=lambda final, ours: ours["norm"]["place"] == "before" and not final,
+    ),
+)
+WIDTH = Key(
+    "word_embed_proj_dim",
+    ("embedding.width", "embedding.mapped"),
+    default=(None, "all"),
+    reads=width_of,
+    writes=lambda both, ours: both[0] or ours["d_model"],
+)
+WHOLE_WIDTH = replace(WIDTH, reads=width_of_stream)
+
+ALWAYS = {
+    "positions.kind": "learned",
+    "norm.kind": "layer",
+    "norm.eps": 1e-5,
+    "attention.mask": "causal",
+}
+
+ROWS = (
+    ("model.decoder.embed_tokens.weight", "embed.tokens.weight"),
+    ("model.decoder.embed_positions.weight", "embed.positions.weight", POSITIONS),
+    *(
+        (f"model.decoder.layers.{{}}.{theirs}.{part}", f"blocks.{{}}.{ours}.{part}")
+        for theirs, ours in LINEAR.items()
+        for part in ("weight", "bias")
+    ),
+    ("model.decoder.final_layer_norm.weight", "final_norm.weight"),
+    ("model.decoder.final_layer_norm.bias", "final_norm.bias"),
+    ("model.decoder.project_in.weight", "embed.mapped.weight"),
+    ("model.decoder.project_out.weight", "head.narrow.weight"),
+    ("model.decoder.version", DROPPED),  # of fairseq's code
+    ("lm_head.weight", "head.weight"),
+)
+
+NARROW = Family(
+    name="opt",
+    architecture="OPTForCausalLM",
+    keys=(*KEYS, WIDTH),
+    always=ALWAYS,
+    only=CAUSAL | {"layer_norm_elementwise_affine": True},
+    rows=ROWS,
+    tied={"lm_head.weight": "model.decoder.embed_tokens.weight"},
+    optional_prefix="model.",
+)
+TASKS = with_tasks(replace(NARROW, keys=(*KEYS, WHOLE_WIDTH)), token=None)
+FAMILIES = tuple(NARROW if family.architecture == NARROW.architecture else family for family in TASKS)

@@ -1,0 +1,111 @@
+"""RoBERTa (Liu et al. 2019), as transformers names it, with XLM-R (Conneau et al. 2020) and CamemBERT (Martin et al.
+2020), which are the same code with other vocabularies.
+
+Its table of positions begins with two rows for padding, which nothing reads. The head over classes reads <s> through a
+dense layer and tanh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.checkpoints.families import bart, bert
+from engine.checkpoints.families.bert import ALWAYS, ANSWERS, CLASSES, CLASSIFIER, GUESSES, NO_HEAD, POOLED, under
+from engine.checkpoints.family import Family, Transform
+from engine.checkpoints.keys import Key
+
+PADDING = 1  # the id of its token; positions are counted from the next number
+
+
+CONTEXT = Key(
+    "max_position_embeddings",
+    "context",
+    reads=lambda rows, theirs: rows - bart.OFFSET,
+    writes=lambda context, ours: context + bart.OFFSET,
+)
+KEYS = tuple(CONTEXT if key.theirs == CONTEXT.theirs else key for key in bert.KEYS)
+
+POSITIONS = "roberta.embeddings.position_embeddings.weight"
+ROWS = tuple(
+    (*row, bart.POSITIONS) if row[0] == POSITIONS else row  # without the two rows for padding
+    for row in under("roberta.", bert.ROWS)
+)
+POOLER, NO_POOLER = under("roberta.", bert.POOLER), under("roberta.", bert.NO_POOLER)
+UNTIED = ("lm_head.decoder.weight", "lm_head.bias", "lm_head.decoder.bias")
+WORDS = (
+    ("lm_head.dense.weight", "head.dense.weight"),
+    ("lm_head.dense.bias", "head.dense.bias"),
+    ("lm_head.layer_norm.weight", "head.norm.weight"),
+    ("lm_head.layer_norm.bias", "head.norm.bias"),
+    (UNTIED, ("head.weight", "head.bias"), Transform(bert.untie, bert.with_bias_twice)),
+    ("lm_head.bias", "head.bias"),
+)
+DENSE_CLASSIFIER = (
+    ("classifier.dense.weight", "pooler.dense.weight"),
+    ("classifier.dense.bias", "pooler.dense.bias"),
+    ("classifier.out_proj.weight", "head.weight"),
+    ("classifier.out_proj.bias", "head.bias"),
+)
+
+BODY = Family(
+    name="roberta",
+    architecture="RobertaModel",
+    keys=KEYS,
+    always=NO_HEAD,
+    only={**bert.ONLY, "pad_token_id": PADDING},
+    rows=ROWS,
+    optional_prefix="roberta.",
+    old_spelling=bert.OLD_SPELLING,
+)
+ROBERTA = (
+    replace(
+        BODY,
+        architecture="RobertaForMaskedLM",
+        always=GUESSES,
+        rows=(*ROWS, *WORDS, *NO_POOLER),
+        tied={"lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight"},
+        twins={"lm_head.decoder.bias": "lm_head.bias"},
+        signs=("lm_head.dense.weight",),
+    ),
+    replace(
+        BODY,
+        architecture="RobertaForSequenceClassification",
+        keys=(*KEYS, CLASSES),
+        always=ALWAYS | POOLED | {"head.kind": "sequence"},
+        rows=(*ROWS, *DENSE_CLASSIFIER, *NO_POOLER),
+        signs=("classifier.dense.weight",),
+    ),
+    replace(
+        BODY,
+        architecture="RobertaForTokenClassification",
+        keys=(*KEYS, CLASSES),
+        always=ALWAYS | {"head.kind": "token"},
+        rows=(*ROWS, *CLASSIFIER, *NO_POOLER),
+        signs=("classifier.weight",),
+    ),
+    replace(
+        BODY,
+        architecture="RobertaForQuestionAnswering",
+        always=ALWAYS | {"head.kind": "span"},
+        rows=(*ROWS, *ANSWERS, *NO_POOLER),
+        signs=("qa_outputs.weight",),
+    ),
+    replace(
+        BODY,
+        always=NO_HEAD | POOLED,
+        rows=(*ROWS, *POOLER),
+        signs=("roberta.pooler.dense.weight",),
+    ),
+    BODY,
+)
+
+
+def called(name: str, spelling: str) -> tuple[Family, ...]:
+    """The same families under another `model_type` and spelling of their architectures."""
+    return tuple(
+        replace(family, name=name, architecture=(family.architecture or "").replace("Roberta", spelling))
+        for family in ROBERTA
+    )
+
+
+FAMILIES = (*ROBERTA, *called("xlm-roberta", "XLMRoberta"), *called("camembert", "Camembert"))

@@ -1,0 +1,224 @@
+"""Weights without a config.json: the family by the names, the sizes by the shapes, the rest assumed and corrected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from engine.checkpoints import Assumed, Checkpoint, load
+from engine.run import run
+from tests.engine.checkpoints.against import IDS, TARGET, equal, shaken
+
+PLAIN = {"vocab_size": 40, "num_hidden_layers": 3, "intermediate_size": 96, "max_position_embeddings": 32}
+USUAL = PLAIN | {"hidden_size": 128, "num_attention_heads": 2}  # 64 numbers a head
+OTHER = PLAIN | {"hidden_size": 48, "num_attention_heads": 3}
+PAIR = {
+    "vocab_size": 40,
+    "d_model": 128,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 96,
+    "decoder_ffn_dim": 80,
+    "max_position_embeddings": 32,
+    "pad_token_id": 1,
+    "decoder_start_token_id": 2,
+}
+T5 = {"vocab_size": 40, "d_model": 64, "d_kv": 16, "d_ff": 80, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 4}
+GPT2 = {"vocab_size": 40, "n_layer": 3, "n_positions": 32}
+PICTURE = {"image_size": 24, "patch_size": 8, "num_hidden_layers": 2, "intermediate_size": 96, "num_labels": 5}
+
+
+def weights_only(model: Any, folder: Path) -> Path:
+    model.save_pretrained(folder)
+    for file in folder.glob("*.json"):
+        file.unlink()
+    return folder
+
+
+def same(checkpoint: Checkpoint, model: Any) -> None:
+    assert checkpoint.report.ok, checkpoint.report
+    given: dict[str, Tensor] = {}
+    ids = IDS
+    if model.config.is_encoder_decoder:
+        given["decoder_input_ids"] = TARGET
+    if checkpoint.config.embedding.patches is not None:
+        ids = torch.randn(2, 3, 24, 24, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        theirs = model(ids, **given)
+    ours = run(checkpoint.model, ids, target=given.get("decoder_input_ids"), keep=["logits"])
+    logits = theirs.prediction_logits if "prediction_logits" in theirs else theirs.logits
+    equal(ours["logits"] / logits.std(), logits / logits.std())
+
+
+def assumed(checkpoint: Checkpoint) -> dict[str, Assumed]:
+    return {one.key: one for one in checkpoint.report.assumed}
+
+
+USUAL_MODELS: dict[str, Any] = {
+    "gpt2": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2, n_embd=128, n_head=2)),
+    "llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**USUAL, num_key_value_heads=1)),
+    "qwen2": lambda: transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**USUAL, num_key_value_heads=1)),
+    "qwen3": lambda: transformers.Qwen3ForCausalLM(
+        transformers.Qwen3Config(**OTHER, num_key_value_heads=1, head_dim=16)
+    ),
+    "gpt_neox": lambda: transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**USUAL)),
+    "opt": lambda: transformers.OPTForCausalLM(
+        transformers.OPTConfig(
+            vocab_size=40,
+            hidden_size=128,
+            ffn_dim=96,
+            num_hidden_layers=3,
+            num_attention_heads=2,
+            max_position_embeddings=32,
+            word_embed_proj_dim=128,
+        )
+    ),
+    "bert": lambda: transformers.BertForMaskedLM(transformers.BertConfig(**USUAL)),
+    "t5": lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),
+    "bart": lambda: transformers.BartForConditionalGeneration(transformers.BartConfig(**PAIR)),
+    "vit": lambda: transformers.ViTForImageClassification(
+        transformers.ViTConfig(**PICTURE, hidden_size=128, num_attention_heads=2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", USUAL_MODELS)
+def test_a_usual_model_needs_no_config(name: str, tmp_path: Path) -> None:
+    model = shaken(USUAL_MODELS[name]())
+    checkpoint = load(weights_only(model, tmp_path))
+    assert checkpoint.family == name
+    same(checkpoint, model)
+    (note,) = checkpoint.report.notes
+    assert note.startswith(f"There is no config.json: model.safetensors was read as {type(model).__name__}")
+    assert all(f"{one.key} {one.value}" in note for one in checkpoint.report.assumed if not one.certain)
+
+
+CORRECTED: list[tuple[Any, dict[str, Any]]] = [
+    (lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2, n_embd=48, n_head=3)), {"n_head": 3}),
+    (
+        lambda: transformers.LlamaForCausalLM(
+            transformers.LlamaConfig(**OTHER | {"num_attention_heads": 6}, num_key_value_heads=2, rope_theta=500.0)
+        ),
+        {"num_attention_heads": 6, "rope_theta": 500.0},
+    ),
+    (
+        lambda: transformers.GPTNeoXForCausalLM(
+            transformers.GPTNeoXConfig(**OTHER, rotary_pct=0.5, use_parallel_residual=False)
+        ),
+        {"num_attention_heads": 3, "rotary_pct": 0.5, "use_parallel_residual": False},
+    ),
+    (
+        lambda: transformers.BertForPreTraining(transformers.BertConfig(**OTHER, hidden_act="relu")),
+        {"num_attention_heads": 3, "hidden_act": "relu"},
+    ),
+    (
+        lambda: transformers.GemmaForCausalLM(
+            transformers.GemmaConfig(**OTHER, num_key_value_heads=1, head_dim=16, pad_token_id=0)
+        ),
+        {"model_type": "gemma", "num_attention_heads": 3},
+    ),
+    (
+        lambda: transformers.T5ForConditionalGeneration(
+            transformers.T5Config(**T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False)
+        ),
+        {"layer_norm_epsilon": 1e-6},
+    ),
+    (
+        lambda: transformers.BartForConditionalGeneration(
+            transformers.BartConfig(**PAIR | {"encoder_attention_heads": 4}, scale_embedding=True)
+        ),
+        {"encoder_attention_heads": 4, "scale_embedding": True},
+    ),
+    (
+        lambda: transformers.ViTForImageClassification(
+            transformers.ViTConfig(**PICTURE, hidden_size=48, num_attention_heads=3)
+        ),
+        {"num_attention_heads": 3},
+    ),
+]
+
+
+@pytest.mark.parametrize(("build", "config"), CORRECTED, ids=[str(config) for _, config in CORRECTED])
+def test_what_was_assumed_can_be_corrected(build: Any, config: dict[str, Any], tmp_path: Path) -> None:
+    model = shaken(build())
+    folder = weights_only(model, tmp_path)
+    checkpoint = load(folder, config=config)
+    same(checkpoint, model)
+    told = assumed(checkpoint)
+    assert all(told[key].value == value and told[key].certain for key, value in config.items())
+
+
+def test_sizes_are_certain_and_what_no_tensor_shows_is_not(tmp_path: Path) -> None:
+    told = assumed(load(weights_only(USUAL_MODELS["llama"](), tmp_path)))
+    certain = {key: one.value for key, one in told.items() if one.certain}
+    assert certain == {
+        "vocab_size": 40,
+        "hidden_size": 128,
+        "num_hidden_layers": 3,
+        "intermediate_size": 96,
+        "tie_word_embeddings": False,
+        "attention_bias": False,
+        "mlp_bias": False,
+    }
+    assert told["intermediate_size"].why == "It is a side of model.layers.0.mlp.gate_proj.weight."
+    assert told["tie_word_embeddings"].why == "lm_head.weight is a tensor of its own."
+    assert told["num_attention_heads"].value == 2
+    assert "64 numbers each is the most usual" in told["num_attention_heads"].why
+    assert "gemma, mistral as well" in told["model_type"].why and not told["model_type"].certain
+
+
+def test_layers_are_counted_to_the_last_so_that_one_that_lacks_is_missed(tmp_path: Path) -> None:
+    folder = weights_only(USUAL_MODELS["gpt2"](), tmp_path)
+    tensors = load_file(folder / "model.safetensors")
+    kept = {name: tensor for name, tensor in tensors.items() if ".h.1." not in name}
+    save_file(kept, folder / "model.safetensors")
+    with pytest.raises(ValueError, match=r"transformer.h.1.ln_1.weight and 11 more that are not there"):
+        load(folder)
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod.", "model."])
+@pytest.mark.parametrize("with_config", [True, False])
+def test_what_a_program_puts_before_every_name_is_left_out(prefix: str, with_config: bool, tmp_path: Path) -> None:
+    model = shaken(USUAL_MODELS["gpt2"]())
+    model.save_pretrained(tmp_path)
+    if not with_config:
+        (tmp_path / "config.json").unlink()
+    tensors = load_file(tmp_path / "model.safetensors")
+    save_file({prefix + name: tensor for name, tensor in tensors.items()}, tmp_path / "model.safetensors")
+    checkpoint = load(tmp_path)
+    same(checkpoint, model)
+    assert {row.name for row in checkpoint.report.of("loaded")} == {prefix + name for name in tensors}
+
+
+@pytest.mark.parametrize("key", ["state_dict", "model", "model_state_dict", "net"])
+def test_a_table_of_a_training_program_is_opened_and_the_rest_left_out(key: str, tmp_path: Path) -> None:
+    model = shaken(USUAL_MODELS["bert"]())
+    saved = {key: model.state_dict(), "epoch": 3, "optimizer": {"state": {0: {"step": torch.tensor(1.0)}}, "lr": 0.1}}
+    torch.save(saved, tmp_path / "last.ckpt")
+    checkpoint = load(tmp_path / "last.ckpt")
+    same(checkpoint, model)
+    assert f"The weights are what last.ckpt calls '{key}', and the rest (epoch, optimizer) is left out." in (
+        checkpoint.report.notes
+    )
+
+
+def test_names_of_no_family_are_named(tmp_path: Path) -> None:
+    save_file({"encoder.lstm.0.weight": torch.ones(3, 3), "b": torch.ones(2)}, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match=r"no config.json beside it.* their names \(b, encoder.lstm.0.weight, ...\)"):
+        load(tmp_path)
+
+
+def test_numbers_of_layers_beyond_reason_are_refused(tmp_path: Path) -> None:
+    folder = weights_only(USUAL_MODELS["gpt2"](), tmp_path)
+    tensors = load_file(folder / "model.safetensors")
+    save_file(tensors | {"transformer.h.99999999.ln_1.weight": torch.ones(128)}, folder / "model.safetensors")
+    with pytest.raises(ValueError, match="at most 1000 layers, got 100000000"):
+        load(folder)

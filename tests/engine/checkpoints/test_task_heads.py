@@ -1,0 +1,295 @@
+"""Language models' sisters against transformers: their bodies alone, and under each head over classes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from engine.checkpoints import load
+from engine.checkpoints.explicit import explicit
+from engine.checkpoints.families import FAMILIES
+from engine.prompt import begin
+from engine.run import run
+from engine.trace import Trace
+from tests.engine.checkpoints.against import IDS, TARGET, equal, equal_patterns, opened, shaken
+
+torch.set_num_threads(1)
+
+PAD, END = 39, 38  # neither is in IDS
+NAMED = {"id2label": {0: "bad", 1: "good", 2: "neither"}, "label2id": {"bad": 0, "good": 1, "neither": 2}}
+LABELS = ("bad", "good", "neither")
+ENDS = {"vocab_size": 40, "pad_token_id": PAD, "bos_token_id": None, "eos_token_id": END}
+GPT2 = ENDS | {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32}
+MODERN = ENDS | {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 36, "num_attention_heads": 4}
+MODERN |= {"max_position_embeddings": 32}
+GROUPS = MODERN | {"num_key_value_heads": 2}
+NEO = ENDS | {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
+OPT = ENDS | {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 36}
+GEMMA = GROUPS | {"head_dim": 8}
+ALL = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "Model")
+NO_TOKENS = tuple(head for head in ALL if "Token" not in head)
+NO_ANSWERS = tuple(head for head in ALL if "Question" not in head)
+SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "gpt2": ("GPT2", GPT2, ALL),
+    "gpt_neo": ("GPTNeo", NEO | {"max_position_embeddings": 32, "window_size": 4}, ALL),
+    "gpt_neox": ("GPTNeoX", MODERN, ALL),
+    "gptj": ("GPTJ", GPT2 | {"rotary_dim": 4}, NO_TOKENS),
+    "opt": ("OPT", OPT | {"max_position_embeddings": 32, "enable_bias": False}, NO_TOKENS),
+    "llama": ("Llama", GROUPS, ALL),
+    "mistral": ("Mistral", GROUPS | {"sliding_window": 4}, ALL),
+    "qwen2": ("Qwen2", GROUPS, ALL),
+    "qwen3": ("Qwen3", GROUPS | {"head_dim": 8}, ALL),
+    "gemma": ("Gemma", GEMMA, NO_ANSWERS),
+    "gemma2": ("Gemma2", GEMMA | {"sliding_window": 4}, NO_ANSWERS),
+    "phi": ("Phi", MODERN, NO_ANSWERS),
+    "imagegpt": ("ImageGPT", GPT2, ("Model",)),
+}
+DECODERS = [(name, head) for name, (_, _, heads) in SIZES.items() for head in heads]
+KINDS = dict(zip(ALL, ("sequence", "token", "span", "none"), strict=True))
+
+
+def theirs(name: str, head: str) -> Any:
+    stem, sizes, _ = SIZES[name]
+    config = getattr(transformers, f"{stem}Config")
+    torch.manual_seed(0)
+    return shaken(getattr(transformers, stem + head)(config(**sizes, **(NAMED if "ssification" in head else {}))))
+
+
+def result(head: str, expected: Any) -> torch.Tensor:
+    if "Question" in head:
+        return torch.stack([expected.start_logits, expected.end_logits], dim=-1)
+    logits: torch.Tensor = expected.last_hidden_state if head == "Model" else expected.logits
+    return logits
+
+
+def ours(head: str, trace: Trace) -> torch.Tensor:
+    return trace["final_norm.out"] if head == "Model" else trace["logits"]
+
+
+@pytest.mark.parametrize(("name", "head"), DECODERS)
+def test_a_decoders_head_equals_transformers_and_is_read_back(name: str, head: str, tmp_path: Path) -> None:
+    model = theirs(name, head)
+    checkpoint = opened(model, tmp_path / "theirs")
+    found = checkpoint.config.head
+    assert (found.kind, found.classes) == (KINDS[head], 3 if "Class" in head else 0)
+    assert found.kind != "sequence" or (found.read, found.biased) == ("last", False)
+    assert checkpoint.labels == (LABELS if found.classes else ())
+    trace = run(checkpoint.model, IDS)
+    with torch.no_grad():
+        expected = model(IDS, output_attentions=True)
+    equal(ours(head, trace), result(head, expected))
+    equal_patterns(trace, "attn.pattern", expected.attentions)
+
+    checkpoint.save(tmp_path / "ours")
+    assert json.loads((tmp_path / "ours" / "config.json").read_text())["architectures"] == [type(model).__name__]
+    again, loading = type(model).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not any(loading.values()), loading
+    with torch.no_grad():
+        equal(result(head, again.eval()(IDS)), result(head, expected))
+    reread = load(tmp_path / "ours")
+    assert (reread.labels, explicit(reread.config)) == (checkpoint.labels, explicit(checkpoint.config))
+
+
+@pytest.mark.parametrize("name", ["gpt2", "opt", "llama", "gpt_neox"])
+def test_of_several_texts_the_last_real_token_of_each_is_read(name: str, tmp_path: Path) -> None:
+    model = theirs(name, "ForSequenceClassification")
+    texts = [[5, 0, 30, 7, 7, 31], [12, 3, 24], [9]]
+    ids = torch.tensor([text + [PAD] * (6 - len(text)) for text in texts])
+    with torch.no_grad():
+        expected = model(ids, attention_mask=(ids != PAD).long()).logits
+    equal(run(opened(model, tmp_path).model, texts, keep="logits")["logits"], expected)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_every_architecture_is_known_by_its_tensors_alone(name: str, tmp_path: Path) -> None:
+    """A body's are those of a tied language model, which needs no more."""
+    heads = [head for head in SIZES[name][2] if head != "Model"]
+    for head in heads:
+        theirs(name, head).save_pretrained(tmp_path / head)
+        path = tmp_path / head / "config.json"
+        config = json.loads(path.read_text())
+        del config["architectures"]
+        path.write_text(json.dumps(config))
+        assert load(tmp_path / head).config.head.kind == KINDS[head]
+
+
+def stored_again(folder: Path, change: Callable[[str], str], **more: torch.Tensor) -> None:
+    tensors = {change(name): tensor for name, tensor in load_file(folder / "model.safetensors").items()}
+    save_file(tensors | more, folder / "model.safetensors", {"format": "pt"})
+
+
+def test_answers_of_a_llama_are_found_under_either_of_its_bodys_names(tmp_path: Path) -> None:
+    model = theirs("llama", "ForQuestionAnswering")
+    model.save_pretrained(tmp_path)
+    assert "transformer.norm.weight" in load_file(tmp_path / "model.safetensors")
+    stored_again(tmp_path, lambda name: name.replace("transformer.", "model."))
+    checkpoint = load(tmp_path)
+    assert checkpoint.report.ok
+    with torch.no_grad():
+        equal(run(checkpoint.model, IDS)["logits"], result("ForQuestionAnswering", model(IDS)))
+
+
+def test_a_head_over_words_beside_one_over_classes_is_left_out_on_purpose(tmp_path: Path) -> None:
+    model = theirs("llama", "ForSequenceClassification")
+    model.save_pretrained(tmp_path)
+    stored_again(tmp_path, str, **{"lm_head.weight": torch.ones(40, 32)})
+    report = load(tmp_path).report
+    assert report.ok
+    assert [row.name for row in report.of("dropped")] == ["lm_head.weight"]
+
+
+def test_of_two_heads_of_gpt2_the_one_over_words_is_kept(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = shaken(transformers.GPT2DoubleHeadsModel(transformers.GPT2Config(**GPT2, num_labels=1)))
+    checkpoint = opened(model, tmp_path)
+    assert {row.name.rpartition(".")[0] for row in checkpoint.report.of("dropped")} == {"multiple_choice_head.summary"}
+    with torch.no_grad():
+        equal(run(checkpoint.model, IDS)["logits"], model(IDS).logits)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("llama", {"architectures": ["LlamaBiModel"]}, r"must be one of .*LlamaForCausalLM.*, got \['LlamaBiModel'\]"),
+        ("gpt2", {"architectures": ["GPT2LMHeadCustomModel"]}, "architectures must be one of"),
+        ("qwen2", {"is_causal": False}, "is_causal must be True, got False: Loupe has no such model"),
+        ("mistral", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types must be sliding_attention"),
+    ],
+)
+def test_what_is_nearly_one_of_these_is_refused(
+    name: str, changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    theirs(name, "ForSequenceClassification").save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path)
+
+
+def test_a_classifier_writes_no_text(tmp_path: Path) -> None:
+    checkpoint = opened(theirs("gpt2", "ForSequenceClassification"), tmp_path)
+    with pytest.raises(ValueError, match='has the head "sequence", which writes no text'):
+        begin(checkpoint, [1, 2])
+
+
+T5 = {"vocab_size": 40, "d_model": 24, "d_kv": 8, "d_ff": 36, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 4}
+T5 |= {"pad_token_id": 0, "eos_token_id": END, "decoder_start_token_id": 0}
+BART = {"vocab_size": 40, "d_model": 24, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 4}
+BART |= {"decoder_attention_heads": 3, "encoder_ffn_dim": 36, "decoder_ffn_dim": 32, "max_position_embeddings": 32}
+BART |= {"pad_token_id": PAD, "eos_token_id": END, "decoder_start_token_id": END, "bos_token_id": None}
+GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+PAIRS = [
+    ("Bart", BART, "ForSequenceClassification"),
+    ("Bart", BART | {"scale_embedding": True}, "ForQuestionAnswering"),
+    ("T5", T5, "ForSequenceClassification"),
+    ("T5", T5 | GATED, "ForSequenceClassification"),
+    ("T5", T5, "ForQuestionAnswering"),
+]
+ENDED = torch.cat([IDS[:, :-1], torch.tensor([[END]])], dim=1)
+
+
+def pair(stem: str, sizes: dict[str, Any], head: str) -> Any:
+    config = getattr(transformers, f"{stem}Config")(**sizes, **(NAMED if "Class" in head else {}))
+    torch.manual_seed(0)
+    return shaken(getattr(transformers, stem + head)(config))
+
+
+@pytest.mark.parametrize(("stem", "sizes", "head"), PAIRS, ids=lambda value: value if isinstance(value, str) else "")
+def test_an_encoder_decoder_reads_its_text_twice_and_judges_it(
+    stem: str, sizes: dict[str, Any], head: str, tmp_path: Path
+) -> None:
+    model = pair(stem, sizes, head)
+    checkpoint = opened(model, tmp_path / "theirs")
+    trace = run(checkpoint.model, ENDED)
+    with torch.no_grad():
+        expected = model(ENDED, output_attentions=True)
+    equal(trace["logits"], result(head, expected))
+    equal_patterns(trace, "encoder.attn.pattern", expected.encoder_attentions)
+    equal_patterns(trace, "decoder.attn.pattern", expected.decoder_attentions)
+    equal_patterns(trace, "cross_attn.pattern", expected.cross_attentions)
+    assert trace.target is not None
+    assert trace.target.tolist() == [[sizes["decoder_start_token_id"], *ENDED[0, :-1].tolist()]]
+    equal(checkpoint.model(ENDED), result(head, expected))
+
+    checkpoint.save(tmp_path / "ours")
+    again, loading = type(model).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not loading["unexpected_keys"] and not loading["mismatched_keys"], loading
+    assert not [name for name in loading["missing_keys"] if "embed_tokens" not in name], loading
+    again.config.pad_token_id = model.config.pad_token_id  # which is the tokenizer's to know, and there is none
+    with torch.no_grad():
+        equal(result(head, again.eval()(ENDED)), result(head, expected))
+    assert checkpoint.labels == (LABELS if "Class" in head else ())
+    assert load(tmp_path / "ours").labels == checkpoint.labels
+
+
+@pytest.mark.parametrize("stem", ["Bart", "T5"])
+def test_each_of_several_texts_is_judged_at_its_own_end(stem: str, tmp_path: Path) -> None:
+    model = pair(stem, BART if stem == "Bart" else T5, "ForSequenceClassification")
+    checkpoint = opened(model, tmp_path)
+    texts = [[5, 1, 30, 7, 7, END], [12, 3, END]]
+    pad = model.config.pad_token_id
+    ids = torch.tensor([texts[0], [*texts[1], pad, pad, pad]])
+    with torch.no_grad():
+        expected = model(ids, attention_mask=(ids != pad).long()).logits
+    equal(run(checkpoint.model, texts)["logits"], expected)
+    padding = ids != pad
+    equal(checkpoint.model(ids, padding=padding), expected)
+
+
+def test_a_bart_of_fairseqs_first_files_with_its_norms_before_is_refused(tmp_path: Path) -> None:
+    pair("Bart", BART, "ForSequenceClassification").save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"normalize_before": True}))
+    with pytest.raises(ValueError, match="normalize_before must be False, got True: Loupe has no such model"):
+        load(tmp_path)
+
+
+def test_a_target_of_ones_own_takes_the_place_of_the_text(tmp_path: Path) -> None:
+    model = pair("Bart", BART, "ForQuestionAnswering")
+    with torch.no_grad():
+        expected = model(IDS, decoder_input_ids=TARGET)
+    equal(run(opened(model, tmp_path).model, IDS, target=TARGET)["logits"], result("ForQuestionAnswering", expected))
+
+
+@pytest.mark.parametrize("changes", [{}, {"feed_forward_proj": "gated-gelu"}], ids=str)
+@pytest.mark.parametrize("head", ["EncoderModel", "ForTokenClassification"])
+def test_t5s_encoder_alone_equals_transformers(head: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    model = pair("T5", T5 | changes, head)
+    checkpoint = opened(model, tmp_path / "theirs")
+    assert (checkpoint.config.encoder, checkpoint.config.attention.mask) == (None, "full")
+    trace = run(checkpoint.model, IDS)
+    with torch.no_grad():
+        expected = model(IDS, output_attentions=True)
+    kind = "Model" if head == "EncoderModel" else head
+    equal(ours(kind, trace), result(kind, expected))
+    equal_patterns(trace, "attn.pattern", expected.attentions)
+
+    checkpoint.save(tmp_path / "ours")
+    again, loading = type(model).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not loading["unexpected_keys"] and not loading["mismatched_keys"], loading
+    assert not [name for name in loading["missing_keys"] if "embed_tokens" not in name], loading
+    with torch.no_grad():
+        equal(result(kind, again.eval()(IDS)), result(kind, expected))
+    assert explicit(load(tmp_path / "ours").config) == explicit(checkpoint.config)
+
+
+def test_a_whole_t5_that_calls_itself_an_encoder_is_read_as_one(tmp_path: Path) -> None:
+    model = pair("T5", T5, "ForConditionalGeneration")
+    model.save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"architectures": ["T5EncoderModel"]}))
+    checkpoint = load(tmp_path)
+    assert checkpoint.report.ok
+    assert {row.name.partition(".")[0] for row in checkpoint.report.of("dropped")} == {"decoder"}
+    with torch.no_grad():
+        equal(run(checkpoint.model, IDS)["final_norm.out"], model.encoder(IDS).last_hidden_state)
+
+
+def test_every_family_with_a_language_model_and_tasks_is_here() -> None:
+    several = {name for name, families in FAMILIES.items() if {f.head for f in families} >= {"language", "none"}}
+    assert several <= SIZES.keys() | {"t5", "mt5"}
