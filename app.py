@@ -20,6 +20,7 @@ page = st.navigation(
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="home", default=True, visibility=at_root),
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="walkthrough", visibility=at_name),
         st.Page("pages/inspect/architecture.py", title="Architecture", url_path="architecture"),
+        st.Page("pages/inspect/checkpoint.py", title="Checkpoint", url_path="checkpoint"),
         st.Page("pages/inspect/long_sequences.py", title="Long sequences", url_path="long_sequences"),
     ],
     position="top",

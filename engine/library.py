@@ -7,7 +7,6 @@ what a person opens otherwise gets one that nobody guesses, and whoever has it h
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 from collections import OrderedDict
@@ -24,15 +23,13 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint, load, shipped
 from engine.checkpoints.locate import WEIGHTS, Place, locate
 from engine.edits import Edit
-from engine.limits import MODELS_FOLDER, TRACE_MEMORY
+from engine.limits import MODELS_FOLDER, MODELS_MEMORY, TRACE_MEMORY, UPLOADS_DISK
 from engine.run import run
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 
 HUB = "hub:"
-MODELS_MEMORY = int(os.environ.get("LOUPE_MODELS_MEMORY_MIB", "8192")) * 2**20  # bytes of open checkpoints
 ANSWERS_MEMORY = 64 * 2**20  # bytes
-UPLOADS_DISK = int(os.environ.get("LOUPE_UPLOADS_DISK_MIB", "16384")) * 2**20  # bytes of uploads that are kept
 LONGEST = 40  # letters of a title
 Value = TypeVar("Value")
 
@@ -223,12 +220,14 @@ class Traces:
 
         `target` is what the decoder of an encoder-decoder reads.
         """
+        model = checkpoint(name).model
         what = (read.numpy().tobytes(), tuple(read.shape)) if isinstance(read, Tensor) else read
-        key = (name, what, target, tuple(map(repr, edits)))
+        given = (id(model.hooks), what, target)  # a trace keeps its model's hooks: no other has their id meanwhile
+        key = (*given, tuple(map(repr, edits)))
         found = self._shelf.find(key)
         if found is None:
-            base = self._shelf.find((name, what, target, ()))
-            found = run(checkpoint(name).model, read, edits=edits, base=base, target=target)
+            base = self._shelf.find((*given, ()))
+            found = run(model, read, edits=edits, base=base, target=target)
             found = self._shelf.keep(key, found, found.bytes)
         return found
 

@@ -9,3 +9,5 @@ TRACE_MEMORY = int(os.environ.get("LOUPE_TRACE_MEMORY_MIB", "1024")) * 2**20  # 
 MAX_DOWNLOAD = int(os.environ.get("LOUPE_MAX_DOWNLOAD_MIB", "8192")) * 2**20  # bytes of one checkpoint from a hub
 MODELS_FOLDER = os.environ.get("LOUPE_MODELS", "models")  # folders in it are offered beside the shipped models
 MAX_UPLOAD = int(os.environ.get("LOUPE_MAX_UPLOAD_MIB", "2048")) * 2**20  # bytes of one uploaded checkpoint, unpacked
+UPLOADS_DISK = int(os.environ.get("LOUPE_UPLOADS_DISK_MIB", "16384")) * 2**20  # bytes of all uploads that are kept
+MODELS_MEMORY = int(os.environ.get("LOUPE_MODELS_MEMORY_MIB", "8192")) * 2**20  # bytes of open checkpoints' weights

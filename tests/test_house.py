@@ -35,6 +35,7 @@ ABOVE_A_RUN = [
     "engine.reading",
     "engine.checkpoints",
     "engine.library",
+    "engine.parity",
 ]
 TOGETHER = {
     "engine/__init__.py",
@@ -45,6 +46,7 @@ TOGETHER = {
     "engine/prompt.py",
     "engine/reading.py",
     "engine/library.py",
+    "engine/parity.py",
 }
 OWN = ("app", "asgi", "pages", "views", "engine", "bench", "tests")
 SHOWS_STREAMLIT = ("app.py", "asgi.py", "pages/", "views/component.py")

@@ -23,6 +23,8 @@ SHOWN_BY = {
     "window": ("attn",),
     "positions": ("positions", "relative", "attn"),
     "segments": ("segments",),
+    "width": ("tokens", "head"),
+    "sharing": ("attn", "mlp"),
     "norm": ("norm1", "norm2", "norm_cross", "norm1_after", "norm2_after", "final_norm", "embed_norm"),
     "place": ("norm1", "norm2", "norm_cross", "norm1_after", "norm2_after", "final_norm"),
     "sublayers": ("attn", "mlp"),
@@ -84,6 +86,7 @@ def stack_drawing(config: ModelConfig, prefix: str, crosses: bool) -> dict[str, 
     return {
         "prefix": prefix,
         "layers": config.layers,
+        "shared": config.distinct is not None and config.distinct < config.layers,
         "width": config.d_model,
         "picture": None if patches is None else {"side": patches.side, "size": patches.size, "image": patches.image},
         "embedding": list(embedding_rows(config, prefix)),
@@ -107,7 +110,10 @@ def embedding_rows(config: ModelConfig, prefix: str) -> Iterable[dict[str, str]]
     elif prefix == "decoder.":
         yield {"id": "tokens", "label": "tokens", "detail": "the same table"}
     else:
-        yield {"id": "tokens", "label": "tokens", "detail": f"{config.vocab_size:,} × {d}"}
+        mapped = "" if made.width is None else f" → {d}"
+        yield {"id": "tokens", "label": "tokens", "detail": f"{config.vocab_size:,} × {config.d_embed:,}{mapped}"}
+    if made.width is not None and made.mapped == "all":
+        d = f"{made.width:,}"
     if config.positions.kind == "learned":
         both = " twice" if config.positions.axes == 2 else ""
         yield {"id": "positions", "label": "positions", "detail": f"{config.context:,} × {d}{both}"}
@@ -140,12 +146,14 @@ def end_drawing(config: ModelConfig) -> dict[str, Any]:
     head, d = config.head, f"{config.d_model:,}"
     boxes = []
     if head.pooler:
-        boxes.append({"id": "pooler", "label": "pooler", "detail": "tanh(W x₀ + b)"})
+        read = "x₀" if head.read == "first" else "x₋₁"
+        boxes.append({"id": "pooler", "label": "pooler", "detail": f"{head.pooler_activation}(W {read} + b)"})
     if head.next_sentence:
         boxes.append({"id": "next_sentence", "label": "next sentence", "detail": f"{d} → 2"})
     if head.kind in ("language", "masked"):
         label = "head" if head.kind == "language" else "masked head"
-        detail = "the table of tokens again" if config.tied else f"{d} → {config.outputs:,}"
+        narrow = "" if config.embedding.width is None else f"{d} → {config.d_embed:,}, "
+        detail = f"{narrow}the table of tokens again" if config.tied else f"{narrow}{d} → {config.outputs:,}"
         boxes.append({"id": "head", "label": label, "detail": detail})
     elif head.kind != "none":
         boxes.append({"id": "head", "label": f"{head.kind} head", "detail": f"{d} → {config.outputs:,}"})
@@ -157,7 +165,9 @@ def outcome(config: ModelConfig) -> str:
     if head.kind == "sequence":
         return f"{config.outputs:,} classes"
     if head.kind == "token":
-        return f"{config.outputs:,} classes at each position"
+        return f"{config.outputs:,} {'classes' if config.outputs > 1 else 'logit'} at each position"
+    if head.kind == "span":
+        return "where an answer starts and ends"
     if head.kind == "none":
         return "the text as one vector" if head.pooler else "a vector at each position"
     return f"{config.outputs:,} logits at each position"

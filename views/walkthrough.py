@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from engine.analysis.answers import Answer, words
 from engine.analysis.heads import CrossScores, HeadScores
 from engine.analysis.operands import Operands
 from engine.checkpoints import Checkpoint
@@ -27,6 +28,7 @@ from views.payload import pack
 WHOLE = 6 * 2**20  # bytes; a trace larger than this is sent one layer at a time
 CANDIDATES = 24  # next tokens listed at every position
 ONCE: tuple[Axes, ...] = (("batch", "d_model"), ("batch", "class"))  # values that a text has one of
+BEFORE = ("[CLS]", "[DIST]")  # what stands before the patches of a picture
 THUMBNAIL = 32  # cells a side of a thumbnail, when the pattern itself is not there
 
 
@@ -63,9 +65,10 @@ def lanes(checkpoint: Checkpoint, reading: Reading) -> list[Lane]:
     config, read = checkpoint.model.config, reading.read
     if isinstance(read, Tensor):
         side = config.embedding.patches.side if config.embedding.patches else 1
-        pieces = ["[CLS]", *(place(i, side) for i in range(side**2))]
-        grid = {"side": side, "offset": 1, "first": "[CLS]", "predicts": False}
-        return [Lane("", config, pieces, (), special=[True, *[False] * side**2], grid=grid)]
+        before = BEFORE[: config.embedding.patches.before if config.embedding.patches else 1]
+        pieces = [*before, *(place(i, side) for i in range(side**2))]
+        grid = {"side": side, "offset": len(before), "first": " and ".join(before), "predicts": False}
+        return [Lane("", config, pieces, (), special=[*[True] * len(before), *[False] * side**2], grid=grid)]
     if isinstance(checkpoint.processor, PalettePixels):
         grid = {"side": checkpoint.processor.image.size[1], "offset": 1, "first": "the start token", "predicts": True}
         return [text_lane("", config, read, grid=grid | {"given": reading.given})]
@@ -82,19 +85,28 @@ def text_lane(side: str, config: ModelConfig, read: Encoding, grid: Mapping[str,
     return Lane(side, config, read.pieces, read.ids, read.special, read.segments, positions, grid)
 
 
+Reads = Literal["next", "here", "class", "answer"]
+Link = Literal["softmax", "logistic", "identity"]
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What the head says at every position (pos vocab), or once (1 class).
+    """What the head says at every position (pos vocab), once (1 class), or of all positions (2 pos: start and end).
 
-    `reads` is "next" (token), "here" (what stands at the position) or "class"; `sampled` is the token drawn at the end,
-    `follows` the probability that the second of two texts follows the first.
+    `reads` is "next" (token), "here" (what stands at the position, or which class it has), "class" or "answer". `link`
+    is what makes probabilities of logits; "identity" leaves one number, which is no probability. `sampled` is the token
+    drawn at the end, `follows` the probability that the second of two texts follows the first. The `answer` is one to a
+    question, in the tokens of `read`.
     """
 
     following: Distribution
     names: tuple[str, ...] | None
-    reads: str = "next"
+    reads: Reads = "next"
     sampled: int | None = None
     follows: float | None = None
+    link: Link = "softmax"
+    answer: Answer | None = None
+    read: Encoding | None = None
 
 
 def walkthrough(
@@ -120,7 +132,8 @@ def walkthrough(
     per_layer = [h for h in trace if "blocks." in h]
     size = sum(trace[h].numel() // trace[h].shape[0] * 4 for h in per_layer if "batch" in trace.dims(h))
     whole = size <= WHOLE
-    arrays = {h: drawable(trace, h) for h in trace if "blocks." not in h and h != "logits"}
+    drawn = lanes[-1].config.head.kind in ("token", "span")  # few enough logits for a column each
+    arrays = {h: drawable(trace, h) for h in trace if "blocks." not in h and (drawn or h != "logits")}
     for lane in lanes:
         count = lane.config.layers
         for one in range(count) if whole else [min(layer, count - 1)]:
@@ -134,8 +147,9 @@ def walkthrough(
         "trace": digest(name, trace),
         "model": model_header(name, lanes[-1].config),
         "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
+        "dtype": str(next(v.dtype for v in trace.values() if v.is_floating_point())).removeprefix("torch."),
         "edited": sorted({h for edit in trace.edits for h in edit.touches()}),
-        **(outcome_header(outcome) if outcome else {"reads": None, "names": {}, "sampled": None, "follows": None}),
+        **(outcome_header(outcome) if outcome else UNSAID),
         **notes,
     }
     for kind, measured in scores.items():
@@ -156,7 +170,23 @@ def outcome_header(outcome: Outcome) -> dict[str, Any]:
         "names": candidate_names(listed, outcome.names, extra=[] if sampled is None else [sampled]),
         "sampled": drawn,
         "follows": outcome.follows,
+        "link": outcome.link,
+        "count": following.logits.shape[-1],
+        "answer": answer_header(outcome),
     }
+
+
+UNSAID = dict.fromkeys(("reads", "sampled", "follows", "link", "count", "answer")) | {"names": {}}
+
+
+def answer_header(outcome: Outcome) -> dict[str, Any] | None:
+    """The answer as text, and as the product of two probabilities."""
+    answer = outcome.answer
+    if answer is None or outcome.read is None:
+        return None
+    start, end = outcome.following.probabilities
+    shares = [float(start[answer.start]), float(end[answer.end])]
+    return {"start": answer.start, "end": answer.end, "text": words(outcome.read, answer), "shares": shares}
 
 
 def lane_header(trace: Trace, lane: Lane) -> dict[str, Any]:
@@ -218,7 +248,7 @@ def all_thumbnails(trace: Trace, lane: Lane) -> dict[str, Tensor]:
 def thumbnails(pattern: Tensor) -> Tensor:
     """u8 layer head side side: each cell the largest weight of its square, so that no peak is lost (255 = 1.0)."""
     sides = tuple(min(THUMBNAIL, size) for size in pattern.shape[-2:])
-    small = torch.nn.functional.adaptive_max_pool2d(pattern, sides)
+    small = torch.nn.functional.adaptive_max_pool2d(pattern.float(), sides)
     return (small * 255).round().to(torch.uint8)
 
 
@@ -266,11 +296,15 @@ def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
         "eps": config.norm.eps,
         "residual": config.residual,
         "head": head.kind,
+        "read": head.read,
+        "averaged": head.averaged,
         "pooler": head.pooler,
+        "pooler_activation": head.pooler_activation,
         "head_scale": head.scale,
         "head_softcap": head.softcap,
         "head_activation": head.activation,
         "embed_scale": config.embedding.scale,
+        "mapped": config.embedding.mapped if config.embedding.width is not None else None,
     }
 
 
@@ -278,6 +312,7 @@ def stack_header(config: ModelConfig) -> dict[str, Any]:
     mlp, attention = config.mlp, config.attention
     return {
         "layers": config.layers,
+        "distinct": config.distinct or config.layers,
         "heads": attention.heads,
         "kv_heads": config.kv_heads,
         "d_head": config.d_head,
@@ -285,6 +320,7 @@ def stack_header(config: ModelConfig) -> dict[str, Any]:
         "softcap": attention.softcap,
         "mask": attention.mask,
         "crosses": config.encoder is not None,
+        "rereads": config.rereads,
         "sublayers": config.sublayers,
         "d_mlp": mlp.d_mlp if mlp else None,
         "activation": mlp.activation if mlp else None,

@@ -8,7 +8,7 @@ const PANEL = { one: 380, two: 290 }; // CSS pixels that the panel takes beside 
 const LEAST = 250; // of a stack that has others beside it
 const SHRINK = 0.86; // at most, so that the whole picture stands in the window
 const WIDEST = 440; // of one stack
-const BETWEEN = 34; // the two stacks of a model
+export const BETWEEN = 34; // the two stacks of a model
 const APART = 56; // two models
 const ASIDE = 22; // a decoder above its encoder leaves for what comes from it
 const FIRST = "attn";
@@ -82,16 +82,8 @@ class Architecture {
     if (focused) this.element.querySelector(`[data-block="${focused}"]`)?.focus({ preventScroll: true });
   }
 
-  /** The stacks of a model. */
   draw(model, wide) {
-    const counts = new Map();
-    for (const part of model.parts) counts.set(part.block, (counts.get(part.block) ?? 0) + (part.each ?? part.count));
-    const marked = new Set(this.data.models.length > 1 ? this.data.marked : []);
-    const two = model.stacks.length > 1;
-    return model.stacks.map((stack, i) => {
-      const ends = i === model.stacks.length - 1 ? model.ends : null;
-      return drawStack(stack, { width: this.stacked && i ? wide - ASIDE : wide, mirror: two && i === 1, ends, counts, marked });
-    });
+    return drawStacks(model, wide, this.stacked, new Set(this.data.models.length > 1 ? this.data.marked : []));
   }
 
   model(model, index, wide, drawn, scale) {
@@ -160,8 +152,19 @@ class Architecture {
   }
 }
 
+/** The stacks of a model, each `wide`, as drawStack gives them; `stacked` ones stand one above the other. */
+export function drawStacks(model, wide, stacked = false, marked = new Set()) {
+  const counts = new Map();
+  for (const part of model.parts) counts.set(part.block, (counts.get(part.block) ?? 0) + (part.each ?? part.count));
+  const two = model.stacks.length > 1;
+  return model.stacks.map((stack, i) => {
+    const ends = i === model.stacks.length - 1 ? model.ends : null;
+    return drawStack(stack, { width: stacked && i ? wide - ASIDE : wide, mirror: two && i === 1, ends, counts, marked });
+  });
+}
+
 /** The decoder above the encoder, where there is no room beside it. */
-function pile(model, [encoder, decoder], wide) {
+export function pile(model, [encoder, decoder], wide) {
   const apart = 34;
   const height = encoder.height + decoder.height + apart + 4;
   const picture = canvas(model, wide, height, 1);
@@ -181,7 +184,7 @@ function canvas(model, width, height, scale) {
 }
 
 /** The stacks of a model next to each other, feet level, with the encoder's result on its way to the decoder. */
-function assemble(model, drawn, wide, scale) {
+export function assemble(model, drawn, wide, scale) {
   const height = Math.max(...drawn.map((one) => one.height)) + 8;
   const width = drawn.length * wide + (drawn.length - 1) * BETWEEN;
   const picture = canvas(model, width, height, scale);
@@ -218,7 +221,7 @@ const TITLES = {
   cross_attn: "Cross-attention", mlp: "MLP", pooler: "Pooler", next_sentence: "Next sentence", head: "Head",
 };
 
-function titleOf(block) {
+export function titleOf(block) {
   const [last, stack] = block.split(".").reverse();
   return stack ? `${TITLES[last]}, ${stack}` : TITLES[last];
 }
@@ -248,7 +251,7 @@ function details(model, block, source) {
 }
 
 /** "queries, W_Q" with its matrix as in a formula. */
-function named(name) {
+export function named(name) {
   const [, words, matrix] = /^(.*?)(W_.|W_. = W_.)?$/.exec(name);
   return matrix ? [words, formula(matrix)] : [words];
 }
@@ -272,7 +275,7 @@ function share(block, count, model, width) {
   return element;
 }
 
-function percent(share) {
+export function percent(share) {
   const value = 100 * share;
   return `${value >= 10 ? value.toFixed(1) : value >= 0.1 ? value.toFixed(2) : value.toPrecision(2)}\u00a0%`;
 }
@@ -286,7 +289,7 @@ function modelOf(element) {
   return Number(element.closest("[data-model]")?.dataset.model ?? 0);
 }
 
-const CSS = `
+export const CSS = `
 .architecture { display: grid; grid-template-columns: minmax(0, 1fr); gap: 18px 28px; font-family: var(--sans); color: var(--ink); }
 .architecture.beside { grid-template-columns: minmax(0, 1fr) var(--panel-width); }
 .architecture .shares { grid-column: 1 / -1; }

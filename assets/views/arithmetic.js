@@ -5,12 +5,15 @@ import { colour } from "./palette.js";
 
 const TERMS = 7; // products listed one by one; the rest is summed
 
-/** data = {title, derivation | sentence}: `derivation` as derive.js gives it, or one sentence in its place. */
+/**
+ * data = {title, derivation | sentence, dtype}: `derivation` as derive.js gives it, or one sentence in its place; `dtype` is what
+ * the model's numbers are kept as.
+ */
 export function mount(root, data) {
   root.classList.add("arithmetic");
   root.setAttribute("aria-live", "polite");
   const view = {
-    update({ title, derivation, sentence }) {
+    update({ title, derivation, sentence, dtype }) {
       const parts = [make("h3", "", title)];
       if (sentence) parts.push(make("p", "sentence", sentence));
       if (derivation) {
@@ -18,7 +21,7 @@ export function mount(root, data) {
         for (const strip of strips) parts.push(strands(root, strip));
         if (terms) parts.push(table(root, terms));
         for (const line of lines) parts.push(written(line));
-        parts.push(verdict(recomputed, stored));
+        parts.push(verdict(recomputed, stored, dtype));
       }
       root.replaceChildren(...parts);
     },
@@ -106,10 +109,11 @@ function part(piece) {
   return span;
 }
 
-function verdict(recomputed, stored) {
+function verdict(recomputed, stored, dtype) {
   const line = make("p", "verdict", "");
   const gap = recomputed === stored ? 0 : recomputed - stored;
-  line.append(`recomputed ${number(recomputed)} · stored ${number(stored)} · difference ${difference(gap)}`);
+  const kept = dtype === "float32" ? "" : ` (the model computes in ${dtype})`;
+  line.append(`recomputed ${number(recomputed)} · stored ${number(stored)} · difference ${difference(gap)}${kept}`);
   line.dataset.recomputed = recomputed;
   line.dataset.stored = stored;
   return line;

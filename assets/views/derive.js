@@ -4,6 +4,7 @@
 // An element is {hook, pos, unit, head}: `unit` indexes the row that trace.block(hook, head) gives.
 // A derivation is {lines, strips, terms, recomputed, stored}: what arithmetic.js draws.
 import { number, operand, percent, subscript } from "./format.js";
+import { column, noun } from "./outcome.js";
 
 const SHOWN = 3; // products written out in a line
 
@@ -24,6 +25,7 @@ export function isLocal(hook) {
 
 const RULES = [
   [/^embed\.(tokens|segments|positions|within)$/, lookup],
+  [/^logits$/, judged],
   [/^embed\.patches$/, patched],
   [/^resid_pre$/, entering],
   [/^resid_mid$/, (trace, e) => added(trace, e, "resid_pre", trace.hooks.includes("norm1_after.out") ? "norm1_after.out" : "attn.out")],
@@ -39,7 +41,7 @@ const RULES = [
   [/attn\.pattern$/, attention],
   [/attn\.z$/, mixed],
   [/^(mlp\.post|head\.post|pooler\.out)$/, activated],
-  [/^((cross_)?attn\.([qkv]|out)|mlp\.(pre|up|out)|head\.pre|pooler\.pre|next_sentence|logits)$/, projected],
+  [/^((cross_)?attn\.([qkv]|out)|mlp\.(pre|up|out)|embed\.mapped|head\.(pre|narrow|cls|distilled)|pooler\.pre|next_sentence)$/, projected],
 ];
 
 /** What the scores of a hook's attention are made of: the names of its queries and keys, turned and normalised or not. */
@@ -155,7 +157,7 @@ async function projected(trace, { hook, pos, unit, head }, part) {
   const own = head === null ? 0 : /[kv]$/.test(part) ? trace.keyHead(head) : head;
   const { weights, bias } = await trace.operands(hook, unit + own * width);
   const from = trace.input(hook);
-  const inputs = trace.row(from, pos);
+  const inputs = trace.row(from, trace.origin(hook, pos));
   const names = part.endsWith("attn.out") ? Array.from(inputs, (_, i) => headed(i, trace.model.d_head)) : null;
   const [x, w] = NAMES[part.replace("cross_", "")] ?? ["x", "W"];
   const { head_scale: scale, head_softcap: cap } = trace.model;
@@ -163,8 +165,8 @@ async function projected(trace, { hook, pos, unit, head }, part) {
     names,
     bias,
     scale: part === "logits" ? scale : 1,
-    heads: [x, `${w}[·, ${part === "logits" ? (trace.names[unit] ?? unit) : unit}]`],
-    equation: [part.replace(/^(cross_attn|attn|mlp|head|pooler)\./, ""), ` = ${part === "logits" && scale !== 1 ? `${Number(scale.toPrecision(4))} · ` : ""}${x} · ${w}`, bias === null ? "" : " + b"],
+    heads: [x, `${w}[·, ${column(trace, part, unit)}]`],
+    equation: [part.replace(/^(cross_attn|attn|mlp|head|pooler|embed)\./, ""), ` = ${part === "logits" && scale !== 1 ? `${Number(scale.toPrecision(4))} · ` : ""}${x} · ${w}`, bias === null ? "" : " + b"],
   });
   if (part !== "logits" || cap === null) return made;
   const recomputed = cap * Math.tanh(made.recomputed / cap);
@@ -172,11 +174,21 @@ async function projected(trace, { hook, pos, unit, head }, part) {
   return { ...made, lines: [...made.lines, line], recomputed };
 }
 
-/** A patch's pixels through their weights; the first position is [CLS], a vector of its own. */
+/** A logit: a row of weights, or the mean of what two heads say. */
+async function judged(trace, element, part) {
+  if (!trace.model.averaged) return projected(trace, element, part);
+  const both = ["head.cls", "head.distilled"].map((name) => trace.element(name, 0, element.unit));
+  const recomputed = (both[0] + both[1]) / 2;
+  const line = [`mean of what ${trace.pieces[0]} and ${trace.pieces[1]} say: (${number(both[0])} + ${operand(both[1])}) / 2 = `, strong(number(recomputed))];
+  return { lines: [line], recomputed };
+}
+
+/** A patch's pixels through their weights; what stands before the patches are vectors of their own. */
 async function patched(trace, { hook, pos, unit }) {
   const { weights, bias } = await trace.operands(hook, unit, pos);
-  if (pos === 0) return { lines: [[`[CLS] is a learned vector; its column ${unit}: `, strong(number(weights[0]))]], recomputed: weights[0] };
-  return weighted(trace.row(trace.input(hook), pos - 1), weights, {
+  const before = trace.grid.offset;
+  if (pos < before) return { lines: [[`${trace.pieces[pos]} is a learned vector; its column ${unit}: `, strong(number(weights[0]))]], recomputed: weights[0] };
+  return weighted(trace.row(trace.input(hook), pos - before), weights, {
     names: null,
     bias,
     heads: ["pixel", `W[·, ${unit}]`],
@@ -244,9 +256,10 @@ async function entering(trace, element) {
   const layer = Number(element.hook.match(/blocks\.(\d+)/)[1]);
   const { pos, unit } = element;
   if (layer) return copied(trace, element, trace.after(layer - 1), `what block ${layer} passed on`);
+  if (trace.model.mapped === "all") return copied(trace, element, "embed.mapped", "the embedding, as wide as the stream");
   if (trace.has("embed.norm.out")) return copied(trace, element, "embed.norm.out", "the embedding behind its norm");
   const parts = trace.parts();
-  if (parts.length === 1) return copied(trace, element, parts[0], parts[0] === "embed.tokens" ? "the token’s embedding" : "the patch’s embedding");
+  if (parts.length === 1) return copied(trace, element, parts[0], parts[0] === "embed.patches" ? "the patch’s embedding" : "the token’s embedding");
   const values = parts.map((name) => trace.element(name, pos, unit));
   const recomputed = sum(values);
   const named = parts.map((name) => WHAT[name]).join(" + ");
@@ -256,6 +269,7 @@ async function entering(trace, element) {
 
 const WHAT = {
   "embed.tokens": "embedding",
+  "embed.mapped": "embedding, mapped",
   "embed.patches": "patch",
   "embed.segments": "segment",
   "embed.positions": "position",
@@ -333,7 +347,7 @@ function activated(trace, { hook, pos, unit }, part) {
   const before = hook.replace(/\.(post|out)$/, ".pre");
   const x = trace.element(before, pos, unit);
   const { gated } = trace.model;
-  const activation = { "head.post": trace.model.head_activation, "pooler.out": "tanh" }[part] ?? trace.model.activation;
+  const activation = { "head.post": trace.model.head_activation, "pooler.out": trace.model.pooler_activation }[part] ?? trace.model.activation;
   const [formula, apply] = ACTIVATIONS[activation];
   const value = apply(x);
   const lines = [[`${activation}(x) = ${formula}`], [`${activation}(${number(x)}) = `, strong(number(value))]];
@@ -366,13 +380,24 @@ function erf(x) {
   return Math.sign(x) * (1 - Math.exp(-size * size) / ((size + fraction) * Math.sqrt(Math.PI)));
 }
 
-/** How one candidate came to its probability at position `row`: its logit, then the stages of sampling. */
-export async function deriveCandidate(trace, row, index) {
-  const pos = trace.outcomeRow(row);
+/** How one candidate of a list came to its probability at position `row`: its logit, then the stages of sampling. */
+export async function deriveCandidate(trace, row, { candidate: index, list = 0 }) {
+  const pos = trace.outcomeRow(row, list);
   const at = (name) => trace.arrays[`next.${name}`].data[pos * trace.arrays["next.id"].shape[1] + index];
-  const logit = await derive(trace, { hook: "logits", pos, unit: at("id"), head: null, stored: at("logit") });
-  const sampled = trace.sampling.temperature > 0 ? warm(trace, pos, logit.recomputed, at("in_top_p")) : greedy(index);
+  const [place, unit] = trace.reads === "answer" ? [at("id"), list] : [pos, at("id")];
+  const logit = await derive(trace, { hook: "logits", pos: place, unit, head: null, stored: at("logit") });
+  if (trace.link === "identity") return { ...logit, strips: [] };
+  const sampled = trace.link === "logistic" ? logistic(trace, logit.recomputed) : trace.sampling.temperature > 0 ? warm(trace, pos, logit.recomputed, at("in_top_p")) : greedy(index);
   return { ...logit, strips: [], lines: [...logit.lines, ...sampled.lines], recomputed: sampled.share, stored: at("probability") };
+}
+
+/** One class, which holds or does not. */
+function logistic(trace, logit) {
+  const { temperature } = trace.sampling;
+  const scaled = temperature ? logit / temperature : Math.sign(logit) * Infinity || 0;
+  const share = 1 / (1 + Math.exp(-scaled));
+  const lines = [temperature === 1 ? [] : [`÷ output temperature ${plain(temperature)} = `, number(scaled)], [`1 / (1 + e^−(${number(scaled)})) = `, strong(percent(share), "probability")]];
+  return { share, lines: lines.filter((line) => line.length) };
 }
 
 function greedy(index) {
@@ -383,21 +408,21 @@ function greedy(index) {
 function warm(trace, pos, logit, kept) {
   const of = (name) => trace.arrays[`next.${name}`].data[pos];
   const { temperature, top_k: k, top_p: p } = trace.sampling;
-  const { vocab } = trace.model;
+  const { count } = trace;
   const scaled = logit / temperature;
   const exponential = Math.exp(scaled - of("peak"));
   const share = exponential / of("total");
-  const all = of("kept_p") === vocab;
+  const all = of("kept_p") === count;
   const cuts = [k ? `top-k ${k}` : "", p < 1 ? `top-p ${plain(p)}` : ""].filter(Boolean).join(" and ");
   const lines = [
     temperature === 1 ? [] : [`÷ output temperature ${plain(temperature)} = `, number(scaled)],
     [
-      `softmax: e^(${number(scaled)} − ${operand(of("peak"))}) / Σ over ${vocab} ${trace.reads === "class" ? "classes" : "tokens"} = ${number(exponential)} / ${number(of("total"))} = `,
+      `softmax: e^(${number(scaled)} − ${operand(of("peak"))}) / Σ over ${count} ${noun(trace)} = ${number(exponential)} / ${number(of("total"))} = `,
       all ? strong(percent(share), "probability") : percent(share),
     ],
   ].filter((line) => line.length);
   if (all) return { lines, share };
-  const left = `${cuts} keep ${of("kept_p")} tokens holding ${percent(of("kept_share"))}: `;
+  const left = `${cuts} keep ${of("kept_p")} ${noun(trace)} holding ${percent(of("kept_share"))}: `;
   const final = kept ? share / of("kept_share") : 0;
   lines.push([left, kept ? `${percent(share)} / ${percent(of("kept_share"))} = ` : "this one is cut, ", strong(percent(final), "probability")]);
   return { lines, share: final };

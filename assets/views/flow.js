@@ -10,7 +10,7 @@ import { nextStage } from "./next.js";
 export function build(page, stages) {
   const scroll = { top: page.parts?.flow.scrollTop ?? 0, left: page.parts?.flow.scrollLeft ?? 0 };
   const { trace, state, sizes, narrow } = page;
-  const parts = { panels: [], tokens: [], axes: [], lines: null };
+  const parts = { panels: [], tokens: [], axes: [], lines: null, bars: [] };
   const flow = make("div", "flow");
   flow.tabIndex = 0;
   flow.setAttribute("role", "group");
@@ -117,6 +117,7 @@ function buildStage(page, parts, stage) {
     const row = make("div", "body");
     if (narrow) parts.tokens.push({ place: row.appendChild(make("div", "row-labels")), ids: false });
     const place = row.appendChild(make("div"));
+    if (!narrow && !panel.source) place.style.marginTop = `${trace.begins(page.name(panel)) * page.rows.pitch}px`;
     const { element: below, show } = foot(page, parts, panel);
     column.append(row, below);
     parts.panels.push({ place, panel, legend: show });
@@ -172,7 +173,7 @@ function tokenStage(page, parts) {
   column.style.width = page.narrow ? "100%" : `${page.sizes.tokens}px`;
   const element = make("div", "stage-head");
   const { trace } = page;
-  const what = trace.grid ? ["picture", "its cells in order"] : [trace.side === "encoder" ? "source" : trace.side ? "target" : "tokens", trace.positions.length ? "piece, positions" : "piece and id"];
+  const what = trace.grid ? ["picture", "its cells in order"] : [trace.called, trace.positions.length ? "piece, positions" : "piece and id"];
   element.append(make("span", "title", what[0]), make("span", "formula", what[1]));
   const body = make("div", "body");
   parts.tokens.push({ place: body, ids: true });
@@ -228,12 +229,20 @@ function blockTitle(page) {
     turn("previous head  [", "‹", ({ head: h }) => ({ head: step(h, -1, heads) })),
     head,
     turn("next head  ]", "›", ({ head: h }) => ({ head: step(h, 1, heads) })),
+    ...shared(page.trace.model),
   );
   const show = () => {
     block.textContent = `${page.trace.side ? `${page.trace.side} ` : ""}block ${page.state.layer + 1} of ${layers}`;
     head.textContent = `head ${page.state.head + 1} of ${heads}`;
   };
   return { element, show };
+}
+
+/** What is to be known of layers that use the same block. */
+function shared({ layers, distinct }) {
+  if (distinct === layers) return [];
+  const which = distinct === 1 ? `one block, used in all ${layers} layers` : `each block used in ${layers / distinct} layers in a row`;
+  return [make("span", "shared", which)];
 }
 
 /** The thumbnails' section; of two attentions a button each says which one it shows. */

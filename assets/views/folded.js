@@ -11,18 +11,19 @@ const STRIP = [48, 230]; // widths
 const KEYS = 96; // width of the keys, and of the values
 const TOKENS = 104;
 const ROLES = { encoder: "reads the source; at the right the keys and values that the decoder makes of it", decoder: "writes the target" };
+const AGAIN = "reads the same text again, one token behind"; // a decoder that judges and writes nothing
 
 /** Builds the folded stack `side`; `parts.source(row)` then marks one of an encoder's tokens. */
 export function folded(page, parts, side) {
   const trace = new Trace(page.data, side);
   const element = make("section", `folded folded-${side}`);
   const title = make("button", "folded-title");
-  title.append(make("strong", "", side), ` ${ROLES[side]}`);
+  title.append(make("strong", "", side), ` ${side === "decoder" && trace.model.rereads ? AGAIN : ROLES[side]}`);
   title.title = `look inside the ${side}`;
   title.addEventListener("click", () => page.go({ side, layer: 0 }));
   const line = make("div", "folded-line");
   const tokens = make("div", "folded-tokens");
-  tokens.append(make("span", "folded-name", side === "encoder" ? "source" : "target"));
+  tokens.append(make("span", "folded-name", trace.called));
   const labels = mountTokens(tokens.appendChild(make("div")), { pieces: trace.pieces, ids: null, pitch: PITCH, special: trace.special }, () => {});
   if (side === "encoder") parts.source = (row) => labels.mark({ key: row });
   const steps = [["embedding", trace.entry(), 0], ...range(0, trace.model.layers).map((l) => [`block ${l + 1}`, trace.after(l), l])];

@@ -25,8 +25,9 @@ export function rows(length, narrow) {
   return { pitch, height: pitch - (pitch > 28 ? 12 : pitch > 20 ? 10 : pitch > 16 ? 7 : 4) };
 }
 
-/** How many next tokens are listed: as many as stand beside the rows without hiding what is drawn below them. */
-export function listed(length, narrow) {
+/** How many next tokens each of `lists` has: as many as stand beside the rows without hiding what is drawn below them. */
+export function listed(length, narrow, lists = 1) {
+  if (lists > 1) return narrow ? 5 : Math.max(3, Math.min(8, Math.floor((height(length) - 250) / 24 / lists)));
   return narrow ? 10 : Math.max(6, Math.min(20, Math.floor((height(length) - 172) / 24)));
 }
 

@@ -128,7 +128,7 @@ class Pen {
     const height = bottom - this.y;
     const left = this.mirror ? EDGE - 8 : 0;
     this.below.append(svg("rect", { x: left, y: this.y, width: this.width - EDGE + 8, height, rx: 12, class: "frame" }));
-    this.text(this.x(this.right), this.y - 9, `× ${stack.layers}`, "times", this.mirror ? "start" : "end");
+    this.text(this.x(this.right), this.y - 9, `× ${stack.layers}${stack.shared ? ", shared" : ""}`, "times", this.mirror ? "start" : "end");
     this.y -= stack.finalNorm ? 0 : 8;
   }
 

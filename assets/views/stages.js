@@ -25,14 +25,17 @@ function entering(trace) {
   const one = (id, title, formula, hook, joint) =>
     trace.has(hook) && stage(id, title, formula, "residual", [strip(hook, "residual")], { group: "in", joint });
   const learned = model.positions === "learned" ? "W_P[i]" : "sin, cos";
+  const map = (when, joint) => model.mapped === when && one("embed_map", "map", "x · W", "embed.mapped", joint);
   return [
     one("embed", "embed", read, "embed.tokens", ""),
     trace.has("embed.patches") &&
-      stage("patches", "embed", "pixels · W", "residual", [strip("embed.patches", "residual")], { group: "in" }),
+      stage("patches", "embed", "pixels · W", "residual", [strip("embed.patches", "residual", { least: 42 })], { group: "in" }),
+    map("tokens", "→"),
     one("segments", "segm", "W_S[s]", "embed.segments", "+"),
     one("position", "pos", learned, "embed.positions", "+"),
     one("within", "in span", "W_B[j]", "embed.within", "+"),
     one("embed_norm", "norm", normFormula(model), "embed.norm.out", "="),
+    map("all", "→"),
   ];
 }
 
@@ -122,21 +125,26 @@ function mlp(model, has) {
 }
 
 function leaving(trace) {
-  const out = (id, title, formula, hook, role = "residual", more = {}) =>
-    trace.has(hook) && stage(id, title, formula, role, [strip(hook, role)], { group: "out", ...more });
+  const out = (id, title, formula, hook, role = "residual", { least = 31, ...more } = {}) =>
+    trace.has(hook) && stage(id, title, formula, role, [strip(hook, role, { least })], { group: "out", ...more });
   const list = [out("final_norm", "norm", "final", "final_norm.out")];
   if (!trace.reads) return list;
+  const { head_activation: activation, pooler_activation: pooled } = trace.model;
   const steps = (prefix, names) => names.map(([part, title]) => trace.has(`${prefix}${part}`) && wide(strip(`${prefix}${part}`, "residual"), title));
+  const pooler = steps("pooler.", [["pre", `${trace.pieces[trace.speaker()]}, dense`], ["out", pooled]]);
+  const normed = trace.has("head.norm.out");
   return [
     ...list,
-    out("transform", "head", "dense, norm", trace.has("head.norm.out") ? "head.norm.out" : "head.post", "residual", {
-      open: steps("head.", [["pre", "dense"], ["post", "activated"], ["norm.out", "norm"]]),
+    out("transform", "head", "dense", normed ? "head.norm.out" : "head.post", "residual", {
+      open: steps("head.", [["pre", "dense"], ["post", activation], ["norm.out", "norm"]]),
     }),
+    out("narrow", "map", "x · W", "head.narrow"),
     trace.has("next_sentence")
-      ? out("follows", "pair", "yes, no", "next_sentence", "probability", {
-          open: [...steps("pooler.", [["pre", "[CLS], dense"], ["out", "tanh"]]), wide(strip("next_sentence", "probability"), "yes, no")],
-        })
-      : out("pooler", "pooler", "tanh", "pooler.out", "residual", { open: steps("pooler.", [["pre", "[CLS], dense"], ["out", "tanh"]]) }),
+      ? out("follows", "pair", "yes, no", "next_sentence", "probability", { least: 40, open: [...pooler, wide(strip("next_sentence", "probability"), "yes, no")] })
+      : out("pooler", "pooler", pooled, "pooler.out", "residual", { open: pooler }),
+    out("cls", trace.pieces[0], "logits", "head.cls", "probability", { least: 40 }),
+    out("distilled", trace.pieces[1], "logits", "head.distilled", "probability", { least: 40 }),
+    out("logits", "logits", { answer: "start, end" }[trace.reads] ?? (trace.count > 1 ? "classes" : ""), "logits", "probability", { least: 52 }),
   ];
 }
 

@@ -51,6 +51,7 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 
 .token { display: flex; align-items: center; justify-content: space-between; gap: 6px; cursor: pointer; padding: 0 4px 0 0; font-size: 14px; }
 .token bdi { overflow: hidden; text-overflow: ellipsis; white-space: pre; border-radius: 3px; }
+.token bdi.said { background: color-mix(in srgb, var(--probability) var(--said), transparent); }
 .token .id { font: 11px var(--mono); color: var(--soft); }
 .token.as-query bdi { color: var(--query); font-weight: 600; }
 .token.as-key bdi { color: var(--key); font-weight: 600; }
@@ -60,6 +61,7 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .block-title { position: sticky; top: 0; z-index: 5; width: 0; height: 22px; white-space: nowrap; display: flex; gap: 5px; align-items: center; transform: translate(14px, 0); font-size: 12px; color: var(--soft); align-self: flex-start; }
 .block-title span { background: var(--ground); }
 .block-title > * { flex: none; }
+.block-title .shared::before { content: "· "; }
 .turn { width: 20px; height: 20px; line-height: 18px !important; text-align: center !important; border-radius: 5px !important; background: var(--panel) !important; color: var(--ink) !important; }
 .turn:hover { background: var(--hairline) !important; }
 .block > .stage:nth-child(2) { padding-left: 0; margin-left: 10px; }
@@ -92,6 +94,11 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .bars.open .track { flex: 1 1 40px; }
 .bars.open .heading .share { flex: 1 1 104px; }
 .bars.open .heading .stage { white-space: nowrap; }
+.list-name { display: block; margin: 0 0 2px; }
+.bars + .list-name { margin-top: 8px; }
+.answer { margin: 10px 0 0; padding-top: 8px; border-top: 1px solid var(--hairline); font-size: 12px; }
+.answer bdi { display: block; margin-bottom: 3px; overflow-wrap: anywhere; font-size: 14px; }
+.answer span { font: 11px var(--mono); color: var(--soft); }
 .cuts { font-size: 11px; color: var(--soft); margin: 8px 0 6px; }
 .drawn { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding-top: 6px; border-top: 1px solid var(--hairline); }
 .drawn > span { flex: 1 0 100%; font-size: 12px; }
@@ -167,6 +174,9 @@ kbd { font: 600 11px var(--mono); background: var(--panel); border: 1px solid va
 .narrow .block::before { display: none; }
 .narrow .block > .stage:nth-child(2) { margin-left: 0; }
 .narrow .block-title { position: sticky; top: 0; width: auto; height: 34px; transform: none; background: var(--ground); font-size: 14px; margin-bottom: 8px; }
+.narrow .block-title:has(.shared) { flex-wrap: wrap; height: auto; padding-bottom: 4px; }
+.narrow .block-title .shared { flex: 1 0 100%; font-size: 12px; }
+.narrow .block-title .shared::before { content: none; }
 .narrow .column { width: 100% !important; margin: 0 0 10px; }
 .narrow .column + .column { margin-left: 0; }
 .narrow .stage-head { position: static; height: auto; padding: 4px 0 6px; flex-direction: row; gap: 8px; align-items: baseline; }

@@ -1,7 +1,8 @@
 // Tokens drawn as tokens, with their ids: the label of every row.
 
 /**
- * data = {pieces, ids?, pitch, special?, drawn?}; `drawn(i)` is a picture of row i, or null. Emits "hover" {row} | null and "pick" {row}.
+ * data = {pieces, ids?, pitch, special?, drawn?, painted?}; `drawn(i)` is a picture of row i, or null, and `painted(i)` how strongly
+ * its token is marked as what the head says, in 0..1. Emits "hover" {row} | null and "pick" {row}.
  * `mark({query, key})` lights the token whose row is read and the one it reads from.
  */
 export function mount(root, data, emit) {
@@ -13,7 +14,7 @@ export function mount(root, data, emit) {
   root.addEventListener("click", (event) => rowOf(event) >= 0 && emit("pick", { row: rowOf(event) }));
 
   const view = {
-    update({ pieces, ids, pitch, special = [], drawn = null }) {
+    update({ pieces, ids, pitch, special = [], drawn = null, painted = null }) {
       rows = pieces.map((piece, i) => {
         const row = document.createElement("div");
         row.className = "token";
@@ -22,6 +23,10 @@ export function mount(root, data, emit) {
         name.textContent = piece;
         name.title = piece;
         name.classList.toggle("special", Boolean(special[i]));
+        if (painted?.(i)) {
+          name.classList.add("said");
+          name.style.setProperty("--said", `${Math.round(60 * painted(i))}%`);
+        }
         const seen = drawn?.(i);
         if (seen) row.append(seen);
         row.append(name);

@@ -67,9 +67,20 @@ export class Trace {
     return /cross_attn\.(k|v|k_norm\.out)$/.test(name) ? this.source.pieces : this.pieces;
   }
 
-  /** The row of `next.*` for row `pos`: a class is said once, whatever row is looked at. */
-  outcomeRow(pos) {
-    return Math.min(pos, this.arrays["next.id"].shape[0] - 1);
+  /** The row of `next.*` for row `pos`: a class is said once, and where an answer starts and ends (`list` 0, 1) too. */
+  outcomeRow(pos, list = 0) {
+    return this.reads === "answer" ? list : Math.min(pos, this.arrays["next.id"].shape[0] - 1);
+  }
+
+  /** What this stack reads, in a word. */
+  get called() {
+    if (!this.side) return "tokens";
+    return this.side === "encoder" ? "source" : this.model.rereads ? "text again" : "target";
+  }
+
+  /** How many lists of candidates the head gives at a time. */
+  get lists() {
+    return this.reads === "answer" ? 2 : 1;
   }
 
   /** A hook as rows x columns (see cells.js): `head` picks one where the hook has heads, null flattens them. */
@@ -103,9 +114,10 @@ export class Trace {
     return this.row(name, pos, head)[index];
   }
 
-  /** The parts that are added up to the first residual stream, those that this model has. */
+  /** The parts that are added up for the first residual stream (for what is then mapped to it), those that this model has. */
   parts() {
-    return ["tokens", "patches", "segments", "positions", "within"].map((part) => `embed.${part}`).filter((name) => this.has(name));
+    const read = this.model.mapped === "tokens" ? "mapped" : "tokens";
+    return [read, "patches", "segments", "positions", "within"].map((part) => `embed.${part}`).filter((name) => this.has(name));
   }
 
   /** Row `pos` of their sum. */
@@ -123,8 +135,11 @@ export class Trace {
   }
 
   inputAround(part) {
-    const { head, pooler } = this.model;
+    const { head, pooler, mapped } = this.model;
+    const summed = this.has("embed.norm.out") ? "embed.norm.out" : "embed.sum";
+    const made = ["head.norm.out", "head.post", "head.narrow"].find((name) => this.has(name)) ?? this.last();
     return {
+      "embed.mapped": mapped === "tokens" ? "embed.tokens" : summed,
       "embed.patches": "embed.patches.pixels",
       "embed.norm.out": "embed.sum",
       "final_norm.out": this.last(false),
@@ -134,8 +149,29 @@ export class Trace {
       "pooler.pre": this.last(),
       "pooler.out": "pooler.pre",
       next_sentence: "pooler.out",
-      logits: head === "masked" ? (this.has("head.norm.out") ? "head.norm.out" : "head.post") : head === "sequence" && pooler ? "pooler.out" : this.last(),
+      "head.narrow": this.last(),
+      "head.cls": this.last(),
+      "head.distilled": this.last(),
+      logits: head === "sequence" && pooler ? "pooler.out" : made,
     }[part];
+  }
+
+  /** The row of its input that row `pos` of a hook is made of: where one position speaks for the whole, that one. */
+  origin(hook, pos) {
+    if (hook === "head.distilled") return 1;
+    const whole = hook === "pooler.pre" || hook === "head.cls" || (hook === "logits" && this.model.head === "sequence" && !this.model.pooler);
+    return whole ? this.speaker() : pos;
+  }
+
+  /** How many rows down a hook begins: what the whole text has once stands beside the token where it was read. */
+  begins(name) {
+    if (this.block(name, 0).rows === this.length) return 0;
+    return name === "head.distilled" ? 1 : this.speaker();
+  }
+
+  /** The row that speaks for the whole text: its first, or its last where only that has read all. */
+  speaker() {
+    return this.model.read === "last" ? this.length - 1 : 0;
   }
 
   inputWithin(l, part) {
@@ -188,6 +224,7 @@ export class Trace {
 
   /** The residual stream that enters the first block. */
   entry() {
+    if (this.model.mapped === "all") return "embed.mapped";
     return this.has("embed.norm.out") ? "embed.norm.out" : this.parts().length === 1 ? this.parts()[0] : "embed.sum";
   }
 

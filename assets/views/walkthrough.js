@@ -11,6 +11,7 @@ import { mount as mountHeadgrid } from "./headgrid.js";
 import { listed, widths, stacked, rows, thumbnail, NARROW } from "./layout.js";
 import { mount as mountLines } from "./lines.js";
 import * as matrix from "./matrix.js";
+import { asked, column, painted } from "./outcome.js";
 import { mount as mountPicture, swatch } from "./picture.js";
 import { stages } from "./stages.js";
 import * as strip from "./strip.js";
@@ -114,7 +115,9 @@ class Walkthrough {
       mountTokens(place, this.tokenData(ids), (event, where) => this.onToken(event, where)),
     );
     this.lines = this.parts.lines && mountLines(this.parts.lines, this.lineData());
-    this.bars = this.parts.bars && mountBars(this.parts.bars, this.barData(), (event, { index }) => this.pickCandidate(index));
+    this.bars = this.parts.bars.map((place, list) =>
+      mountBars(place, this.barData(list), (event, { index }) => this.go({ cell: { candidate: index, list } })),
+    );
     this.picture = this.parts.picture && mountPicture(this.parts.picture, this.pictureData(), (event, where) => this.onToken(event, where));
     this.headgrid = mountHeadgrid(this.parts.headgrid, this.gridData(), (event, where) => this.go(where));
     this.arithmetic = mountArithmetic(this.parts.arithmetic, { title: "" });
@@ -158,7 +161,7 @@ class Walkthrough {
       this.headgrid.mark(state);
       this.parts.facts();
       this.parts.next?.();
-      this.bars?.update(this.barData());
+      this.bars.forEach((bars, list) => bars.update(this.barData(list)));
       this.mark();
       await this.explain();
     }
@@ -214,7 +217,7 @@ class Walkthrough {
     const two = trace.positions.length > 0;
     const ids = two ? trace.pieces.map((_, i) => trace.positions.map((one) => one[i]).join(" · ")) : trace.ids;
     const drawn = trace.grid && this.data.arrays.picture ? (i) => swatch(this.data.arrays.picture, trace.grid, i) : null;
-    return { pieces: trace.pieces, ids: withIds && ids.length ? ids : null, pitch: this.rows.pitch, special: trace.special, drawn };
+    return { pieces: trace.pieces, ids: withIds && ids.length ? ids : null, pitch: this.rows.pitch, special: trace.special, drawn, painted: withIds ? painted(trace) : null };
   }
 
   pictureData() {
@@ -231,11 +234,11 @@ class Walkthrough {
     return { weights: trace.row(`blocks.${state.layer}.attn.pattern`, query, state.head), query, width: this.sizes.lines, ...this.rows };
   }
 
-  barData() {
+  barData(which) {
     const { trace, state } = this;
     const count = trace.arrays["next.id"].shape[1];
-    const shown = Math.min(count, listed(trace.length, this.narrow));
-    const row = trace.outcomeRow(state.query);
+    const shown = Math.min(count, listed(trace.length, this.narrow, trace.lists));
+    const row = trace.outcomeRow(state.query, which);
     const of = (name, i) => trace.arrays[`next.${name}`].data[row * count + i];
     const list = Array.from({ length: shown }, (_, i) => ({
       id: of("id", i),
@@ -247,7 +250,8 @@ class Walkthrough {
       inTopP: of("in_top_p", i),
       probability: of("probability", i),
     }));
-    return { rows: list, open: state.open.has("next"), chosen: state.cell?.candidate };
+    const chosen = (state.cell?.list ?? 0) === which ? state.cell?.candidate : undefined;
+    return { rows: list, open: state.open.has("next"), link: trace.link, chosen, idName: trace.reads === "answer" ? "position" : "id" };
   }
 
   gridData() {
@@ -276,7 +280,7 @@ class Walkthrough {
     const { trace } = this;
     const value = at(this.block(panel), where.row, where.col);
     const [reader, keys] = [trace.readers(panel.hook)[where.row], trace.keys(panel.hook)];
-    const index = square ? `${reader} → ${keys[where.col]}` : `${reader} [${where.col}]`;
+    const index = square ? `${reader} → ${keys[where.col]}` : `${reader} [${column(trace, panel.hook, where.col)}]`;
     this.parts.tip(`${index}`, this.spelled(panel, value));
   }
 
@@ -297,10 +301,6 @@ class Walkthrough {
     this.go({ query: panel.source || this.block(panel).rows === 1 ? this.state.query : row, cell, focus });
   }
 
-  pickCandidate(candidate) {
-    this.go({ cell: { candidate } });
-  }
-
   /** The key that a row of the present head attends to most. */
   strongest(row) {
     const weights = this.trace.row(this.pattern.replace("{l}", this.state.layer), row, this.state.head);
@@ -309,7 +309,7 @@ class Walkthrough {
 
   valid(cell) {
     if (!cell) return false;
-    if (cell.candidate !== undefined) return Boolean(this.trace.reads) && cell.candidate < this.trace.arrays["next.id"].shape[1];
+    if (cell.candidate !== undefined) return Boolean(this.trace.reads) && cell.candidate < this.trace.arrays["next.id"].shape[1] && (cell.list ?? 0) < this.trace.lists;
     const name = cell.hook.replace("{l}", this.state.layer);
     if (!this.trace.has(name)) return false;
     const { rows, cols } = this.trace.block(name, cell.flat ? null : this.state.head);
@@ -349,8 +349,8 @@ class Walkthrough {
         if (turn !== this.explaining) return;
       }
       const derivation =
-        cell.candidate === undefined ? await derive(trace, this.elementOf(cell)) : await deriveCandidate(trace, state.query, cell.candidate);
-      if (turn === this.explaining) this.arithmetic.update({ title: this.title(cell), derivation });
+        cell.candidate === undefined ? await derive(trace, this.elementOf(cell)) : await deriveCandidate(trace, state.query, cell);
+      if (turn === this.explaining) this.arithmetic.update({ title: this.title(cell), derivation, dtype: trace.dtype });
     } catch (error) {
       if (turn === this.explaining) this.arithmetic.update({ title: this.title(cell), sentence: error.message });
     }
@@ -377,9 +377,8 @@ class Walkthrough {
   title(cell) {
     const { trace, state } = this;
     if (cell.candidate !== undefined) {
-      const id = trace.arrays["next.id"].data[trace.outcomeRow(state.query) * trace.arrays["next.id"].shape[1] + cell.candidate];
-      const reader = trace.pieces[state.query];
-      return { next: `How “${trace.names[id]}” came to follow “${reader}”`, here: `How “${trace.names[id]}” came to stand at “${reader}”` }[trace.reads] ?? `How “${trace.names[id]}” came about`;
+      const id = trace.arrays["next.id"].data[trace.outcomeRow(state.query, cell.list) * trace.arrays["next.id"].shape[1] + cell.candidate];
+      return asked(trace, trace.names[id], trace.pieces[state.query], cell.list);
     }
     const { hook, pos, unit, head } = this.elementOf(cell);
     const value = trace.element(hook, pos, unit, head);
@@ -389,7 +388,7 @@ class Walkthrough {
     const behind = place ? ` · ${place}` : "";
     if (/attn\.pattern$/.test(hook)) return `How “${reader}” came to give “${keys[unit]}” ${percent(value)} of its attention${behind}`;
     const part = cell.hook.replace(/^blocks\.\{l\}\./, "");
-    const index = trace.isSquare(hook) ? `“${reader}”, “${keys[unit]}”` : `“${reader}”, ${unit}`;
+    const index = trace.isSquare(hook) ? `“${reader}”, “${keys[unit]}”` : `“${reader}”, ${column(trace, hook, unit)}`;
     return `${part}[${index}] = ${/attn\.mask$/.test(part) ? (value ? "allowed" : "not allowed") : number(value)}${behind}`;
   }
 
@@ -433,7 +432,7 @@ class Walkthrough {
       layer,
       head,
       row: last ? undefined : query,
-      cell: cell.hook ? [cell.hook.replace("blocks.{l}.", ""), cell.row, cell.col, cell.flat ? 1 : 0] : ["next", cell.candidate],
+      cell: cell.hook ? [cell.hook.replace("blocks.{l}.", ""), cell.row, cell.col, cell.flat ? 1 : 0] : ["next", cell.candidate, ...(cell.list ? [cell.list] : [])],
       open: open.size ? [...open] : undefined,
     });
   }
@@ -460,7 +459,7 @@ class Walkthrough {
 function focusKey(element) {
   if (!element) return null;
   if (element.dataset.stage) return `[data-stage="${element.dataset.stage}"]`;
-  if (element.dataset.index) return `.bar-row[data-index="${element.dataset.index}"]`;
+  if (element.dataset.index) return `[data-list="${element.closest("[data-list]").dataset.list}"] [data-index="${element.dataset.index}"]`;
   if (element.dataset.head) return '.headgrid [aria-selected="true"]';
   return element.dataset.turn ? `[data-turn="${element.dataset.turn}"]` : element.matches(".flow") ? ".flow" : null;
 }
@@ -481,12 +480,12 @@ function restore({ side, focus, layer, head, row, cell, open }) {
   };
 }
 
-/** The inverse of what `remember` writes: [hook, row, column, flat], or ["next", index]. */
+/** The inverse of what `remember` writes: [hook, row, column, flat], or ["next", index, list]. */
 function cellFrom(cell, whole) {
   if (!Array.isArray(cell) || typeof cell[0] !== "string" || whole(cell[1]) === undefined) return null;
-  if (cell[0] === "next") return { candidate: cell[1] };
+  if (cell[0] === "next") return { candidate: cell[1], list: whole(cell[2]) };
   if (whole(cell[2]) === undefined) return null;
-  const hook = /^(embed|final_norm|head|pooler)\.|^next_sentence$/.test(cell[0]) ? cell[0] : `blocks.{l}.${cell[0]}`;
+  const hook = /^(embed|final_norm|head|pooler)\.|^(next_sentence|logits)$/.test(cell[0]) ? cell[0] : `blocks.{l}.${cell[0]}`;
   return { hook, row: cell[1], col: cell[2], flat: cell[3] === 1 };
 }
 

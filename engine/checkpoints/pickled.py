@@ -93,7 +93,7 @@ def _is_table(found: Any) -> bool:
 
 
 def _is_entry(pair: tuple[Any, Any]) -> bool:
-    return isinstance(pair[0], str) and isinstance(pair[1], Tensor)
+    return isinstance(pair[0], str) and pair[0].isprintable() and isinstance(pair[1], Tensor)
 
 
 class Refused(Exception):

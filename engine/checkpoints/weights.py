@@ -215,8 +215,9 @@ def safetensors_header(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"{path} must be {expected} bytes long by its header, got {size}; it was cut off, fetch it again."
         )
-    if lying:
-        raise ValueError(f"{path} is a damaged safetensors file: its header tells of more than it holds.")
+    if lying or not all(name.isprintable() for name in header):
+        fault = "tells of more than it holds" if lying else "has names that are no text"
+        raise ValueError(f"{path} is a damaged safetensors file: its header {fault}.")
     return header
 
 

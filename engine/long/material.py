@@ -28,6 +28,14 @@ class Material:
         return Material(self.states[:length], self.heads)
 
 
+def suits(checkpoint: Checkpoint) -> bool:
+    """Whether its heads search raw states: a decoder whose queries and keys nothing changes behind W_Q and W_K."""
+    config = checkpoint.config
+    plain = config.attention.qk_norm is None and config.attention.window is None and config.infill is None
+    placed = config.norm.place == "before" and config.positions.kind in ("learned", "sinusoidal", "none")
+    return checkpoint.tokenizer is not None and config.encoder is None and config.generates and plain and placed
+
+
 def long_text(checkpoint: Checkpoint, length: int) -> Tensor:
     """The first `length` tokens of stories one after the other, each closed by the end token: pos."""
     tokenizer = checkpoint.tokenizer

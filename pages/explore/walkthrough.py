@@ -9,6 +9,7 @@ import streamlit as st
 import torch
 
 from engine import library
+from engine.analysis.answers import best_answer, logistic, where_answers_stand
 from engine.analysis.heads import CrossScores, HeadScores, cross_scores, head_scores
 from engine.analysis.operands import operands
 from engine.checkpoints import Checkpoint
@@ -20,6 +21,7 @@ from engine.processors import PalettePixels
 from engine.reading import (
     GAP,
     SPAN,
+    Kind,
     Reading,
     kind,
     pictures,
@@ -34,14 +36,16 @@ from engine.sampling import Sampling, distribution, draw
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 from views.component import courier, view
-from views.walkthrough import Lane, Outcome, digest, lanes, layer_payload, operands_payload, walkthrough
+from views.walkthrough import Lane, Link, Outcome, digest, lanes, layer_payload, operands_payload, walkthrough
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
+TRIED = 100  # tokens, where a model is opened that cannot read the text of the first
 FIRST = "stories"  # the model a visitor meets
 PICTURE = "walkthrough"
-FIELDS = {
+FIELDS: dict[Kind, list[str]] = {
     "text": ["text"],
     "pair": ["text", "second"],
+    "question": ["text", "second"],
     "translation": ["text", "target"],
     "infill": ["text", "span"],
     "picture": ["picture"],
@@ -53,6 +57,9 @@ LABELS = {
     "target": "target (empty: the model writes it)",
     "span": "in the gap (empty: the model writes it)",
 }
+ASKED = {"text": "question", "second": "context"}  # what they are called where a model answers
+QUESTION = {"text": "Who has the red ball?", "second": "Max gave the red ball to Anna."}
+UNNAMED = ("LABEL_0",)  # what transformers calls the only class of a head that nobody named
 EMPTY = {"picture": 0, "given": 32}  # what stands in a field that no example fills; a text is ""
 picture = view("walkthrough", events=("append", "again"))
 
@@ -68,16 +75,30 @@ def example(name: str) -> dict[str, Any]:
         return found
     if kind(checkpoint) == "infill":
         return {"text": f"{found['text']} {GAP}"}
-    if checkpoint.tokenizer is not None and checkpoint.model.config.head.kind == "masked":
-        mask = checkpoint.tokenizer.mask_id
-        return {"text": f"{found['text']} {checkpoint.tokenizer.piece(mask)}" if mask is not None else found["text"]}
+    tokenizer, head = checkpoint.tokenizer, checkpoint.model.config.head.kind
+    if head == "masked" and tokenizer is not None and tokenizer.mask_id is not None:
+        found = {"text": f"{found['text']} {tokenizer.piece(tokenizer.mask_id)}"}
+    if head == "span":
+        found = QUESTION if kind(checkpoint) == "question" else {"text": " ".join(QUESTION.values())}
+    return found if reads(checkpoint, found["text"], found.get("second", "")) else {"text": own_words(checkpoint)}
+
+
+def reads(checkpoint: Checkpoint, text: str, second: str = "") -> bool:
     try:
-        tokens(checkpoint, found["text"])
+        return bool(tokens(checkpoint, text, second))
     except ValueError:
-        tokenizer = checkpoint.tokenizer
-        words = "0 1 2 3" if tokenizer is None else tokenizer.decode(range(min(6, tokenizer.vocab_size)), special=False)
-        return {"text": words}
-    return found
+        return False
+
+
+def own_words(checkpoint: Checkpoint) -> str:
+    """The first few tokens of a vocabulary that make a text, as far as the model has what their text is cut into."""
+    tokenizer = checkpoint.tokenizer
+    if tokenizer is None:
+        return "0 1 2 3"
+    ids = range(min(TRIED, tokenizer.vocab_size))
+    alone = [word for id in ids if reads(checkpoint, word := tokenizer.decode([id], special=False).strip())]
+    several = (tokenizer.decode(ids[:6], special=False), " ".join(alone[:4]), *alone)
+    return next((text for text in several if text.strip() and reads(checkpoint, text)), "")
 
 
 def given(field: str) -> Any:
@@ -126,7 +147,7 @@ def reading(checkpoint: Checkpoint) -> Reading:
     """What the fields above the picture give the model. Raises ValueError, with a sentence, for what it cannot read."""
     limit = min(MAX_TOKENS, checkpoint.model.config.context)
     match kind(checkpoint):
-        case "pair":
+        case "pair" | "question":
             return read_text(checkpoint, given("text"), limit, given("second"))
         case "translation":
             return read_translation(checkpoint, given("text"), given("target"), limit)
@@ -195,23 +216,40 @@ def again() -> None:
     st.query_params["seed"] = str(seed() + 1)
 
 
-def outcome(checkpoint: Checkpoint, trace: Trace, sampling: Sampling, draws: bool) -> Outcome | None:
-    """What the head says, and where it continues a text the token drawn from it."""
-    head = checkpoint.model.config.head.kind
-    if head == "none":
+def outcome(checkpoint: Checkpoint, trace: Trace, read: Reading, sampling: Sampling) -> Outcome | None:
+    """What the head says, and where it continues a text that the model did not write the token drawn from it."""
+    config = checkpoint.model.config
+    if config.head.kind == "none":
         return None
     logits = trace["logits"][0].float()
-    following = distribution(logits[None] if head == "sequence" else logits, sampling)
-    if head in ("sequence", "token"):
-        return Outcome(following, checkpoint.labels or None, "class" if head == "sequence" else "here")
+    if config.head.over_classes:
+        return judgement(checkpoint, logits, read, sampling)
+    following = distribution(logits, sampling)
     names = None if checkpoint.tokenizer is None else checkpoint.tokenizer.pieces
     if kind(checkpoint) == "pixels":
         names = tuple(map(str, range(logits.shape[-1])))
-    if not checkpoint.model.config.generates:
+    if not config.generates:
         pair = "next_sentence" in trace and given("second").strip()
         return Outcome(following, names, "here", follows=float(softmax(trace["next_sentence"][0])[0]) if pair else None)
-    drawn = draw(following.probabilities[-1], torch.Generator().manual_seed(seed())) if draws else None
+    drawn = None if read.written else draw(following.probabilities[-1], torch.Generator().manual_seed(seed()))
     return Outcome(following, names, "next", drawn)
+
+
+def judgement(checkpoint: Checkpoint, logits: torch.Tensor, reading: Reading, sampling: Sampling) -> Outcome:
+    """What a head says that is over classes: of the whole, of each position, or where an answer starts and ends."""
+    read, alone = reading.read, checkpoint.model.config.outputs == 1
+    names = checkpoint.labels if checkpoint.labels not in ((), UNNAMED) else None
+    match checkpoint.model.config.head.kind:
+        case "span" if isinstance(read, Encoding):
+            asked = given("text") if kind(checkpoint) == "question" and given("second").strip() else ""
+            answer = best_answer(logits, where_answers_stand(read, asked))
+            return Outcome(distribution(logits.mT, sampling), read.pieces, "answer", answer=answer, read=read)
+        case "token" if alone:
+            return Outcome(logistic(logits, sampling.temperature), names or ("replaced",), "here", link="logistic")
+        case "token":
+            return Outcome(distribution(logits, sampling), names, "here")
+    link: Link = "identity" if alone else "softmax"  # one number for the whole is a score: it has nothing beside it
+    return Outcome(distribution(logits[None], sampling), names or ("score",) if alone else names, "class", link=link)
 
 
 def scores(trace: Trace, stacks: list[Lane]) -> dict[str, HeadScores | CrossScores]:
@@ -222,15 +260,23 @@ def scores(trace: Trace, stacks: list[Lane]) -> dict[str, HeadScores | CrossScor
     return measured | ({"decoder.cross_attn": cross_scores(trace)} if len(stacks) > 1 else {})
 
 
-def first_row(checkpoint: Checkpoint, reading: Reading) -> int | None:
-    """The row to read first: a masked token, [CLS] where it speaks for all, the first pixel that was not given."""
-    config = checkpoint.model.config
+def first_row(checkpoint: Checkpoint, reading: Reading, said: Outcome | None) -> int | None:
+    """The row to read first: a masked token, the one that speaks for all, the first pixel that was not given, the start
+    of an answer, the token that most likely is not the true one."""
+    config, read = checkpoint.model.config, reading.read
     if kind(checkpoint) == "pixels":
         return min(reading.given, pixels(checkpoint) - 1)
     if config.head.kind == "sequence":
-        return 0
+        return 0 if config.head.read == "first" else len(reading.target or read) - 1
+    if said is not None and said.answer is not None:
+        return said.answer.start
+    if said is not None and said.link == "logistic":
+        return int(said.following.probabilities[:, 0].argmax())
+    special = list(read.special) if isinstance(read, Encoding) else []
+    if config.head.kind == "token":
+        return special.index(False) if False in special else None
     mask = checkpoint.tokenizer.mask_id if checkpoint.tokenizer else None
-    ids = list(reading.read.ids) if isinstance(reading.read, Encoding) else []
+    ids = list(read.ids) if isinstance(read, Encoding) else []
     return ids.index(mask) if config.head.kind == "masked" and mask in ids else None
 
 
@@ -241,8 +287,9 @@ def pixels(checkpoint: Checkpoint) -> int:
     return min(size[0] * size[1], MAX_TOKENS - 1)
 
 
-def show_fields(fields: list[str], most: int) -> None:
+def show_fields(wanted: Kind, most: int) -> None:
     """The controls of what a model reads; of a picture at most `most` pixels can be given."""
+    fields, labels = FIELDS[wanted], LABELS | (ASKED if wanted == "question" else {})
     for field in fields:
         if field == "picture":
             last = len(pictures()[0]) - 1
@@ -252,10 +299,11 @@ def show_fields(fields: list[str], most: int) -> None:
         elif field == "given":
             st.slider("pixels given", 0, most, key=field, bind="query-params", width="stretch")
         else:
-            st.text_input(LABELS[field], key=field, live="150ms", bind="query-params", width="stretch")
+            st.text_input(labels[field], key=field, live="150ms", bind="query-params", width="stretch")
 
 
-models = library.names()
+opened_here = st.session_state.get("opened", ())  # on the page about checkpoints
+models = library.names(*opened_here, st.query_params.get("model", ""), st.session_state.get("model", ""))
 if "example" not in st.session_state:
     everything = {field for fields in FIELDS.values() for field in fields}
     kept = {field: st.session_state[field] for field in everything if field in st.session_state}
@@ -264,13 +312,11 @@ if "example" not in st.session_state:
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     try:
         named = library.checkpoint(st.session_state.get("model", wanted_model(models)))
-        fields, most = FIELDS[kind(named)], pixels(named)
+        wanted, most = kind(named), pixels(named)
     except (ValueError, OSError):
-        fields, most = FIELDS["text"], 1  # the page says below why this model does not open
-    show_fields(fields, most)
-    st.selectbox(
-        "model", models, models.index(FIRST), key="model", bind="query-params", on_change=new_model, width=145
-    )
+        wanted, most = "text", 1  # the page says below why this model does not open
+    show_fields(wanted, most)
+    st.selectbox("model", models, models.index(FIRST), key="model", bind="query-params", on_change=new_model, width=145)
     st.slider(
         "attention temperature", 0.1, 4.0, 1.0, 0.05, key="attention", bind="query-params", width=165,
         help="Divides the scores inside every head before its softmax: low makes attention sharp, high makes it even. "
@@ -298,7 +344,7 @@ with st.container(key="headline"):
     layers = f"{config.encoder.layers} + {config.layers}" if config.encoder else str(config.layers)
     parts = [f"{layers} layers", f"{config.attention.heads} heads", f"d {config.d_model}"]
     parts.append(f"{sum(p.numel() for p in checkpoint.model.parameters()):,} parameters")
-    if "picture" in fields and not st.session_state.get("upload"):
+    if "picture" in FIELDS[wanted] and not st.session_state.get("upload"):
         parts.insert(0, f"somebody’s {int(pictures()[1][given('picture')])}")
     st.caption(" · ".join(parts), help=checkpoint.card.get("about"))
 
@@ -309,6 +355,7 @@ sampling = Sampling(st.session_state.temperature, st.session_state.top_k, st.ses
 made = digest(st.session_state.model, trace)
 limit = min(MAX_TOKENS, config.context)
 stacks = lanes(checkpoint, shown)
+said = outcome(checkpoint, trace, shown, sampling)
 
 
 def answer(query: Mapping[str, Any]) -> bytes:
@@ -328,7 +375,7 @@ picture(
         trace,
         stacks,
         name=st.session_state.model,
-        outcome=outcome(checkpoint, trace, sampling, draws=not shown.written),
+        outcome=said,
         scores=scores(trace, stacks),
         picture=shown.picture,
         original=shown.original,
@@ -336,7 +383,7 @@ picture(
             "notice": notice(shown, limit, config.context),
             "full": len(stacks[-1].pieces) >= limit,
             "look": {"layer": 0, "head": 0, **look()},
-            "row0": first_row(checkpoint, shown),
+            "row0": first_row(checkpoint, shown, said),
             "attention_temperature": temperature,
             "sampling": {k: st.session_state[k] for k in ("temperature", "top_k", "top_p")},
         },

@@ -22,7 +22,11 @@ picture = view("architecture")
 
 
 def names() -> list[str]:
-    return [*NAMED, *(name for name in library.names() if name not in NAMED)]
+    """With what was opened in this session, on the page about checkpoints, and what a link names."""
+    state, query = st.session_state, st.query_params
+    more = (*state.get("opened", ()), *(query.get(key, "") for key in ("model", "against")))
+    more += (state.get("model", ""), state.get("against", ""))
+    return [*NAMED, *(name for name in library.names(*more) if name not in NAMED)]
 
 
 def published(name: str) -> ModelConfig:

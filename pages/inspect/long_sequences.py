@@ -4,6 +4,7 @@ import streamlit as st
 
 from engine import library
 from engine.long import shared
+from engine.long.material import suits
 from engine.long.measure import KINDS, MOST_BYTES, Setup, grid
 from engine.long.quantize import Settings
 from views.long_sequences import (
@@ -18,6 +19,7 @@ from views.long_sequences import (
 )
 
 AUTOMATIC = 1024  # positions up to which is measured without being asked
+NARROW = 256  # d_model up to which that takes a moment; a wider model is measured at the shortest length
 DRAWN = 128  # positions of the patterns
 
 FORMULAS = r"""
@@ -53,8 +55,21 @@ $q\cdot h\approx q\cdot c+\sum_{i=1}^{m'} q_i\cdot r_i$. The best $rk$ are compa
 not less time at every length: one large matrix product runs faster than many look-ups until there are enough states.
 """
 
-with st.container(key="headline"):
-    st.caption(f"{shared.MODEL} · the heads of its last layer · states of generated stories")
+
+def offered(name: str) -> bool:
+    """Whether its heads can be measured here."""
+    try:
+        return suits(library.checkpoint(name))
+    except (ValueError, OSError):
+        return False
+
+
+state = st.session_state
+wanted = [shared.FIRST, *state.get("opened", ()), st.query_params.get("model", ""), state.get("model", "")]
+models = [name for name in dict.fromkeys(wanted) if offered(name)]
+if state.get("model") not in models:
+    state.pop("model", None)
+
 st.markdown("#### Long sequences")
 st.caption(
     "Full attention compares every position with every other: here is what that costs on this machine, what four "
@@ -62,8 +77,11 @@ st.caption(
 )
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
+    model = st.selectbox("model", models, key="model", bind="query-params", width=145,
+        help="Models opened on the page Checkpoint are offered too, where queries and keys are not turned by positions."
+    )  # fmt: skip
     st.select_slider("length", shared.LENGTHS, AUTOMATIC, key="length", bind="query-params", width=200,
-        help="The longest text to measure. Beyond 1,024 positions a button starts it."
+        help="The longest text to measure. What takes more than a moment a button starts."
     )  # fmt: skip
     st.select_slider("window w", [8, 16, 32, 64, 128, 256], 32, key="window", bind="query-params", width=120,
         help="A query sees keys fewer than w positions away."
@@ -90,10 +108,13 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
         help="r: the best r·k by the codes are compared again exactly; 0 for none."
     )  # fmt: skip
 
-state = st.session_state
+config = library.checkpoint(model).config
+with st.container(key="headline"):
+    st.caption(f"{model} · the heads of its last layer · states of generated stories")
+at_once = AUTOMATIC if config.d_model <= NARROW else shared.LENGTHS[0]
 quantizer = Settings(state.subspaces, state.codes, state.lists, state.probes, state.rerank)
 setup = Setup(state.window, state.block, state.block // 2, state.k, quantizer)
-formulas = shared.formulas(setup)
+formulas = shared.formulas(model, setup)
 
 time_column, memory_column = st.columns(2, gap="medium")
 time_chart, memory_chart = time_column.empty(), memory_column.empty()
@@ -101,17 +122,17 @@ actions = st.container(horizontal=True, vertical_alignment="center", key="measur
 
 
 def draw() -> None:
-    points = shared.known(state.length, setup)
+    points = shared.known(model, state.length, setup)
     measured, formula = measured_rows(points), formula_rows(points, shared.LENGTHS, formulas)
     time_chart.altair_chart(cost_chart(measured, formula, "seconds"))
     memory_chart.altair_chart(cost_chart(measured, formula, "bytes"))
 
 
-for _ in shared.measure_up_to(min(state.length, AUTOMATIC), setup):
+for _ in shared.measure_up_to(model, min(state.length, at_once), setup):
     pass
 draw()
 
-left = shared.expected(state.length, setup)
+left = shared.expected(model, state.length, setup)
 with actions:
     if left:
         label = f"Measure up to {state.length:,} positions, about {max(sum(left.values()), 1):.0f} s"
@@ -119,7 +140,7 @@ with actions:
             st.button("Stop", key="stop")
             progress = st.progress(0.0, width="stretch")
             done, whole = 0.0, sum(left.values())
-            for point in shared.measure_up_to(state.length, setup):
+            for point in shared.measure_up_to(model, state.length, setup):
                 done += left.get((point.kind, point.length), 0.0)
                 progress.progress(min(done / whole, 1.0), f"{KINDS[point.kind]}, {point.length:,} positions")
                 draw()
@@ -134,24 +155,26 @@ with st.expander("The formulas", key="formulas"):
 
 with st.container(horizontal=True, vertical_alignment="bottom", key="patterns"):
     st.markdown("##### What each keeps")
-    config = library.checkpoint(shared.MODEL).model.config
     heads = [(layer, head) for layer in range(config.layers) for head in range(config.attention.heads)]
+    if state.get("head") not in heads:
+        state.pop("head", None)
     st.selectbox("head", heads, len(heads) - 2, key="head", width=170,
         format_func=lambda place: f"layer {place[0]}, head {place[1]}", label_visibility="collapsed"
     )  # fmt: skip
-kept = shared.kept(DRAWN, *state.head, setup)
+drawn = min(DRAWN, config.context)
+kept = shared.kept(model, drawn, *state.head, setup)
 for column, (name, pattern) in zip(st.columns(len(kept)), kept.items(), strict=True):
     column.plotly_chart(pattern_figure(pattern), key=f"pattern {name}", config={"displayModeBar": False})
     column.caption(caption(pattern, name))
 st.caption(
-    f"One head on the first {DRAWN} tokens of the text: each query is a row, each key a column, the future is hidden. "
+    f"One head on the first {drawn} tokens of the text: each query is a row, each key a column, the future is hidden. "
     "What is left of a row is divided by its sum. For the blocks the text is laid out as an image of "
-    f"{grid(DRAWN)[0]} rows of {grid(DRAWN)[1]}. The full hue is a weight of {BRIGHTEST} or more."
+    f"{grid(drawn)[0]} rows of {grid(drawn)[1]}. The full hue is a weight of {BRIGHTEST} or more."
 )
 
-reached = max(point.length for point in shared.known(state.length, setup) if point.kind == "quantized")
+reached = max(point.length for point in shared.known(model, state.length, setup) if point.kind == "quantized")
 st.markdown(f"##### What a search finds among {reached:,} states")
-table = search_table(shared.compared(reached, setup))
+table = search_table(shared.compared(model, reached, setup))
 st.dataframe(
     table,
     hide_index=True,

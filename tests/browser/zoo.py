@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+
+from tokenizers.processors import TemplateProcessing
 
 from engine.checkpoints import Checkpoint
 from engine.config import (
@@ -21,7 +24,7 @@ from engine.data.stories import story
 from engine.data.translation import pair
 from engine.model import Transformer, initialise
 from engine.processors import ImageProcessor, PalettePixels
-from engine.tokenizers import END, train
+from engine.tokenizers import END, Tokenizer, train
 
 LINEAR = {"bias": False, "out_bias": False}
 
@@ -162,4 +165,161 @@ def fill(folder: Path) -> None:
         "alibi",
         ModelConfig(bytes_.vocab_size, 96, 32, 2, Attention(4), MLP(40, "silu"), Positions("alibi")),
         tokenizer=bytes_,
+    )
+    fill_encoders(put, pieces, like_roberta(stories))
+    fill_decoders(put, bytes_, words)
+
+
+def like_roberta(stories: list[str]) -> Tokenizer:
+    """<s> A </s></s> B </s>, all of one segment."""
+    found = train("bpe", stories, 400, special_tokens=("<s>", "</s>", "<mask>"))
+    marks = [(mark, found.special_tokens[mark]) for mark in ("<s>", "</s>")]
+    pair = "<s> $A </s> </s> $B:0 </s>"
+    found.fast.post_processor = TemplateProcessing(single="<s> $A </s>", pair=pair, special_tokens=marks)
+    return found
+
+
+def fill_encoders(put: Callable[..., None], pieces: Tokenizer, one_segment: Tokenizer) -> None:
+    """What reads whole texts, and a picture with two vectors before it."""
+    after, narrow = Norm(place="after"), Embedding(segments=2, norm=True, width=16)
+    whole, normed = Attention(4, mask="full"), Embedding(norm=True)
+    put(
+        "roberta-qa",
+        ModelConfig(
+            one_segment.vocab_size,
+            64,
+            32,
+            2,
+            whole,
+            MLP(48, "gelu"),
+            norm=after,
+            embedding=normed,
+            head=Head("span"),
+        ),
+        tokenizer=one_segment,
+    )
+    put(
+        "distilbert-score",
+        ModelConfig(
+            one_segment.vocab_size,
+            64,
+            32,
+            2,
+            whole,
+            MLP(48, "gelu"),
+            norm=after,
+            embedding=normed,
+            head=Head("sequence", 1, pooler=True, pooler_activation="relu"),
+        ),
+        tokenizer=one_segment,
+    )
+    put(
+        "albert",
+        ModelConfig(
+            pieces.vocab_size,
+            64,
+            32,
+            3,
+            whole,
+            MLP(48, "gelu_tanh"),
+            norm=after,
+            embedding=narrow,
+            distinct=1,
+            head=Head("masked", bias=True, activation="gelu_tanh", pooler=True, next_sentence=True),
+        ),
+        tokenizer=pieces,
+    )
+    put(
+        "electra",
+        ModelConfig(
+            pieces.vocab_size,
+            64,
+            32,
+            2,
+            whole,
+            MLP(48, "gelu"),
+            norm=after,
+            embedding=narrow,
+            head=Head("token", 1, dense=True),
+        ),
+        tokenizer=pieces,
+    )
+    put(
+        "deit",
+        ModelConfig(
+            1,
+            18,
+            32,
+            2,
+            whole,
+            MLP(48, "gelu"),
+            embedding=Embedding(patches=Patches(8, 2, 1, distilled=True)),
+            head=Head("sequence", 10, averaged=True),
+        ),
+        processor=ImageProcessor.grey((8, 8), 17),
+        labels=tuple(map(str, range(10))),
+    )
+
+
+def fill_decoders(put: Callable[..., None], bytes_: Tokenizer, words: Tokenizer) -> None:
+    """What reads a text from its beginning to its end, and one that reads it twice."""
+    put(
+        "opt-350m",
+        ModelConfig(
+            bytes_.vocab_size,
+            96,
+            32,
+            2,
+            Attention(4),
+            MLP(48, "relu"),
+            norm=Norm(place="after"),
+            embedding=Embedding(width=16, mapped="tokens"),
+        ),
+        tokenizer=bytes_,
+    )
+    put(
+        "phi",
+        ModelConfig(
+            bytes_.vocab_size,
+            96,
+            32,
+            2,
+            Attention(4),
+            MLP(40, "gelu_tanh"),
+            Positions("rotary", turned=4),
+            sublayers="parallel_one_norm",
+            tied=False,
+            head=Head(bias=True),
+        ),
+        tokenizer=bytes_,
+    )
+    put(
+        "gpt-neo-class",
+        ModelConfig(
+            bytes_.vocab_size,
+            96,
+            32,
+            2,
+            Attention(4, bias=False, scale=1.0, window=4, windowed=(1,)),
+            MLP(48, "gelu_tanh"),
+            head=Head("sequence", 3, read="last", bias=False),
+        ),
+        tokenizer=bytes_,
+        labels=("sad", "glad", "neither"),
+    )
+    put(
+        "bart-class",
+        ModelConfig(
+            words.vocab_size,
+            48,
+            32,
+            2,
+            Attention(4),
+            MLP(48, "gelu"),
+            norm=Norm(place="after"),
+            embedding=Embedding(norm=True),
+            encoder=Encoder(2, Attention(4, mask="full"), MLP(48, "gelu"), words.special_tokens["<start>"]),
+            head=Head("sequence", 3, read="last", pooler=True),
+        ),
+        tokenizer=words,
     )

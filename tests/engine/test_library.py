@@ -61,6 +61,16 @@ def test_a_full_library_forgets_what_was_used_longest_ago(own: str) -> None:
     assert traces.of(own, second) is not b
 
 
+def test_a_checkpoint_that_was_opened_again_begins_from_its_own_runs(own: str) -> None:
+    """Between two looks at one text the checkpoint may have made room for another."""
+    traces, text = library.Traces(budget=10**9), Encoding.from_ids([1, 2, 3])
+    plain = traces.of(own, text)
+    library.checkpoint.cache_clear()
+    hot = traces.of(own, text, [AttentionTemperature(3.0)])
+    assert not torch.equal(hot["logits"], plain["logits"])
+    assert torch.equal(traces.of(own, text)["logits"], plain["logits"])
+
+
 def stored(folder: Path, seed: int = 0) -> Path:
     Checkpoint(model=initialise(Transformer(CONFIG), seed), name=folder.name).save(folder)
     return folder

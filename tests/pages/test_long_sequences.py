@@ -44,7 +44,7 @@ def test_first_open_shows_a_finished_picture_and_measures_only_short_texts(asked
     assert not app.button
     table = app.dataframe[0].value
     assert table["search"].tolist() == ["exact", "codes alone", "codes, best 4 k again"]
-    found = shared.compared(1024, Setup())
+    found = shared.compared("stories", 1024, Setup())
     assert table["recall@16"].tolist() == [row.recall[16] for row in found]
 
 
@@ -72,7 +72,8 @@ def test_what_does_not_fit_into_memory_is_not_offered(
 ) -> None:
     for module in (measure, shared):
         monkeypatch.setattr(module, "MOST_BYTES", 0)
-    monkeypatch.setitem(shared._points, ("quantized", 256, *Setup().of("quantized")), point_of("quantized", 256))
+    key = ("stories", "quantized", 256, *Setup().of("quantized"))
+    monkeypatch.setitem(shared._points, key, point_of("quantized", 256))
     app = opened(length=2048)
     assert asked == [] and not app.button
 
@@ -83,7 +84,19 @@ def point_of(kind: str, length: int) -> Point:
 
 def test_the_captions_say_what_the_chosen_head_keeps(asked: list[tuple[str, int]]) -> None:
     app = opened(head=(0, 1))
-    kept = shared.kept(128, 0, 1, Setup())
+    kept = shared.kept("stories", 128, 0, 1, Setup())
     captions = [caption.value for caption in app.caption]
     for part in kept.values():
         assert any(f"keeps {part.mass:.1%} of the attention in {part.cells:.1%}" in text for text in captions)
+
+
+def test_a_model_opened_elsewhere_is_measured_too_and_one_that_turns_its_queries_is_not_offered(
+    asked: list[tuple[str, int]],
+) -> None:
+    app = opened(opened=["induction", "infill", "stories-bert", "nobody"])
+    box = app.selectbox(key="model")
+    assert box.options == ["stories", "induction"] and box.value == "stories"
+    asked.clear()
+    box.set_value("induction").run()
+    assert not app.exception
+    assert len(asked) == 3 * len(KINDS)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import Checkpoint, library, run
+from engine import Checkpoint, library, load, run
 from engine.config import MLP, Attention, Head, ModelConfig
 from engine.limits import MAX_TOKENS
 from engine.model import Transformer, initialise
@@ -50,11 +50,101 @@ def told(app: AppTest) -> str:
     return " ".join(element.value for element in (*app.warning, *app.info))
 
 
-@pytest.mark.parametrize("name", ["alibi", "bert", "gemma", "glm", "imagegpt", "neox", "original", "t5", "vit"])
+@pytest.mark.parametrize(
+    "name",
+    ["alibi", "bert", "gemma", "glm", "imagegpt", "neox", "original", "t5", "vit", "albert", "bart-class", "deit"]
+    + ["distilbert-score", "electra", "gpt-neo-class", "opt-350m", "phi", "roberta-qa"],
+)
 def test_every_kind_opens_on_a_finished_picture(name: str) -> None:
     header, arrays = picture(opened(name))
     assert header["model"]["name"] == name
     assert arrays["next.probability"].data.max() > 0
+
+
+def test_an_answer_is_the_best_stretch_of_the_context() -> None:
+    app = opened("roberta-qa", text="Who was sad?", second="The dog was sad.")
+    assert [app.text_input(key=key).label for key in ("text", "second")] == ["question", "context"]
+    header, arrays = picture(app)
+    read = library.checkpoint("roberta-qa").tokenizer.encode("Who was sad?", "The dog was sad.")
+    logits = run(library.checkpoint("roberta-qa").model, read)["logits"][0]
+    first = len(read) - read.pieces[::-1].index("</s>", 1)  # behind the two marks between the texts
+    inside = range(first, len(read) - 1)
+    pairs = {(i, j): float(logits[i, 0] + logits[j, 1]) for i in inside for j in inside if i <= j}
+    start, end = max(pairs, key=pairs.__getitem__)
+    answer = header["answer"]
+    assert (answer["start"], answer["end"]) == (start, end)
+    assert answer["text"] == read.text[read.spans[start][0] : read.spans[end][1]]
+    assert answer["shares"] == pytest.approx([float(logits.softmax(0)[start, 0]), float(logits.softmax(0)[end, 1])])
+    assert header["row0"] == start and header["reads"] == "answer" and header["count"] == len(read)
+    best = logits.argmax(0).tolist()
+    assert arrays["next.id"].data[:, 0].tolist() == best
+    assert [header["names"][str(i)] for i in best] == [read.pieces[i] for i in best]
+    np.testing.assert_array_equal(arrays["logits"].data, logits.numpy())
+
+
+def test_a_question_without_a_context_is_answered_from_itself() -> None:
+    header, _ = picture(opened("roberta-qa", text="The dog was sad.", second=""))
+    assert header["answer"]["text"] in "The dog was sad."
+
+
+def test_one_class_at_every_token_is_a_probability_of_its_own() -> None:
+    header, arrays = picture(opened("electra", text="The dog was sad"))
+    probability = torch.sigmoid(torch.tensor(arrays["logits"].data))
+    np.testing.assert_allclose(arrays["next.probability"].data, probability.numpy(), rtol=1e-6)
+    assert header["link"] == "logistic" and header["names"] == {"0": "replaced"}
+    assert header["row0"] == int(probability.argmax())
+
+
+def test_one_number_for_the_whole_is_no_probability() -> None:
+    header, arrays = picture(opened("distilbert-score", text="The dog was sad"))
+    assert header["link"] == "identity" and header["names"] == {"0": "score"}
+    model = library.checkpoint("distilbert-score").model
+    read = library.checkpoint("distilbert-score").tokenizer.encode("The dog was sad")
+    assert arrays["next.logit"].data == run(model, read)["logits"].numpy()
+
+
+def test_a_causal_classifier_is_read_at_its_last_token() -> None:
+    header, arrays = picture(opened("gpt-neo-class", text="The dog was sad"))
+    assert header["row0"] == len(header["lanes"][""]["pieces"]) - 1
+    assert set(header["names"].values()) == {"sad", "glad", "neither"}
+    assert arrays["next.id"].data.shape == (1, 3)
+
+
+def test_a_decoder_that_reads_the_text_again_is_given_it_one_token_behind() -> None:
+    app = opened("bart-class", text="The delighted dog")
+    header, arrays = picture(app)
+    read = library.checkpoint("bart-class").tokenizer.encode("The delighted dog")
+    assert header["lanes"]["encoder"]["pieces"] == list(read.pieces)
+    assert header["lanes"]["decoder"]["pieces"] == ["<start>", *read.pieces[:-1]]
+    logits = run(library.checkpoint("bart-class").model, read)["logits"]
+    np.testing.assert_array_equal(arrays["next.logit"].data[0], logits[0].sort(descending=True).values.numpy())
+    assert not [box for box in app.text_input if box.key == "target"]
+
+
+def small(vocab_size: int, **parts: object) -> Transformer:
+    config = ModelConfig(vocab_size, 32, 16, 1, Attention(2), MLP(16), **parts)  # type: ignore[arg-type]
+    return initialise(Transformer(config), 0)
+
+
+def test_a_tokenizer_that_has_more_tokens_than_the_model_says_which_it_lacks(models: Path) -> None:
+    tokenizer = library.checkpoint("alibi").tokenizer
+    Checkpoint(small(300), tokenizer=tokenizer).save(models / "fewer")
+    library.checkpoint.cache_clear()
+    assert picture(opened("fewer"))[0]["lanes"][""]["pieces"]  # opens on words of its own
+    wrong = next(id for id in range(300, tokenizer.vocab_size) if tokenizer.piece(id).isalpha())
+    assert "the tokens 0 to 299" in told(opened("fewer", text=tokenizer.piece(wrong)))
+
+
+@pytest.mark.parametrize("head", [Head(), Head("span"), Head("token", 1, dense=True), Head("sequence", 2, read="last")])
+def test_a_model_without_a_tokenizer_reads_ids(models: Path, head: Head) -> None:
+    name = f"mute-{head.kind}"  # traces are kept by name
+    Checkpoint(small(9, head=head)).save(models / name)
+    library.checkpoint.cache_clear()
+    header, _ = picture(opened(name))
+    assert header["lanes"][""]["ids"] == [0, 1, 2, 3]
+    assert picture(opened(name, text="8 1"))[0]["lanes"][""]["pieces"] == ["#8", "#1"]
+    assert "the tokens 0 to 8" in told(opened(name, text="1 9"))
+    assert "token ids such as" in told(opened(name, text="some words"))
 
 
 def test_two_texts_reach_a_model_that_reads_pairs() -> None:
@@ -133,3 +223,15 @@ def test_long_texts_are_cut_for_both_stacks() -> None:
     header, _ = picture(opened("t5", text="The dog runs. " * 40, target="Le chien " * 60))
     assert len(header["lanes"]["encoder"]["pieces"]) == len(header["lanes"]["decoder"]["pieces"]) == 48
     assert "cut" in header["notice"]
+
+
+@pytest.mark.parametrize("model", ["bert", "t5", "vit"])
+def test_weights_kept_in_half_precision_are_drawn_as_they_are(model: str, models: Path) -> None:
+    checkpoint = load(models / model)
+    checkpoint.model.to(torch.bfloat16)
+    checkpoint.save(models / f"half-{model}")
+    header, arrays = picture(opened(library.changed(f"half-{model}", dtype=None)))
+    assert header["dtype"] == "bfloat16"
+    for name in (name for name in arrays if name.endswith(("resid_post", "attn.pattern"))):
+        drawn = torch.tensor(arrays[name].data)
+        assert torch.equal(drawn.bfloat16().float(), drawn), name

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from engine.analysis.answers import Answer
 from engine.analysis.heads import head_scores
+from engine.analysis.operands import operands
 from engine.checkpoints import Checkpoint
-from engine.config import MLP, Attention, ModelConfig
+from engine.config import MLP, Attention, Embedding, Head, ModelConfig, Patches
 from engine.edits import AttentionTemperature
 from engine.model import Transformer, initialise
 from engine.reading import Reading
@@ -85,3 +87,52 @@ def test_an_edit_is_named_and_gives_the_run_another_digest() -> None:
     assert payload(edited)[0]["edited"] == ["*.temperature"]
     assert view.digest("tiny", plain) != view.digest("tiny", edited)
     assert view.digest("tiny", plain) == view.digest("tiny", traced())
+
+
+def test_what_is_stored_in_half_precision_is_drawn_as_it_is() -> None:
+    model = initialise(Transformer(CONFIG), seed=3).to(torch.bfloat16).eval()
+    trace = run(model, Encoding.from_ids(range(6)))
+    header, arrays = payload(trace)
+    assert header["dtype"] == "bfloat16" and payload(traced())[0]["dtype"] == "float32"
+    for hook in ("blocks.1.attn.pattern", "blocks.2.resid_post"):
+        assert trace[hook].dtype is torch.bfloat16
+        np.testing.assert_array_equal(arrays[hook].data, trace[hook][0].float().numpy())
+    found = operands(model, "blocks.0.attn.q", 2)
+    _, sent = unpack(view.operands_payload(found))
+    np.testing.assert_array_equal(sent["weights"].data, found.weights.float().numpy())
+
+
+def test_thumbnails_of_half_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "WHOLE", 10)
+    model = initialise(Transformer(CONFIG), seed=3).to(torch.bfloat16).eval()
+    trace = run(model, Encoding.from_ids(range(6)))
+    _, arrays = payload(trace)
+    pattern = trace.stack("attn.pattern")[:, 0].float()
+    np.testing.assert_allclose(arrays["thumbnails.attn"].data / 255, pattern.numpy(), atol=0.5 / 255)
+
+
+def test_a_distilled_picture_has_two_rows_before_its_patches() -> None:
+    patches = Patches(8, 4, 1, distilled=True)
+    config = ModelConfig(
+        1, 6, 16, 1, Attention(2, mask="full"), embedding=Embedding(patches=patches), head=Head("none")
+    )
+    (lane,) = view.lanes(Checkpoint(Transformer(config)), Reading(torch.zeros(1, 1, 8, 8)))
+    assert list(lane.pieces) == ["[CLS]", "[DIST]", "1, 1", "1, 2", "2, 1", "2, 2"]
+    assert lane.grid and lane.grid["offset"] == 2 and lane.special == [True, True, False, False, False, False]
+
+
+def test_logits_over_classes_are_drawn_and_those_over_a_vocabulary_are_not() -> None:
+    config = ModelConfig(40, 64, 16, 1, Attention(2, mask="full"), head=Head("span"))
+    model = initialise(Transformer(config), seed=3).eval()
+    trace = run(model, Encoding.from_ids(range(6)))
+    answer = Answer(2, 4, 0.0)
+    following = distribution(trace["logits"][0].mT, PLAIN)
+    outcome = view.Outcome(following, trace.encoding.pieces, "answer", answer=answer, read=trace.encoding)
+    lanes = view.lanes(Checkpoint(model), Reading(trace.encoding))
+    scores = {"attn": head_scores(trace)}
+    header, arrays = unpack(view.walkthrough(trace, lanes, name="qa", outcome=outcome, scores=scores, notes={}))
+    np.testing.assert_array_equal(arrays["logits"].data, trace["logits"][0].numpy())
+    assert "logits" not in payload(traced())[1]
+    assert header["answer"]["text"] == "#2 #3 #4" and header["count"] == 6
+    start, end = following.probabilities
+    assert header["answer"]["shares"] == [float(start[2]), float(end[4])]

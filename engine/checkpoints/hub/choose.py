@@ -14,6 +14,7 @@ SMALL = (
     "generation_config.json",
     "preprocessor_config.json",
     "card.json",
+    "README.md",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",

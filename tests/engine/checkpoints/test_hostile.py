@@ -148,6 +148,7 @@ TWICE = b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F3
         header({"a": entry("F32", [2], 0, None)}, bytes(8)),
         header({"__metadata__": {"a": 3}, "a": entry("F32", [2], 0, 8)}, bytes(8)),
         header(TWICE, bytes(4)),
+        header({"a\nb": entry("F32", [1], 0, 4)}, bytes(4)),
         header(b'{"a":' + b"[" * 200_000, b""),
         header(b'{"\xff\xfe": 3}', b""),
         struct.pack("<Q", LARGEST_HEADER + 1) + b"{" + bytes(LARGEST_HEADER),

@@ -1,0 +1,260 @@
+"""The page about a checkpoint without a browser: how one is opened, what a person is told, and where it is carried."""
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import torch
+from huggingface_hub import close_session, constants
+from safetensors.torch import load_file, save_file
+from streamlit.runtime.context import ContextProxy
+from streamlit.testing.v1 import AppTest
+
+from engine import Checkpoint, library, load
+from engine.config import MLP, Attention, ModelConfig
+from engine.model import Transformer, initialise
+from tests.engine.checkpoints.hub_server import Repo, serving
+from views.payload import Named, unpack
+
+APP = str(Path(__file__).parents[2] / "app.py")
+CONFIG = ModelConfig(40, 16, 16, 2, Attention(4), MLP(24))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """As the server computes: many small products wait for each other's threads otherwise."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Checkpoint(initialise(Transformer(CONFIG), 0), name="mine").save(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty models folder."""
+    (tmp_path / "models").mkdir()
+    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path / "models"))
+    library.checkpoint.cache_clear()
+    yield tmp_path / "models"
+    library.checkpoint.cache_clear()
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The visitor is on the server's own machine."""
+    monkeypatch.setattr(ContextProxy, "ip_address", property(lambda self: None))
+
+
+def page(model: str = "", path: str = "inspect/checkpoint.py") -> AppTest:
+    """Inside the app, whose navigation its links need."""
+    app = AppTest.from_file(APP, default_timeout=60).switch_page(f"pages/{path}")
+    if model:
+        app.query_params["model"] = model
+    return app
+
+
+def payload(app: AppTest, name: str) -> tuple[dict[str, Any], dict[str, Named]] | None:
+    assert not app.exception, app.exception
+    found = [e.proto for e in app.get("bidi_component") if f".{name}." in e.proto.component_name]
+    return unpack(found[0].bytes) if found else None
+
+
+def told(app: AppTest) -> str:
+    assert not app.exception, app.exception
+    return re.sub(r"\\(.)", r"\1", " ".join(element.value for element in app.warning))
+
+
+def name_of(app: AppTest) -> str:
+    found = payload(app, "checkpoint")
+    assert found is not None, told(app)
+    return str(found[0]["name"])
+
+
+def typed(app: AppTest, text: str) -> AppTest:
+    box = app.selectbox(key="model")
+    box.options.append(text)  # AppTest knows no box that takes new ones
+    box.set_value(text)
+    return app.run()
+
+
+def test_first_open_is_a_finished_picture() -> None:
+    app = page().run()
+    card, weights, table, tensors = (payload(app, name) for name in ("checkpoint", "weights", "projection", "tensors"))
+    assert card and card[0]["name"] == "stories" and card[0]["ledger"]["missing"] == 0
+    assert weights and weights[1]["counts"].data.sum() == 128 * 128
+    assert table and table[1]["points"].data.shape == (1024, 2)
+    assert tensors and len(tensors[0]["rows"]) == 53
+    assert not app.warning and not app.error
+
+
+@pytest.mark.parametrize("name", ["stories-bert", "translate-en-fr", "digits-vit", "digits-imagegpt", "infill"])
+def test_every_kind_of_model_is_shown(name: str) -> None:
+    assert name_of(page(name).run()) == name
+
+
+def test_a_link_to_nothing_says_what_there_is() -> None:
+    app = page("nothing").run()
+    assert "no model called 'nothing'" in told(app) and "stories" in told(app)
+    assert payload(app, "checkpoint") is None
+
+
+def test_a_link_is_never_a_path(folder: Path) -> None:
+    assert "no model called" in told(page(str(folder)).run())
+
+
+def test_a_path_is_opened_for_a_visitor_on_the_machine(folder: Path, here: None) -> None:
+    app = typed(page().run(), str(folder))
+    assert re.fullmatch(r"mine~[0-9a-f]{10}", name_of(app))
+    assert app.session_state.opened == [name_of(app)]
+    assert name_of(page(name_of(app)).run()) == name_of(app)  # whoever has the link
+    assert "no path of this machine" in told(typed(page().run(), str(folder / "nowhere")))
+
+
+@pytest.mark.parametrize(
+    ("address", "headers"), [("10.0.0.7", {}), (None, {"x-forwarded-for": "10.0.0.7"}), ("2001:db8::1", {})]
+)
+def test_a_path_is_refused_to_anybody_else(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, address: str | None, headers: dict[str, str]
+) -> None:
+    app = page().run()
+    monkeypatch.setattr(ContextProxy, "ip_address", property(lambda self: address))
+    monkeypatch.setattr(ContextProxy, "headers", property(lambda self: headers))
+    app = typed(app, str(folder))
+    assert "on the server's own machine alone" in told(app)
+    assert name_of(app) == "stories"
+
+
+def test_what_was_opened_is_offered_on_every_page(folder: Path, here: None) -> None:
+    app = typed(page().run(), str(folder))
+    name = name_of(app)
+    assert [link.proto.query_string for link in app.get("page_link")] == [urlencode({"model": name})] * 2
+    for path in ("explore/walkthrough.py", "inspect/architecture.py"):
+        carried = page(name, path).run()
+        assert not carried.exception and carried.selectbox(key="model").value == name
+        later = page(path=path)
+        later.session_state["opened"] = [name]
+        assert name in later.run().selectbox(key="model").options
+        assert name not in page(path=path).run().selectbox(key="model").options  # another session
+
+
+def test_missing_tensors_are_told_with_the_table_of_those_that_came(folder: Path, models: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    folder.rename(models / "holes")
+    kept = {name: tensor for name, tensor in weights.items() if ".1.attn" not in name}
+    save_file(kept, models / "holes" / "model.safetensors")
+    app = page("holes").run()
+    tensors = payload(app, "tensors")
+    assert tensors and tensors[0]["ledger"]["missing"] == len(weights) - len(kept)
+    assert tensors[0]["rows"][0][1] == "missing" and "that are not there" in told(app)
+    assert payload(app, "checkpoint") is None
+
+
+def test_a_broken_file_is_one_sentence_without_the_servers_paths(folder: Path, models: Path) -> None:
+    data = (folder / "model.safetensors").read_bytes()
+    folder.rename(models / "broken")
+    (models / "broken" / "model.safetensors").write_bytes(data[: len(data) // 2])
+    said = told(page("broken").run())
+    assert "model.safetensors" in said and str(models) not in said
+
+
+def test_weights_alone_say_what_was_assumed_and_can_be_corrected(folder: Path, models: Path) -> None:
+    (folder / "config.json").unlink()
+    folder.rename(models / "bare")
+    app = page("bare").run()
+    assumed = {one.key: one.value for one in library.checkpoint("bare").report.assumed}
+    assert app.text_input(key="assumed n_head bare").value == str(assumed["n_head"])
+    app.text_input(key="assumed n_head bare").set_value("4")
+    app.button[0].click().run()
+    name = name_of(app)
+    assert re.fullmatch(r"bare~[0-9a-f]{10}", name)
+    assert library.checkpoint(name).config.attention.heads == 4
+    assert name_of(page("bare").run()) == "bare"
+
+
+def test_half_precision_is_widened_or_kept(models: Path) -> None:
+    half = initialise(Transformer(CONFIG), 0).to(torch.bfloat16)
+    Checkpoint(half, name="half").save(models / "half")
+    app = page("half").run()
+    assert library.checkpoint(name_of(app)).model.dtype is torch.float32
+    app.selectbox(key="numbers half").select("as stored").run()
+    name = name_of(app)
+    assert library.checkpoint(name).model.dtype is torch.bfloat16
+    app.selectbox(key=f"numbers {name}").select("float32").run()
+    assert name_of(app) == "half"
+
+
+def zipped(folder: Path, top: str = "") -> bytes:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for file in folder.iterdir():
+            archive.write(file, top + file.name)
+    return whole.getvalue()
+
+
+def test_uploaded_files_are_opened_under_a_name_of_their_own(folder: Path) -> None:
+    app = page().run()
+    app.file_uploader[0].set_value(("tom & <jerry>.zip", zipped(folder, "inside/"), "application/zip")).run()
+    name = name_of(app)
+    assert re.fullmatch(r"tom-jerry~[0-9a-f]{10}", name)
+    expected = load(folder).model.state_dict()
+    assert all(
+        torch.equal(tensor, expected[key]) for key, tensor in library.checkpoint(name).model.state_dict().items()
+    )
+    assert app.file_uploader[0].value in (None, [])  # an empty box
+    again = page().run()
+    again.file_uploader[0].set_value(("tom & <jerry>.zip", zipped(folder), "application/zip")).run()
+    assert name_of(again) != name
+
+
+def test_an_upload_that_is_no_checkpoint_is_one_sentence() -> None:
+    app = page().run()
+    app.file_uploader[0].set_value(("x.zip", b"PK no zip", "application/zip")).run()
+    assert "x.zip" in told(app) and name_of(app) == "stories"
+
+
+@pytest.fixture
+def hub(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repo]:
+    for variable in ("HF_TOKEN", "HF_HUB_OFFLINE", "HF_HUB_CACHE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
+    with serving() as fresh:
+        served = fresh()
+        monkeypatch.setenv("HF_ENDPOINT", served.address + "/")
+        served.repos["animals/cat"] = Repo({path.name: path.read_bytes() for path in folder.iterdir()}, gated=False)
+        yield served.repos["animals/cat"]
+        close_session()
+
+
+def test_a_hubs_checkpoint_shows_its_sizes_before_anything_comes(hub: Repo, tmp_path: Path) -> None:
+    app = typed(page().run(), "hub:animals/cat")
+    said = re.sub(r"\\(.)", r"\1", " ".join(element.value for element in app.markdown))
+    assert "`model.safetensors`" in said and "licence **mit**" in said
+    assert not library.knows("hub:animals/cat") and payload(app, "checkpoint") is None
+    (button,) = [button for button in app.button if button.label.startswith("Download")]
+    assert re.fullmatch(r"Download [\d.]+ kB", button.label)
+    button.click().run()
+    assert name_of(app) == "hub:animals/cat" and app.session_state.opened == ["hub:animals/cat"]
+    assert name_of(page("hub:animals/cat").run()) == "hub:animals/cat"
+
+
+@pytest.mark.parametrize(("name", "said"), [("hub:animals/dog", "dog"), ("hub:../x", "Expected hub:org/name")])
+def test_a_hub_that_has_it_not_is_one_sentence(hub: Repo, name: str, said: str) -> None:
+    assert said in told(typed(page().run(), name))
+
+
+def test_a_checkpoint_is_taken_away_as_a_folder_and_as_one_file(tmp_path: Path) -> None:
+    app = page("stories-bert").run()
+    assert [button.label for button in app.download_button] == ["Folder, zipped", "One safetensors file"]
