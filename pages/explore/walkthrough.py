@@ -262,7 +262,7 @@ def scores(trace: Trace, stacks: list[Lane]) -> dict[str, HeadScores | CrossScor
 
 def first_row(checkpoint: Checkpoint, reading: Reading, said: Outcome | None) -> int | None:
     """The row to read first: a masked token, the one that speaks for all, the first pixel that was not given, the start
-    of an answer, the token that most likely is not the true one."""
+    of an answer or of what fills a gap, the token that most likely is not the true one."""
     config, read = checkpoint.model.config, reading.read
     if kind(checkpoint) == "pixels":
         return min(reading.given, pixels(checkpoint) - 1)
@@ -275,8 +275,10 @@ def first_row(checkpoint: Checkpoint, reading: Reading, said: Outcome | None) ->
     special = list(read.special) if isinstance(read, Encoding) else []
     if config.head.kind == "token":
         return special.index(False) if False in special else None
-    mask = checkpoint.tokenizer.mask_id if checkpoint.tokenizer else None
     ids = list(read.ids) if isinstance(read, Encoding) else []
+    if config.infill is not None and reading.written:
+        return ids.index(config.infill.start) if config.infill.start in ids else None
+    mask = checkpoint.tokenizer.mask_id if checkpoint.tokenizer else None
     return ids.index(mask) if config.head.kind == "masked" and mask in ids else None
 
 

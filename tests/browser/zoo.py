@@ -84,7 +84,7 @@ def fill(folder: Path) -> None:
         ),
         tokenizer=words,
     )
-    for name, kind in (("glm", "rotary"), ("glm-learned", "learned")):
+    for name, kind, turned in (("glm", "rotary", 2), ("glm-learned", "learned", None)):
         put(
             name,
             ModelConfig(
@@ -94,7 +94,7 @@ def fill(folder: Path) -> None:
                 2,
                 Attention(4, mask="prefix"),
                 MLP(48),
-                Positions(kind, axes=2),  # type: ignore[arg-type]
+                Positions(kind, axes=2, turned=turned),  # type: ignore[arg-type]
                 infill=Infill(marks["[gMASK]"], marks["[sop]"]),
             ),
             tokenizer=bytes_,

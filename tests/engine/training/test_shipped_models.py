@@ -104,6 +104,8 @@ def test_gaps_are_filled_token_by_token_as_well_as_the_card_says() -> None:
     for gap in (sentences.span(UNSEEN, index) for index in range(60)):
         prompt = tokenizer.encode(f"{gap.before}[gMASK]{gap.after}[sop]").ids
         span = [*tokenizer.encode(gap.span).ids, *checkpoint.end_ids]
+        if len(prompt) + len(span) > checkpoint.config.context:
+            continue
         logits = checkpoint.model(torch.tensor([[*prompt, *span[:-1]]]))[0, len(prompt) - 1 :]
         right += sum(int(a) == b for a, b in zip(logits.argmax(-1), span, strict=True))
         asked += len(span)
@@ -134,11 +136,24 @@ def test_pixels_cost_what_the_card_says_and_halves_are_completed_to_digits() -> 
 
 def test_what_is_written_into_a_gap_leads_to_what_stands_behind_it() -> None:
     checkpoint, _ = opened("infill")
-    (*_, last) = generate(checkpoint, 'Sam was sick in bed. "I feel[gMASK] week, Sam was well.', greedy=True)
-    assert last.text == 'Sam was sick in bed. "I feel better already." The next week, Sam was well.'
-    asked = 'The old man went to market. "Will you feed the hens while I[gMASK] gone?" the old man asked.'
-    (*_, last) = generate(checkpoint, asked, greedy=True)
-    assert last.text == asked.replace("[gMASK]", " am")
+    for text, written in {
+        "Once upon a time, there was a girl named[gMASK]. Lily loved to paint.": " Lily",
+        'Anna gave Ben a red ball. "Thank you," said[gMASK].': " Ben",
+        'Sam was sick in bed. "I feel[gMASK] The next week, Sam was well.': ' better."',
+        'The old man went to market. "Will you feed the hens while I[gMASK] gone?" the old man asked.': " am",
+    }.items():
+        (*_, last) = generate(checkpoint, text, greedy=True)
+        assert last.text == text.replace("[gMASK]", written)
+
+
+def test_a_name_is_found_behind_the_gap() -> None:
+    checkpoint, _ = opened("infill")
+    assert checkpoint.tokenizer is not None
+    for name in ("Lily", "Nora", "Ben", "Oscar"):
+        text = f"Once upon a time, there was a child named[gMASK]. {name} loved to paint.[sop]"
+        encoding = checkpoint.tokenizer.encode(text)
+        looks = run(checkpoint.model, encoding)["blocks.0.attn.pattern"][0, 0, -1]
+        assert encoding.pieces[int(looks.argmax())] == f"·{name}" and looks.max() > 0.4
 
 
 def test_all_shipped_files_together_stay_small() -> None:
