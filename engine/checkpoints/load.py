@@ -22,7 +22,7 @@ from engine.checkpoints.locate import Place, locate
 from engine.checkpoints.report import Assumed, Report
 from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import Weights, open_weights, read_json
-from engine.config import ModelConfig
+from engine.config import ModelConfig, check
 from engine.limits import MAX_DOWNLOAD
 from engine.processors import read_processor
 from engine.tokenizers import Tokenizer, read_tokenizer
@@ -120,7 +120,10 @@ def described(text: str, path: Path) -> ModelConfig:
 def configured(family: Family, theirs: Mapping[str, Any]) -> ModelConfig:
     """The family's reading of config.json, with errors that name that file."""
     try:
-        return family.read_config(theirs)
+        config = family.read_config(theirs)
+        if config.encoder is not None:
+            check(config.encoder_stack)
+        return config
     except ValueError as error:
         told = str(error)
     except OverflowError as error:
