@@ -19,6 +19,7 @@ from engine.tokenizers.encoding import Encoding
 
 Kind = Literal["text", "pair", "question", "translation", "infill", "picture", "pixels"]
 GAP, SPAN = "[gMASK]", "[sop]"
+TRIED = 100  # tokens of a vocabulary, in search of words that its model can read
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,25 @@ def known(checkpoint: Checkpoint, encoding: Encoding) -> Encoding:
         return encoding
     piece, id = encoding.pieces[wrong], encoding.ids[wrong]
     raise ValueError(f"This model has the tokens 0 to {size - 1:,}, and “{piece}” is {id:,}; leave that out.")
+
+
+def readable(checkpoint: Checkpoint, text: str, second: str = "") -> bool:
+    """Whether `tokens` makes any of it."""
+    try:
+        return bool(tokens(checkpoint, text, second))
+    except ValueError:
+        return False
+
+
+def own_words(checkpoint: Checkpoint) -> str:
+    """The first few tokens of a vocabulary that make a text, as far as the model has what their text is cut into."""
+    tokenizer = checkpoint.tokenizer
+    if tokenizer is None:
+        return "0 1 2 3"
+    ids = range(min(TRIED, tokenizer.vocab_size))
+    alone = [word for id in ids if readable(checkpoint, word := tokenizer.decode([id], special=False).strip())]
+    several = (tokenizer.decode(ids[:6], special=False), " ".join(alone[:4]), *alone)
+    return next((text for text in several if text.strip() and readable(checkpoint, text)), "")
 
 
 def read_text(checkpoint: Checkpoint, text: str, limit: int, second: str = "") -> Reading:

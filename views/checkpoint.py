@@ -51,7 +51,7 @@ def card(name: str, checkpoint: Checkpoint, about: About | None, *, compares: bo
 def facts(checkpoint: Checkpoint, about: About | None) -> list[Fact]:
     """What it is and where it comes from."""
     tokenizer = checkpoint.tokenizer
-    stored = Counter(row.dtype for row in checkpoint.report.rows if row.dtype)
+    stored = Counter(row.dtype for row in checkpoint.report.rows if row.dtype and row.status != "dropped")
     kept = dtype(checkpoint)
     other = [name for name in stored if name != kept]
     numbers = kept if not other else f"{kept}, in the file {' and '.join(other)}"

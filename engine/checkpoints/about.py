@@ -16,6 +16,12 @@ BESIDE = re.compile(r"(.*config|generation_config|card|vocab|tokenizer|special_t
                     r"(merges|vocab)\.txt|.*\.(model|spm)|README\.md|LICENSE(\.\w+)?", re.IGNORECASE)  # fmt: skip
 READ = 2**16  # bytes of a README
 SAID = 600  # letters of it
+MARKS = (
+    (re.compile(r"```.*?(?:```|\Z)", re.DOTALL), ""),  # code
+    (re.compile(r"^#.*$", re.MULTILINE), "\n"),  # headings
+    (re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)"), ""),  # pictures
+    (re.compile(r"\[([^\]\n]{0,200})\]\([^)\n]{0,500}\)"), r"\1"),  # links
+)
 FIELD = re.compile(r"^(licen[cs]e|license_name):[ \t]*['\"]?([^'\"\n#]+)", re.MULTILINE)
 
 
@@ -76,9 +82,11 @@ def _text(path: Path | None) -> str:
 
 
 def _parted(readme: str) -> tuple[str, str]:
-    """Its front matter, and its first paragraph."""
+    """Its front matter, and its first paragraph as plain words."""
     front, body = "", readme
     if readme.startswith("---"):
         front, _, body = readme.removeprefix("---").partition("\n---")
+    for marks, left in MARKS:
+        body = marks.sub(left, body)
     paragraphs = (part.strip() for part in re.split(r"\n\s*\n", body))
     return front, next((" ".join(part.split()) for part in paragraphs if part and part[0].isalnum()), "")

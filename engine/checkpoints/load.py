@@ -112,18 +112,22 @@ def refuse(corrections: Mapping[str, Any], path: Path) -> None:
 
 def described(text: str, path: Path) -> ModelConfig:
     try:
-        return ModelConfig.from_dict(json.loads(text))
+        return both_stacks(ModelConfig.from_dict(json.loads(text)))
     except (ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} must describe itself as a model, and does not ({error}); save it anew.") from None
+
+
+def both_stacks(config: ModelConfig) -> ModelConfig:
+    """The config, of which the encoder's own sizes are checked too."""
+    if config.encoder is not None:
+        check(config.encoder_stack)
+    return config
 
 
 def configured(family: Family, theirs: Mapping[str, Any]) -> ModelConfig:
     """The family's reading of config.json, with errors that name that file."""
     try:
-        config = family.read_config(theirs)
-        if config.encoder is not None:
-            check(config.encoder_stack)
-        return config
+        return both_stacks(family.read_config(theirs))
     except ValueError as error:
         told = str(error)
     except OverflowError as error:

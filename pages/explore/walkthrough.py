@@ -24,13 +24,14 @@ from engine.reading import (
     Kind,
     Reading,
     kind,
+    own_words,
     pictures,
     read_infill,
     read_picture,
     read_pixels,
     read_text,
     read_translation,
-    tokens,
+    readable,
 )
 from engine.sampling import Sampling, distribution, draw
 from engine.tokenizers.encoding import Encoding
@@ -39,7 +40,6 @@ from views.component import courier, view
 from views.walkthrough import Lane, Link, Outcome, digest, lanes, layer_payload, operands_payload, walkthrough
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
-TRIED = 100  # tokens, where a model is opened that cannot read the text of the first
 FIRST = "stories"  # the model a visitor meets
 PICTURE = "walkthrough"
 FIELDS: dict[Kind, list[str]] = {
@@ -80,25 +80,7 @@ def example(name: str) -> dict[str, Any]:
         found = {"text": f"{found['text']} {tokenizer.piece(tokenizer.mask_id)}"}
     if head == "span":
         found = QUESTION if kind(checkpoint) == "question" else {"text": " ".join(QUESTION.values())}
-    return found if reads(checkpoint, found["text"], found.get("second", "")) else {"text": own_words(checkpoint)}
-
-
-def reads(checkpoint: Checkpoint, text: str, second: str = "") -> bool:
-    try:
-        return bool(tokens(checkpoint, text, second))
-    except ValueError:
-        return False
-
-
-def own_words(checkpoint: Checkpoint) -> str:
-    """The first few tokens of a vocabulary that make a text, as far as the model has what their text is cut into."""
-    tokenizer = checkpoint.tokenizer
-    if tokenizer is None:
-        return "0 1 2 3"
-    ids = range(min(TRIED, tokenizer.vocab_size))
-    alone = [word for id in ids if reads(checkpoint, word := tokenizer.decode([id], special=False).strip())]
-    several = (tokenizer.decode(ids[:6], special=False), " ".join(alone[:4]), *alone)
-    return next((text for text in several if text.strip() and reads(checkpoint, text)), "")
+    return found if readable(checkpoint, found["text"], found.get("second", "")) else {"text": own_words(checkpoint)}
 
 
 def given(field: str) -> Any:

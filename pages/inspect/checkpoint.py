@@ -26,12 +26,14 @@ from engine.reading import (
     GAP,
     Reading,
     kind,
+    own_words,
     pictures,
     read_infill,
     read_picture,
     read_pixels,
     read_text,
     read_translation,
+    readable,
 )
 from views import checkpoint as drawn
 from views.component import courier, view
@@ -44,6 +46,7 @@ AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
 PATIENCE = 0.25  # seconds between two drawings of a progress
 LARGE = 50_000_000  # bytes of weights from which opening them is worth a word
+USUAL = ("model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")  # names that say nothing
 FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
 FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
 
@@ -83,7 +86,13 @@ def entered() -> None:
         say(f"{typed!r} is no model here and no path of this machine; a hub's name begins with hub:, as hub:org/name.")
         st.session_state.model = FIRST
         return
-    show(library.offer(library.Opening(path, title=path.stem if path.is_file() else path.name)))
+    show(library.offer(library.Opening(path, title=title(path))))
+
+
+def title(path: Path) -> str:
+    """What it is called: not as every other one is."""
+    own = path.stem if path.is_file() else path.name
+    return path.parent.name if own in USUAL and path.parent.name else own
 
 
 def show(name: str) -> None:
@@ -100,7 +109,10 @@ def say(sentence: str) -> None:
 def sentence(error: Exception, folder: Path | None = None) -> str:
     """What went wrong, without where the files lie on the server."""
     text = str(error)
-    return text if folder is None else text.replace(f"{folder}{os.sep}", "").replace(str(folder), "the folder")
+    if folder is None:
+        return text
+    beside = folder.parent if folder.is_file() else folder
+    return text.replace(f"{beside}{os.sep}", "").replace(str(beside), "the folder")
 
 
 def told(name: str, error: Exception) -> str:
@@ -230,8 +242,8 @@ def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:
     config = checkpoint.config
     limit = min(MAX_TOKENS, config.context)
     text = TEXTS.get(name, TEXTS[FIRST])["text"] if "text" in TEXTS.get(name, TEXTS[FIRST]) else ""
-    if checkpoint.tokenizer is None:
-        text = " ".join(map(str, range(min(12, config.vocab_size))))
+    if not readable(checkpoint, text):
+        text = own_words(checkpoint)
     match kind(checkpoint):
         case "picture":
             return read_picture(checkpoint, pictures()[0][0]), "a picture of a digit"

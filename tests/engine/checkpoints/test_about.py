@@ -15,11 +15,13 @@ license: apache-2.0
 tags: [cat]
 ---
 
-# A cat
-
 ![badge](x.svg)
 
-It says **meow**,
+# A cat
+```python
+load("cat")
+```
+It [says](https://example.org) **meow**,
 again and again.
 
 More of it.
