@@ -150,6 +150,11 @@ def uploaded() -> None:
     show(library.offer(library.Opening(found.folder, title=title, folder=folder)))
 
 
+def begin(name: str) -> None:
+    """The download that is shown, in the run after the click."""
+    st.session_state.downloads = name
+
+
 def download(name: str) -> None:
     """What a hub's checkpoint takes, and once it was asked for the download itself."""
     from engine.checkpoints.hub import fetch, parse, plan  # what speaks to a network is slow to import
@@ -171,10 +176,10 @@ def download(name: str) -> None:
     here = found.bytes - found.missing
     if here and found.missing:
         right.caption(f"{drawn.size(here)} are here already; the download continues from there.")
-    place = right.empty()
-    if not place.button(label, type="primary", key="download"):
+    if st.session_state.pop("downloads", "") != name:
+        right.button(label, type="primary", key="download", on_click=begin, args=(name,))
         return
-    place.button("Stop", key="stop", help="What has come is kept.")
+    right.button("Stop", key="stop", help="What has come is kept.")
     progress = right.progress(0.0, "…")
     drawn_at = 0.0
     try:

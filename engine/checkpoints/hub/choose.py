@@ -5,31 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from pathlib import Path, PurePosixPath
 
-from engine.checkpoints.locate import WEIGHTS
+from engine.checkpoints.locate import BESIDE, WEIGHTS
 from engine.checkpoints.weights import read_json
 
 INDEX = ".index.json"
-SMALL = (
-    "config.json",
-    "generation_config.json",
-    "preprocessor_config.json",
-    "card.json",
-    "README.md",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "merges.txt",
-    "vocab.txt",
-    "token_mappings.json",
-    "tokenizer.model",
-    "spiece.model",
-    "spm.model",
-    "sentencepiece.bpe.model",
-    "source.spm",
-    "target.spm",
-)
+SMALL = (*BESIDE, "tokenizer.model", "spiece.model", "spm.model", "sentencepiece.bpe.model", "source.spm", "target.spm")
 
 
 def check_names(names: Collection[str], repo: str) -> None:
