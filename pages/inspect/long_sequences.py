@@ -77,34 +77,34 @@ st.caption(
 )
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
-    model = st.selectbox("model", models, key="model", bind="query-params", width=145,
+    model = st.selectbox("model", models, key="model", bind="query-params", width=130,
         help="Models opened on the page Checkpoint are offered too, where queries and keys are not turned by positions."
     )  # fmt: skip
-    st.select_slider("length", shared.LENGTHS, AUTOMATIC, key="length", bind="query-params", width=200,
+    st.select_slider("length", shared.LENGTHS, AUTOMATIC, key="length", bind="query-params", width=150,
         help="The longest text to measure. What takes more than a moment a button starts."
     )  # fmt: skip
-    st.select_slider("window w", [8, 16, 32, 64, 128, 256], 32, key="window", bind="query-params", width=120,
+    st.select_slider("window w", [8, 16, 32, 64, 128, 256], 32, key="window", bind="query-params", width=110,
         help="A query sees keys fewer than w positions away."
     )  # fmt: skip
     st.select_slider("block b", [2, 4, 8, 16], 4, key="block", bind="query-params", width=100,
         help="Pixels of a side of a query block; its memory block has half as many more on every side."
     )  # fmt: skip
-    st.select_slider("k", [4, 8, 16, 32, 64], 16, key="k", bind="query-params", width=100,
+    st.select_slider("k", [4, 8, 16, 32, 64], 16, key="k", bind="query-params", width=90,
         help="States each query of each head attends to."
     )  # fmt: skip
-    st.select_slider("sub-spaces", [8, 16, 32, 64], 32, key="subspaces", bind="query-params", width=110,
+    st.select_slider("sub-spaces", [8, 16, 32, 64], 32, key="subspaces", bind="query-params", width=100,
         help="m', the bytes that are kept of a state."
     )  # fmt: skip
     st.select_slider("codes", [4, 16, 64, 256], 64, key="codes", bind="query-params", width=100,
         help="k*, codewords of a sub-space, at least 4 states for each."
     )  # fmt: skip
-    st.select_slider("lists", [8, 16, 32, 64, 128, 256], 64, key="lists", bind="query-params", width=110,
+    st.select_slider("lists", [8, 16, 32, 64, 128, 256], 64, key="lists", bind="query-params", width=100,
         help="k', lists of states, at least 8 states for each."
     )  # fmt: skip
-    st.select_slider("probes", [1, 2, 4, 8, 16, 32], 8, key="probes", bind="query-params", width=110,
+    st.select_slider("probes", [1, 2, 4, 8, 16, 32], 8, key="probes", bind="query-params", width=100,
         help="w', lists that a query visits."
     )  # fmt: skip
-    st.select_slider("re-ranked", [0, 1, 2, 4, 8], 4, key="rerank", bind="query-params", width=100,
+    st.select_slider("re-ranked", [0, 1, 2, 4, 8], 4, key="rerank", bind="query-params", width=92,
         help="r: the best r·k by the codes are compared again exactly; 0 for none."
     )  # fmt: skip
 
