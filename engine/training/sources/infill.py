@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.config import Infill, ModelConfig
 from engine.data.sentences import span
+from engine.training.atomic import write_json
 from engine.training.corpus import Document, Documents, open_corpus
 from engine.training.objectives import Examples
 from engine.training.objectives.infill import END, MASK, START, Marks, infilled
@@ -44,6 +45,7 @@ class GappedPassages(Source):
         self.tokenizer = self.corpus.tokenizer
         self.marks = Marks(*(self.tokenizer.special_tokens[name] for name in (MASK, START, END)))
         self.end_ids = (self.marks.end,)
+        write_json(folder / "generation_config.json", {"eos_token_id": self.marks.end})  # for whoever opens a snapshot
         self.told = told
         pieces = [self.tokenizer.decode([id]) for id in range(self.tokenizer.vocab_size)]
         self.begins = torch.tensor([piece[:1].isspace() for piece in pieces])

@@ -88,7 +88,7 @@ def test_a_shipped_recipe_trains_is_measured_and_opens(name: str, tmp_path: Path
     assert theirs.keys() == ours.keys() and all(torch.equal(theirs[key], ours[key]) for key in ours)
     if kind == "infill":
         assert finished.tokenizer is not None
-        assert finished.end_ids == (finished.tokenizer.special_tokens["[eop]"],)
+        assert finished.end_ids == (finished.tokenizer.special_tokens["[eop]"],) == snapshot.end_ids
 
 
 @pytest.mark.parametrize("name", ["stories-bert", "infill"])
