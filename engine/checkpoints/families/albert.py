@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.checkpoints.families import bert
-from engine.checkpoints.families.bert import ANSWERS, CLASSES, CLASSIFIER, JUDGED, POOLED
+from engine.checkpoints.families.bert import CLASSES, CLASSIFIER, JUDGED, POOLED, at_each_position
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key
 
@@ -104,21 +104,7 @@ FAMILIES = (
         rows=(*ROWS, *POOLER, *CLASSIFIER),
         signs=("classifier.weight", "albert.pooler.weight"),
     ),
-    replace(
-        BODY,
-        architecture="AlbertForTokenClassification",
-        keys=(*KEYS, CLASSES),
-        always=ALWAYS | {"head.kind": "token"},
-        rows=(*ROWS, *CLASSIFIER, *NO_POOLER),
-        signs=("classifier.weight",),
-    ),
-    replace(
-        BODY,
-        architecture="AlbertForQuestionAnswering",
-        always=ALWAYS | {"head.kind": "span"},
-        rows=(*ROWS, *ANSWERS, *NO_POOLER),
-        signs=("qa_outputs.weight",),
-    ),
+    *at_each_position(BODY, "Albert", NO_POOLER),
     replace(
         BODY,
         always=NO_HEAD | POOLED,

@@ -123,6 +123,27 @@ def under(prefix: str, rows: Iterable[tuple[Any, ...]]) -> tuple[tuple[Any, ...]
     return tuple((theirs.replace("bert.", prefix, 1), *ours) for theirs, *ours in rows)
 
 
+def at_each_position(body: Family, spelling: str, unread: tuple[Any, ...] = ()) -> tuple[Family, ...]:
+    """A class of each token, and where an answer starts and ends; `unread` are rows of what neither of them reads."""
+    return (
+        replace(
+            body,
+            architecture=f"{spelling}ForTokenClassification",
+            keys=(*body.keys, CLASSES),
+            always={**body.always, "head.kind": "token"},
+            rows=(*body.rows, *CLASSIFIER, *unread),
+            signs=("classifier.weight",),
+        ),
+        replace(
+            body,
+            architecture=f"{spelling}ForQuestionAnswering",
+            always={**body.always, "head.kind": "span"},
+            rows=(*body.rows, *ANSWERS, *unread),
+            signs=("qa_outputs.weight",),
+        ),
+    )
+
+
 OLD_SPELLING = {".gamma": ".weight", ".beta": ".bias"}  # of the first files, converted from TensorFlow
 NO_HEAD = ALWAYS | {"head.kind": "none"}
 GUESSES = ALWAYS | {"head.kind": "masked", "head.bias": True}
@@ -167,21 +188,7 @@ FAMILIES = (
         rows=(*ROWS, *POOLER, *CLASSIFIER),
         signs=("classifier.weight", "bert.pooler.dense.weight"),
     ),
-    replace(
-        BODY,
-        architecture="BertForTokenClassification",
-        keys=(*KEYS, CLASSES),
-        always=ALWAYS | {"head.kind": "token"},
-        rows=(*ROWS, *CLASSIFIER, *NO_POOLER),
-        signs=("classifier.weight",),
-    ),
-    replace(
-        BODY,
-        architecture="BertForQuestionAnswering",
-        always=ALWAYS | {"head.kind": "span"},
-        rows=(*ROWS, *ANSWERS, *NO_POOLER),
-        signs=("qa_outputs.weight",),
-    ),
+    *at_each_position(BODY, "Bert", NO_POOLER),
     replace(
         BODY,
         architecture="BertForNextSentencePrediction",

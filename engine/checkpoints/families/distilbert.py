@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from engine.checkpoints.families.bert import (
     ALWAYS,
-    ANSWERS,
     CLASSES,
     CLASSIFIER,
     GUESSES,
     NO_HEAD,
     OLD_SPELLING,
     POOLED,
+    at_each_position,
 )
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key
@@ -97,20 +97,6 @@ FAMILIES = (
         rows=(*ROWS, *BEFORE_CLASSIFIER, *CLASSIFIER),
         signs=("classifier.weight", "pre_classifier.weight"),
     ),
-    replace(
-        BODY,
-        architecture="DistilBertForTokenClassification",
-        keys=(*KEYS, CLASSES),
-        always=ALWAYS | EPS | {"head.kind": "token"},
-        rows=(*ROWS, *CLASSIFIER),
-        signs=("classifier.weight",),
-    ),
-    replace(
-        BODY,
-        architecture="DistilBertForQuestionAnswering",
-        always=ALWAYS | EPS | {"head.kind": "span"},
-        rows=(*ROWS, *ANSWERS),
-        signs=("qa_outputs.weight",),
-    ),
+    *at_each_position(BODY, "DistilBert"),
     BODY,
 )

@@ -12,12 +12,11 @@ from engine.checkpoints.families import bert
 from engine.checkpoints.families.bert import (
     ACTIVATION,
     ALWAYS,
-    ANSWERS,
     CLASSES,
-    CLASSIFIER,
     GUESSES,
     NO_HEAD,
     POOLED,
+    at_each_position,
     under,
 )
 from engine.checkpoints.families.roberta import DENSE_CLASSIFIER
@@ -92,20 +91,6 @@ FAMILIES = (
         rows=(*ROWS, *DENSE_CLASSIFIER),
         signs=("classifier.dense.weight",),
     ),
-    replace(
-        BODY,
-        architecture="ElectraForTokenClassification",
-        keys=(*KEYS, CLASSES),
-        always=ALWAYS | {"head.kind": "token"},
-        rows=(*ROWS, *CLASSIFIER),
-        signs=("classifier.weight",),
-    ),
-    replace(
-        BODY,
-        architecture="ElectraForQuestionAnswering",
-        always=ALWAYS | {"head.kind": "span"},
-        rows=(*ROWS, *ANSWERS),
-        signs=("qa_outputs.weight",),
-    ),
+    *at_each_position(BODY, "Electra"),
     BODY,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.checkpoints.families import bart, bert
-from engine.checkpoints.families.bert import ALWAYS, ANSWERS, CLASSES, CLASSIFIER, GUESSES, NO_HEAD, POOLED, under
+from engine.checkpoints.families.bert import ALWAYS, CLASSES, GUESSES, NO_HEAD, POOLED, at_each_position, under
 from engine.checkpoints.family import Family, Transform
 from engine.checkpoints.keys import Key
 
@@ -75,21 +75,7 @@ ROBERTA = (
         rows=(*ROWS, *DENSE_CLASSIFIER, *NO_POOLER),
         signs=("classifier.dense.weight",),
     ),
-    replace(
-        BODY,
-        architecture="RobertaForTokenClassification",
-        keys=(*KEYS, CLASSES),
-        always=ALWAYS | {"head.kind": "token"},
-        rows=(*ROWS, *CLASSIFIER, *NO_POOLER),
-        signs=("classifier.weight",),
-    ),
-    replace(
-        BODY,
-        architecture="RobertaForQuestionAnswering",
-        always=ALWAYS | {"head.kind": "span"},
-        rows=(*ROWS, *ANSWERS, *NO_POOLER),
-        signs=("qa_outputs.weight",),
-    ),
+    *at_each_position(BODY, "Roberta", NO_POOLER),
     replace(
         BODY,
         always=NO_HEAD | POOLED,
