@@ -170,16 +170,19 @@ class Head:
     `token`: one of `classes` at each position, behind one more `dense` layer with `activation` where there is one
     (Clark et al. 2020, whose only class is "replaced"). `span`: at each position whether an answer starts there and
     whether it ends there (Devlin et al. 2019, section 4.2). `sequence`: one of `classes` for the whole, at the `first`
-    position or at the `last` that is real (a causal model has read the whole text only there). `none`: nothing.
+    position, at the `last` that is real (a causal model has read the whole text only there), or of the `mean` of all
+    that are real (Chen et al. 2020, section 2.3). `none`: nothing.
     `pooler` is tanh(W x + b) at that position, or another `pooler_activation`, which `sequence` and `next_sentence`
     (BERT's second head) then read. `averaged` has a second classifier on the second position, and the mean of both as
     its logits (Touvron et al. 2021, section 4). `bias` None is each kind's own: none over tokens, one over classes.
+    A language head maps the stream back to the width of token vectors that have one of their own; `narrow` does so for
+    classes, and where nothing follows (OPT-350m's body).
     `outputs` is how many tokens can be predicted where that is not the vocabulary (ImageGPT's start token never is).
     """
 
     kind: HeadKind = "language"
     classes: int = 0
-    read: Literal["first", "last"] = "first"
+    read: Literal["first", "last", "mean"] = "first"
     bias: bool | None = None
     scale: float = 1.0
     softcap: float | None = None
@@ -189,6 +192,7 @@ class Head:
     pooler_activation: Activation = "tanh"
     next_sentence: bool = False
     averaged: bool = False
+    narrow: bool = False
     outputs: int | None = None
 
     @property
@@ -273,6 +277,13 @@ class ModelConfig:
     def d_embed(self) -> int:
         """The width of the token vectors, and of what a head over tokens compares them with."""
         return self.embedding.width or self.d_model
+
+    @property
+    def narrows(self) -> bool:
+        """Whether a map of its own takes the stream back to the width of the token vectors (a masked head's dense
+        layer does that as well)."""
+        kind, own = self.head.kind, self.embedding.width is not None
+        return own and kind != "masked" and (kind == "language" or self.head.narrow)
 
     @property
     def final_norm(self) -> bool:
@@ -437,6 +448,8 @@ def check_ends(config: ModelConfig) -> None:
         raise ValueError(f"a tied head predicts at most {config.vocab_size} tokens, got head.outputs {head.outputs}.")
     if head.next_sentence and not head.pooler:
         raise ValueError("head.next_sentence reads the pooler; set head.pooler too.")
+    if head.read == "mean" and (head.pooler or head.averaged):
+        raise ValueError('head.read "mean" is of all positions, and pooler and averaged read one; leave those out.')
     if head.averaged and (head.pooler or not (patches is not None and patches.distilled)):
         raise ValueError("head.averaged reads [CLS] and [DIST]; set embedding.patches.distilled, and no pooler.")
     if patches is not None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from engine.config import ModelConfig
 from engine.hooks import HookPoint, name_hooks
 from engine.layers.cache import KVCache
-from engine.layers.head import AveragedHead, ClassHead, LanguageHead, Pooler
+from engine.layers.head import MeanHead, Pooler, make_head
 from engine.layers.mask import Mask
 from engine.stack import Stack
 
@@ -40,18 +40,17 @@ class Transformer(Stack):
         kind = config.head.kind
         self.pooler = Pooler(config) if config.head.pooler else None
         self.next_sentence = nn.Linear(config.d_model, 2) if config.head.next_sentence else None
-        self.head: LanguageHead | ClassHead | None = None
+        self.head = make_head(config)
         if kind in ("language", "masked"):
-            self.head = LanguageHead(config)
             self.hook_logits = HookPoint("logits", "batch pos vocab")
         elif kind != "none":
-            self.head = AveragedHead(config) if config.head.averaged else ClassHead(config)
             self.hook_logits = HookPoint("logits", "batch class" if kind == "sequence" else "batch pos class")
         if config.head.next_sentence:
             self.hook_next_sentence = HookPoint("next_sentence", "batch class")
 
     def forward(self, ids: Tensor, **options: Any) -> Tensor:
-        """logits: batch pos vocab, batch pos class or batch class; without a head the last residual stream.
+        """logits: batch pos vocab, batch pos class or batch class; without a head the last residual stream, or batch
+        pos d_embed where that is mapped back (`ModelConfig.narrows`).
 
         `ids` is batch pos, or pixels, batch channel height width, for a model of pictures; `options` are those of
         `both`.
@@ -115,13 +114,15 @@ class Transformer(Stack):
         whole = self.whole(last, padding)
         pooled = whole if self.pooler is None else self.pooler(whole)
         second = None if self.next_sentence is None else self.hook_next_sentence(self.next_sentence(pooled))
-        if self.head is None:
-            return last, second
+        if self.head is None or self.config.head.kind == "none":
+            return last if self.head is None else self.head(last), second
         read = pooled if self.config.head.kind == "sequence" and not self.config.head.averaged else last
         return self.hook_logits(self.head(read, self.table)), second
 
     def whole(self, last: Tensor, padding: Tensor | None) -> Tensor:
-        """The position that stands for the whole text, batch d_model."""
+        """The position that stands for the whole text, or the mean of all, batch d_model."""
+        if isinstance(self.head, MeanHead):
+            return self.head.mean(last, padding)
         if self.config.head.read == "first":
             return last[:, 0]
         if padding is None:

@@ -131,8 +131,10 @@ def watched(checkpoint: Checkpoint) -> list[str]:
 
 
 def last_hook(checkpoint: Checkpoint) -> str:
-    """What a model without a head gives: its last residual stream."""
+    """What a model without a head gives: its last residual stream, or that mapped back."""
     model, side = checkpoint.model, "decoder." if checkpoint.config.encoder else ""
+    if checkpoint.config.narrows:
+        return "head.narrow"
     final = f"{side}final_norm.out"
     return final if final in model.hooks else stream(model, f"{side}blocks.{checkpoint.config.layers - 1}.")
 

@@ -14,6 +14,7 @@ from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
 from engine.data import digits
 from engine.generate import generate
+from engine.limits import MAX_TOKENS
 from engine.processors import Floats, ImageProcessor, PalettePixels
 from engine.tokenizers.encoding import Encoding
 
@@ -49,7 +50,7 @@ def kind(checkpoint: Checkpoint) -> Kind:
     if config.embedding.patches is not None:
         return "picture"
     if isinstance(checkpoint.processor, PalettePixels):
-        return "pixels"
+        return "pixels" if config.generates else "picture"
     if checkpoint.tokenizer is None or not (config.embedding.segments > 1 or reads_whole(config)):
         return "text"
     return "question" if config.head.kind == "span" else "pair"
@@ -182,13 +183,37 @@ def pictures() -> tuple[Tensor, Tensor]:
     return held_out.test_images / (digits.LEVELS - 1), held_out.test_labels
 
 
-def read_picture(checkpoint: Checkpoint, image: Tensor) -> Reading:
-    """`image` is height width or height width channel, in 0..1."""
+def read_picture(checkpoint: Checkpoint, image: Tensor, limit: int = MAX_TOKENS) -> Reading:
+    """`image` is height width or height width channel, in 0..1.
+
+    Where each pixel is a token they are all read, without the start token, as transformers gives them to ImageGPT's
+    classifier. Raises ValueError where they are more than `limit`: of a part of a picture the model would say another
+    thing.
+    """
     processor = checkpoint.processor
+    if isinstance(processor, PalettePixels):
+        return read_whole(checkpoint, processor.ids(image).flatten(), processor, limit)
     if not isinstance(processor, ImageProcessor):
         raise ValueError("This checkpoint reads pictures and says nothing of how; add its preprocessor_config.json.")
     pixels = processor.pixels(image)
     return Reading(pixels, picture=unit(processor.picture(pixels[0])))
+
+
+def read_whole(checkpoint: Checkpoint, ids: Tensor, processor: PalettePixels, limit: int) -> Reading:
+    """A picture, pos, as the text that its pixels are."""
+    count, context, side = len(ids), checkpoint.model.config.context, processor.image.size[1]
+    if count > context:
+        raise ValueError(
+            f"This model reads at most {context:,} pixels, and by its preprocessor_config.json a picture has "
+            f"{count:,}; correct size there."
+        )
+    if count > limit:
+        raise ValueError(
+            f"This model reads a picture whole, all {count:,} pixels, and at most {limit:,} are drawn here; "
+            "raise that with LOUPE_MAX_TOKENS."
+        )
+    read = Encoding.from_ids(ids.tolist(), [place(i, side) for i in range(count)])
+    return Reading(known(checkpoint, read), read, picture=unit(processor.picture(ids)))
 
 
 def unit(values: Floats) -> Tensor:

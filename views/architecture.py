@@ -144,6 +144,7 @@ def attention_drawing(config: ModelConfig, attention: Attention, across: bool = 
 def end_drawing(config: ModelConfig) -> dict[str, Any]:
     """The boxes above the last stack, and what comes out of them."""
     head, d = config.head, f"{config.d_model:,}"
+    narrow = "" if config.embedding.width is None else f"{d} → {config.d_embed:,}, "
     boxes = []
     if head.pooler:
         read = "x₀" if head.read == "first" else "x₋₁"
@@ -152,11 +153,14 @@ def end_drawing(config: ModelConfig) -> dict[str, Any]:
         boxes.append({"id": "next_sentence", "label": "next sentence", "detail": f"{d} → 2"})
     if head.kind in ("language", "masked"):
         label = "head" if head.kind == "language" else "masked head"
-        narrow = "" if config.embedding.width is None else f"{d} → {config.d_embed:,}, "
         detail = f"{narrow}the table of tokens again" if config.tied else f"{narrow}{d} → {config.outputs:,}"
         boxes.append({"id": "head", "label": label, "detail": detail})
     elif head.kind != "none":
-        boxes.append({"id": "head", "label": f"{head.kind} head", "detail": f"{d} → {config.outputs:,}"})
+        mean = "mean, " if head.kind == "sequence" and head.read == "mean" else ""
+        made = f"{narrow}{config.d_embed:,}" if config.narrows else d
+        boxes.append({"id": "head", "label": f"{head.kind} head", "detail": f"{mean}{made} → {config.outputs:,}"})
+    elif config.narrows:
+        boxes.append({"id": "head", "label": "map", "detail": f"{d} → {config.d_embed:,}"})
     return {"boxes": boxes, "tied": config.tied and head.kind in ("language", "masked"), "out": outcome(config)}
 
 

@@ -27,7 +27,7 @@ from views.payload import pack
 
 WHOLE = 6 * 2**20  # bytes; a trace larger than this is sent one layer at a time
 CANDIDATES = 24  # next tokens listed at every position
-ONCE: tuple[Axes, ...] = (("batch", "d_model"), ("batch", "class"))  # values that a text has one of
+ONCE: tuple[Axes, ...] = (("batch", "d_model"), ("batch", "d_embed"), ("batch", "class"))  # a text has one of these
 BEFORE = ("[CLS]", "[DIST]")  # what stands before the patches of a picture
 THUMBNAIL = 32  # cells a side of a thumbnail, when the pattern itself is not there
 
@@ -70,12 +70,19 @@ def lanes(checkpoint: Checkpoint, reading: Reading) -> list[Lane]:
         grid = {"side": side, "offset": len(before), "first": " and ".join(before), "predicts": False}
         return [Lane("", config, pieces, (), special=[*[True] * len(before), *[False] * side**2], grid=grid)]
     if isinstance(checkpoint.processor, PalettePixels):
-        grid = {"side": checkpoint.processor.image.size[1], "offset": 1, "first": "the start token", "predicts": True}
-        return [text_lane("", config, read, grid=grid | {"given": reading.given})]
+        return [text_lane("", config, read, grid=pixel_grid(checkpoint.processor, reading))]
     if config.encoder is None:
         return [text_lane("", config, read)]
     target = reading.target or Encoding.from_ids([config.encoder.start])
     return [text_lane("encoder", config.encoder_stack, read), text_lane("decoder", config, target)]
+
+
+def pixel_grid(processor: PalettePixels, reading: Reading) -> Mapping[str, Any]:
+    """Of a picture that is completed, behind its start token, or of one that is read whole."""
+    side = processor.image.size[1]
+    if reading.original is None:
+        return {"side": side, "offset": 0, "first": "", "predicts": False}
+    return {"side": side, "offset": 1, "first": "the start token", "predicts": True, "given": reading.given}
 
 
 def text_lane(side: str, config: ModelConfig, read: Encoding, grid: Mapping[str, Any] | None = None) -> Lane:

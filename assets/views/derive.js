@@ -26,6 +26,7 @@ export function isLocal(hook) {
 const RULES = [
   [/^embed\.(tokens|segments|positions|within)$/, lookup],
   [/^logits$/, judged],
+  [/^head\.mean$/, averaged],
   [/^embed\.patches$/, patched],
   [/^resid_pre$/, entering],
   [/^resid_mid$/, (trace, e) => added(trace, e, "resid_pre", trace.hooks.includes("norm1_after.out") ? "norm1_after.out" : "attn.out")],
@@ -181,6 +182,19 @@ async function judged(trace, element, part) {
   const recomputed = (both[0] + both[1]) / 2;
   const line = [`mean of what ${trace.pieces[0]} and ${trace.pieces[1]} say: (${number(both[0])} + ${operand(both[1])}) / 2 = `, strong(number(recomputed))];
   return { lines: [line], recomputed };
+}
+
+/** One component of the stream, the mean over all positions. */
+function averaged(trace, { hook, unit }) {
+  const from = trace.input(hook);
+  const values = Float64Array.from({ length: trace.length }, (_, pos) => trace.element(from, pos, unit));
+  const total = sum(values);
+  const recomputed = total / values.length;
+  return {
+    strips: [{ label: `x[·, ${unit}]`, role: "residual", values, names: trace.pieces }],
+    lines: [[`mean of ${values.length} positions: Σ x / ${values.length} = ${number(total)} / ${values.length} = `, strong(number(recomputed))]],
+    recomputed,
+  };
 }
 
 /** A patch's pixels through their weights; what stands before the patches are vectors of their own. */

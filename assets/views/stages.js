@@ -7,7 +7,7 @@ const strip = (hook, role, more = {}) => ({ hook, kind: "strip", role, scale: "s
 const matrix = (hook, role, scale, more) => ({ hook, kind: "matrix", role, scale, ...more });
 const wide = (panel, title) => ({ ...panel, title, open: true });
 
-const NAMES = { embed: "embedding", pos: "position", segm: "segment", pair: "whether the second text follows", resid: "residual stream", z: "z, the mixed values", W_O: "the heads joined" };
+const NAMES = { mean: "mean of all positions", embed: "embedding", pos: "position", segm: "segment", pair: "whether the second text follows", resid: "residual stream", z: "z, the mixed values", W_O: "the heads joined" };
 const BLOCK = "blocks.{l}.";
 
 /**
@@ -127,8 +127,9 @@ function mlp(model, has) {
 function leaving(trace) {
   const out = (id, title, formula, hook, role = "residual", { least = 31, ...more } = {}) =>
     trace.has(hook) && stage(id, title, formula, role, [strip(hook, role, { least })], { group: "out", ...more });
+  const narrow = out("narrow", "map", "x · W", "head.narrow");
   const list = [out("final_norm", "norm", "final", "final_norm.out")];
-  if (!trace.reads) return list;
+  if (!trace.reads) return [...list, narrow];
   const { head_activation: activation, pooler_activation: pooled } = trace.model;
   const steps = (prefix, names) => names.map(([part, title]) => trace.has(`${prefix}${part}`) && wide(strip(`${prefix}${part}`, "residual"), title));
   const pooler = steps("pooler.", [["pre", `${trace.pieces[trace.speaker()]}, dense`], ["out", pooled]]);
@@ -138,7 +139,8 @@ function leaving(trace) {
     out("transform", "head", "dense", normed ? "head.norm.out" : "head.post", "residual", {
       open: steps("head.", [["pre", "dense"], ["post", activation], ["norm.out", "norm"]]),
     }),
-    out("narrow", "map", "x · W", "head.narrow"),
+    out("mean", "mean", "of all", "head.mean"),
+    narrow,
     trace.has("next_sentence")
       ? out("follows", "pair", "yes, no", "next_sentence", "probability", { least: 40, open: [...pooler, wide(strip("next_sentence", "probability"), "yes, no")] })
       : out("pooler", "pooler", pooled, "pooler.out", "residual", { open: pooler }),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from engine.layers.head import ClassHead, LanguageHead
 from engine.layers.mask import AttentionMask, Full
 from engine.layers.norm import LayerNorm, RMSNorm
 from engine.layers.position import sinusoidal
@@ -69,11 +70,12 @@ def operands(model: Transformer, hook: str, unit: int, row: int = 0, length: int
 
 def output(model: Transformer, hook: str, unit: int) -> Operands:
     """The row of W_U, or of a class head, that makes logit `unit`."""
-    if model.head is None or model.config.head.averaged == (hook == "logits"):  # an averaged head's are a mean
+    head, mean = model.head, model.config.head.averaged == (hook == "logits")  # an averaged head's are a mean
+    if mean or not isinstance(head, LanguageHead | ClassHead):
         raise ValueError(f"{hook!r} is not made with weights of this model; ask for logits, head.cls, head.distilled.")
-    weight = W_E(model) if model.head.weight is None else model.head.weight
+    weight = W_E(model) if head.weight is None else head.weight
     at = index(unit, model.config.outputs, hook)
-    bias = model.head.bias
+    bias = head.bias
     return Operands(weight[at].detach(), None if bias is None else float(bias.detach()[at]))
 
 

@@ -58,7 +58,8 @@ def positions(config: ModelConfig) -> Positions:
 
 def head(config: ModelConfig) -> Head:
     given = config.head
-    plain = Head(given.kind, pooler=given.pooler, next_sentence=given.next_sentence)
+    narrow = config.narrows and given.kind not in PREDICTS
+    plain = Head(given.kind, pooler=given.pooler, next_sentence=given.next_sentence, narrow=narrow)
     if given.pooler:
         plain = replace(plain, pooler_activation=given.pooler_activation)
     if given.kind == "sequence" or given.pooler:
@@ -80,6 +81,7 @@ def head(config: ModelConfig) -> Head:
         dense=False,
         pooler_activation=plain.pooler_activation,
         averaged=False,
+        narrow=False,
         outputs=config.outputs,
         activation=given.activation if given.kind == "masked" else plain.activation,
     )

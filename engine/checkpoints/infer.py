@@ -380,6 +380,9 @@ def outside(ours: Ours, d_model: int) -> dict[str, Seen]:
     see("head.classes", "head.weight", 0)
     if "embedding.width" in seen and seen["embedding.width"].value == d_model:
         seen["embedding.width"] = Seen(None, "The token vectors are as wide as the stream.")
+    elif "embed.mapped.weight" in ours:
+        mapped = "all" if "embed.mapped.bias" in ours else "tokens"
+        seen["embedding.mapped"] = Seen(mapped, "By the tensors that are there.")
     if "head.dense.weight" in ours or "head.weight" in ours:
         seen["head.bias"] = Seen("head.bias" in ours, "By the tensors that are there.")
     return seen | patches(ours)

@@ -13,6 +13,7 @@ from engine.checkpoints.families.bert import CLASSES
 from engine.checkpoints.family import DROPPED, Family
 
 SEQUENCE = {"head.kind": "sequence", "head.read": "last"}
+MEAN = {"head.kind": "sequence", "head.read": "mean"}
 TOKEN = {"head.kind": "token"}
 SPAN = {"head.kind": "span"}
 POOLED = SEQUENCE | {"head.pooler": True}

@@ -30,6 +30,7 @@ GIVEN = {
     "glm-learned": {"text": "The dog [gMASK] sad", "span": " was very"},
     "vit": {"picture": "7"},
     "imagegpt": {"picture": "7", "given": "64"},
+    "imagegpt-class": {"picture": "7"},
     "neox": {"text": f"{TEXT} because he lost his ball"},
     "gemma": {"text": TEXT},
     "alibi": {"text": TEXT},
@@ -39,6 +40,8 @@ GIVEN = {
     "electra": {"text": TEXT},
     "deit": {"picture": "7"},
     "opt-350m": {"text": TEXT},
+    "opt-350m-class": {"text": TEXT},
+    "opt-350m-body": {"text": TEXT},
     "phi": {"text": TEXT},
     "gpt-neo-class": {"text": f"{TEXT} because he lost his ball"},
     "bart-class": {"text": "The delighted dog"},
@@ -128,7 +131,8 @@ def traced(folder: Path, name: str) -> Trace:
         image = pictures()[0][int(given["picture"])]
         if name in ("vit", "deit"):
             return run(checkpoint.model, checkpoint.processor.pixels(image))
-        return run(checkpoint.model, [checkpoint.processor.start_id, *checkpoint.processor.ids(image)[0].tolist()])
+        start = [] if name == "imagegpt-class" else [checkpoint.processor.start_id]
+        return run(checkpoint.model, [*start, *checkpoint.processor.ids(image)[0].tolist()])
     if "target" in given:
         encoding = checkpoint.tokenizer.encode(given["text"])
         return run(checkpoint.model, encoding, target=checkpoint.target(given["target"]))

@@ -166,6 +166,21 @@ def fill(folder: Path) -> None:
         ModelConfig(bytes_.vocab_size, 96, 32, 2, Attention(4), MLP(40, "silu"), Positions("alibi")),
         tokenizer=bytes_,
     )
+    put(
+        "imagegpt-class",
+        ModelConfig(
+            18,
+            64,
+            32,
+            2,
+            Attention(4),
+            MLP(48, "quick_gelu"),
+            norm=Norm("rms"),
+            head=Head("sequence", 10, read="mean", bias=False),
+        ),
+        processor=PalettePixels.grey((8, 8), 17),
+        labels=tuple(map(str, range(10))),
+    )
     fill_encoders(put, pieces, like_roberta(stories))
     fill_decoders(put, bytes_, words)
 
@@ -277,6 +292,26 @@ def fill_decoders(put: Callable[..., None], bytes_: Tokenizer, words: Tokenizer)
         ),
         tokenizer=bytes_,
     )
+    for name, head in (
+        ("opt-350m-class", Head("sequence", 3, read="last", bias=False, narrow=True)),
+        ("opt-350m-body", Head("none", narrow=True)),
+    ):
+        put(
+            name,
+            ModelConfig(
+                bytes_.vocab_size,
+                96,
+                32,
+                2,
+                Attention(4),
+                MLP(48, "relu"),
+                norm=Norm(place="after"),
+                embedding=Embedding(width=16, mapped="tokens"),
+                head=head,
+            ),
+            tokenizer=bytes_,
+            labels=("sad", "glad", "neither") if head.classes else (),
+        )
     put(
         "phi",
         ModelConfig(

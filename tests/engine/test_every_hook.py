@@ -40,6 +40,7 @@ T5 = {
     "positions": Positions("relative", buckets=8, farthest=12),
     "attention": Attention(4, d_head=5, bias=False, out_bias=False, scale=1.0),
 }
+NARROW = Embedding(width=10, mapped="tokens")
 VIT = {"vocab_size": 1, "context": PICTURE.count + 1, "embedding": Embedding(patches=PICTURE)}
 
 
@@ -130,6 +131,13 @@ CONFIGS: dict[str, ModelConfig] = {
     "ViT": replace(BASE, **VIT, attention=FULL, head=Head("sequence", classes=3)),
     "ViT, squares": replace(BASE, **VIT, attention=replace(FULL, block=2), head=Head("none")),
     "ImageGPT": replace(BASE, mlp=MLP(20, "quick_gelu"), norm=RMS, head=Head(outputs=12)),
+    "ImageGPT, pictures": replace(BASE, norm=RMS, head=Head("sequence", classes=3, read="mean", bias=False)),
+    "OPT-350m": replace(BASE, norm=AFTER, embedding=NARROW),
+    "OPT-350m, texts": replace(
+        BASE, norm=AFTER, embedding=NARROW, head=Head("sequence", classes=3, read="last", bias=False, narrow=True)
+    ),
+    "OPT-350m, answers": replace(BASE, norm=AFTER, embedding=NARROW, head=Head("span", narrow=True)),
+    "OPT-350m, no head": replace(BASE, norm=AFTER, embedding=NARROW, head=Head("none", narrow=True)),
     "nearest keys": replace(BASE, attention=Attention(4, nearest=2)),
 }
 
@@ -176,9 +184,10 @@ def sizes(config: ModelConfig, name: str) -> dict[str, int]:
         "d_head": stack.head_width(attention),
         "d_heads": count * stack.head_width(attention),
         "d_model": config.d_model,
+        "d_embed": config.d_embed,
         "d_mlp": stack.mlp.d_mlp if stack.mlp else 0,
         "vocab": head.outputs or config.vocab_size,
-        "class": 2 if name == "next_sentence" else head.classes,
+        "class": 2 if name == "next_sentence" else config.outputs,
         "patch": patches.count if patches else 0,
         "pixel": patches.channels * patches.size**2 if patches else 0,
     }
@@ -203,7 +212,7 @@ def change(hook: HookPoint, value: Tensor) -> Edit:
     """Of one component where there are several, so that no norm takes it back."""
     if value.dtype == torch.bool:
         return Replace(hook.name, torch.eye(*value.shape[-2:]).bool().tolist())
-    if hook.axes[-1] in ("d_model", "d_head", "d_heads"):
+    if hook.axes[-1] in ("d_model", "d_embed", "d_head", "d_heads"):
         return Scale(hook.name, -0.5, {hook.axes[-1]: 0})
     return Scale(hook.name, 0.5)
 

@@ -23,8 +23,12 @@ from transformers import (
     GPT2LMHeadModel,
     ImageGPTConfig,
     ImageGPTForCausalImageModeling,
+    ImageGPTForImageClassification,
     LlamaConfig,
     LlamaForCausalLM,
+    OPTConfig,
+    OPTForSequenceClassification,
+    OPTModel,
     T5Config,
     T5ForConditionalGeneration,
     ViTConfig,
@@ -57,6 +61,8 @@ BART: dict[str, Any] = {
 BART |= {"decoder_attention_heads": 3, "encoder_ffn_dim": 36, "decoder_ffn_dim": 32, "max_position_embeddings": 32}
 VIT: dict[str, Any] = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 36}
 VIT |= {"image_size": 12, "patch_size": 4, "num_labels": 5}
+OPT: dict[str, Any] = {"vocab_size": 40, "hidden_size": 24, "word_embed_proj_dim": 16, "num_hidden_layers": 2}
+OPT |= {"ffn_dim": 36, "num_attention_heads": 4, "max_position_embeddings": 32, "pad_token_id": 39}
 IMAGEGPT: dict[str, Any] = {"vocab_size": 17, "n_positions": 64, "n_embd": 24, "n_layer": 2, "n_head": 4}
 
 IDS = Encoding.from_ids([5, 0, 30, 7, 7, 31, 12, 3])
@@ -84,6 +90,9 @@ SHAPES: dict[str, tuple[Any, Any, Reading, list[str], tuple[str, ...]]] = {
     "vit": (ViTForImageClassification, ViTConfig(**VIT), PIXELS, SELF, ("logits",)),
     "vit, no head": (ViTModel, ViTConfig(**VIT), PIXELS, SELF, ("last hidden state", "pooler")),
     "imagegpt": (ImageGPTForCausalImageModeling, ImageGPTConfig(**IMAGEGPT), COLOURS, SELF, ("logits",)),
+    "imagegpt, classes": (ImageGPTForImageClassification, ImageGPTConfig(**IMAGEGPT), COLOURS, SELF, ("logits",)),
+    "opt, narrow, classes": (OPTForSequenceClassification, OPTConfig(**OPT), TEXT, SELF, ("logits",)),
+    "opt, narrow, no head": (OPTModel, OPTConfig(**OPT), TEXT, SELF, ("last hidden state",)),
 }
 
 

@@ -53,7 +53,8 @@ def told(app: AppTest) -> str:
 @pytest.mark.parametrize(
     "name",
     ["alibi", "bert", "gemma", "glm", "imagegpt", "neox", "original", "t5", "vit", "albert", "bart-class", "deit"]
-    + ["distilbert-score", "electra", "gpt-neo-class", "opt-350m", "phi", "roberta-qa"],
+    + ["distilbert-score", "electra", "gpt-neo-class", "opt-350m", "phi", "roberta-qa"]
+    + ["imagegpt-class", "opt-350m-class"],
 )
 def test_every_kind_opens_on_a_finished_picture(name: str) -> None:
     header, arrays = picture(opened(name))
@@ -209,6 +210,17 @@ def test_a_picture_larger_than_the_page_draws_is_read_as_far_as_that(models: Pat
     assert len(header["lanes"][""]["pieces"]) == MAX_TOKENS
     assert (arrays["picture"].data.reshape(-1) < 0).sum() == 400 - MAX_TOKENS
     assert app.slider(key="given").max == MAX_TOKENS - 1
+
+
+def test_a_picture_is_judged_whole_or_not_at_all(models: Path) -> None:
+    header, arrays = picture(opened("imagegpt-class", picture=5))
+    assert header["reads"] == "class" and header["count"] == 10
+    assert len(header["lanes"][""]["pieces"]) == 64 and arrays["head.mean"].data.shape == (1, 32)
+    config = ModelConfig(6, 400, 16, 1, Attention(2), MLP(16), head=Head("sequence", 3, read="mean"))
+    processor = PalettePixels.grey((20, 20), 5)
+    Checkpoint(initialise(Transformer(config), 0), processor=processor).save(models / "large-class")
+    library.checkpoint.cache_clear()
+    assert f"all 400 pixels, and at most {MAX_TOKENS} are drawn here" in told(opened("large-class"))
 
 
 def test_a_picture_number_that_is_not_there_opens_the_page_all_the_same() -> None:

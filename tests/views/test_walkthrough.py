@@ -1,5 +1,7 @@
 """The walkthrough's payload holds the trace, element for element."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from engine.checkpoints import Checkpoint
 from engine.config import MLP, Attention, Embedding, Head, ModelConfig, Patches
 from engine.edits import AttentionTemperature
 from engine.model import Transformer, initialise
+from engine.processors import PalettePixels
 from engine.reading import Reading
 from engine.run import run
 from engine.sampling import Sampling, distribution
@@ -119,6 +122,33 @@ def test_a_distilled_picture_has_two_rows_before_its_patches() -> None:
     (lane,) = view.lanes(Checkpoint(Transformer(config)), Reading(torch.zeros(1, 1, 8, 8)))
     assert list(lane.pieces) == ["[CLS]", "[DIST]", "1, 1", "1, 2", "2, 1", "2, 2"]
     assert lane.grid and lane.grid["offset"] == 2 and lane.special == [True, True, False, False, False, False]
+
+
+@pytest.mark.parametrize("completed", [True, False])
+def test_a_picture_that_is_completed_begins_with_a_start_token_and_one_that_is_read_whole_does_not(
+    completed: bool,
+) -> None:
+    config = replace(CONFIG, vocab_size=6, head=Head(outputs=5) if completed else Head("sequence", 3, read="mean"))
+    checkpoint = Checkpoint(Transformer(config), processor=PalettePixels.grey((2, 2), 5))
+    read = Encoding.from_ids([5, 0, 1, 2, 3] if completed else [0, 1, 2, 3])
+    original = torch.zeros(2, 2, 1) if completed else None
+    (lane,) = view.lanes(checkpoint, Reading(read, original=original, given=3 if completed else 0))
+    assert lane.grid and (lane.grid["side"], lane.grid["predicts"]) == (2, completed)
+    assert lane.grid["offset"] == len(lane.pieces) - 4 == int(completed)
+    assert lane.grid.get("given") == (3 if completed else None)
+
+
+@pytest.mark.parametrize(
+    ("hook", "head", "width"),
+    [("head.mean", Head("sequence", 3, read="mean"), 16), ("head.narrow", Head("sequence", 3, narrow=True), 6)],
+)
+def test_what_a_text_has_one_of_is_drawn_as_one_row(hook: str, head: Head, width: int) -> None:
+    narrow = Embedding(width=6, mapped="tokens") if head.narrow else Embedding()
+    trace = run(initialise(Transformer(replace(CONFIG, embedding=narrow, head=head)), 0), Encoding.from_ids(range(5)))
+    lanes = view.lanes(Checkpoint(MODEL), Reading(trace.encoding))
+    _, arrays = unpack(view.walkthrough(trace, lanes, name="", outcome=None, scores={}, notes={}))
+    assert arrays[hook].data.shape == (1, width)
+    np.testing.assert_array_equal(arrays[hook].data[0], trace[hook][0].numpy())
 
 
 def test_logits_over_classes_are_drawn_and_those_over_a_vocabulary_are_not() -> None:

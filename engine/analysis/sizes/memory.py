@@ -207,22 +207,25 @@ class Tally:
 
     def ends(self, tokens: Symbol) -> None:
         config, head, d = self.config, self.config.head, self.d
-        rows, E = self.B * tokens, d if head.over_classes else stacks(config)[-1].E
+        rows, read = self.B * tokens, stacks(config)[-1].read
+        whole = head.kind == "sequence"
+        mean = self.B if whole and head.read == "mean" else rows  # one position keeps them all
+        pooled = whole and head.pooler
         if head.pooler:
             self.keep("pooler", total([rows * d, KEPT_OF_ACTIVATION[head.pooler_activation] * self.B * d]))
+        if config.narrows and not pooled:
+            self.keep("head: before the map", mean * d)
         if head.kind == "none":
             return
         if head.kind == "masked":
-            self.keep("head: dense", rows * total([d, KEPT_OF_ACTIVATION[head.activation] * E]))
+            self.keep("head: dense", rows * total([d, KEPT_OF_ACTIVATION[head.activation] * read]))
             extra = norm_width(config) and 1
-            self.keep("head: norm", rows * ((self.normed - 1) * extra * formula(E)))
+            self.keep("head: norm", rows * ((self.normed - 1) * extra * formula(read)))
             self.statistics("head: scales", (3 - self.normed) * extra * rows)
         if head.kind == "token" and head.dense:
-            self.keep("head: dense", KEPT_OF_ACTIVATION[head.activation] * rows * d)
-        if head.kind == "language" and config.embedding.width is not None:
-            self.keep("head: before the map", rows * d)
-        if not (head.kind == "sequence" and head.pooler):
-            self.keep("head: input", rows * E)
+            self.keep("head: dense", KEPT_OF_ACTIVATION[head.activation] * rows * read)
+        if not pooled or config.narrows:
+            self.keep("head: input", (self.B if whole and config.narrows else mean) * read)
         outputs = stacks(config)[-1].outputs
-        logits = (self.B if head.kind == "sequence" else rows) * outputs
+        logits = (self.B if whole else rows) * outputs
         self.keep("log-probabilities", (2 if head.softcap is not None else 1) * logits)

@@ -150,16 +150,17 @@ def ends(config: ModelConfig) -> Iterator[Part]:
         yield Part("pooler, bias", "pooler.dense.bias", "pooler", "bias", d)
     if head.next_sentence:
         yield Part("next sentence", "next_sentence.*", "next_sentence", "matrix", 2 * d + 2)
+    if config.narrows:
+        yield Part("head, map to the width of tokens", "head.narrow.weight", "head", "matrix", d * last.E)
     if head.kind == "none":
         return
-    dense = d if head.over_classes else last.E  # how wide a dense layer's result is
+    dense = last.read  # how wide a dense layer's result is
     if head.kind == "masked" or (head.kind == "token" and head.dense):
-        yield Part("head, dense", "head.dense.weight", "head", "matrix", d * dense)
+        into = d if head.kind == "masked" else dense
+        yield Part("head, dense", "head.dense.weight", "head", "matrix", into * dense)
         yield Part("head, dense bias", "head.dense.bias", "head", "bias", dense)
     if head.kind == "masked":
         yield Part("head, norm", "head.norm.*", "head", "norm", norm_width(config) * dense)
-    if head.kind == "language" and config.embedding.width is not None:
-        yield Part("head, map to the width of tokens", "head.narrow.weight", "head", "matrix", d * dense)
     if config.tied and not head.over_classes:
         yield Part("head, W_U = W_E", "", "head", "matrix", Whole(0))
     else:

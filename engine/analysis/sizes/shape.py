@@ -37,6 +37,11 @@ class Stack:
         return self.E if self.config.embedding.mapped == "all" else self.d
 
     @property
+    def read(self) -> Symbol:
+        """The width that the head's last matrix reads."""
+        return self.d if self.config.head.over_classes and not self.config.narrows else self.E
+
+    @property
     def blocks(self) -> Symbol:
         """How many different blocks there are: L, unless layers share them."""
         distinct = self.config.distinct

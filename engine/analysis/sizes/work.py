@@ -98,16 +98,17 @@ def reaches(
 
 def end_work(config: ModelConfig, tokens: Symbol) -> Iterator[Work]:
     last, head = stacks(config)[-1], config.head
-    d, dense = last.d, last.d if head.over_classes else last.E
+    d, read = last.d, last.read
     if head.pooler:
         yield Work("pooler", "pooler", 2 * d * d)
     if head.next_sentence:
         yield Work("next sentence", "next_sentence", 4 * d)
+    if config.narrows:
+        rows = formula(1 if head.kind == "sequence" else tokens)
+        yield Work("head: map to the width of tokens", "head", 2 * rows * d * last.E)
     if head.kind == "masked" or (head.kind == "token" and head.dense):
-        yield Work("head: dense", "head", 2 * tokens * d * dense)
-    if head.kind == "language" and config.embedding.width is not None:
-        yield Work("head: map to the width of tokens", "head", 2 * tokens * d * dense)
+        yield Work("head: dense", "head", 2 * tokens * (d if head.kind == "masked" else read) * read)
     if head.kind in ("language", "masked", "token", "span"):
-        yield Work("head: logits", "head", 2 * tokens * last.outputs * dense)
+        yield Work("head: logits", "head", 2 * tokens * last.outputs * read)
     if head.kind == "sequence":
-        yield Work("head: classes", "head", (4 if head.averaged else 2) * last.outputs * d)
+        yield Work("head: classes", "head", (4 if head.averaged else 2) * last.outputs * read)

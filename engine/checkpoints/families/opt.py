@@ -24,14 +24,8 @@ def width_of(width: Any, theirs: Table) -> tuple[Any, str]:
     return (None, "all") if width == theirs["hidden_size"] else (width, "tokens")
 
 
-def width_of_stream(width: Any, theirs: Table) -> tuple[Any, str]:
-    """Raises ValueError for a body that maps its stream back to narrower vectors before it hands it to a classifier."""
-    if width != theirs["hidden_size"]:
-        raise ValueError(
-            f"config.json's word_embed_proj_dim must be its hidden_size, got {width}: of such OPTs Loupe has only "
-            "the language model."
-        )
-    return None, "all"
+def narrow(theirs: Table) -> bool:
+    return theirs.get("word_embed_proj_dim") not in (None, theirs["hidden_size"])
 
 
 KEYS = (
@@ -73,7 +67,6 @@ WIDTH = Key(
     reads=width_of,
     writes=lambda both, ours: both[0] or ours["d_model"],
 )
-WHOLE_WIDTH = replace(WIDTH, reads=width_of_stream)
 
 ALWAYS = {
     "positions.kind": "learned",
@@ -82,6 +75,7 @@ ALWAYS = {
     "attention.mask": "causal",
 }
 
+MAPPED_BACK = ("model.decoder.project_out.weight", "head.narrow.weight")
 ROWS = (
     ("model.decoder.embed_tokens.weight", "embed.tokens.weight"),
     ("model.decoder.embed_positions.weight", "embed.positions.weight", POSITIONS),
@@ -93,12 +87,12 @@ ROWS = (
     ("model.decoder.final_layer_norm.weight", "final_norm.weight"),
     ("model.decoder.final_layer_norm.bias", "final_norm.bias"),
     ("model.decoder.project_in.weight", "embed.mapped.weight"),
-    ("model.decoder.project_out.weight", "head.narrow.weight"),
+    MAPPED_BACK,
     ("model.decoder.version", DROPPED),  # of fairseq's code
     ("lm_head.weight", "head.weight"),
 )
 
-NARROW = Family(
+LANGUAGE = Family(
     name="opt",
     architecture="OPTForCausalLM",
     keys=(*KEYS, WIDTH),
@@ -108,5 +102,12 @@ NARROW = Family(
     tied={"lm_head.weight": "model.decoder.embed_tokens.weight"},
     optional_prefix="model.",
 )
-TASKS = with_tasks(replace(NARROW, keys=(*KEYS, WHOLE_WIDTH)), token=None)
-FAMILIES = tuple(NARROW if family.architecture == NARROW.architecture else family for family in TASKS)
+
+
+def mapped_back(task: Family) -> Family:
+    """A body hands on its stream as narrow as its token vectors, whatever reads it."""
+    rows = tuple(MAPPED_BACK if row[0] == MAPPED_BACK[0] else row for row in task.rows)
+    return replace(task, always={**task.always, "head.narrow": narrow}, rows=rows)
+
+
+FAMILIES = tuple(each if each is LANGUAGE else mapped_back(each) for each in with_tasks(LANGUAGE, token=None))

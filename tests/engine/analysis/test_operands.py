@@ -88,6 +88,14 @@ HEADED: dict[str, tuple[Callable[[], Transformer], dict[str, str]]] = {
         lambda: model_of(attention=WHOLE, embedding=Embedding(width=6), head=Head("masked", bias=True)),
         {"embed.mapped": "embed.sum", "head.pre": "final_norm.out", "logits": "head.norm.out"},
     ),
+    "classes of narrow vectors, at each position": (
+        lambda: model_of(embedding=Embedding(width=6, mapped="tokens"), head=Head("token", 3, dense=True, narrow=True)),
+        {"head.narrow": "final_norm.out", "head.pre": "head.narrow", "logits": "head.post"},
+    ),
+    "nothing behind the map back": (
+        lambda: model_of(embedding=Embedding(width=6, mapped="tokens"), head=Head("none", narrow=True)),
+        {"head.narrow": "final_norm.out"},
+    ),
     "where an answer stands": (
         lambda: model_of(attention=WHOLE, head=Head("span")),
         {"logits": "final_norm.out"},
@@ -120,6 +128,27 @@ def test_a_class_of_the_whole_is_read_at_one_position(read: str, row: int) -> No
     found = operands(model, "logits", 2)
     assert found.bias is None
     assert torch.allclose(trace["final_norm.out"][0, row] @ found.weights, trace["logits"][0, 2], atol=1e-6)
+
+
+def test_a_class_of_the_whole_is_read_from_the_mean_which_has_no_weights() -> None:
+    model = model_of(head=Head("sequence", 3, read="mean"))
+    trace = run(model, IDS)
+    found = operands(model, "logits", 2)
+    assert torch.allclose(trace["head.mean"][0] @ found.weights + found.bias, trace["logits"][0, 2], atol=1e-6)
+    with pytest.raises(ValueError, match="not made with weights"):
+        operands(model, "head.mean", 2)
+
+
+def test_a_narrow_class_of_the_whole_is_mapped_before_it_is_read() -> None:
+    narrow = Embedding(width=6, mapped="tokens")
+    model = model_of(embedding=narrow, head=Head("sequence", 3, read="last", bias=False, narrow=True))
+    trace = run(model, IDS)
+    mapped, logit = operands(model, "head.narrow", 4), operands(model, "logits", 1)
+    assert torch.allclose(trace["final_norm.out"][0, -1] @ mapped.weights, trace["head.narrow"][0, 4], atol=1e-6)
+    assert torch.allclose(trace["head.narrow"][0] @ logit.weights, trace["logits"][0, 1], atol=1e-6)
+    bare = model_of(embedding=narrow, head=Head("none", narrow=True))
+    with pytest.raises(ValueError, match="not made with weights"):
+        operands(bare, "logits", 0)
 
 
 def test_two_heads_have_weights_and_their_mean_has_none() -> None:

@@ -38,6 +38,7 @@ SMALL = ModelConfig(vocab_size=50, context=LENGTH, d_model=32, layers=3, attenti
 PLAIN = Attention(4, bias=False, out_bias=False, scale=1.0)
 GATED = MLP(96, "silu", gated=True, bias=False)
 SEEING = replace(PLAIN, mask="full")
+NARROW = Embedding(width=20, mapped="tokens")
 
 # One of every kind, small enough to run.
 KINDS: dict[str, ModelConfig] = {
@@ -113,6 +114,17 @@ KINDS: dict[str, ModelConfig] = {
         head=Head("sequence", 3, pooler=True, pooler_activation="relu"),
     ),
     "judge": replace(SMALL, head=Head("sequence", 3, read="last", bias=False)),
+    "imagegpt-judging": replace(
+        SMALL, mlp=MLP(128, "quick_gelu"), norm=Norm("rms"), head=Head("sequence", 3, read="mean", bias=False)
+    ),
+    "opt-350m-judging": replace(
+        SMALL, norm=Norm(place="after"), embedding=NARROW,
+        head=Head("sequence", 3, read="last", bias=False, narrow=True),
+    ),
+    "opt-350m-answering": replace(SMALL, embedding=NARROW, head=Head("span", narrow=True)),
+    "narrow-tagger": replace(SMALL, embedding=NARROW, head=Head("token", 3, dense=True, narrow=True)),
+    "narrow-mean": replace(SMALL, embedding=NARROW, head=Head("sequence", 3, read="mean", narrow=True)),
+    "narrow-pooler": replace(SMALL, embedding=NARROW, head=Head("sequence", 3, pooler=True, narrow=True)),
     "judge-of-pairs": replace(
         SMALL, encoder=Encoder(2, replace(HEADS, mask="full"), MLP(128)),
         head=Head("sequence", 3, read="last", pooler=True),
@@ -125,7 +137,8 @@ KINDS: dict[str, ModelConfig] = {
 }  # fmt: skip
 
 
-EVERYTHING = KINDS | {name: one.config for name, one in NAMED.items()}
+BODY = replace(SMALL, embedding=NARROW, head=Head("none", narrow=True))
+EVERYTHING = KINDS | {"opt-350m-body": BODY} | {name: one.config for name, one in NAMED.items()}
 
 
 def inputs(config: ModelConfig, batch: int = BATCH) -> tuple[Tensor, dict[str, Tensor], int]:
@@ -198,9 +211,12 @@ COUNTED = ("bert-base", "gpt", "gpt2", "t5-small", "bart-base", "llama-3-8b", "q
 
 
 # PyTorch computes what a window forbids too, and here it is not counted.
-@pytest.mark.parametrize("name", [*(name for name, one in KINDS.items() if one.attention.window is None), *COUNTED])
+WHOLE = [name for name, one in KINDS.items() if one.attention.window is None]
+
+
+@pytest.mark.parametrize("name", [*WHOLE, "opt-350m-body", *COUNTED])
 def test_operations_are_those_that_pytorch_counts(name: str) -> None:
-    config = KINDS[name] if name in KINDS else NAMED[name].config
+    config = EVERYTHING[name]
     model = deepcopy(blueprint(config)).to("meta")
     with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
         ids, target, length = inputs(config, batch=1)

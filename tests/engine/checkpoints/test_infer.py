@@ -36,6 +36,11 @@ GPT2 = {"vocab_size": 40, "n_layer": 3, "n_positions": 32}
 PICTURE = {"image_size": 24, "patch_size": 8, "num_hidden_layers": 2, "intermediate_size": 96, "num_labels": 5}
 
 
+def narrow_opt(kind: type, **changes: Any) -> Any:
+    sizes = {"ffn_dim" if key == "intermediate_size" else key: value for key, value in OTHER.items()}
+    return kind(transformers.OPTConfig(**sizes, word_embed_proj_dim=16, num_labels=5, pad_token_id=None, **changes))
+
+
 def weights_only(model: Any, folder: Path) -> Path:
     model.save_pretrained(folder)
     for file in folder.glob("*.json"):
@@ -142,6 +147,18 @@ CORRECTED: list[tuple[Any, dict[str, Any]]] = [
             transformers.ViTConfig(**PICTURE, hidden_size=48, num_attention_heads=3)
         ),
         {"num_attention_heads": 3},
+    ),
+    (lambda: narrow_opt(transformers.OPTForCausalLM), {"num_attention_heads": 3}),
+    (lambda: narrow_opt(transformers.OPTForSequenceClassification), {"num_attention_heads": 3}),
+    (
+        lambda: narrow_opt(transformers.OPTForCausalLM, do_layer_norm_before=False),
+        {"num_attention_heads": 3, "do_layer_norm_before": False},
+    ),
+    (
+        lambda: transformers.ImageGPTForImageClassification(
+            transformers.ImageGPTConfig(**GPT2, n_embd=48, n_head=3, num_labels=5)
+        ),
+        {"n_head": 3},
     ),
 ]
 

@@ -30,6 +30,8 @@ MODERN |= {"max_position_embeddings": 32}
 GROUPS = MODERN | {"num_key_value_heads": 2}
 NEO = ENDS | {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
 OPT = ENDS | {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 36}
+OPT |= {"max_position_embeddings": 32}
+NARROW = OPT | {"word_embed_proj_dim": 16}
 GEMMA = GROUPS | {"head_dim": 8}
 ALL = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "Model")
 NO_TOKENS = tuple(head for head in ALL if "Token" not in head)
@@ -39,7 +41,9 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "gpt_neo": ("GPTNeo", NEO | {"max_position_embeddings": 32, "window_size": 4}, ALL),
     "gpt_neox": ("GPTNeoX", MODERN, ALL),
     "gptj": ("GPTJ", GPT2 | {"rotary_dim": 4}, NO_TOKENS),
-    "opt": ("OPT", OPT | {"max_position_embeddings": 32, "enable_bias": False}, NO_TOKENS),
+    "opt": ("OPT", OPT | {"enable_bias": False}, NO_TOKENS),
+    "opt, narrow": ("OPT", NARROW, NO_TOKENS),
+    "opt, narrow, norms behind": ("OPT", NARROW | {"do_layer_norm_before": False}, NO_TOKENS),
     "llama": ("Llama", GROUPS, ALL),
     "mistral": ("Mistral", GROUPS | {"sliding_window": 4}, ALL),
     "qwen2": ("Qwen2", GROUPS, ALL),
@@ -47,10 +51,10 @@ SIZES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "gemma": ("Gemma", GEMMA, NO_ANSWERS),
     "gemma2": ("Gemma2", GEMMA | {"sliding_window": 4}, NO_ANSWERS),
     "phi": ("Phi", MODERN, NO_ANSWERS),
-    "imagegpt": ("ImageGPT", GPT2, ("Model",)),
+    "imagegpt": ("ImageGPT", GPT2, ("ForImageClassification", "Model")),
 }
 DECODERS = [(name, head) for name, (_, _, heads) in SIZES.items() for head in heads]
-KINDS = dict(zip(ALL, ("sequence", "token", "span", "none"), strict=True))
+KINDS = dict(zip(ALL, ("sequence", "token", "span", "none"), strict=True)) | {"ForImageClassification": "sequence"}
 
 
 def theirs(name: str, head: str) -> Any:
@@ -68,7 +72,9 @@ def result(head: str, expected: Any) -> torch.Tensor:
 
 
 def ours(head: str, trace: Trace) -> torch.Tensor:
-    return trace["final_norm.out"] if head == "Model" else trace["logits"]
+    if head != "Model":
+        return trace["logits"]
+    return trace["head.narrow" if "head.narrow" in trace else "final_norm.out"]
 
 
 @pytest.mark.parametrize(("name", "head"), DECODERS)
@@ -77,7 +83,8 @@ def test_a_decoders_head_equals_transformers_and_is_read_back(name: str, head: s
     checkpoint = opened(model, tmp_path / "theirs")
     found = checkpoint.config.head
     assert (found.kind, found.classes) == (KINDS[head], 3 if "Class" in head else 0)
-    assert found.kind != "sequence" or (found.read, found.biased) == ("last", False)
+    read = "mean" if "Image" in head else "last"
+    assert found.kind != "sequence" or (found.read, found.biased) == (read, False)
     assert checkpoint.labels == (LABELS if found.classes else ())
     trace = run(checkpoint.model, IDS)
     with torch.no_grad():
@@ -95,7 +102,7 @@ def test_a_decoders_head_equals_transformers_and_is_read_back(name: str, head: s
     assert (reread.labels, explicit(reread.config)) == (checkpoint.labels, explicit(checkpoint.config))
 
 
-@pytest.mark.parametrize("name", ["gpt2", "opt", "llama", "gpt_neox"])
+@pytest.mark.parametrize("name", ["gpt2", "opt", "opt, narrow", "llama", "gpt_neox"])
 def test_of_several_texts_the_last_real_token_of_each_is_read(name: str, tmp_path: Path) -> None:
     model = theirs(name, "ForSequenceClassification")
     texts = [[5, 0, 30, 7, 7, 31], [12, 3, 24], [9]]
@@ -105,7 +112,7 @@ def test_of_several_texts_the_last_real_token_of_each_is_read(name: str, tmp_pat
     equal(run(opened(model, tmp_path).model, texts, keep="logits")["logits"], expected)
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", [name for name, (_, sizes, _) in SIZES.items() if "do_layer_norm_before" not in sizes])
 def test_every_architecture_is_known_by_its_tensors_alone(name: str, tmp_path: Path) -> None:
     """A body's are those of a tied language model, which needs no more."""
     heads = [head for head in SIZES[name][2] if head != "Model"]
@@ -116,6 +123,21 @@ def test_every_architecture_is_known_by_its_tensors_alone(name: str, tmp_path: P
         del config["architectures"]
         path.write_text(json.dumps(config))
         assert load(tmp_path / head).config.head.kind == KINDS[head]
+
+
+def test_each_of_several_pictures_is_judged_by_the_mean_of_its_own_pixels(tmp_path: Path) -> None:
+    """transformers takes the mean over padding as well, so each picture is given to it alone."""
+    model = theirs("imagegpt", "ForImageClassification")
+    checkpoint = opened(model, tmp_path)
+    pictures = [[5, 0, 30, 7, 7, 31], [12, 3, 24, 1, 9, 9]]
+    with torch.no_grad():
+        equal(run(checkpoint.model, pictures)["logits"], model(torch.tensor(pictures)).logits)
+        unequal = [pictures[0], pictures[1][:3]]
+        alone = torch.cat([model(torch.tensor([one])).logits for one in unequal])
+        hidden = torch.cat([model.transformer(torch.tensor([one]))[0].mean(1) for one in unequal])
+    trace = run(checkpoint.model, unequal)
+    equal(trace["logits"], alone)
+    equal(trace["head.mean"], hidden)
 
 
 def stored_again(folder: Path, change: Callable[[str], str], **more: torch.Tensor) -> None:
