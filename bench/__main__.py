@@ -9,7 +9,7 @@ from os import getloadavg
 import torch
 from transformers.utils import logging
 
-from bench import browser, forward, generation, memory, opening, training
+from bench import attention, browser, forward, generation, memory, opening, training
 from bench.paired import Row
 from engine.memory import keep_freed_memory
 
@@ -17,10 +17,11 @@ THREADS = 2
 TIMED = {
     "opening": opening.rows,
     "forward": forward.rows,
+    "attention": attention.rows,
     "generation": generation.rows,
     "training": training.rows,
 }
-TOLD = {"memory": memory.lines, "browser": browser.lines}
+TOLD = {"attention": attention.lines, "memory": memory.lines, "browser": browser.lines}
 
 
 def line(row: Row) -> str:

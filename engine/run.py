@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from time import perf_counter
 
 import torch
 from torch import Tensor
 
 from engine.batch import Input, batch, segments
-from engine.edits import Edit
-from engine.hooks import HookPoint, active, matching
+from engine.edits import Edit, Runs, Source, resolve
+from engine.hooks import active
 from engine.layers.cache import KVCache
 from engine.layers.mask import Mask
 from engine.model import Transformer
+from engine.recording import Recording, edits_by_hook, kept_names
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 
@@ -34,16 +36,19 @@ def run(
     mask: Mask | None = None,
     cache: KVCache | None = None,
     logits_at: slice = slice(None),
+    recorder: Callable[..., Recording] | None = None,
 ) -> Trace:
     """Run `model` and return what `keep` names (hook names, aliases, shell-style patterns).
 
     `encoding` is one text, a batch of them, plain ids, or a tensor batch pos; unequal lengths are padded on the right
     and masked. A model of pictures takes pixels, batch channel height width. `target` is what the decoder of an
     encoder-decoder reads, its start token first; None is that token alone, or the token in front of the text where the
-    decoder reads that again (`ModelConfig.rereads`). With `base`, a run on the same input, only what the difference in
-    edits can change is computed again. Raises ValueError for an input the model cannot read, KeyError for a hook it
-    does not have.
+    decoder reads that again (`ModelConfig.rereads`). Positions that edits name count within the tokens that are read.
+    With `base`, a run on the same input, only what the difference in edits can change is computed again. `recorder` is
+    called with the arguments of `Recording`, for one that does more. Raises ValueError for an input the model cannot
+    read, KeyError for a hook it does not have.
     """
+    begun = perf_counter()
     ids, padding, encodings = batch(encoding, model.device)
     past = cache.tokens if cache is not None else 0
     written, target_padding, target_encodings = read_target(model, target, ids, padding)
@@ -51,7 +56,9 @@ def run(
     if written is not None:
         model.check(written, past)
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
-    recording = Recording(model, kept_names(keep, model.hook_names, model.requested), edits, padding, target_padding)
+    kept = kept_names(keep, model.hook_names, model.requested)
+    made = resolved(model, edits, encoding, target, mask=mask, base=base, cache=cache)
+    recording = (recorder or Recording)(model, kept, made, padding, target_padding)
     trace = Trace(
         recording.values,
         model.hooks,
@@ -64,11 +71,12 @@ def run(
         past,
         written,
         target_encodings,
+        target_padding,
     )
     begin = Begin()
     if base is not None:
         check_base(base, trace, cache)
-        start = first_layer(base, trace, recording.kept, model)
+        start = trace.start = first_layer(base, trace, recording.kept, model)
         recording.values.update(earlier(base, start, recording.kept, model))
         if start > layers_of(model):
             return trace
@@ -88,6 +96,7 @@ def run(
             memory=begin.memory,
             logits_at=logits_at,
         )
+    trace.seconds = perf_counter() - begun
     return trace
 
 
@@ -107,53 +116,28 @@ def read_target(
     return written, padding, encodings
 
 
-class Recording:
-    """The active run: keeps what was asked for and applies edits as the values come by."""
+def resolved(
+    model: Transformer,
+    edits: Sequence[Edit],
+    encoding: Input,
+    target: Input | None = None,
+    *,
+    mask: Mask | None = None,
+    base: Trace | None = None,
+    cache: KVCache | None = None,
+) -> tuple[Edit, ...]:
+    """The edits of a run, those that name another run's values or a token's vector holding them."""
 
-    def __init__(
-        self,
-        model: Transformer,
-        kept: frozenset[str],
-        edits: Sequence[Edit],
-        padding: Tensor | None,
-        target_padding: Tensor | None = None,
-    ) -> None:
-        self.kept, self.padding, self.target_padding = kept, padding, target_padding
-        self.values: dict[str, Tensor] = {}
-        self.edits = edits_by_hook(edits, model)
-        self.changes = bool(edits)
-        self.wanted = kept | self.edits.keys() if edits else kept
+    def read(source: Source | None, keep: tuple[str, ...]) -> Trace:
+        if source is not None:
+            return run(model, source.ids, keep, source.made(), target=source.target)
+        if cache is not None:
+            raise ValueError("behind a cache there is no whole text to take values from; give the edit a source.")
+        if base is not None and not base.edits and base.mask == mask and all(name in base for name in keep):
+            return base
+        return run(model, encoding, keep, target=target, mask=mask)
 
-    def wants(self, hook: HookPoint) -> bool:
-        return hook.name in self.wanted
-
-    def visit(self, hook: HookPoint, value: Tensor) -> Tensor:
-        name = hook.name
-        if self.changes:
-            for edit in self.edits.get(name, ()):
-                value = edit.apply(hook, value, self.target_padding if name.startswith("decoder.") else self.padding)
-        if name in self.kept:
-            self.values[name] = value
-        return value
-
-
-def edits_by_hook(edits: Iterable[Edit], model: Transformer) -> dict[str, list[Edit]]:
-    found: dict[str, list[Edit]] = {}
-    for edit in edits:
-        for pattern in edit.touches():
-            for name in matching(pattern, model.hook_names):
-                found.setdefault(name, []).append(edit)
-    return found
-
-
-@lru_cache(maxsize=256)
-def kept_names(keep: tuple[str, ...], names: tuple[str, ...], on_request: frozenset[str]) -> frozenset[str]:
-    """The hooks that `keep` names; what is computed only on request takes more than a wildcard."""
-    kept: set[str] = set()
-    for pattern in keep:
-        named = {n for n in matching(pattern, names) if n not in on_request or pattern.endswith(n.rsplit(".", 1)[-1])}
-        kept |= named or set(matching(pattern, names))
-    return frozenset(kept)
+    return resolve(edits, Runs(model, read))
 
 
 @dataclass(frozen=True)

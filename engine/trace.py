@@ -19,9 +19,12 @@ class Trace(Mapping[str, Tensor]):
     well.
 
     `ids` is batch pos, or the pixels of pictures. `encodings` are the inputs where they came with text, one a batch
-    row; `target` (batch pos) is what a decoder behind an encoder read, with its `target_encodings`. `edits`, `mask`
+    row; `target` (batch pos) is what a decoder behind an encoder read, with its `target_encodings`. `padding` and
+    `target_padding` (batch pos, None: all) are True where a token of either stands. `edits`, `mask`
     and `logits_at` are those the run was made with, `past` the tokens that its cache held before, and `hooks` all
-    hook points of the model by name.
+    hook points of the model by name. `start` is the first block that was computed, the encoder's counted first: what
+    stands before it was taken from a base. It is the number of blocks where only what follows them was computed, and
+    one more where nothing was. `seconds` is how long that took.
     """
 
     def __init__(
@@ -37,11 +40,14 @@ class Trace(Mapping[str, Tensor]):
         past: int = 0,
         target: Tensor | None = None,
         target_encodings: tuple[Encoding, ...] = (),
+        target_padding: Tensor | None = None,
     ) -> None:
         self._values, self.hooks = values, hooks
         self.ids, self.padding, self.encodings = ids, padding, encodings
         self.edits, self.mask, self.logits_at, self.past = edits, mask, logits_at, past
-        self.target, self.target_encodings = target, target_encodings
+        self.target, self.target_encodings, self.target_padding = target, target_encodings, target_padding
+        self.start = 0
+        self.seconds = 0.0
 
     def __getitem__(self, name: str) -> Tensor:
         value = self._values.get(name)
@@ -75,6 +81,11 @@ class Trace(Mapping[str, Tensor]):
         if not values:
             raise KeyError(f"no layer's {suffix!r} was recorded; pass 'blocks.*.{suffix}' in run(..., keep=[...]).")
         return torch.stack(values)
+
+    @property
+    def pictures(self) -> bool:
+        """Whether `ids` are the pixels of pictures, batch channel height width."""
+        return self.ids.is_floating_point()
 
     @property
     def encoding(self) -> Encoding:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = [
     ("app.py", ["pages", "views", "engine"]),
     ("asgi.py", ["engine.memory"]),
-    ("pages/", ["views", "engine"]),
+    ("pages/", ["pages.controls", "views", "engine"]),
     ("views/", ["views", "engine"]),
     ("engine/hooks.py", ["engine.hooks"]),
     ("engine/plain.py", []),
@@ -47,6 +47,7 @@ TOGETHER = {
     "engine/reading.py",
     "engine/library.py",
     "engine/parity.py",
+    "engine/samples.py",
 }
 OWN = ("app", "asgi", "pages", "views", "engine", "bench", "tests")
 SHOWS_STREAMLIT = ("app.py", "asgi.py", "pages/", "views/component.py")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from engine.layers.cache import LayerCache
 from engine.layers.dropout import dropout
 from engine.layers.mask import AttentionMask
 from engine.layers.module import Linear, Module
+from engine.layers.moved import moved_bias, moved_rotation
 from engine.layers.norm import make_norm
 from engine.layers.position import Rotation, rotate, rotate_both
 from engine.layers.softmax import softmax
@@ -69,7 +70,10 @@ class Attention(Module):
 
     def _add_hooks(self, config: ModelConfig, attention: AttentionConfig) -> None:
         kind = config.positions.kind
-        self.pairs = config.positions.pairs
+        self.positions, self.pairs, self.both_sides = config.positions, config.positions.pairs, attention.mask == "full"
+        self.hook_position_ids = None
+        if kind in ("rotary", "alibi", "relative") and not self.crosses:
+            self.hook_position_ids = HookPoint("position_ids", "pos", on_request=True)
         if kind == "rotary" and not self.crosses:
             self.hook_q_rotated = HookPoint("q_rotated", "batch pos head d_head")
             self.hook_k_rotated = HookPoint("k_rotated", "batch pos head d_head")
@@ -98,6 +102,8 @@ class Attention(Module):
         self, x: Tensor, shared: Shared, cache: LayerCache | None = None, memory: Tensor | None = None
     ) -> Tensor:
         """`x` is batch pos d_model; `memory`, batch key d_model, is what keys and values are made of instead of `x`."""
+        if self.hook_position_ids is not None and self.hook_position_ids.wanted:
+            shared = self.placed(shared, self.hook_position_ids)
         q = self.query(x)  # batch pos head d_head
         if self.crosses and cache is not None and cache.length:
             k, v = cache.k, cache.v
@@ -115,6 +121,19 @@ class Attention(Module):
         attend = self.explicit if seen else self.fused
         z = self.hook_z(attend(q, k, v, shared).transpose(1, 2))  # batch pos head d_head
         return self.hook_out(self.join(z))
+
+    def placed(self, shared: Shared, hook: HookPoint) -> Shared:
+        """`shared`, once an edit gave tokens other positions."""
+        mask = shared.mask
+        ids = hook(mask.pos)
+        if ids is mask.pos:
+            return shared
+        if shared.rotation is not None:
+            return replace(shared, rotation=moved_rotation(ids, shared.rotation, self.positions, len(mask.key)))
+        assert shared.bias is not None
+        keys = torch.cat([mask.key[: len(mask.key) - len(ids)], ids])
+        moved = moved_bias(ids, keys, shared.bias, mask.pos, mask.key, self.positions, self.both_sides)
+        return replace(shared, bias=moved)
 
     def query(self, x: Tensor) -> Tensor:
         q = self.hook_q(self.q(x).view(*x.shape[:2], self.heads, self.d_head))

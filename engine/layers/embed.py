@@ -9,6 +9,7 @@ from torch.nn.functional import embedding, pixel_unshuffle
 from engine.config import ModelConfig, Patches
 from engine.hooks import HookPoint
 from engine.layers.dropout import dropout
+from engine.layers.moved import check_within, standing
 from engine.layers.norm import make_norm
 from engine.layers.position import sinusoidal
 
@@ -45,6 +46,7 @@ class Embed(nn.Module):
         if made.segments:
             self.hook_segments = HookPoint("segments", axes)
         if kind in ("learned", "sinusoidal"):
+            self.hook_position_ids = HookPoint("position_ids", "pos", on_request=True)
             self.hook_positions = HookPoint("positions", axes)
         if both:
             self.hook_within = HookPoint("within", axes)
@@ -59,17 +61,36 @@ class Embed(nn.Module):
         if self.segments is not None:
             segments = torch.zeros_like(ids) if segments is None else segments
             resid = resid + self.hook_segments(self.segments(segments))
-        if self.within is not None and self.positions is not None:
-            resid = resid + self.hook_positions(self.positions(pos[0])) + self.hook_within(self.within(pos[1]))
-        elif self.positions is not None:
-            resid = resid + self.hook_positions(self.positions(pos).expand_as(resid))
-        elif self.sinusoids:
-            sinusoids = sinusoidal(pos, resid.shape[-1], self.pairs).to(resid.dtype)
-            resid = resid + self.hook_positions(sinusoids.expand_as(resid))
+        if self.positions is not None or self.sinusoids:
+            resid = self.place(resid, pos)
         if self.norm is not None:
             resid = self.norm(resid)
         resid = dropout(resid, self.dropout, self.training)
         return self.map(resid) if self.maps_all else resid
+
+    def place(self, resid: Tensor, pos: Tensor) -> Tensor:
+        """`resid` with what `pos` adds to it; a token that an edit left without a position gets nothing."""
+        own = pos if pos.dim() == 1 else torch.arange(pos.shape[-1], device=pos.device)
+        ids = self.hook_position_ids(own)
+        stands = None
+        if ids is not own:
+            check_within(ids, self.last_place(pos))
+            pos, stands = ids.clamp(min=0) if pos.dim() == 1 else pos[..., ids.clamp(min=0)], standing(ids)
+        if self.within is not None and self.positions is not None:
+            place, within = self.positions(pos[0]), self.within(pos[1])
+            place, within = (place, within) if stands is None else (place * stands, within * stands)
+            return resid + self.hook_positions(place) + self.hook_within(within)
+        if self.positions is not None:
+            place = self.positions(pos)
+        else:
+            place = sinusoidal(pos, resid.shape[-1], self.pairs).to(resid.dtype)
+        return resid + self.hook_positions((place if stands is None else place * stands).expand_as(resid))
+
+    def last_place(self, pos: Tensor) -> int | None:
+        """The greatest position id there is: sinusoids have no end, a token with two positions takes another's."""
+        if pos.dim() > 1:
+            return pos.shape[-1] - 1
+        return None if self.positions is None else len(self.positions.weight) - 1
 
     def map(self, narrow: Tensor) -> Tensor:
         assert self.mapped is not None

@@ -10,6 +10,7 @@ from torch import Tensor
 from engine.config import Infill, Positions
 
 Rotation = tuple[Tensor, Tensor]  # cos and sin, each (batch) pos turned
+NOWHERE = -1  # the position id of a token that an edit takes its position from
 
 
 def sinusoidal(pos: Tensor, d_model: int, pairs: str | None = None) -> Tensor:

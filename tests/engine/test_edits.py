@@ -7,7 +7,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.config import Encoder
-from engine.edits import AttentionTemperature, DrawMask, Edit, Replace, Scale, SilenceHeads, edit_from_dict
+from engine.edits import (
+    AttentionTemperature,
+    ChangeToken,
+    DrawMask,
+    DrawPattern,
+    DropPositions,
+    Edit,
+    PaintMask,
+    Patch,
+    PresetMask,
+    Replace,
+    Scale,
+    SetPattern,
+    ShiftPositions,
+    SilenceHeads,
+    Source,
+    Steer,
+    SwapPositions,
+    edit_from_dict,
+)
 from engine.hooks import HookPoint
 from engine.run import run
 from engine.trace import Trace
@@ -219,7 +238,7 @@ def test_a_mask_is_drawn_in_the_stack_and_the_attention_named(place: str) -> Non
     drawn = torch.rand(plain[f"{place}.mask"].shape[-2:], generator=torch.Generator().manual_seed(0)) > 0.4
     plain, edited = translated(DrawMask(1, drawn.tolist(), [0], **PLACES[place]))
     mask = plain[f"{place}.mask"].clone()
-    mask[:, 0] = drawn
+    mask[:, 0] = drawn & plain[f"{place}.mask"].any(-2)[:, 0, None]  # but no padding
     assert torch.equal(edited[f"{place}.mask"], mask)
     assert changed(plain, edited, ".mask") == {f"{place}.mask"}
 
@@ -243,6 +262,9 @@ sides, yes = st.sampled_from([None, "encoder", "decoder"]), st.booleans()
 heads = st.lists(whole, min_size=1, max_size=4)
 real = st.floats(-1e6, 1e6)
 where = st.dictionaries(st.sampled_from(["batch", "pos", "head"]), whole | heads, max_size=2)
+layers = st.none() | whole
+changes = st.builds(Scale, st.just("*.z"), real).map(lambda edit: edit.to_dict())
+sources = st.builds(Source, heads, st.none() | heads, st.lists(changes, max_size=2))
 values = st.recursive(real, lambda inner: st.lists(inner, min_size=1, max_size=3), max_leaves=6)
 EDITS = {
     SilenceHeads: st.builds(SilenceHeads, whole, heads, st.sampled_from(["zero", "mean", "uniform"]), sides, yes),
@@ -254,11 +276,49 @@ EDITS = {
     ),
     Scale: st.builds(Scale, st.sampled_from(["logits", "*.z"]), real, where),
     Replace: st.builds(Replace, st.sampled_from(["logits", "*.z"]), values, where),
+    PresetMask: st.one_of(
+        st.builds(PresetMask, st.sampled_from(["causal", "full"]), st.none(), layers, st.none() | heads, sides, yes),
+        st.builds(PresetMask, st.sampled_from(["window", "prefix"]), st.integers(1, 9), layers, st.none() | heads),
+    ),
+    PaintMask: st.builds(
+        PaintMask,
+        st.lists(st.lists(whole, min_size=2, max_size=2), min_size=1, max_size=3),
+        st.lists(whole),
+        st.lists(whole),
+        st.sampled_from(["flip", "allow", "forbid"]),
+        layers,
+        st.none() | heads,
+        sides,
+        yes,
+    ),
+    SetPattern: st.builds(SetPattern, layers, st.sampled_from(["uniform", "first"]), st.none() | heads, sides, yes),
+    DrawPattern: st.builds(
+        DrawPattern,
+        layers,
+        st.lists(st.lists(real, min_size=2, max_size=2), min_size=1),
+        st.none() | heads,
+        st.just(True),
+    ),
+    SwapPositions: st.builds(SwapPositions, whole, whole, layers, sides),
+    DropPositions: st.builds(DropPositions, st.none() | heads, layers, sides),
+    ShiftPositions: st.builds(ShiftPositions, st.integers(-9, 9), st.none() | heads, layers, sides),
+    ChangeToken: st.builds(ChangeToken, whole, whole, st.floats(-1, 2), sides),
+    Patch: st.builds(
+        Patch,
+        st.sampled_from(["logits", "*.z"]),
+        st.none() | sources,
+        where,
+        st.none() | st.just("logits"),
+        st.none() | where,
+    ),
+    Steer: st.builds(
+        Steer, st.sampled_from(["logits", "*.z"]), sources, sources, real, st.sampled_from(["last", "mean"]), where
+    ),
 }
 
 
 def test_every_edit_of_the_engine_is_tried_here() -> None:
-    ours = {kind for kind in Edit.kinds.values() if kind.__module__ == "engine.edits"}
+    ours = {kind for kind in Edit.kinds.values() if kind.__module__.startswith("engine.edits.")}
     assert ours == set(EDITS)
 
 
@@ -271,7 +331,7 @@ def test_every_edit_survives_json(edit: Edit) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"edit": "Delete"}, "edit must be one of SilenceHeads, .*, got 'Delete'"),
+        ({"edit": "Delete"}, "edit must be one of .*SilenceHeads, .*, got 'Delete'"),
         ({}, "edit must be one of .*, got None"),
         ({"edit": "Scale", "hook": "logits"}, "Scale lacks factor"),
         ({"edit": "Scale", "hook": "logits", "factor": 1, "speed": 2}, "speed is not a known key"),
@@ -285,6 +345,15 @@ def test_every_edit_survives_json(edit: Edit) -> None:
         ({"edit": "DrawMask", "layer": 0, "allowed": [], "cross": 1}, "cross must be true or false, got 1"),
         ({"edit": "AttentionTemperature", "value": 0}, "must be above 0, got 0"),
         ({"edit": "AttentionTemperature", "value": float("nan")}, "must be above 0, got nan"),
+        ({"edit": ["Scale"]}, r"edit must be one of .*, got \['Scale'\]"),
+        ({"edit": "PaintMask", "rows": [0.5]}, r"rows\[0\] must be a whole number, got 0.5"),
+        ({"edit": "PresetMask", "kind": "round"}, "kind must be one of causal, full, window, causal window, prefix"),
+        ({"edit": "SetPattern", "layer": None, "to": "last"}, "to must be one of uniform, previous, first, itself"),
+        ({"edit": "ShiftPositions", "by": 1.5}, "by must be a whole number, got 1.5"),
+        ({"edit": "Patch", "hook": "logits", "source": [1]}, r"source must be a table, got \[1\]"),
+        ({"edit": "Patch", "hook": "logits", "source": {"ids": ["a"]}}, r"source.ids\[0\] must be a whole number"),
+        ({"edit": "Patch", "hook": "logits", "source": {"ids": [1], "edits": [{}]}}, "edit must be one of"),
+        ({"edit": "Steer", "hook": "logits", "toward": {"ids": [1]}}, "Steer lacks away"),
         ({"edit": "DrawMask", "layer": 0, "allowed": [[1]]}, r"allowed\[0\]\[0\] must be true or false, got 1"),
     ],
 )

@@ -1,0 +1,42 @@
+"""Changes to a run, as data: small frozen dataclasses that say which hooks they touch and what they do there.
+
+`to_dict` and `edit_from_dict` carry them through JSON (links, notebooks, saved lessons).
+"""
+
+from engine.edits.edit import AtStart, Edit, Real, Side, Where, edit_from_dict
+from engine.edits.fetched import ChangeToken, Fetched, Patch, Runs, Source, Steer, resolve
+from engine.edits.heads import AttentionTemperature, SilenceHeads
+from engine.edits.masks import DrawMask, PaintMask, PresetMask
+from engine.edits.parts import parts
+from engine.edits.patterns import DrawPattern, SetPattern
+from engine.edits.positions import DropPositions, ShiftPositions, SwapPositions
+from engine.edits.values import Replace, Scale
+
+__all__ = [
+    "AtStart",
+    "AttentionTemperature",
+    "ChangeToken",
+    "DrawMask",
+    "DrawPattern",
+    "DropPositions",
+    "Edit",
+    "Fetched",
+    "PaintMask",
+    "Patch",
+    "PresetMask",
+    "Real",
+    "Replace",
+    "Runs",
+    "Scale",
+    "SetPattern",
+    "ShiftPositions",
+    "Side",
+    "SilenceHeads",
+    "Source",
+    "Steer",
+    "SwapPositions",
+    "Where",
+    "edit_from_dict",
+    "parts",
+    "resolve",
+]

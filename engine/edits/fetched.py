@@ -1,0 +1,244 @@
+"""Edits that name what they put in place and are small for it: another run's values, or a token's vector.
+
+`resolve` gets those values before the run, which then sees edits that hold them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor
+
+from engine.edits.edit import (
+    ALL_REAL,
+    Edit,
+    Reach,
+    Real,
+    Side,
+    Where,
+    chosen,
+    edit_from_dict,
+    from_the_end,
+    selection,
+    written,
+)
+from engine.hooks import HookPoint, matching
+from engine.layers.embed import Embed
+from engine.model import Transformer
+
+if TYPE_CHECKING:
+    from engine.trace import Trace
+
+
+@dataclass(frozen=True)
+class Source:
+    """Another run: what was read (of an encoder-decoder by the encoder, `target` by the decoder), and its own edits.
+
+    Those must not name a further run.
+    """
+
+    ids: list[int]
+    target: list[int] | None = None
+    edits: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.ids:
+            raise ValueError("the run an edit takes values from needs at least one token, got none.")
+        for edit in self.edits:
+            if issubclass(Edit.kinds.get(str(edit.get("edit")), Edit), FromRuns):  # before it is made: no end otherwise
+                raise ValueError(f"the run values come from must not need a further one; leave out {edit['edit']}.")
+        self.made()
+
+    def made(self) -> tuple[Edit, ...]:
+        return tuple(edit_from_dict(data) for data in self.edits)
+
+
+class Runs:
+    """The runs that edits take values from, each made once. `read` makes one with the hooks that it is to keep.
+
+    Its source is None for the text that is edited, without edits.
+    """
+
+    def __init__(self, model: Transformer, read: Callable[[Source | None, tuple[str, ...]], Trace]) -> None:
+        self.model, self.read = model, read
+        self._made: dict[str, Trace] = {}
+
+    def of(self, source: Source | None, keep: tuple[str, ...]) -> Trace:
+        key = json.dumps([None if source is None else asdict(source), keep])
+        if key not in self._made:
+            self._made[key] = self.read(source, keep)
+        return self._made[key]
+
+
+class Fetching(Edit, serialised=False):
+    """An edit that has to get its values before it can be applied."""
+
+    def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
+        """What it puts in place, by the full name of each hook that it touches."""
+        raise TypeError(f"{type(self).__name__} must say where its values come from.")
+
+    def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:
+        raise TypeError(f"{type(self).__name__} must say what it does to {hook.name}.")
+
+    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+        raise TypeError(f"{type(self).__name__} has no values yet; resolve() it first, as run() does.")
+
+
+class FromRuns(Fetching, serialised=False):
+    """Its values are those of other runs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fetched(Edit, serialised=False):
+    """An edit with the values it named, by hook."""
+
+    edit: Fetching
+    values: Mapping[str, Tensor]
+
+    def touches(self) -> tuple[str, ...]:
+        return self.edit.touches()
+
+    def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
+        return self.edit.put(hook, value, self.values[hook.name])
+
+    def anchored(self, hook: HookPoint) -> bool:
+        return self.edit.anchored(hook)
+
+    def reach(self, hook: HookPoint) -> Reach:
+        return self.edit.reach(hook)
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.edit.to_dict()
+
+
+def resolve(edits: Sequence[Edit], runs: Runs) -> tuple[Edit, ...]:
+    """The same edits, those that name values holding them. Raises ValueError for a run that cannot be made."""
+    return tuple(Fetched(edit, edit.fetch(runs)) if isinstance(edit, Fetching) else edit for edit in edits)
+
+
+@dataclass(frozen=True)
+class Patch(FromRuns):
+    """Put what a hook held in another run in place of this one's (activation patching, Meng et al. 2022, section 2.1).
+
+    `source` None is this text's run without edits. `at` says what is replaced; `source_hook` and `source_at` what by,
+    and are the same where they are left out: the pattern of head 2 of layer 0 for head 1 of layer 3 is
+    `Patch("blocks.3.attn.pattern", at={"head": 1}, source_hook="blocks.0.attn.pattern", source_at={"head": 2})`.
+    """
+
+    hook: str
+    source: Source | None = None
+    at: Where = field(default_factory=dict)
+    source_hook: str | None = None
+    source_at: Where | None = None
+
+    def touches(self) -> tuple[str, ...]:
+        return (self.hook,)
+
+    def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
+        model = runs.model
+        names = matching(self.hook, model.hook_names)
+        others = names if self.source_hook is None else matching(self.source_hook, model.hook_names)
+        if self.source_hook is not None and len(others) != 1:
+            raise ValueError(f"{self.source_hook!r} stands for {len(others)} hooks; name one of them.")
+        others = others * len(names) if len(others) == 1 else others
+        trace = runs.of(self.source, tuple(dict.fromkeys(others)))
+        at = {axis: i for axis, i in self.at.items() if axis != "batch"} if self.source_at is None else self.source_at
+        return {
+            name: trace[other][selection(model.hooks[other], trace[other], at)]
+            for name, other in zip(names, others, strict=True)
+        }
+
+    def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:
+        return written(hook, value, self.at, fetched)
+
+    def anchored(self, hook: HookPoint) -> bool:
+        sized = any(axis in hook.axes and axis not in self.at for axis in ("pos", "key"))
+        return sized or from_the_end(self.at)
+
+    def reach(self, hook: HookPoint) -> Reach:
+        return "prompt" if "pos" in hook.axes else "each"
+
+
+@dataclass(frozen=True)
+class Steer(FromRuns):
+    """Add `factor` times the difference between two texts' values (Turner et al. 2023, Activation Addition).
+
+    It is read at each text's `last` position, or is that of their means over positions. `at` says where it is added;
+    everywhere, what is written behind the text included, where `at` names no position.
+    """
+
+    hook: str
+    toward: Source
+    away: Source
+    factor: float = 1.0
+    read: Literal["last", "mean"] = "last"
+    at: Where = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.factor):
+            raise ValueError(f"the factor of a steering vector must be a finite number, got {self.factor}.")
+        if self.read not in ("last", "mean"):
+            raise ValueError(f"read must be last or mean, got {self.read!r}.")
+
+    def touches(self) -> tuple[str, ...]:
+        return (self.hook,)
+
+    def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
+        names = matching(self.hook, runs.model.hook_names)
+        for name in names:
+            axes = runs.model.hooks[name].axes
+            if axes[:2] != ("batch", "pos") or "key" in axes:
+                raise ValueError(f"a steering vector needs a value at each position; {name} is {' '.join(axes)}.")
+        one, other = runs.of(self.toward, names), runs.of(self.away, names)
+        return {name: self.reading(one[name]) - self.reading(other[name]) for name in names}
+
+    def reading(self, value: Tensor) -> Tensor:
+        return value[0, -1] if self.read == "last" else value[0].mean(0)
+
+    def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:
+        return chosen(hook, value, self.at, value + self.factor * fetched)
+
+    def anchored(self, hook: HookPoint) -> bool:
+        return from_the_end(self.at)
+
+    def reach(self, hook: HookPoint) -> Reach:
+        return "prompt" if "pos" in self.at else "each"
+
+
+@dataclass(frozen=True)
+class ChangeToken(Fetching):
+    """Let the embedding at `position` be that of another `token`; with a `share` below 1, mixed with its own."""
+
+    position: int
+    token: int
+    share: float = 1.0
+    stack: Side | None = None
+
+    def __post_init__(self) -> None:
+        if self.position < 0:
+            raise ValueError(f"the position of a token counts from 0, got {self.position}.")
+        if not math.isfinite(self.share):
+            raise ValueError(f"the share of the other token must be a finite number, got {self.share}.")
+
+    def touches(self) -> tuple[str, ...]:
+        return (f"{self.stack}.embed.tokens" if self.stack else "embed.tokens",)
+
+    def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
+        model = runs.model
+        (name,) = matching(*self.touches(), model.hook_names)
+        token = torch.tensor([[self.token]], device=model.device)
+        model.check(token)
+        embed = model.get_submodule(name.removesuffix(".tokens"))
+        assert isinstance(embed, Embed)
+        return {name: embed.read(token, model.table)[0, 0]}
+
+    def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:
+        return chosen(hook, value, {"pos": self.position}, torch.lerp(value, fetched.expand_as(value), self.share))
+
+    def reach(self, hook: HookPoint) -> Reach:
+        return "prompt"
