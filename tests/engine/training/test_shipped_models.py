@@ -139,7 +139,7 @@ def test_what_is_written_into_a_gap_leads_to_what_stands_behind_it() -> None:
     for text, written in {
         "Once upon a time, there was a girl named[gMASK]. Lily loved to paint.": " Lily",
         'Anna gave Ben a red ball. "Thank you," said[gMASK].': " Ben",
-        'Sam was sick in bed. "I feel[gMASK] The next week, Sam was well.': ' better."',
+        'Oliver was free. "I thought that I could not fly," said Pip. "But[gMASK]," said Oliver.': " you did",
         'The old man went to market. "Will you feed the hens while I[gMASK] gone?" the old man asked.': " am",
     }.items():
         (*_, last) = generate(checkpoint, text, greedy=True)
