@@ -51,7 +51,7 @@ TOGETHER = {
 }
 OWN = ("app", "asgi", "pages", "views", "engine", "bench", "tests")
 SHOWS_STREAMLIT = ("app.py", "asgi.py", "pages/", "views/component.py")
-SECRET_PLACES = re.compile(r"/work\b|/home/\w|/Users/\w|\.library\b|\.\./shared")
+SECRET_PLACES = re.compile(r"/work\b|/home/\w|/Users/\w|/\.library\b|\.\./shared")
 # Namespaces are names, not places that anything is fetched from.
 OTHER_HOSTS = re.compile(r"""["'`(](?:https?:)?//(?!www\.w3\.org/)[\w.-]+\.\w+""")
 
