@@ -19,6 +19,8 @@ page = st.navigation(
     [
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="home", default=True, visibility=at_root),
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="walkthrough", visibility=at_name),
+        st.Page("pages/explore/attention.py", title="Attention", url_path="attention"),
+        st.Page("pages/explore/compare.py", title="Compare", url_path="compare"),
         st.Page("pages/inspect/architecture.py", title="Architecture", url_path="architecture"),
         st.Page("pages/inspect/checkpoint.py", title="Checkpoint", url_path="checkpoint"),
         st.Page("pages/inspect/long_sequences.py", title="Long sequences", url_path="long_sequences"),
@@ -34,4 +36,5 @@ st.set_page_config(
 )
 st.logo(str(THEME / "loupe.svg"), size="small")
 st.html(THEME / "app.css")
+st.session_state.page = page.url_path  # by which a page knows that it has just been turned to
 page.run()

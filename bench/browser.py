@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from itertools import cycle, islice
@@ -9,20 +10,27 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 from urllib.parse import quote
 
 import torch
 
 from engine import library
+from engine.checkpoints import Checkpoint
+from engine.config import MLP, Attention, ModelConfig
+from engine.model import Transformer, initialise
 from engine.run import run
 from tests.browser.harness import FLAGS, UVICORN, browser_path, served, settle
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 CHANGES = 30
 TOKENS = 32
 REACH = 300  # ms
+SWITCHES = 24
+SWITCH_REACH = 50  # ms
+SETTLED = 3000  # ms in which a page asks whatever it asks of its own accord
 TEXTS = (
     "One day, the little dog could not find his red ball, so he was very sad and sat down by the old tree near the "
     "house and the garden with the flowers",
@@ -95,6 +103,50 @@ def forward() -> float:
     return median(times)
 
 
+# The next head by its key, until a frame that was drawn after it; what went to the server meanwhile.
+SWITCH = """() => new Promise((done) => {
+  const find = () => [...document.querySelectorAll('*')]
+    .map((e) => e.shadowRoot?.querySelector('.attention')).find(Boolean);
+  const view = find();
+  const before = view.loupe.state.head;
+  window.clock = {};
+  const begun = performance.now();
+  view.dispatchEvent(new KeyboardEvent('keydown', {key: ']', bubbles: true, composed: true}));
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    done({took: performance.now() - begun, moved: view.loupe.state.head !== before});
+  }));
+})"""
+
+
+def many_heads(folder: Path) -> str:
+    """A model whose patterns are as many as GPT-2 small's, saved to `folder`; a text of 64 ids for it."""
+    config = ModelConfig(64, 64, 144, 12, Attention(12), MLP(288), tied=True)
+    Checkpoint(initialise(Transformer(config), seed=0)).save(folder / "many")
+    return " ".join(map(str, range(64)))
+
+
+def switches(browser: Browser, address: str, text: str) -> Iterator[str]:
+    """Heads of 144 one after the other, and what reached the browser for them."""
+    page = browser.new_page(viewport={"width": 1440, "height": 950})
+    page.add_init_script(CLOCK)
+    page.goto(f"{address}/attention?model=many&text={quote(text)}#layer=5&head=0")
+    page.wait_for_selector(".attention")
+    page.wait_for_timeout(SETTLED)
+    times = []
+    for _ in range(SWITCHES):
+        switched = page.evaluate(SWITCH)
+        assert switched["moved"]
+        times.append(switched["took"])
+    page.wait_for_timeout(SETTLED)
+    asked = page.evaluate("window.clock.sent !== undefined")
+    middle, worst = median(times), max(times)
+    yield (
+        f"head switch, 144 heads, 64 tokens: median {middle:.0f} ms, worst of {SWITCHES} {worst:.0f} ms "
+        f"(reach < {SWITCH_REACH} ms {'yes' if middle < SWITCH_REACH else 'NO'}), "
+        f"{'messages went' if asked else 'no message'} to the server"
+    )
+
+
 def lines() -> Iterator[str]:
     executable = browser_path()
     if executable is None:
@@ -103,7 +155,10 @@ def lines() -> Iterator[str]:
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        with served(UVICORN, "/health", Path(folder) / "log") as address:
+        models = Path(folder) / "models"
+        ids = many_heads(models)
+        offered = patch.dict(os.environ, LOUPE_MODELS=str(models))
+        with offered, served(UVICORN, "/health", Path(folder) / "log") as address:
             browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
             page = browser.new_page(viewport={"width": 1440, "height": 950})
             page.add_init_script(CLOCK)
@@ -111,6 +166,8 @@ def lines() -> Iterator[str]:
             page.wait_for_selector('.walkthrough[data-ready="true"]')
             settle(page)
             times = [changed(page, text) for text in texts()]
+            page.close()
+            yield from switches(browser, address, ids)
             browser.close()
     whole, server, paint = (median(t[part] for t in times[3:]) for part in ("whole", "server", "paint"))
     computed = forward()

@@ -9,62 +9,31 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from engine.analysis.reduced import Glance, glance, head_pattern
 from engine.checkpoints import Checkpoint, load, shipped
 from engine.checkpoints.locate import WEIGHTS, Place, locate
 from engine.edits import Edit
 from engine.limits import MODELS_FOLDER, MODELS_MEMORY, TRACE_MEMORY, UPLOADS_DISK
+from engine.model import Transformer
 from engine.run import run
+from engine.shelf import Shelf
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 
 HUB = "hub:"
 ANSWERS_MEMORY = 64 * 2**20  # bytes
 LONGEST = 40  # letters of a title
-Value = TypeVar("Value")
-
-
-class Shelf(Generic[Value]):
-    """Values by key; once they have more than `budget` bytes, those not used longest go, but never the newest."""
-
-    def __init__(self, budget: int) -> None:
-        self.budget = budget
-        self._kept: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
-        self._bytes = 0
-        self._lock = Lock()
-
-    def find(self, key: Hashable) -> Value | None:
-        with self._lock:
-            if key not in self._kept:
-                return None
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
-
-    def keep(self, key: Hashable, value: Value, size: int) -> Value:
-        """The value of that key, which is another where somebody else was faster."""
-        with self._lock:
-            if key in self._kept:
-                return self._kept[key][0]
-            self._kept[key] = (value, size)
-            self._bytes += size
-            while len(self._kept) > 1 and self._bytes > self.budget:
-                self._bytes -= self._kept.popitem(last=False)[1][1]
-            return value
-
-    def clear(self) -> None:
-        with self._lock:
-            self._kept.clear()
-            self._bytes = 0
+LAST = slice(-1, None)  # where a glance makes logits: at all positions they cost as much as several layers
 
 
 @dataclass(frozen=True)
@@ -211,25 +180,87 @@ class Traces:
     """Full traces by what they were made from; once they hold more than `budget` bytes, those not used longest go."""
 
     def __init__(self, budget: int) -> None:
-        self._shelf: Shelf[Trace] = Shelf(budget)
+        self.shelf: Shelf[Any] = Shelf(budget)
 
     def of(
-        self, name: str, read: Encoding | Tensor, edits: Sequence[Edit] = (), target: Encoding | None = None
+        self,
+        name: str,
+        read: Encoding | Tensor,
+        edits: Sequence[Edit] = (),
+        target: Encoding | None = None,
+        base: Trace | None = None,
     ) -> Trace:
-        """The trace of a text or picture through a checkpoint of this library, from its plain run where that is kept.
+        """The trace of a text or picture through a checkpoint of this library, from `base`, a run on the same text;
+        None: from its plain run where that is kept.
 
         `target` is what the decoder of an encoder-decoder reads.
         """
         model = checkpoint(name).model
-        what = (read.numpy().tobytes(), tuple(read.shape)) if isinstance(read, Tensor) else read
-        given = (id(model.hooks), what, target)  # a trace keeps its model's hooks: no other has their id meanwhile
-        key = (*given, tuple(map(repr, edits)))
-        found = self._shelf.find(key)
+        key = _run_key(model, read, edits, target)
+        found: Trace | None = self.shelf.find(key)
         if found is None:
-            base = self._shelf.find((*given, ()))
+            base = self.shelf.find(_run_key(model, read, (), target)) if base is None else base
             found = run(model, read, edits=edits, base=base, target=target)
-            found = self._shelf.keep(key, found, found.bytes)
+            found = self.shelf.keep(key, found, found.bytes)
         return found
+
+
+@dataclass(frozen=True)
+class LongRun:
+    """What a run on a long text is made from: the model of an open checkpoint, what it reads, and its edits."""
+
+    model: Transformer
+    read: Encoding | Tensor
+    edits: tuple[Edit, ...] = ()
+    target: Encoding | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return _run_key(self.model, self.read, self.edits, self.target)
+
+
+class Glances:
+    """Runs on long texts with every head as an overview, and whole patterns of the heads that were looked at."""
+
+    def __init__(self, shelf: Shelf[Any]) -> None:
+        self._shelf = shelf  # that of other runs, so that all of them share its budget
+
+    def of(self, made: LongRun, hook: str, head: int, cells: int) -> Glance:
+        """One run for all heads, `cells` a side each; the head that is on screen comes with it.
+
+        Raises as `engine.analysis.reduced.glance` does.
+        """
+        key = (*made.key, "glance", cells)
+        found: Glance | None = self._shelf.find(key)
+        if found is None:
+            read, edits, options = made.read, made.edits, {"target": made.target, "logits_at": LAST}
+            found = glance(made.model, read, hook, head, cells, (), edits, **options)
+            self._keep(made, hook, head, found.pattern)
+            small = sum(one.nbytes for one in found.overviews.values())
+            found = self._shelf.keep(key, found, found.trace.bytes + small)
+        return found
+
+    def head(self, made: LongRun, hook: str, head: int, cells: int) -> Tensor:
+        """The pattern of one head of the first text, pos key, from the run that `of` made with as many `cells`."""
+        base = self.of(made, hook, head, cells)
+        kept: tuple[Tensor, object] | None = self._shelf.find((*made.key, hook, head))
+        if kept is not None:
+            return kept[0]
+        found = head_pattern(made.model, made.read, hook, head, base.trace, made.edits, target=made.target)
+        return self._keep(made, hook, head, found)
+
+    def _keep(self, made: LongRun, hook: str, head: int, pattern: Tensor) -> Tensor:
+        """With the model's hooks, as a trace has them: while these are held, no other model has their id."""
+        found: Tensor = self._shelf.keep((*made.key, hook, head), (pattern, made.model.hooks), pattern.nbytes)[0]
+        return found
+
+
+def _run_key(
+    model: Transformer, read: Encoding | Tensor, edits: Sequence[Edit], target: Encoding | None
+) -> tuple[object, ...]:
+    """What a run keeps holds its model's hooks on: no other has their id meanwhile."""
+    what = (read.numpy().tobytes(), tuple(read.shape)) if isinstance(read, Tensor) else read
+    return id(model.hooks), what, target, tuple(map(repr, edits))
 
 
 def _holds_a_model(folder: Path) -> bool:
@@ -253,4 +284,5 @@ _offers: Shelf[Opening] = Shelf(UPLOADS_DISK)
 _names: dict[tuple[object, ...], str] = {}
 checkpoint = Checkpoints(MODELS_MEMORY)
 traces = Traces(TRACE_MEMORY)
+glances = Glances(traces.shelf)
 answers = Answers(ANSWERS_MEMORY)

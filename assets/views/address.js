@@ -7,7 +7,7 @@
 const DELAY = 150; // ms: dragging across heads writes the address once; browsers refuse hundreds of writes a minute
 const LONGEST = 4000; // characters
 
-let state = parse(location.hash);
+let state = parse(location.hash || opened());
 let path = location.pathname;
 let timer = 0;
 const followers = new Set();
@@ -49,6 +49,14 @@ function watch() {
   for (const callback of followers) callback(read());
 }
 
+/** What stood there when the page was opened: Streamlit takes a parameter that says the default out of the address, and
+ * with it the part after the #, before this module is here. */
+function opened() {
+  const [entry] = performance.getEntriesByType("navigation");
+  const address = entry && new URL(entry.name);
+  return address?.pathname === location.pathname ? address.hash : "";
+}
+
 function adopt() {
   clearTimeout(timer);
   timer = 0;
@@ -74,6 +82,7 @@ function print(object) {
   return query && `#${query}`;
 }
 
+put();
 addEventListener("hashchange", watch);
 addEventListener("popstate", watch);
 addEventListener("pagehide", put);

@@ -4,7 +4,8 @@
 // block = {data, offset, stride, rows, cols}: the element of row r and column c is data[offset + r * stride + c].
 import { css, ramp, step } from "./palette.js";
 
-const ROUND_FROM = 7; // CSS pixels: cells at least this wide are drawn apart, narrower ones side by side
+const APART_FROM = 7; // CSS pixels: cells at least this wide are drawn apart, narrower ones side by side
+const ROUND = { from: 12, most: 1200 }; // wide and few enough for round corners, which cost a path a cell
 
 /** Element (r, c) of a block. */
 export function at(block, r, c) {
@@ -32,15 +33,17 @@ export function extent(block) {
  *
  * data = {block, role, scale: "signed" | "unit" | "mask", max, width, pitch, height, label, hidden?: (r, c) => boolean}
  * with `pitch` the distance of two rows and `height` that of a cell, in CSS pixels. Hidden cells are drawn as a dot.
- * Emits "hover" {row, col} | null and "pick" {row, col}. `mark({row, col, lit})` outlines a cell and lights a column.
+ * Emits "hover" {row, col} | null and "pick" {row, col}. `mark({picked: {row, col}, lit, row})` outlines a cell and lights a column
+ * and a row.
  */
 export function mountCells(root, data, emit) {
   const canvas = document.createElement("canvas");
   canvas.setAttribute("role", "img");
+  const line = overlay("lit-row");
   const column = overlay("lit-column");
   const cell = overlay("picked-cell");
   root.classList.add("cells");
-  root.append(canvas, column, cell);
+  root.append(canvas, line, column, cell);
   let shown = data;
 
   const place = (event) => {
@@ -65,10 +68,11 @@ export function mountCells(root, data, emit) {
       canvas.setAttribute("aria-label", next.label);
       paint(canvas, root, next);
     },
-    mark({ picked = null, lit = null }) {
+    mark({ picked = null, lit = null, row = null }) {
       const { block, width, pitch, height } = shown;
       const wide = width / block.cols;
       const gap = (pitch - height) / 2;
+      show(line, row !== null && row < block.rows, 0, row * pitch, width, pitch);
       show(column, lit !== null && lit < block.cols, lit * wide, 0, wide, pitch * block.rows);
       const least = Math.max(wide, 5);
       show(cell, picked, picked?.col * wide - (least - wide) / 2, picked?.row * pitch + gap - 1, least, height + 2);
@@ -91,14 +95,16 @@ export function paint(canvas, root, { block, role, scale, max, width, pitch, hei
   canvas.style.height = `${tall}px`;
   const context = canvas.getContext("2d");
   const table = ramp(root, role, scale);
-  if (width / block.cols >= ROUND_FROM) drawApart();
-  else drawTogether();
+  const wide = width / block.cols;
+  if (wide >= ROUND.from && block.rows * block.cols <= ROUND.most) drawRound();
+  else {
+    drawTogether();
+    if (wide >= APART_FROM) drawGaps();
+  }
 
-  function drawApart() {
+  function drawRound() {
     context.scale(dpr, dpr);
-    const wide = width / block.cols;
     const gap = (pitch - height) / 2;
-    const between = wide >= 12 ? 2 : 1;
     for (let r = 0; r < block.rows; r++) {
       for (let c = 0; c < block.cols; c++) {
         const x = c * wide;
@@ -110,10 +116,21 @@ export function paint(canvas, root, { block, role, scale, max, width, pitch, hei
         } else {
           context.fillStyle = css(table[step(at(block, r, c), scale, max)]);
           context.beginPath();
-          context.roundRect(x + between / 2, y, wide - between, height, 2);
+          context.roundRect(x + 1, y, wide - 2, height, 2);
         }
         context.fill();
       }
+    }
+  }
+
+  function drawGaps() {
+    context.setTransform(dpr, 0, 0, dpr, 0, 0);
+    const between = wide >= ROUND.from ? 2 : 1;
+    for (let c = 0; c <= block.cols; c++) context.clearRect(c * wide - between / 2, 0, between, tall);
+    if (!hidden) return;
+    context.fillStyle = css(table[40]);
+    for (let r = 0; r < block.rows; r++) {
+      for (let c = 0; c < block.cols; c++) if (hidden(r, c)) context.fillRect((c + 0.5) * wide - 1, (r + 0.5) * pitch - 1, 2, 2);
     }
   }
 

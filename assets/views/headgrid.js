@@ -1,57 +1,75 @@
-// All patterns at once: layers down, heads across. One click or one arrow key reaches any of them.
-import { paint } from "./cells.js";
+// Many patterns at once: layers down, heads across, or in any other order. One click or one arrow key reaches any of them.
+import { at, paint } from "./cells.js";
+import { make, range } from "./dom.js";
 
 /**
- * data = {layers, heads, side, pattern: (layer, head) => {block, max}, layer, head}; emits "head" {layer, head}.
- * `mark({layer, head})` moves the frame without drawing anything again.
+ * data = {layers, heads, side, pattern: (layer, head) => {block, max}, layer, head, chosen?, order?, columns?, caption?}.
+ * `chosen` are heads that are marked, each in the colour of a role: [[layer, head, role], ...]. With `order`, [[layer, head], ...], the thumbnails
+ * stand in that order, `columns` a row, each under its name. `caption(layer, head)` is what stands under one: {text, share, dim}.
+ * Emits "head" {layer, head} and, where the parent listens, "add" for one clicked with shift or ctrl, and "extend" for a step
+ * with shift. `mark({layer, head, chosen})` moves the frames and `caption(of)` what stands under them; nothing is drawn again.
  */
 export function mount(root, data, emit) {
   let shown = data;
-  let buttons = [];
+  let cells = []; // {layer, head, button, caption}, in the order they stand
   root.classList.add("headgrid");
   root.setAttribute("role", "grid");
-  root.setAttribute("aria-label", "attention patterns, layer down, head across");
   root.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (button) emit("head", { layer: Number(button.dataset.layer), head: Number(button.dataset.head) });
+    const found = cells.find(({ button }) => button.contains(event.target));
+    if (found) emit(event.shiftKey || event.ctrlKey || event.metaKey ? "add" : "head", { layer: found.layer, head: found.head });
   });
   root.addEventListener("keydown", (event) => {
-    const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const columns = shown.order ? shown.columns : shown.heads;
+    const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key];
     if (!move) return;
     event.preventDefault();
     event.stopPropagation();
-    const layer = Math.max(0, Math.min(shown.layers - 1, shown.layer + move[0]));
-    const head = Math.max(0, Math.min(shown.heads - 1, shown.head + move[1]));
-    emit("head", { layer, head });
-    buttons[layer * shown.heads + head]?.focus();
+    const from = cells.findIndex(({ layer, head }) => layer === shown.layer && head === shown.head);
+    const across = Math.abs(move) === 1 && !shown.order;
+    const to = from + move;
+    const leaves = to < 0 || to >= cells.length || (across && Math.floor(to / columns) !== Math.floor(from / columns));
+    const { layer, head, button } = cells[leaves ? from : to];
+    emit(event.shiftKey ? "extend" : "head", { layer, head });
+    button.focus();
   });
 
   const view = {
     update(next) {
       shown = next;
-      buttons = [];
-      const rows = [];
-      for (let layer = 0; layer < next.layers; layer++) {
-        const row = document.createElement("div");
+      root.setAttribute("aria-label", next.order ? "attention patterns in order" : "attention patterns, layer down, head across");
+      const places = next.order ?? range(0, next.layers * next.heads).map((i) => [Math.floor(i / next.heads), i % next.heads]);
+      cells = places.map(([layer, head]) => thumbnail(root, next, layer, head));
+      const columns = next.order ? next.columns : next.heads;
+      root.replaceChildren(...range(0, Math.ceil(cells.length / columns)).map((i) => {
+        const row = make("div");
         row.setAttribute("role", "row");
-        const label = document.createElement("span");
-        label.className = "layer";
-        label.setAttribute("role", "rowheader");
-        label.textContent = layer + 1;
-        row.append(label);
-        for (let head = 0; head < next.heads; head++) row.append(thumbnail(root, next, layer, head, buttons));
-        rows.push(row);
-      }
-      root.replaceChildren(...rows);
+        if (!next.order) row.append(rowHeader(i));
+        row.append(...cells.slice(i * columns, (i + 1) * columns).map(({ element }) => element));
+        return row;
+      }));
+      view.caption(next.caption);
       view.mark(next);
     },
-    mark({ layer, head }) {
+    mark({ layer, head, chosen = [] }) {
       shown = { ...shown, layer, head };
-      buttons.forEach((button, i) => {
-        const chosen = i === layer * shown.heads + head;
-        button.setAttribute("aria-selected", String(chosen));
-        button.tabIndex = chosen ? 0 : -1;
-      });
+      for (const cell of cells) {
+        const picked = cell.layer === layer && cell.head === head;
+        cell.button.setAttribute("aria-selected", String(picked));
+        const role = chosen.find(([l, h]) => l === cell.layer && h === cell.head)?.[2];
+        cell.button.classList.toggle("among", role !== undefined);
+        cell.button.style.setProperty("--chosen", role ? `var(--${role})` : "");
+        cell.button.tabIndex = picked ? 0 : -1;
+      }
+    },
+    caption(of) {
+      if (!of) return;
+      for (const { layer, head, button, element, caption } of cells) {
+        const { text, share, dim } = of(layer, head);
+        caption.textContent = text;
+        caption.style.setProperty("--share", share);
+        element.classList.toggle("dim", dim);
+        button.setAttribute("aria-label", `block ${layer + 1}, head ${head + 1}${text ? `: ${text}` : ""}`);
+      }
     },
     destroy: () => root.replaceChildren(),
   };
@@ -59,17 +77,45 @@ export function mount(root, data, emit) {
   return view;
 }
 
-function thumbnail(root, { side, pattern }, layer, head, buttons) {
-  const button = document.createElement("button");
+function rowHeader(layer) {
+  const label = make("span", "layer", layer + 1);
+  label.setAttribute("role", "rowheader");
+  return label;
+}
+
+function thumbnail(root, { side, pattern, caption, order }, layer, head) {
+  const button = make("button");
   button.setAttribute("role", "gridcell");
   button.setAttribute("aria-label", `block ${layer + 1}, head ${head + 1}`);
   button.dataset.layer = layer;
   button.dataset.head = head;
-  const canvas = document.createElement("canvas");
-  const { block, max } = pattern(layer, head);
+  const canvas = make("canvas");
+  const { block: whole, max } = pattern(layer, head);
+  const block = peaks(whole, Math.floor(side * (window.devicePixelRatio || 1)));
   const pitch = side / block.rows;
   paint(canvas, root, { block, role: "attention", scale: "unit", max, width: side, pitch, height: pitch });
   button.append(canvas);
-  buttons.push(button);
-  return button;
+  if (!caption && !order) return { layer, head, button, element: button, caption: null };
+  const element = make("div", "captioned");
+  element.setAttribute("role", "presentation");
+  const below = make("span", "caption");
+  if (order) element.append(make("span", "which", `${layer + 1}·${head + 1}`));
+  element.append(button, below);
+  return { layer, head, button, element, caption: below };
+}
+
+/** A block with at most `most` rows and columns, each cell the largest of its rectangle, so that no peak is lost. */
+function peaks(block, most) {
+  const [rows, cols] = [Math.min(block.rows, most), Math.min(block.cols, most)];
+  if (rows === block.rows && cols === block.cols) return block;
+  const data = new Float32Array(rows * cols);
+  for (let r = 0; r < block.rows; r++) {
+    const start = Math.floor((r * rows) / block.rows) * cols;
+    for (let c = 0; c < block.cols; c++) {
+      const i = start + Math.floor((c * cols) / block.cols);
+      const value = at(block, r, c);
+      if (value > data[i]) data[i] = value;
+    }
+  }
+  return { data, offset: 0, stride: cols, rows, cols };
 }

@@ -25,11 +25,21 @@ export async function present(name, component) {
       place.view.update(place.data);
     }
     say(place, "");
+    if (place.data.take) offer(place).catch((error) => console.error(error)); // the view stands without it
   } catch (error) {
     console.error(error);
     say(place, `This view ("${name}") could not be drawn: ${error.message}. Reload the page; if it stays, report it.`);
   }
   return () => leave(place, turn);
+}
+
+/** What can be taken away stands below the view of a page that says so. */
+async function offer(place) {
+  place.offer ??= import("./take.js");
+  const { mount } = await place.offer;
+  if (place.closed || !place.view) return;
+  if (place.toolbar) place.toolbar.update();
+  else place.toolbar = mount(place);
 }
 
 function open(parentElement) {

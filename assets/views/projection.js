@@ -2,26 +2,17 @@
 import * as address from "./address.js";
 import { make } from "./dom.js";
 import { percent } from "./format.js";
+import { KINDS, kindsOf } from "./kinds.js";
 import { colour, css, ramp, STEPS } from "./palette.js";
+import { caption, Plane, room } from "./plane.js";
 import { request } from "./store.js";
 
 const LEAST = 620; // CSS pixels from which the list stands beside the picture
 const LIST = 300;
-const NEAR = 11; // pixels within which a point is pointed at
 const LABELLED = 6000; // points that are tried for a label
 const BULK = 4; // standard deviations that are drawn at first
 const TO_STD = 1.4826; // of a normal distribution, from its median absolute deviation
 const SUGGESTIONS = 8;
-const CELL = { width: 12, height: 15 }; // of the grid by which labels keep apart
-const LETTER = 7.4;
-const KINDS = [
-  ["word", "begins a word", "residual"],
-  ["inside", "inside a word", "attention"],
-  ["number", "number", "probability"],
-  ["mark", "mark", "key"],
-  ["special", "special", "edited"],
-  ["byte", "byte", "soft"],
-];
 
 /** data = {checkpoint, width, tables: [{name, title, rows, tokens, ordered, special}]}, of views/checkpoint.py. */
 export function mount(root, data) {
@@ -50,7 +41,23 @@ class Projected {
     this.resize.observe(this.element);
     this.sight = new IntersectionObserver(([entry]) => entry.isIntersecting && this.see(), { rootMargin: "400px" });
     this.sight.observe(this.element);
-    this.listen();
+    this.plane = new Plane(this.canvas, this.described(), {
+      moved: () => {
+        this.caption();
+        this.draw();
+      },
+      pointed: (i) => this.point(i),
+      picked: (i) => this.choose(this.ids[i]),
+    });
+  }
+
+  /** The points, as the plane asks for them. */
+  described() {
+    return {
+      count: () => this.ids.length,
+      at: (i) => [this.points[2 * i], this.points[2 * i + 1]],
+      hides: (i) => this.hides(i),
+    };
   }
 
   /** What takes long is computed once somebody is near it. */
@@ -81,20 +88,15 @@ class Projected {
     if (!this.width) return;
     const beside = this.width >= LEAST + LIST;
     this.element.classList.toggle("beside", beside);
-    const room = beside ? this.width - LIST - 28 : this.width;
-    this.size = { width: room, height: Math.round(Math.max(320, Math.min(560, room * 0.66))) };
-    const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = this.size.width * ratio;
-    this.canvas.height = this.size.height * ratio;
-    this.canvas.style.width = `${this.size.width}px`;
-    this.canvas.style.height = `${this.size.height}px`;
+    const wide = beside ? this.width - LIST - 28 : this.width;
+    this.plane.resize(wide, Math.round(Math.max(320, Math.min(560, wide * 0.66))));
     this.bar();
     this.paint();
   }
 
   /** Once there is both: points, and room for them. */
   paint() {
-    if (!this.answer || !this.size) return;
+    if (!this.answer || !this.plane.size) return;
     this.fit();
     this.draw();
     this.element.dataset.ready = "true";
@@ -212,9 +214,7 @@ class Projected {
       return reach(values, this.whole ? Infinity : BULK);
     });
     const [low, high] = [0, 1].map((end) => axes.map((axis) => axis[end]));
-    const { width, height } = this.size;
-    const scale = Math.min((width - 90) / (high[0] - low[0] || 1), (height - 50) / (high[1] - low[1] || 1));
-    this.view = { scale, x: width / 2 - (scale * (low[0] + high[0])) / 2, y: height / 2 + (scale * (low[1] + high[1])) / 2 };
+    this.plane.frame(low, high);
     this.caption();
   }
 
@@ -224,7 +224,8 @@ class Projected {
     const said = explained
       ? `across ${percent(explained[0])} of the variance, upward ${percent(explained[1])}`
       : `t-SNE of ${this.ids.length.toLocaleString("en")} evenly spread over the ids: who is near whom counts, distances do not`;
-    const inside = ([x, y]) => x >= 0 && y >= 0 && x <= this.size.width && y <= this.size.height;
+    const { width, height } = this.plane.size;
+    const inside = ([x, y]) => x >= 0 && y >= 0 && x <= width && y <= height;
     let outside = 0;
     for (let i = 0; i < this.ids.length; i++) outside += !this.hides(i) && !inside(this.at(i));
     this.axes.textContent = outside ? `${outside.toLocaleString("en")} lie outside the frame · ${said}` : said;
@@ -236,17 +237,13 @@ class Projected {
   }
 
   at(i) {
-    const { scale, x, y } = this.view;
-    return [x + scale * this.points[2 * i], y - scale * this.points[2 * i + 1]];
+    return this.plane.at(i);
   }
 
   draw() {
-    if (!this.answer || !this.view) return;
-    const context = this.canvas.getContext("2d");
-    const ratio = this.canvas.width / this.size.width;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, this.size.width, this.size.height);
-    const { width, height } = this.size;
+    if (!this.answer || !this.plane.view) return;
+    const context = this.plane.clear();
+    const { width, height } = this.plane.size;
     const n = this.ids.length;
     const dot = side(n);
     if (this.pieces) {
@@ -254,7 +251,7 @@ class Projected {
         if (this.hidden.has(kind)) continue;
         context.fillStyle = colour(this.root, role);
         context.globalAlpha = n > 20000 ? 0.55 : 0.75;
-        const { scale, x: left, y: top } = this.view;
+        const { scale, x: left, y: top } = this.plane.view;
         for (const i of this.groups.get(kind)) {
           const [x, y] = [left + scale * this.points[2 * i], top - scale * this.points[2 * i + 1]];
           if (x > -4 && y > -4 && x < width + 4 && y < height + 4) context.fillRect(x - dot / 2, y - dot / 2, dot, dot);
@@ -290,9 +287,7 @@ class Projected {
 
   /** Names wherever one has room, the first ids first. */
   labels(context) {
-    const { width, height } = this.size;
-    const columns = Math.ceil(width / CELL.width) + 1;
-    const taken = new Uint8Array(columns * (Math.ceil(height / CELL.height) + 3));
+    const fits = room(this.plane.size);
     const dot = side(this.ids.length);
     context.font = `12px ${getComputedStyle(this.root).getPropertyValue("--sans")}`;
     context.fillStyle = colour(this.root, "ink");
@@ -301,18 +296,8 @@ class Projected {
     for (let i = 0; i < this.ids.length; i += every) {
       if (this.hides(i)) continue;
       const [x, y] = this.at(i);
-      if (x < 0 || y < 8 || x > width - 10 || y > height - 4) continue;
       const text = this.pieces ? this.name(this.ids[i]) : String(this.ids[i]);
-      const right = Math.floor((x + 8 + LETTER * text.length) / CELL.width);
-      if (right >= columns - 1) continue;
-      const left = Math.floor(x / CELL.width);
-      const row = Math.floor(y / CELL.height) + 1;
-      let free = true;
-      for (let up = -1; up <= 1 && free; up++) {
-        for (let column = Math.max(0, left - 1); column <= right && free; column++) free = !taken[(row + up) * columns + column];
-      }
-      if (!free) continue;
-      taken.fill(1, row * columns + left, row * columns + right + 1);
+      if (!fits(text, x, y)) continue;
       context.fillText(text, x + dot + 2, y + 4);
     }
     context.globalAlpha = 1;
@@ -430,82 +415,13 @@ class Projected {
     );
   }
 
-  nearest(event) {
-    const box = this.canvas.getBoundingClientRect();
-    const [px, py] = [event.clientX - box.left, event.clientY - box.top];
-    let [best, least] = [-1, NEAR ** 2];
-    for (let i = 0; i < this.ids.length; i++) {
-      if (this.hides(i)) continue;
-      const [x, y] = this.at(i);
-      const far = (x - px) ** 2 + (y - py) ** 2;
-      if (far < least) [best, least] = [i, far];
-    }
-    return best;
-  }
-
-  listen() {
-    let drag = null;
-    const redraw = () => {
-      this.frameAsked ??= requestAnimationFrame(() => {
-        this.frameAsked = null;
-        this.caption();
-        this.draw();
-      });
-    };
-    this.canvas.addEventListener("pointerdown", (event) => {
-      drag = { x: event.clientX, y: event.clientY, moved: false };
-      this.canvas.setPointerCapture(event.pointerId);
-    });
-    this.canvas.addEventListener("pointermove", (event) => {
-      if (!this.answer) return;
-      if (drag) {
-        const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
-        if (!drag.moved && Math.hypot(dx, dy) < 4) return;
-        Object.assign(drag, { x: event.clientX, y: event.clientY, moved: true });
-        this.view.x += dx;
-        this.view.y += dy;
-        return redraw();
-      }
-      this.point(this.nearest(event));
-    });
-    this.canvas.addEventListener("pointerup", (event) => {
-      const moved = drag?.moved;
-      drag = null;
-      if (moved || !this.answer) return;
-      const i = this.nearest(event);
-      if (i >= 0) this.choose(this.ids[i]);
-    });
-    this.canvas.addEventListener("pointerleave", () => this.point(-1));
-    this.canvas.addEventListener("wheel", (event) => {
-      if (!this.answer || !(event.ctrlKey || this.canvas.getRootNode().activeElement === this.canvas)) return;
-      event.preventDefault();
-      this.zoom(Math.exp(-event.deltaY / 400), event);
-      redraw();
-    }, { passive: false });
-    this.canvas.addEventListener("dblclick", (event) => { this.zoom(2, event); redraw(); });
-    this.canvas.addEventListener("keydown", (event) => {
-      const by = { "+": 1.25, "=": 1.25, "-": 0.8 }[event.key];
-      if (!by || !this.answer) return;
-      this.zoom(by);
-      redraw();
-    });
-  }
-
-  zoom(by, event) {
-    const box = this.canvas.getBoundingClientRect();
-    const [px, py] = event ? [event.clientX - box.left, event.clientY - box.top] : [this.size.width / 2, this.size.height / 2];
-    this.view.scale *= by;
-    this.view.x = px + (this.view.x - px) * by;
-    this.view.y = py + (this.view.y - py) * by;
-  }
-
   point(i) {
     this.tip.hidden = i < 0;
     this.canvas.style.cursor = i < 0 ? "grab" : "pointer";
     if (i < 0) return;
     const [x, y] = this.at(i);
     this.tip.replaceChildren(make("bdi", "", this.name(this.ids[i])), make("small", "", ` ${this.ids[i]}`));
-    const left = x > this.size.width - 150;
+    const left = x > this.plane.size.width - 150;
     this.tip.style.left = `${x + (left ? -10 : 10)}px`;
     this.tip.style.top = `${y - 30}px`;
     this.tip.classList.toggle("leftward", left);
@@ -538,32 +454,6 @@ function ring(context, x, y, radius, ink, ground, width) {
   context.lineWidth = width;
   context.stroke();
   context.lineWidth = 1;
-}
-
-function caption(context, text, x, y, ink, ground, weight) {
-  context.font = context.font.replace(/^.*?(?=\d+px)/, weight);
-  context.lineWidth = 4;
-  context.strokeStyle = ground;
-  context.strokeText(text, x + 9, y + 4);
-  context.fillStyle = ink;
-  context.fillText(text, x + 9, y + 4);
-  context.lineWidth = 1;
-}
-
-/** What sort of token each piece is. */
-function kindsOf(pieces, special) {
-  const specials = new Set(special);
-  const marked = pieces.some((piece) => /^[·▁]\p{L}/u.test(piece));
-  const continued = pieces.some((piece) => piece.startsWith("##"));
-  return pieces.map((piece, id) => {
-    if (specials.has(id)) return "special";
-    if (/^<[0-9A-F]{2}>$/.test(piece) || /^<0x[0-9A-F]{2}>$/.test(piece)) return "byte";
-    const plain = piece.replace(/^[·▁]+|^##/u, "");
-    if (/^\p{N}+$/u.test(plain)) return "number";
-    if (!/\p{L}/u.test(plain)) return "mark";
-    const begins = continued ? !piece.startsWith("##") : !marked || /^[·▁]/u.test(piece);
-    return begins ? "word" : "inside";
-  });
 }
 
 const CSS = `

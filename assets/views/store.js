@@ -30,6 +30,11 @@ export function request(query) {
   return answer;
 }
 
+/** The questions that have been answered and are remembered, the least recently used first. */
+export function asked() {
+  return Array.from(answers.keys()).filter((key) => !waiting.has(key)).map((key) => JSON.parse(key));
+}
+
 /** For the courier: the questions not answered yet, oldest first. */
 export function pending() {
   return Array.from(waiting.values(), ({ id, query }) => ({ id, query }));
@@ -58,7 +63,8 @@ export function onRequest(bell) {
   if (waiting.size) ring();
 }
 
-function canonical(value) {
+/** A query as text, the same for the same entries in any order. */
+export function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical)}]`;
   if (value && typeof value === "object") {
     return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;

@@ -3,7 +3,7 @@
 import { request } from "./store.js";
 
 export class Trace {
-  /** `data` is a decoded payload of views/walkthrough.py, `side` the stack: "encoder", "decoder" or "". */
+  /** `data` is a decoded payload of views/walkthrough.py or views/attention.py, `side` the stack: "encoder", "decoder" or "". */
   constructor(data, side = Object.keys(data.lanes).at(-1)) {
     const lane = data.lanes[side];
     Object.assign(this, data, lane); // trace, reads, names, sampled, edited, notice, ...; pieces, ids, hooks, grid, ...
@@ -34,9 +34,9 @@ export class Trace {
     return this.array(name) !== undefined;
   }
 
-  /** Whether a layer's values are here. */
+  /** Whether a layer's values are here: all that the page draws of it, which is its attention at least. */
   holds(layer) {
-    return this.has(`blocks.${layer}.resid_pre`);
+    return this.has(`blocks.${layer}.attn.pattern`);
   }
 
   /** Brings a layer's values here; resolves when they are. */
@@ -137,30 +137,33 @@ export class Trace {
   inputAround(part) {
     const { head, pooler, mapped } = this.model;
     const summed = this.has("embed.norm.out") ? "embed.norm.out" : "embed.sum";
-    const made = ["head.norm.out", "head.post", "head.narrow"].find((name) => this.has(name)) ?? this.last();
+    const pooled = head === "sequence" && pooler ? "pooler.out" : this.last();
+    const behind = (names) => names.find((name) => this.has(name)) ?? pooled;
     return {
       "embed.mapped": mapped === "tokens" ? "embed.tokens" : summed,
       "embed.patches": "embed.patches.pixels",
       "embed.norm.out": "embed.sum",
       "final_norm.out": this.last(false),
-      "head.pre": this.last(),
+      "head.mean": this.last(),
+      "head.pre": behind(["head.narrow"]),
       "head.post": "head.pre",
       "head.norm.out": "head.post",
       "pooler.pre": this.last(),
       "pooler.out": "pooler.pre",
       next_sentence: "pooler.out",
-      "head.narrow": this.last(),
+      "head.narrow": behind(["head.mean"]),
       "head.cls": this.last(),
       "head.distilled": this.last(),
-      logits: head === "sequence" && pooler ? "pooler.out" : made,
+      logits: behind(["head.norm.out", "head.post", "head.narrow", "head.mean"]),
     }[part];
   }
 
   /** The row of its input that row `pos` of a hook is made of: where one position speaks for the whole, that one. */
   origin(hook, pos) {
     if (hook === "head.distilled") return 1;
-    const whole = hook === "pooler.pre" || hook === "head.cls" || (hook === "logits" && this.model.head === "sequence" && !this.model.pooler);
-    return whole ? this.speaker() : pos;
+    const whole = /^(pooler\.pre|head\.cls)$/.test(hook) || (this.model.head === "sequence" && /^(logits|head\.narrow)$/.test(hook));
+    if (!whole) return pos;
+    return this.array(this.input(hook))?.shape[0] === 1 ? 0 : this.speaker();
   }
 
   /** How many rows down a hook begins: what the whole text has once stands beside the token where it was read. */

@@ -158,7 +158,7 @@ class Walkthrough {
         view.update(this.panelData(panel));
         legend(this.block(panel));
       }
-      this.headgrid.mark(state);
+      this.headgrid.mark({ layer: state.layer, head: state.head });
       this.parts.facts();
       this.parts.next?.();
       this.bars.forEach((bars, list) => bars.update(this.barData(list)));

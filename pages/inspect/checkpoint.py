@@ -40,7 +40,8 @@ from views.component import courier, view
 
 FIRST = "stories"
 TEXTS = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
-WALKTHROUGH, ARCHITECTURE = "pages/explore/walkthrough.py", "pages/inspect/architecture.py"
+WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
+ARCHITECTURE = "pages/inspect/architecture.py"
 LONG = "pages/inspect/long_sequences.py"
 AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
@@ -300,6 +301,7 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
     """To the other pages, and away."""
     query = {"model": name}
     st.page_link(WALKTHROUGH, label="Walkthrough", icon=":material/arrow_forward:", query_params=query)
+    st.page_link(ATTENTION, label="Attention", icon=":material/arrow_forward:", query_params=query)
     st.page_link(ARCHITECTURE, label="Architecture", icon=":material/arrow_forward:", query_params=query)
     if suits(checkpoint):
         st.page_link(LONG, label="Long sequences", icon=":material/arrow_forward:", query_params=query)

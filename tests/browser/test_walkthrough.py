@@ -247,7 +247,7 @@ def test_hovering_a_token_lights_its_row_its_column_and_its_lines(walk: Callable
 
 def test_typing_another_sentence_redraws_it(walk: Callable[..., "Page"]) -> None:
     page = walk()
-    page.get_by_label("text").fill("She was happy")
+    page.get_by_label("text", exact=True).fill("She was happy")
     page.locator(".token bdi", has_text="·happy").wait_for()
     assert_drawn_equals(page, traced("She was happy"))
 
@@ -258,7 +258,7 @@ def test_append_puts_the_drawn_token_into_the_text_and_the_picture(walk: Callabl
     tokenizer = library.checkpoint("stories").tokenizer
     drawn = int(traced("Once upon a")["logits"][0, -1].argmax())
     page.locator(".token").nth(len(traced("Once upon a").encoding)).wait_for()
-    assert page.get_by_label("text").input_value() == "Once upon a" + tokenizer.decode([drawn])
+    assert page.get_by_label("text", exact=True).input_value() == "Once upon a" + tokenizer.decode([drawn])
 
 
 def test_clicks_on_append_that_come_too_fast_append_one_token(walk: Callable[..., "Page"]) -> None:
@@ -354,12 +354,12 @@ def test_256_tokens_scroll_fetch_the_looked_at_layer_once_and_keep_it(
 def test_ten_thousand_characters_survive_a_reload(walk: Callable[..., "Page"], page: "Page") -> None:
     walk("A")
     text = "你" * 10_000  # 90,000 bytes in the address
-    page.get_by_label("text").fill(text)
-    page.get_by_label("text").press("Enter")
+    page.get_by_label("text", exact=True).fill(text)
+    page.get_by_label("text", exact=True).press("Enter")
     page.locator(".notice", has_text="this model reads 256").wait_for()
     page.reload()
     page.wait_for_selector(READY)
-    assert page.get_by_label("text").input_value() == text
+    assert page.get_by_label("text", exact=True).input_value() == text
 
 
 def test_one_token_and_a_phone_and_the_dark(browser, server: str) -> None:  # type: ignore[no-untyped-def]
@@ -374,7 +374,7 @@ def test_one_token_and_a_phone_and_the_dark(browser, server: str) -> None:  # ty
     )
     assert widest <= 391
     assert "one token only" in page.locator(".facts").inner_text()
-    assert page.locator(".loupe-view").get_attribute("data-theme") == "dark"
+    assert page.locator(".loupe-view:has(> .walkthrough)").get_attribute("data-theme") == "dark"
     assert_drawn_equals(page, traced("The"))
     context.close()
 

@@ -180,3 +180,27 @@ def test_an_answer_is_computed_once_and_a_refusal_is_not_kept() -> None:
     answers.of({"checkpoint": "b"}, make)
     answers.of({"checkpoint": "a", "sizes": True}, make)  # the room was another's
     assert len(made) == 4
+
+
+def test_long_runs_and_whole_ones_share_one_budget(own: str) -> None:
+    model, hook = library.checkpoint(own).model, "blocks.0.attn.pattern"
+    texts = [Encoding.from_ids([i] * 8) for i in range(4)]
+    traces = library.Traces(budget=library.Traces(10**9).of(own, texts[0]).bytes)
+    glances = library.Glances(traces.shelf)
+    first = glances.of(library.LongRun(model, texts[0]), hook, 0, cells=4)
+    assert glances.of(library.LongRun(model, texts[0]), hook, 1, cells=4) is first
+    traces.of(own, texts[1])  # as large as all the room there is
+    assert glances.of(library.LongRun(model, texts[0]), hook, 0, cells=4) is not first
+
+
+def test_a_head_of_a_long_run_is_kept_as_long_as_nobody_else_can_have_its_name(own: str) -> None:
+    text, hook = Encoding.from_ids([1, 2, 3]), "blocks.0.attn.pattern"
+    glances = library.Glances(library.Shelf(10**9))
+    for seed in range(3):  # each freed before the next, whose objects may take its place in memory
+        model = initialise(Transformer(CONFIG), seed)
+        made = library.LongRun(model, text)
+        for head in (1, 0):
+            whole = library.run(model, text)[hook][0, head]
+            torch.testing.assert_close(glances.head(made, hook, head, cells=4), whole)
+        del model, made
+        gc.collect()

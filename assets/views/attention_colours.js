@@ -1,0 +1,27 @@
+// Which colour each of the compared heads has. A head keeps its colour while others come and go.
+
+export const MOST = 12; // heads compared at once: as many colours as tokens.json has for them
+
+const given = new WeakMap(); // page -> Map of "layer.head" -> number of its colour
+
+/** The heads that are compared, [[layer, head], ...], the shown one first. */
+export function compared(page) {
+  const { layer, head, heads = [] } = page.state;
+  const others = heads.filter(([l, h]) => l !== layer || h !== head);
+  return [[layer, head], ...others].slice(0, MOST);
+}
+
+/** The role (a colour of tokens.json) of each of `heads`: attention's own where there is one only. */
+export function roles(page, heads) {
+  if (heads.length === 1) return ["attention"];
+  const colours = given.get(page) ?? new Map();
+  given.set(page, colours);
+  const names = heads.map((head) => head.join("."));
+  for (const name of colours.keys()) if (!names.includes(name)) colours.delete(name);
+  for (const name of [...names].sort()) {
+    if (colours.has(name)) continue;
+    const taken = new Set(colours.values());
+    for (let n = 1; !colours.has(name); n++) if (!taken.has(n)) colours.set(name, n);
+  }
+  return names.map((name) => `head-${colours.get(name)}`);
+}

@@ -1,0 +1,287 @@
+// One head of a long text: the whole of it with every peak in sight, down to single weights under the pointer. A cell stands for a block
+// of weights and shows the largest; as one comes nearer, smaller blocks come from the server, and the coarser ones stay until they do.
+import { axes } from "./attention_long_axes.js";
+import { peakAt, span, spans } from "./attention_long_numbers.js";
+import { gestures } from "./attention_long_gestures.js";
+import { minimap } from "./attention_long_minimap.js";
+import { Painter } from "./attention_long_paint.js";
+import { make } from "./dom.js";
+import { percent } from "./format.js";
+import { legend } from "./legend.js";
+
+const CELL = 30; // CSS pixels of a weight, at most
+const CHROME = 360; // what stands above and below the map in a window
+const LEAST_TALL = 340;
+const BESIDE = { wide: 98, narrow: 70 }; // the axis at the left
+const ABOVE = 58; // the axis on top
+const OVERHANG = 40; // how far its names reach beyond the map
+const STRETCH = 6; // how much taller than wide a weight may be, or wider, where there are far more keys than queries, or fewer
+const THIN = 6; // below this height or width a lit row or column is a line
+const STEP = 1.5; // of a zoom by key or button
+
+export function mount(root, page) {
+  return new LongMap(root, page);
+}
+
+class LongMap {
+  constructor(root, page) {
+    Object.assign(this, { root, page, hover: null, pointer: null });
+    this.grid = make("div", "long-grid");
+    this.box = make("div", "long-map");
+    this.box.tabIndex = 0;
+    this.box.setAttribute("role", "application");
+    this.box.setAttribute("aria-label", "the map of this head; arrow keys move the chosen cell, plus and minus zoom, 0 shows the whole");
+    this.canvas = make("canvas");
+    this.canvas.setAttribute("role", "img");
+    this.painter = new Painter(this.canvas, page.element);
+    this.marks = ["lit-row", "lit-column", "picked-cell"].map((name) => make("div", name));
+    this.box.append(this.canvas, ...this.marks);
+    this.axes = axes(page);
+    const corner = make("div", "long-corner");
+    corner.append(make("span", "role-key", "key →"), make("span", "role-query", "query ↓"));
+    this.grid.append(corner, this.axes.top, this.axes.left, this.box);
+    this.minimap = minimap(page, (row, col) => this.centre(row, col));
+    this.legend = make("div", "long-legend");
+    root.append(this.zoomLine(), this.grid, this.legend);
+    this.stop = gestures(this.box, this);
+  }
+
+  destroy() {
+    this.stop();
+    this.root.replaceChildren();
+  }
+
+  zoomLine() {
+    const line = make("div", "long-line");
+    const zoom = make("div", "long-zoom");
+    const button = (text, label, act) => {
+      const made = zoom.appendChild(make("button", "", text));
+      made.setAttribute("aria-label", label);
+      made.title = label;
+      made.addEventListener("click", act);
+      return made;
+    };
+    this.out = button("−", "zoom out  −", () => this.zoomBy(1 / STEP));
+    this.in = button("+", "zoom in  +", () => this.zoomBy(STEP));
+    this.whole = button("whole", "show the whole pattern  0", () => this.look(1, 0, 0));
+    this.where = make("div", "long-where");
+    line.append(zoom, this.where, this.minimap.element);
+    return line;
+  }
+
+  // --- what is in view ---------------------------------------------------------------------------------------------------
+
+  /** How large a weight is when the whole pattern is in view. */
+  measure() {
+    const { page } = this;
+    const [rows, cols] = [page.trace.length, page.keys.length];
+    const beside = page.narrow ? BESIDE.narrow : BESIDE.wide;
+    const room = page.width - beside - (page.narrow ? 4 : OVERHANG);
+    let [wide, tall] = [Math.min(CELL, room / cols), Math.min(CELL, Math.max(LEAST_TALL, window.innerHeight - CHROME) / rows)];
+    const stretch = rows === cols ? 1 : STRETCH;
+    [wide, tall] = [Math.min(wide, stretch * tall), Math.min(tall, stretch * wide)];
+    this.rest = { rows, cols, wide, tall, width: Math.round(cols * wide), height: Math.round(rows * tall), beside };
+  }
+
+  get window() {
+    const { rows, cols, wide: wideAtRest, tall: tallAtRest, width, height } = this.rest;
+    const { state } = this.page;
+    const zoom = this.fitting(state.zoom);
+    const [wide, tall] = [Math.min(Math.max(CELL, wideAtRest), zoom * wideAtRest), Math.min(Math.max(CELL, tallAtRest), zoom * tallAtRest)];
+    const [across, down] = [Math.min(cols, width / wide), Math.min(rows, height / tall)];
+    const [row, col] = isPlace(state.from) ? state.from : [0, 0];
+    return { zoom, wide, tall, across, down, top: inside(row, rows - down), left: inside(col, cols - across) };
+  }
+
+  fitting(zoom) {
+    return Number.isFinite(zoom) ? Math.max(1, Math.min(this.most, zoom)) : 1;
+  }
+
+  /** The largest zoom: single weights as large as they get. */
+  get most() {
+    return Math.max(1, CELL / Math.min(this.rest.wide, this.rest.tall));
+  }
+
+  /** Looks at what begins at (row, col). */
+  look(zoom, row, col) {
+    const { page } = this;
+    page.state.zoom = this.fitting(zoom);
+    page.state.from = [row, col];
+    const { top, left } = this.window;
+    const whole = page.state.zoom === 1;
+    page.state.from = whole ? undefined : [top, left].map((x) => Number(x.toFixed(2)));
+    page.state.zoom = whole ? undefined : Number(page.state.zoom.toFixed(3));
+    page.remember();
+    this.show();
+  }
+
+  /** Zooms by `factor`; what is at (x, y) of the map, in CSS pixels, stays there. */
+  zoomBy(factor, x = this.rest.width / 2, y = this.rest.height / 2) {
+    const before = this.window;
+    const [row, col] = [before.top + y / before.tall, before.left + x / before.wide];
+    this.page.state.zoom = this.fitting(before.zoom * factor);
+    const { wide, tall } = this.window;
+    this.look(this.page.state.zoom, row - y / tall, col - x / wide);
+  }
+
+  move(x, y) {
+    const { zoom, top, left, wide, tall } = this.window;
+    this.look(zoom, top - y / tall, left - x / wide);
+  }
+
+  centre(row, col) {
+    const { zoom, across, down } = this.window;
+    this.look(zoom, row + 0.5 - down / 2, col + 0.5 - across / 2);
+  }
+
+  /** Moves the window, where it has to, so that a cell is in it. */
+  reveal(row, col) {
+    const { zoom, top, left, across, down } = this.window;
+    const near = (at, from, count) => (at < from || at + 1 > from + count ? at + 0.5 - count / 2 : from);
+    this.look(zoom, near(row, top, down), near(col, left, across));
+  }
+
+  // --- drawing -----------------------------------------------------------------------------------------------------------
+
+  update() {
+    const { page } = this;
+    this.measure();
+    const { width, height, beside } = this.rest;
+    for (const [name, size] of [["beside", beside], ["above", ABOVE], ["overhang", page.narrow ? 4 : OVERHANG], ["map", width]]) this.root.style.setProperty(`--${name}`, `${size}px`);
+    this.axes.left.style.height = `${height}px`;
+    Object.assign(this.box.style, { width: `${width}px`, height: `${height}px` });
+    this.showLegend();
+    this.show();
+  }
+
+  show() {
+    const { page } = this;
+    const seen = this.window;
+    this.box.style.touchAction = seen.zoom > 1 ? "none" : "pan-y";
+    this.wanted = { high: span(seen.down, page.data), wide: span(seen.across, page.data) };
+    page.numbers.want(page.head, this.missing(seen), page.state.query);
+    this.draw(seen);
+    if (this.pointer) this.point(this.pointer.x, this.pointer.y); // what lies under it is another cell now
+    else this.mark();
+    this.minimap.update(seen, this.rest);
+    this.out.disabled = this.whole.disabled = seen.zoom === 1;
+    this.in.disabled = seen.zoom >= this.most;
+    this.say(seen);
+  }
+
+  missing({ top, left, across, down }) {
+    const { rows, cols } = this.rest;
+    const { high, wide } = this.wanted;
+    return spans(top, top + down, high, rows).flatMap((one) => spans(left, left + across, wide, cols).map((other) => ({ rows: one, columns: other })));
+  }
+
+  draw(seen) {
+    const { page } = this;
+    const { tile, cells } = page.data;
+    const finest = { high: this.wanted.high / tile, wide: this.wanted.wide / tile };
+    const { top, left, across, down } = seen;
+    const inView = ({ rows, columns }) => rows[1] > top && rows[0] < top + down && columns[1] > left && columns[0] < left + across;
+    this.tiles = page.numbers.of(page.head).filter((one) => one.high >= finest.high && one.wide >= finest.wide && inView(one));
+    const overview = page.pattern(page.state.layer, page.state.head);
+    this.painter.paint({ ...this.rest, ...seen, overview, cells, tiles: this.tiles, apart: finest.high * finest.wide === 1, edition: page.edition });
+  }
+
+  mark() {
+    const { page, hover } = this;
+    const { top, left, wide, tall } = this.window;
+    const { width, height } = this.rest;
+    const [row, col] = [hover?.row ?? page.state.query, hover?.col ?? page.state.key];
+    const lie = (element, x, y, across, down) => Object.assign(element.style, { transform: `translate(${x}px, ${y}px)`, width: `${across}px`, height: `${down}px` });
+    const band = (i, from, size, least) => [(i + 0.5 - from) * size - Math.max(size, least) / 2, Math.max(size, least)];
+    const [[y, high], [x, broad]] = [band(row, top, tall, 1), band(col, left, wide, 1)];
+    const [line, column, cell] = this.marks;
+    lie(line, 0, y, width, high);
+    lie(column, x, 0, broad, height);
+    line.classList.toggle("thin", tall < THIN);
+    column.classList.toggle("thin", wide < THIN);
+    const [[cellY, cellHigh], [cellX, cellWide]] = [band(page.state.query, top, tall, 7), band(page.state.key, left, wide, 7)];
+    lie(cell, cellX, cellY, cellWide, cellHigh);
+    this.axes.show({ ...this.window, lit: { row, col } });
+  }
+
+  say({ top, left, across, down }) {
+    const { page } = this;
+    const ends = (from, count) => `${Math.floor(from + 1e-6)}–${Math.ceil(from + count - 1e-6) - 1}`;
+    const [high, wide] = [this.wanted.high, this.wanted.wide].map((width) => width / page.data.tile);
+    const strong = make("strong", "", `rows ${ends(top, down)} · keys ${ends(left, across)}`);
+    this.where.replaceChildren(strong, make("br"), high * wide === 1 ? "a cell is one weight" : `a cell is the largest of ${high} × ${wide} weights`);
+    this.canvas.setAttribute("aria-label", `block ${page.state.layer + 1} head ${page.state.head + 1}, ${strong.textContent}`);
+  }
+
+  showLegend() {
+    const { page } = this;
+    if (this.legendEdition === page.edition) return;
+    this.legendEdition = page.edition;
+    const { element } = legend(page.element, { role: "attention", scale: "unit", width: 90 });
+    element.querySelector(".legend-text").textContent = "0 to 1 of the row; empty: exactly 0";
+    const keys = make("span", "long-keys");
+    for (const [name, does] of [["wheel", "or "], ["+", " "], ["−", " zoom · drag moves · "], ["0", " whole"]]) keys.append(make("kbd", "", name), ` ${does}`);
+    this.legend.replaceChildren(element, ...(page.narrow ? [] : [keys]));
+  }
+
+  // --- looking and picking (gestures.js calls these) -----------------------------------------------------------------------
+
+  /** The block at (x, y) by its largest weight, or the place alone where no number is here yet. */
+  found(x, y) {
+    const { top, left, wide, tall } = this.window;
+    const row = Math.max(0, Math.min(this.rest.rows - 1, Math.floor(top + y / tall)));
+    const col = Math.max(0, Math.min(this.rest.cols - 1, Math.floor(left + x / wide)));
+    return peakAt(this.tiles, row, col) ?? { row, col, weight: null };
+  }
+
+  point(x, y) {
+    const { page } = this;
+    this.pointer = x === null ? null : { x, y };
+    this.hover = this.pointer && this.found(x, y);
+    this.mark();
+    if (!this.hover) return page.tip(null);
+    const { row, col, weight, high, wide } = this.hover;
+    const of = high * wide > 1 && weight ? `  largest of ${high} × ${wide}` : "";
+    page.tip(`${page.trace.pieces[row]} ${row} → ${page.keys[col]} ${col}`, weight === null ? "" : `${percent(weight)}${of}`);
+  }
+
+  pick(x, y) {
+    const { row, col } = this.found(x, y);
+    this.page.go({ query: row, key: col });
+  }
+
+  key(event) {
+    const { page } = this;
+    const { across, down } = this.window;
+    const act = { "+": () => this.zoomBy(STEP), "=": () => this.zoomBy(STEP), "-": () => this.zoomBy(1 / STEP), 0: () => this.look(1, 0, 0) }[event.key];
+    if (act) return (event.preventDefault(), this.zoomOnCell(act, event.key));
+    const [dy, dx] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
+    if (!dy && !dx) return;
+    event.preventDefault();
+    const by = (visible) => (event.shiftKey ? Math.max(1, Math.round(visible / 10)) : 1);
+    const query = inside(page.state.query + dy * by(down), this.rest.rows - 1);
+    const key = inside(page.state.key + dx * by(across), this.rest.cols - 1);
+    page.go({ query, key, jump: true });
+    const weights = page.row()?.weights;
+    page.tell(`${page.trace.pieces[query]} ${query} → ${page.keys[key]} ${key}${weights ? `: ${percent(weights[key])}` : ""}`);
+  }
+
+  /** By key one zooms on the chosen cell. */
+  zoomOnCell(act, key) {
+    const { state } = this.page;
+    if (key !== "-" && key !== "0") this.reveal(state.query, state.key);
+    const { top, left, wide, tall } = this.window;
+    const [x, y] = [(state.key + 0.5 - left) * wide, (state.query + 0.5 - top) * tall];
+    const within = x >= 0 && y >= 0 && x <= this.rest.width && y <= this.rest.height;
+    if (key === "0" || !within) act();
+    else this.zoomBy(key === "-" ? 1 / STEP : STEP, x, y);
+  }
+}
+
+function isPlace(from) {
+  return Array.isArray(from) && from.length === 2 && from.every(Number.isFinite);
+}
+
+function inside(x, most) {
+  return Math.max(0, Math.min(Math.max(0, most), x));
+}

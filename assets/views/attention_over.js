@@ -1,0 +1,89 @@
+// What may be painted over a text: the ways to say how much one token attends to another, each with its definition.
+import { at } from "./cells.js";
+import { range } from "./dom.js";
+
+const SOURCE = "Abnar and Zuidema 2020";
+
+/** [id, label, whether it is one of self-attention only, what it is, in a sentence] */
+export const MEASURES = [
+  ["head", "this head", false, () => "The weights of this head: after the softmax, each row adds up to 1."],
+  ["heads", "mean of heads", false, ({ state, trace }) => `The mean of the ${trace.model.heads} heads of block ${state.layer + 1}, cell by cell.`],
+  ["layers", "mean of layers", false, ({ trace }) => `The mean over all ${trace.model.heads} heads of all ${trace.model.layers} blocks, cell by cell: each counts as much as any other.`],
+  [
+    "rollout", "rollout", false,
+    ({ state, trace }) =>
+      state.focus === "cross_attn"
+        ? `Attention rollout (${SOURCE}) through both stacks: in each decoder block, from ${span(state, trace)[0] + 1} to ${span(state, trace)[1] + 1}, half of a row comes from the source as the encoder has mixed it, a quarter from the target by self-attention and a quarter from the residual stream that passes by. Painted is the part that comes from the source.`
+        : `Attention rollout (${SOURCE}): in each block half of every row is its attention and half the residual stream that passes by; these matrices multiplied, from block ${span(state, trace)[0] + 1} to block ${span(state, trace)[1] + 1}, say which tokens a row is mixed from. What values and MLPs do is left out.`,
+  ],
+  [
+    "flow", "flow", true,
+    () =>
+      `Attention flow (${SOURCE}): weights, with the residual stream, are the capacities of pipes; this is the most that can flow from the token's last row down to each token, each asked for alone, so that they add up to no total.`,
+  ],
+  ["sentences", "over many texts", false, ({ state }) => `Head ${state.head + 1} of block ${state.layer + 1} averaged over many texts, position by position: which words stood there is averaged out.`],
+];
+
+/** The measure that the state names, as far as there is one for this attention. */
+export function measureOf({ state }) {
+  const found = MEASURES.find(([id, , alone]) => id === state.over && !(alone && state.focus === "cross_attn"));
+  return found ?? MEASURES[0];
+}
+
+/** "out": what the chosen token looks at; "in": what looks at it. A flow is asked for one token at a time, downward. */
+export function wayOf(page) {
+  return page.state.way === "in" && measureOf(page)[0] !== "flow" ? "in" : "out";
+}
+
+/** First and last block of the rollout. */
+export function span({ first, last }, { model }) {
+  const inside = (layer, otherwise) => (Number.isInteger(layer) && layer >= 0 && layer < model.layers ? layer : otherwise);
+  const start = inside(first, 0);
+  return [start, Math.max(start, inside(last, model.layers - 1))];
+}
+
+/** One row ("out") or one column ("in") of the measure: a Float64Array, or a promise where the server has to be asked. */
+export function weights(page) {
+  const { state, trace } = page;
+  const { layer, head, focus, side } = state;
+  const line = (block, max = 1) => along(block, wayOf(page), page.state, max);
+  const { heads, layers } = trace.model;
+  switch (measureOf(page)[0]) {
+    case "head": {
+      const { block, max } = page.pattern(layer, head);
+      return line(block, max);
+    }
+    case "heads":
+      return mean(page, range(0, heads).map((one) => [layer, one]), line) ?? answered(page, { ask: "average", side, focus, over: "heads", layer, head }, "pattern", line);
+    case "layers":
+      return (
+        mean(page, range(0, layers * heads).map((one) => [Math.floor(one / heads), one % heads]), line) ??
+        answered(page, { ask: "average", side, focus, over: "layers", layer, head }, "pattern", line)
+      );
+    case "rollout": {
+      const [first, last] = span(state, trace);
+      return answered(page, { ask: "rollout", side, focus, first, last, head: state.alone ? head : null }, "rollout", line);
+    }
+    default:
+      return page.request({ ask: "flow", side, pos: state.query }).then(({ arrays }) => Float64Array.from(arrays.flow.data));
+  }
+}
+
+function along(block, way, { query, key }, max) {
+  if (way === "out") return Float64Array.from(range(0, block.cols), (col) => at(block, query, col) / max);
+  return Float64Array.from(range(0, block.rows), (row) => at(block, row, key) / max);
+}
+
+/** The mean of the lines of several heads; null where one of them is not here to the last digit. */
+function mean(page, heads, line) {
+  const { trace, state } = page;
+  const name = (layer) => `blocks.${layer}.${state.focus}.pattern`;
+  if (!heads.every(([layer]) => trace.has(name(layer)))) return null;
+  const lines = heads.map(([layer, head]) => line(trace.block(name(layer), head)));
+  return lines[0].map((_, i) => lines.reduce((sum, one) => sum + one[i], 0) / lines.length);
+}
+
+async function answered(page, query, name, line) {
+  const { data, shape } = (await page.request(query)).arrays[name];
+  return line({ data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] });
+}

@@ -1,0 +1,70 @@
+// The arithmetic of one head in double precision, from what its tensors hold: a query and a key to a score, scores to weights.
+
+/** The hooks that a query ("q") or a key ("k") went through, in order; the scores are made of the last. `block` ends in "attn.". */
+export function passed(trace, block, letter) {
+  return [`${block}${letter}`, `${block}${letter}_norm.out`, `${block}${letter}_rotated`].filter((name) => trace.has(name));
+}
+
+/** What a dot product is multiplied by to be a score. */
+export function factor(trace, width) {
+  const { scale } = trace.model;
+  return scale === null ? 1 / Math.sqrt(width) : scale;
+}
+
+/** The factor as it is written: "/ √16", "× 0.125", or "" where it is 1. */
+export function factorText(trace, width) {
+  const { scale } = trace.model;
+  if (scale === null) return `/ √${width}`;
+  return scale === 1 ? "" : `× ${plain(scale)}`;
+}
+
+/** q k element by element, and its sum: {q, k, products, dot, score}. `names` = {q, k}: the hooks that the scores are made of. */
+export function product(trace, names, row, col, head) {
+  const q = trace.row(names.q, row, head);
+  const k = trace.row(names.k, col, head);
+  const products = Float64Array.from(q, (x, i) => x * k[i]);
+  const dot = products.reduce((sum, x) => sum + x, 0);
+  return { q, k, products, dot, score: dot * factor(trace, q.length) };
+}
+
+/** What a head's scores are divided by before its softmax. */
+export function temperatureOf(trace, block, head) {
+  return trace.array(`${block}temperature`)?.data[head] ?? 1;
+}
+
+/**
+ * The softmax of row `row` over its stored masked scores: {masked, top, exponentials, total, weights, temperature}, with `top` the
+ * largest score that is taken off all of them, each score and `top` divided by the temperature. A row without keys has `total` 0.
+ */
+export function softmaxRow(trace, block, row, head) {
+  const temperature = temperatureOf(trace, block, head);
+  const masked = Float64Array.from(trace.row(`${block}masked_scores`, row, head), (s) => s / temperature);
+  const top = masked.reduce((a, b) => Math.max(a, b), -Infinity);
+  const exponentials = masked.map((s) => (Number.isFinite(top) ? Math.exp(s - top) : 0));
+  const total = exponentials.reduce((sum, x) => sum + x, 0);
+  return { masked, top, exponentials, total, weights: exponentials.map((x) => (total ? x / total : 0)), temperature };
+}
+
+/** Indices of the `count` largest of `weights`, largest first, with `chosen` among them. */
+export function largest(weights, count, chosen) {
+  const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b).slice(0, count);
+  return order.includes(chosen) ? order : [...order.slice(0, count - 1), chosen];
+}
+
+/** Brings the shown layer's numbers; true where they are here. `late` is called when they have come, `say` with a sentence if not. */
+export function here(page, late, say) {
+  const { trace } = page;
+  const name = page.hook("scores");
+  if (trace.has(name)) return true;
+  const same = () => trace === page.trace && name === page.hook("scores");
+  trace.fetch(page.state.layer).then(
+    () => same() && (trace.has(name) ? late() : say(`This run keeps no scores of block ${page.state.layer + 1}, so there is nothing to take apart.`)),
+    (error) => same() && say(error.message),
+  );
+  return false;
+}
+
+/** A setting as it was set, 1.5 and not 1.5000; float32 noise is taken off. */
+export function plain(x) {
+  return String(Number(x.toPrecision(6)));
+}

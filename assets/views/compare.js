@@ -1,0 +1,168 @@
+// Two runs or more side by side: the same head of all of them under one cursor, what differs, and what is alike. This is the shell:
+// it holds what is looked at; the parts read `lab` (this object) at every update.
+import * as address from "./address.js";
+import { CSS as ATTENTION } from "./attention_style.js";
+import { frame } from "./compare_frame.js";
+import { mount as mountHeads } from "./compare_heads.js";
+import { mount as mountMaps } from "./compare_maps.js";
+import { mount as mountPredictions } from "./compare_predictions.js";
+import { Runs } from "./compare_runs.js";
+import { mount as mountSimilarity } from "./compare_similarity.js";
+import { remembered, restore } from "./compare_state.js";
+import { mount as mountStreams } from "./compare_streams.js";
+import { CSS } from "./compare_style.js";
+import { make } from "./dom.js";
+
+const NARROW = 800; // CSS pixels of width below which everything stands in one column
+
+/** data is the payload of views/compare.py. Emits "silence" {letter, layer, head, side, focus}. */
+export function mount(root, data, emit) {
+  const lab = new Compare(root, emit);
+  lab.update(data);
+  return lab;
+}
+
+class Compare extends Runs {
+  constructor(root, emit) {
+    super();
+    this.emit = emit;
+    this.style = make("style", "", ATTENTION + CSS);
+    this.element = make("div", "attention compare");
+    this.element.loupe = this; // for tests: the numbers behind the picture
+    root.append(this.style, this.element);
+    this.state = restore(address.read());
+    this.hover = null;
+    this.edition = 0; // grows with everything that makes every picture another one: data, attention, width, theme
+    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());
+    this.resize.observe(this.element);
+    this.onKey = (event) => this.key(event);
+    window.addEventListener("keydown", this.onKey);
+    this.unfollow = address.follow((state) => this.data && this.go(restore(state)));
+  }
+
+  destroy() {
+    this.resize.disconnect();
+    window.removeEventListener("keydown", this.onKey);
+    this.unfollow();
+    this.element.remove();
+    this.style.remove();
+  }
+
+  update(data) {
+    const { state } = this;
+    const before = this.data?.sides.map(({ title, model }) => [title, model.name]).join();
+    const changed = before !== undefined && before !== data.sides.map(({ title, model }) => [title, model.name]).join();
+    if (changed) Object.assign(state, { other: null });
+    if (this.data ? this.data.sides[0].title !== data.sides[0].title : !state.chosen) Object.assign(state, { layer: data.look.layer, head: data.look.head });
+    if (this.data && this.words(this.data) !== this.words(data)) state.cursor = null;
+    this.data = data;
+    this.similar = new Map(); // "B:attn" -> block of similarities, or a sentence, or null while it is on its way
+    this.hover = null;
+    this.fit();
+    if (!this.parts) this.build();
+    this.measure();
+  }
+
+  words({ sides }) {
+    return sides.map(({ lanes }) => Object.values(lanes).map(({ pieces }) => pieces.join("\n")).join()).join("|");
+  }
+
+  build() {
+    this.parts = frame(this);
+    const { maps, heads, predictions, streams, similarity } = this.parts.places;
+    this.views = [mountMaps(maps, this), mountHeads(heads, this), mountPredictions(predictions, this), mountStreams(streams, this), mountSimilarity(similarity, this)];
+    this.maps = this.views[0];
+    this.element.dataset.ready = "true";
+  }
+
+  /** How much room there is, and everything drawn again in it. */
+  measure() {
+    this.across = this.element.clientWidth;
+    if (!this.across) return;
+    this.narrow = this.across < NARROW;
+    this.element.classList.toggle("narrow", this.narrow);
+    this.edition++;
+    this.refresh();
+  }
+
+  /** Puts the state inside what the runs have. */
+  fit() {
+    const { state, data } = this;
+    const known = data.pairs[data.sides[1].letter].attentions.map(({ key }) => key);
+    state.moved = known.length > 1 && state.attention !== known.at(-1);
+    if (!known.includes(state.attention)) Object.assign(state, { attention: known.at(-1), moved: false });
+    if (!(state.beside in data.pairs)) state.beside = data.sides[1].letter;
+    this.sides = data.sides.map((side) => ({ ...side, trace: this.traced(side) }));
+    this.pairs = new Map(data.sides.slice(1).map(({ letter }) => [letter, this.paired(letter)]));
+    const { layers, heads } = this.side("A").trace.model;
+    Object.assign(state, { layer: Math.min(state.layer, layers - 1), head: Math.min(state.head, heads - 1) });
+    const { cursor } = state;
+    if (cursor) Object.assign(cursor, { row: cursor.row ?? 0, col: cursor.col ?? 0 }); // one axis has no such token there
+    const side = cursor && this.sides.find(({ letter }) => letter === cursor.letter);
+    if (!side || !this.attention(cursor.letter) || cursor.row >= side.trace.length || cursor.col >= this.keys(cursor.letter).length) state.cursor = this.first();
+  }
+
+  /** Merges `change` into the state, remembers it in the address, and shows it everywhere. */
+  go(change) {
+    const { state } = this;
+    const turned = change.attention !== undefined && change.attention !== state.attention;
+    const moved = (change.layer ?? state.layer) !== state.layer || (change.head ?? state.head) !== state.head;
+    if (turned) Object.assign(state, { cursor: null, other: null, layer: 0, head: 0 });
+    if (moved && change.other === undefined) state.other = null;
+    Object.assign(state, change);
+    this.hover = null;
+    this.fit();
+    if (turned) this.edition++;
+    address.write(remembered(state));
+    this.refresh();
+    if (moved || turned) this.tell(`block ${state.layer + 1}, head ${state.head + 1}`);
+  }
+
+  /** Shows the state everywhere; layers that are not here yet are fetched, and shown when they are. */
+  refresh() {
+    this.parts.show();
+    for (const view of this.views) view.update();
+    const { data } = this;
+    for (const { letter, trace } of this.sides) {
+      const layer = this.headOf(letter)[0];
+      if (!this.attention(letter) || trace.holds(layer)) continue;
+      const late = () => data === this.data;
+      trace.fetch(layer).then(() => late() && this.refresh(), (error) => late() && this.parts.notice(error.message));
+    }
+  }
+
+  // --- pointer, keyboard ---------------------------------------------------------------------------------------------------
+
+  /** The pointer is over a cell, a row ({col: null}), a column ({row: null}) or nothing. */
+  point(where) {
+    this.hover = where;
+    for (const view of this.views) view.mark?.();
+  }
+
+  /** Moves the picked cell by one, in the tokens of the map that has the keyboard. */
+  step(letter, differs, by) {
+    const here = differs ? this.merged(letter, this.state.cursor) : this.carry(letter, this.state.cursor);
+    const [rows, cols] = differs ? [this.pair(letter).queries.entries.length, this.pair(letter).keys.entries.length] : [this.side(letter).trace.length, this.keys(letter).length];
+    const next = { row: clamp((here.row ?? 0) + by.row, rows), col: clamp((here.col ?? 0) + by.col, cols) };
+    const found = differs ? this.unmerged(letter, next) : { letter, ...next };
+    if (found.row !== null && found.col !== null) this.go({ cursor: found });
+    this.tell(this.parts.places.maps.querySelector(".pointed").textContent);
+  }
+
+  tell(sentence) {
+    this.parts.live.textContent = sentence;
+  }
+
+  key(event) {
+    const target = event.composedPath()[0];
+    if (!this.data || event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, [contenteditable]")) return;
+    const { layers, heads } = this.side("A").trace.model;
+    const [head, layer] = [{ "[": -1, "]": 1 }[event.key], { "{": -1, "}": 1 }[event.key]];
+    if (head) this.go({ head: (this.state.head + head + heads) % heads });
+    if (layer) this.go({ layer: (this.state.layer + layer + layers) % layers });
+  }
+}
+
+function clamp(i, size) {
+  return Math.max(0, Math.min(size - 1, i));
+}

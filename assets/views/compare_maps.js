@@ -1,0 +1,266 @@
+// The shown head of every run side by side, and what each differs in from the first, with one cursor in all of them.
+import { at } from "./cells.js";
+import { map } from "./compare_map.js";
+import { alone, between, subtract } from "./compare_merge.js";
+import { make, range } from "./dom.js";
+import { percent } from "./format.js";
+import { legend } from "./legend.js";
+import { mount as mountPicture } from "./picture.js";
+
+const CELL = { least: 3, most: 30 }; // CSS pixels
+const GAP = 22;
+const LARGER = 1.2; // a difference has the tokens of both runs
+const PICTURE = 150;
+
+export function mount(root, lab) {
+  const grid = make("div", "maps");
+  const pointed = make("div", "pointed");
+  pointed.setAttribute("role", "status");
+  root.append(grid, pointed);
+  let shown = ""; // the letters that stand there
+  let revealed = ""; // the cell that was brought into sight
+  let places = []; // {letter, differs, head, map, legend, note}
+
+  const build = () => {
+    const letters = lab.sides.map(({ letter }) => letter);
+    if (shown === letters.join("")) return;
+    shown = letters.join("");
+    places = [...letters.map((letter) => place(lab, letter, false)), ...letters.slice(1).map((letter) => place(lab, letter, true))];
+    const elements = places.map(({ element }) => element);
+    if (letters.length > 2) elements.splice(letters.length, 0, make("div", "map-of none"));
+    grid.replaceChildren(...elements);
+  };
+
+  const view = {
+    update() {
+      build();
+      const columns = lab.narrow ? 1 : lab.sides.length === 2 ? 3 : lab.sides.length;
+      const shares = columns === 3 && lab.sides.length === 2 ? [1, 1, LARGER] : range(0, columns).map(() => 1);
+      grid.style.gridTemplateColumns = shares.map((share) => `minmax(0, ${share}fr)`).join(" ");
+      grid.querySelector(".none")?.toggleAttribute("hidden", lab.narrow);
+      const unit = (lab.across - GAP * (columns - 1)) / shares.reduce((sum, share) => sum + share, 0);
+      const width = (differs) => Math.floor(unit * (differs ? shares.at(-1) : 1));
+      const ready = places.map((one) => ({ one, data: (one.differs ? difference : own)(lab, one.letter, width(one.differs)) }));
+      const most = Math.max(...ready.map(({ one, data }) => (one.differs && data ? data.max : 0)));
+      const rooms = ready.flatMap(({ one, data }) => (data ? [one.map.room(data)] : []));
+      const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * Math.min(...rooms)) / 10));
+      for (const { one, data } of ready) one.show(data && one.differs ? { ...data, max: most || 1 } : data, wide);
+      view.mark();
+      const where = [lab.edition, ...Object.values(lab.state.cursor)].join();
+      if (where !== revealed) view.reveal();
+      revealed = where;
+    },
+    mark() {
+      const picked = lab.hover === null;
+      for (const { letter, differs, map: one, look } of places) {
+        const { row, col } = differs ? lab.merged(letter, lab.cursor) : lab.carry(letter, lab.cursor);
+        one.mark(row, col, picked);
+        look?.(row);
+      }
+      pointed.replaceChildren(...spoken(lab));
+    },
+    reveal() {
+      for (const { letter, differs, map: one } of places) {
+        const { row, col } = differs ? lab.merged(letter, lab.state.cursor) : lab.carry(letter, lab.state.cursor);
+        one.reveal(row, col);
+      }
+    },
+    /** What is drawn in the map of a run, or of a difference: for tests. */
+    drawn: (letter, differs) => (differs ? difference(lab, letter, 400) : own(lab, letter, 400)).block,
+    destroy: () => root.replaceChildren(),
+  };
+  return view;
+}
+
+/** One map with its heading and its legend. */
+function place(lab, letter, differs) {
+  const element = make("div", "map-of");
+  const heading = make("div", "map-head");
+  const box = make("div");
+  const note = make("p", "sentence");
+  const colours = make("div");
+  const picture = make("div");
+  element.append(heading, box, note, colours, picture);
+  const heard = (event, where) => {
+    if (event === "step") return lab.step(letter, differs, where);
+    const found = where && (differs ? lab.unmerged(letter, where) : { letter, ...where });
+    if (event === "pick") lab.go({ cursor: { ...lab.carry(found.letter, lab.state.cursor), ...present(found) } });
+    else lab.point(found);
+  };
+  const corner = differs ? [["key →", "role-key"], ["query ↓", "role-query"]] : null;
+  const one = map(box, heard, corner);
+  const seen = pictures(lab, letter, picture);
+  const show = (data, wide) => {
+    heading.replaceChildren(...(differs ? headingOfDifference(letter) : headingOf(lab, letter)));
+    note.hidden = Boolean(data);
+    box.hidden = colours.hidden = !data;
+    if (!data) return void (note.textContent = lab.absent(letter));
+    one.update(data, wide);
+    const key = [lab.edition, differs && data.max].join();
+    if (colours.dataset.shows !== key) colours.replaceChildren(differs ? differences(lab, letter, data) : weights(lab));
+    colours.dataset.shows = key;
+    if (!differs) seen.update();
+  };
+  return { element, letter, differs, map: one, show, look: differs ? null : seen.look };
+}
+
+/** Of a hover on an axis only that axis is said. */
+function present({ letter, row, col }) {
+  return { letter, ...(row === null ? {} : { row }), ...(col === null ? {} : { col }) };
+}
+
+function headingOf(lab, letter) {
+  const { title, edits } = lab.side(letter);
+  const [layer, head] = lab.headOf(letter);
+  const said = make("span", "head-of", `${layer + 1}·${head + 1}${edits ? ` · ${edits === 1 ? "1 edit" : `${edits} edits`}` : ""}`);
+  said.title = `block ${layer + 1}, head ${head + 1}`;
+  const parts = [make("span", `letter ${letter === "A" ? "" : "second"}`, letter), make("span", "name", title), said];
+  if (letter !== "A" && lab.attention(letter)) parts.push(silencing(lab, letter, layer, head));
+  return parts;
+}
+
+/** Takes the shown head out of a run, or puts it back. */
+function silencing(lab, letter, layer, head) {
+  const button = make("button", "quiet", "silence");
+  const { side, focus } = lab.attention(letter);
+  const silent = lab.side(letter).silenced.some((one) => one.layer === layer && one.heads.includes(head) && one.cross === (focus === "cross_attn") && (one.stack ?? "") === (side ?? ""));
+  button.setAttribute("aria-pressed", String(silent));
+  button.title = `${silent ? "hear" : "silence"} block ${layer + 1}, head ${head + 1} in ${letter}: its z is 0`;
+  button.setAttribute("aria-label", button.title);
+  button.addEventListener("click", () => lab.emit("silence", { letter, layer, head, side, focus }));
+  return button;
+}
+
+function headingOfDifference(letter) {
+  const minus = make("span", "head-of", "−");
+  return [make("span", "letter second", letter), minus, make("span", "letter", "A"), make("span", "name", "difference")];
+}
+
+function own(lab, letter, width) {
+  const found = lab.pattern(letter);
+  if (!found) return null;
+  const { trace } = lab.side(letter);
+  const { focus } = lab.attention(letter);
+  const special = focus === "cross_attn" ? trace.source.special : trace.special;
+  const [layer, head] = lab.headOf(letter);
+  return {
+    rows: labels(trace.pieces, trace.special), cols: labels(trace.keys(focus), special), ...found, role: "attention", scale: "unit",
+    hidden: lab.masked(letter), edition: lab.edition, width, written: { as: "share" },
+    label: `${letter}, block ${layer + 1} head ${head + 1}: ${trace.pieces.length} queries by ${special.length} keys`,
+  };
+}
+
+function labels(pieces, special) {
+  return pieces.map((label, i) => ({ label, special: Boolean(special[i]) }));
+}
+
+function difference(lab, letter, width) {
+  const pair = lab.pair(letter);
+  const [first, second] = [lab.pattern("A"), lab.pattern(letter)];
+  if (!pair || !first || !second || !pair.queries.entries.some((entry) => !alone(entry))) return null;
+  const [rows, cols] = [pair.queries.entries, pair.keys.entries];
+  const block = subtract(first, second, rows, cols);
+  const [closed, shut] = [lab.masked("A"), lab.masked(letter)];
+  const masked = (r, c) => Boolean(closed && shut) && rows[r].first.every((i) => cols[c].first.every((j) => closed(i, j))) && rows[r].second.every((i) => cols[c].second.every((j) => shut(i, j)));
+  const none = (r, c) => Number.isNaN(at(block, r, c));
+  let max = 0;
+  for (const x of block.data) if (Math.abs(x) > max) max = Math.abs(x);
+  const named = (entries) => entries.map((entry) => ({ label: entry.label, special: !entry.same && !alone(entry) }));
+  return {
+    rows: named(rows), cols: named(cols), block, max, role: "edited", scale: "signed", hidden: (r, c) => none(r, c) || masked(r, c),
+    blank: { rows: rows.map(alone), cols: cols.map(alone) }, edition: lab.edition, width, written: inPoints(block, max),
+    label: `${letter} less A: ${rows.length} queries by ${cols.length} keys`,
+  };
+}
+
+/** Differences of shares in points of a percentage. */
+function inPoints(block, max) {
+  return { as: "number", block: { ...block, data: block.data.map((x) => 100 * x) }, max: 100 * max };
+}
+
+function weights(lab) {
+  const { element } = legend(lab.element, { role: "attention", scale: "unit", width: 72 });
+  element.querySelector(".legend-text").textContent = "weight, 0 to 1 of the row";
+  return element;
+}
+
+function differences(lab, letter, { max, blank }) {
+  const { element } = legend(lab.element, { role: "edited", scale: "signed", width: 72 });
+  const striped = blank.rows.some(Boolean) || blank.cols.some(Boolean);
+  element.title = "grey: more in A; in colour: more in the other; the middle is no difference";
+  element.querySelector(".legend-text").textContent = `−${points(max)} (more in A) to +${points(max)} (more in ${letter})${striped ? "; striped: no partner" : ""}`;
+  return element;
+}
+
+/** A difference of two shares in points of a percentage. */
+function points(x) {
+  return percent(Math.abs(x)).replace("\u00a0%", "\u00a0points");
+}
+
+/** What a model of pictures reads, with the shown row's attention laid over it. */
+function pictures(lab, letter, root) {
+  let view = null;
+  let at = null;
+  const data = () => {
+    const { trace } = lab.side(letter);
+    const found = lab.pattern(letter);
+    const { block, max } = found;
+    const query = at ?? lab.carry(letter, lab.state.cursor).row ?? 0;
+    const start = block.offset + query * block.stride;
+    const row = Float32Array.from(block.data.subarray(start, start + block.cols), (w) => w / max);
+    return { picture: trace.arrays.picture, original: null, grid: trace.grid, weights: row, query, width: Math.min(PICTURE, lab.across) };
+  };
+  const heard = (event, where) => {
+    if (event === "pick") lab.go({ cursor: { ...lab.carry(letter, lab.state.cursor), letter, row: where.row } });
+    else lab.point(where && { letter, row: where.row, col: null });
+  };
+  return {
+    update() {
+      const { trace } = lab.side(letter);
+      root.hidden = !(trace.grid && trace.arrays.picture && lab.pattern(letter));
+      if (root.hidden) return;
+      if (view) view.update(data());
+      else view = mountPicture(root.appendChild(make("div")), data(), heard);
+    },
+    look(row) {
+      if (row === at || root.hidden || !view) return;
+      at = row;
+      view.update(data());
+    },
+  };
+}
+
+/** The cell under the cursor in words: its weight in every run, and the differences. */
+function spoken(lab) {
+  const cells = lab.sides.map(({ letter }) => ({ letter, ...lab.carry(letter, lab.cursor), ...lab.names(letter, lab.cursor) }));
+  const here = cells.find(({ letter }) => letter === lab.cursor.letter);
+  const where = make("span", "from");
+  const names = (part) => [...new Set(cells.map((cell) => cell[part]).filter((name) => name !== null))].join(" | ");
+  where.append(make("bdi", "role-query", names("query")), " → ", make("bdi", "role-key", names("key")));
+  if (here.row === null || here.col === null) return [where];
+  const values = cells.map(({ letter, row, col }) => {
+    const found = lab.pattern(letter);
+    return { letter, value: found && row !== null && col !== null ? at(found.block, row, col) / found.max : null };
+  });
+  const said = values.map(({ letter, value }) => item(letter, value === null ? "–" : percent(value)));
+  for (const { letter } of lab.sides.slice(1)) {
+    const pair = lab.pair(letter);
+    const { row, col } = lab.merged(letter, lab.cursor);
+    const [r, c] = [pair?.queries.entries[row], pair?.keys.entries[col]];
+    const both = r && c && !alone(r) && !alone(c) && lab.pattern("A") && lab.pattern(letter);
+    const sums = both ? ["A", letter].map((one, i) => within(lab.pattern(one), i ? r.second : r.first, i ? c.second : c.first)) : null;
+    const gap = sums && sums[1] - sums[0];
+    said.push(item(`${letter} − A`, sums ? `${gap < 0 ? "−" : "+"}${points(gap)}` : "no partner", "more"));
+  }
+  return [where, ...said];
+}
+
+function within({ block, max }, queries, keys) {
+  return between(block, max, queries, keys);
+}
+
+function item(name, value, role = "") {
+  const element = make("span", role);
+  element.append(`${name} `, make("b", "", value));
+  return element;
+}

@@ -1,0 +1,34 @@
+// What the page about comparisons looks at, as it stands in the address: read whatever somebody typed there, and written.
+
+/** `other` names the head of the second run where it was picked; `cursor` is {letter, row, col} in the tokens of that run. */
+export function restore({ layer, head, other, match, with: beside, attention, over, at }) {
+  return {
+    chosen: whole(layer) || whole(head),
+    layer: whole(layer) ? layer : 0,
+    head: whole(head) ? head : 0,
+    other: Array.isArray(other) && other.length === 2 && other.every(whole) ? other : null,
+    match: match === "alike" || match === "same" ? match : null, // null: what suits the models
+    beside: typeof beside === "string" ? beside : "B",
+    attention: typeof attention === "string" ? attention : null,
+    over: over === "texts" ? over : null, // what similarity is a mean over: the texts that are read, or many
+    cursor: Array.isArray(at) && typeof at[0] === "string" && whole(at[1]) && whole(at[2]) ? { letter: at[0], row: at[1], col: at[2] } : null,
+  };
+}
+
+/** What goes into the address; null takes an entry out. */
+export function remembered({ layer, head, other, match, beside, attention, over, cursor, moved }) {
+  return {
+    layer,
+    head,
+    other,
+    match,
+    over,
+    with: beside === "B" ? null : beside,
+    attention: moved ? attention : null,
+    at: cursor && [cursor.letter, cursor.row, cursor.col],
+  };
+}
+
+function whole(value) {
+  return Number.isInteger(value) && value >= 0;
+}

@@ -1,0 +1,90 @@
+// The look of what edits did; colours come from tokens.json.
+
+export const CSS = `
+.effects { font: 14px/1.4 var(--sans); color: var(--ink); padding: 0 0 18px; margin-bottom: 14px; border-bottom: 1px solid var(--hairline); }
+.effects[hidden], .effects [hidden] { display: none !important; }
+.effects *, .effects *::before { box-sizing: border-box; }
+.effects p, .effects h4 { margin: 0; }
+.effects h4 { font-size: 13px; font-weight: 600; color: var(--soft); margin-bottom: 8px; }
+.effects button { font: inherit; color: inherit; background: none; border: 0; padding: 0; margin: 0; cursor: pointer; text-align: left; }
+.effects :focus-visible { outline: 2px solid var(--attention); outline-offset: 2px; border-radius: 4px; }
+.effects bdi { white-space: pre; unicode-bidi: isolate; }
+.effects .summary { display: flex; flex-wrap: wrap; align-items: baseline; gap: 2px 10px; padding: 4px 0; }
+.effects .fold { width: 20px; color: var(--soft); text-align: center; }
+.effects .headline { font-size: 15.5px; flex: 1 1 0; min-width: 0; display: flex; flex-wrap: wrap; align-items: baseline; gap: 2px 8px; }
+.effects .likely { display: inline-flex; gap: 7px; align-items: baseline; padding: 1px 8px; border-radius: 6px; background: color-mix(in srgb, var(--probability) 18%, transparent); }
+.effects .likely bdi { font-weight: 600; }
+.effects .likely .p { font: 13px var(--mono); }
+.effects .arrow { color: var(--edited); font-weight: 600; }
+.effects .measured, .effects .took { font-size: 13px; color: var(--soft); }
+.effects .measured { margin-left: 6px; }
+.effects .panels { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(0, auto) minmax(0, auto); gap: 14px 40px; margin-top: 12px; align-items: start; }
+.effects .candidates { border-collapse: collapse; width: 100%; table-layout: auto; }
+.effects .candidates th, .effects .candidates td { padding: 0 0 0 12px; height: 25px; font-weight: 400; border: 0; white-space: nowrap; }
+.effects .candidates thead th { font-size: 12px; color: var(--soft); text-align: right; height: 20px; }
+.effects .candidates .piece { padding: 0; text-align: left; font-size: 14px; max-width: 112px; overflow: hidden; text-overflow: ellipsis; }
+.effects .candidates .pair { width: 55%; min-width: 60px; }
+.effects .candidates .number { font: 12.5px var(--mono); text-align: right; }
+.effects .candidates .more, .effects .candidates .less { color: var(--edited); }
+.effects .bar { display: block; height: 8px; min-width: 1px; border-radius: 2px; }
+.effects .bar.before { background: var(--hairline); box-shadow: inset 0 0 0 1px var(--soft); margin-bottom: 1px; }
+.effects .bar.after { background: var(--probability); }
+.effects .key { display: flex; align-items: center; gap: 6px; font-size: 12px; color: var(--soft); margin-top: 6px; }
+.effects .swatch { width: 16px; height: 8px; border-radius: 2px; }
+.effects .swatch.before { background: var(--hairline); box-shadow: inset 0 0 0 1px var(--soft); }
+.effects .swatch.after { background: var(--probability); margin-left: 8px; }
+.effects .heat + .heat { margin-top: 12px; }
+.effects .side { font-size: 12px; color: var(--soft); margin-bottom: 3px; }
+.effects .rows { display: flex; }
+.effects .rows.says { margin-top: 5px; }
+.effects .row-names { width: 46px; flex: none; display: flex; flex-direction: column; justify-content: space-around; padding-right: 8px; text-align: right; font: 11.5px var(--mono); color: var(--soft); }
+.effects .head-names { display: flex; font: 11.5px/16px var(--mono); color: var(--soft); }
+.effects .head-names span { flex: 1 1 0; text-align: center; }
+.effects .cells { position: relative; }
+.effects .cells canvas { display: block; cursor: pointer; }
+.effects .lit-row, .effects .lit-column { display: none; }
+.effects .picked-cell { position: absolute; top: 0; left: 0; border: 2px solid var(--ink); border-radius: 4px; pointer-events: none; }
+.effects .legend { display: flex; align-items: center; gap: 8px; font: 11.5px/14px var(--mono); color: var(--soft); white-space: nowrap; margin-top: 5px; }
+.effects .legend-bar { height: 7px; border-radius: 2px; display: block; }
+.effects .axis { position: relative; height: 46px; }
+.effects .axis bdi { position: absolute; top: 3px; transform-origin: 0 0; transform: rotate(52deg); font-size: 11.5px; line-height: 12px; max-width: 56px; overflow: hidden; text-overflow: ellipsis; color: var(--soft); }
+.effects .axis bdi.chosen { color: var(--ink); font-weight: 600; }
+.effects .axis.upright { height: 20px; }
+.effects .axis.upright bdi { transform: translateX(-50%); max-width: none; }
+.effects .told { font: 12.5px/18px var(--mono); color: var(--soft); min-height: 18px; margin-top: 4px; }
+.effects .continuation { margin-top: 14px; }
+.effects .continuation h4 { margin-bottom: 5px; }
+.effects .written { min-height: 50px; }
+.effects .line { line-height: 25px; }
+.effects .line .run { display: inline-block; width: 58px; font-size: 12.5px; color: var(--soft); }
+.effects .line .token { display: inline-block; line-height: 21px; padding: 0; margin-right: 3px; border-radius: 3px; }
+.effects .line .other { background: color-mix(in srgb, var(--edited) 15%, transparent); box-shadow: inset 0 -2px 0 var(--edited); }
+.effects .soft { color: var(--soft); font-size: 13px; margin-left: 8px; }
+.effects .lists { display: flex; gap: 6px; margin-bottom: 6px; }
+.effects .chip { padding: 2px 11px; border-radius: 12px; background: var(--panel); font-size: 13px; }
+.effects .chip:hover { background: var(--hairline); }
+.effects .chip[aria-pressed=true] { background: var(--edited); color: var(--ground); }
+.effects .guess { margin-top: 4px; padding: 12px 14px; border: 1px dashed var(--edited); border-radius: 9px; }
+.effects .guess h4 { font-size: 15px; color: var(--ink); }
+.effects .question { margin-top: 8px; }
+.effects .question .now { font-weight: 600; }
+.effects .options { display: flex; flex-wrap: wrap; gap: 5px; margin-top: 6px; max-height: 130px; overflow: auto; padding: 2px; }
+.effects .buttons { display: flex; flex-wrap: wrap; align-items: center; gap: 8px; margin-top: 14px; }
+.effects .go { padding: 4px 16px; border-radius: 7px; background: var(--edited); color: var(--ground); font-weight: 600; }
+.effects .go:disabled { opacity: .4; cursor: default; }
+.effects .tally { font: 12.5px var(--mono); color: var(--soft); margin-left: auto; }
+.effects .verdict { padding: 8px 12px; margin: 6px 0; border-left: 3px solid var(--soft); background: var(--panel); }
+.effects .verdict:has(.right) { border-color: var(--value); }
+.effects .verdict:has(.wrong) { border-color: var(--key); }
+.effects .verdict bdi { white-space: normal; }
+.effects .right strong { color: var(--value); } .effects .wrong strong { color: var(--key); }
+.effects.narrow .panels { display: flex; flex-direction: column; align-items: stretch; gap: 20px; }
+.effects.narrow .candidates td:last-child, .effects.narrow .candidates th:last-child { display: none; }
+.effects.narrow .candidates th, .effects.narrow .candidates td { padding-left: 7px; }
+.effects.narrow .line .run { display: block; line-height: 18px; }
+.effects.narrow .candidates .piece { padding: 0; max-width: 76px; }
+.effects.narrow .candidates .pair { width: 30%; min-width: 30px; }
+.effects.narrow .headline { flex: 1 1 calc(100% - 40px); }
+.effects.narrow .took { padding-left: 30px; }
+.effects.narrow .measured { margin-left: 0; flex: 1 0 100%; }
+`;

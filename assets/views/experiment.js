@@ -1,0 +1,176 @@
+// The panel "What if": the edits of the run in words, each with a switch, the way back, and the forms that add one.
+import { make } from "./dom.js";
+import { form } from "./experiment_form.js";
+import { KINDS, kindOf } from "./experiment_kinds.js";
+import { CSS } from "./experiment_style.js";
+
+/** data: a decoded payload of views/experiment.py. Emits "change" {do, ...}, which pages/controls/experiment.py reads. */
+export function mount(root, data, emit) {
+  const style = make("style", "", CSS);
+  const element = make("section", "experiment");
+  element.setAttribute("aria-label", "What if: changes to the run");
+  root.append(style, element);
+  const panel = new Panel(element, emit);
+  panel.update(data);
+  return { update: (next) => panel.update(next), destroy: () => root.replaceChildren() };
+}
+
+class Panel {
+  constructor(root, emit) {
+    this.root = root;
+    this.emit = emit;
+    this.adding = false; // whether the kinds are offered
+    this.draft = null; // {kind, edit, number}: the edit in the form; of number null a new one
+    this.turn = null;
+  }
+
+  update(data) {
+    if (data.turn !== this.turn && !data.refused) this.draft = null; // what was asked has been done
+    this.turn = data.turn;
+    this.data = data;
+    this.draw();
+  }
+
+  ask(change) {
+    this.emit("change", change);
+  }
+
+  draw() {
+    const { data } = this;
+    const focused = this.root.getRootNode().activeElement?.dataset?.name;
+    const started = data.entries.length > 0 || data.undo || data.redo || data.guessing;
+    this.root.classList.toggle("resting", !started && !this.adding && !this.draft);
+    this.root.replaceChildren(
+      this.top(started),
+      ...data.broken.map((sentence) => told(sentence)),
+      ...(data.entries.length ? [this.list()] : []),
+      ...(this.adding ? [this.offers()] : []),
+      ...(this.draft ? [this.editor()] : []),
+    );
+    if (focused) this.root.querySelector(`[data-name="${focused}"]`)?.focus({ preventScroll: true });
+  }
+
+  top(started) {
+    const { data } = this;
+    const row = make("div", "top");
+    const add = button("What if …", "start", () => this.offer());
+    add.classList.add("start");
+    add.setAttribute("aria-expanded", String(this.adding));
+    add.title = "change something inside the model, and see what follows";
+    row.append(add);
+    if (!started) return row;
+    const undo = button("↶", "undo", () => this.ask({ do: "undo" }), "undo");
+    const redo = button("↷", "redo", () => this.ask({ do: "redo" }), "redo");
+    undo.disabled = !data.undo;
+    redo.disabled = !data.redo;
+    row.append(undo, redo);
+    if (data.entries.length > 1) {
+      const on = data.entries.some((entry) => entry.on);
+      row.append(button(on ? "all off" : "all on", "all", () => this.ask({ do: "all", on: !on })));
+    }
+    if (data.entries.length) row.append(button("remove all", "clear", () => this.ask({ do: "clear" })));
+    row.append(this.guessing());
+    return row;
+  }
+
+  guessing() {
+    const label = make("label", "guessing");
+    const box = make("input");
+    box.type = "checkbox";
+    box.checked = this.data.guessing;
+    box.dataset.name = "guess";
+    box.addEventListener("change", () => this.ask({ do: "guess", on: box.checked }));
+    label.append(box, make("span", "", "predict, then reveal"));
+    label.title = "asks for a guess before it shows what an edit did";
+    return label;
+  }
+
+  list() {
+    const list = make("ul", "edits");
+    list.append(...this.data.entries.map((entry, number) => this.entry(entry, number)));
+    return list;
+  }
+
+  entry({ words, on, sentence, edit }, number) {
+    const row = make("li", "edit");
+    const works = on && !sentence;
+    row.classList.toggle("off", !works);
+    const toggle = make("button", "switch");
+    toggle.type = "button";
+    toggle.setAttribute("role", "switch");
+    toggle.setAttribute("aria-checked", String(works));
+    toggle.setAttribute("aria-label", `${words}: on or off`);
+    toggle.dataset.name = `switch ${number}`;
+    toggle.addEventListener("click", () => this.ask({ do: "switch", number, on: !on }));
+    const kind = kindOf(edit, this.data);
+    const name = kind ? button(words, `edit ${number}`, () => this.open(kind, (kind.read ?? structuredClone)(edit), number)) : make("span", "", words);
+    name.classList.add("words");
+    if (kind) name.title = "change it";
+    const away = button("×", `remove ${number}`, () => this.ask({ do: "remove", number }), `remove: ${words}`);
+    away.classList.add("away");
+    row.append(toggle, name, away);
+    if (sentence) row.append(make("span", "misfit", sentence));
+    return row;
+  }
+
+  offer() {
+    this.adding = !this.adding;
+    if (this.adding) this.draft = null;
+    this.draw();
+  }
+
+  /** What can be changed, one button each. */
+  offers() {
+    const box = make("div", "offers");
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", "what to change");
+    for (const kind of KINDS) {
+      if (!kind.fits(this.data)) continue;
+      const one = button("", `offer ${kind.id}`, () => this.open(kind, kind.blank(this.data), null));
+      one.append(make("strong", "", kind.title), make("span", "", kind.about));
+      box.append(one);
+    }
+    return box;
+  }
+
+  open(kind, edit, number) {
+    this.adding = false;
+    this.data.refused = "";
+    const entry = this.data.entries[number];
+    this.data.applied = entry?.on && !entry.sentence ? entry.edit : null; // what of the drawn run is this edit's doing
+    this.draft = { kind, edit, number };
+    this.draw();
+    this.root.querySelector(".form select, .form input, .form button")?.focus({ preventScroll: true });
+  }
+
+  editor() {
+    const { kind, edit, number } = this.draft;
+    return form(kind, edit, this.data, {
+      title: number === null ? kind.title : `${kind.title}: edit ${number + 1}`,
+      done: number === null ? "Add" : "Change",
+      apply: () => this.ask(number === null ? { do: "add", edit: kind.sent(edit) } : { do: "change", number, edit: kind.sent(edit) }),
+      cancel: () => {
+        this.draft = null;
+        this.draw();
+      },
+    });
+  }
+}
+
+function told(sentence) {
+  const line = make("p", "told", sentence);
+  line.setAttribute("role", "status");
+  return line;
+}
+
+export function button(text, name, act, label = "") {
+  const element = make("button", "plain", text);
+  element.type = "button";
+  element.dataset.name = name;
+  if (label) {
+    element.setAttribute("aria-label", label);
+    element.title = label;
+  }
+  element.addEventListener("click", act);
+  return element;
+}

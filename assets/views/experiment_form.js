@@ -1,0 +1,118 @@
+// One edit as a form: labelled fields that write into it, drawn again whenever one of them decides what the others are.
+import { make } from "./dom.js";
+import { painter } from "./experiment_mask.js";
+
+const MANY_TOKENS = 60; // beyond, their box scrolls
+
+/** `kind` of experiment_kinds.js, `edit` is written to. {title, done, apply(), cancel()} are what stands around it. */
+export function form(kind, edit, data, { title, done, apply, cancel }) {
+  const element = make("form", "form");
+  element.setAttribute("aria-label", title);
+  const fields = make("div", "fields");
+  const refused = make("p", "refused", data.refused);
+  refused.setAttribute("role", "alert");
+  refused.hidden = !data.refused;
+  const buttons = make("div", "buttons");
+  const go = make("button", "go", done);
+  go.type = "submit";
+  const back = make("button", "plain", "Cancel");
+  back.type = "button";
+  back.addEventListener("click", cancel);
+  buttons.append(go, back);
+  const draw = () => {
+    const name = element.getRootNode().activeElement?.dataset?.name;
+    fields.replaceChildren(...kind.fields(edit, data).filter(Boolean).map((field) => BUILT[field.type](field, draw, data)));
+    if (name) fields.querySelector(`[data-name="${name}"]`)?.focus({ preventScroll: true });
+  };
+  element.addEventListener("submit", (event) => {
+    event.preventDefault();
+    apply();
+  });
+  element.addEventListener("keydown", (event) => {
+    event.stopPropagation(); // letters and arrows are the form's
+    if (event.key === "Escape") cancel();
+  });
+  element.append(make("h4", "", title), fields, refused, buttons);
+  draw();
+  return element;
+}
+
+/** What the kinds ask for, each {type, label, value, set, ...} -> an element. */
+const BUILT = {
+  select: ({ label, options, value, set }, draw) => {
+    const box = make("select");
+    box.dataset.name = label;
+    for (const [key, text] of options) {
+      const option = make("option", "", text);
+      option.value = JSON.stringify(key);
+      option.selected = key === value;
+      box.append(option);
+    }
+    box.addEventListener("change", () => {
+      set(JSON.parse(box.value));
+      draw();
+    });
+    return labelled(label, box);
+  },
+  number: ({ label, value, set, min, max, step, hint }) => {
+    const box = make("input");
+    Object.assign(box, { type: "number", min: min ?? "", max: max ?? "", step: step ?? "any", value: value ?? "", required: !hint });
+    box.placeholder = hint ?? "";
+    box.dataset.name = label;
+    box.addEventListener("input", () => set(box.value === "" ? null : Number(box.value)));
+    return labelled(label, box);
+  },
+  text: ({ label, value, set, hint }) => {
+    const box = make("input", "wide");
+    Object.assign(box, { type: "text", value: value ?? "", required: true, placeholder: hint ?? "" });
+    box.dataset.name = label;
+    box.addEventListener("input", () => set(box.value));
+    return labelled(label, box, "wide");
+  },
+  toggles: (field, draw) => labelled(field.label, toggles(field, draw), "", "div"),
+  tokens: (field, draw) => {
+    const box = toggles(field, draw);
+    box.classList.add("tokens");
+    box.classList.toggle("many", field.options.length > MANY_TOKENS);
+    return labelled(field.label, box, "whole", "div");
+  },
+  paint: (field, draw, data) => labelled(field.label, painter(field, data), "whole", "div"),
+  note: ({ text }) => make("p", "note whole", text),
+};
+
+/** Buttons of which several are pressed, or with `single` one; none pressed stands for all where `none` says so. */
+function toggles({ label, options, value, set, single = false, none = "" }, draw) {
+  const box = make("div", "toggles");
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", label);
+  const chosen = new Set(value);
+  if (none) box.append(toggle(none, chosen.size === 0, `${label} ${none}`, () => (set([]), draw())));
+  options.forEach((text, i) => {
+    const press = () => {
+      if (single) set([i]);
+      else {
+        if (!chosen.delete(i)) chosen.add(i);
+        set([...chosen].sort((a, b) => a - b));
+      }
+      draw();
+    };
+    box.append(toggle(text, chosen.has(i), `${label} ${i}`, press));
+  });
+  return box;
+}
+
+function toggle(text, pressed, name, press) {
+  const element = make("button", "toggle");
+  element.type = "button";
+  element.append(make("bdi", "", text));
+  element.dataset.name = name;
+  element.setAttribute("aria-pressed", String(pressed));
+  element.addEventListener("click", press);
+  return element;
+}
+
+function labelled(label, control, more = "", tag = "label") {
+  const element = make(tag, `field ${more}`);
+  element.append(make("span", "label", label), control);
+  return element;
+}

@@ -1,0 +1,84 @@
+// The kinds of edits that a person can make here: what each is called, where it starts, and the fields of its form.
+// An edit is what engine/edits reads from JSON, but that texts stand where it has ids (views/experiment.py turns them).
+import { isOtherHead, maskFields, patchFields, patchSent, patternFields, patternRead, patternSent, positionFields, steerFields, tokenFields } from "./experiment_fields.js";
+import { attentionOf, looked, place, prefix, select, weighed, whichAttention, whichBlock, whichHeads, whichHook } from "./experiment_places.js";
+
+const asIs = (edit) => edit;
+const always = () => true;
+const last = (data) => data.stacks.at(-1);
+const layerOf = (data) => Math.min(looked(data).layer, last(data).layers - 1);
+
+/** {id, title, about, fits(data), reads(edit), read?(edit), blank(data), fields(edit, data), sent(edit)} in the order they are offered. */
+export const KINDS = [
+  {
+    id: "mask", title: "Mask", about: "who may see whom", fits: always, sent: asIs, fields: maskFields,
+    reads: ({ edit, to }) => edit === "PresetMask" || (edit === "PaintMask" && to === "flip"),
+    blank: (data) => ({ edit: "PaintMask", cells: [], rows: [], columns: [], to: "flip", ...place(looked(data)) }),
+  },
+  {
+    id: "temperature", title: "Attention temperature", about: "sharper or flatter", fits: always, sent: asIs,
+    reads: ({ edit }) => edit === "AttentionTemperature",
+    blank: (data) => ({ edit: "AttentionTemperature", value: 2, ...place(looked(data)) }),
+    fields: (edit, data) => [
+      { type: "number", label: "temperature", value: edit.value, min: 0, step: "any", set: (value) => (edit.value = value) },
+      whichAttention(edit, data),
+      whichBlock(edit, attentionOf(edit, data).layers),
+      whichHeads(edit, data),
+    ],
+  },
+  {
+    id: "silence", title: "Silence heads", about: "zero, mean, uniform", fits: always, sent: asIs,
+    reads: ({ edit }) => edit === "SilenceHeads",
+    blank: (data) => ({ edit: "SilenceHeads", how: "zero", ...place(looked(data)), heads: [looked(data).head] }),
+    fields: (edit, data) => {
+      edit.heads ??= [0];
+      const ways = [["zero", "their output is 0"], ["mean", "their mean over the text"], ["uniform", "they attend evenly"]];
+      const how = select("how", ways, edit.how, (to) => (edit.how = to));
+      return [whichAttention(edit, data), whichBlock(edit, attentionOf(edit, data).layers, false), whichHeads(edit, data, ""), how];
+    },
+  },
+  {
+    id: "pattern", title: "Pattern", about: "say what heads attend to", fits: always, sent: patternSent, fields: patternFields,
+    reads: (edit) => edit.edit === "SetPattern" || isOtherHead(edit),
+    read: patternRead,
+    blank: (data) => ({ edit: "Pattern", to: "previous", from: { layer: 0, head: 0 }, ...place(looked(data)), heads: [looked(data).head] }),
+  },
+  {
+    id: "parts", title: "Sublayer, residual, norm", about: "take out or scale", fits: always, sent: asIs,
+    reads: ({ edit, hook, at }, data) => edit === "Scale" && !Object.keys(at).length && data.stacks.some(({ parts }) => parts.some((one) => Object.values(one).includes(hook))),
+    blank: (data) => ({ edit: "Scale", hook: last(data).parts[layerOf(data)].MLP ?? Object.values(last(data).parts[0])[0], factor: 0, at: {} }),
+    fields: (edit, data) => [
+      ...whichHook(edit, data, "part", weighed),
+      { type: "number", label: "times (0 takes it out)", value: edit.factor, step: "any", set: (factor) => (edit.factor = factor) },
+    ],
+  },
+  {
+    id: "positions", title: "Positions", about: "swap, drop, shift", sent: asIs, fields: positionFields,
+    fits: (data) => data.stacks.some(({ positions }) => positions),
+    reads: ({ edit }) => ["SwapPositions", "DropPositions", "ShiftPositions"].includes(edit),
+    blank: (data) => ({ edit: "SwapPositions", first: 0, second: Math.min(1, last(data).pieces.length - 1), layer: null, stack: last(data).stack }),
+  },
+  {
+    id: "token", title: "Token", about: "exchange or mix an embedding", sent: asIs, fields: tokenFields,
+    fits: (data) => data.stacks.some(({ tokens }) => tokens),
+    reads: ({ edit }) => edit === "ChangeToken",
+    blank: (data) => ({ edit: "ChangeToken", position: 0, token: { text: "" }, share: 1, stack: last(data).stack }),
+  },
+  {
+    id: "patch", title: "Patch", about: "a value from another run", sent: patchSent, fields: patchFields,
+    fits: (data) => data.texts,
+    reads: (edit) => edit.edit === "Patch" && !edit.source_hook && /(^|\.)blocks\.\d/.test(edit.hook),
+    blank: (data) => ({ edit: "Patch", hook: `${prefix(last(data).stack)}blocks.${layerOf(data)}.resid_post`, source: { text: "" }, at: { pos: [Math.min(looked(data).row, last(data).pieces.length - 1)] }, source_at: null }),
+  },
+  {
+    id: "steer", title: "Steering vector", about: "the difference of two texts", sent: asIs, fields: steerFields,
+    fits: (data) => data.texts,
+    reads: ({ edit, hook }) => edit === "Steer" && /(^|\.)blocks\.\d/.test(hook),
+    blank: (data) => ({ edit: "Steer", hook: `${prefix(last(data).stack)}blocks.${layerOf(data)}.resid_pre`, toward: { text: "" }, away: { text: "" }, factor: 4, read: "last", at: {} }),
+  },
+];
+
+/** The kind whose form shows an edit, undefined where none does. */
+export function kindOf(edit, data) {
+  return KINDS.find((kind) => kind.reads(edit, data));
+}

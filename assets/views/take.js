@@ -1,0 +1,247 @@
+// Take away: the link, the picture, the file that works alone, the Python and the numbers of what a view shows, below it.
+import * as address from "./address.js";
+import { make } from "./dom.js";
+import { asked, request } from "./store.js";
+import { link, missed, state } from "./take_link.js";
+import { shown } from "./take_shown.js";
+import { CSS } from "./take_style.js";
+import { shade } from "./theme.js";
+import { drawn } from "./vector.js";
+import { DPI, pngFile, svgFile } from "./vector_file.js";
+
+const WIDTH = { usual: 17, least: 4, most: 60 }; // centimetres; 17 is the text of an A4 page
+const FORMATS = [["csv", "CSV", "text/csv"], ["parquet", "Parquet", "application/vnd.apache.parquet"], ["npz", "npz", "application/zip"]];
+
+/** `place` is a mounted view as host.js has it: {root, data, view}; data.take says what there is to take. */
+export function mount(place) {
+  return new TakeAway(place);
+}
+
+class TakeAway {
+  constructor(place) {
+    this.place = place;
+    this.element = make("div", "loupe-view loupe-take");
+    this.element.append(make("style", "", CSS));
+    this.button = make("button", "open", "Take away ▾");
+    this.button.type = "button";
+    this.button.setAttribute("aria-expanded", "false");
+    this.button.addEventListener("click", () => this.toggle());
+    this.panel = make("div", "panel");
+    this.panel.hidden = true;
+    this.element.addEventListener("keydown", (event) => {
+      event.stopPropagation(); // the view's own keys mean something else
+      if (event.key === "Escape" && !this.panel.hidden) this.toggle();
+    });
+    this.said = make("output", "said");
+    this.panel.append(...this.link(), ...this.picture(), ...this.file(), ...this.python(), ...this.data(), this.said);
+    this.element.append(this.button, this.panel);
+    place.root.after(this.element);
+    this.update();
+    this.lost(missed(address.read(), place.data));
+  }
+
+  get take() {
+    return this.place.data.take;
+  }
+
+  update() {
+    shade(this.element);
+    this.told?.remove();
+    for (const made of this.element.querySelectorAll(".made")) made.hidden = true; // it was of what was shown then
+    this.paper.hidden = this.place.root.dataset.theme !== "dark";
+    const { controls } = this.take;
+    const keys = controls.map(([key]) => key).join();
+    if (keys === this.offered) return;
+    this.offered = keys;
+    this.choices.replaceChildren(make("span", "", "hide"), ...controls.map(([key, name]) => this.box(name, key)));
+  }
+
+  toggle() {
+    const opens = this.panel.hidden;
+    this.panel.hidden = !opens;
+    this.button.setAttribute("aria-expanded", String(opens));
+    this.button.textContent = `Take away ${opens ? "▴" : "▾"}`;
+    if (opens) this.panel.scrollIntoView({ block: "nearest" });
+    else this.button.focus();
+  }
+
+  /** A sentence above the view about what the address asked for in vain. */
+  lost(parts) {
+    if (!parts.length) return;
+    this.told = make("p", "loupe-view loupe-lost", `Not all of this link could be restored: ${parts.join("; ")}.`);
+    this.told.setAttribute("role", "status");
+    shade(this.told);
+    this.place.root.before(this.told);
+  }
+
+  // --- rows --------------------------------------------------------------------------------------------------------------
+
+  row(name, ...parts) {
+    const row = make("div", "row");
+    row.setAttribute("role", "group");
+    row.setAttribute("aria-label", name);
+    row.append(...parts);
+    return [make("h4", "", name), row];
+  }
+
+  act(name, title, work) {
+    const button = make("button", "", name);
+    button.type = "button";
+    button.title = title;
+    button.addEventListener("click", async () => {
+      if (button.ariaDisabled === "true") return; // at work already; a disabled button would lose the focus
+      button.ariaDisabled = "true";
+      this.say("");
+      try {
+        await work();
+      } catch (error) {
+        this.say(error.message);
+      }
+      button.ariaDisabled = "false";
+    });
+    return button;
+  }
+
+  box(name, value) {
+    const label = make("label");
+    const box = make("input");
+    box.type = "checkbox";
+    if (value) box.value = value;
+    label.append(box, name);
+    return label;
+  }
+
+  link() {
+    const made = this.made();
+    this.choices = make("div", "class");
+    this.choices.hidden = true;
+    const theme = this.box("with this light or dark");
+    const copied = this.act("Copy link", "the address of what is shown, for others who have this Loupe", async () => {
+      const hidden = this.choices.hidden ? [] : [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
+      const shade = theme.firstChild.checked ? this.place.root.dataset.theme : "";
+      await this.copy(link(this.take, await state(this.place.view), { hidden, shade }), made, "The link");
+    });
+    const more = this.act("For a class …", "choose controls that the link hides; a hidden model stays the one it is", () => {
+      this.choices.hidden = !this.choices.hidden;
+      more.setAttribute("aria-expanded", String(!this.choices.hidden));
+    });
+    more.setAttribute("aria-expanded", "false");
+    return this.row("Link", copied, more, theme, this.choices, made);
+  }
+
+  picture() {
+    const label = make("label");
+    const width = make("input", "width");
+    Object.assign(width, { type: "number", min: WIDTH.least, max: WIDTH.most, value: WIDTH.usual });
+    width.setAttribute("aria-label", "width in centimetres");
+    label.append(width, "cm wide");
+    const centimetres = () => Math.max(WIDTH.least, Math.min(WIDTH.most, width.valueAsNumber || WIDTH.usual));
+    const svg = this.act("SVG", "shapes and text, for print and for drawing programs", async () => {
+      this.save(new Blob([await this.svg(centimetres())], { type: "image/svg+xml" }), "svg");
+    });
+    const png = this.act("PNG", `${DPI} dots an inch`, async () => {
+      this.save(await pngFile(await this.svg(centimetres()), centimetres()), "png");
+    });
+    this.paper = this.box("light, for paper");
+    return this.row("Picture", svg, png, label, this.paper, make("p", "", "as it stands here, with its legend and a caption"));
+  }
+
+  file() {
+    const save = this.act("HTML", "opens in any browser, without a network and without Loupe", async () => {
+      const { arrays } = await this.ask({ take: "html", state: await state(this.place.view), asked: asked() });
+      this.save(new Blob([arrays.file.data], { type: "text/html" }), "html");
+    });
+    return this.row("One file", save, make("p", "", "this view alone, still alive: hover, click, turn to other heads"));
+  }
+
+  python() {
+    const made = make("pre", "made");
+    made.tabIndex = 0;
+    made.hidden = true;
+    const show = this.act("Copy lines", "they load the model, run it, and print the number that is looked at", async () => {
+      const { hook, head, row, col } = shown(this.place.view);
+      const { lines } = await this.ask({ take: "python", ...(hook ? { hook, head, row, col } : {}) });
+      await this.copy(lines, made, "The lines");
+    });
+    return this.row("Python", show, make("p", "", "to run in Loupe’s folder"), made);
+  }
+
+  data() {
+    const about = make("p", "", "the matrix that is looked at, its axes named");
+    const buttons = FORMATS.map(([format, name, type]) => this.act(name, `the shown matrix as ${name}`, async () => {
+      const { hook, head } = shown(this.place.view);
+      if (!hook) throw new Error("Nothing is looked at here that is a matrix; choose a cell first.");
+      const { arrays } = await this.ask({ take: "data", hook, head, format });
+      this.save(new Blob([arrays.file.data], { type }), format, hook.replaceAll(".", "-"));
+    }));
+    return this.row("Data", ...buttons, about);
+  }
+
+  // --- work --------------------------------------------------------------------------------------------------------------
+
+  ask(query) {
+    return request({ trace: this.place.data.trace, ...query });
+  }
+
+  async svg(centimetres) {
+    const { root, view, data } = this.place;
+    const { theme } = root.dataset;
+    if (this.paper.firstChild.checked) root.dataset.theme = "light";
+    try {
+      const picture = await drawn(root, () => view.update(data));
+      return svgFile(picture, this.caption(), root, centimetres);
+    } finally {
+      if (root.dataset.theme !== theme) {
+        root.dataset.theme = theme;
+        view.update(data);
+      }
+    }
+  }
+
+  caption() {
+    const { where, what, sentence } = shown(this.place.view);
+    const { title, model, read } = this.take;
+    const lines = [[model, where].filter(Boolean).join(", "), read, sentence].filter(Boolean);
+    return { title: what ? `${title}: ${what}` : title, lines, mark: "Loupe" };
+  }
+
+  save(blob, ending, more = "") {
+    const parts = ["loupe", this.take.title, this.take.model, more].filter(Boolean).map((part) => part.toLowerCase().replace(/[^\w.~-]+/g, "-"));
+    const anchor = make("a");
+    anchor.download = `${parts.join("-")}.${ending}`;
+    anchor.href = URL.createObjectURL(blob);
+    anchor.click();
+    setTimeout(() => URL.revokeObjectURL(anchor.href), 60000);
+    this.say(`${anchor.download}, ${size(blob.size)}`);
+  }
+
+  made() {
+    const made = make("input", "made");
+    made.readOnly = true;
+    made.hidden = true;
+    made.setAttribute("aria-label", "what was made");
+    made.addEventListener("focus", () => made.select());
+    return made;
+  }
+
+  async copy(text, made, name) {
+    if (made.tagName === "INPUT") made.value = text;
+    else made.textContent = text;
+    made.hidden = false;
+    try {
+      await navigator.clipboard.writeText(text);
+      this.say(`${name} ${name.endsWith("s") ? "are" : "is"} in the clipboard.`);
+    } catch (error) {
+      if (!(error instanceof DOMException || error instanceof TypeError)) throw error;
+      this.say("This browser gives no way to the clipboard: copy from the field.");
+    }
+  }
+
+  say(sentence) {
+    this.said.textContent = sentence;
+  }
+}
+
+function size(bytes) {
+  return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1000))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,37 @@
+// The address of what is shown now: model, text and settings as the page says them, the view's own state behind the #.
+
+const WRITTEN = 250; // ms until address.js has written what it was told
+
+/** The part behind the #, with where the view stands even if nobody has moved it: an example may change one day. */
+export async function state(view) {
+  view.remember?.();
+  await new Promise((resolve) => setTimeout(resolve, WRITTEN));
+  return location.hash;
+}
+
+/**
+ * `hash` is what `state` gives, `take` is the payload's entry; `hidden` are controls that the link takes out of sight, `shade` fixes light or dark.
+ */
+export function link(take, hash, { hidden = [], shade = "" } = {}) {
+  const query = new URLSearchParams(take.link);
+  if (hidden.length) query.set("hide", hidden.join(","));
+  if (shade) query.set("embed_options", `${shade}_theme`);
+  return `${location.origin}${location.pathname}?${query.toString().replaceAll("%2C", ",")}${hash}`;
+}
+
+/** What the part behind the # asks for and this run does not have, a part of a sentence each. */
+export function missed(state, { lanes }) {
+  const sides = Object.keys(lanes);
+  const side = state.side ?? sides.at(-1);
+  if (!(side in lanes)) return [`there is no stack “${side}” here`];
+  const { model, pieces } = lanes[side];
+  const sizes = { layer: ["block", model.layers], head: ["head", model.heads], query: ["row", pieces.length] };
+  const found = [];
+  for (const [name, [word, size]] of Object.entries(sizes)) {
+    const value = state[name];
+    if (value === undefined) continue;
+    if (!Number.isInteger(value) || value < 0) found.push(`${word} ${JSON.stringify(value)} is no whole number`);
+    else if (value >= size) found.push(`${word} ${value + 1} is not here, there ${size === 1 ? "is 1" : `are ${size}`}`);
+  }
+  return found;
+}

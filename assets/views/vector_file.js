@@ -1,0 +1,92 @@
+// A picture as a file: SVG at a width in centimetres with a caption under it, and the same as PNG at 300 dots an inch.
+import { short } from "./vector_canvas.js";
+import { filled, shape } from "./vector_paint.js";
+import { printable, width as measured } from "./vector_text.js";
+
+export const DPI = 300;
+const INCH = 2.54; // cm
+const MARGIN = 16; // CSS pixels around the picture
+const LINE = 18;
+const SIZE = 13;
+const MOST_PIXELS = 2 ** 14; // a side of a canvas that every browser makes
+
+/**
+ * SVG text. `picture` is what vector.js gives, `caption` {title, lines: [text], mark}, `root` the view, whose letters and
+ * colours the caption has, `centimetres` the width on paper.
+ */
+export function svgFile(picture, caption, root, centimetres) {
+  const style = getComputedStyle(root);
+  const [ink, soft, ground] = ["--ink", "--soft", "--ground"].map((name) => filled(style.getPropertyValue(name).trim() || "black").fill);
+  const family = style.getPropertyValue("--sans").trim() || "sans-serif";
+  const inner = Math.max(picture.width, 200);
+  const lines = caption.lines.flatMap((line) => broken(line, inner, `${SIZE}px ${family}`));
+  const [width, height] = [inner + 2 * MARGIN, picture.height + 3 * MARGIN + LINE * (lines.length + 1)];
+  const size = { width: `${centimetres}cm`, height: `${short((centimetres * height) / width)}cm`, viewBox: `0 0 ${short(width)} ${short(height)}` };
+  const svg = shape("svg", { ...size, role: "img", "aria-label": printable(`${caption.title}. ${caption.lines.join(" ")}`) });
+  const moved = shape("g", { transform: `translate(${MARGIN} ${MARGIN})` });
+  moved.append(picture.content);
+  svg.append(shape("title", {}, printable(caption.title)), picture.defs, shape("rect", { width: "100%", height: "100%", fill: ground }), moved);
+  const put = (text, x, y, more) => svg.append(shape("text", { x, y: short(y), "font-family": family, "font-size": SIZE, ...more }, printable(text)));
+  const top = picture.height + 2 * MARGIN + SIZE;
+  put(caption.title, MARGIN, top, { fill: ink, "font-weight": 600 });
+  put(caption.mark, width - MARGIN, top, { fill: soft, "text-anchor": "end" });
+  lines.forEach((line, i) => put(line, MARGIN, top + LINE * (i + 1), { fill: soft }));
+  return new XMLSerializer().serializeToString(svg);
+}
+
+/** The SVG text, drawn `centimetres` wide at DPI: a Blob. */
+export async function pngFile(svg, centimetres) {
+  const image = new Image();
+  image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  try {
+    await image.decode();
+    const [, across, down] = svg.match(/viewBox="0 0 ([\d.]+) ([\d.]+)"/).map(Number);
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.round((centimetres / INCH) * DPI);
+    canvas.height = Math.round((canvas.width * down) / across);
+    if (canvas.height > MOST_PIXELS) throw new Error(`This picture would be ${canvas.height} pixels high at ${centimetres} cm and ${DPI} dpi; choose a smaller width, or the SVG.`);
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+    if (!blob) throw new Error("This browser could not make a PNG of that size; choose a smaller width, or the SVG.");
+    return new Blob([dense(new Uint8Array(await blob.arrayBuffer()))], { type: "image/png" });
+  } finally {
+    URL.revokeObjectURL(image.src);
+  }
+}
+
+/** A PNG that says how many of its pixels make a metre (chunk pHYs, behind the header of 33 bytes). */
+export function dense(png) {
+  const chunk = new Uint8Array(21);
+  const view = new DataView(chunk.buffer);
+  const dots = Math.round((DPI / INCH) * 100);
+  view.setUint32(0, 9);
+  chunk.set(new TextEncoder().encode("pHYs"), 4);
+  view.setUint32(8, dots);
+  view.setUint32(12, dots);
+  chunk[16] = 1; // the unit is the metre
+  view.setUint32(17, crc(chunk.subarray(4, 17)));
+  const whole = new Uint8Array(png.length + chunk.length);
+  whole.set(png.subarray(0, 33));
+  whole.set(chunk, 33);
+  whole.set(png.subarray(33), 33 + chunk.length);
+  return whole;
+}
+
+function crc(bytes) {
+  let sum = ~0;
+  for (const byte of bytes) {
+    sum ^= byte;
+    for (let i = 0; i < 8; i++) sum = (sum >>> 1) ^ (0xedb88320 & -(sum & 1));
+  }
+  return ~sum >>> 0;
+}
+
+/** A text in lines no wider than `most`. */
+function broken(text, most, font) {
+  const lines = [""];
+  for (const word of text.split(/(?<=\s)/)) {
+    if (lines.at(-1) && measured(lines.at(-1) + word, font) > most) lines.push("");
+    lines[lines.length - 1] += word;
+  }
+  return lines.map((line) => line.trimEnd()).filter(Boolean);
+}

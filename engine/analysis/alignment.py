@@ -1,0 +1,141 @@
+"""Which tokens of two texts belong together, so that what is measured on one can be set beside the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from engine.tokenizers.encoding import Encoding
+
+WORDS = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Positions in the first and in the second text that belong together; where not `same`, by their place alone."""
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    same: bool = True
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The groups rise in both texts, no token is in two of them, and `lengths` are those of the texts in tokens."""
+
+    groups: tuple[Group, ...]
+    lengths: tuple[int, int]
+
+    @property
+    def first(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(group.first for group in self.groups)
+
+    @property
+    def second(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(group.second for group in self.groups)
+
+    @property
+    def alone(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The positions of each text that have no partner in the other."""
+        first, second = ({i for group in side for i in group} for side in (self.first, self.second))
+        return (
+            tuple(i for i in range(self.lengths[0]) if i not in first),
+            tuple(i for i in range(self.lengths[1]) if i not in second),
+        )
+
+
+def by_pieces(first: Sequence[str], second: Sequence[str]) -> Alignment:
+    """Two texts in the tokens of one tokenizer, by a longest common subsequence (Wagner & Fischer 1974).
+
+    Between two tokens of it, others stand in for one another where both texts have as many of them.
+    """
+    anchors = [Group((i,), (j,)) for i, j in common(first, second)]
+    return Alignment(tuple(filled(anchors, first, second)), (len(first), len(second)))
+
+
+def by_characters(first: Encoding, second: Encoding) -> Alignment:
+    """Two texts in the tokens of two tokenizers: those belong together that hold the same characters.
+
+    Which characters are the same is decided word by word, by a longest common subsequence; blanks do not count, which
+    one tokenizer keeps with a word and another drops. Tokens that come from no text are paired as in `by_pieces`.
+    """
+    owners: dict[int, list[int]] = {}
+    for j, (start, end) in enumerate(second.spans):
+        for place in range(start, end):
+            owners.setdefault(place, []).append(j)
+    same = dict(characters(first.text, second.text))
+    groups: list[tuple[set[int], set[int]]] = []
+    for i, (start, end) in enumerate(first.spans):
+        partners = {j for place in range(start, end) if place in same for j in owners.get(same[place], ())}
+        if partners and groups and partners & groups[-1][1]:
+            groups[-1][0].add(i)
+            groups[-1][1].update(partners)
+        elif partners:
+            groups.append(({i}, partners))
+    anchors = [Group(tuple(sorted(a)), tuple(sorted(b))) for a, b in groups]
+    checked = [Group(g.first, g.second, covered(first, g.first) == covered(second, g.second)) for g in anchors]
+    return Alignment(tuple(filled(checked, first.pieces, second.pieces)), (len(first), len(second)))
+
+
+def characters(first: str, second: str) -> Iterator[tuple[int, int]]:
+    """Places of characters of one text and of the same ones in the other."""
+    words = [list(WORDS.finditer(text)) for text in (first, second)]
+    for i, j in common([w[0] for w in words[0]], [w[0] for w in words[1]]):
+        a, b = words[0][i], words[1][j]
+        yield from zip(range(*a.span()), range(*b.span()), strict=True)
+
+
+def covered(encoding: Encoding, positions: tuple[int, ...]) -> str:
+    """The text that tokens hold, without the blanks around it."""
+    start, end = encoding.spans[positions[0]][0], encoding.spans[positions[-1]][1]
+    return encoding.text[start:end].strip()
+
+
+def common(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
+    """The places of a longest common subsequence in both, the earliest where there are several."""
+    rows, cols = len(first), len(second)
+    longest = [[0] * (cols + 1) for _ in range(rows + 1)]  # of what stands from (i, j) on
+    for i in range(rows - 1, -1, -1):
+        for j in range(cols - 1, -1, -1):
+            skipped = max(longest[i + 1][j], longest[i][j + 1])
+            longest[i][j] = 1 + longest[i + 1][j + 1] if first[i] == second[j] else skipped
+    found, i, j = [], 0, 0
+    while i < rows and j < cols:
+        if first[i] == second[j]:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        elif longest[i + 1][j] >= longest[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def filled(anchors: Sequence[Group], first: Sequence[str], second: Sequence[str]) -> Iterator[Group]:
+    """The groups, and between them one for each token where both texts have as many left."""
+    i, j = 0, 0
+    for anchor in (*anchors, Group((len(first),), (len(second),))):
+        left, right = range(i, anchor.first[0]), range(j, anchor.second[0])
+        if len(left) == len(right):
+            yield from (Group((a,), (b,), first[a] == second[b]) for a, b in zip(left, right, strict=True))
+        if anchor.first[0] < len(first) or anchor.second[0] < len(second):
+            yield anchor
+        i, j = anchor.first[-1] + 1, anchor.second[-1] + 1
+
+
+def shared(pattern: Tensor, queries: Sequence[tuple[int, ...]], keys: Sequence[tuple[int, ...]]) -> Tensor:
+    """Attention from groups of tokens to groups of tokens, ... query key, of a pattern ... pos key.
+
+    To a group it is the sum over its tokens, from a group their mean (Clark et al. 2019, "What Does BERT Look At?",
+    section 4.1). Of single tokens it is the pattern's own elements.
+    """
+    given = pattern.new_zeros(len(queries), pattern.shape[-2])
+    for row, positions in enumerate(queries):
+        given[row, list(positions)] = 1 / len(positions)
+    taken = pattern.new_zeros(pattern.shape[-1], len(keys))
+    for col, positions in enumerate(keys):
+        taken[list(positions), col] = 1
+    return given @ pattern @ taken

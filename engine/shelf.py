@@ -1,0 +1,43 @@
+"""Values kept within a budget of memory, for all sessions."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from threading import Lock
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Shelf(Generic[Value]):
+    """Values by key; once they have more than `budget` bytes, those not used longest go, but never the newest."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self._kept: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def find(self, key: Hashable) -> Value | None:
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def keep(self, key: Hashable, value: Value, size: int) -> Value:
+        """The value of that key, which is another where somebody else was faster."""
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key][0]
+            self._kept[key] = (value, size)
+            self._bytes += size
+            while len(self._kept) > 1 and self._bytes > self.budget:
+                self._bytes -= self._kept.popitem(last=False)[1][1]
+            return value
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+            self._bytes = 0

@@ -1,0 +1,196 @@
+"""What if: edits of a run, shared by the pages that run a model. They stay from page to page, and stand in the address.
+
+`what_if` draws the panel and what the edits did, and says which run the page is to draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from engine import library
+from engine.edits import Edit
+from engine.experiment import Experiment
+from engine.trace import Trace
+from pages.controls.experiment_link import from_link, to_link
+from pages.controls.subject import Subject, look, reading
+from views.component import view
+from views.effects import asked_later, continuations, effects, head_of
+from views.experiment import from_form, mask_payload, panel
+from views.payload import pack
+from views.walkthrough import Lane, digest, lanes
+
+PANEL, EFFECTS = "what if", "what if effects"  # keys of the two views
+MADE, SAID, TURN = "experiment", "experiment says", "experiment turn"  # in the session state
+GUESSING, REVEALED = "guessing", "revealed"
+ADDRESS = "edits"
+MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that was made for another model or text
+SILENT: dict[str, Any] = {"broken": [], "refused": ""}  # what the panel says where there is nothing to say
+STALE = "The text, the model or the edits have changed since; ask again."
+UNWRITTEN = (
+    "An edit names a token that the model wrote itself, and writing begins before it; "
+    "type what it wrote into its field, and it writes on behind that."
+)
+
+Answer = Callable[[dict[str, Any]], bytes]
+
+experiment_panel = view("experiment", events=("change",))
+effects_view = view("effects", events=("reveal",))
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """`trace` is the run to draw: that with the edits, or that `before` them while they are still guessed at."""
+
+    subject: Subject
+    trace: Trace
+    before: Trace
+    after: Trace
+
+    def answering(self, other: Answer) -> Answer:
+        """What the panel and its picture ask later, in front of what the page's own views ask."""
+
+        def answer(query: dict[str, Any]) -> bytes:
+            if "effects" not in query and "mask" not in query:
+                return other(query)
+            if query.get("trace") != digest(self.subject.name, self.after):
+                raise ValueError(STALE)
+            return self.answer(query)
+
+        return answer
+
+    def answer(self, query: dict[str, Any]) -> bytes:
+        checkpoint, read = self.subject.checkpoint, self.subject.reading
+        match query:
+            case {"mask": str(focus), "side": str(side), "layer": int(layer), "head": int(head)}:
+                return mask_payload(self.after, side, focus, layer, head)
+        return asked_later(query, self.before, self.after, head_of(checkpoint, read), self.written)
+
+    def written(self) -> dict[str, list[str]]:
+        checkpoint, read = self.subject.checkpoint, self.subject.reading
+        try:
+            return continuations(checkpoint, read, self.before.edits, self.after.edits)
+        except MISFITS as error:
+            raise ValueError(UNWRITTEN if read.written else f"Nothing can be written: {sentence(error)}") from None
+
+
+def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
+    """`controls` are the edits that the page's own controls make: both runs that are compared have them."""
+    made, read = current(), subject.reading
+    before = library.traces.of(subject.name, read.read, controls, read.target)
+    after, unfit = edited(subject, controls, made, before)
+    stacks = lanes(subject.checkpoint, read)
+    name = digest(subject.name, after)
+    hidden = bool(st.session_state.get(GUESSING)) and after is not before and st.session_state.get(REVEALED) != name
+    notes = {
+        "trace": name,
+        "guessing": bool(st.session_state.get(GUESSING)),
+        "turn": st.session_state.get(TURN, 0),
+        "look": look(),
+        **st.session_state.get(SAID, SILENT),
+    }
+    drawn = panel(made, subject.checkpoint, before, stacks, unfit=unfit, notes=notes)
+    compared = compare(subject, before, after, stacks, hidden)
+    with st.container(key="experiment panel", gap=None):
+        experiment_panel(drawn, key=PANEL, on={"change": change})
+        effects_view(compared, key=EFFECTS, on={"reveal": reveal})
+    return WhatIf(subject, before if hidden else after, before, after)
+
+
+def compare(subject: Subject, before: Trace, after: Trace, stacks: Sequence[Lane], hidden: bool) -> bytes:
+    if after is before:
+        return pack({"trace": None}, {})
+    return effects(before, after, stacks, subject.checkpoint, subject.reading, name=subject.name, hidden=hidden)
+
+
+def current() -> Experiment:
+    """That of the session, or of the address that it was opened with; the address follows it."""
+    state = st.session_state
+    if MADE not in state:
+        state[MADE], broken = from_link(st.query_params[ADDRESS]) if ADDRESS in st.query_params else (Experiment(), [])
+        state[SAID] = SILENT | {"broken": broken}
+    made: Experiment = state[MADE]
+    if not state.get(SAID, SILENT)["broken"]:  # else the address keeps what it says until an edit is made
+        link = to_link(made) if made.entries else None
+        if link is None:
+            st.query_params.pop(ADDRESS, None)
+        elif st.query_params.get(ADDRESS) != link:
+            st.query_params[ADDRESS] = link
+    return made
+
+
+def edited(
+    subject: Subject, controls: Sequence[Edit], made: Experiment, before: Trace
+) -> tuple[Trace, dict[int, str]]:
+    """The run under the edits that are on and fit, and by its number why another does not."""
+    on = {number: entry.edit for number, entry in enumerate(made.entries) if entry.on}
+    read, refused, fits = subject.reading, dict[int, str](), list(controls)
+
+    def run(edits: Sequence[Edit]) -> Trace:
+        return library.traces.of(subject.name, read.read, edits, read.target, before)
+
+    try:
+        return (run([*controls, *on.values()]) if on else before), refused
+    except MISFITS:
+        after = before
+    for number, edit in on.items():  # one after the other, to know which
+        try:
+            after = run([*fits, edit])
+            fits.append(edit)
+        except MISFITS as error:
+            refused[number] = f"It does not fit here and is off: {sentence(error)}"
+    return after, refused
+
+
+def sentence(error: Exception) -> str:
+    return str(error.args[0]) if error.args else type(error).__name__
+
+
+def change() -> None:
+    """What the panel asks for. A browser sends it, so that anything may come."""
+    state = st.session_state
+    made: Experiment = state[MADE]
+    asked = state[PANEL].change
+    state[TURN] = state.get(TURN, 0) + 1
+    state[SAID] = SILENT
+    try:
+        state[MADE] = changed(made, asked if isinstance(asked, Mapping) else {})
+    except MISFITS as error:
+        state[SAID] = SILENT | {"refused": sentence(error)}
+
+
+def changed(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
+    """Raises ValueError for what is no change, or makes no edit."""
+    match asked:
+        case {"do": "add", "edit": dict(data)}:
+            return made.add(from_browser(data))
+        case {"do": "change", "number": int(number), "edit": dict(data)}:
+            return made.change(number, from_browser(data))
+        case {"do": "switch", "number": int(number), "on": bool(on)}:
+            return made.switch(number, on)
+        case {"do": "all", "on": bool(on)}:
+            return made.switch_all(on)
+        case {"do": "remove", "number": int(number)}:
+            return made.remove(number)
+        case {"do": "clear"}:
+            return made.clear()
+        case {"do": "undo"}:
+            return made.undo()
+        case {"do": "redo"}:
+            return made.redo()
+        case {"do": "guess", "on": bool(on)}:
+            st.session_state[GUESSING] = on
+            return made
+    raise ValueError("The panel asked for something this page does not know; reload the page.")
+
+
+def from_browser(data: Mapping[str, Any]) -> Edit:
+    checkpoint = library.checkpoint(st.session_state.model)
+    return from_form(data, checkpoint, reading(checkpoint))
+
+
+def reveal() -> None:
+    st.session_state[REVEALED] = st.session_state[EFFECTS].reveal

@@ -1,0 +1,94 @@
+"""A text too long to be drawn whole, on the page about attention: its view, and the edits that it is run with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from engine.edits import Edit
+from engine.experiment import Experiment
+from engine.library import LongRun
+from engine.limits import MAX_TOKENS
+from pages.controls.experiment import (
+    GUESSING,
+    MISFITS,
+    PANEL,
+    SAID,
+    TURN,
+    change,
+    current,
+    experiment_panel,
+    sentence,
+)
+from pages.controls.subject import Subject, look, notice
+from views.attention_long import Long, answered_long, attention_long, glanced
+from views.component import courier, view
+from views.experiment import panel
+from views.walkthrough import Lane
+
+UNCOMPARED = f"The maps show the edited run; before and after are compared in texts of at most {MAX_TOKENS} tokens."
+UNPAINTED = f"Masks are painted on texts of at most {MAX_TOKENS} tokens; shorten the text to paint one."
+
+picture = view("attention_long")
+
+
+def is_long(lanes: Sequence[Lane]) -> bool:
+    """Whether a page cannot draw every weight."""
+    return max(len(lane.pieces) for lane in lanes) > MAX_TOKENS
+
+
+def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit]) -> None:
+    """Draws all heads as overviews and one in tiles; `controls` are the edits that the page's own controls make."""
+    made = current()
+    long, unfit = edited(subject, lanes, controls, made)
+    state = st.session_state
+    notes = {
+        "trace": long.looked.digest,
+        "guessing": bool(state.get(GUESSING)),
+        "turn": state.get(TURN, 0),
+        **state.get(SAID, {"broken": [], "refused": ""}),
+    }
+    drawn = panel(made, subject.checkpoint, long.trace, lanes, unfit=unfit, notes=notes)
+    with st.container(key="experiment panel", gap=None):
+        experiment_panel(drawn, key=PANEL, on={"change": change})
+    said = [notice(subject), UNCOMPARED if any(entry.on for entry in made.entries) else ""]
+    about = {"notice": " ".join(filter(None, said))}
+    picture(attention_long(long, name=subject.name, look=look(), notes=about), key="attention long view")
+    courier("courier", answering(long))
+
+
+def answering(long: Long) -> Callable[[dict[str, Any]], bytes]:
+    def answer(query: dict[str, Any]) -> bytes:
+        if "mask" in query:
+            raise ValueError(UNPAINTED)
+        return answered_long(long, query)
+
+    return answer
+
+
+def edited(
+    subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment
+) -> tuple[Long, dict[int, str]]:
+    """The run under the edits that are on and fit, and by its number why another does not."""
+    read, refused, fits = subject.reading, dict[int, str](), list(controls)
+    on = {number: entry.edit for number, entry in enumerate(made.entries) if entry.on}
+
+    def run(edits: Sequence[Edit]) -> Long:
+        long = LongRun(subject.checkpoint.model, read.read, tuple(edits), read.target)
+        return glanced(subject.name, subject.checkpoint, lanes, long, look())
+
+    try:
+        return run([*controls, *on.values()]), refused
+    except MISFITS:
+        if not on:
+            raise
+    found = run(fits)
+    for number, edit in on.items():  # one after the other, to know which
+        try:
+            found = run([*fits, edit])
+            fits.append(edit)
+        except MISFITS as error:
+            refused[number] = f"It does not fit here and is off: {sentence(error)}"
+    return found, refused

@@ -1,0 +1,101 @@
+"""What a comparison opens on: what its address says, what was compared last, or A beside something like it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import streamlit as st
+
+from engine.experiment import Experiment
+from pages.controls.experiment import MADE
+from pages.controls.subject import EMPTY, EVERY_FIELD, EXAMPLES, FIRST, KEPT, example
+
+LETTERS = "ABCD"
+OWN = ("model", "step", *EVERY_FIELD, "edits")
+NUMBERS = ("step", "picture", "given")
+LAST = "compared"  # in the session state: what was compared last
+# What B reads where A reads the example of its model.
+OTHER: dict[str, dict[str, Any]] = {
+    "stories": {"text": 'Anna gave the red ball to Max. "Thank you," said'},
+    "induction": {"text": "b7Kx2qmTb7Kx9qm"},
+    "stories-bert": {"text": "It began to [MASK]. Lily was not worried, because she had a swing."},
+    "translate-en-fr": {"text": "The delighted cat sees a small white dog."},
+    "infill": {"text": "Once upon a time, there was a boy named[gMASK]. Tom loved to paint."},
+    "digits-vit": {"picture": 1},
+    "digits-imagegpt": {"picture": 1},
+}
+
+
+def key(letter: str, field: str) -> str:
+    return f"{letter.lower()}_{field}"
+
+
+def begin() -> None:
+    """What the page opens on: what the address says, else what was compared last, else A beside something like it."""
+    state, address = st.session_state, st.query_params
+    if key("A", "model") in state and key("B", "model") in state:
+        return
+    kept: dict[str, Any] = state.get(LAST, {})
+    first = first_things()
+    start = {"A": first, "B": beside(first)}
+    for letter in LETTERS:
+        named = address.get(key(letter, "model"))
+        if letter not in start and named is None and key(letter, "model") not in kept:
+            continue
+        default = start.get(letter, first)
+        if named is not None:
+            default = {**empty(), "model": named, **values_of_example(named)}
+            default |= {field: "" for field in ("second", "target", "span") if key(letter, "text") in address}
+        same = named is None or kept.get(key(letter, "model")) == named
+        for field in OWN:
+            own = key(letter, field)
+            before = kept.get(own, default[field]) if same else default[field]
+            state[own] = parsed(field, address[own]) if own in address else before
+
+
+def remember(said: dict[str, str]) -> None:
+    """Puts what the sides are into the address, whatever they opened on."""
+    address = st.query_params
+    mine = {key(letter, field) for letter in LETTERS for field in OWN}
+    for own in mine & set(address) - set(said):
+        del address[own]
+    for own, text in said.items():
+        if address.get(own) != text:
+            address[own] = text
+
+
+def first_things() -> dict[str, Any]:
+    """What the other pages look at, or what they would open on."""
+    kept = st.session_state.get(KEPT, {})
+    named = kept.get("model", FIRST)
+    return {**empty(), **(kept if kept else values_of_example(named)), "model": named}
+
+
+def beside(first: dict[str, Any]) -> dict[str, Any]:
+    """B: the same under the edits that are being tried, or else a text that differs, where A's is an example."""
+    experiment = st.session_state.get(MADE)
+    if isinstance(experiment, Experiment) and experiment.edits:
+        return {**first, "edits": written(experiment)}
+    plain = all(first[field] == value for field, value in values_of_example(first["model"]).items())
+    return {**first, **(OTHER.get(first["model"], {}) if plain else {})}
+
+
+def empty() -> dict[str, Any]:
+    return {field: EMPTY.get(field, 0 if field == "step" else "") for field in OWN}
+
+
+def values_of_example(name: str) -> dict[str, Any]:
+    found = EXAMPLES.get(name) or example(name)
+    return {field: found[field] for field in EVERY_FIELD if field in found}
+
+
+def parsed(field: str, text: str) -> Any:
+    """What the address says; of a number nothing else is taken."""
+    if field not in NUMBERS:
+        return text
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else EMPTY.get(field, 0)
+
+
+def written(experiment: Experiment) -> str:
+    return json.dumps(experiment.to_value(), ensure_ascii=False) if experiment.entries else ""

@@ -1,0 +1,153 @@
+"""Take away: what a page gives a person to keep. The link and the pictures are made in the browser; here are the file
+that works alone, the lines of Python and the numbers, made when they are asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import streamlit as st
+
+from engine.reading import kind
+from engine.trace import Trace
+from pages.controls.links import VERSION, address_of
+from pages.controls.subject import FIELDS, Subject, given, seed
+from views.ahead import ahead
+from views.export import Answered, self_contained
+from views.lines_of_python import Fields, Looked, lines
+from views.matrix_files import FORMATS, as_file, matrix_of
+from views.payload import pack
+from views.walkthrough import Lane, digest
+
+Answer = Callable[[dict[str, Any]], bytes]
+
+STALE = "The text, the model or the edits have changed since; ask again."
+UNKNOWN = "The page asked for something that cannot be taken away; reload the page."
+MOST_ANSWERS = 1000  # of what a view asks, in one file
+MOST_BYTES = 3 * 2**20  # of those answers, before they are compressed
+NAMES = {
+    "text": "the text",
+    "second": "the second text",
+    "target": "the target",
+    "span": "the gap’s words",
+    "picture": "the picture",
+    "given": "pixels given",
+    "model": "the model",
+    "attention": "attention temperature",
+    "temperature": "output temperature",
+    "top_k": "top-k",
+    "top_p": "top-p",
+    "what if": "what if …",
+}
+
+
+@dataclass(frozen=True)
+class Taking:
+    """A page's title and module, and the run that it draws. `controls` are keys of what stands above the picture."""
+
+    title: str
+    view: str
+    subject: Subject
+    trace: Trace
+    lanes: Sequence[Lane]
+    controls: tuple[str, ...] = ()
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """For the payload's header: by it the browser knows that there is something to take, and how to call it."""
+        fields = FIELDS[kind(self.subject.checkpoint)]
+        texts = [str(given(field)) for field in fields if field not in ("picture", "given") and given(field)]
+        read = " · ".join(texts) if texts else f"picture {given('picture')}"
+        here = [*fields, "model", *self.controls]
+        return {
+            "title": self.title,
+            "model": self.subject.name,
+            "read": read,
+            "link": address_of(self.subject.name, fields, self.controls),
+            "version": VERSION,
+            "controls": [[key, NAMES[key]] for key in here if key in NAMES],
+        }
+
+    def answering(self, payload: bytes, other: Answer) -> Answer:
+        """What the toolbar asks, in front of what the page's views ask; `payload` is what the view draws."""
+
+        def answer(query: dict[str, Any]) -> bytes:
+            if "take" not in query:
+                return other(query)
+            if query.get("trace") != digest(self.subject.name, self.trace):
+                raise ValueError(STALE)
+            match query:
+                case {"take": "python"}:
+                    return pack({"lines": self.python(looked(query))}, {})
+                case {"take": "data", "hook": str(hook), "format": str(format)} if format in FORMATS:
+                    head = query.get("head")
+                    matrix = matrix_of(
+                        self.trace, self.lanes, self.subject.name, hook, head if isinstance(head, int) else None
+                    )
+                    return pack({}, {"file": np.frombuffer(as_file(matrix, format), np.uint8)})
+                case {"take": "html", "state": str(state), "asked": list(asked)}:
+                    text = self.html(payload, state, asked, other)
+                    return pack({}, {"file": np.frombuffer(text.encode(), np.uint8)})
+            raise ValueError(UNKNOWN)
+
+        return answer
+
+    def python(self, at: Looked | None) -> str:
+        subject = self.subject
+        return lines(subject.name, subject.checkpoint, fields_of(subject), self.trace, at)
+
+    def html(self, payload: bytes, state: str, asked: Sequence[Any], other: Answer) -> str:
+        header = self.header
+        link = f"/{self.view}?{urlencode(header['link'])}{state}"  # of the page, on whichever Loupe
+        caption = (f"{header['model']} · {header['read']}", f"In Loupe: {link}")
+        answers = answered([*asked, *ahead(self.view, digest(self.subject.name, self.trace), self.lanes)], other)
+        return self_contained(
+            self.view, payload, title=f"{self.title} · Loupe", caption=caption, state=state, answers=answers
+        )
+
+
+def looked(query: Mapping[str, Any]) -> Looked | None:
+    """The element that a browser says is looked at, or None where it names none."""
+    match query:
+        case {"hook": str(hook), "row": int(row), "col": int(col)}:
+            head = query.get("head")
+            return Looked(hook, head if isinstance(head, int) else None, row, col)
+    return None
+
+
+def answered(queries: Sequence[Any], other: Answer) -> list[Answered]:
+    """The queries that can be answered, each once, as far as there is room."""
+    found: list[Answered] = []
+    room, seen = MOST_BYTES, set[str]()
+    for query in queries:
+        key = json.dumps(query, sort_keys=True)
+        if not isinstance(query, dict) or "take" in query or key in seen or len(found) == MOST_ANSWERS:
+            continue
+        seen.add(key)
+        try:
+            payload = other(query)
+        except ValueError:
+            continue
+        if len(payload) <= room:
+            found.append(Answered(query, payload))
+            room -= len(payload)
+    return found
+
+
+def fields_of(subject: Subject) -> Fields:
+    """What stands in the page's fields now."""
+    asked = kind(subject.checkpoint)
+    here = FIELDS[asked]
+    own = st.session_state.get("upload") is not None
+    return Fields(
+        kind=asked,
+        limit=subject.limit,
+        **{field: given(field) for field in ("text", "second", "target", "span", "given") if field in here},
+        picture=None if own or "picture" not in here else int(given("picture")),
+        settings={key: given(key) for key in ("temperature", "top_k", "top_p")} if asked == "pixels" else {},
+        seed=seed(),
+    )

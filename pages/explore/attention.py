@@ -1,0 +1,62 @@
+"""Attention: every head of one run, one of them from all sides."""
+
+from dataclasses import asdict
+
+import streamlit as st
+
+from engine.analysis.heads import CROSS_SCORES, SCORES, cross_scores, head_scores
+from engine.edits import AttentionTemperature, Edit
+from engine.limits import LONG_TOKENS
+from pages.controls.experiment import what_if
+from pages.controls.glanced import is_long, long_text
+from pages.controls.links import honour_link
+from pages.controls.subject import Subject, look, notice, subject
+from pages.controls.take import Taking
+from views.attention import attention
+from views.attention_answers import Looked, answered
+from views.component import courier, view
+from views.walkthrough import Lane, digest, lanes
+
+picture = view("attention")
+TABLE = [asdict(score) | {"focus": "attn"} for score in SCORES]
+TABLE += [asdict(score) | {"focus": "cross_attn"} for score in CROSS_SCORES]
+
+
+def temperature() -> None:
+    st.slider(
+        "attention temperature", 0.1, 4.0, 1.0, 0.05, key="attention", bind="query-params", width=165,
+        help="Divides the scores inside every head before its softmax: low makes attention sharp, high makes it even. "
+        "1 is the model as it was trained.",
+    )  # fmt: skip
+
+
+def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> None:
+    """Draws every weight of every head; `controls` are the edits that the page's own controls make."""
+    conducted = what_if(subject, controls)
+    trace = conducted.trace
+    measured = {f"{stack.prefix}attn": vars(head_scores(trace, stack.side)) for stack in stacks}
+    if len(stacks) > 1:
+        measured["decoder.cross_attn"] = vars(cross_scores(trace))
+    looked = Looked(digest(subject.name, trace), subject.checkpoint, trace, stacks)
+    taking = Taking("Attention", "attention", subject, trace, stacks, ("attention", "what if"))
+    drawn = attention(
+        trace,
+        stacks,
+        name=subject.name,
+        scores=measured,
+        table=TABLE,
+        notes={"notice": notice(subject), "look": {"layer": 0, "head": 0, **look()}, "take": taking.header},
+        picture=subject.reading.picture,
+    )
+    picture(drawn, key="attention view")
+    courier("courier", conducted.answering(taking.answering(drawn, lambda query: answered(looked, query))))
+
+
+honour_link()
+looked_at = subject(temperature, LONG_TOKENS)
+edits: list[Edit] = [] if st.session_state.attention == 1 else [AttentionTemperature(st.session_state.attention)]
+stacks = lanes(looked_at.checkpoint, looked_at.reading)
+if is_long(stacks):
+    long_text(looked_at, stacks, edits)
+else:
+    whole_text(looked_at, stacks, edits)

@@ -1,0 +1,34 @@
+"""Compare: two runs or more side by side, of any models, texts, training steps or edits."""
+
+import streamlit as st
+
+from pages.controls.sides import Side, sides, silence
+from pages.controls.subject import EXAMPLES, Subject, notice
+from views.compare import answered, compare
+from views.compare_pair import Shown, compared
+from views.component import courier, view
+from views.walkthrough import lanes
+
+PICTURE = "compare"
+picture = view("compare", events=("silence",))
+
+
+def shown(side: Side) -> Shown:
+    cut = notice(Subject(side.name, side.checkpoint, side.reading, side.limit))
+    said = " ".join(text for text in (side.problem, cut) if text)
+    stacks = lanes(side.checkpoint, side.reading)
+    return Shown(side.letter, side.title, side.name, side.checkpoint, side.reading, side.trace, stacks, said)
+
+
+def on_silence() -> None:
+    """A head of one side is silenced, or heard again; a browser sends it, so that anything may come."""
+    match st.session_state[PICTURE].silence:
+        case {"letter": str(letter), "layer": int(layer), "head": int(head), "side": str(side), "focus": str(focus)}:
+            silence(letter, layer, head, side, focus == "cross_attn")
+
+
+first, *others = [shown(side) for side in sides()]
+pairs = [compared(first, other) for other in others]
+look = EXAMPLES.get(first.title, {}).get("look", {})
+picture(compare(pairs, {"look": {"layer": 0, "head": 0, **look}}), key=PICTURE, on={"silence": on_silence})
+courier("courier", lambda query: answered(pairs, query))

@@ -1,0 +1,238 @@
+"""The page about attention with a long text in a browser: every number that is shown is the engine's, at every zoom."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.checkpoints import Checkpoint, load
+from engine.config import MLP, Attention, ModelConfig, Positions
+from engine.data.stories import story
+from engine.run import run
+from engine.tokenizers import END, train
+from tests.browser.harness import UVICORN, served
+from tests.engine import tiny
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+    from tests.conftest import Wire
+
+READY = '.attention.long[data-ready="true"] .long-map canvas'
+FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.attention')).find(Boolean).loupe"
+HERE = f"""() => {{ const page = {FIND}; const {{ map }} = page;
+const same = (a, b) => `${{a.rows}} ${{a.columns}}` === `${{b.rows}} ${{b.columns}}`;
+return !!page.row() && map.missing(map.window).every(one => map.tiles.some(tile => same(one, tile))); }}"""
+LENGTH, SHOWN = 520, (1, 2)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A models folder with one small random model that reads long texts."""
+    folder = tmp_path_factory.mktemp("models")
+    tokenizer = train("bpe", [story(1, index) for index in range(40)], 400, special_tokens=(END,))
+    config = ModelConfig(tokenizer.vocab_size, 1024, 32, 2, Attention(4), MLP(48), Positions("rotary"))
+    Checkpoint(tiny.model(config), name="reader", tokenizer=tokenizer).save(folder / "reader")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def long_server(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "LOUPE_MODELS", str(folder))
+        with served(UVICORN, "/health", tmp_path_factory.mktemp("long") / "log") as address:
+            yield address
+
+
+@pytest.fixture(scope="module")
+def made(folder: Path) -> tuple[str, dict[str, Tensor]]:
+    """A text of LENGTH tokens, and the patterns that the engine has of it, layer by layer."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in the server, so that sums are taken in the same order
+    checkpoint = load(folder / "reader")
+    assert checkpoint.tokenizer is not None
+    text, index = "", 0
+    while len(checkpoint.tokenizer.encode(text)) < LENGTH:
+        text, index = f"{text} {story(2, index)}".strip(), index + 1
+    read = checkpoint.tokenizer.encode(text).truncated(LENGTH)
+    text = checkpoint.tokenizer.decode(read.ids)
+    read = checkpoint.tokenizer.encode(text)
+    trace = run(checkpoint.model, read, keep="*.pattern")
+    torch.set_num_threads(threads)
+    return text, {"patterns": trace.stack("attn.pattern")[:, 0], "ids": torch.tensor(read.ids)}
+
+
+@pytest.fixture
+def look(open_page: Callable[[str], "Page"], long_server: str, made: Any) -> Callable[..., "Page"]:
+    def open_(hash: str = f"#layer={SHOWN[0]}&head={SHOWN[1]}") -> "Page":
+        page = open_page(f"{long_server}/attention?model=reader&text={quote(made[0])}{hash}")
+        page.wait_for_selector(READY)
+        page.wait_for_function(HERE)
+        return page
+
+    return open_
+
+
+def root(page: "Page") -> "Locator":
+    return page.locator(".attention")
+
+
+def state(page: "Page") -> dict[str, Any]:
+    found: dict[str, Any] = root(page).evaluate("e => JSON.parse(JSON.stringify(e.loupe.state))")
+    return found
+
+
+def place(page: "Page", row: float, col: float) -> dict[str, float]:
+    """Where a weight's middle is on the map, in CSS pixels."""
+    x, y = root(page).evaluate(
+        """(e, [row, col]) => { const { top, left, wide, tall } = e.loupe.map.window;
+        return [(col + 0.5 - left) * wide, (row + 0.5 - top) * tall]; }""",
+        [row, col],
+    )
+    return {"x": x, "y": y}
+
+
+def tip(page: "Page") -> tuple[int, int, float, str]:
+    """Row and key that the bubble names, the weight, and the block it is the largest of."""
+    row, col = (int(end.rsplit(" ", 1)[-1]) for end in page.locator(".tip bdi").inner_text().split(" → "))
+    weight, _, block = page.locator(".tip strong").inner_text().partition("\u00a0%")
+    return row, col, float(weight.replace("−", "-")) / 100, block.strip()
+
+
+def test_every_tile_holds_the_engines_weights_at_every_zoom(look: Callable[..., "Page"], made: Any) -> None:
+    page, pattern = look(), made[1]["patterns"][SHOWN]
+    for zoom in (1, 4, 30):
+        root(page).evaluate("(e, zoom) => e.loupe.map.look(zoom, 300, 150)", zoom)
+        page.wait_for_function(HERE)
+        tiles = root(page).evaluate(
+            """e => e.loupe.map.tiles.map(({rows, columns, high, wide, weight}) =>
+            ({rows, columns, high, wide, weight: weight && Array.from(weight, String)}))"""
+        )
+        assert tiles
+        for tile in tiles:
+            (top, bottom), (left, right), high, wide = tile["rows"], tile["columns"], tile["high"], tile["wide"]
+            window = pattern[top:bottom, left:right]
+            largest = torch.nn.functional.max_pool2d(window[None], (high, wide), ceil_mode=True)[0]
+            sent = torch.tensor([float(x) for x in tile["weight"]]) if tile["weight"] else torch.zeros(largest.numel())
+            assert torch.equal(sent.view_as(largest), largest)
+
+
+def test_the_pointer_names_the_largest_weight_of_a_block_and_near_by_every_weight(
+    look: Callable[..., "Page"], made: Any
+) -> None:
+    page, pattern = look(), made[1]["patterns"][SHOWN]
+    box = page.locator(".long-map")
+    for zoom, rows in ((1, (500, 123)), (30, (307, 312))):
+        root(page).evaluate("(e, zoom) => e.loupe.map.look(zoom, 300, 150)", zoom)
+        page.wait_for_function(HERE)
+        for row in rows:
+            box.hover(position=place(page, row, 155 if zoom > 1 else row // 2))
+            found, key, weight, block = tip(page)
+            assert weight == pytest.approx(float(pattern[found, key]), rel=5e-3, abs=1e-9)
+            if zoom > 1:
+                assert (found, key, block) == (row, 155, "")
+                continue
+            top, left = row // 4 * 4, row // 2 // 4 * 4
+            assert block == "largest of 4 × 4" and top <= found < top + 4 and left <= key < left + 4
+            assert pattern[found, key] == pattern[top : top + 4, left : left + 4].max()
+
+
+def test_a_row_lists_its_twenty_heaviest_keys_and_a_click_goes_to_one(look: Callable[..., "Page"], made: Any) -> None:
+    page = look(f"#layer={SHOWN[0]}&head={SHOWN[1]}&query=400&zoom=20&from=[395,0]")
+    pattern = made[1]["patterns"][SHOWN]
+    best = pattern[400].topk(20)
+    lines = page.locator("button.weight")
+    shown = [text.removesuffix("\u00a0%") for text in lines.locator(".share").all_text_contents()]
+    assert [int(x) for x in lines.locator(".place").all_text_contents()] == best.indices.tolist()
+    assert [float(x.replace("−", "-")) / 100 for x in shown] == pytest.approx(best.values.tolist(), rel=5e-3)
+    rest = page.locator(".weight.rest")
+    assert rest.inner_text().startswith(f"{int((pattern[400] > 0).sum()) - 20} more")
+    key = int(best.indices.max())
+    page.locator(f'button.weight[data-key="{key}"]').click()
+    assert (state(page)["query"], state(page)["key"]) == (400, key)
+    left, across = root(page).evaluate("e => [e.loupe.map.window.left, e.loupe.map.window.across]")
+    assert left <= key < left + across
+
+
+def test_another_head_is_an_overview_at_once_and_tiles_and_row_come_in_one_message(
+    look: Callable[..., "Page"], wire: "Wire", made: Any
+) -> None:
+    page = look("")
+    sent = wire.reruns
+    painted = root(page).evaluate(
+        """e => { const { loupe } = e; loupe.go({ head: 1 }); loupe.go({ layer: 1 });
+        const { data } = loupe.map.canvas.getContext('2d').getImageData(0, 0, 200, 200);
+        return [loupe.map.tiles.length, data.some(x => x)]; }"""
+    )
+    assert painted == [0, True] and (state(page)["layer"], state(page)["head"]) == (1, 1)
+    page.wait_for_function(HERE)
+    assert wire.reruns == sent + 1, "tiles and row travel in one message"
+    row = root(page).evaluate("e => Array.from(e.loupe.row().weights, String)")
+    assert torch.equal(torch.tensor([float(x) for x in row]), made[1]["patterns"][1, 1, -1])
+    for layer in (0, 1):
+        root(page).evaluate("(e, layer) => e.loupe.go({ layer, head: layer })", layer)
+        page.wait_for_timeout(300)
+    assert wire.reruns == sent + 1, "what was here was asked for again"
+
+
+def test_keys_wheel_and_drag_look_closer_and_the_address_keeps_where(look: Callable[..., "Page"]) -> None:
+    page = look(f"#layer={SHOWN[0]}&head={SHOWN[1]}&query=260&key=130")
+    box = page.locator(".long-map")
+    box.focus()
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert (state(page)["query"], state(page)["key"]) == (261, 131)
+    zoom = state(page)["zoom"]
+    assert zoom == 1.5
+    box.hover(position=place(page, 261, 131))
+    before = root(page).evaluate("e => e.loupe.map.found(e.loupe.map.pointer.x, e.loupe.map.pointer.y).row")
+    page.mouse.wheel(0, -400)
+    page.wait_for_function(f"zoom => {FIND}.state.zoom > zoom", arg=zoom)
+    after = root(page).evaluate("e => e.loupe.map.found(e.loupe.map.pointer.x, e.loupe.map.pointer.y).row")
+    assert abs(after - before) <= 4, "what lies under the pointer moved"
+    edge = box.bounding_box()
+    assert edge is not None
+    top = root(page).evaluate("e => e.loupe.map.window.top")
+    page.mouse.move(edge["x"] + 200, edge["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(edge["x"] + 200, edge["y"] + 120, steps=4)
+    page.mouse.up()
+    moved, tall = root(page).evaluate("e => [e.loupe.map.window.top, e.loupe.map.window.tall]")
+    assert moved - top == pytest.approx(80 / tall, abs=0.1)
+    assert (state(page)["query"], state(page)["key"]) == (261, 131), "a drag picked a cell"
+    page.wait_for_function("() => location.hash.includes('zoom')")
+    kept = state(page)
+    page.reload()
+    page.wait_for_selector(READY)
+    page.wait_for_function(HERE)
+    assert {name: state(page)[name] for name in ("zoom", "from", "query", "key")} == {
+        name: kept[name] for name in ("zoom", "from", "query", "key")
+    }
+    box.focus()
+    page.keyboard.press("0")
+    assert "zoom" not in state(page)
+
+
+@pytest.mark.parametrize("hash", ["#layer=99&query=1e9&zoom=x&from=[1]", "#zoom=9&from=[1e9,-5]&key=[2]"])
+def test_a_senseless_address_opens_the_page_all_the_same(look: Callable[..., "Page"], hash: str) -> None:
+    page = look(hash)
+    window = root(page).evaluate("e => e.loupe.map.window")
+    assert 0 <= window["top"] <= LENGTH - window["down"] and 0 <= window["left"] <= LENGTH - window["across"]
+    assert page.locator("button.weight").count() > 0
+
+
+def test_heads_are_measured_layer_by_layer_once_a_score_is_chosen(look: Callable[..., "Page"], made: Any) -> None:
+    page = look()
+    page.get_by_label("score of the heads").select_option("first")
+    page.wait_for_function(f"() => !{FIND}.trace.arrays['scores.attn.first'].data.some(Number.isNaN)")
+    shown = root(page).evaluate("e => Array.from(e.loupe.trace.arrays['scores.attn.first'].data)")
+    first = made[1]["patterns"][:, :, 1:, 0].mean(-1).flatten()
+    assert shown == pytest.approx(first.tolist(), rel=1e-4)
+    captions = page.locator(".headgrid .caption").all_text_contents()
+    assert len(captions) == 8 and "–" not in captions

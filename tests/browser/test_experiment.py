@@ -1,0 +1,163 @@
+"""What if, in a browser: an edit is made by hand, its effects are the engine's numbers, its link and the way back."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+from engine import library
+from engine.edits import AttentionTemperature, PaintMask, SilenceHeads
+from engine.experiment import Experiment
+from engine.run import run
+from engine.trace import Trace
+from pages.controls.experiment_link import from_link, to_link
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+    from tests.conftest import Wire
+
+TEXT = 'Max gave the red ball to Anna. "Thank you," said'
+QUIET = SilenceHeads(3, [3])
+
+
+@pytest.fixture
+def shown(server: str, open_page: "Callable[[str], Page]") -> "Callable[..., Page]":
+    def opened(name: str = "walkthrough", **address: str) -> "Page":
+        query = "&".join(f"{key}={value}" for key, value in address.items())
+        page = open_page(f"{server}/{name}{'?' + query if query else ''}")
+        page.locator(".experiment .start").wait_for()
+        return page
+
+    return opened
+
+
+def linked(*edits: object) -> str:
+    experiment = Experiment()
+    for edit in edits:
+        experiment = experiment.add(edit)  # type: ignore[arg-type]
+    return to_link(experiment)
+
+
+def traced(*edits: object) -> Trace:
+    checkpoint = library.checkpoint("stories")
+    return run(checkpoint.model, checkpoint.tokenizer.encode(TEXT), edits=edits)  # type: ignore[arg-type]
+
+
+def in_the_address(page: "Page") -> tuple[object, ...]:
+    page.wait_for_function("new URL(location).searchParams.get('edits')")
+    return from_link(page.evaluate("new URL(location).searchParams.get('edits')"))[0].edits
+
+
+def row(page: "Page", token: str) -> "Locator":
+    return page.locator(".candidates tbody tr").filter(has=page.locator(f'bdi:text-is("{token}")'))
+
+
+def test_silencing_the_head_that_is_looked_at_takes_three_clicks_and_shows_the_engines_numbers(
+    shown: "Callable[..., Page]",
+) -> None:
+    page = shown()
+    assert page.locator(".effects").is_hidden() and page.locator(".experiment.resting").count() == 1
+    page.locator(".experiment .start").click()
+    page.get_by_role("button", name="Silence heads").click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.locator(".effects .candidates").wait_for()
+    assert page.locator(".edit .words").inner_text() == "block 4, head 4: silenced"
+    before, after = traced()["logits"][0, -1].double(), traced(QUIET)["logits"][0, -1].double()
+    anna = library.checkpoint("stories").tokenizer.encode("to Anna").ids[-1]
+    shares = [float(logits.softmax(-1)[anna]) for logits in (before, after)]
+    cells = row(page, "·Anna").locator("td.number").all_inner_texts()
+    assert cells[0] == f"{100 * shares[0]:.1f}\u00a0%" and cells[1] == f"{100 * shares[1]:.2f}\u00a0%"
+    assert cells[3] == f"{float(after[anna] - before[anna]):.3f}".replace("-", "−")
+    p, q = before.softmax(-1), after.softmax(-1)
+    bits = float((p * (p / q).log2()).sum())
+    assert f"KL {bits:.4f} bits" in page.locator(".headline").inner_text()
+    assert "block 4 of 4 computed again in" in page.locator(".took").inner_text()
+    page.locator(".line.after .token").first.wait_for()
+    assert page.locator(".line.before .token").first.inner_text() == "·Anna"
+    likeliest = library.checkpoint("stories").tokenizer.piece(int(after.argmax()))
+    assert page.locator(".line.after .token").first.inner_text() == likeliest
+    assert in_the_address(page) == (QUIET,)
+
+
+def test_a_mask_is_painted_by_dragging_and_the_picture_below_is_of_that_run(shown: "Callable[..., Page]") -> None:
+    page = shown("attention")
+    page.locator(".experiment .start").click()
+    page.get_by_role("button", name="Mask who may see whom").click()
+    canvas = page.locator(".mask canvas")
+    canvas.wait_for()
+    box = canvas.bounding_box()
+    assert box is not None
+    side = box["width"] / 14
+    page.mouse.move(box["x"] + 2.5 * side, box["y"] + 13.5 * side)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 7.5 * side, box["y"] + 13.5 * side, steps=12)
+    page.mouse.up()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.locator(".edit .words").wait_for()
+    painted = PaintMask(cells=[[13, key] for key in range(2, 8)], layer=3)
+    assert in_the_address(page) == (painted,)
+    pattern = traced(painted)["blocks.3.attn.pattern"][0, 3, 13]
+    weights = page.locator(".attention").first.evaluate(
+        """async ({ loupe }) => {
+          while (!loupe.trace.edited.length) await new Promise((soon) => setTimeout(soon, 20));
+          return Array.from(loupe.trace.row("blocks.3.attn.pattern", 13, 3));
+        }"""
+    )
+    torch.testing.assert_close(torch.tensor(weights), pattern)
+    assert not any(weights[2:8])
+
+
+def test_a_link_restores_edits_that_can_be_switched_undone_and_removed(shown: "Callable[..., Page]") -> None:
+    page = shown(edits=linked(QUIET, AttentionTemperature(2.0)))
+    switches = page.locator(".switch")
+    assert switches.count() == 2
+    switches.nth(1).click()
+    page.wait_for_function(checked("true,false"))
+    assert "block 4 of 4" in page.locator(".took").inner_text()
+    page.get_by_role("button", name="undo").click()
+    page.wait_for_function(checked("true,true"))
+    page.get_by_role("button", name="redo").click()
+    page.wait_for_function(checked("true,false"))
+    page.get_by_role("button", name="remove all").click()
+    page.locator(".effects").wait_for(state="hidden")
+    page.wait_for_function("!new URL(location).searchParams.has('edits')")
+
+
+def checked(states: str) -> str:
+    """That the switches stand so, wherever in the page's shadow trees."""
+    return (
+        "[...document.querySelectorAll('*')].map((e) => e.shadowRoot).filter(Boolean)"
+        f".some((r) => [...r.querySelectorAll('.switch')].map((s) => s.ariaChecked).join() === '{states}')"
+    )
+
+
+def test_choosing_another_position_asks_nothing_of_the_server(
+    shown: "Callable[..., Page]", wire: "Wire"
+) -> None:
+    page = shown(edits=linked(QUIET))
+    page.locator(".line.after .token").first.wait_for()
+    sent = wire.reruns
+    said = page.locator(".says canvas")
+    said.focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    before, after = traced()["logits"][0, -2].double(), traced(QUIET)["logits"][0, -2].double()
+    assert page.locator(".headline .asked").inner_text().strip() == "After “,\"”:"
+    p, q = before.softmax(-1), after.softmax(-1)
+    assert f"KL {float((p * (p / q).log2()).sum()):.4f}"[:7] in page.locator(".headline").inner_text()
+    assert wire.reruns == sent
+
+
+def test_a_guess_comes_before_what_an_edit_did_and_is_judged(shown: "Callable[..., Page]") -> None:
+    page = shown(edits=linked(SilenceHeads(2, [1])))
+    page.get_by_label("predict, then reveal").check()
+    page.locator(".guess").wait_for()
+    assert page.locator(".candidates").count() == 0
+    page.get_by_role("button", name="no, it stays").click()
+    page.get_by_role("button", name="Reveal", exact=True).click()
+    page.locator(".effects .verdict").wait_for()
+    stays = int(traced()["logits"][0, -1].argmax()) == int(traced(SilenceHeads(2, [1]))["logits"][0, -1].argmax())
+    assert ("Right" if stays else "Not so") in page.locator(".effects .verdict").inner_text()
+    assert f"{int(stays)} of 1 guesses right" in page.locator(".effects .tally").inner_text()

@@ -1,0 +1,160 @@
+"""What a page gives away in a browser: pictures made of shapes, a file that needs no network, links that come back."""
+
+import struct
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, quote, urlsplit
+
+import numpy as np
+import pytest
+import torch
+
+from engine import library
+from engine.reading import read_text
+from engine.trace import Trace
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+TEXT = 'Max gave the red ball to Anna. "Thank you," said'
+SVG = "{http://www.w3.org/2000/svg}"
+Look = Callable[..., "Page"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """As in the server, so that sums are taken in the same order and every number is equal to the last bit."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def look(open_page: Callable[[str], "Page"], server: str) -> Look:
+    def open_(view: str = "attention", hash: str = "", **query: object) -> "Page":
+        named = {"text": TEXT, **query}
+        address = "&".join(f"{name}={quote(str(value))}" for name, value in named.items())
+        page = open_page(f"{server}/{view}?{address}{hash}")
+        page.wait_for_selector(f'.{view}[data-ready="true"] canvas')
+        page.get_by_role("button", name="Take away").click()
+        return page
+
+    return open_
+
+
+def traced() -> Trace:
+    return library.traces.of("stories", read_text(library.checkpoint("stories"), TEXT, 256).read)
+
+
+def saved(page: "Page", name: str, folder: Path) -> Path:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name, exact=True).click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+@pytest.mark.parametrize("view", ["attention", "walkthrough"])
+def test_a_picture_is_made_of_shapes_and_text_and_says_what_it_shows(look: Look, view: str, tmp_path: Path) -> None:
+    page = look(view, hash="#layer=1&head=2")
+    path = saved(page, "SVG", tmp_path)
+    picture = ElementTree.parse(path).getroot()
+    texts = [element.text or "" for element in picture.iter(f"{SVG}text")]
+    assert set(traced().encoding.pieces) <= set(texts)
+    assert not list(picture.iter(f"{SVG}image"))
+    assert any("block 2 of 4, head 3 of 4" in text for text in texts) and "Loupe" in texts and TEXT in texts
+    assert picture.get("width") == "17cm"
+    assert path.name == f"loupe-{view}-stories.svg"
+
+
+def test_the_cells_of_a_picture_have_the_colours_of_the_canvas(look: Look, tmp_path: Path) -> None:
+    """Every cell of the map is a rectangle with the colour that its pixels have on the screen."""
+    page = look()
+    count = len(traced().encoding)
+    on_screen = page.locator(".map-grid canvas").evaluate(
+        """(canvas, n) => { const g = canvas.getContext('2d'), w = canvas.width / n, h = canvas.height / n;
+        const pixel = r => g.getImageData((r + .5) * w - w * .35, (r + .5) * h, 1, 1).data.subarray(0, 3);
+        return Array.from({length: n}, (_, r) => Array.from(pixel(r), x => x.toString(16).padStart(2, '0')).join(''));
+        }""",
+        count,
+    )
+    picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
+    fills = {rect.get("fill") for rect in picture.iter(f"{SVG}rect")}
+    assert {f"#{one}" for one in on_screen} <= fills and len(set(on_screen)) > 5
+
+
+def test_a_png_has_300_dots_an_inch_at_the_width_that_was_asked_for(look: Look, tmp_path: Path) -> None:
+    page = look()
+    page.get_by_label("width in centimetres").fill("10")
+    raw = saved(page, "PNG", tmp_path).read_bytes()
+    assert raw[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">I", raw[16:20]) == (round(10 / 2.54 * 300),)
+    at = raw.index(b"pHYs")
+    assert struct.unpack(">IIB", raw[at + 4 : at + 13]) == (11811, 11811, 1)
+
+
+def test_the_file_is_alive_without_a_network(look: Look, browser: "Browser", tmp_path: Path) -> None:
+    page = look(hash="#layer=1&head=2")
+    path = saved(page, "HTML", tmp_path)
+    assert path.stat().st_size < 5_000_000
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    alone, faults, requests = context.new_page(), [], []
+    alone.on("pageerror", lambda error: faults.append(str(error)))
+    alone.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    alone.on("request", lambda request: requests.append(request.url[:60]))
+    alone.goto(path.as_uri())
+    alone.wait_for_selector('.attention[data-ready="true"] .view canvas')
+    trace = traced()
+    for head in (2, 3):
+        drawn = alone.locator(".attention").evaluate(
+            """e => { const { data, offset, stride, rows, cols } = e.loupe.view.found().block;
+            const row = r => Array.from(data.subarray(offset + r * stride, offset + r * stride + cols));
+            return Array.from({length: rows}, (_, r) => row(r)); }"""
+        )
+        np.testing.assert_array_equal(np.float32(drawn), trace["blocks.1.attn.pattern"][0, head].numpy())
+        alone.keyboard.press("]")
+    box = alone.locator(".map-grid canvas").bounding_box()
+    assert box is not None
+    alone.mouse.move(box["x"] + box["width"] * 0.5 / 14, box["y"] + box["height"] * 5.5 / 14)
+    weight = 100 * trace["blocks.1.attn.pattern"][0, 0, 5, 0].item()
+    assert float(alone.locator(".tip strong").inner_text().split("\u00a0")[0]) == pytest.approx(weight, rel=0.01)
+    alone.get_by_role("button", name="light or dark").click()
+    assert alone.locator(".loupe-view").get_attribute("data-theme") == "dark"
+    context.close()
+    assert not faults and all(url.startswith(("file:", "data:", "blob:")) for url in requests)
+
+
+def test_a_link_opens_on_what_was_looked_at_and_hides_what_a_teacher_chose(
+    look: Look, open_page: Callable[[str], "Page"]
+) -> None:
+    page = look(hash="#layer=1&head=2", attention=0.5)
+    page.get_by_role("button", name="For a class …").click()
+    page.get_by_role("checkbox", name="the model").check()
+    page.get_by_role("button", name="Copy link").click()
+    page.locator("input.made:visible").wait_for()
+    link = page.locator("input.made").input_value()
+    query = parse_qs(urlsplit(link).query)
+    assert query == {"v": ["1"], "model": ["stories"], "text": [TEXT], "attention": ["0.5"], "hide": ["model"]}
+    page = open_page(link)
+    page.wait_for_selector('.attention[data-ready="true"] canvas')
+    state = page.locator(".attention").evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")
+    assert state == [1, 2]
+    assert page.locator(".st-key-model").is_hidden() and page.locator(".st-key-text").is_visible()
+
+
+def test_a_link_to_a_head_that_is_not_here_says_so(look: Look) -> None:
+    page = look(hash="#layer=9&head=1")
+    assert "block 10 is not here, there are 4" in page.locator(".loupe-lost").inner_text()
+
+
+def test_the_lines_are_those_of_the_cell_that_is_looked_at_and_escape_closes(look: Look) -> None:
+    page = look(hash="#layer=2&head=1&query=5&key=3")
+    page.get_by_role("button", name="Copy lines").click()
+    page.locator("pre.made:visible").wait_for()
+    lines = page.locator("pre.made").inner_text()
+    assert 'trace["blocks.2.attn.pattern"][0, 1]' in lines and "values[5, 3]" in lines
+    page.keyboard.press("Escape")
+    assert page.locator(".loupe-take .panel").is_hidden()

@@ -1,0 +1,77 @@
+"""The page about attention with a text too long to be drawn whole, without a browser."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import library
+from engine.checkpoints import Checkpoint
+from engine.config import MLP, Attention, ModelConfig, Positions
+from engine.edits import SilenceHeads
+from engine.experiment import Experiment
+from engine.limits import LONG_TOKENS, MAX_TOKENS
+from engine.model import Transformer, initialise
+from engine.run import run
+from pages.controls.experiment_link import to_link
+from tests.pages.test_attention import opened, view
+
+CONFIG = ModelConfig(11, 2 * LONG_TOKENS, 16, 2, Attention(2), MLP(24), Positions("rotary"))
+
+
+@pytest.fixture(autouse=True)
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model in the models folder that reads more than a page draws whole."""
+    Checkpoint(initialise(Transformer(CONFIG), 0)).save(tmp_path / "mine")
+    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path))
+    library.checkpoint.cache_clear()
+
+
+def text(count: int) -> str:
+    return " ".join(str(1 + i * i % 10) for i in range(count))
+
+
+def long_page(count: int, **address: str) -> AppTest:
+    return opened(model="mine", text=text(count), **address)
+
+
+def test_up_to_a_limit_a_text_is_drawn_whole_and_beyond_it_in_tiles() -> None:
+    assert "blocks.0.attn.pattern" in view(long_page(MAX_TOKENS))[1]
+    header, arrays = view(long_page(MAX_TOKENS + 1), "attention_long")
+    assert len(header["lanes"][""]["pieces"]) == MAX_TOKENS + 1
+    assert max(array.data.size for array in arrays.values()) <= 4 * 64 * 64 * CONFIG.layers
+    assert header["notice"] == ""
+
+
+def test_a_text_beyond_what_the_page_reads_is_cut_and_that_is_said() -> None:
+    header, _ = view(long_page(LONG_TOKENS + 6), "attention_long")
+    assert len(header["lanes"][""]["pieces"]) == LONG_TOKENS
+    assert "the last 6 are cut" in header["notice"]
+
+
+def test_the_attention_temperature_and_the_edits_of_the_address_change_what_is_drawn() -> None:
+    silent = SilenceHeads(0, [0, 1])
+    link = to_link(Experiment().add(silent))
+    plain = view(long_page(300), "attention_long")
+    hot = long_page(300).slider(key="attention").set_value(3.0).run()
+    for app, edited in ((hot, ["*.temperature"]), (long_page(300, edits=link), list(silent.touches()))):
+        header, arrays = view(app, "attention_long")
+        assert header["edited"] == edited
+        assert header["trace"] != plain[0]["trace"]
+        assert (arrays["patterns.attn"].data[1] != plain[1]["patterns.attn"].data[1]).any()
+
+
+def test_an_edit_that_does_not_fit_is_off_and_said_so() -> None:
+    made = Experiment().add(SilenceHeads(7, [0])).add(SilenceHeads(0, [1]))
+    app = long_page(300, edits=to_link(made))
+    panel, _ = view(app, "experiment")
+    assert [bool(entry["sentence"]) for entry in panel["entries"]] == [True, False]
+    assert view(app, "attention_long")[0]["edited"] == list(SilenceHeads(0, [1]).touches())
+
+
+def test_what_is_drawn_first_is_the_engines() -> None:
+    header, arrays = view(long_page(300), "attention_long")
+    trace = run(library.checkpoint("mine").model, header["lanes"][""]["ids"])
+    row = trace["blocks.0.attn.pattern"][0, 0, 299]
+    assert torch.equal(torch.tensor(arrays["row.weights"].data), row)

@@ -1,0 +1,176 @@
+"""The page about comparisons without a browser: what its sides are, and what reaches the view."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import library
+from engine.checkpoints import load
+from engine.edits import SilenceHeads
+from engine.experiment import Experiment
+from engine.run import run
+from engine.training.snapshots import snapshot, snapshots
+from views.payload import Named, unpack
+
+ROOT = Path(__file__).parents[2]
+COMPARE, WALKTHROUGH = "pages/explore/compare.py", "pages/explore/walkthrough.py"
+SILENT = json.dumps([{"edit": "SilenceHeads", "layer": 3, "heads": [3]}])
+
+
+def opened(**address: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.run()
+    return app.switch_page(COMPARE).run()
+
+
+def view(app: AppTest) -> tuple[dict, dict[str, Named]]:
+    assert not app.exception, app.exception
+    (found, *_) = [e.proto for e in app.get("bidi_component") if "loupe.compare." in e.proto.component_name]
+    return unpack(found.bytes)
+
+
+def texts(app: AppTest) -> list[str]:
+    return [app.text_input(key=f"{letter}_text").value for letter in "ab"]
+
+
+def test_it_opens_on_one_model_and_two_texts_and_both_runs_are_the_engines() -> None:
+    app = opened()
+    header, arrays = view(app)
+    assert [side["title"] for side in header["sides"]] == ["stories", "stories"]
+    model = library.checkpoint("stories").model
+    for side in header["sides"]:
+        trace = run(model, side["lanes"][""]["ids"])
+        for layer in range(4):
+            sent = arrays[f"{side['letter']}/blocks.{layer}.attn.pattern"].data
+            assert torch.equal(torch.tensor(sent), trace[f"blocks.{layer}.attn.pattern"][0])
+    first, second = texts(app)
+    assert sorted(first.split()) != sorted(second.split()) or first != second
+
+
+def test_sides_can_be_swapped_and_copied_and_one_more_added_and_removed() -> None:
+    app = opened()
+    first, second = texts(app)
+    app.button(key="swap").click().run()
+    assert texts(app) == [second, first]
+    app.button(key="copy").click().run()
+    assert texts(app) == [second, second] and view(app)[0]["pairs"]["B"]["same"]
+    app.button(key="more").click().run()
+    assert [side["letter"] for side in view(app)[0]["sides"]] == ["A", "B", "C"]
+    app.button(key="remove C").click().run()
+    assert [side["letter"] for side in view(app)[0]["sides"]] == ["A", "B"]
+
+
+def test_the_address_says_models_texts_and_edits_of_every_side() -> None:
+    third = {"c_model": "stories", "c_text": "A cat", "c_edits": SILENT}
+    app = opened(a_text="The dog sat", b_model="induction", b_text="1 2 1 2", **third)
+    header, _ = view(app)
+    assert [side["title"] for side in header["sides"]] == ["stories", "induction", "stories"]
+    assert texts(app) == ["The dog sat", "1 2 1 2"] and app.text_input(key="c_text").value == "A cat"
+    assert header["sides"][2]["edits"] == 1 and header["sides"][2]["silenced"][0]["heads"] == [3]
+
+
+def test_an_edit_changes_one_side_alone() -> None:
+    header, arrays = view(opened(a_text="The dog sat on the mat", b_text="The dog sat on the mat", b_edits=SILENT))
+    model, ids = library.checkpoint("stories").model, header["sides"][0]["lanes"][""]["ids"]
+    logits = [run(model, ids, edits=edits)["logits"][0, -1].softmax(-1) for edits in ([], [SilenceHeads(3, [3])])]
+    chosen = torch.tensor(arrays["B:says.ids"].data[-1]).long()
+    for name, expected in (("first", logits[0]), ("second", logits[1])):
+        said = torch.tensor(arrays[f"B:says.{name}"].data[-1])
+        torch.testing.assert_close(said, expected[chosen], atol=1e-6, rtol=1e-4)
+    assert not arrays["B:attn.change"].data.any()  # a head's z is silent, no pattern changed
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        ("no list", "could not be read"),
+        ('[{"edit": "SilenceHeads", "layer": 99, "heads": [0]}]', "does not fit"),
+        ('[{"edit": "Nonsense"}]', "could not be read"),
+    ],
+)
+def test_edits_that_make_no_sense_are_a_sentence_and_the_rest_is_compared(edits: str, said: str) -> None:
+    header, _ = view(opened(b_edits=edits))
+    assert said in header["sides"][1]["notice"] and header["sides"][1]["edits"] == 0
+
+
+def test_a_model_that_is_not_here_is_a_sentence() -> None:
+    app = opened(b_model="nothing")
+    assert "no model called “nothing”" in app.warning[0].value
+    assert view(app)[0]["sides"][1]["title"] == "stories"
+
+
+def test_another_model_reads_the_same_text_where_it_can() -> None:
+    app = opened(a_text="Max has a ball", b_text="Max has a ball")
+    app.selectbox(key="b_model").set_value("stories-bert").run()
+    header, _ = view(app)
+    assert app.text_input(key="b_text").value == "Max has a ball"
+    assert header["pairs"]["B"]["says"]["sentence"].startswith("The two choose among other things")
+    assert {name: app.query_params[name] for name in ("a_model", "b_model", "b_text")} == {
+        "a_model": "stories",
+        "b_model": "stories-bert",
+        "b_text": "Max has a ball",
+    }
+    app.selectbox(key="b_model").set_value("digits-vit").run()
+    assert "b_text" not in app.query_params and app.query_params["b_picture"] == "0"
+    assert view(app)[0]["pairs"]["B"]["attentions"][0]["queries"] == []
+
+
+def test_a_comparison_begins_with_what_was_looked_at_and_stays_as_it_was_left() -> None:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    app.text_input(key="text").set_value("a text of one’s own").run()
+    app.switch_page(COMPARE).run()
+    assert texts(app) == ["a text of one’s own"] * 2
+    app.text_input(key="b_text").set_value("another one").run()
+    app.switch_page(WALKTHROUGH).run().switch_page(COMPARE).run()
+    assert texts(app) == ["a text of one’s own", "another one"]
+
+
+def test_a_comparison_begins_with_the_model_beside_itself_under_the_edits_that_are_tried() -> None:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.session_state["experiment"] = Experiment().add(SilenceHeads(3, [3]))
+    header, _ = view(app.run().switch_page(COMPARE).run())
+    assert [side["edits"] for side in header["sides"]] == [0, 1] and len(set(texts(app))) == 1
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a run that kept two steps: the shipped model, and one with its embedding doubled."""
+    checkpoint = load("stories")
+    folder = tmp_path / "runs" / "twice"
+    checkpoint.save(folder)
+    weights = folder / "model.safetensors"
+    (folder / "snapshots").mkdir()
+    weights.rename(folder / "snapshots" / "step-0000010.safetensors")
+    with torch.no_grad():
+        checkpoint.model.embed.tokens.weight.mul_(2)
+    checkpoint.save(tmp_path / "other")
+    (tmp_path / "other" / "model.safetensors").rename(folder / "snapshots" / "step-0000300.safetensors")
+    (tmp_path / "runs" / "empty").mkdir()
+    monkeypatch.setattr("pages.controls.sides.snapshots", lambda: snapshots(tmp_path / "runs"))
+    monkeypatch.setattr("pages.controls.sides.snapshot", lambda run, step: snapshot(run, step, tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def test_the_snapshots_of_a_run_are_listed_by_step(runs: Path) -> None:
+    assert snapshots(runs) == {"twice": [10, 300]} and snapshots(runs / "nowhere") == {}
+    assert snapshot("twice", 300, runs).is_file()
+    with pytest.raises(ValueError, match="no step 10 of a run called '../twice'"):
+        snapshot("../twice", 10, runs)
+
+
+def test_steps_of_a_training_are_compared(runs: Path) -> None:
+    address = {"a_model": "run: twice", "a_step": "10", "b_model": "run: twice", "b_step": "300"}
+    app = opened(**address, a_text="The dog sat", b_text="The dog sat")
+    header, arrays = view(app)
+    assert [side["title"] for side in header["sides"]] == ["twice · step 10", "twice · step 300"]
+    ids = header["sides"][0]["lanes"][""]["ids"]
+    plain = run(library.checkpoint("stories").model, ids)["blocks.0.attn.pattern"][0]
+    assert torch.equal(torch.tensor(arrays["A/blocks.0.attn.pattern"].data), plain)
+    assert arrays["B:attn.relative"].data[0].min() > 0.1
+    app.selectbox(key="b_step").set_value(10).run()
+    assert not view(app)[1]["B:attn.change"].data.any()

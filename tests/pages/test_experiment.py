@@ -1,0 +1,181 @@
+"""What if, without a browser: from the panel's request to the run that is drawn, its link, and what does not fit."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import library
+from engine.edits import AttentionTemperature, Edit, PaintMask, Scale, SilenceHeads, edit_from_dict
+from engine.experiment import Experiment
+from engine.reading import read_translation
+from engine.run import run
+from pages.controls import experiment as what_if
+from pages.controls.experiment_link import BROKEN, from_link, to_link
+from pages.controls.subject import Subject
+from views.payload import Named, unpack
+from views.walkthrough import digest
+
+ROOT = Path(__file__).parents[2]
+WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
+QUIET = SilenceHeads(2, [1])
+
+
+def made(*edits: Edit) -> Experiment:
+    experiment = Experiment()
+    for edit in edits:
+        experiment = experiment.add(edit)
+    return experiment
+
+
+def opened(page: str = WALKTHROUGH, address: dict[str, str] | None = None, **state: Any) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in (address or {}).items():
+        app.query_params[name] = value
+    for name, value in state.items():
+        app.session_state[name] = value
+    app.run()
+    return app if page == WALKTHROUGH else app.switch_page(page).run()
+
+
+def sent(app: AppTest, name: str) -> tuple[dict, dict[str, Named]]:
+    assert not app.exception, app.exception
+    (found, *_) = [e.proto for e in app.get("bidi_component") if f"loupe.{name}." in e.proto.component_name]
+    return unpack(found.bytes)
+
+
+def link(app: AppTest) -> str:
+    found = app.query_params["edits"]
+    return found if isinstance(found, str) else found[0]
+
+
+@pytest.mark.parametrize(("page", "name"), [(WALKTHROUGH, "walkthrough"), (ATTENTION, "attention")])
+def test_without_edits_a_page_draws_the_model_as_it_is_and_the_panel_rests(page: str, name: str) -> None:
+    app = opened(page)
+    assert sent(app, name)[0]["edited"] == [] and sent(app, "effects")[0]["trace"] is None
+    panel, _ = sent(app, "experiment")
+    assert panel["entries"] == [] and not panel["undo"] and not panel["redo"] and "edits" not in app.query_params
+
+
+@pytest.mark.parametrize(("page", "name"), [(WALKTHROUGH, "walkthrough"), (ATTENTION, "attention")])
+def test_a_page_draws_the_edited_run_and_its_address_finds_it_again(page: str, name: str) -> None:
+    app = opened(page, experiment=made(QUIET))
+    header, arrays = sent(app, name)
+    trace = run(library.checkpoint("stories").model, header["lanes"][""]["ids"], edits=[QUIET])
+    assert torch.equal(torch.tensor(arrays["blocks.3.attn.pattern"].data), trace["blocks.3.attn.pattern"][0])
+    assert header["edited"] == ["blocks.2.attn.z"]
+    again = opened(page, {"edits": link(app)})
+    assert sent(again, name)[0]["trace"] == header["trace"]
+    assert sent(again, "experiment")[0]["entries"][0]["words"] == "block 3, head 2: silenced"
+
+
+def test_edits_go_along_from_page_to_page_and_leave_the_address_with_the_last_of_them() -> None:
+    app = opened(experiment=made(QUIET))
+    app.switch_page(ATTENTION).run()
+    assert sent(app, "attention")[0]["edited"] == ["blocks.2.attn.z"] and "edits" in app.query_params
+    app.session_state["experiment"] = app.session_state["experiment"].remove(0)
+    app.run()
+    assert sent(app, "attention")[0]["edited"] == [] and "edits" not in app.query_params
+    assert sent(app, "experiment")[0]["undo"]
+
+
+def test_both_runs_that_are_compared_have_the_pages_own_attention_temperature() -> None:
+    app = opened(ATTENTION, experiment=made(QUIET))
+    app.slider(key="attention").set_value(2.0).run()
+    header, arrays = sent(app, "effects")
+    ids, model = sent(app, "attention")[0]["lanes"][""]["ids"], library.checkpoint("stories").model
+    before = run(model, ids, edits=[AttentionTemperature(2.0)])["logits"][0, -1]
+    after = run(model, ids, edits=[AttentionTemperature(2.0), QUIET])["logits"][0, -1]
+    candidates = arrays["shift.id"].data[-1].tolist()
+    expected = torch.stack([before[candidates], after[candidates]], -1)
+    torch.testing.assert_close(torch.tensor(arrays["shift.logit"].data[-1]), expected, rtol=1e-5, atol=1e-5)
+    assert header["took"]["start"] == 2
+
+
+def test_an_edit_that_does_not_fit_stays_off_with_its_sentence_and_the_others_are_made() -> None:
+    app = opened(experiment=made(PaintMask(rows=[200], layer=0), QUIET, Scale("blocks.9.mlp.out", 0.0)))
+    entries = sent(app, "experiment")[0]["entries"]
+    assert "rows 0..13, got 200" in entries[0]["sentence"] and "blocks.9.mlp.out" in entries[2]["sentence"]
+    assert entries[0]["on"] and not entries[1]["sentence"]
+    assert sent(app, "walkthrough")[0]["edited"] == ["blocks.2.attn.z"]
+    app.session_state["text"] = "Max gave the red ball to Anna. " * 30
+    app.run()
+    entries = sent(app, "experiment")[0]["entries"]
+    assert not entries[0]["sentence"] and entries[2]["sentence"]  # where it fits again it is on again
+
+
+@pytest.mark.parametrize("model", ["stories-bert", "translate-en-fr", "infill", "digits-vit", "digits-imagegpt"])
+@pytest.mark.parametrize("page", [WALKTHROUGH, ATTENTION])
+def test_every_kind_of_model_can_be_edited(model: str, page: str) -> None:
+    app = opened(page, {"model": model}, experiment=made(AttentionTemperature(2.0)))
+    header, _ = sent(app, "effects")
+    assert header["trace"] and header["head"] is not None and header["took"]["start"] == 0
+    assert not any(entry["sentence"] for entry in sent(app, "experiment")[0]["entries"])
+
+
+def test_a_broken_link_is_a_sentence_and_the_page_and_its_address_stay() -> None:
+    app = opened(address={"edits": "not a link", "text": "the cat"})
+    panel, _ = sent(app, "experiment")
+    assert panel["broken"] == [BROKEN] and link(app) == "not a link"
+    assert sent(app, "walkthrough")[0]["edited"] == [] and app.text_input(key="text").value == "the cat"
+
+
+def test_of_a_link_with_one_broken_edit_the_others_are_restored() -> None:
+    quiet, cold = '{"edit":"SilenceHeads","layer":2,"heads":[1]}', '{"edit":"AttentionTemperature","value":0}'
+    experiment, sentences = from_link(f'[{quiet},{{"edit":"Silence"}},{cold}]')
+    assert experiment == made(QUIET) and len(sentences) == 2
+    assert "edit 2" in sentences[0] and "above 0" in sentences[1]
+
+
+def test_links_are_short_survive_and_are_never_opened_without_end() -> None:
+    experiment = made(QUIET, PaintMask(cells=[[5, 2], [6, 2]], layer=0), AttentionTemperature(2.0)).switch(1, False)
+    short = to_link(experiment)
+    assert from_link(short) == (experiment, []) and len(short) < 200
+    assert short.replace("-", "").replace("_", "").isalnum()
+    heavy = to_link(made(PaintMask(rows=[1] * 150_000)))
+    assert len(heavy) < 1000 and from_link(heavy) == (Experiment(), [BROKEN])
+    for wrong in ("", "[", "{}", "AAAA", "[1]", short[:-4], "é"):
+        found, sentences = from_link(wrong)
+        assert found == Experiment() and len(sentences) == 1, wrong
+
+
+def test_what_the_panel_asks_changes_the_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(what_if, "from_browser", edit_from_dict)
+    asked = {"do": "add", "edit": {"edit": "SilenceHeads", "layer": 2, "heads": [1]}}
+    one = what_if.changed(Experiment(), asked)
+    assert one.edits == (QUIET,)
+    hot = {"edit": "AttentionTemperature", "value": 2.0}
+    assert what_if.changed(one, {"do": "change", "number": 0, "edit": hot}).edits == (AttentionTemperature(2.0),)
+    assert what_if.changed(one, {"do": "switch", "number": 0, "on": False}).edits == ()
+    assert what_if.changed(one, {"do": "all", "on": False}).edits == ()
+    assert what_if.changed(one, {"do": "remove", "number": 0}) == what_if.changed(one, {"do": "clear"}) == Experiment()
+    assert what_if.changed(what_if.changed(one, {"do": "undo"}), {"do": "redo"}) == one
+    for wrong in ({}, {"do": "add", "edit": "x"}, {"do": "remove", "number": 7}, {"do": "switch", "number": "0"}):
+        with pytest.raises(ValueError, match=r"reload the page|counted from 0"):
+            what_if.changed(one, wrong)
+
+
+def test_what_cannot_be_written_under_edits_is_a_sentence() -> None:
+    checkpoint = library.checkpoint("translate-en-fr")
+    reading = read_translation(checkpoint, "The dog sees a small cat.", "", 24)
+    before = run(checkpoint.model, reading.read, target=reading.target)
+    late = Scale("decoder.blocks.0.resid_post", 2.0, {"pos": 3})
+    after = run(checkpoint.model, reading.read, target=reading.target, edits=[late])
+    conducted = what_if.WhatIf(Subject("translate-en-fr", checkpoint, reading, 24), after, before, after)
+    asked = {"effects": "continuation", "trace": digest("translate-en-fr", after)}
+    with pytest.raises(ValueError, match="wrote itself"):
+        conducted.answering(lambda query: b"")(asked)
+    with pytest.raises(ValueError, match="have changed since"):
+        conducted.answering(lambda query: b"")(asked | {"trace": "another"})
+    assert conducted.answering(lambda query: b"the page's own")({"layer": 1}) == b"the page's own"
+
+
+def test_while_guesses_are_asked_the_page_shows_the_run_before_the_edits() -> None:
+    app = opened(ATTENTION, experiment=made(QUIET), guessing=True)
+    header, _ = sent(app, "effects")
+    assert header["hidden"] and sent(app, "attention")[0]["edited"] == []
+    app.session_state["revealed"] = header["trace"]
+    app.run()
+    assert not sent(app, "effects")[0]["hidden"] and sent(app, "attention")[0]["edited"] == ["blocks.2.attn.z"]

@@ -1,0 +1,150 @@
+"""What the pages give away, without a browser: files and lines with their numbers, links that restore what they can."""
+
+import contextlib
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.checkpoints import shipped
+from views.payload import Named, unpack
+
+ROOT = Path(__file__).parents[2]
+PAGES = {"walkthrough": "pages/explore/walkthrough.py", "attention": "pages/explore/attention.py"}
+
+
+def opened(page: str = "attention", **address: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.run()
+    return app if page == "walkthrough" else app.switch_page(PAGES[page]).run()
+
+
+def view(app: AppTest, name: str) -> tuple[dict, dict[str, Named]]:
+    assert not app.exception, app.exception
+    (found, *_) = [e.proto for e in app.get("bidi_component") if f"loupe.{name}." in e.proto.component_name]
+    return unpack(found.bytes)
+
+
+def asked(app: AppTest, page: str, **query: Any) -> tuple[dict, dict[str, Named]]:
+    """What the page answers when its toolbar asks."""
+    header, _ = view(app, page)
+    app.session_state["courier asked"] = [{"id": 1, "query": {"trace": header["trace"], **query}}]
+    app.run()
+    answers, arrays = view(app, "courier")
+    (answer,) = answers["answers"]
+    if "sentence" in answer:
+        raise ValueError(answer["sentence"])
+    return unpack(arrays["1"].data.tobytes())
+
+
+def ran(script: str) -> dict[str, Any]:
+    bound: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(script, "lines", "exec"), bound)
+    return bound | {"printed": printed.getvalue()}
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("model", shipped())
+def test_each_pages_lines_give_the_numbers_that_the_page_draws(page: str, model: str) -> None:
+    app = opened(page, model=model)
+    _, arrays = view(app, page)
+    hook = [name for name in arrays if name.endswith("attn.pattern") and name.count(".") > 2][-1]
+    found = ran(asked(app, page, take="python", hook=hook, head=1, row=2, col=1)[0]["lines"])
+    np.testing.assert_array_equal(found["values"].numpy(), arrays[hook].data[1])
+    assert float(found["printed"]) == arrays[hook].data[1, 2, 1]
+
+
+def test_the_lines_have_the_pages_edits() -> None:
+    app = opened("walkthrough", attention="0.5")
+    _, arrays = view(app, "walkthrough")
+    script = asked(app, "walkthrough", take="python", hook="blocks.2.attn.pattern", head=3, row=5, col=2)[0]["lines"]
+    assert "AttentionTemperature(value=0.5)" in script
+    np.testing.assert_array_equal(ran(script)["values"].numpy(), arrays["blocks.2.attn.pattern"].data[3])
+
+
+def test_data_is_the_matrix_that_is_drawn() -> None:
+    app = opened("walkthrough")
+    _, arrays = view(app, "walkthrough")
+    _, answer = asked(app, "walkthrough", take="data", hook="blocks.1.attn.scores", head=2, format="parquet")
+    table = pd.read_parquet(io.BytesIO(answer["file"].data.tobytes()))
+    drawn = arrays["blocks.1.attn.scores"].data[2]
+    np.testing.assert_array_equal(table["scores"].to_numpy().reshape(drawn.shape), drawn)
+
+
+def test_the_file_holds_the_payload_and_what_was_asked() -> None:
+    app = opened("attention", text="the dog sat")
+    header, _ = view(app, "attention")
+    where = {"trace": header["trace"], "side": "", "focus": "attn", "layer": 0, "head": 1}
+    mean = where | {"ask": "average", "over": "layers"}
+    _, answer = asked(app, "attention", take="html", state="#layer=1", asked=[mean, {"ask": "nothing"}, 7])
+    page = answer["file"].data.tobytes().decode()
+    (given,) = re.findall(r'id="given">(.*?)</script>', page, re.DOTALL)
+    queries = [one["query"] for one in json.loads(given)["answers"]]
+    assert queries[0] == mean and {"trace": header["trace"], "ask": "scores"} in queries
+    assert sum(query["ask"] == "sink" for query in queries) == 16 * len(header["lanes"][""]["pieces"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"take": "python", "hook": "blocks.9.attn.pattern", "head": 0, "row": 0, "col": 0},
+        {"take": "data", "hook": "blocks.0.attn.pattern", "head": 9, "format": "csv"},
+        {"take": "data", "hook": "blocks.0.attn.pattern", "head": 0, "format": "xlsx"},
+        {"take": "everything"},
+        {"take": "python", "trace": "another"},
+    ],
+)
+def test_what_is_not_there_is_a_sentence(query: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"[.;]"):
+        asked(opened("attention", text="the dog"), "attention", **query)
+
+
+def test_the_link_says_all_that_the_address_of_a_page_restores() -> None:
+    link = view(opened("walkthrough", text="the dog", temperature="0.5"), "walkthrough")[0]["take"]["link"]
+    assert link == {"v": "1", "model": "stories", "text": "the dog", "temperature": "0.5"}
+    again = view(opened("walkthrough", **link), "walkthrough")[0]
+    assert again["sampling"]["temperature"] == 0.5 and again["take"]["link"] == link
+
+
+@pytest.mark.parametrize(
+    ("address", "part"),
+    [
+        ({"v": "7"}, "version '7'"),
+        ({"model": "nobody"}, "'nobody' is not here"),
+        ({"attention": "99"}, "from 0.1 to 4"),
+        ({"temperature": "warm"}, "'warm'"),
+        ({"hide": "model,everything"}, "'everything'"),
+        ({"seed": "x"}, "seed"),
+    ],
+)
+def test_an_old_or_broken_link_opens_with_a_sentence_and_the_rest_of_it(address: dict[str, str], part: str) -> None:
+    app = opened("walkthrough", text="the dog sat", **address)
+    (said,) = [one.value for one in app.info]
+    assert part in said and said.endswith("saved.")
+    assert app.text_input(key="text").value == "the dog sat"
+    app.text_input(key="text").set_value("the cat sat").run()
+    app.text_input(key="text").set_value("the cat ran").run()
+    assert not app.info
+
+
+def test_a_link_that_makes_sense_says_nothing() -> None:
+    assert not opened("walkthrough", text="the dog sat", v="1", attention="0.5", seed="3").info
+
+
+def test_a_link_for_a_class_hides_controls_on_every_page_and_they_keep_what_it_says() -> None:
+    app = opened("walkthrough", hide="model,temperature", model="stories-bert", temperature="0.5")
+    styles = "".join(one.proto.body for one in app.get("html"))
+    assert ".st-key-model, .st-key-temperature { display: none !important; }" in styles
+    assert app.selectbox(key="model").value == "stories-bert" and app.slider(key="temperature").value == 0.5
+    app.switch_page(PAGES["attention"]).run()
+    assert ".st-key-model" in "".join(one.proto.body for one in app.get("html"))
+    assert app.selectbox(key="model").value == "stories-bert"

@@ -1,0 +1,144 @@
+"""The payload of a comparison holds both runs and what belongs together in them."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from engine import library
+from engine.edits import AttentionTemperature, Edit, SetPattern
+from engine.reading import pictures, read_picture, read_text, read_translation
+from engine.run import run
+from engine.samples import samples
+from views import compare as page
+from views.compare_pair import Shown, compared
+from views.compare_texts import over_texts
+from views.payload import Named, unpack
+from views.walkthrough import digest, lanes
+
+FIRST, SECOND = "Max gave the red ball to Anna.", "Max gave the blue ball to Lily."
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def shown(letter: str, text: str = FIRST, model: str = "stories", edits: tuple[Edit, ...] = ()) -> Shown:
+    checkpoint = library.checkpoint(model)
+    if model == "translate-en-fr":
+        read = read_translation(checkpoint, text, "", 64)
+    else:
+        picture = model == "digits-vit"
+        read = read_picture(checkpoint, pictures()[0][int(text)]) if picture else read_text(checkpoint, text, 64)
+    trace = run(checkpoint.model, read.read, edits=edits, target=read.target)
+    return Shown(letter, model, model, checkpoint, read, trace, lanes(checkpoint, read))
+
+
+def sent(*sides: Shown) -> tuple[dict, dict[str, Named]]:
+    first, *others = sides
+    return unpack(page.compare([compared(first, other) for other in others], {}))
+
+
+def test_what_both_say_stands_beside_one_another_at_the_tokens_that_belong_together() -> None:
+    first, second = shown("A"), shown("B", SECOND)
+    header, arrays = sent(first, second)
+    says = header["pairs"]["B"]["says"]
+    for number, (here, there, _) in enumerate(says["groups"]):
+        both = ((first, here), (second, there))
+        p, q = (one.trace["logits"][0, places[-1]].double().softmax(-1) for one, places in both)
+        ids = arrays["B:says.ids"].data[number].astype(int)
+        np.testing.assert_allclose(arrays["B:says.first"].data[number], p[ids], rtol=1e-5)
+        np.testing.assert_allclose(arrays["B:says.second"].data[number], q[ids], rtol=1e-5)
+        bits = float((p * (p / q).log()).sum()) / math.log(2)
+        assert float(arrays["B:says.kl"].data[number]) == pytest.approx(bits, rel=1e-4, abs=1e-6)
+    assert {str(i) for i in arrays["B:says.ids"].data.flat} <= set(says["names"])
+
+
+def test_every_pair_is_of_the_first_run_and_another() -> None:
+    header, arrays = sent(shown("A"), shown("B", SECOND), shown("C", edits=(AttentionTemperature(2.0),)))
+    assert list(header["pairs"]) == ["B", "C"]
+    assert {name.split(":")[0] for name in arrays if ":" in name} == {"B", "C"}
+    assert header["sides"][2]["edited"] == ["*.temperature"] and not header["pairs"]["C"]["same"]
+
+
+def test_every_attention_of_two_translations_has_its_own_alignment() -> None:
+    texts = {"A": "The dog sees a cat.", "B": "The small dog sees a cat."}
+    sides = [shown(letter, text, "translate-en-fr") for letter, text in texts.items()]
+    header, arrays = sent(*sides)
+    found = {one["key"]: one for one in header["pairs"]["B"]["attentions"]}
+    assert list(found) == ["encoder.attn", "decoder.attn", "decoder.cross_attn"]
+    cross = found["decoder.cross_attn"]
+    assert cross["queries"] == found["decoder.attn"]["queries"] and cross["keys"] == found["encoder.attn"]["queries"]
+    lengths = [len(side.reading.read) for side in sides]
+    assert lengths[1] == lengths[0] + 1 and len(cross["keys"]) == lengths[0]
+    assert "B:decoder.cross_attn.relative" not in arrays and "B:decoder.attn.relative" in arrays
+
+
+def test_pictures_are_aligned_place_by_place_and_not_with_texts() -> None:
+    header, arrays = sent(shown("A", "0", "digits-vit"), shown("B", "1", "digits-vit"), shown("C"))
+    places = len(header["sides"][0]["lanes"][""]["pieces"])
+    assert header["pairs"]["B"]["attentions"][0]["queries"] == [[[i], [i], True] for i in range(places)]
+    assert header["pairs"]["C"]["attentions"][0]["queries"] == [] and header["pairs"]["C"]["says"]["sentence"]
+    assert arrays["B:says.first"].data.shape == (1, 10) and np.isnan(arrays["C:attn.similarity"].data).all()
+
+
+def test_models_of_other_depths_are_compared_head_with_head_only() -> None:
+    header, arrays = sent(shown("A"), shown("B", model="induction"))
+    assert "B:attn.change" not in arrays and arrays["B:attn.similarity"].data.shape == (16, 8)
+    assert "one depth and width" in header["pairs"]["B"]["attentions"][0]["streams"]
+
+
+def test_long_texts_bring_one_byte_a_weight_and_a_layer_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "WHOLE", 100)
+    monkeypatch.setattr("views.compare_pair.AT_ONCE", 100)
+    first, second = shown("A"), shown("B", SECOND)
+    header, arrays = sent(first, second)
+    assert arrays["A/patterns.attn"].data.dtype == np.uint8 and "A/blocks.0.attn.pattern" not in arrays
+    assert "B:attn.similarity" not in arrays
+    pair = compared(first, second)
+    name = digest("stories", second.trace)
+    assert header["sides"][1]["trace"] == name
+    _, later = unpack(page.answered([pair], {"trace": name, "layer": 2, "side": ""}))
+    np.testing.assert_array_equal(later["blocks.2.attn.pattern"].data, second.trace["blocks.2.attn.pattern"][0].numpy())
+    query = {"ask": "similarity", "trace": name, "pair": "B", "key": "attn", "over": "here"}
+    _, later = unpack(page.answered([pair], query))
+    assert later["similarity"].data.shape == (16, 16)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"trace": "another", "layer": 0, "side": ""},
+        {"layer": 99, "side": ""},
+        {"layer": "0", "side": ""},
+        {"ask": "similarity", "pair": "Z", "key": "attn", "over": "here"},
+        {"ask": "similarity", "pair": "B", "key": "nothing", "over": "here"},
+        {"ask": "similarity", "pair": "B", "key": "attn", "over": "everything"},
+        {"ask": "nothing"},
+    ],
+)
+def test_what_is_not_there_is_a_sentence(query: dict) -> None:
+    pair = compared(shown("A"), shown("B", SECOND))
+    with pytest.raises(ValueError, match=r"[a-z]{3}.*\.$"):
+        page.answered([pair], {"trace": digest("stories", pair.first.trace), **query})
+
+
+def test_over_several_texts_heads_are_compared_as_on_one() -> None:
+    pair = compared(shown("A"), shown("B", edits=(SetPattern(0, "first", [1]),)))
+    found = over_texts(pair, 0)
+    model, reads = pair.first.checkpoint.model, samples(pair.first.checkpoint, 24, 48)
+    to_first = torch.cat([run(model, one.read, ["*.pattern"])["blocks.0.attn.pattern"][0, 1, 1:, 0] for one in reads])
+    same = found.heads.diagonal()
+    assert found.rows == len(to_first) == 24 * 47  # every text has 48 tokens, of which the first does not count
+    assert float(same[1]) == pytest.approx(float(to_first.mean()), abs=1e-5)
+    assert same[[0, 2, 3]].tolist() == pytest.approx([1.0] * 3, abs=1e-6)
+
+
+def test_texts_that_suit_only_one_of_the_two_are_a_sentence() -> None:
+    with pytest.raises(ValueError, match="no other texts suit both"):
+        over_texts(compared(shown("A"), shown("B", "0", "digits-vit")), 0)

@@ -1,0 +1,184 @@
+"""The panel's payload: edits in words, what can be edited, and what forms send back."""
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from engine import library
+from engine.checkpoints import Checkpoint
+from engine.edits import (
+    AttentionTemperature,
+    ChangeToken,
+    DrawMask,
+    DropPositions,
+    Edit,
+    PaintMask,
+    Patch,
+    PresetMask,
+    Replace,
+    Scale,
+    SetPattern,
+    ShiftPositions,
+    SilenceHeads,
+    Source,
+    Steer,
+    SwapPositions,
+)
+from engine.experiment import Experiment
+from engine.reading import Reading, pictures, read_infill, read_picture, read_text, read_translation
+from engine.run import run
+from views.edit_words import Terms, in_words
+from views.experiment import from_form, mask_payload, panel, spelled
+from views.payload import unpack
+from views.walkthrough import lanes
+
+TEXT = 'Max gave the red ball to Anna. "Thank you," said'
+OTHER = "Anna gave the red ball to Max."
+
+
+def stories() -> tuple[Checkpoint, Reading]:
+    checkpoint = library.checkpoint("stories")
+    return checkpoint, read_text(checkpoint, TEXT, 64)
+
+
+def ids(text: str) -> list[int]:
+    return list(library.checkpoint("stories").tokenizer.encode(text).ids)
+
+
+def drawn(checkpoint: Checkpoint, reading: Reading, edits: Sequence[Edit] = ()) -> dict:
+    experiment = Experiment()
+    for edit in edits:
+        experiment = experiment.add(edit)
+    plain = run(checkpoint.model, reading.read, target=reading.target)
+    return unpack(panel(experiment, checkpoint, plain, lanes(checkpoint, reading), unfit={}, notes={}))[0]
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (SilenceHeads(2, [1]), "block 3, head 2: silenced"),
+        (SilenceHeads(2, [0, 1, 2], "uniform"), "block 3, heads 1, 2 and 3: attend evenly"),
+        (AttentionTemperature(2.0), "attention temperature 2, every block"),
+        (AttentionTemperature(0.5, 1, [3]), "attention temperature 0.5, block 2, head 4"),
+        (PresetMask("full"), "full mask, every block"),
+        (PresetMask("prefix", 4, layer=0), "prefix mask of 4 tokens, block 1"),
+        (PaintMask(cells=[[5, 2]], rows=[4], layer=0), "mask painted: the row of “·red” and 1 cell, block 1"),
+        (DrawMask(0, [[True]]), "a drawn mask, block 1"),
+        (SetPattern(1, "previous", [0]), "block 2, head 1: attend to the previous token alone"),
+        (Scale("blocks.1.mlp.out", 0.0), "block 2, MLP: taken out"),
+        (Scale("blocks.1.skip1", 0.5), "block 2, residual past attention: × 0.5"),
+        (Replace("blocks.0.attn.z", 1.0, {"head": 2}), "block 1, attn.z: replaced by 1, head 3"),
+        (SwapPositions(0, 7), "“M” and “·Anna” swap positions"),
+        (DropPositions(), "every token without position"),
+        (ShiftPositions(2, [4]), "“·red” stands 2 positions further on"),
+        (ChangeToken(4, ids("the ball")[-1]), "“·red” becomes “ball”"),
+        (
+            Patch("blocks.1.resid_post", Source(ids(OTHER)), {"pos": 4}),
+            f"block 2, resid_post, at “·red”: as in “{OTHER}”",
+        ),
+        (
+            Patch("blocks.3.attn.pattern", None, {"head": 1}, "blocks.0.attn.pattern", {"head": 2}),
+            "block 4, head 2: as block 1, head 3 attends",
+        ),
+        (
+            Steer("blocks.1.resid_pre", Source(ids("happy")), Source(ids("sad")), 4.0),
+            "block 2, resid_pre: + 4 × (“happy” − “sad”)",
+        ),
+    ],
+)  # fmt: skip
+def test_an_edit_is_told_in_words_with_the_tokens_it_names(edit: Edit, words: str) -> None:
+    assert drawn(*stories(), [edit])["entries"][0]["words"] == words
+
+
+def test_a_token_that_stands_several_times_has_its_number_and_one_that_is_not_there_is_told_by_it() -> None:
+    checkpoint = library.checkpoint("stories")
+    terms = Terms(lanes(checkpoint, read_text(checkpoint, "the cat and the dog", 64)), (), str)
+    pieces = terms.lanes[0].pieces
+    again = [i for i, piece in enumerate(pieces) if pieces.count(piece) > 1]
+    assert all(terms.token(i) == f"“{pieces[i]}” ({i})" for i in again)
+    assert in_words(SwapPositions(0, 90), terms).startswith("“") and "token 90" in in_words(SwapPositions(0, 90), terms)
+
+
+def test_a_form_shows_texts_for_ids_and_what_it_sends_back_is_the_same_edit() -> None:
+    checkpoint, reading = stories()
+    edits = [
+        Patch("blocks.1.resid_post", Source(ids(OTHER)), {"pos": [4]}),
+        Steer("blocks.1.resid_pre", Source(ids("happy")), Source(ids("sad")), 4.0, "mean", {"pos": [2]}),
+        ChangeToken(4, ids("the ball")[-1], 0.5),
+        PaintMask(cells=[[5, 2]], layer=None),
+    ]
+    entries = drawn(checkpoint, reading, edits)["entries"]
+    assert entries[0]["edit"]["source"]["text"] == OTHER and entries[2]["edit"]["token"]["text"] == "ball"
+    assert [sent_back(entry["edit"]) for entry in entries] == edits
+
+
+def sent_back(form: dict) -> Edit:
+    """As a browser gives it back: a text that was not touched keeps its ids."""
+    checkpoint, reading = stories()
+    return from_form(form, checkpoint, reading)
+
+
+def patched(text: str, hook: str = "blocks.0.resid_post") -> dict:
+    return {"edit": "Patch", "hook": hook, "source": {"text": text}, "at": {}}
+
+
+def test_a_typed_text_becomes_its_tokens() -> None:
+    checkpoint, reading = stories()
+    made = from_form(patched(OTHER), checkpoint, reading)
+    assert made == Patch("blocks.0.resid_post", Source(ids(OTHER)))
+    word = from_form({"edit": "ChangeToken", "position": 1, "token": {"text": "Anna"}}, checkpoint, reading)
+    assert checkpoint.tokenizer.piece(word.token) == "·Anna"  # with its space, because so it is one token
+    with pytest.raises(ValueError, match="Expected one token"):
+        from_form({"edit": "ChangeToken", "position": 1, "token": {"text": "zebraic"}}, checkpoint, reading)
+    with pytest.raises(ValueError, match="Expected a text"):
+        from_form(patched(" "), checkpoint, reading)
+
+
+def test_the_other_text_of_two_stacks_is_read_by_the_encoder_and_the_decoder_reads_the_same() -> None:
+    checkpoint = library.checkpoint("translate-en-fr")
+    reading = read_translation(checkpoint, "The dog sees a small cat.", "", 24)
+    made = from_form(patched("A cat.", "decoder.blocks.0.resid_post"), checkpoint, reading)
+    assert made.source.target == list(reading.target.ids)
+    assert tuple(made.source.ids) == checkpoint.tokenizer.encode("A cat.").ids
+    infill = library.checkpoint("infill")
+    gap = from_form(patched("A girl [gMASK]."), infill, read_infill(infill, "A girl named [gMASK].", "", 64))
+    assert gap.source.ids[-1] == infill.config.infill.start
+
+
+def test_what_can_be_edited_is_what_the_model_has() -> None:
+    header = drawn(*stories())
+    (stack,) = header["stacks"]
+    assert stack["parts"][1]["MLP"] == "blocks.1.mlp.out" and len(stack["parts"]) == 4
+    assert "resid_pre" in stack["steered"] and "attn.pattern" not in stack["steered"]
+    assert {"part": "attn.z", "axes": ["pos", "head", "d_head"]} in stack["patched"]
+    assert stack["positions"] and stack["tokens"] and not stack["turned"] and header["texts"]
+    vit = library.checkpoint("digits-vit")
+    picture = drawn(vit, read_picture(vit, pictures()[0][0]))
+    assert not picture["texts"] and not picture["stacks"][0]["tokens"]
+    french = library.checkpoint("translate-en-fr")
+    two = drawn(french, read_translation(french, "The dog sees a small cat.", "", 24))
+    assert [one["stack"] for one in two["stacks"]] == ["encoder", "decoder"]
+    assert [(one["stack"], one["cross"]) for one in two["attentions"]] == [
+        ("encoder", False), ("decoder", False), ("decoder", True),
+    ]  # fmt: skip
+    decoder = two["stacks"][1]
+    assert "cross_attn.k" not in [one["part"] for one in decoder["patched"]]  # its positions are the source's
+    assert two["attentions"][2]["keys"] == two["stacks"][0]["pieces"]
+
+
+def test_every_spelling_survives_and_ids_are_numbers_without_a_tokenizer() -> None:
+    checkpoint, _ = stories()
+    assert spelled(checkpoint, ids(OTHER)) == OTHER
+
+
+def test_the_mask_to_paint_on_is_the_runs_own() -> None:
+    checkpoint, reading = stories()
+    trace = run(checkpoint.model, reading.read, edits=[PaintMask(cells=[[5, 9]], layer=1, heads=[2])])
+    _, arrays = unpack(mask_payload(trace, "", "attn", 1, 2))
+    expected = torch.ones(14, 14).tril().bool()
+    expected[5, 9] = True
+    assert torch.equal(torch.tensor(arrays["mask"].data), expected)
+    for place in (("", "attn", 9, 0), ("", "cross_attn", 0, 0), ("", "attn", 0, 4), ("", "attn", 0, -1)):
+        with pytest.raises(ValueError, match="no such mask"):
+            mask_payload(trace, *place)

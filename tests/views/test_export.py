@@ -1,0 +1,95 @@
+"""The file that works alone: all its modules are inside, nothing is left to fetch, and what a text says stays text."""
+
+import base64
+import gzip
+import json
+import re
+
+import pytest
+
+from engine import library
+from engine.analysis.heads import head_scores
+from engine.reading import read_text
+from engine.run import run
+from views.attention import attention
+from views.export import MODULES, Answered, imported, modules, renamed, self_contained
+from views.payload import pack
+from views.walkthrough import lanes, walkthrough
+
+WORDS = "Once upon a time there was a little dog who lost his red ball in the park . "
+GIVEN = re.compile(r'<script type="application/json" id="given">(.*?)</script>', re.DOTALL)
+IMPORTS = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
+OTHERS = re.compile(r"(?:https?:)?//(?!www\.w3\.org/)[\w-]+\.\w+")
+
+
+def unpacked(text: str) -> bytes:
+    return gzip.decompress(base64.b64decode(text))
+
+
+def given(page: str) -> dict:
+    (found,) = GIVEN.findall(page)
+    return json.loads(found)
+
+
+def sources(page: str) -> dict[str, str]:
+    (found,) = IMPORTS.findall(page)
+    urls = json.loads(found)["imports"]
+    return {name: base64.b64decode(url.partition(",")[2]).decode() for name, url in urls.items()}
+
+
+@pytest.mark.parametrize("view", ["walkthrough", "attention"])
+def test_every_module_that_may_be_imported_is_inside_under_the_name_it_is_imported_by(view: str) -> None:
+    inside = sources(self_contained(view, pack({}, {}), title="t"))
+    assert f"loupe/{view}.js" in inside
+    for name, source in inside.items():
+        wanted = re.findall(r"""(?:from|import)\s*\(?\s*["']([^"']+\.js)["']""", source)
+        assert not [one for one in wanted if one not in inside], name
+        assert not re.search(r"""(?:from|import)\s*\(?\s*["'`]\.{1,2}/""", source), name
+
+
+def test_a_module_whose_name_is_made_later_is_inside_with_all_that_it_may_be() -> None:
+    tabs = {path.stem for path in MODULES.glob("attention_*.js")}
+    assert tabs <= set(modules("attention")) and "attention_points" in tabs
+    assert imported("import(`./attention_p${x}.js`)") == [path.stem for path in MODULES.glob("attention_p*.js")]
+    assert renamed('import { a } from "./dom.js"; export * from "./b_c.js"; import(`./x_${name}.js`)') == (
+        'import { a } from "loupe/dom.js"; export * from "loupe/b_c.js"; import(`loupe/x_${name}.js`)'
+    )
+
+
+def test_nothing_names_a_host_and_the_policy_forbids_all_fetching() -> None:
+    page = self_contained("attention", pack({}, {}), title="t", caption=["stories"])
+    texts = [page, *sources(page).values()]
+    assert not [match[0] for text in texts for match in OTHERS.finditer(text)]
+    assert "default-src &#x27;none&#x27;" in page and "connect-src" not in page
+
+
+def test_numbers_and_answers_come_out_as_they_went_in() -> None:
+    payload, answer = pack({"a": 1}, {}), pack({"b": 2}, {})
+    page = self_contained("attention", payload, title="t", state="#layer=2", answers=[Answered({"ask": "x"}, answer)])
+    found = given(page)
+    assert unpacked(found["payload"]) == payload and found["state"] == "#layer=2" and found["view"] == "attention"
+    ((one),) = found["answers"]
+    assert one["query"] == {"ask": "x"} and unpacked(one["payload"]) == answer
+
+
+def test_what_a_text_says_can_neither_end_a_script_nor_open_an_element() -> None:
+    evil = "</script><script>alert(1)</script><!--"
+    answers = [Answered({"q": evil}, b"")]
+    page = self_contained("attention", pack({}, {}), title=evil, caption=[evil], state=evil, answers=answers)
+    assert page.count("<script") == page.count("</script>") == 3
+    assert given(page)["state"] == evil and given(page)["answers"][0]["query"] == {"q": evil}
+
+
+@pytest.mark.parametrize("view", ["walkthrough", "attention"])
+def test_32_tokens_of_the_first_model_take_less_than_5_megabytes(view: str) -> None:
+    checkpoint = library.checkpoint("stories")
+    reading = read_text(checkpoint, WORDS * 4, 32)
+    trace, stacks = run(checkpoint.model, reading.read), lanes(checkpoint, reading)
+    notes = {"notice": "", "look": {"layer": 0, "head": 0}}
+    if view == "walkthrough":
+        scores = {"attn": head_scores(trace)}
+        payload = walkthrough(trace, stacks, name="stories", outcome=None, scores=scores, notes=notes)
+    else:
+        payload = attention(trace, stacks, name="stories", scores={}, table=[], notes=notes)
+    assert len(reading.read) == 32
+    assert len(self_contained(view, payload, title="t").encode()) < 5_000_000

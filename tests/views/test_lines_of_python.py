@@ -1,0 +1,143 @@
+"""The lines of Python are run: they make the numbers that they were made of."""
+
+import contextlib
+import io
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine import library
+from engine.checkpoints import shipped
+from engine.edits import AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
+from engine.reading import (
+    GAP,
+    Reading,
+    kind,
+    pictures,
+    read_infill,
+    read_picture,
+    read_pixels,
+    read_text,
+    read_translation,
+)
+from engine.run import run
+from engine.trace import Trace
+from views.lines_of_python import Fields, Looked, lines, source_of
+
+TEXT = 'She said "no", and\\or went.'
+SETTINGS = {"temperature": 0.7, "top_k": 5, "top_p": 0.9}
+
+
+def given(name: str) -> Fields:
+    """Fields as a page may have them; `limit` cuts a text."""
+    asked = kind(library.checkpoint(name))
+    match asked:
+        case "translation":
+            return Fields(asked, 64, text="the dog sleeps .", target="")
+        case "infill":
+            return Fields(asked, 64, text=f"Max gave the red {GAP} to Anna.", span="ball")
+        case "picture":
+            return Fields(asked, 64, picture=7)
+        case "pixels":
+            return Fields(asked, 40, picture=3, given=20, settings=SETTINGS, seed=5)
+    if name == "induction":
+        return Fields(asked, 64, text=library.checkpoint(name).tokenizer.decode([3, 7, 9, 3]))
+    return Fields(asked, 9, text=TEXT, second="who is it ?" if asked == "pair" else "")
+
+
+def read(name: str, fields: Fields) -> Reading:
+    checkpoint = library.checkpoint(name)
+    match fields.kind:
+        case "translation":
+            return read_translation(checkpoint, fields.text, fields.target, fields.limit)
+        case "infill":
+            return read_infill(checkpoint, fields.text, fields.span, fields.limit)
+        case "picture":
+            return read_picture(checkpoint, pictures()[0][fields.picture], fields.limit)
+        case "pixels":
+            image = pictures()[0][fields.picture]
+            return read_pixels(checkpoint, image, fields.given, fields.limit, SETTINGS, fields.seed)
+    return read_text(checkpoint, fields.text, fields.limit, fields.second)
+
+
+def ran(script: str) -> dict:
+    """What the script binds; `printed` is what it printed."""
+    bound: dict = {}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(script, "lines", "exec"), bound)
+    return bound | {"printed": printed.getvalue()}
+
+
+def traced(name: str, fields: Fields, edits: list[Edit] | None = None) -> Trace:
+    reading = read(name, fields)
+    return run(library.checkpoint(name).model, reading.read, edits=edits or [], target=reading.target)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_the_lines_of_every_shipped_model_give_the_same_tensor_and_the_number_that_is_looked_at(name: str) -> None:
+    fields = given(name)
+    trace = traced(name, fields)
+    hook = [hook for hook in trace if hook.endswith("attn.pattern")][-1]
+    found = ran(lines(name, library.checkpoint(name), fields, trace, Looked(hook, 1, 2, 1)))
+    assert torch.equal(found["values"], trace[hook][0, 1])
+    assert float(found["printed"]) == trace[hook][0, 1, 2, 1].item()
+    assert {hook: tuple(value.shape) for hook, value in found["trace"].items()} == {
+        hook: tuple(value.shape) for hook, value in trace.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("hook", "head", "row", "col", "element"),
+    [
+        ("blocks.1.attn.q", 2, 3, 5, lambda v: v[0, 3, 2, 5]),
+        ("blocks.1.attn.q", None, 3, 37, lambda v: v[0, 3].flatten()[37]),
+        ("blocks.1.attn.scores", 0, 4, 1, lambda v: v[0, 0, 4, 1]),
+        ("blocks.2.resid_post", 3, 1, 100, lambda v: v[0, 1, 100]),
+        ("logits", None, 2, 17, lambda v: v[0, 2, 17]),
+    ],
+)
+def test_any_element_of_any_hook_is_found(hook: str, head: int | None, row: int, col: int, element) -> None:
+    fields = given("stories")
+    trace = traced("stories", fields)
+    found = ran(lines("stories", library.checkpoint("stories"), fields, trace, Looked(hook, head, row, col)))
+    assert torch.equal(found["values"][row, col], element(trace[hook]))
+
+
+def test_edits_are_written_as_the_calls_that_make_them() -> None:
+    fields = given("stories")
+    edits: list[Edit] = [
+        AttentionTemperature(0.5),
+        SilenceHeads(1, [0, 2], how="mean"),
+        PresetMask("window", 3),
+        Patch("blocks.0.resid_post", Source([5, 6, 7, 8, 9, 10, 11, 12, 13])),
+    ]
+    trace = traced("stories", fields, edits)
+    script = lines("stories", library.checkpoint("stories"), fields, trace)
+    assert "    SilenceHeads(layer=1, heads=[0, 2], how='mean'),\n" in script
+    found = ran(script)
+    assert found["edits"] == edits
+    assert torch.equal(found["trace"]["logits"], trace["logits"])
+    assert not torch.equal(found["trace"]["logits"], traced("stories", fields)["logits"])
+
+
+def test_a_text_is_cut_only_where_the_page_cuts_it() -> None:
+    checkpoint = library.checkpoint("stories")
+    short = Fields("text", 64, text="the dog")
+    assert ".truncated" not in lines("stories", checkpoint, short, traced("stories", short))
+    assert ".truncated(9)" in lines("stories", checkpoint, given("stories"), traced("stories", given("stories")))
+
+
+def test_a_model_that_only_one_person_has_is_named_without_where_it_lies() -> None:
+    assert source_of("stories") == ('"stories"', "") and source_of("hub:a/b") == ('"hub:a/b"', "")
+    source, remark = source_of("mine~0123456789")
+    assert "~" not in source and remark
+    assert Path("models").name in source_of("own")[0]
+
+
+def test_a_hook_or_a_head_that_is_not_there_is_refused() -> None:
+    fields = given("stories")
+    trace = traced("stories", fields)
+    for looked in (Looked("blocks.9.attn.pattern", 0, 0, 0), Looked("blocks.0.attn.pattern", 4, 0, 0)):
+        with pytest.raises(ValueError, match="ask for one that it has|must be in"):
+            lines("stories", library.checkpoint("stories"), fields, trace, looked)

@@ -1,0 +1,85 @@
+"""What the page about attention draws: every pattern of one run, laid out for assets/views/attention.js."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.trace import Trace
+from views.payload import pack
+from views.walkthrough import Lane, digest, drawable, lane_header, model_header, stripped
+
+WHOLE = 6 * 2**20  # bytes; of a larger run only one layer comes in full, and every pattern in one byte a weight
+
+
+def attention(
+    trace: Trace,
+    lanes: Sequence[Lane],
+    *,
+    name: str,
+    scores: Mapping[str, Mapping[str, Tensor]],
+    table: Sequence[Mapping[str, str]],
+    notes: Mapping[str, Any],
+    layer: int = 0,
+    picture: Tensor | None = None,
+) -> bytes:
+    """The payload of the page for the first text of `trace`.
+
+    `scores` (layer head) are by attention ("attn", or "encoder.attn", "decoder.attn", "decoder.cross_attn") and by the
+    keys of `table`, which says what they mean. `picture` is height width channel, in 0..1.
+    """
+    layers = {lane.side: lane.config.layers for lane in lanes}
+    every = [hook for hook in trace if is_attention(hook)]
+    whole = sum(drawable(trace, hook).nbytes for hook in every) <= WHOLE
+    arrays: dict[str, Tensor] = {}
+    for side, count in layers.items():
+        for one in range(count) if whole else [min(layer, count - 1)]:
+            arrays.update(attention_arrays(trace, one, side))
+    if not whole:
+        arrays.update(in_bytes(trace, lanes))
+    for kind, measured in scores.items():
+        arrays.update({f"scores.{kind}.{key}": value for key, value in measured.items()})
+    if picture is not None:
+        arrays["picture"] = picture
+    header = {
+        "trace": digest(name, trace),
+        "model": model_header(name, lanes[-1].config),
+        "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
+        "dtype": str(trace[every[0]].dtype).removeprefix("torch."),
+        "edited": sorted({hook for edit in trace.edits for hook in edit.touches()}),
+        "reads": None,
+        "scoreTable": list(table),
+        **notes,
+    }
+    return pack(header, arrays, {hook: stripped(trace.dims(hook)) for hook in every if hook in arrays})
+
+
+def attention_payload(trace: Trace, layer: int, side: str = "") -> bytes:
+    """All that one layer's attention computed. Raises ValueError for a layer the trace does not have."""
+    arrays = attention_arrays(trace, layer, side)
+    if not arrays:
+        raise ValueError(f"this run has no layer {layer}; ask for one that it has.")
+    return pack({"layer": layer}, arrays)
+
+
+def attention_arrays(trace: Trace, layer: int, side: str) -> dict[str, Tensor]:
+    prefix = f"{side}.blocks.{layer}." if side else f"blocks.{layer}."
+    return {hook: drawable(trace, hook) for hook in trace if hook.startswith(prefix) and is_attention(hook)}
+
+
+def is_attention(hook: str) -> bool:
+    """Whether a hook stands within a layer's attention, between what it reads and what it gives back."""
+    _, _, part = hook.rpartition("blocks.")
+    _, kind, *inner = [*part.split("."), "", ""]
+    return kind in ("attn", "cross_attn") and inner[0] not in ("out", "head_out") and inner[1] != "scale"
+
+
+def in_bytes(trace: Trace, lanes: Sequence[Lane]) -> dict[str, Tensor]:
+    """Every pattern as u8 layer head pos key, 255 = 1: for pictures; what is read as a number comes in full."""
+    kinds = [f"{lane.prefix}attn" for lane in lanes]
+    kinds += [f"{lane.prefix}cross_attn" for lane in lanes if lane.config.encoder]
+    patterns = {kind: trace.stack(f"{kind}.pattern")[:, 0] for kind in kinds}
+    return {f"patterns.{kind}": (p.float() * 255).round().to(torch.uint8) for kind, p in patterns.items()}

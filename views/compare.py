@@ -1,0 +1,100 @@
+"""What the page about comparisons draws: two runs or more, and what belongs together in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from engine.analysis.similarity import head_similarity
+from engine.edits import SilenceHeads
+from engine.trace import Trace
+from views.attention import attention_arrays, in_bytes
+from views.compare_pair import Compared, Shown, together
+from views.compare_texts import over_texts
+from views.payload import pack
+from views.walkthrough import digest, lane_header, model_header
+
+WHOLE = 6 * 2**20  # bytes of all patterns together; of larger runs they come in one byte a weight
+PARTS = (".pattern", ".mask")
+STALE = "One of the texts or models has changed since; click again."
+UNKNOWN = "The picture asked for something this page does not know; reload the page."
+
+
+def compare(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
+    """Every pair has the same first run. Arrays of a run stand under its letter (`A/blocks.0.attn.pattern`), those of a
+    pair under the letter of its second run (`B:attn.change`, layer head)."""
+    shown = [pairs[0].first, *(pair.second for pair in pairs)]
+    every = [drawn(one.trace) for one in shown]
+    whole = sum(value.numel() * 4 for hooks in every for value in hooks) <= WHOLE
+    arrays: dict[str, Tensor] = {}
+    for one in shown:
+        found = all_layers(one) if whole else in_bytes(one.trace, one.lanes)
+        if one.reading.picture is not None:
+            found["picture"] = one.reading.picture
+        arrays.update({f"{one.letter}/{name}": value for name, value in found.items()})
+    described = {}
+    for pair in pairs:
+        described[pair.second.letter], more = together(pair)
+        arrays.update(more)
+    return pack({"sides": [side_header(one) for one in shown], "pairs": described, **notes}, arrays)
+
+
+def drawn(trace: Trace) -> list[Tensor]:
+    return [trace[hook] for hook in trace if hook.endswith("attn.pattern")]
+
+
+def all_layers(one: Shown) -> dict[str, Tensor]:
+    found: dict[str, Tensor] = {}
+    for lane in one.lanes:
+        for layer in range(lane.config.layers):
+            found.update(layer_arrays(one.trace, layer, lane.side))
+    return found
+
+
+def layer_arrays(trace: Trace, layer: int, side: str) -> dict[str, Tensor]:
+    """Patterns and masks of a layer."""
+    return {hook: value for hook, value in attention_arrays(trace, layer, side).items() if hook.endswith(PARTS)}
+
+
+def side_header(one: Shown) -> dict[str, Any]:
+    return {
+        "letter": one.letter,
+        "title": one.title,
+        "notice": one.notice,
+        "edits": len(one.trace.edits),
+        "silenced": [vars(edit) for edit in one.trace.edits if isinstance(edit, SilenceHeads)],
+        "trace": digest(one.name, one.trace),
+        "model": model_header(one.title, one.lanes[-1].config),
+        "lanes": {lane.side: lane_header(one.trace, lane) for lane in one.lanes},
+        "dtype": str(one.trace["logits"].dtype).removeprefix("torch.") if "logits" in one.trace else "",
+        "edited": sorted({hook for edit in one.trace.edits for hook in edit.touches()}),
+        "reads": None,
+    }
+
+
+def answered(pairs: Sequence[Compared], query: Mapping[str, Any]) -> bytes:
+    """A layer that was not sent, or the heads of both runs, each with each. Raises ValueError with a sentence."""
+    shown = [pairs[0].first, *(pair.second for pair in pairs)]
+    found = next((one for one in shown if digest(one.name, one.trace) == query.get("trace")), None)
+    if found is None:
+        raise ValueError(STALE)
+    match query:
+        case {"ask": "similarity", "pair": str(letter), "key": str(key), "over": "here" | "texts" as over}:
+            return similarity(pairs, letter, key, over)
+        case {"layer": int(layer), "side": str(side)} if "ask" not in query:
+            arrays = layer_arrays(found.trace, layer, side)
+            if arrays:
+                return pack({"layer": layer}, arrays)
+    raise ValueError(UNKNOWN)
+
+
+def similarity(pairs: Sequence[Compared], letter: str, key: str, over: str) -> bytes:
+    """Of the heads of one attention: on what both runs read, or over several texts."""
+    for pair in pairs:
+        for number, (one, _) in enumerate(pair.attentions):
+            if pair.second.letter == letter and one.key == key:
+                found = over_texts(pair, number) if over == "texts" else head_similarity([pair.patterns(number)])
+                return pack({"rows": found.rows}, {"similarity": found.heads})
+    raise ValueError(UNKNOWN)
