@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from reprlib import repr as shortened
 from typing import Any
 
-from engine.edits import Edit, edit_from_dict
+from engine.edits import Edit, received
+from engine.limits import MAX_EDITS
 
 REMEMBERED = 200  # states to go back to
 
@@ -40,6 +42,9 @@ class Experiment:
         return tuple(entry.edit for entry in self.entries if entry.on)
 
     def add(self, edit: Edit) -> Experiment:
+        """Raises ValueError for more than `MAX_EDITS`, as a link could not bring them back."""
+        if len(self.entries) >= MAX_EDITS:
+            raise ValueError(f"Expected at most {MAX_EDITS} edits, and there are as many; remove one, or change it.")
         return self._with((*self.entries, Entry(edit)))
 
     def change(self, number: int, edit: Edit) -> Experiment:
@@ -88,7 +93,9 @@ class Experiment:
     def from_value(cls, value: Sequence[Mapping[str, Any]]) -> Experiment:
         """The inverse of `to_value`. Raises ValueError for what is no list of edits."""
         if not isinstance(value, list):
-            raise ValueError(f"an experiment must be a list of edits, got {value!r}.")
+            raise ValueError(f"an experiment must be a list of edits, got {shortened(value)}.")
+        if len(value) > MAX_EDITS:
+            raise ValueError(f"an experiment must have at most {MAX_EDITS} edits, got {len(value):,}; leave some out.")
         return cls(tuple(entry(number, data) for number, data in enumerate(value)))
 
     def _at(self, number: int) -> Entry:
@@ -105,12 +112,12 @@ class Experiment:
 
 def entry(number: int, data: Mapping[str, Any]) -> Entry:
     if not isinstance(data, dict):
-        raise ValueError(f"edit {number} must be a table, got {data!r}.")
+        raise ValueError(f"edit {number} must be a table, got {shortened(data)}.")
     off = data.get("off", False)
     if not isinstance(off, bool):
         raise ValueError(f"off of edit {number} must be true or false, got {off!r}.")
     try:
-        return Entry(edit_from_dict({key: part for key, part in data.items() if key != "off"}), not off)
+        return Entry(received({key: part for key, part in data.items() if key != "off"}), not off)
     except ValueError as error:
         raise ValueError(f"edit {number}: {error}") from None
 

@@ -52,11 +52,16 @@ Chart = alt.LayerChart
 
 
 def architecture(
-    models: Sequence[tuple[str, ModelConfig]], *, differing: Iterable[str] = (), source: str = ""
+    models: Sequence[tuple[str, ModelConfig]],
+    *,
+    differing: Iterable[str] = (),
+    source: str = "",
+    notes: Mapping[str, Any] | None = None,
 ) -> bytes:
     """The payload for one model, or for two side by side whose switches `differing` do not stand alike."""
     marked = sorted({block for switch in differing for block in SHOWN_BY[switch]})
-    return pack({"models": [drawing(name, config) for name, config in models], "marked": marked, "source": source}, {})
+    models_drawn = [drawing(name, config) for name, config in models]
+    return pack({"models": models_drawn, "marked": marked, "source": source, **(notes or {})}, {})
 
 
 def drawing(name: str, config: ModelConfig) -> dict[str, Any]:

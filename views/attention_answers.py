@@ -142,7 +142,7 @@ def points(looked: Looked, query: Query) -> bytes:
     nearer = found.joint.correlation
     c = found.joint.scale
     note = f"Keys stand moved and scaled against queries as AttentionViz does, which changes no pattern (c = {c:.3g})"
-    note += "" if nearer != nearer else f"; distance and q·k correlate by {nearer:.2f}"
+    note += "" if nearer != nearer else f"; distance and q·k correlate by {nearer:.2f}".replace("-", "\N{MINUS SIGN}")
     return pack({"shares": shares, "note": f"{note}."}, {"q": found.queries, "k": found.keys})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite, isnan
 from typing import Any, get_args
 
@@ -30,7 +30,9 @@ REMARKABLE = ("missing", "unexpected", "dropped", "tied", "loaded")  # the order
 Fact = tuple[str, str]
 
 
-def card(name: str, checkpoint: Checkpoint, about: About | None, *, compares: bool) -> bytes:
+def card(
+    name: str, checkpoint: Checkpoint, about: About | None, *, compares: bool, notes: Mapping[str, Any] | None = None
+) -> bytes:
     """The payload of assets/views/checkpoint.js. `compares` says whether transformers is here to compare with."""
     report = checkpoint.report
     return pack(
@@ -43,6 +45,7 @@ def card(name: str, checkpoint: Checkpoint, about: About | None, *, compares: bo
             "ledger": ledger(report),
             "notes": list(report.notes),
             "compares": compares,
+            **(notes or {}),
         },
         {},
     )
@@ -124,14 +127,14 @@ def tensors(report: Report) -> bytes:
     return pack({"rows": table, "ledger": ledger(report), "meaning": MEANING}, {})
 
 
-def weights(name: str, model: Transformer) -> bytes:
+def weights(name: str, model: Transformer, notes: Mapping[str, Any] | None = None) -> bytes:
     """The payload of assets/views/weights.js: the matrices that it can ask for, and the first one to look at.
 
     Of a small model with all that is drawn at first.
     """
     found = [matrix_row(model, each) for each in drawn_matrices(model)]
     first = next((i for i, row in enumerate(found) if row["heads"]), 0)
-    header: dict[str, Any] = {"checkpoint": name, "matrices": found, "first": first}
+    header: dict[str, Any] = {"checkpoint": name, "matrices": found, "first": first, **(notes or {})}
     arrays: dict[str, torch.Tensor] = {}
     if sum(parameter.numel() for parameter in model.parameters()) <= AT_ONCE:
         header["answer"], arrays = figures(model, found[first]["name"], None, False)

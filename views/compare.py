@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -26,8 +27,7 @@ def compare(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
     """Every pair has the same first run. Arrays of a run stand under its letter (`A/blocks.0.attn.pattern`), those of a
     pair under the letter of its second run (`B:attn.change`, layer head)."""
     shown = [pairs[0].first, *(pair.second for pair in pairs)]
-    every = [drawn(one.trace) for one in shown]
-    whole = sum(value.numel() * 4 for hooks in every for value in hooks) <= WHOLE
+    whole = is_whole(pairs)
     arrays: dict[str, Tensor] = {}
     for one in shown:
         found = all_layers(one) if whole else in_bytes(one.trace, one.lanes)
@@ -38,7 +38,8 @@ def compare(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
     for pair in pairs:
         described[pair.second.letter], more = together(pair)
         arrays.update(more)
-    return pack({"sides": [side_header(one) for one in shown], "pairs": described, **notes}, arrays)
+    header = {"trace": named(pairs), "sides": [side_header(one) for one in shown], "pairs": described, **notes}
+    return pack(header, arrays)
 
 
 def drawn(trace: Trace) -> list[Tensor]:
@@ -72,6 +73,26 @@ def side_header(one: Shown) -> dict[str, Any]:
         "edited": sorted({hook for edit in one.trace.edits for hook in edit.touches()}),
         "reads": None,
     }
+
+
+def named(pairs: Sequence[Compared]) -> str:
+    """A name for the runs together, the same for the same ones in this order."""
+    every = [digest(one.name, one.trace) for one in (pairs[0].first, *(pair.second for pair in pairs))]
+    return hashlib.sha256(" ".join(every).encode()).hexdigest()[:16]
+
+
+def ahead(pairs: Sequence[Compared]) -> Iterator[Mapping[str, Any]]:
+    """What the view asks when somebody turns to another layer of runs whose patterns were not sent whole."""
+    for one in (pairs[0].first, *(pair.second for pair in pairs)):
+        for lane in one.lanes:
+            for layer in range(lane.config.layers):
+                yield {"trace": digest(one.name, one.trace), "layer": layer, "side": lane.side}
+
+
+def is_whole(pairs: Sequence[Compared]) -> bool:
+    """Whether every weight is in the payload."""
+    shown = [pairs[0].first, *(pair.second for pair in pairs)]
+    return sum(value.numel() * 4 for one in shown for value in drawn(one.trace)) <= WHOLE
 
 
 def answered(pairs: Sequence[Compared], query: Mapping[str, Any]) -> bytes:

@@ -157,7 +157,7 @@ def of_runs(edit: Edit, terms: Terms) -> str | None:
 def where(edit: Any) -> str:
     """Which attention of which block, and which of its heads."""
     heads = getattr(edit, "heads", None)
-    named = f"{'head' if len(heads) == 1 else 'heads'} {joined([str(head + 1) for head in heads])}" if heads else ""
+    named = of_numbers(heads) if heads else ""
     kind = "cross-attention" if getattr(edit, "cross", False) else f"{edit.stack}" if edit.stack else ""
     block = "every block" if edit.layer is None else f"block {edit.layer + 1}"
     return ", ".join(part for part in (f"{kind} {block}".strip(), named) if part)
@@ -169,12 +169,19 @@ def chosen(at: Any, hook: str, terms: Terms) -> str:
     named = []
     if "head" in at:
         heads = [at["head"]] if isinstance(at["head"], int) else at["head"]
-        named.append(f"{'head' if len(heads) == 1 else 'heads'} {joined([str(head + 1) for head in heads])}")
+        named.append(of_numbers(heads))
     if "pos" in at:
         named.append(f"at {terms.tokens(at['pos'], stack)}")
     if "key" in at:
         named.append(f"to {terms.tokens(at['key'], 'encoder' if 'cross_attn' in hook else stack)}")
     return "".join(f", {one}" for one in named)
+
+
+def of_numbers(heads: Sequence[int]) -> str:
+    """Heads counted from 1 as people do; those that were counted from the end, as they stand."""
+    numbers = [str(head + 1 if head >= 0 else head) for head in heads[:FEW]]
+    more = [f"{len(heads) - FEW} more"] if len(heads) > FEW else []
+    return f"{'head' if len(heads) == 1 else 'heads'} {joined([*numbers, *more])}"
 
 
 def attending(hook: str, at: Any, terms: Terms) -> str:

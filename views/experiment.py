@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from engine.checkpoints import Checkpoint
-from engine.edits import ChangeToken, Edit, Source, edit_from_dict, parts
+from engine.edits import ChangeToken, Edit, Source, parts, received
 from engine.experiment import Experiment
 from engine.reading import SPAN, Reading, kind, known, targeted, tokens
 from engine.trace import Trace
@@ -115,7 +115,7 @@ def from_form(data: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading)
             made[field] = source(made[field], checkpoint, reading)
     if isinstance(made.get("token"), Mapping):
         made["token"] = token(made["token"], checkpoint)
-    return edit_from_dict(made)
+    return received(made)
 
 
 def source(given: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading) -> dict[str, Any]:

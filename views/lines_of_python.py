@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 from engine import library
@@ -12,9 +13,12 @@ from engine.edits import Edit
 from engine.limits import MODELS_FOLDER
 from engine.reading import Kind
 from engine.trace import Trace
+from engine.training.snapshots import RUNS_FOLDER
 
 OWN_PICTURE = "your picture.png"
 OWN_MODEL = "the folder or file that you opened"
+
+Imports = dict[str, set[str]]  # names by module
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,16 @@ class Fields:
 
 @dataclass(frozen=True)
 class Looked:
-    """The number that is looked at: an element of a hook, `head` None where all heads stand side by side."""
+    """The number that is looked at: an element of a hook, `head` None where all heads stand side by side.
+
+    `alone`: a head's pattern, of a run too large to keep every one; the lines keep this hook and no other.
+    """
 
     hook: str
     head: int | None
     row: int
     col: int
+    alone: bool = False
 
 
 def lines(
@@ -54,30 +62,46 @@ def lines(
 
     Run it in Loupe's folder. Raises ValueError for a hook that this run does not have.
     """
+    only = looked.hook if looked is not None and looked.alone else None
+    imports, opening = running(name, checkpoint, given, trace, only=only)
+    shown = [] if looked is None else ["", *value_lines(trace, looked)]
+    return "\n".join([*import_lines(imports), "", *opening, *shown]) + "\n"
+
+
+def running(
+    name: str, checkpoint: Checkpoint, given: Fields, trace: Trace, *, bound: str = "trace", only: str | None = None
+) -> tuple[Imports, list[str]]:
+    """What to import, and the lines that load, read and run: they bind `bound`, of all hooks or of one `only`."""
     reads = reading_lines(checkpoint, given)
     made = edit_lines(trace.edits)
-    imports = ["from engine import load, run"]
-    if names := sorted(edit_names(trace.edits)):
-        imports.append(f"from engine.edits import {', '.join(names)}")
-    if given.picture is None and given.kind in ("picture", "pixels"):
-        imports.append("from engine.pictures import opened")
-    if named := sorted(reader_names(reads)):
-        imports.append(f"from engine.reading import {', '.join(named)}")
+    imports = {
+        "engine": {"load", "run"},
+        "engine.edits": edit_names(trace.edits),
+        "engine.pictures": {"opened"} if given.picture is None and given.kind in ("picture", "pixels") else set(),
+        "engine.reading": reader_names(reads),
+    }
     source, note = source_of(name)
     opening = [f"checkpoint = load({source}){note}", *reads, *made]
     whole = "reading.read" if reads[-1].startswith("reading") else "read"
-    more = ", target=reading.target" if trace.target is not None else ""
+    more = "" if only is None else f", [{quoted(only)}]"
+    more += ", target=reading.target" if trace.target is not None else ""
     more += ", edits=edits" if made else ""
-    opening.append(f"trace = run(checkpoint.model, {whole}{more})")
-    shown = [] if looked is None else ["", *value_lines(trace, looked)]
-    return "\n".join([*imports, "", *opening, *shown]) + "\n"
+    opening.append(f"{bound} = run(checkpoint.model, {whole}{more})")
+    return imports, opening
+
+
+def import_lines(imports: Imports) -> list[str]:
+    return [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(imports.items()) if names]
 
 
 def source_of(name: str) -> tuple[str, str]:
     """What `load` takes for a checkpoint of the library, and a remark."""
     if name in shipped() or name.startswith(library.HUB):
         return quoted(name), ""
-    if "~" in name:  # opened by a person, from a place that only they know
+    if "~" in name:  # a step of a training run, or opened by a person, from a place that only they know
+        place = Path(library.opening(name).source) if library.knows(name) else Path()
+        if Path(RUNS_FOLDER) in place.parents:
+            return quoted(place.as_posix()), ""
         return quoted(OWN_MODEL), "  # put its path here"
     return quoted(f"{MODELS_FOLDER}/{name}"), ""
 
@@ -150,7 +174,8 @@ def edit_names(edits: Sequence[Edit]) -> set[str]:
 
 def value_lines(trace: Trace, looked: Looked) -> list[str]:
     """They bind `values` to a matrix, whose axes a comment names, and print the element that is looked at."""
-    index, axes = indexed(trace, looked.hook, looked.head)
+    alone = (f"0, {looked.head}", ("query", "key"))  # of a pattern that `trace` does not hold
+    index, axes = alone if looked.alone else indexed(trace, looked.hook, looked.head)
     flat = looked.head is None and "head" in axes
     where = f"[{index}]" if index else ""
     values = f'values = trace["{looked.hook}"]{where}{".flatten(-2)" if flat else ""}'

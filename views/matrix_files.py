@@ -6,20 +6,17 @@ tokens, and the value. npz holds `values`, `dims`, and the tokens of each axis t
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from engine.trace import Trace
 from views.lines_of_python import indexed
+from views.table_files import Format, csv_of, npz_of, parquet_of
 from views.walkthrough import Lane
 
-Format = Literal["csv", "parquet", "npz"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 TOKENS = ("pos", "query", "key")  # axes whose places are tokens
 
 
@@ -74,28 +71,12 @@ def columns(matrix: Matrix) -> dict[str, np.ndarray]:
 
 
 def as_csv(matrix: Matrix) -> bytes:
-    """UTF-8; numbers with the digits that give the same float32 back."""
-    table = columns(matrix)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table)
-    writer.writerows(zip(*map(spelled, table.values()), strict=True))
-    return text.getvalue().encode()
-
-
-def spelled(values: np.ndarray) -> Iterator[Any]:
-    return (str(value) if isinstance(value, np.floating) else value for value in values)
+    return csv_of(columns(matrix))
 
 
 def as_parquet(matrix: Matrix) -> bytes:
-    import pyarrow  # type: ignore[import-untyped]
-    import pyarrow.parquet  # type: ignore[import-untyped]
-
-    table = pyarrow.table({name: pyarrow.array(values) for name, values in columns(matrix).items()})
     about = {"model": matrix.model, "hook": matrix.name, "dims": " ".join(matrix.dims)}
-    sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(table.replace_schema_metadata(about), sink)
-    return bytes(sink.getvalue().to_pybytes())
+    return parquet_of(columns(matrix), about)
 
 
 def as_npz(matrix: Matrix) -> bytes:
@@ -103,6 +84,4 @@ def as_npz(matrix: Matrix) -> bytes:
     arrays: dict[str, Any] = {"values": matrix.values, "hook": matrix.name, "model": matrix.model, "dims": matrix.dims}
     for axis, pieces in matrix.tokens.items():
         arrays[f"{axis}_tokens"] = np.asarray(list(pieces), dtype=np.str_)
-    sink = io.BytesIO()
-    np.savez_compressed(sink, **arrays)
-    return sink.getvalue()
+    return npz_of(arrays)

@@ -1,5 +1,5 @@
 // Which source words the target was made from: two lines of words, and between them the cross-attention of one head.
-import { choices, CHOICES } from "./choices.js";
+import { choices } from "./choices.js";
 import { make, range } from "./dom.js";
 import { percent } from "./format.js";
 import { colour } from "./palette.js";
@@ -232,7 +232,7 @@ function middle(word, downward) {
   return downward ? word.offsetTop + word.offsetHeight / 2 : word.offsetLeft + word.offsetWidth / 2;
 }
 
-export const CSS = `${CHOICES}
+export const CSS = `
 .alignment .aligned { position: relative; margin: 26px 0 30px; border-radius: 4px; }
 .alignment .aligned canvas { position: absolute; display: block; pointer-events: none; }
 .alignment .line-of { display: flex; justify-content: center; gap: .34em; }

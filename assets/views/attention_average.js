@@ -36,12 +36,12 @@ export function mountAverage(root, page) {
     const key = legend(root, { role: "attention", scale: "unit", width: 120 }).element;
     key.lastChild.textContent = `0 to ${percent(top)}`;
     middle.append(make("small", "", `to position 1 … ${cols}`), cells, key);
-    root.replaceChildren(numbers("from", (row) => row + 1, "as-query"), middle, numbers("texts", (row) => answer.count.data[row].toLocaleString("en"), "counts"));
+    root.replaceChildren(numbers("from", (row) => row + 1, "as-query"), middle, numbers(page.trace.grid ? "pictures" : "texts", (row) => answer.count.data[row].toLocaleString("en"), "counts"));
   };
   const said = (block, where) => {
     if (!where) return page.tip(null);
     const texts = answer.count.data[where.row].toLocaleString("en");
-    page.tip(`position ${where.row + 1} → position ${where.col + 1}, mean of ${texts} texts`, percent(at(block, where.row, where.col)));
+    page.tip(`position ${where.row + 1} → position ${where.col + 1}, mean of ${texts} ${page.trace.grid ? "pictures" : "texts"}`, percent(at(block, where.row, where.col)));
   };
   return { show: draw };
 }

@@ -65,6 +65,7 @@ class Circuits {
     let copies = 0;
     const grid = make("div", "promoted");
     grid.setAttribute("role", "table");
+    grid.style.setProperty("--wide", `${Math.floor((this.page.width - LABEL) / Math.max(1, Math.min(cols, fitting))) - 4}px`);
     grid.setAttribute("aria-label", "tokens of the text and the tokens they promote");
     for (const row of range(0, rows)) {
       const itself = top.data.subarray(row * cols, (row + 1) * cols).indexOf(ids.data[row]);
@@ -200,7 +201,7 @@ export const CSS = `
 .promoted-row { display: flex; align-items: center; min-height: 29px; border-top: 1px solid var(--hairline); }
 .circuit-token { display: block; width: ${LABEL - 8}px; flex: none; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .promoted .read { font-weight: 600; font-size: 15px; }
-.candidate { flex: 0 0 ${PROMOTED - 4}px; display: flex; justify-content: space-between; gap: 6px; align-items: baseline; padding: 1px 6px; border-radius: 4px; background: color-mix(in srgb, var(--value) var(--share), transparent); }
+.candidate { flex: 0 0 var(--wide); min-width: 0; display: flex; justify-content: space-between; gap: 6px; align-items: baseline; padding: 1px 6px; border-radius: 4px; background: color-mix(in srgb, var(--value) var(--share), transparent); }
 .candidate bdi { overflow: hidden; text-overflow: ellipsis; }
 .candidate.itself { outline: 2px solid var(--ink); outline-offset: -2px; font-weight: 600; }
 .candidate .logit { font: 12px var(--mono); }

@@ -125,6 +125,7 @@ function tabLine(page) {
   const show = () => {
     const names = viewsOf(page).map(([name]) => name);
     for (const button of buttons) {
+      if (button.dataset.view === "text") named(button, page.trace.grid);
       const chosen = button.dataset.view === page.state.view;
       button.hidden = !names.includes(button.dataset.view);
       button.setAttribute("aria-selected", String(chosen));
@@ -132,6 +133,13 @@ function tabLine(page) {
     }
   };
   return { element, show };
+}
+
+/** What is coloured by attention is a text, or a picture. */
+function named(button, grid) {
+  const title = grid ? "Picture" : "Text";
+  button.textContent = button.dataset.title = title;
+  button.title = `the ${title.toLowerCase()} itself, coloured by attention`;
 }
 
 /** The bubble beside the pointer. */

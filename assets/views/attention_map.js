@@ -3,6 +3,7 @@ import { axes } from "./attention_axes.js";
 import { PICTURE, picture, pictureWidth } from "./attention_picture.js";
 import { inCells } from "./attention_values.js";
 import { at, extent } from "./cells.js";
+import { choices } from "./choices.js";
 import { make } from "./dom.js";
 import { number, percent } from "./format.js";
 import { legend } from "./legend.js";
@@ -21,12 +22,6 @@ const KINDS = [
 
 export const CSS = `
 .map-line { display: flex; flex-wrap: wrap; align-items: center; gap: 8px 18px; margin-bottom: 12px; min-height: 28px; }
-.kinds { display: flex; border: 1px solid var(--hairline); border-radius: 7px; overflow: hidden; }
-.attention .kinds button { padding: 3px 11px; font-size: 13px; white-space: nowrap; }
-.attention .kinds button + button { border-left: 1px solid var(--hairline); }
-.attention .kinds button:hover { background: var(--panel); }
-.attention .kinds button[aria-pressed=true] { background: var(--attention); color: var(--ground); font-weight: 600; }
-.attention .kinds button:focus-visible { outline-offset: -3px; outline-color: var(--ink); }
 .map-line .as-shares { display: flex; gap: 6px; align-items: center; font-size: 13px; }
 .map-side { display: flex; flex-wrap: wrap; gap: ${PICTURE.gap}px; align-items: flex-start; }
 .map-itself { max-width: 100%; }
@@ -35,7 +30,6 @@ export const CSS = `
 .map-note { margin-top: 10px !important; font-size: 13px; color: var(--soft); max-width: 70ch; }
 .map-note:empty { display: none; }
 .map-picture h3 { margin-bottom: 8px; }
-.attention.narrow .kinds button { padding: 6px 7px; font-size: 12.5px; }
 `;
 
 export function mount(root, page) {
@@ -69,15 +63,8 @@ class HeadMap {
   }
 
   switch() {
-    const kinds = make("div", "kinds");
-    kinds.setAttribute("role", "group");
-    kinds.setAttribute("aria-label", "what the cells show");
-    this.buttons = KINDS.map((kind) => {
-      const button = make("button", "", kind.title);
-      button.addEventListener("click", () => this.page.go({ shows: kind.name === "pattern" ? undefined : kind.name }));
-      return button;
-    });
-    kinds.append(...this.buttons);
+    const options = KINDS.map(({ name, title }) => [name, title]);
+    this.kinds = choices("what the cells show", options, (name) => this.page.go({ shows: name === "pattern" ? undefined : name }));
     const label = make("label", "as-shares");
     const box = make("input");
     box.type = "checkbox";
@@ -86,7 +73,7 @@ class HeadMap {
     this.shares = { label, box };
     this.legend = make("div");
     this.legend.className = "map-legend";
-    this.line.append(kinds, label);
+    this.line.append(this.kinds.element, label);
   }
 
   get kind() {
@@ -96,7 +83,7 @@ class HeadMap {
   update() {
     const { page, kind } = this;
     const { state } = page;
-    this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(KINDS[i] === kind)));
+    this.kinds.show(kind.name);
     this.shares.label.hidden = kind.name !== "weighted";
     this.shares.box.checked = Boolean(state.shares);
     const found = this.found();

@@ -21,7 +21,7 @@ export const MEASURES = [
     () =>
       `Attention flow (${SOURCE}): weights, with the residual stream, are the capacities of pipes; this is the most that can flow from the token's last row down to each token, each asked for alone, so that they add up to no total.`,
   ],
-  ["sentences", "over many texts", false, ({ state }) => `Head ${state.head + 1} of block ${state.layer + 1} averaged over many texts, position by position: which words stood there is averaged out.`],
+  ["sentences", "over many texts", false, ({ state, trace }) => `Head ${state.head + 1} of block ${state.layer + 1} averaged over many ${trace.grid ? "pictures, position by position: what they show" : "texts, position by position: which words stood there"} is averaged out.`],
 ];
 
 /** The measure that the state names, as far as there is one for this attention. */

@@ -1,6 +1,6 @@
 // Queries and keys of one head as points of one plane: near one another where they point the same way.
 import { hues, signs, TINTS } from "./attention_tints.js";
-import { choices, CHOICES } from "./choices.js";
+import { choices } from "./choices.js";
 import { make, range } from "./dom.js";
 import { percent } from "./format.js";
 import { colour } from "./palette.js";
@@ -263,7 +263,7 @@ class Points {
   }
 }
 
-export const CSS = `${CHOICES}
+export const CSS = `
 .points-bar { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; margin-bottom: 12px; }
 .points-legend { display: flex; flex-wrap: wrap; gap: 4px 14px; margin-left: auto; font-size: 13px; }
 .points-legend .sign { display: inline-flex; align-items: center; gap: 6px; }

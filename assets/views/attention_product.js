@@ -3,6 +3,7 @@
 import { mount as mountComponents, scaleNote } from "./attention_components.js";
 import { mount as mountKeys } from "./attention_keys.js";
 import { factorText, here, passed, product } from "./attention_row.js";
+import { choices } from "./choices.js";
 import { make, range } from "./dom.js";
 import { difference, number, operand } from "./format.js";
 import { rows } from "./layout.js";
@@ -16,9 +17,7 @@ const TALL = { before: 30, operand: 54, product: 80 };
 export const CSS = `
 .attention-product .product-top { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 16px; margin: 0 0 10px; }
 .attention-product .product-title { font-size: 15px; font-weight: 600; color: var(--ink); margin: 0; }
-.attention-product .product-order { margin-left: auto; display: flex; gap: 4px; align-items: center; font-size: 12px; color: var(--soft); }
-.attention-product .product-order button { padding: 3px 10px; border-radius: 12px; background: var(--panel); color: var(--ink); font: inherit; border: 0; cursor: pointer; }
-.attention-product .product-order button[aria-pressed=true] { background: var(--attention); color: var(--ground); }
+.attention-product .product-order { margin-left: auto; display: flex; gap: 10px; align-items: center; font-size: 12px; color: var(--soft); }
 .attention-product .product-note { font-size: 12.5px; color: var(--soft); margin: 0 0 10px; }
 .attention-product .product-note:empty { display: none; }
 .attention-product .product-wide { overflow-x: auto; }
@@ -255,17 +254,10 @@ class Product {
 
   choice() {
     const element = make("div", "product-order", "order");
-    element.setAttribute("role", "group");
-    element.setAttribute("aria-label", "order of the components");
-    const options = [["as stored", undefined], ["largest |q × k| first", true]];
-    const buttons = options.map(([text, sorted]) => {
-      const button = make("button", "", text);
-      button.addEventListener("click", () => this.page.go({ sorted }));
-      return button;
-    });
-    element.append(...buttons);
-    const show = () => buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(Boolean(this.page.state.sorted) === Boolean(options[i][1]))));
-    return { element, show };
+    const options = [["stored", "as stored"], ["sorted", "largest |q × k| first"]];
+    const orders = choices("order of the components", options, (order) => this.page.go({ sorted: order === "sorted" || undefined }));
+    element.append(orders.element);
+    return { element, show: () => orders.show(this.page.state.sorted ? "sorted" : "stored") };
   }
 
   onComponent(place) {

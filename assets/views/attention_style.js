@@ -1,4 +1,5 @@
 // The look of the page about attention: its frame, all heads, the map and the details; colours come from tokens.json.
+import { CHOICES } from "./choices.js";
 
 const ROLES = ["query", "key", "value", "attention", "residual", "mlp", "probability", "edited"];
 
@@ -125,4 +126,4 @@ const DETAILS = `
 .definition { margin-top: 8px !important; padding-top: 8px; border-top: 1px solid var(--hairline); font-size: 12.5px; line-height: 1.45; color: var(--soft); min-height: 76px; }
 `;
 
-export const CSS = FRAME + CELLS + HEADS + DETAILS;
+export const CSS = FRAME + CHOICES + CELLS + HEADS + DETAILS;

@@ -2,7 +2,7 @@
 import { AVERAGE, mountAverage } from "./attention_average.js";
 import { MEASURES, measureOf, wayOf, weights } from "./attention_over.js";
 import { mountRange, RANGE } from "./attention_range.js";
-import { choices, CHOICES } from "./choices.js";
+import { choices } from "./choices.js";
 import { legible } from "./contrast.js";
 import { make, range } from "./dom.js";
 import { number, percent } from "./format.js";
@@ -49,6 +49,7 @@ class Over {
     const [id, , , definition] = measureOf(page);
     this.way = wayOf(page);
     const alone = MEASURES.filter(([, , self]) => self && page.state.focus === "cross_attn").map(([one]) => one);
+    this.measures.name("sentences", page.trace.grid ? "over many pictures" : "over many texts");
     this.measures.show(id, alone);
     this.ways.show(this.way, id === "flow" ? ["in"] : []);
     this.ways.element.hidden = id === "sentences";
@@ -258,7 +259,7 @@ function textsOf({ trace, state }) {
   return (other === "encoder" ? [beside, own] : [own, beside]).filter(Boolean);
 }
 
-export const CSS = `${CHOICES}${PROSE}${AVERAGE}${RANGE}
+export const CSS = `${PROSE}${AVERAGE}${RANGE}
 .over-text { max-width: 980px; }
 .over-bar { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; margin-bottom: 20px; }
 .over-text .over-meaning { margin: 12px 0 0; color: var(--soft); font-size: 13.5px; line-height: 1.5; max-width: 80ch; }

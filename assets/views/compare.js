@@ -113,9 +113,23 @@ class Compare extends Runs {
     this.hover = null;
     this.fit();
     if (turned) this.edition++;
-    address.write(remembered(state));
+    this.remember();
     this.refresh();
     if (moved || turned) this.tell(`block ${state.layer + 1}, head ${state.head + 1}`);
+  }
+
+  remember() {
+    address.write(remembered(this.state));
+  }
+
+  /** What is looked at, to be taken away (take_shown.js). */
+  looked() {
+    const { state, sides } = this;
+    const places = sides.filter(({ letter }) => this.attention(letter)).map(({ letter }) => [letter, this.headOf(letter)]);
+    const said = places.map(([letter, [layer, head]]) => `${letter} block ${layer + 1}, head ${head + 1}`);
+    const { letter, row, col } = state.cursor;
+    const asks = { attention: state.attention, heads: Object.fromEntries(places), beside: state.beside, at: [letter, row, col] };
+    return { where: said.join("; "), what: "", sentence: this.maps.said(), asks, file: "" };
   }
 
   /** Shows the state everywhere; layers that are not here yet are fetched, and shown when they are. */

@@ -67,6 +67,8 @@ export function mount(root, lab) {
     },
     /** What is drawn in the map of a run, or of a difference: for tests. */
     drawn: (letter, differs) => (differs ? difference(lab, letter, 400) : own(lab, letter, 400)).block,
+    /** The cell under the cursor in words. */
+    said: () => Array.from(pointed.children, ({ textContent }) => textContent).join(", "),
     destroy: () => root.replaceChildren(),
   };
   return view;

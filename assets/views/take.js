@@ -12,6 +12,8 @@ import { DPI, pngFile, svgFile } from "./vector_file.js";
 const WIDTH = { usual: 17, least: 4, most: 60 }; // centimetres; 17 is the text of an A4 page
 const FORMATS = [["csv", "CSV", "text/csv"], ["parquet", "Parquet", "application/vnd.apache.parquet"], ["npz", "npz", "application/zip"]];
 
+const ROWS = ["link", "picture", "file", "python", "data"];
+
 /** `place` is a mounted view as host.js has it: {root, data, view}; data.take says what there is to take. */
 export function mount(place) {
   return new TakeAway(place);
@@ -33,7 +35,7 @@ class TakeAway {
       if (event.key === "Escape" && !this.panel.hidden) this.toggle();
     });
     this.said = make("output", "said");
-    this.panel.append(...this.link(), ...this.picture(), ...this.file(), ...this.python(), ...this.data(), this.said);
+    this.panel.append(...ROWS.filter((name) => this.offers(name)).flatMap((name) => this[name]()), this.said);
     this.element.append(this.button, this.panel);
     place.root.after(this.element);
     this.update();
@@ -44,16 +46,33 @@ class TakeAway {
     return this.place.data.take;
   }
 
+  /** Whether a row is there to take: all are, where the page does not say which. */
+  offers(name) {
+    return this.take.rows?.includes(name) ?? true;
+  }
+
   update() {
     shade(this.element);
     this.told?.remove();
     for (const made of this.element.querySelectorAll(".made")) made.hidden = true; // it was of what was shown then
-    this.paper.hidden = this.place.root.dataset.theme !== "dark";
-    const { controls } = this.take;
+    if (this.paper) this.paper.hidden = this.place.root.dataset.theme !== "dark";
+    const { controls, matrices = [] } = this.take;
+    this.class.hidden = !controls.length;
+    this.choose(matrices);
     const keys = controls.map(([key]) => key).join();
     if (keys === this.offered) return;
     this.offered = keys;
     this.choices.replaceChildren(make("span", "", "hide"), ...controls.map(([key, name]) => this.box(name, key)));
+  }
+
+  /** Which of several matrices is taken; hidden where there is one. */
+  choose(names) {
+    if (!this.which || names.join() === this.named) return;
+    this.named = names.join();
+    const before = this.which.value;
+    this.which.replaceChildren(...names.map((name) => Object.assign(make("option", "", name), { value: name })));
+    this.which.hidden = names.length < 2;
+    if (names.includes(before)) this.which.value = before;
   }
 
   toggle() {
@@ -121,7 +140,7 @@ class TakeAway {
       const shade = theme.firstChild.checked ? this.place.root.dataset.theme : "";
       await this.copy(link(this.take, await state(this.place.view), { hidden, shade }), made, "The link");
     });
-    const more = this.act("For a class …", "choose controls that the link hides; a hidden model stays the one it is", () => {
+    const more = this.class = this.act("For a class …", "choose controls that the link hides; a hidden model stays the one it is", () => {
       this.choices.hidden = !this.choices.hidden;
       more.setAttribute("aria-expanded", String(!this.choices.hidden));
     });
@@ -158,29 +177,32 @@ class TakeAway {
     const made = make("pre", "made");
     made.tabIndex = 0;
     made.hidden = true;
-    const show = this.act("Copy lines", "they load the model, run it, and print the number that is looked at", async () => {
-      const { hook, head, row, col } = shown(this.place.view);
-      const { lines } = await this.ask({ take: "python", ...(hook ? { hook, head, row, col } : {}) });
+    const show = this.act("Copy lines", "they load the model and print the number that is looked at", async () => {
+      const { asks } = shown(this.place.view);
+      const { lines } = await this.ask({ take: "python", ...asks });
       await this.copy(lines, made, "The lines");
     });
     return this.row("Python", show, make("p", "", "to run in Loupe’s folder"), made);
   }
 
   data() {
-    const about = make("p", "", "the matrix that is looked at, its axes named");
+    const about = make("p", "", this.take.data ?? "the matrix that is looked at, its axes named");
+    this.which = make("select", "which");
+    this.which.setAttribute("aria-label", "which matrix");
     const buttons = FORMATS.map(([format, name, type]) => this.act(name, `the shown matrix as ${name}`, async () => {
-      const { hook, head } = shown(this.place.view);
-      if (!hook) throw new Error("Nothing is looked at here that is a matrix; choose a cell first.");
-      const { arrays } = await this.ask({ take: "data", hook, head, format });
-      this.save(new Blob([arrays.file.data], { type }), format, hook.replaceAll(".", "-"));
+      const { asks, file } = shown(this.place.view);
+      if (!asks && !this.which.value) throw new Error("Nothing is looked at here that is a matrix; choose a cell first.");
+      const matrix = this.which.value;
+      const { arrays } = await this.ask({ take: "data", ...asks, ...(matrix ? { matrix } : {}), format });
+      this.save(new Blob([arrays.file.data], { type }), format, file || matrix.replace("−", "less"));
     }));
-    return this.row("Data", ...buttons, about);
+    return this.row("Data", this.which, ...buttons, about);
   }
 
   // --- work --------------------------------------------------------------------------------------------------------------
 
   ask(query) {
-    return request({ trace: this.place.data.trace, ...query });
+    return request({ trace: this.take.trace ?? this.place.data.trace, ...query });
   }
 
   async svg(centimetres) {

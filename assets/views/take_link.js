@@ -20,7 +20,9 @@ export function link(take, hash, { hidden = [], shade = "" } = {}) {
 }
 
 /** What the part behind the # asks for and this run does not have, a part of a sentence each. */
-export function missed(state, { lanes }) {
+export function missed(state, data) {
+  const lanes = data.lanes ?? data.sides?.[0].lanes; // of a comparison, those of the run that the others are compared with
+  if (!lanes) return [];
   const sides = Object.keys(lanes);
   const side = state.side ?? sides.at(-1);
   if (!(side in lanes)) return [`there is no stack “${side}” here`];

@@ -5,10 +5,17 @@ import { number, percent } from "./format.js";
 const PARTS = { scores: "scores", masked: "masked_scores" }; // what a map may show in place of the pattern
 
 /**
- * {where, what, sentence, hook, head, row, col} of the element that is looked at, names as the engine has them; `hook` is
- * undefined for a view that shows no single one.
+ * {where, what, sentence} for a caption, `asks` for the server: {hook, head, row, col} of the element that is looked at, names as
+ * the engine has them, or what the view's own `looked()` says; undefined where no single one is. `file` is what a matrix is called.
  */
 export function shown(view) {
+  if (view.looked) return view.looked();
+  const { where, what, sentence, hook, head, row, col, moved } = element(view);
+  const asks = { hook, head, row, col, ...(moved && { moved }) }; // "length" or "share" of what a weight moves, in place of the weight
+  return { where, what, sentence, ...(hook && { asks, file: [hook.replaceAll(".", "-"), moved].filter(Boolean).join("-") }) };
+}
+
+function element(view) {
   const { state, trace } = view;
   if (!trace?.pieces || !state) return { where: "", what: "", sentence: "" };
   const stack = trace.side ? `${trace.side} ` : "";
@@ -16,12 +23,17 @@ export function shown(view) {
   return { where, ...(state.cell === undefined ? ofAttention(view) : ofWalkthrough(view)) };
 }
 
-function ofAttention({ state, trace, element, keys }) {
-  const part = (state.view === "map" && PARTS[state.shows]) || "pattern";
+function ofAttention(view) {
+  const { state, trace, element, keys } = view;
+  const shows = state.view === "map" && !view.data?.first ? state.shows : undefined; // of a long text there is the pattern alone
+  const part = PARTS[shows] ?? "pattern";
   const name = `blocks.${state.layer}.${state.focus}.${part}`;
   const what = element.querySelector('.tab[aria-selected="true"]')?.textContent ?? "";
-  const found = { what, hook: trace.named(name), head: state.head, row: state.query, col: state.key };
-  return { ...found, sentence: told(trace, name, found, `${trace.pieces[state.query]} → ${keys[state.key]}`) };
+  const moved = shows === "weighted" ? (state.shares ? "share" : "length") : undefined;
+  const found = { what, hook: trace.named(name), head: state.head, row: state.query, col: state.key, moved };
+  const between = `${trace.pieces[state.query]} → ${keys[state.key]}`;
+  const weight = trace.has(name) ? undefined : view.row?.()?.weights[state.key]; // of a long text one row is here
+  return { ...found, sentence: weight === undefined ? told(trace, name, found, between) : `${between}: ${percent(weight)}` };
 }
 
 function ofWalkthrough({ state, trace }) {

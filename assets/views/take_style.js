@@ -15,6 +15,7 @@ export const CSS = `
 .loupe-take .row p { margin: 0 0 0 4px; color: var(--soft); }
 .loupe-take label { display: inline-flex; gap: 5px; align-items: center; color: var(--soft); }
 .loupe-take input[type=checkbox] { accent-color: var(--attention); margin: 0; }
+.loupe-take .which { font: inherit; color: var(--ink); background: var(--ground); border: 1px solid var(--hairline); border-radius: 6px; padding: 3px 6px; min-height: 28px; }
 .loupe-take .width { width: 58px; cursor: text; padding: 3px 6px; background: var(--ground); }
 .loupe-take .class { flex-basis: 100%; display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center; padding: 4px 0; }
 .loupe-take .made { flex-basis: 100%; width: 100%; font: 12.5px/1.5 var(--mono); color: var(--ink); background: var(--panel); border: 0; border-radius: 6px; padding: 8px 10px; margin: 2px 0 0; white-space: pre; overflow: auto; }

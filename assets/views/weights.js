@@ -196,6 +196,14 @@ class Weights {
     event.preventDefault();
   }
 
+  /** What is looked at, to be taken away (take_shown.js). */
+  looked() {
+    const chosen = this.data.matrices[this.index];
+    const what = heading_of(chosen, this.head, this.through);
+    const file = [chosen.name.replaceAll(".", "-"), this.head === null ? "" : `head-${this.head}`, this.through ? "circuit" : ""].filter(Boolean).join("-");
+    return { where: "", what, sentence: this.answer?.shape.join(" × ") ?? "", asks: { of: chosen.name, head: this.head, circuit: this.through }, file };
+  }
+
   /** The numbers of what is chosen; the picture before stays until they are here. */
   async ask() {
     const { checkpoint, matrices } = this.data;

@@ -10,6 +10,7 @@ from engine.edits.masks import DrawMask, PaintMask, PresetMask
 from engine.edits.parts import parts
 from engine.edits.patterns import DrawPattern, SetPattern
 from engine.edits.positions import DropPositions, ShiftPositions, SwapPositions
+from engine.edits.received import received
 from engine.edits.values import Replace, Scale
 
 __all__ = [
@@ -38,5 +39,6 @@ __all__ = [
     "Where",
     "edit_from_dict",
     "parts",
+    "received",
     "resolve",
 ]

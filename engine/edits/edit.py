@@ -160,6 +160,8 @@ def selection(hook: HookPoint, value: Tensor, at: Where) -> tuple[Any, ...]:
         if wanted is None:
             index.append(slice(None))
             continue
+        if wanted == []:
+            raise ValueError(f"{axis} of {hook.name} must be one or more of 0..{size - 1}, got none; name one.")
         for i in wanted if isinstance(wanted, list) else [wanted]:
             if not -size <= i < size:
                 raise ValueError(f"{axis} of {hook.name} must be in 0..{size - 1}, got {i}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from reprlib import repr as shortened
 from typing import Any
 
 import torch
@@ -52,7 +53,11 @@ class Replace(Edit):
         return (self.hook,)
 
     def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
-        new = torch.as_tensor(self.value, dtype=value.dtype, device=value.device)
+        try:
+            new = torch.as_tensor(self.value, dtype=value.dtype, device=value.device)
+        except (TypeError, ValueError, RuntimeError, OverflowError):
+            got = shortened(self.value)
+            raise ValueError(f"what replaces {hook.name} must be a number or even lists of them, got {got}.") from None
         return written(hook, value, self.at, new)
 
     def anchored(self, hook: HookPoint) -> bool:

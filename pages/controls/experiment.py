@@ -15,7 +15,7 @@ from engine import library
 from engine.edits import Edit
 from engine.experiment import Experiment
 from engine.trace import Trace
-from pages.controls.experiment_link import from_link, to_link
+from pages.controls.experiment_link import clipped, from_link, to_link
 from pages.controls.subject import Subject, look, reading
 from views.component import view
 from views.effects import asked_later, continuations, effects, head_of
@@ -130,7 +130,7 @@ def edited(
     read, refused, fits = subject.reading, dict[int, str](), list(controls)
 
     def run(edits: Sequence[Edit]) -> Trace:
-        return library.traces.of(subject.name, read.read, edits, read.target, before)
+        return finite(library.traces.of(subject.name, read.read, edits, read.target, before))
 
     try:
         return (run([*controls, *on.values()]) if on else before), refused
@@ -145,8 +145,16 @@ def edited(
     return after, refused
 
 
+def finite(trace: Trace) -> Trace:
+    """The run itself. Raises ValueError where its residual stream or its logits are no numbers any more."""
+    for hook in trace:
+        if hook.endswith(("resid_pre", "resid_post", "logits")) and not bool(trace[hook].isfinite().all()):
+            raise ValueError(f"the run no longer holds numbers at {hook}: they grow too large; choose a smaller one.")
+    return trace
+
+
 def sentence(error: Exception) -> str:
-    return str(error.args[0]) if error.args else type(error).__name__
+    return clipped(str(error.args[0])) if error.args else type(error).__name__
 
 
 def change() -> None:

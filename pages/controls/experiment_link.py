@@ -9,8 +9,11 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
 from engine.experiment import Experiment, entry
+from engine.limits import MAX_EDITS
 
 LONGEST = 200_000  # characters of JSON in a link
+SAID = 3  # sentences about single edits, and the number of the others
+SENTENCE = 300  # characters of one
 BROKEN = "The edits in this address could not be read; the page shows the model as it is."
 
 
@@ -22,20 +25,32 @@ def to_link(experiment: Experiment) -> str:
 
 
 def from_link(link: str) -> tuple[Experiment, list[str]]:
-    """The edits that make sense, and a sentence for each that does not. JSON by hand is read as well."""
+    """The edits that make sense, and a sentence for each of the first that do not. JSON by hand is read as well."""
     try:
-        value = json.loads(link if link.lstrip().startswith("[") else unpressed(link))
+        by_hand = link.lstrip().startswith("[")
+        if by_hand and len(link) > LONGEST:
+            return Experiment(), [BROKEN]
+        value = json.loads(link if by_hand else unpressed(link))
     except (ValueError, zlib.error, RecursionError):  # of which binascii's and json's errors are some
         return Experiment(), [BROKEN]
     if not isinstance(value, list):
         return Experiment(), [BROKEN]
-    found, sentences = [], []
-    for number, data in enumerate(value):
+    found, wrong = [], []
+    for number, data in enumerate(value[:MAX_EDITS]):
         try:
             found.append(entry(number + 1, data))
         except ValueError as error:
-            sentences.append(f"One edit in this address could not be read and is left out: {error}")
+            wrong.append(f"One edit in this address could not be read and is left out: {clipped(str(error))}")
+    sentences = wrong[:SAID]
+    if len(wrong) > SAID:
+        sentences.append(f"{len(wrong) - SAID} more edits in it could not be read either.")
+    if len(value) > MAX_EDITS:
+        sentences.append(f"This address has {len(value):,} edits; those after the first {MAX_EDITS} are left out.")
     return Experiment(tuple(found)), sentences
+
+
+def clipped(sentence: str) -> str:
+    return sentence if len(sentence) <= SENTENCE else f"{sentence[:SENTENCE]}…"
 
 
 def unpressed(link: str) -> Any:

@@ -20,9 +20,11 @@ from pages.controls.experiment import (
     change,
     current,
     experiment_panel,
+    finite,
     sentence,
 )
 from pages.controls.subject import Subject, look, notice
+from pages.controls.take_long import TakingLong
 from views.attention_long import Long, answered_long, attention_long, glanced
 from views.component import courier, view
 from views.experiment import panel
@@ -54,9 +56,11 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     with st.container(key="experiment panel", gap=None):
         experiment_panel(drawn, key=PANEL, on={"change": change})
     said = [notice(subject), UNCOMPARED if any(entry.on for entry in made.entries) else ""]
-    about = {"notice": " ".join(filter(None, said))}
-    picture(attention_long(long, name=subject.name, look=look(), notes=about), key="attention long view")
-    courier("courier", answering(long))
+    taking = TakingLong("Attention", "attention", subject, long.trace, lanes, ("attention", "what if"), long)
+    about = {"notice": " ".join(filter(None, said)), "take": taking.header}
+    drawn = attention_long(long, name=subject.name, look=look(), notes=about)
+    picture(drawn, key="attention long view")
+    courier("courier", taking.answering(drawn, answering(long)))
 
 
 def answering(long: Long) -> Callable[[dict[str, Any]], bytes]:
@@ -77,7 +81,9 @@ def edited(
 
     def run(edits: Sequence[Edit]) -> Long:
         long = LongRun(subject.checkpoint.model, read.read, tuple(edits), read.target)
-        return glanced(subject.name, subject.checkpoint, lanes, long, look())
+        found = glanced(subject.name, subject.checkpoint, lanes, long, look())
+        finite(found.trace)
+        return found
 
     try:
         return run([*controls, *on.values()]), refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,9 @@ CONTROLS: dict[str, tuple[float, float]] = {
     "top_k": (0, 100),
     "top_p": (0.05, 1.0),
 }
+NAMED = 5  # of what is lost; the others are counted
+MARKUP = re.compile(r"([\\`*_{}\[\]()<>#|~$:])")  # what Markdown and Streamlit would make more of than text
+LINKED = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)  # where Markdown finds links by itself
 ELEMENTS = {"what if": "experiment-panel"}  # what Streamlit calls the element of a key, where not by the key
 
 
@@ -48,10 +52,17 @@ def honour_link() -> None:
     elif state[SINCE] != state.get(KEPT):
         state[LOST] = []  # the person looks at something else now
     if state[LOST]:
-        parts = "; ".join(state[LOST])
+        more = len(state[LOST]) - NAMED
+        named = [as_text(part) for part in state[LOST][:NAMED]]
+        parts = "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
         st.info(f"Not all of this link could be restored: {parts}. Everything else is as it was saved.")
     if rules := hiding(state.get(HIDDEN, [])):
         st.html(f"<style>{rules}</style>")
+
+
+def as_text(said: str) -> str:
+    """Markdown that reads as what is said: an address may say anything, and it must not become a picture or a link."""
+    return MARKUP.sub(r"\\\1", LINKED.sub("\N{WORD JOINER}", said))
 
 
 def hiding(names: Iterable[str]) -> str:

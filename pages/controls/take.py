@@ -10,17 +10,19 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-import streamlit as st
 
+from engine.checkpoints import Checkpoint
 from engine.reading import kind
 from engine.trace import Trace
 from pages.controls.links import VERSION, address_of
 from pages.controls.subject import FIELDS, Subject, given, seed
 from views.ahead import ahead
 from views.export import Answered, self_contained
+from views.lines_of_norms import norm_lines, norm_matrix
 from views.lines_of_python import Fields, Looked, lines
-from views.matrix_files import FORMATS, as_file, matrix_of
+from views.matrix_files import Matrix, as_file, matrix_of
 from views.payload import pack
+from views.table_files import FORMATS
 from views.walkthrough import Lane, digest
 
 Answer = Callable[[dict[str, Any]], bytes]
@@ -29,6 +31,7 @@ STALE = "The text, the model or the edits have changed since; ask again."
 UNKNOWN = "The page asked for something that cannot be taken away; reload the page."
 MOST_ANSWERS = 1000  # of what a view asks, in one file
 MOST_BYTES = 3 * 2**20  # of those answers, before they are compressed
+MOVED, MOVES = "moved", ("length", "share")  # of a map that shows what weights move in place of weights
 NAMES = {
     "text": "the text",
     "second": "the second text",
@@ -82,32 +85,52 @@ class Taking:
                 raise ValueError(STALE)
             match query:
                 case {"take": "python"}:
-                    return pack({"lines": self.python(looked(query))}, {})
+                    return pack({"lines": self.written(query)}, {})
                 case {"take": "data", "hook": str(hook), "format": str(format)} if format in FORMATS:
                     head = query.get("head")
-                    matrix = matrix_of(
-                        self.trace, self.lanes, self.subject.name, hook, head if isinstance(head, int) else None
-                    )
-                    return pack({}, {"file": np.frombuffer(as_file(matrix, format), np.uint8)})
+                    matrix = self.matrix(hook, head if isinstance(head, int) else None)
+                    if isinstance(head, int) and query.get(MOVED) in MOVES:
+                        share = query[MOVED] == "share"
+                        matrix = norm_matrix(self.subject.checkpoint, self.trace, matrix, head, share)
+                    return filed(as_file(matrix, format))
                 case {"take": "html", "state": str(state), "asked": list(asked)}:
-                    text = self.html(payload, state, asked, other)
-                    return pack({}, {"file": np.frombuffer(text.encode(), np.uint8)})
+                    return filed(self.html(payload, state, asked, other).encode())
             raise ValueError(UNKNOWN)
 
         return answer
+
+    def written(self, query: Mapping[str, Any]) -> str:
+        at = looked(query)
+        if at is None or at.head is None or query.get(MOVED) not in MOVES:
+            return self.python(at)
+        more = norm_lines(self.trace, at.hook, at.head, at.row, at.col, query[MOVED] == "share")
+        return "\n".join([self.python(None).rstrip("\n"), *more]) + "\n"
 
     def python(self, at: Looked | None) -> str:
         subject = self.subject
         return lines(subject.name, subject.checkpoint, fields_of(subject), self.trace, at)
 
+    def matrix(self, hook: str, head: int | None) -> Matrix:
+        return matrix_of(self.trace, self.lanes, self.subject.name, hook, head)
+
     def html(self, payload: bytes, state: str, asked: Sequence[Any], other: Answer) -> str:
-        header = self.header
-        link = f"/{self.view}?{urlencode(header['link'])}{state}"  # of the page, on whichever Loupe
-        caption = (f"{header['model']} · {header['read']}", f"In Loupe: {link}")
-        answers = answered([*asked, *ahead(self.view, digest(self.subject.name, self.trace), self.lanes)], other)
-        return self_contained(
-            self.view, payload, title=f"{self.title} · Loupe", caption=caption, state=state, answers=answers
-        )
+        queries = [*asked, *ahead(self.view, digest(self.subject.name, self.trace), self.lanes)]
+        return alone(self.view, self.header, payload, state, answered(queries, other))
+
+
+def alone(
+    view: str, header: Mapping[str, Any], payload: bytes, state: str, answers: Sequence[Answered] = ()
+) -> str:
+    """The file of a view that its page calls by the view's name; `header` is what its payload says under "take"."""
+    link = f"/{view}?{urlencode(header['link'])}{state}"  # of the page, on whichever Loupe
+    caption = (f"{header['model']} · {header['read']}", f"In Loupe: {link}")
+    title = f"{header['title']} · Loupe"
+    return self_contained(view, payload, title=title, caption=caption, state=state, answers=answers)
+
+
+def filed(content: bytes) -> bytes:
+    """A file as the toolbar takes it."""
+    return pack({}, {"file": np.frombuffer(content, np.uint8)})
 
 
 def looked(query: Mapping[str, Any]) -> Looked | None:
@@ -140,14 +163,19 @@ def answered(queries: Sequence[Any], other: Answer) -> list[Answered]:
 
 def fields_of(subject: Subject) -> Fields:
     """What stands in the page's fields now."""
-    asked = kind(subject.checkpoint)
+    return fields_said(subject.checkpoint, subject.limit, given)
+
+
+def fields_said(checkpoint: Checkpoint, limit: int, said: Callable[[str], Any]) -> Fields:
+    """`said` gives what stands in a field by its name."""
+    asked = kind(checkpoint)
     here = FIELDS[asked]
-    own = st.session_state.get("upload") is not None
+    own = bool(said("upload"))
     return Fields(
         kind=asked,
-        limit=subject.limit,
-        **{field: given(field) for field in ("text", "second", "target", "span", "given") if field in here},
-        picture=None if own or "picture" not in here else int(given("picture")),
-        settings={key: given(key) for key in ("temperature", "top_k", "top_p")} if asked == "pixels" else {},
+        limit=limit,
+        **{field: said(field) for field in ("text", "second", "target", "span", "given") if field in here},
+        picture=None if own or "picture" not in here else int(said("picture")),
+        settings={key: said(key) for key in ("temperature", "top_k", "top_p")} if asked == "pixels" else {},
         seed=seed(),
     )

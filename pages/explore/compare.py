@@ -2,8 +2,10 @@
 
 import streamlit as st
 
+from pages.controls.links import honour_link
 from pages.controls.sides import Side, sides, silence
 from pages.controls.subject import EXAMPLES, Subject, notice
+from pages.controls.take_compare import Comparing
 from views.compare import answered, compare
 from views.compare_pair import Shown, compared
 from views.component import courier, view
@@ -27,8 +29,12 @@ def on_silence() -> None:
             silence(letter, layer, head, side, focus == "cross_attn")
 
 
-first, *others = [shown(side) for side in sides()]
+honour_link()
+found = sides()
+first, *others = map(shown, found)
 pairs = [compared(first, other) for other in others]
+taking = Comparing(found, pairs)
 look = EXAMPLES.get(first.title, {}).get("look", {})
-picture(compare(pairs, {"look": {"layer": 0, "head": 0, **look}}), key=PICTURE, on={"silence": on_silence})
-courier("courier", lambda query: answered(pairs, query))
+drawn = compare(pairs, {"look": {"layer": 0, "head": 0, **look}, "take": taking.header})
+picture(drawn, key=PICTURE, on={"silence": on_silence})
+courier("courier", taking.answering(drawn, lambda query: answered(pairs, query)))

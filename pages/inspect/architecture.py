@@ -1,5 +1,7 @@
 """Architectures: a model as its blocks, the switches that tell it from its relatives, and what it costs."""
 
+from functools import partial
+
 import streamlit as st
 
 from engine import library
@@ -7,8 +9,10 @@ from engine.analysis.sizes import BACKWARD, activations, count, envelope, forwar
 from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken, thrown
 from engine.config import ModelConfig
 from engine.named import NAMED, blueprint
+from pages.controls.take_made import Made, refuse
 from views import architecture as drawn
-from views.component import view
+from views.component import courier, view
+from views.lines_of_sizes import part_table, size_lines
 from views.theme import Shade
 
 FIRST = "bert-base"  # the model a visitor meets
@@ -114,9 +118,19 @@ with st.container(key="headline"):
     st.caption(f"{name} · {total:,} parameters")
 shown = [(name if config == own else f"{name}, changed", config)]
 shown += [] if other is None else [(against, other)]
+taking = Made(
+    "Architecture", "architecture", " and ".join(one for one, _ in shown), source(name), repr(shown),
+    {**st.query_params.to_dict(), "model": name},
+    lambda _: size_lines(name, own, chosen, numbers, None if other is None else against),
+    tables={one: partial(part_table, one, its) for one, its in shown},
+    data="parameters by part, with their formulas",
+)  # fmt: skip
 with left:
     different = [] if other is None else differing(config, other)
-    picture(drawn.architecture(shown, differing=different, source=source(name)), key="picture")
+    notes = {"take": taking.header}
+    payload = drawn.architecture(shown, differing=different, source=source(name), notes=notes)
+    picture(payload, key="picture")
+courier("courier", taking.answering(payload, refuse))
 
 by_part, envelope_side = st.columns([1.12, 1], gap="medium")
 with by_part:

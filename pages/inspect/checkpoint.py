@@ -35,6 +35,7 @@ from engine.reading import (
     read_translation,
     readable,
 )
+from pages.controls.take_checkpoint import of_checkpoint, of_matrix
 from views import checkpoint as drawn
 from views.component import courier, view
 
@@ -374,10 +375,14 @@ with actions:
     carry(name, checkpoint)
 if checkpoint.report.assumed:
     correct(name, checkpoint.report.assumed)
-card(drawn.card(name, checkpoint, about(library.place(name), checkpoint.card), compares=available()), key="card")
-weights(drawn.weights(name, checkpoint.model), key="weights")
+whole, one = of_checkpoint(name, checkpoint), of_matrix(name, checkpoint)
+told_of = about(library.place(name), checkpoint.card)
+payload = drawn.card(name, checkpoint, told_of, compares=available(), notes={"take": whole.header})
+card(payload, key="card")
+matrices = drawn.weights(name, checkpoint.model, {"take": one.header})
+weights(matrices, key="weights")
 points = drawn.tables(name, checkpoint)
 if points is not None:
     table(points, key="table")
 tensors(drawn.tensors(checkpoint.report), key="tensors")
-courier("courier", answer)
+courier("courier", whole.answering(payload, one.answering(matrices, answer)))

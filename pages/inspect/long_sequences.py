@@ -7,6 +7,9 @@ from engine.long import shared
 from engine.long.material import suits
 from engine.long.measure import KINDS, MOST_BYTES, Setup, grid
 from engine.long.quantize import Settings
+from pages.controls.take_lengths import of_lengths
+from pages.controls.take_made import refuse
+from views.component import courier, view
 from views.long_sequences import (
     BRIGHTEST,
     caption,
@@ -22,6 +25,7 @@ AUTOMATIC = 1024  # positions up to which is measured without being asked
 NARROW = 256  # d_model up to which that takes a moment; a wider model is measured at the shortest length
 DRAWN = 128  # positions of the patterns
 
+taken = view("taken")
 FORMULAS = r"""
 | attention | multiply-adds | floats held at the peak |
 |:--|:--|:--|
@@ -185,4 +189,15 @@ st.caption(
     "recall@k: the share of the true k nearest among the k found, over queries of all heads at 128 places in the text. "
     "The index can do without the states if nothing is compared again."
 )
+measured = shared.known(model, state.length, setup)
+taking = of_lengths(
+    model, setup, drawn, state.head, kept,
+    {
+        "measured": measured_rows(measured),
+        "formulas": formula_rows(measured, shared.LENGTHS, formulas),
+        "searches": table,
+    },
+)  # fmt: skip
+taken({"take": taking.header}, key="taken")
+courier("courier", taking.answering(b"", refuse))
 st.markdown(PROSE)

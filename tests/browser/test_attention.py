@@ -300,7 +300,7 @@ def test_a_phone_in_the_dark_has_everything_below_one_another(browser, server: s
     page.wait_for_selector(READY)
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     widest = root(page).evaluate(
-        "e => Math.max(...[...e.querySelectorAll('.left *, .details *, .map-scroll, .kinds, .tabs')]"
+        "e => Math.max(...[...e.querySelectorAll('.left *, .details *, .map-scroll, .choices, .tabs')]"
         ".map(x => x.getBoundingClientRect().right))"
     )
     assert widest <= 391

@@ -206,8 +206,8 @@ def test_keys_wheel_and_drag_look_closer_and_the_address_keeps_where(look: Calla
     moved, tall = root(page).evaluate("e => [e.loupe.map.window.top, e.loupe.map.window.tall]")
     assert moved - top == pytest.approx(80 / tall, abs=0.1)
     assert (state(page)["query"], state(page)["key"]) == (261, 131), "a drag picked a cell"
-    page.wait_for_function("() => location.hash.includes('zoom')")
     kept = state(page)
+    page.wait_for_function("zoom => location.hash.includes(`zoom=${zoom}`)", arg=kept["zoom"])
     page.reload()
     page.wait_for_selector(READY)
     page.wait_for_function(HERE)

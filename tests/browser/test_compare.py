@@ -198,7 +198,7 @@ def test_a_phone_in_the_dark_has_everything_below_one_another(browser, server: s
         "e => Math.max(...[...e.querySelectorAll('.map-scroll, .said, .matches, .headgrid')]"
         ".map(x => x.getBoundingClientRect().right))"
     )
-    assert widest <= 391 and page.locator(".loupe-view").get_attribute("data-theme") == "dark"
+    assert widest <= 391 and page.locator(".loupe-view").first.get_attribute("data-theme") == "dark"
     nameless = root(page).evaluate(
         """e => [...e.querySelectorAll('button, select, input, canvas[role=img]')]
         .filter(b => !(b.ariaLabel || b.textContent.trim() || b.title || b.labels?.length)).length"""

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from engine.edits import AttentionTemperature, DrawMask, Patch, Scale, SilenceHeads, Source, Steer
 from engine.experiment import REMEMBERED, Entry, Experiment
+from engine.limits import LONG_TOKENS, MAX_EDITS
 from tests.engine.test_edits import EDITS
 
 QUIET, HOT, HALF = SilenceHeads(1, [0]), AttentionTemperature(2.0), Scale("logits", 0.5)
@@ -77,13 +78,41 @@ def test_what_changes_nothing_is_no_step_to_take_back() -> None:
 
 
 def test_only_so_many_states_are_remembered() -> None:
-    experiment = Experiment()
-    for number in range(REMEMBERED + 50):
-        experiment = experiment.add(SilenceHeads(number, [0]))
+    experiment = made(QUIET)
+    for number in range(1, REMEMBERED + 51):
+        experiment = experiment.change(0, SilenceHeads(number, [0]))
     assert len(experiment.past) == REMEMBERED
     for _ in range(REMEMBERED + 50):
         experiment = experiment.undo()
-    assert len(experiment.entries) == 50
+    assert experiment.edits == (SilenceHeads(50, [0]),)
+
+
+def test_an_experiment_has_no_more_edits_than_a_link_may_hold() -> None:
+    full = made(*[SilenceHeads(0, [0])] * MAX_EDITS)
+    assert Experiment.from_value(full.to_value()) == full
+    with pytest.raises(ValueError, match=f"at most {MAX_EDITS} edits"):
+        full.add(QUIET)
+    with pytest.raises(ValueError, match=f"at most {MAX_EDITS} edits, got {MAX_EDITS + 1}"):
+        Experiment.from_value([*full.to_value(), QUIET.to_dict()])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (Scale("logits", 1.0).to_dict() | {"factor": float("nan")}, "factor must be a number from"),
+        (Scale("logits", 1.0).to_dict() | {"factor": 1e39}, "factor must be a number from"),
+        (Scale("logits", 1.0).to_dict() | {"factor": 10**400}, "factor must be a number from .* got one beyond"),
+        (QUIET.to_dict() | {"layer": 2**60}, "layer must be a number from"),
+        (QUIET.to_dict() | {"heads": [10**30]}, "heads must be a number from"),
+        (Scale("q" * 201, 1.0).to_dict(), "hook must be at most 200 characters long, got 201"),
+        ({"edit": "Replace", "hook": "logits", "value": [[[[[[[[[0]]]]]]]]]}, "at most 8 lists in each other"),
+        ({"edit": "Patch", "hook": "z", "source": {"ids": [1] * (LONG_TOKENS + 1)}}, "a run of at most"),
+        ({"edit": "Scale", "hook": "z", "factor": 1, "at": {"p" * 999: 0}}, "a field must be at most 200"),
+    ],
+)
+def test_an_edit_from_a_link_is_bounded_before_it_is_made(data: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"edit 0: .*{message}"):
+        Experiment.from_value([data])
 
 
 def test_a_link_holds_what_differs_from_the_defaults_and_no_history() -> None:

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from engine import library
 from engine.checkpoints import Checkpoint
 from engine.config import MLP, Attention, ModelConfig, Positions
-from engine.edits import SilenceHeads
+from engine.edits import Scale, SilenceHeads
 from engine.experiment import Experiment
 from engine.limits import LONG_TOKENS, MAX_TOKENS
 from engine.model import Transformer, initialise
@@ -68,6 +68,12 @@ def test_an_edit_that_does_not_fit_is_off_and_said_so() -> None:
     panel, _ = view(app, "experiment")
     assert [bool(entry["sentence"]) for entry in panel["entries"]] == [True, False]
     assert view(app, "attention_long")[0]["edited"] == list(SilenceHeads(0, [1]).touches())
+
+
+def test_an_edit_under_which_numbers_overflow_is_off_in_a_long_text_too() -> None:
+    app = long_page(300, edits=to_link(Experiment().add(Scale("blocks.0.mlp.out", 3e38))))
+    (entry,) = view(app, "experiment")[0]["entries"]
+    assert "no longer holds numbers at" in entry["sentence"]
 
 
 def test_what_is_drawn_first_is_the_engines() -> None:

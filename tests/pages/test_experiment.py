@@ -1,5 +1,6 @@
 """What if, without a browser: from the panel's request to the run that is drawn, its link, and what does not fit."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import library
-from engine.edits import AttentionTemperature, Edit, PaintMask, Scale, SilenceHeads, edit_from_dict
+from engine.edits import AttentionTemperature, Edit, PaintMask, Replace, Scale, SilenceHeads, edit_from_dict
 from engine.experiment import Experiment
+from engine.limits import MAX_EDITS
 from engine.reading import read_translation
 from engine.run import run
 from pages.controls import experiment as what_if
@@ -139,6 +141,41 @@ def test_links_are_short_survive_and_are_never_opened_without_end() -> None:
     for wrong in ("", "[", "{}", "AAAA", "[1]", short[:-4], "é"):
         found, sentences = from_link(wrong)
         assert found == Experiment() and len(sentences) == 1, wrong
+
+
+def test_a_link_brings_only_so_many_edits_and_says_how_many_it_had() -> None:
+    many = [{"edit": "AttentionTemperature", "value": 1 + number} for number in range(MAX_EDITS + 7)]
+    found, sentences = from_link(json.dumps(many))
+    assert len(found.entries) == MAX_EDITS and f"has {MAX_EDITS + 7} edits" in "".join(sentences)
+    found, sentences = from_link(json.dumps([{"edit": "X"}] * 20))
+    assert found == Experiment() and len(sentences) == 4 and sentences[-1].startswith("17 more")
+    assert from_link(json.dumps([{"edit": "Scale", "hook": "x" * 300_000, "factor": 1}])) == (Experiment(), [BROKEN])
+    _, (sentence,) = from_link(json.dumps([{"edit": "SilenceHeads", "layer": 0, "heads": "x" * 199}]))
+    assert len(sentence) < 400
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (Scale("blocks.0.resid_post", 1e38), "no longer holds numbers at blocks.0.resid_post"),
+        (Scale("logits", 1e38), "no longer holds numbers at logits"),
+        (Replace("blocks.0.mlp.out", [{"a": 1}]), "must be a number or even lists of them, got [{'a': 1}]"),
+        (Replace("blocks.0.mlp.out", [[1], [1, 2]]), "must be a number or even lists of them, got [[1], [1, 2]]"),
+        (SilenceHeads(0, []), "must be one or more of 0..3, got none"),
+    ],
+)
+def test_an_edit_that_no_run_can_bear_is_off_and_the_page_stands(edit: Edit, why: str) -> None:
+    app = opened(experiment=made(edit, QUIET))
+    first, second = sent(app, "experiment")[0]["entries"]
+    assert why in first["sentence"] and not second["sentence"]
+    assert sent(app, "walkthrough")[0]["edited"] == ["blocks.2.attn.z"]
+
+
+def test_what_a_link_lost_is_said_as_text_and_only_the_first_of_it() -> None:
+    app = opened(address={"hide": ",".join(["![x](http://a.example/b)", *map(str, range(30))])})
+    (said,) = [info.value for info in app.info]
+    assert r"!\[x\]\(http\:" in said and "http://" not in said.replace("\\", "")
+    assert "and 26 more" in said
 
 
 def test_what_the_panel_asks_changes_the_experiment(monkeypatch: pytest.MonkeyPatch) -> None:

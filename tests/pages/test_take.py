@@ -80,6 +80,24 @@ def test_data_is_the_matrix_that_is_drawn() -> None:
     np.testing.assert_array_equal(table["scores"].to_numpy().reshape(drawn.shape), drawn)
 
 
+@pytest.mark.parametrize("model", ["stories", "translate-en-fr"])
+@pytest.mark.parametrize("moved", ["length", "share"])
+def test_of_a_value_weighted_map_lines_and_data_are_what_the_weights_move(model: str, moved: str) -> None:
+    app = opened("attention", model=model)
+    header, arrays = view(app, "attention")
+    hook = [name for name in arrays if name.endswith("attn.pattern") and name.count(".") > 2][-1]
+    side, layer = ("decoder", hook.split(".")[2]) if hook.startswith("decoder") else ("", hook.split(".")[1])
+    where = {"side": side, "focus": hook.split(".")[-2], "layer": int(layer)}
+    shown = asked(app, "attention", ask="weighted", **where)[1]["weighted" if moved == "length" else "relative"].data[1]
+    of = {"hook": hook, "head": 1, "row": 2, "col": 1, "moved": moved}
+    found = ran(asked(app, "attention", take="python", **of)[0]["lines"])
+    np.testing.assert_allclose(found["values"].detach().numpy(), shown, rtol=1e-5, atol=1e-7)
+    assert float(found["printed"]) == pytest.approx(shown[2, 1], rel=1e-5)
+    _, answer = asked(app, "attention", take="data", format="csv", **of)
+    table = pd.read_csv(io.BytesIO(answer["file"].data.tobytes()))
+    np.testing.assert_allclose(table[moved].to_numpy().reshape(shown.shape), shown, rtol=1e-5, atol=1e-7)
+
+
 def test_the_file_holds_the_payload_and_what_was_asked() -> None:
     app = opened("attention", text="the dog sat")
     header, _ = view(app, "attention")

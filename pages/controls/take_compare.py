@@ -1,0 +1,94 @@
+"""Take away, on the page about comparisons: of two runs or more, and of what they differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from engine.limits import MAX_TOKENS
+from engine.reading import kind
+from pages.controls.links import VERSION, VERSIONED
+from pages.controls.side_start import key
+from pages.controls.sides import Side, in_address
+from pages.controls.subject import EMPTY, FIELDS
+from pages.controls.take import STALE, UNKNOWN, Answer, alone, answered, fields_said, filed
+from views.compare import ahead, is_whole, named
+from views.compare_looked import looked_at, matrix, names
+from views.compare_pair import Compared
+from views.lines_of_comparison import comparison_lines
+from views.lines_of_python import Fields
+from views.matrix_files import as_file
+from views.payload import pack
+from views.table_files import FORMATS
+
+VIEW = "compare"
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """The sides as they stand in the controls, and the pairs that are drawn."""
+
+    sides: Sequence[Side]
+    pairs: Sequence[Compared]
+
+    @property
+    def header(self) -> dict[str, Any]:
+        link = {VERSIONED: str(VERSION)}
+        for side in self.sides:
+            link |= in_address(side.letter)
+        titles = list(dict.fromkeys(side.title for side in self.sides))
+        return {
+            "title": "Compare",
+            "model": " and ".join(titles),
+            "read": " · ".join(f"{side.letter}: {read_by(side)}" for side in self.sides),
+            "link": link,
+            "version": VERSION,
+            "controls": [],
+            "matrices": names(self.pairs),
+        }
+
+    def answering(self, payload: bytes, other: Answer) -> Answer:
+        """As `Taking.answering`."""
+
+        def answer(query: dict[str, Any]) -> bytes:
+            if "take" not in query:
+                return other(query)
+            if query.get("trace") != named(self.pairs):
+                raise ValueError(STALE)
+            match query:
+                case {"take": "python"}:
+                    return pack({"lines": self.python(query)}, {})
+                case {"take": "data", "matrix": str(name), "format": str(format)} if (
+                    format in FORMATS and name in names(self.pairs)
+                ):
+                    return filed(as_file(matrix(self.pairs, looked_at(query, self.pairs), name), format))
+                case {"take": "html", "state": str(state), "asked": list(asked)}:
+                    queries = [*asked, *(() if is_whole(self.pairs) else ahead(self.pairs))]
+                    return filed(alone(VIEW, self.header, payload, state, answered(queries, other)).encode())
+            raise ValueError(UNKNOWN)
+
+        return answer
+
+    def python(self, query: dict[str, Any]) -> str:
+        given = {side.letter: fields_of(side) for side in self.sides}
+        return comparison_lines(self.pairs, given, looked_at(query, self.pairs))
+
+
+def read_by(side: Side) -> str:
+    """What a side reads, for a caption."""
+    fields = [field for field in FIELDS[kind(side.checkpoint)] if field not in ("picture", "given")]
+    texts = [str(text) for field in fields if (text := standing(side.letter, field))]
+    return " / ".join(texts) if texts else f"picture {standing(side.letter, 'picture')}"
+
+
+def fields_of(side: Side) -> Fields:
+    return fields_said(side.checkpoint, MAX_TOKENS, partial(standing, side.letter))
+
+
+def standing(letter: str, field: str) -> Any:
+    """What stands in a field of a side."""
+    return st.session_state.get(key(letter, field), EMPTY.get(field, ""))

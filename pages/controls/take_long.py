@@ -1,0 +1,51 @@
+"""Take away, on the page about attention where a text is too long to be drawn whole: one head of it at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pages.controls.take import UNKNOWN, Taking
+from views.attention_long import Head, Long
+from views.lines_of_python import Looked
+from views.matrix_files import Matrix
+
+ROWS = ["link", "picture", "python", "data"]  # a file that works alone would have to hold every tile of every head
+
+
+@dataclass(frozen=True)
+class TakingLong(Taking):
+    """`trace` holds no pattern: of the head that is looked at, `long` has it."""
+
+    long: Long | None = None
+
+    @property
+    def header(self) -> dict[str, Any]:
+        return super().header | {"rows": ROWS}
+
+    def python(self, at: Looked | None) -> str:
+        if at is None:
+            return super().python(None)
+        rows, columns = self.matrix(at.hook, at.head).values.shape
+        if not (0 <= at.row < rows and 0 <= at.col < columns):
+            raise ValueError(UNKNOWN)
+        return super().python(replace(at, alone=True))
+
+    def matrix(self, hook: str, head: int | None) -> Matrix:
+        """Float32 weights, query key. Raises ValueError for what is no head's pattern of this run."""
+        wanted = self.head(hook, head)
+        assert self.long is not None
+        values = self.long.pattern(wanted).detach().cpu().float().numpy()
+        lane = next(lane for lane in self.lanes if lane.side == wanted.side)
+        source = self.lanes[0] if wanted.focus == "cross_attn" else lane
+        return Matrix(hook, self.subject.name, values, ("query", "key"), {"query": lane.pieces, "key": source.pieces})
+
+    def head(self, hook: str, head: int | None) -> Head:
+        for lane in self.lanes:
+            attention = lane.config.attention
+            for layer in range(lane.config.layers):
+                for focus in ("attn", *(("cross_attn",) if lane.config.encoder else ())):
+                    found = Head(lane.side, focus, layer, head if head is not None else -1)
+                    if found.hook == hook and 0 <= found.head < attention.heads:
+                        return found
+        raise ValueError(UNKNOWN)

@@ -1,0 +1,48 @@
+"""What is taken away of a text too long to be drawn whole: the head that is looked at, in full."""
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.limits import MAX_TOKENS
+from tests.pages.test_attention_long import long_page, mine  # noqa: F401
+from tests.pages.test_take import asked, ran, view
+
+HOOK = "blocks.1.attn.pattern"
+
+
+def test_the_lines_and_the_data_of_a_long_text_are_the_whole_pattern_of_the_shown_head(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("views.lines_of_python.MODELS_FOLDER", str(tmp_path))
+    app = long_page(MAX_TOKENS + 40).slider(key="attention").set_value(0.5).run()
+    header = view(app, "attention_long")[0]
+    assert header["take"]["rows"] == ["link", "picture", "python", "data"]
+    script = asked(app, "attention_long", take="python", hook=HOOK, head=1, row=290, col=7)[0]["lines"]
+    found = ran(script)
+    assert list(found["trace"]) == [HOOK] and "AttentionTemperature(value=0.5)" in script
+    values = found["values"]
+    assert values.shape == (MAX_TOKENS + 40,) * 2 and float(found["printed"]) == values[290, 7].item()
+    torch.testing.assert_close(values.sum(-1), torch.ones(len(values)))
+    _, answer = asked(app, "attention_long", take="data", hook=HOOK, head=1, format="npz")
+    with np.load(io.BytesIO(answer["file"].data.tobytes())) as file:
+        assert file["values"].dtype == np.float32 and file["dims"].tolist() == ["query", "key"]
+        np.testing.assert_allclose(file["values"], values.numpy(), atol=1e-7)
+        assert file["query_tokens"].tolist() == header["lanes"][""]["pieces"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"take": "python", "hook": "blocks.9.attn.pattern", "head": 0, "row": 0, "col": 0},
+        {"take": "python", "hook": HOOK, "head": 0, "row": 0, "col": 9999},
+        {"take": "data", "hook": "blocks.0.attn.scores", "head": 0, "format": "csv"},
+        {"take": "data", "hook": HOOK, "head": None, "format": "csv"},
+    ],
+)
+def test_what_a_long_text_does_not_give_is_a_sentence(query: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"[.;]"):
+        asked(long_page(MAX_TOKENS + 1), "attention_long", **query)
