@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ from engine.analysis.positional import positional
 from engine.analysis.rollout import crossed, flow, rollout
 from engine.analysis.sinks import column, sentence
 from engine.checkpoints import Checkpoint
+from engine.model import Transformer
 from engine.run import run
 from engine.samples import samples
 from engine.tokenizers.encoding import Encoding
@@ -33,6 +35,8 @@ PROMOTED = 8  # tokens listed in a row of OV
 DISTINCT = 64  # tokens in a table of QK or OV
 STALE = "The text or the model has changed since; click again."
 UNKNOWN = "The picture asked for something this page does not know; reload the page."
+# Of each open model, by stack: no text changes it, and a large vocabulary takes most of a second.
+COPYING: WeakKeyDictionary[Transformer, dict[str, Tensor]] = WeakKeyDictionary()
 
 Query = Mapping[str, Any]
 
@@ -173,8 +177,11 @@ def seeks(looked: Looked, query: Query) -> bytes:
 def unmeasured(looked: Looked, query: Query) -> bytes:
     """The scores that take more than the run itself: copying (from the weights) and positional (from further runs)."""
     model, arrays = looked.checkpoint.model, {}
+    copied = COPYING.setdefault(model, {})
     for lane in looked.lanes:
-        arrays[f"scores.{lane.prefix}attn.copying"] = copying(model, lane.side)
+        if lane.side not in copied:
+            copied[lane.side] = copying(model, lane.side)
+        arrays[f"scores.{lane.prefix}attn.copying"] = copied[lane.side]
         arrays[f"scores.{lane.prefix}attn.positional"] = positional(model, looked.trace, lane.side)
     return pack({}, arrays)
 

@@ -3,12 +3,12 @@
 import * as address from "./address.js";
 import { at } from "./cells.js";
 import { mount as mountDetails } from "./attention_details.js";
+import { AttentionPage } from "./attention_page.js";
 import { frame, viewsOf } from "./attention_frame.js";
 import { mount as mountHeads } from "./attention_heads.js";
-import { clamp, led, remembered, restore } from "./attention_state.js";
+import { clamp, led, restore } from "./attention_state.js";
 import { CSS } from "./attention_style.js";
 import { make, range } from "./dom.js";
-import { request } from "./store.js";
 import { Trace } from "./trace.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
@@ -26,8 +26,9 @@ export function mount(root, data) {
   return page;
 }
 
-class Attention {
+class Attention extends AttentionPage {
   constructor(root) {
+    super();
     this.style = make("style", "", CSS);
     this.styled = new Set();
     this.element = make("div", "attention");
@@ -205,16 +206,6 @@ class Attention {
     return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
   }
 
-  /** The pieces of the columns. */
-  get keys() {
-    return this.trace.keys(this.state.focus);
-  }
-
-  /** Whether each column is a special token. */
-  get specialKeys() {
-    return (this.state.focus === "cross_attn" ? this.trace.source : this.trace).special;
-  }
-
   /** The key that a row of the shown head attends to most. */
   strongest(row) {
     const { block } = this.pattern(this.state.layer, this.state.head);
@@ -236,33 +227,5 @@ class Attention {
     this.hover = where;
     this.view?.mark();
     this.details.mark();
-  }
-
-  tip(title, value) {
-    this.parts.tip(title, value);
-  }
-
-  request(query) {
-    return request({ trace: this.trace.trace, ...query });
-  }
-
-  tell(sentence) {
-    this.parts.live.textContent = sentence;
-  }
-
-  // --- keyboard and address ----------------------------------------------------------------------------------------------
-
-  key(event) {
-    const target = event.composedPath()[0];
-    if (!this.trace || event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, [contenteditable]")) return;
-    const { state, trace } = this;
-    const { layers, heads } = trace.model;
-    const [head, layer] = [{ "[": -1, "]": 1 }[event.key], { "{": -1, "}": 1 }[event.key]];
-    if (head) this.go({ head: (state.head + head + heads) % heads });
-    if (layer) this.go({ layer: (state.layer + layer + layers) % layers });
-  }
-
-  remember() {
-    address.write(remembered(this.state, this.trace));
   }
 }

@@ -1,4 +1,5 @@
 // What stands around the views of the page about attention: all heads at the left, the title, which attention, the tabs.
+import { bubble } from "./bubble.js";
 import { make } from "./dom.js";
 
 export const VIEWS = [
@@ -26,14 +27,14 @@ export function frame(page) {
   const room = make("div", "room");
   room.setAttribute("role", "tabpanel");
   const details = make("aside", "details");
-  const bubble = tip(page.element);
+  const pointed = bubble(page.element);
   const live = make("output", "live");
   const top = make("div", "top");
   top.append(title.element, chips);
   const work = make("div", "work");
   work.append(room, details);
   right.append(top, tabs.element, work);
-  page.element.replaceChildren(notice, left, right, bubble.element, live);
+  page.element.replaceChildren(notice, left, right, pointed.element, live);
   const say = (sentence) => {
     notice.textContent = sentence;
     notice.hidden = !sentence;
@@ -44,7 +45,7 @@ export function frame(page) {
     tabs.show();
     room.setAttribute("aria-label", VIEWS.find(([name]) => name === page.state.view)[1]);
   };
-  return { heads: left, room, details, live, show, tip: bubble.show, notice: say };
+  return { heads: left, room, details, live, show, tip: pointed.show, notice: say };
 }
 
 /** The tabs that make sense of what is looked at: an alignment is one of two texts. */
@@ -140,21 +141,4 @@ function named(button, grid) {
   const title = grid ? "Picture" : "Text";
   button.textContent = button.dataset.title = title;
   button.title = `the ${title.toLowerCase()} itself, coloured by attention`;
-}
-
-/** The bubble beside the pointer. */
-function tip(root) {
-  const element = make("div", "tip");
-  element.hidden = true;
-  root.addEventListener("pointermove", (event) => {
-    const wide = window.innerWidth - event.clientX < 260;
-    element.style.left = wide ? "" : `${event.clientX + 14}px`;
-    element.style.right = wide ? `${window.innerWidth - event.clientX + 14}px` : "";
-    element.style.top = `${Math.min(event.clientY + 18, window.innerHeight - 34)}px`;
-  });
-  const show = (title, value = "") => {
-    element.hidden = title === null;
-    if (title !== null) element.replaceChildren(make("bdi", "", title), make("strong", "", value));
-  };
-  return { element, show };
 }

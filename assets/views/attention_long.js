@@ -1,16 +1,16 @@
 // Attention of a text too long to be sent whole: all heads as overviews, and one of them in tiles at the zoom in view. The shell, as
 // attention.js is for short texts: it holds what is looked at, and the parts read it (`page`) at every update.
 import * as address from "./address.js";
+import { AttentionPage } from "./attention_page.js";
 import { frame } from "./attention_frame.js";
 import { mount as mountHeads } from "./attention_heads.js";
 import { mount as mountMap } from "./attention_long_map.js";
 import { Numbers } from "./attention_long_numbers.js";
 import { mount as mountRow } from "./attention_long_row.js";
 import { CSS as LONG } from "./attention_long_style.js";
-import { clamp, remembered, restore } from "./attention_state.js";
+import { clamp, restore } from "./attention_state.js";
 import { CSS } from "./attention_style.js";
 import { make, range } from "./dom.js";
-import { request } from "./store.js";
 import { Trace } from "./trace.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
@@ -26,8 +26,9 @@ export function mount(root, data) {
   return page;
 }
 
-class LongAttention {
+class LongAttention extends AttentionPage {
   constructor(root) {
+    super();
     this.style = make("style", "", CSS + LONG);
     this.element = make("div", "attention long");
     this.element.loupe = this; // for tests: the numbers behind the picture
@@ -208,41 +209,5 @@ class LongAttention {
   /** The chosen row of the shown head, or null while it is on its way. */
   row() {
     return this.numbers.row(this.head, this.state.query);
-  }
-
-  get keys() {
-    return this.trace.keys(this.state.focus);
-  }
-
-  get specialKeys() {
-    return (this.state.focus === "cross_attn" ? this.trace.source : this.trace).special;
-  }
-
-  tip(title, value) {
-    this.parts.tip(title, value);
-  }
-
-  request(query) {
-    return request({ trace: this.trace.trace, ...query });
-  }
-
-  tell(sentence) {
-    this.parts.live.textContent = sentence;
-  }
-
-  // --- keyboard and address ----------------------------------------------------------------------------------------------
-
-  key(event) {
-    const target = event.composedPath()[0];
-    if (!this.trace || event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, [contenteditable]")) return;
-    const { state, trace } = this;
-    const { layers, heads } = trace.model;
-    const [head, layer] = [{ "[": -1, "]": 1 }[event.key], { "{": -1, "}": 1 }[event.key]];
-    if (head) this.go({ head: (state.head + head + heads) % heads });
-    if (layer) this.go({ layer: (state.layer + layer + layers) % layers });
-  }
-
-  remember() {
-    address.write(remembered(this.state, this.trace));
   }
 }

@@ -1,4 +1,5 @@
 // What stands around the parts of the page about comparisons: which attention, which head, what belongs together.
+import { bubble } from "./bubble.js";
 import { alone } from "./compare_merge.js";
 import { make } from "./dom.js";
 
@@ -18,10 +19,10 @@ export function frame(lab) {
     places[name] = make("section", `panel-of ${name === "similarity" ? "wide" : ""} ${name}-of`);
     panels.append(places[name]);
   }
-  const bubble = tip(lab.element);
-  lab.tip = bubble.show;
+  const pointed = bubble(lab.element);
+  lab.tip = pointed.show;
   const live = make("output", "live");
-  lab.element.replaceChildren(notice, line, belongs, maps, pairs, panels, bubble.element, live);
+  lab.element.replaceChildren(notice, line, belongs, maps, pairs, panels, pointed.element, live);
   const say = (sentence) => {
     notice.textContent = sentence;
     notice.hidden = !sentence;
@@ -128,21 +129,4 @@ function showPairs(pairs, lab) {
   });
   if (chips.length) pairs.replaceChildren(...chips);
   else pairs.replaceChildren(heading);
-}
-
-/** The bubble beside the pointer. */
-function tip(root) {
-  const element = make("div", "tip");
-  element.hidden = true;
-  root.addEventListener("pointermove", (event) => {
-    const wide = window.innerWidth - event.clientX < 260;
-    element.style.left = wide ? "" : `${event.clientX + 14}px`;
-    element.style.right = wide ? `${window.innerWidth - event.clientX + 14}px` : "";
-    element.style.top = `${Math.min(event.clientY + 18, window.innerHeight - 34)}px`;
-  });
-  const show = (title, value = "") => {
-    element.hidden = title === null;
-    if (title !== null) element.replaceChildren(make("bdi", "", title), make("strong", "", value));
-  };
-  return { element, show };
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -36,6 +36,7 @@ UNWRITTEN = (
 )
 
 Answer = Callable[[dict[str, Any]], bytes]
+T = TypeVar("T")
 
 experiment_panel = view("experiment", events=("change",))
 effects_view = view("effects", events=("reveal",))
@@ -126,23 +127,36 @@ def edited(
     subject: Subject, controls: Sequence[Edit], made: Experiment, before: Trace
 ) -> tuple[Trace, dict[int, str]]:
     """The run under the edits that are on and fit, and by its number why another does not."""
-    on = {number: entry.edit for number, entry in enumerate(made.entries) if entry.on}
-    read, refused, fits = subject.reading, dict[int, str](), list(controls)
+    read = subject.reading
 
     def run(edits: Sequence[Edit]) -> Trace:
         return finite(library.traces.of(subject.name, read.read, edits, read.target, before))
 
+    return fitting(made, controls, run, lambda: before)
+
+
+def fitting(
+    made: Experiment, controls: Sequence[Edit], run: Callable[[Sequence[Edit]], T], plain: Callable[[], T]
+) -> tuple[T, dict[int, str]]:
+    """What `run` gives under the edits that are on and fit, and by its number why another does not.
+
+    `plain` is the run with none of them, under the page's own `controls` alone.
+    """
+    on = {number: entry.edit for number, entry in enumerate(made.entries) if entry.on}
+    refused, fits = dict[int, str](), list(controls)
+    if not on:
+        return plain(), refused
     try:
-        return (run([*controls, *on.values()]) if on else before), refused
+        return run([*controls, *on.values()]), refused
     except MISFITS:
-        after = before
+        found = plain()
     for number, edit in on.items():  # one after the other, to know which
         try:
-            after = run([*fits, edit])
+            found = run([*fits, edit])
             fits.append(edit)
         except MISFITS as error:
             refused[number] = f"It does not fit here and is off: {sentence(error)}"
-    return after, refused
+    return found, refused
 
 
 def finite(trace: Trace) -> Trace:

@@ -13,7 +13,6 @@ from engine.library import LongRun
 from engine.limits import MAX_TOKENS
 from pages.controls.experiment import (
     GUESSING,
-    MISFITS,
     PANEL,
     SAID,
     TURN,
@@ -21,7 +20,7 @@ from pages.controls.experiment import (
     current,
     experiment_panel,
     finite,
-    sentence,
+    fitting,
 )
 from pages.controls.subject import Subject, look, notice
 from pages.controls.take_long import TakingLong
@@ -76,8 +75,7 @@ def edited(
     subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment
 ) -> tuple[Long, dict[int, str]]:
     """The run under the edits that are on and fit, and by its number why another does not."""
-    read, refused, fits = subject.reading, dict[int, str](), list(controls)
-    on = {number: entry.edit for number, entry in enumerate(made.entries) if entry.on}
+    read = subject.reading
 
     def run(edits: Sequence[Edit]) -> Long:
         long = LongRun(subject.checkpoint.model, read.read, tuple(edits), read.target)
@@ -85,16 +83,4 @@ def edited(
         finite(found.trace)
         return found
 
-    try:
-        return run([*controls, *on.values()]), refused
-    except MISFITS:
-        if not on:
-            raise
-    found = run(fits)
-    for number, edit in on.items():  # one after the other, to know which
-        try:
-            found = run([*fits, edit])
-            fits.append(edit)
-        except MISFITS as error:
-            refused[number] = f"It does not fit here and is off: {sentence(error)}"
-    return found, refused
+    return fitting(made, controls, run, lambda: run(controls))
