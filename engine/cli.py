@@ -1,25 +1,36 @@
-"""The engine from the command line: `python -m engine train RECIPE`, `python -m engine size MODEL`."""
+"""The engine from the command line: `python -m engine train RECIPE`, `runs`, `fork RUN STEP NEW`, `size MODEL`."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import signal
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile, copytree
+from typing import Any
 
 from tqdm import tqdm
 
 from engine.analysis.sizes.report import report
 from engine.checkpoints import load
+from engine.limits import RUNS_FOLDER
 from engine.named import NAMED
-from engine.training import Diverged, Recipe, RunFolder, Step, read_recipe, read_status, stop, train
+from engine.training import Recipe, RunFolder, Step, TrainingFailed, read_recipe, read_status, stop, train
+from engine.training.fork import fork
 from engine.training.latest import Progress, read_progress
+from engine.training.launcher import wait_in_line
 from engine.training.parallel import leads
+from engine.training.process import give_way
+from engine.training.runs import runs
+from engine.training.status import write_status
+from engine.training.table import table
 
-RUNS = Path("runs")
+RUNS = Path(RUNS_FOLDER)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         return int(options.run(options))
-    except (ValueError, OSError, Diverged) as error:
+    except (ValueError, OSError, TrainingFailed) as error:
         print(f"loupe: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -45,7 +56,19 @@ def parser() -> argparse.ArgumentParser:
     training.add_argument("--threads", type=int, help="CPU threads; 0 for all cores")
     training.add_argument("--publish", type=Path, metavar="FOLDER", help="copy the finished checkpoint there")
     training.add_argument("--quiet", action="store_true", help="no progress bar")
+    training.add_argument("--wait", action="store_true", help="wait for a turn, as trainings of the app do")
+    training.add_argument("--background", action="store_true", help="let other programs have the cores first")
+    training.add_argument("--seconds", type=int, metavar="N", help="stop after N seconds; it can be continued")
     training.set_defaults(run=run_training)
+    listing = commands.add_parser("runs", help="the trainings on this machine, and how each is doing")
+    listing.add_argument("folder", type=Path, nargs="?", default=RUNS, help=f"of run directories (default: {RUNS})")
+    listing.set_defaults(run=lambda options: print("\n".join(table(runs(options.folder)))) or 0)
+    forking = commands.add_parser("fork", help="a new run that goes on from a step of another; `train` continues it")
+    forking.add_argument("name", help="the run")
+    forking.add_argument("step", type=int, help="one of which it kept the weights")
+    forking.add_argument("new", help="what the new run is called")
+    forking.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="of the recipe, such as optimiser.lr=1e-4")
+    forking.set_defaults(run=run_fork)
     sizing = commands.add_parser("size", help="count a model's parameters, operations and memory")
     sizing.add_argument("model", help="a published name such as bert-base, a shipped one, or a checkpoint's folder")
     sizing.add_argument("--batch", type=int, default=1, help="texts at once (default: 1)")
@@ -64,16 +87,37 @@ def run_size(options: argparse.Namespace) -> int:
     return 0
 
 
+def run_fork(options: argparse.Namespace) -> int:
+    made = fork(options.name, options.step, options.new, dict(map(change, options.changes)), RUNS)
+    print(f"Made {made}. Train it: python -m engine train {shlex.quote(str(made / 'recipe.toml'))}", file=sys.stderr)
+    return 0
+
+
+def change(text: str) -> tuple[str, Any]:
+    """A value is written as in TOML; what is none is text."""
+    key, _, value = text.partition("=")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+
+
 def run_training(options: argparse.Namespace) -> int:
     recipe = changed(read_recipe(options.recipe), options)
     run = RunFolder(options.out or default_folder(options.recipe))
+    if options.wait:
+        wait(run, recipe, options)
     run.path.mkdir(parents=True, exist_ok=True)  # a signal may come before anything else is there
     signal.signal(signal.SIGTERM, lambda *_: stop(run.path))
     signal.signal(signal.SIGINT, lambda *_: interrupted(run))
-    follow(recipe, run, options.quiet or not leads())
+    late = limited(run, options.seconds)
+    follow(recipe, run, options.quiet or not leads(), options.background)
     if not leads():
         return 0
     status = read_status(run.status)
+    if status is not None and status.state == "stopped" and late:
+        told = f"it ran for {options.seconds:,} seconds, as long as is allowed at a time; resume it to go on."
+        write_status(run.status, replace(status, cause="time limit", error=told))
     if status is None or status.state != "finished":
         print(f"Stopped. The same command continues it from {run.latest}.", file=sys.stderr)
         return 130
@@ -82,6 +126,33 @@ def run_training(options: argparse.Namespace) -> int:
         copyfile(run.recipe, options.publish / "recipe.toml")
     print(f"Finished: {options.publish or run.checkpoint}", file=sys.stderr)
     return 0
+
+
+def wait(run: RunFolder, recipe: Recipe, options: argparse.Namespace) -> None:
+    """This process becomes one that waits, and then the same command without --wait; it does not return."""
+    if "WORLD_SIZE" in os.environ:
+        raise ValueError("--wait is for one process; under torchrun leave it out.")
+    recipe_file, out = options.recipe.resolve(), run.path.resolve()
+    command = [sys.executable, "-m", "engine", "train", str(recipe_file), "--out", str(out)]
+    for name in ("steps", "device", "threads", "publish", "seconds"):
+        if (value := getattr(options, name)) is not None:
+            command += [f"--{name}", str(value)]
+    command += [f"--{name}" for name in ("quiet", "background") if getattr(options, name)]
+    wait_in_line(run, recipe, command)
+
+
+def limited(run: RunFolder, seconds: int | None) -> list[bool]:
+    """Ask for a stop after so many seconds. What is returned is no longer empty then."""
+    late: list[bool] = []
+
+    def stop_late(*_: object) -> None:
+        late.append(True)
+        stop(run.path)
+
+    if seconds and hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, stop_late)
+        signal.alarm(seconds)
+    return late
 
 
 def changed(recipe: Recipe, options: argparse.Namespace) -> Recipe:
@@ -104,13 +175,16 @@ def interrupted(run: RunFolder) -> None:
     stop(run.path)
 
 
-def follow(recipe: Recipe, run: RunFolder, quiet: bool) -> None:
-    """Train, and show it."""
+def follow(recipe: Recipe, run: RunFolder, quiet: bool, background: bool = False) -> None:
+    """Train, and show it. From the first step on it is in the `background`: until then somebody waits for that."""
     shown: dict[str, str] = {}
     begun = (read_progress(run.latest) or Progress()).step
     total = recipe.schedule.steps
     with tqdm(total=total, initial=begun, unit="step", disable=quiet, dynamic_ncols=True) as bar:
         for step in train(recipe, run.path):
+            if background:
+                give_way()
+                background = False
             shown |= figures(step)
             bar.set_postfix(shown, refresh=False)
             bar.update(step.step - bar.n)

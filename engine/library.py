@@ -1,7 +1,8 @@
 """Checkpoints and traces shared by everybody who asks for the same one, within a budget of memory.
 
 A checkpoint has a name: those of `names()` everybody sees; a hub's is its name on the hub, once it is on this machine;
-what a person opens otherwise gets one that nobody guesses, and whoever has it has the checkpoint.
+a step of a training run is "run:NAME@STEP", and "run:NAME" is its newest; what a person opens otherwise gets one that
+nobody guesses, and whoever has it has the checkpoint.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from engine.analysis.reduced import Glance, glance, head_pattern
 from engine.checkpoints import Checkpoint, load, shipped
 from engine.checkpoints.locate import WEIGHTS, Place, locate
 from engine.edits import Edit
-from engine.limits import MODELS_FOLDER, MODELS_MEMORY, TRACE_MEMORY, UPLOADS_DISK
+from engine.limits import MODELS_FOLDER, MODELS_MEMORY, RUNS_FOLDER, TRACE_MEMORY, UPLOADS_DISK
 from engine.model import Transformer
 from engine.run import run
 from engine.shelf import Shelf
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 
-HUB = "hub:"
+HUB, RUN = "hub:", "run:"
 ANSWERS_MEMORY = 64 * 2**20  # bytes
 LONGEST = 40  # letters of a title
 LAST = slice(-1, None)  # where a glance makes logits: at all positions they cost as much as several layers
@@ -66,7 +67,8 @@ def names(*more: str) -> list[str]:
 
 def knows(name: str) -> bool:
     """Whether `checkpoint` finds it."""
-    return name in names() or _offers.find(name) is not None or hub_folder(name) is not None
+    known = name in names() or _offers.find(name) is not None
+    return known or hub_folder(name) is not None or run_weights(name) is not None
 
 
 def opening(name: str) -> Opening:
@@ -80,6 +82,8 @@ def opening(name: str) -> Opening:
         return Opening(Path(MODELS_FOLDER) / name, title=name)
     if (folder := hub_folder(name)) is not None:
         return Opening(folder, title=name)
+    if (file := run_weights(name)) is not None:
+        return Opening(file, title=name)
     raise ValueError(f"there is no model called {name[:200]!r}; the models here are {', '.join(names())}.")
 
 
@@ -127,6 +131,21 @@ def hub_folder(name: str) -> Path | None:
     return folder if folder is not None and _holds_a_model(folder) else None
 
 
+def run_weights(name: str) -> Path | None:
+    """The file of a training run's step, or of its newest, which while it trains is another one from time to time."""
+    if not name.startswith(RUN):
+        return None
+    from engine.training.snapshots import weights  # with all that trains, which takes its time to import
+
+    return weights(name.removeprefix(RUN), RUNS_FOLDER)
+
+
+def version(name: str) -> tuple[object, ...]:
+    """Another one once something else is opened under that name. Of all but runs it is always the same."""
+    file = run_weights(name)
+    return () if file is None else (str(file), *_stamp(file))
+
+
 class Checkpoints:
     """Checkpoints by name, opened once and shared, within a budget of bytes of weights."""
 
@@ -136,20 +155,21 @@ class Checkpoints:
 
     def __call__(self, name: str) -> Checkpoint:
         """Raises ValueError where no checkpoint is called so, and as `engine.load` does."""
-        found = self._shelf.find(name)
+        key = (name, *version(name))
+        found = self._shelf.find(key)
         if found is not None:
             return found
         how = opening(name)
         with self._opening.setdefault(name, Lock()):  # however many ask at once
-            found = self._shelf.find(name)
+            found = self._shelf.find(key)
             if found is None:
                 opened = load(how.source, dtype=how.dtype, config=how.config)
-                found = self._shelf.keep(name, opened, weight(opened))
+                found = self._shelf.keep(key, opened, weight(opened))
         return found
 
     def has(self, name: str) -> bool:
         """Whether it is open already."""
-        return self._shelf.find(name) is not None
+        return self._shelf.find((name, *version(name))) is not None
 
     def cache_clear(self) -> None:
         self._shelf.clear()
@@ -167,8 +187,9 @@ class Answers:
         self._shelf: Shelf[bytes] = Shelf(budget)
 
     def of(self, asked: Mapping[str, Any], make: Callable[[], bytes]) -> bytes:
-        """`asked` names the checkpoint; what `make` raises is not kept."""
-        key = json.dumps(dict(asked), sort_keys=True)
+        """`asked` names the checkpoint, as "checkpoint" or "model"; what `make` raises is not kept."""
+        named = str(asked.get("checkpoint", asked.get("model", "")))
+        key = json.dumps([dict(asked), version(named)], sort_keys=True)
         found = self._shelf.find(key)
         if found is None:
             found = make()

@@ -13,3 +13,16 @@ MODELS_FOLDER = os.environ.get("LOUPE_MODELS", "models")  # folders in it are of
 MAX_UPLOAD = int(os.environ.get("LOUPE_MAX_UPLOAD_MIB", "2048")) * 2**20  # bytes of one uploaded checkpoint, unpacked
 UPLOADS_DISK = int(os.environ.get("LOUPE_UPLOADS_DISK_MIB", "16384")) * 2**20  # bytes of all uploads that are kept
 MODELS_MEMORY = int(os.environ.get("LOUPE_MODELS_MEMORY_MIB", "8192")) * 2**20  # bytes of open checkpoints' weights
+
+# Of trainings, which are processes of their own.
+RUNS_FOLDER = os.environ.get("LOUPE_RUNS", "runs")  # run directories in it are offered, step by step
+MAX_TRAININGS = int(os.environ.get("LOUPE_MAX_TRAININGS", "2"))  # at a time; others wait for their turn
+MAX_QUEUED = int(os.environ.get("LOUPE_MAX_QUEUED", "16"))  # that wait
+MAX_STEPS = int(os.environ.get("LOUPE_MAX_STEPS", "1000000"))  # of a training
+MAX_LAYERS = int(os.environ.get("LOUPE_MAX_LAYERS", "256"))  # of a model that is trained
+MAX_PARAMETERS = int(os.environ.get("LOUPE_MAX_PARAMETERS", "100000000"))  # of a model that is trained
+MAX_RUN_SECONDS = int(os.environ.get("LOUPE_MAX_RUN_SECONDS", "86400"))  # from one start of a training to its stop
+RUNS_DISK = int(os.environ.get("LOUPE_RUNS_DISK_MIB", "16384")) * 2**20  # bytes of all run directories
+DELETED_DAYS = int(os.environ.get("LOUPE_DELETED_DAYS", "7"))  # for which a deleted run can be had back
+MAX_DATA = int(os.environ.get("LOUPE_MAX_DATA_MIB", "64")) * 2**20  # bytes of one file to learn from
+DATA_DISK = int(os.environ.get("LOUPE_DATA_DISK_MIB", "4096")) * 2**20  # bytes of all of them

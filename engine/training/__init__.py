@@ -6,8 +6,9 @@ the end; control.py is how a person steers a run that is under way.
 """
 
 from engine.training.control import one_step, pause, resume, set_rate, stop
+from engine.training.failures import Diverged, TrainingFailed
 from engine.training.folder import RunFolder
-from engine.training.journal import Diverged, Step
+from engine.training.journal import Step
 from engine.training.loop import train
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import RecipeError, parse_recipe, read_recipe, write_recipe
@@ -19,6 +20,7 @@ __all__ = [
     "RecipeError",
     "RunFolder",
     "Status",
+    "TrainingFailed",
     "Step",
     "one_step",
     "parse_recipe",

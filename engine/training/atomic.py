@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -9,6 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import get_ident
 from typing import Any
+
+from engine.training.process import exists
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
@@ -24,9 +29,27 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def sweep(folder: Path) -> None:
+    """Remove what processes that were killed had begun to write, here and below."""
+    for partial in folder.rglob(".*.partial"):
+        pid = partial.name.split(".")[-2].partition("-")[0]
+        if pid.isdigit() and not exists(int(pid)):
+            partial.unlink(missing_ok=True)
+
+
 def write_json(path: Path, value: Any) -> None:
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    """Where the disk is full, a file that is there is written over in its place: so little fits into the block it has,
+    and a run can still say what became of it."""
+    text = json.dumps(value, indent=1) + "\n"
+    try:
+        with replacing(path) as partial:
+            partial.write_text(text, encoding="utf-8")
+    except OSError as error:
+        if error.errno not in FULL or not path.exists():
+            raise
+        with path.open("r+", encoding="utf-8") as file:
+            file.write(text)
+            file.truncate()
 
 
 def read_json(path: Path) -> Any:

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
+from engine.training.data_recipe import Data
 from engine.training.folder import RunFolder
 from engine.training.measures import MEASURES
 from engine.training.objectives import OBJECTIVES
-from engine.training.recipe import Data
 from engine.training.trainer import Trainer
 
 

@@ -6,17 +6,19 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
+from typing import Literal
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine.tokenizers import Tokenizer, read_tokenizer, train
+from engine.tokenizers import END, FastTokenizer, Tokenizer, read_tokenizer, train
+from engine.tokenizers.template import bare, enclosed
 from engine.training.atomic import replacing
-from engine.training.recipe import Data, TokenizerRecipe
+from engine.training.data_recipe import Data, TokenizerRecipe
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,19 @@ class Document:
 class Documents:
     """Those to train on and those held out, each as a function that tells them from the first.
 
-    `special_tokens` are the tokenizer's; None leaves it its own. `ended` puts its end token behind each text.
+    `special_tokens` are the tokenizer's; None leaves it its own. It knows all of `alphabet`, whatever it learns from.
+    `ended` puts its end token behind each text, and `marked` the tokens that it adds itself, such as [CLS]. `template`
+    says which those are, here and around whatever a person types: its kind's own, none (`bare`) or [CLS] and [SEP]
+    (`bert`), which are then among `special_tokens`.
     """
 
     train: Callable[[], Iterator[Document]]
     held_out: Callable[[], Iterator[Document]]
     special_tokens: tuple[str, ...] | None = None
     ended: bool = False
+    marked: bool = False
+    template: Literal["own", "bare", "bert"] = "own"
+    alphabet: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,13 +111,29 @@ def _unpacked(kept: dict[str, Tensor], part: str) -> Tokens:
 
 
 def make_corpus(documents: Documents, recipe: TokenizerRecipe) -> Corpus:
-    sample = (text for document in islice(documents.train(), recipe.sample) for text in document.texts)
-    tokenizer = train(recipe.kind, sample, recipe.vocab_size, documents.special_tokens)
-    ours, theirs = (tokenised(part(), tokenizer, documents.ended) for part in (documents.train, documents.held_out))
+    learned = (text for document in islice(documents.train(), recipe.sample) for text in document.texts)
+    sample = chain([documents.alphabet] if documents.alphabet else [], learned)
+    tokenizer = shaped(train(recipe.kind, sample, recipe.vocab_size, names(documents, recipe)), documents)
+    ended, marked = documents.ended, documents.marked
+    ours, theirs = (tokenised(part(), tokenizer, ended, marked) for part in (documents.train, documents.held_out))
     return Corpus(ours, theirs, tokenizer)
 
 
-def tokenised(documents: Iterable[Document], tokenizer: Tokenizer, ended: bool) -> Tokens:
+def names(documents: Documents, recipe: TokenizerRecipe) -> tuple[str, ...] | None:
+    """The special tokens: those that the task needs, then the recipe's own. None leaves the tokenizer its own."""
+    needed = documents.special_tokens
+    if needed is None and recipe.special_tokens:
+        needed = () if recipe.kind == "wordpiece" else (END,)
+    return None if needed is None else (*needed, *recipe.special_tokens)
+
+
+def shaped(tokenizer: FastTokenizer, documents: Documents) -> FastTokenizer:
+    if documents.template == "own":
+        return tokenizer
+    return bare(tokenizer) if documents.template == "bare" else enclosed(tokenizer)
+
+
+def tokenised(documents: Iterable[Document], tokenizer: Tokenizer, ended: bool, marked: bool = False) -> Tokens:
     ids: list[int] = []
     starts: list[list[int]] = []
     labels: list[int] = []
@@ -119,5 +143,5 @@ def tokenised(documents: Iterable[Document], tokenizer: Tokenizer, ended: bool) 
         labels.append(document.label)
         for text in document.texts:
             starts[-1].append(len(ids))
-            ids += [*tokenizer.encode(text, special=False).ids, *end]
+            ids += [*tokenizer.encode(text, special=marked).ids, *end]
     return Tokens(torch.tensor(ids, dtype=torch.int32), torch.tensor(starts), torch.tensor(labels))

@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from engine.training.atomic import replacing
+from engine.training.atomic import replacing, write_json
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe, write_recipe
+
+SNAPSHOT = re.compile(r"step-(\d{7,})\.safetensors", re.ASCII)
+
+
+def run_folders(folder: Path | str) -> list[Path]:
+    """The run directories in `folder`, by name; those whose names begin with a dot are no runs."""
+    place = Path(folder)
+    found = place.iterdir() if place.is_dir() else ()
+    return sorted(path for path in found if not path.name.startswith(".") and path.is_dir())
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files in it and below; a file that several names lead to counts once."""
+    seen: dict[tuple[int, int], int] = {}
+    for place, _, files in os.walk(folder):
+        for file in files:
+            try:
+                stat = os.lstat(os.path.join(place, file))
+            except FileNotFoundError:  # replaced meanwhile
+                continue
+            seen[stat.st_dev, stat.st_ino] = stat.st_size
+    return sum(seen.values())
 
 
 class RunFolder:
@@ -21,14 +46,19 @@ class RunFolder:
         self.control = self.path / "control.json"
         self.snapshots = self.path / "snapshots"
         self.latest = self.path / "latest"
+        self.weights = self.latest / "model.safetensors"
         self.data = self.path / "data"
         self.checkpoint = self.path / "checkpoint"
+        self.said = self.path / "log.txt"  # standard output and errors of its processes
+        self.origin = self.path / "origin.json"  # when it was made, and from which run it was forked
 
     def snapshot(self, step: int) -> Path:
         return self.snapshots / f"step-{step:07d}.safetensors"
 
     def snapshot_steps(self) -> list[int]:
-        return sorted(int(file.stem.removeprefix("step-")) for file in self.snapshots.glob("step-*.safetensors"))
+        """In order. A file of another name is none of them."""
+        named = (SNAPSHOT.fullmatch(file.name) for file in self.snapshots.glob("step-*.safetensors"))
+        return sorted(int(match[1]) for match in named if match)
 
     def adopt(self, recipe: Recipe) -> None:
         """Make this the folder of `recipe`. Raises ValueError where it is that of a run which learns something else.
@@ -48,6 +78,13 @@ class RunFolder:
             folder.mkdir(parents=True, exist_ok=True)
         with replacing(self.recipe) as partial:
             partial.write_text(write_recipe(recipe), encoding="utf-8")
+
+    def describe(self, end_ids: Sequence[int], labels: Sequence[str]) -> None:
+        """What of the data no tokenizer says, where `engine.load` looks for it beside a snapshot."""
+        ids = {"eos_token_id": list(end_ids)} if end_ids else {}
+        told: dict[str, Any] = ids | ({"id2label": dict(enumerate(labels))} if labels else {})
+        if told:
+            write_json(self.path / "config.json", told)
 
     def log(self, line: dict[str, Any]) -> None:
         with self.metrics.open("a", encoding="utf-8") as file:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 
 from engine.checkpoints import save_weights
-from engine.training.atomic import replacing
+from engine.training.atomic import sweep
 from engine.training.card import card
 from engine.training.control import Order, Orders
+from engine.training.failures import explained, explaining
 from engine.training.folder import RunFolder
+from engine.training.live import write_marks
 from engine.training.recipe import Recipe
 from engine.training.schedule import snapshot_steps
 from engine.training.status import ACTIVE, Status, read_status, write_status
 from engine.training.trainer import Numbers, Trainer
+from engine.training.watcher import Watcher
 
 HEARTBEAT = 1.0  # seconds between two writings of status.json
-
-
-class Diverged(ArithmeticError):
-    """The loss is infinite or not a number."""
+SILENCE = 0.4  # seconds of training after which a step is logged even where log.every says later
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Journal:
         self.snapshots = snapshot_steps(recipe.schedule.steps, recipe.log.snapshots)
         self.status = Status("preparing", steps=recipe.schedule.steps)
         self.lap = (0, 0.0)  # tokens and seconds at the last Step
+        self.apart = apart(self.snapshots)
+        self.watcher = Watcher(run, self.snapshots)
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -64,31 +66,38 @@ class Journal:
                 f"{self.run.path} must be free, got a run that process {there.pid} on {there.host} is training; "
                 "stop that one first."
             )
-        self.run.adopt(self.recipe)
-        self.orders.clear()
-        self.tell("preparing", there.step if there is not None else 0)
-        try:
-            yield
-        except (GeneratorExit, KeyboardInterrupt):
-            self.tell("stopped")
-            raise
-        except BaseException as error:  # whatever it was, the folder must not go on saying "running"
-            self.tell("failed", error=f"{type(error).__name__}: {error}")
-            raise
+        with explaining(self.recipe):
+            self.run.adopt(self.recipe)
+            sweep(self.run.path)
+            self.orders.clear()
+            self.tell("preparing", there.step if there is not None else 0)
+            try:
+                yield
+            except (GeneratorExit, KeyboardInterrupt):
+                self.tell("stopped")
+                raise
+            except BaseException as error:  # whatever it was, the folder must not go on saying "running"
+                known = explained(error, self.recipe)
+                said = f"{type(error).__name__}: {error}" if known is None else str(known)
+                self.tell("failed", error=said, cause="" if known is None else known.cause)
+                raise
 
-    def tell(self, state: str, step: int | None = None, error: str = "") -> None:
+    def tell(self, state: str, step: int | None = None, error: str = "", cause: str = "") -> None:
         step = self.status.step if step is None else step
-        self.status = replace(self.status, state=state, step=step, error=error, heartbeat=time.time())
+        self.status = replace(self.status, state=state, step=step, error=error, cause=cause, heartbeat=time.time())
         write_status(self.run.status, self.status)
 
     def begin(self, trainer: Trainer) -> Iterator[Step]:
         self.run.rewind(trainer.step or -1)
         self.lap = (trainer.progress.tokens, trainer.progress.seconds)
         self.tell("running", trainer.step)
+        first = None
         if trainer.step == 0:
-            step = self.record(trainer, None)
+            first = self.record(trainer, None)
             self.keep(trainer)
-            yield step
+        self.watcher.begin(trainer)
+        if first is not None:
+            yield first
 
     def order(self, step: int) -> Order:
         order = self.orders.now()
@@ -97,12 +106,14 @@ class Journal:
             self.tell("running" if resumed else self.status.state, step)
         return order
 
-    def due(self, step: int) -> bool:
-        """Also where latest/ is saved, so that a loss is looked at before its weights replace the older ones."""
-        return step % self.log.every == 0 or step % self.log.latest_every == 0 or self.measured(step)
+    def due(self, step: int, seconds: float) -> bool:
+        """Also where latest/ is saved, so that a loss is looked at before its weights replace the older ones, and where
+        the last Step is long ago: `seconds` are those of training in all."""
+        late = seconds - self.lap[1] > SILENCE
+        return late or step % self.log.every == 0 or step % self.log.latest_every == 0 or self.measured(step)
 
     def measured(self, step: int) -> bool:
-        return step % self.log.held_out_every == 0 or step in self.snapshots
+        return step % self.log.held_out_every == 0 or step in self.apart
 
     def record(self, trainer: Trainer, numbers: Numbers | None) -> Step:
         """Write one line of metrics. Raises Diverged where there is nothing left to train."""
@@ -110,11 +121,8 @@ class Journal:
         tokens, seconds = made.tokens - self.lap[0], made.seconds - self.lap[1]
         self.lap = (made.tokens, made.seconds)
         scores = dict(numbers.scores) if numbers else {}
-        if numbers is not None and not math.isfinite(scores["loss"]):
-            raise Diverged(
-                f"the loss must be a number, got {scores['loss']} at step {made.step}; "
-                "lower optimiser.lr or lengthen schedule.warmup."
-            )
+        if numbers is not None:
+            trainer.check(numbers, made.step)
         held_out = trainer.measure() if self.measured(made.step) else {}
         step = Step(
             step=made.step,
@@ -134,8 +142,8 @@ class Journal:
 
     def keep(self, trainer: Trainer) -> None:
         if trainer.step in self.snapshots:
-            with replacing(self.run.snapshot(trainer.step)) as partial:
-                save_weights(trainer.model, partial)
+            trainer.check_weights()
+            save_weights(trainer.model, self.run.snapshot(trainer.step))  # whole or not there; latest/ must last
         if trainer.step % self.log.latest_every == 0:
             trainer.save_latest()
 
@@ -143,11 +151,23 @@ class Journal:
         if self.status.state != "paused" or self.status.step != trainer.step:
             trainer.save_latest()
             self.tell("paused", trainer.step)
+        self.watcher.look_again(trainer)
 
     def end(self, trainer: Trainer) -> None:
         trainer.save_latest()
+        write_marks(self.run)
         if trainer.step < self.recipe.schedule.steps:
             self.tell("stopped", trainer.step)
             return
         trainer.checkpoint(card(trainer, self.run)).save(self.run.checkpoint)
         self.tell("finished", trainer.step)
+
+
+def apart(steps: Collection[int]) -> frozenset[int]:
+    """The first, the last, and between them those that are half as much again as the one before: the first steps of a
+    run have many snapshots, and measuring each of those would take longer than the steps."""
+    chosen = [min(steps)]
+    for step in sorted(steps):
+        if step >= 1.5 * chosen[-1] and step > chosen[-1]:
+            chosen.append(step)
+    return frozenset((*chosen, max(steps)))

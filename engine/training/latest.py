@@ -10,11 +10,10 @@ whole pair. Random draws and the place in the data need no file: both follow fro
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
@@ -28,16 +27,20 @@ PROGRESS = "loupe.training"  # the metadata key
 
 @dataclass(frozen=True)
 class Progress:
-    """`seconds` were spent on updates, over all starts of the run; `scaler` is float16's loss scale and its age."""
+    """`seconds` were spent on updates, over all starts of the run; `scaler` is float16's loss scale and its age.
+
+    `fresh`: the optimiser begins here with no memory, since the run was forked from weights alone.
+    """
 
     step: int = 0
     seed: int = 0
     tokens: int = 0
     seconds: float = 0.0
     scaler: dict[str, Any] = field(default_factory=dict)
+    fresh: bool = False
 
 
-def save_latest(folder: Path, model: Transformer, optimiser: torch.optim.AdamW, progress: Progress) -> None:
+def save_latest(folder: Path, model: Transformer, optimiser: optimisers.Optimisers, progress: Progress) -> None:
     kept = folder / f"optimiser-{progress.step:07d}.safetensors"
     with replacing(kept) as partial:
         save_file(optimisers.moments(model, optimiser), partial)
@@ -61,13 +64,15 @@ def read_progress(folder: Path) -> Progress | None:
     return Progress(**json.loads(metadata[PROGRESS]))
 
 
-def load_latest(folder: Path, model: Transformer, optimiser: torch.optim.AdamW) -> Progress | None:
+def load_latest(folder: Path, model: Transformer, optimiser: optimisers.Optimisers) -> Progress | None:
     """Fills both and returns how far they are; None, and nothing touched, where no step was saved yet."""
     progress = read_progress(folder)
     if progress is None:
         return None
     device = str(model.device)
     model.load_state_dict(load_file(folder / "model.safetensors", device=device))
+    if progress.fresh:
+        return replace(progress, fresh=False)
     kept = folder / f"optimiser-{progress.step:07d}.safetensors"
     if not kept.exists():
         raise ValueError(f"{folder} must hold {kept.name} beside its model.safetensors, and does not; begin a new run.")

@@ -1,6 +1,6 @@
 """The training loop: a generator of Steps. The command line, the tests and the app all see the same ones.
 
-order? --> update --> measure, log, snapshot, save (each when it is due) --> yield Step --> order? ...
+order? --> update --> measure, log, snapshot, save, look (each when it is due) --> yield Step --> order? ...
 """
 
 from __future__ import annotations
@@ -49,12 +49,16 @@ def lead(trainer: Trainer, journal: Journal) -> Iterator[Step]:
                 time.sleep(POLL)
                 continue
             began = time.perf_counter()
-            update = trainer.advance(order.lr)
-            due = journal.due(trainer.step) or order.mode == "pause"
+            watched = journal.watcher.wants(trainer.step + 1)
+            update = trainer.advance(order.lr, closely=watched)
+            spent = trainer.progress.seconds + time.perf_counter() - began
+            due = journal.due(trainer.step, spent) or order.mode == "pause"
             numbers = update.read() if due else None
             trainer.spend(time.perf_counter() - began)
             step = None if numbers is None else journal.record(trainer, numbers)
             journal.keep(trainer)
+            if watched:
+                journal.watcher.look(trainer, update.gradients)
             if step is not None:
                 yield step
     except GeneratorExit:  # the caller has seen enough; between two updates, so what there is is whole

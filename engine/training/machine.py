@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -30,7 +30,8 @@ class Abilities:
 class Plan:
     """`autocast` is the format of matrix products, None for float32 throughout; weights are float32 always.
 
-    `scaled` losses keep float16 gradients from vanishing (Micikevicius et al. 2018, section 3.2).
+    `scaled` losses keep float16 gradients from vanishing (Micikevicius et al. 2018, section 3.2). `why` says of each
+    choice what it is and why, a sentence each.
     """
 
     device: str
@@ -38,6 +39,13 @@ class Plan:
     scaled: bool
     compile: bool
     threads: int
+    why: tuple[str, ...] = field(default=(), compare=False)
+
+    def prepare(self) -> None:
+        """Set this process up for it. Products of float32 on CUDA are TF32, whose rounding is float16's."""
+        torch.set_num_threads(self.threads)
+        if self.device == "cuda":
+            torch.set_float32_matmul_precision("high")
 
     def context(self) -> AbstractContextManager[object]:
         return nullcontext() if self.autocast is None else torch.autocast(self.device, dtype=self.autocast)
@@ -55,4 +63,26 @@ def plan(machine: Machine, able: Abilities) -> Plan:
         raise ValueError('machine.precision "float16" needs CUDA; on a CPU use "float32", "bfloat16" or "auto".')
     formats = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
     compiled = machine.compile == "on" or (machine.compile == "auto" and device == "cuda")
-    return Plan(device, formats[precision], precision == "float16", compiled, machine.threads or able.cores)
+    threads = machine.threads or able.cores
+    why = reasons(machine, able, device, precision, compiled, threads)
+    return Plan(device, formats[precision], precision == "float16", compiled, threads, why)
+
+
+def reasons(
+    machine: Machine, able: Abilities, device: str, precision: str, compiled: bool, threads: int
+) -> tuple[str, ...]:
+    asked = "as the recipe asks."
+    there = "PyTorch sees a CUDA device." if able.cuda else "PyTorch sees no CUDA device."
+    formats = {
+        ("cpu", "float32"): "results are the same bit for bit each time.",
+        ("cuda", "bfloat16"): "the device computes in it, several times as fast as in float32; weights stay float32.",
+        ("cuda", "float16"): "the device is fast in it and has no bfloat16; weights stay float32, the loss is scaled.",
+    }
+    compiling = {True: "fused kernels are faster on CUDA.", False: "the first step would wait most of a minute for it."}
+    tf32 = " Products that are in float32 are rounded as TF32 is." if device == "cuda" else ""
+    return (
+        f"Device {device}: {there if machine.device == 'auto' else asked}",
+        f"Precision {precision}: {formats[device, precision] if machine.precision == 'auto' else asked}{tf32}",
+        f"{'Compiled' if compiled else 'Not compiled'}: {compiling[compiled] if machine.compile == 'auto' else asked}",
+        f"Threads {threads}: {asked if machine.threads else 'one for each core that this process may use.'}",
+    )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from engine.config import ModelConfig
 from engine.plain import build
+from engine.training.data_recipe import Data
 from engine.training.lines import key_lines
-from engine.training.recipe import Batch, Data, Log, Machine, Objective, Optimiser, Recipe, Schedule
+from engine.training.recipe import Batch, Log, Machine, Objective, Optimiser, Recipe, Schedule
 
 SECTIONS: dict[str, Any] = {
     "model": ModelConfig,
@@ -47,10 +49,11 @@ def read_recipe(path: Path | str) -> Recipe:
         where = f"{error.reason} at byte {error.start}"
         raise RecipeError(str(path), None, f"a recipe must be UTF-8 text, got {where}; save it as UTF-8.") from None
     recipe = parse_recipe(text, str(path))
-    if recipe.data.text is None:
+    data = recipe.data
+    if data.text is None and data.rows is None:
         return recipe
-    corpus = (path.parent / recipe.data.text.path).resolve()
-    return replace(recipe, data=replace(recipe.data, text=replace(recipe.data.text, path=str(corpus))))
+    file = str((path.parent / data.table.path).resolve())
+    return replace(recipe, data=replace(data, **{data.kind: replace(data.table, path=file)}))
 
 
 def parse_recipe(text: str, name: str = "recipe") -> Recipe:
@@ -114,9 +117,14 @@ def _line(message: str, section: str, places: dict[str, int]) -> int | None:
 
 def write_recipe(recipe: Recipe) -> str:
     """TOML that `parse_recipe` reads back to an equal recipe."""
-    data = asdict(recipe)
-    del data["model"]["vocab_size"], data["model"]["infill"]
-    return "\n".join(_table(data, ())).lstrip("\n") + "\n"
+    return as_toml(asdict(recipe))
+
+
+def as_toml(data: Mapping[str, Any]) -> str:
+    """TOML of a recipe's tables, as `asdict` gives them or as a person has changed them."""
+    decided = ("vocab_size", "infill")  # by the tokenizer
+    model = {key: value for key, value in data["model"].items() if key not in decided}
+    return "\n".join(_table({**data, "model": model}, ())).lstrip("\n") + "\n"
 
 
 def _table(data: dict[str, Any], path: tuple[str, ...]) -> list[str]:

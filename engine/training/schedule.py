@@ -8,12 +8,13 @@ from engine.training.recipe import Schedule
 
 
 def learning_rate(step: int, schedule: Schedule, peak: float) -> float:
-    """The rate of update `step`, from 1 on: warm-up reaches `peak` at step `warmup`, the last has floor x peak."""
+    """The rate of update `step`, from 1 on: warm-up reaches `peak` at step `warmup`, and what falls from there has
+    floor x peak at the last."""
     if step <= schedule.warmup:
         return peak * step / schedule.warmup
-    done = (step - schedule.warmup) / max(schedule.steps - schedule.warmup, 1)
-    cosine = 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
-    return peak * (schedule.floor + (1 - schedule.floor) * cosine)
+    done = min((step - schedule.warmup) / max(schedule.steps - schedule.warmup, 1), 1.0)
+    left = {"cosine": 0.5 * (1 + math.cos(math.pi * done)), "linear": 1 - done, "constant": 1.0}[schedule.shape]
+    return peak * (schedule.floor + (1 - schedule.floor) * left)
 
 
 def snapshot_steps(steps: int, count: int) -> frozenset[int]:

@@ -1,21 +1,25 @@
-"""The snapshots of the training runs on this machine."""
+"""The steps of the training runs on this machine whose weights were kept."""
 
 from __future__ import annotations
 
-import os
+import re
+from math import prod
 from pathlib import Path
 
-from engine.training.folder import RunFolder
+from safetensors import SafetensorError
 
-RUNS_FOLDER = os.environ.get("LOUPE_RUNS", "runs")  # run directories in it are offered, step by step
+from engine.checkpoints.weights import safetensors_header
+from engine.limits import RUNS_FOLDER
+from engine.training.folder import RunFolder, run_folders
+from engine.training.latest import read_progress
+
+STEP = "@"  # between a run's name and the step
+NUMBER = re.compile(r"\d{1,12}", re.ASCII)
 
 
 def snapshots(folder: Path | str = RUNS_FOLDER) -> dict[str, list[int]]:
     """The steps of which each run in `folder` kept its weights, by the run's name; a run without any is left out."""
-    place = Path(folder)
-    if not place.is_dir():
-        return {}
-    found = {run.name: RunFolder(run).snapshot_steps() for run in sorted(place.iterdir()) if run.is_dir()}
+    found = {run.name: RunFolder(run).snapshot_steps() for run in run_folders(folder)}
     return {name: steps for name, steps in found.items() if steps}
 
 
@@ -26,3 +30,39 @@ def snapshot(run: str, step: int, folder: Path | str = RUNS_FOLDER) -> Path:
         here = ", ".join(known) or "none"
         raise ValueError(f"there is no step {step} of a run called {run[:100]!r}; the runs here are {here}.")
     return RunFolder(Path(folder) / run).snapshot(step)
+
+
+def weights(named: str, folder: Path | str = RUNS_FOLDER) -> Path | None:
+    """The weights file of "NAME@STEP", or of "NAME", the newest that this run has. None where there is none."""
+    name, at, step = named.partition(STEP)
+    if name not in {run.name for run in run_folders(folder)} or (at and not NUMBER.fullmatch(step)):
+        return None
+    run = RunFolder(Path(folder) / name)
+    kept, reached = run.snapshot_steps(), latest_step(run)
+    if at:
+        return run.snapshot(int(step)) if int(step) in kept else run.weights if reached == int(step) else None
+    if reached is not None and reached >= max(kept, default=0):
+        return run.weights
+    return run.snapshot(kept[-1]) if kept else None
+
+
+def latest_step(run: RunFolder) -> int | None:
+    """Of what latest/ holds. None where that is nothing, or damaged."""
+    try:
+        progress = read_progress(run.latest)
+    except (ValueError, OSError, SafetensorError):
+        return None
+    return None if progress is None else progress.step
+
+
+def parameters(run: RunFolder) -> int | None:
+    """Of its model, by the header of the newest weights. None where none were kept yet."""
+    kept = run.snapshot_steps()
+    file = run.snapshot(kept[-1]) if kept else run.weights
+    if not file.exists():
+        return None
+    tensors = {name: entry for name, entry in safetensors_header(file).items() if name != "__metadata__"}
+    return sum(prod(entry["shape"]) for entry in tensors.values())
+
+
+__all__ = ["RUNS_FOLDER", "latest_step", "parameters", "snapshot", "snapshots", "weights"]

@@ -1,4 +1,7 @@
-"""status.json: how a run is doing, written by its process and read by anyone."""
+"""status.json: how a run is doing, written by its process and read by anyone.
+
+Standard library only: who waits for a turn to train imports this before PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -9,58 +12,101 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from engine.plain import build
+from engine.training import process
 from engine.training.atomic import read_json, write_json
 
-ACTIVE = ("preparing", "running", "paused")
-STALE = 600.0  # seconds without a heartbeat after which a process is taken to be gone; preparing a corpus is shorter
+ACTIVE = ("queued", "preparing", "running", "paused")
+RESUMABLE = ("stopped", "killed", "failed")
+STALE = 600.0  # seconds without a heartbeat after which a process is taken to be gone where nobody can look
+BEGINS = "--- "  # of the line in log.txt that tells of a start; behind it stands what that start said
+SAID = 4096  # bytes of the end of log.txt that are looked at
 
 
 @dataclass(frozen=True)
 class Status:
-    """`state`: preparing, running, paused, stopped, finished or failed; killed where its process ended without a word.
+    """`state`: queued (waits for its turn), preparing, running, paused, stopped, finished, failed, or killed where its
+    process ended without a word. `error` is a sentence with what to do, `cause` its kind in a word or two: "out of
+    memory", "not a number", "disk full", "time limit", "killed"; empty where there is no more to say.
 
-    `heartbeat` is in seconds since 1970.
+    `heartbeat` is in seconds since 1970; `started` and `oom_kills` are of engine.training.process, the latter as it was
+    when this was written.
     """
 
     state: str
     step: int = 0
     steps: int = 0
     error: str = ""
+    cause: str = ""
     pid: int = field(default_factory=os.getpid)
     host: str = field(default_factory=socket.gethostname)
     heartbeat: float = field(default_factory=time.time)
+    started: str | None = None
+    oom_kills: int = 0
+
+    def __post_init__(self) -> None:
+        if self.started is None:
+            object.__setattr__(self, "started", process.started(self.pid))
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether it ended before it was finished, and can go on from where it is."""
+        return self.state in RESUMABLE
 
 
 def write_status(path: Path, status: Status) -> None:
-    write_json(path, asdict(status))
+    write_json(path, asdict(replace(status, oom_kills=process.oom_kills())))
 
 
-def read_status(path: Path) -> Status | None:
-    """None where nothing was started yet."""
+def as_written(path: Path) -> Status | None:
+    """What its process said last. None where nothing was started yet; raises ValueError for what is no status."""
     data = read_json(path)
     if data is None:
         return None
-    status: Status = build(Status, data)
-    return replace(status, state="killed") if status.state in ACTIVE and not alive(status) else status
+    try:
+        status: Status = build(Status, {"started": "", **data} if isinstance(data, dict) else data)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return status
+
+
+def read_status(path: Path) -> Status | None:
+    """As `as_written`, but of a process that ended without a word it says so, and why as far as that is known."""
+    status = as_written(path)
+    if status is None or status.state not in ACTIVE or alive(status):
+        return status
+    return died(status, path.parent)
 
 
 def alive(status: Status) -> bool:
-    if time.time() - status.heartbeat > STALE:  # its number may be another process's by now
-        return False
+    """Whether the process that wrote `status` is there, as far as can be known from here."""
+    fresh = time.time() - status.heartbeat <= STALE
     if status.host != socket.gethostname():
-        return True
-    try:
-        os.kill(status.pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it runs, as another user
-        return True
-    return not _zombie(status.pid)
+        return fresh or status.state == "queued"  # who waits says nothing
+    if status.started and process.says_when_started():
+        return process.started(status.pid) == status.started
+    zombie = process.says_when_started() and not process.started(status.pid)
+    return fresh and process.exists(status.pid) and not zombie
 
 
-def _zombie(pid: int) -> bool:
-    """Ended, but its parent has not looked yet. Known only where there is a /proc."""
+def died(status: Status, folder: Path) -> Status:
+    """What is to be said of a run in `folder` whose process has ended and left `status`."""
+    again = f"resume it to go on from step {status.step:,}" if status.step else "start it again"
+    if status.host == socket.gethostname() and process.oom_kills() > status.oom_kills:
+        told = f"the system ended the training for lack of memory; lower batch.size or the model's size, or {again}."
+        return replace(status, state="killed", cause="out of memory", error=told)
+    line = last_said(folder / "log.txt")
+    where = "its process ended while it waited for its turn" if status.state == "queued" else "its process ended"
+    told = f"{where} without a word; {again}." if not line else f"{where}, and said last: {line}"
+    return replace(status, state="killed", cause="killed", error=told)
+
+
+def last_said(log: Path) -> str:
+    """The last line that a training wrote to its log since it was started; empty where it wrote none."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError, IndexError):
-        return False
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - SAID))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return "" if last.startswith(BEGINS) else last[-500:]

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
+from engine.data.seeds import seed_for
+from engine.memory import keep_freed_memory
 from engine.model import Transformer, initialise
 from engine.training import latest
+from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
+from engine.training.gradients import bound, norms, norms_by_part
 from engine.training.machine import Plan
-from engine.training.objectives import Counts, Outputs, score, shares_of
-from engine.training.optimiser import adamw
+from engine.training.objectives import Counts, Examples, Outputs, score, shares_of
+from engine.training.optimiser import optimisers
 from engine.training.parallel import Peers
 from engine.training.recipe import Recipe
 from engine.training.schedule import learning_rate
-from engine.training.seeds import seed_for
 from engine.training.sources import open_source
 
 Forward = Callable[..., Outputs]
@@ -36,11 +40,15 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Update:
-    """What one update was. The tensors are scalars on the device, so that nobody waits for what is not looked at."""
+    """What one update was. The tensors are scalars on the device, so that nobody waits for what is not looked at.
+
+    `gradients` are the norms of "embed", "blocks.0", ..., "head" before clipping, where they were asked for.
+    """
 
     scores: Mapping[str, Tensor]
     grad_norm: Tensor
     lr: float
+    gradients: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def loss(self) -> Tensor:
@@ -54,17 +62,22 @@ class Trainer:
     """Sets the number of threads of this process. Begins where `run` was left, or at step 0."""
 
     def __init__(self, recipe: Recipe, run: RunFolder, plan: Plan, peers: Peers) -> None:
-        if recipe.batch.size < peers.count:
-            raise ValueError(f"batch.size must be at least {peers.count}, one row a process, got {recipe.batch.size}.")
+        parts = peers.count * recipe.batch.accumulate
+        if recipe.batch.size < parts:
+            raise ValueError(
+                f"batch.size must be at least {parts}, one row for each of {recipe.batch.accumulate} parts in each of "
+                f"{peers.count} processes, got {recipe.batch.size}."
+            )
         self.recipe, self.run, self.plan, self.peers = recipe, run, plan, peers
-        torch.set_num_threads(plan.threads)
+        plan.prepare()
+        keep_freed_memory()
         self.device = peers.device(plan.device)
         with peers.leader_first():
             self.source = open_source(recipe, run.path)
         config = self.source.fitted(recipe.model)
         self.model = initialise(Transformer(config), seed_for(recipe.seed, "weights")).to(self.device).train()
         self.forward: Forward = torch.compile(self.model.both) if plan.compile else self.model.both
-        self.optimiser = adamw(self.model, recipe.optimiser)
+        self.optimiser = optimisers(self.model, recipe.optimiser)
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
         self.progress = latest.Progress(seed=recipe.seed)
         self._continue()
@@ -80,36 +93,68 @@ class Trainer:
         """How many updates were made."""
         return self.progress.step
 
-    def advance(self, lr: float | None = None) -> Update:
-        """One update, at the rate `lr` where it is given and by the schedule otherwise."""
+    def advance(self, lr: float | None = None, closely: bool = False) -> Update:
+        """One update, at the rate `lr` where it is given and by the schedule otherwise. `closely` gives the norms of
+        the gradient part by part.
+
+        On a CPU, where looking costs nothing, it raises Diverged before a gradient that is no number gets into the
+        weights.
+        """
         step = self.step + 1
         lr = learning_rate(step, self.recipe.schedule, self.recipe.optimiser.lr) if lr is None else lr
-        for group in self.optimiser.param_groups:
-            group["lr"] = lr
         torch.manual_seed(seed_for(self.recipe.seed, "dropout", step, self.peers.rank))
         whole = self.source.batch(step)
-        part = whole.share(self.peers.rank, self.peers.count)
-        shares = shares_of(part.counts, whole.counts)
-        part = part.to(self.device)
-        with self.plan.context():
-            scores = score(self.forward(**part.inputs), part, shares)
-        self.scaler.scale(scores["loss"]).backward()
-        norm = self._update()
-        seen = torch.stack(list(scores.values())).detach()
+        scores = self._backward(whole)
+        named = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
+        gradients = list(named.values())
+        self.peers.add_up(gradients)
+        seen = torch.stack(list(scores.values()))
         self.peers.add_up([seen])
+        self.optimiser.unscale(self.scaler)
+        each = norms(gradients)
+        update = Update(
+            dict(zip(scores, seen, strict=True)),
+            torch.linalg.vector_norm(each),
+            lr,
+            norms_by_part(named, each) if closely else {},
+        )
+        if self.device.type == "cpu" and not self.plan.scaled:
+            self.check(update.read(), step)
+        bound(gradients, update.grad_norm, self.recipe.optimiser.clip)
+        self.optimiser.step(self.scaler, lr)
         self.progress = replace(self.progress, step=step, tokens=self.progress.tokens + whole.tokens)
-        return Update(dict(zip(scores, seen, strict=True)), norm, lr)
+        return update
 
-    def _update(self) -> Tensor:
-        """Clip and apply the gradients; returns their norm before clipping."""
-        parameters = list(self.model.parameters())
-        self.peers.add_up([p.grad for p in parameters if p.grad is not None])
-        self.scaler.unscale_(self.optimiser)
-        norm = torch.nn.utils.clip_grad_norm_(parameters, self.recipe.optimiser.clip or float("inf"))
-        self.scaler.step(self.optimiser)
-        self.scaler.update()
-        self.optimiser.zero_grad(set_to_none=True)
-        return norm
+    def _backward(self, whole: Examples) -> dict[str, Tensor]:
+        """The scores of this process's rows, whose gradients are added up part by part."""
+        counts, total = whole.counts, dict[str, Tensor]()
+        for part in self._parts(whole):
+            shares = shares_of(counts if part is whole else part.counts, counts)
+            part = part.to(self.device)
+            with self.plan.context():
+                scores = score(self.forward(**part.inputs), part, shares, self.recipe.objective.smoothing)
+            self.scaler.scale(scores["loss"]).backward()
+            total = {name: total[name] + value.detach() if total else value.detach() for name, value in scores.items()}
+        return total
+
+    def _parts(self, whole: Examples) -> Iterator[Examples]:
+        mine = whole if self.peers.count == 1 else whole.share(self.peers.rank, self.peers.count)
+        parts = self.recipe.batch.accumulate
+        yield from [mine] if parts == 1 else (mine.share(index, parts) for index in range(parts))
+
+    def check(self, numbers: Numbers, step: int) -> None:
+        """Raises Diverged where the loss of update `step` is no number, or its gradient, which float16 leaves out."""
+        for what, value in (("loss", numbers.scores["loss"]), ("gradient", numbers.grad_norm)):
+            if not math.isfinite(value) and not (what == "gradient" and self.plan.scaled):
+                raise not_a_number(what, value, step, numbers.lr, self.recipe, self.plan)
+
+    def check_weights(self) -> None:
+        """Raises Diverged where a weight is no number: such weights must never replace good ones on the disk."""
+        weights = [p.detach() for p in self.model.parameters()]
+        greatest = float(torch.stack(torch._foreach_norm(weights, math.inf)).max())
+        if not math.isfinite(greatest):
+            lr = float(next(self.optimiser.groups)["lr"])  # type: ignore[arg-type]
+            raise not_a_number("greatest weight", greatest, self.step, lr, self.recipe, self.plan)
 
     @torch.no_grad()
     def measure(self, batches: int | None = None) -> dict[str, float]:
@@ -142,6 +187,7 @@ class Trainer:
         self.progress = replace(self.progress, seconds=self.progress.seconds + seconds)
 
     def save_latest(self) -> None:
+        self.check_weights()
         self.progress = replace(self.progress, scaler=self.scaler.state_dict())
         latest.save_latest(self.run.latest, self.model, self.optimiser, self.progress)
 

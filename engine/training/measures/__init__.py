@@ -10,7 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine.training.measures import classification, infill, masked, next_pixel, text, translation
+from engine.training.measures import (
+    classification,
+    completion,
+    exact,
+    infill,
+    masked,
+    next_pixel,
+    sequence_to_sequence,
+    tagged,
+    text,
+)
 from engine.training.trainer import Trainer
 
 
@@ -23,9 +33,11 @@ class Measure:
 MEASURES = {
     "next": Measure(text.measured, text.sample),
     "repeated": Measure(text.measured, text.sample),
+    "completion": Measure(completion.measured, exact.sample),
+    "sequence_to_sequence": Measure(sequence_to_sequence.measured, exact.sample),
     "masked": Measure(masked.measured, masked.sample),
-    "translation": Measure(translation.measured, translation.sample),
     "infill": Measure(infill.measured, infill.sample),
     "classification": Measure(classification.measured, classification.sample),
+    "token_classification": Measure(tagged.measured, tagged.sample),
     "next_pixel": Measure(next_pixel.measured, next_pixel.sample),
 }

@@ -1,37 +1,21 @@
-"""How often a held-out picture is named right."""
+"""How often a held-out picture or text is given its class."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import torch
-
-from engine.training.sources.digits import Digits
+from engine.training.measures import digits, labelled
+from engine.training.sources.labelled import LabelledTexts
 from engine.training.trainer import Trainer
-
-SHADES = " .:-=+*#%@"
 
 
 def measured(trainer: Trainer) -> dict[str, Any]:
-    pictures = len(digits(trainer).images.test_labels)
-    return {"test_accuracy": trainer.measure(pictures)["accuracy"], "pictures": pictures}
+    return labelled.measured(trainer) if reads_text(trainer) else digits.measured(trainer)
 
 
-@torch.no_grad()
 def sample(trainer: Trainer) -> str:
-    """The first held-out picture, drawn, and what it is taken for."""
-    source = digits(trainer)
-    images, labels = source.images.test_images[:1], source.images.test_labels[:1]
-    logits = trainer.model(source.examples(images, labels).to(trainer.device).ids)
-    return f"{drawing(images[0])}\n{int(logits.argmax())}"
+    return labelled.sample(trainer) if reads_text(trainer) else digits.sample(trainer)
 
 
-def drawing(levels: torch.Tensor) -> str:
-    """`levels` (height width, 0 to 16) as lines of text, two signs a pixel."""
-    shade = (levels.long() * (len(SHADES) - 1)).div(16, rounding_mode="floor")
-    return "\n".join("".join(SHADES[level] * 2 for level in row) for row in shade.tolist())
-
-
-def digits(trainer: Trainer) -> Digits:
-    assert isinstance(trainer.source, Digits)
-    return trainer.source
+def reads_text(trainer: Trainer) -> bool:
+    return isinstance(trainer.source, LabelledTexts)

@@ -1,4 +1,4 @@
-"""How often a hidden word is guessed, and how often it is told whether two passages belong together."""
+"""How often a hidden word is guessed, and of pairs how often it is told whether they belong together."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ PAIRS = 2_000
 def measured(trainer: Trainer) -> dict[str, Any]:
     batches = max(PAIRS // trainer.recipe.batch.size, 1)
     scores = trainer.measure(batches)
+    read = batches * trainer.recipe.batch.size
+    if "next_sentence_accuracy" not in scores:
+        return {"masked_accuracy": scores["accuracy"], "texts": read}
     return {
         "masked_accuracy": scores["accuracy"],
         "next_sentence_accuracy": scores["next_sentence_accuracy"],
-        "pairs": batches * trainer.recipe.batch.size,
+        "pairs": read,
     }
 
 
@@ -31,5 +34,5 @@ def sample(trainer: Trainer) -> str:
     assert tokenizer is not None
     read, asked = examples.ids[0], examples.targets[0] != UNASKED
     guessed = torch.where(asked, logits[0].argmax(-1), read)
-    whole = examples.inputs["padding"][0]
+    whole = examples.inputs.get("padding", torch.ones_like(examples.ids, dtype=torch.bool))[0]
     return "\n".join(" ".join(map(tokenizer.piece, row[whole].tolist())) for row in (read, guessed))

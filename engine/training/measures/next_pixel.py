@@ -14,7 +14,7 @@ from engine.layers.cache import KVCache
 from engine.layers.softmax import softmax
 from engine.model import Transformer
 from engine.processors import ImageProcessor, PalettePixels
-from engine.training.measures.classification import digits, drawing
+from engine.training.measures.digits import digits, drawing
 from engine.training.sources.source import chance
 from engine.training.trainer import Trainer
 

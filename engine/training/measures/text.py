@@ -21,7 +21,7 @@ def sample(trainer: Trainer) -> str:
     data, tokenizer = trainer.recipe.data, trainer.source.tokenizer
     assert tokenizer is not None
     repeats = data.repeats
-    if data.text is not None:
+    if data.stories is None and repeats is None:
         ids = next(trainer.source.held_out(1)).ids[0, :20].tolist()
     else:
         prompt = PROMPT if repeats is None else (repeats.symbols[:8] * 2)[:12]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.config import ModelConfig
+from engine.training.data_recipe import LABELLED, OWN, PAIRS, RUNNING, TAGGED
 from engine.training.objectives.examples import UNASKED, Counts, Examples
 from engine.training.objectives.score import Outputs, score, shares_of
 
@@ -19,38 +20,45 @@ PRESENT = object()  # an optional part, whatever it holds
 @dataclass(frozen=True)
 class ObjectiveKind:
     """`data` are the tables [data.*] that it can learn from, `unit` is what its loss is the mean of, and `needs` what
-    its model's config must say, by dotted key.
+    its model's config must say, by dotted key; `of_data` is the same for some of the tables alone.
     """
 
     data: tuple[str, ...]
     unit: str = "nats a token"
     needs: Mapping[str, Any] = field(default_factory=dict)
+    of_data: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 LANGUAGE = {"head.kind": "language", "encoder": None}
+CAUSAL = LANGUAGE | {"attention.mask": "causal"}
+TWO_TEXTS = {"head.next_sentence": True, "embedding.segments": 2}
 
 OBJECTIVES = {
-    "next": ObjectiveKind(("stories", "text", "repeats"), needs=LANGUAGE | {"attention.mask": "causal"}),
-    "repeated": ObjectiveKind(("repeats",), needs=LANGUAGE | {"attention.mask": "causal"}),
+    "next": ObjectiveKind((*RUNNING, "repeats"), needs=CAUSAL),
+    "repeated": ObjectiveKind(("repeats",), needs=CAUSAL),
+    "completion": ObjectiveKind((*PAIRS, *OWN), "nats a token of the target", CAUSAL),
+    "sequence_to_sequence": ObjectiveKind((*PAIRS, *OWN), needs={"head.kind": "language", "encoder": PRESENT}),
     "masked": ObjectiveKind(
-        ("sentence_pairs",),
-        "nats a masked token, and nats a pair of sentences",
-        {"head.kind": "masked", "head.next_sentence": True, "attention.mask": "full", "embedding.segments": 2},
+        ("sentence_pairs", *RUNNING),
+        "nats a masked token, and nats a pair of sentences where there are pairs",
+        {"head.kind": "masked", "attention.mask": "full", "encoder": None},
+        {"sentence_pairs": TWO_TEXTS, **{name: {"head.next_sentence": False} for name in RUNNING}},
     ),
-    "translation": ObjectiveKind(("translation",), needs={"head.kind": "language", "encoder": PRESENT}),
     "infill": ObjectiveKind(
         ("infill",), "nats a token of the gap", LANGUAGE | {"attention.mask": "prefix", "infill": PRESENT}
     ),
     "classification": ObjectiveKind(
-        ("digits",), "nats a picture", {"head.kind": "sequence", "embedding.patches": PRESENT}
+        ("digits", *LABELLED, *OWN), "nats a picture or text", {"head.kind": "sequence", "encoder": None}
     ),
-    "next_pixel": ObjectiveKind(("digits",), "nats a pixel", LANGUAGE | {"attention.mask": "causal", "tied": False}),
+    "token_classification": ObjectiveKind((*TAGGED, *OWN), "nats a word", {"head.kind": "token", "encoder": None}),
+    "next_pixel": ObjectiveKind(("digits",), "nats a pixel", CAUSAL | {"tied": False}),
 }
 
 
-def check_model(kind: str, config: ModelConfig) -> None:
-    """Raises ValueError for a model that cannot learn by this objective."""
-    for key, wanted in OBJECTIVES[kind].needs.items():
+def check_model(kind: str, config: ModelConfig, data: str = "") -> None:
+    """Raises ValueError for a model that cannot learn by this objective, from the table `data` where one is given."""
+    objective = OBJECTIVES[kind]
+    for key, wanted in {**objective.needs, **objective.of_data.get(data, {})}.items():
         value: Any = config
         for part in key.split("."):
             value = getattr(value, part)

@@ -12,13 +12,14 @@ UNASKED = -100  # a target that counts for nothing; PyTorch's own number for it
 
 @dataclass(frozen=True)
 class Counts:
-    """Targets that count: of the head, and of the second head."""
+    """Targets that count, of the head and of the second head, and rows."""
 
     first: int
     second: int = 0
+    rows: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(self.first + other.first, self.second + other.second)
+        return Counts(self.first + other.first, self.second + other.second, self.rows + other.rows)
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,13 @@ class Examples:
     """`inputs` are called as in `Transformer.both`, each with the rows of the batch as its first axis.
 
     `targets` is batch pos, or batch where the whole row has one answer: the right class, or UNASKED. `second` (batch)
-    is the same for a second head.
+    is the same for a second head. `whole`: what a row asks is one answer, right only if each of its tokens is.
     """
 
     inputs: Mapping[str, Tensor]
     targets: Tensor
     second: Tensor | None = None
+    whole: bool = False
 
     @property
     def ids(self) -> Tensor:
@@ -40,7 +42,7 @@ class Examples:
     @property
     def counts(self) -> Counts:
         second = 0 if self.second is None else int((self.second != UNASKED).sum())
-        return Counts(int((self.targets != UNASKED).sum()), second)
+        return Counts(int((self.targets != UNASKED).sum()), second, len(self.targets))
 
     @property
     def tokens(self) -> int:
@@ -54,10 +56,10 @@ class Examples:
     def to(self, where: device) -> Examples:
         inputs = {name: tensor.to(where, non_blocking=True) for name, tensor in self.inputs.items()}
         second = None if self.second is None else self.second.to(where, non_blocking=True)
-        return Examples(inputs, self.targets.to(where, non_blocking=True), second)
+        return Examples(inputs, self.targets.to(where, non_blocking=True), second, self.whole)
 
     def share(self, rank: int, world: int) -> Examples:
         """Every `world`-th row from `rank` on: what one of several processes reads of this batch."""
         inputs = {name: tensor[rank::world] for name, tensor in self.inputs.items()}
         second = None if self.second is None else self.second[rank::world]
-        return Examples(inputs, self.targets[rank::world], second)
+        return Examples(inputs, self.targets[rank::world], second, self.whole)

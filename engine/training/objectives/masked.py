@@ -40,6 +40,14 @@ def masked_pairs(
     return Examples(inputs, targets, torch.where(follows, FOLLOWS, ANOTHER))
 
 
+def masked_windows(windows: Tensor, marks: Marks, chance: torch.Generator) -> Examples:
+    """[CLS] window [SEP] (`windows` batch pos) with some words hidden, which are asked."""
+    ends = [torch.full((len(windows), 1), id, dtype=windows.dtype) for id in (marks.cls, marks.sep)]
+    ids = torch.cat([ends[0], windows, ends[1]], dim=1)
+    read, targets = hide(ids, torch.isin(ids, marks.ordinary), marks, chance)
+    return Examples({"ids": read}, targets)
+
+
 def joined(first: Tensor, second: Tensor, marks: Marks) -> Tensor:
     cls, sep = (torch.tensor([id], dtype=first.dtype) for id in (marks.cls, marks.sep))
     return torch.cat([cls, first, sep, second, sep])

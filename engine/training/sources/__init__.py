@@ -5,31 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from engine.training.data_recipe import LABELLED, OWN, PAIRS, RUNNING, TAGGED
+from engine.training.folder import RunFolder
 from engine.training.recipe import Recipe
+from engine.training.sources.completion import Completion
 from engine.training.sources.digits import DigitPixels, NamedDigits
 from engine.training.sources.infill import GappedPassages
+from engine.training.sources.labelled import LabelledTexts
+from engine.training.sources.masked_windows import MaskedWindows
 from engine.training.sources.repeats import RepeatedSequences
 from engine.training.sources.sentence_pairs import PairsOfPassages
+from engine.training.sources.sequence_to_sequence import SequenceToSequence
 from engine.training.sources.source import Source
-from engine.training.sources.translation import Translations
+from engine.training.sources.tagged import TaggedTexts
 from engine.training.sources.windows import Windows
 
 SOURCES: dict[tuple[str, str], Callable[[Recipe, Path], Source]] = {
-    ("stories", "next"): Windows,
-    ("text", "next"): Windows,
+    **{(name, "next"): Windows for name in RUNNING},
+    **{(name, "masked"): MaskedWindows for name in RUNNING},
     ("repeats", "next"): RepeatedSequences,
     ("repeats", "repeated"): RepeatedSequences,
     ("sentence_pairs", "masked"): PairsOfPassages,
-    ("translation", "translation"): Translations,
     ("infill", "infill"): GappedPassages,
     ("digits", "classification"): NamedDigits,
     ("digits", "next_pixel"): DigitPixels,
+    **{(name, "completion"): Completion for name in (*PAIRS, *OWN)},
+    **{(name, "sequence_to_sequence"): SequenceToSequence for name in (*PAIRS, *OWN)},
+    **{(name, "classification"): LabelledTexts for name in (*LABELLED, *OWN)},
+    **{(name, "token_classification"): TaggedTexts for name in (*TAGGED, *OWN)},
 }
 
 
 def open_source(recipe: Recipe, folder: Path) -> Source:
     """`folder`, the run directory, gets the tokenizer or the processor, and keeps what is slow to make again."""
-    return SOURCES[recipe.data.kind, recipe.objective.kind](recipe, folder)
+    source = SOURCES[recipe.data.kind, recipe.objective.kind](recipe, folder)
+    RunFolder(folder).describe(source.end_ids, source.labels)
+    return source
 
 
 __all__ = ["SOURCES", "RepeatedSequences", "Source", "Windows", "open_source"]

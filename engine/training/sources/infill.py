@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from engine.config import Infill, ModelConfig
+from engine.data.seeds import seed_for
 from engine.data.sentences import span
 from engine.training.atomic import write_json
 from engine.training.corpus import Document, Documents, open_corpus
 from engine.training.objectives import Examples
 from engine.training.objectives.infill import END, MASK, START, Marks, infilled
 from engine.training.recipe import Recipe
-from engine.training.seeds import seed_for
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
 
@@ -39,7 +39,8 @@ class GappedPassages(Source):
         told, seed = recipe.data.infill, recipe.seed
         ours, theirs = seed_for(seed, "infill"), seed_for(seed, "held-out infill")
         documents = Documents(
-            lambda: passages(ours, told.documents), lambda: passages(theirs, told.held_out), (MASK, START, END)
+            lambda: passages(ours, told.documents), lambda: passages(theirs, told.held_out), (MASK, START, END),
+            template="bare",
         )
         self.corpus = open_corpus(documents, recipe.data, seed, folder)
         self.tokenizer = self.corpus.tokenizer

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import torch
 
+from engine.data.seeds import seed_for
 from engine.data.sentences import pair
 from engine.training.corpus import Document, Documents, open_corpus
 from engine.training.objectives import Examples
 from engine.training.objectives.masked import Marks, masked_pairs
 from engine.training.recipe import Recipe
-from engine.training.seeds import seed_for
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
 

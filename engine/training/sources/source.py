@@ -5,18 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
 
 import torch
 
 from engine.checkpoints.checkpoint import Processor
 from engine.config import ModelConfig
+from engine.data.drawing import Part
+from engine.data.seeds import seed_for
 from engine.tokenizers import Tokenizer
 from engine.training.objectives import Examples
 from engine.training.recipe import Recipe
-from engine.training.seeds import seed_for
-
-Part = Literal["train", "held_out"]
 
 
 class Source(ABC):

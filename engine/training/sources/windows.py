@@ -1,44 +1,65 @@
-"""Windows of a running text: stories, or a file."""
+"""Windows of a running text: stories, a file, the Python reference, or the texts of a table one after the other."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import torch
+from torch import Tensor
 
+from engine.data.own import Columns
+from engine.data.own_tasks import OwnTexts
+from engine.data.seeds import seed_for
 from engine.data.stories import story
-from engine.data.text import read_text, split
+from engine.data.text import python_reference, read_text, split
+from engine.tokenizers import END
 from engine.training.corpus import Document, Documents, open_corpus
+from engine.training.data_recipe import Data, Stories, Text
 from engine.training.objectives import Examples
 from engine.training.objectives.next_token import next_tokens
-from engine.training.recipe import Data, Recipe, Stories, Text
-from engine.training.seeds import seed_for
+from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, Source, chance
 
 
 class Windows(Source):
-    """Where the corpus has many documents, half of the windows begin with one, as a person's prompt does."""
+    """Where the corpus has many documents, half of the windows begin with one, as a person's prompt does.
+
+    `more` is how many tokens a window has beyond the context.
+    """
+
+    special_tokens: ClassVar[tuple[str, ...]] = (END,)
+    template: ClassVar[Literal["bare", "bert"]] = "bare"
+    more: ClassVar[int] = 1
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)
-        self.corpus = open_corpus(documents(recipe.data, recipe.seed), recipe.data, recipe.seed, folder)
+        read = replace(
+            documents(recipe.data, recipe.seed), special_tokens=self.special_tokens, template=self.template, ended=True
+        )
+        self.corpus = open_corpus(read, recipe.data, recipe.seed, folder)
         self.tokenizer = self.corpus.tokenizer
-        self.length = recipe.batch.context + 1
+        self.length = recipe.batch.context + self.more
         for part, tokens in (("training", self.corpus.train), ("held-out", self.corpus.held_out)):
             if len(tokens.ids) < self.length:
                 raise ValueError(
-                    f"the {part} text must have at least batch.context + 1 = {self.length} tokens, "
+                    f"the {part} text must have at least batch.context {self.more:+} = {self.length} tokens, "
                     f"got {len(tokens.ids)}; add text or shorten the context."
                 )
 
     def draw(self, part: Part, seed: int) -> Examples:
+        return next_tokens(self.windows(part, chance(seed)))
+
+    def windows(self, part: Part, draw: torch.Generator) -> Tensor:
+        """batch pos"""
         tokens = self.corpus.train if part == "train" else self.corpus.held_out
-        draw, size, last = chance(seed), self.recipe.batch.size, len(tokens.ids) - self.length
+        size, last = self.recipe.batch.size, len(tokens.ids) - self.length
         begin = torch.randint(last + 1, (size,), generator=draw)
         if len(tokens.starts) > 1:
             chosen = tokens.starts[torch.randint(len(tokens.starts), (size,), generator=draw), 0].clamp(max=last)
             begin = torch.where(torch.rand(size, generator=draw) < 0.5, chosen, begin)
-        return next_tokens(tokens.ids[begin[:, None] + torch.arange(self.length)].long())
+        return tokens.ids[begin[:, None] + torch.arange(self.length)].long()
 
 
 def documents(data: Data, seed: int) -> Documents:
@@ -46,7 +67,11 @@ def documents(data: Data, seed: int) -> Documents:
         return _stories(data.stories, seed)
     if data.text is not None:
         return _file(data.text)
-    raise ValueError(f"windows are cut from [data.stories] or [data.text], got [data.{data.kind}].")
+    if data.python_reference is not None:
+        return _halves(*split(python_reference(), data.python_reference.held_out))
+    if isinstance(data.table, Columns):
+        return _rows(data.table, seed)
+    raise ValueError(f"windows are cut from running text, and [data.{data.kind}] is none.")
 
 
 def _stories(recipe: Stories, seed: int) -> Documents:
@@ -54,16 +79,28 @@ def _stories(recipe: Stories, seed: int) -> Documents:
     return Documents(
         lambda: (Document((story(ours, index),)) for index in range(recipe.documents)),
         lambda: (Document((story(theirs, index),)) for index in range(recipe.held_out)),
-        ended=True,
+    )
+
+
+def _rows(options: Columns, seed: int) -> Documents:
+    own = OwnTexts(options, options.table())
+    if len(set(own.all)) == 1:
+        return _halves(*split(own.all[0], options.held_out))
+    return Documents(
+        lambda: (Document((text,)) for text in own.texts("train", seed)),
+        lambda: (Document((text,)) for text in own.texts("held_out", seed)),
     )
 
 
 def _file(recipe: Text) -> Documents:
-    """One document each: a window may begin anywhere in the text, but none reaches over the cut."""
     try:
-        train_text, held_text = split(read_text(recipe.path), recipe.held_out)
+        return _halves(*split(read_text(recipe.path), recipe.held_out))
     except FileNotFoundError:
         raise ValueError(
             f"data.text.path must be a file, got {recipe.path}; there is none, correct the path."
         ) from None
-    return Documents(lambda: iter([Document((train_text,))]), lambda: iter([Document((held_text,))]), ended=True)
+
+
+def _halves(train_text: str, held_text: str) -> Documents:
+    """One document each: a window may begin anywhere in the text, but none reaches over the cut."""
+    return Documents(lambda: iter([Document((train_text,))]), lambda: iter([Document((held_text,))]))

@@ -9,17 +9,17 @@ import pytest
 import torch
 
 from engine.data.digits import split
+from engine.data.seeds import seed_for
 from engine.data.sentences import pair as passages
 from engine.data.sentences import span
 from engine.data.stories import words
 from engine.training import Recipe, read_recipe
+from engine.training.data_recipe import Digits, Gaps, SentencePairs, TokenizerRecipe, Translation
 from engine.training.objectives import UNASKED
-from engine.training.recipe import Digits, Gaps, SentencePairs, TokenizerRecipe, Translation
-from engine.training.seeds import seed_for
 from engine.training.sources import Source, open_source
 from engine.training.sources.digits import DigitPixels
+from engine.training.sources.sequence_to_sequence import SequenceToSequence
 from engine.training.sources.shelf import POOL, Shelf, shelf
-from engine.training.sources.translation import Translations
 
 RECIPES = Path(__file__).parents[3] / "assets" / "recipes"
 SMALL = {
@@ -90,13 +90,13 @@ def test_rows_of_a_pair_are_the_passages_and_their_label(tmp_path: Path) -> None
 
 def test_rows_of_a_translation_are_the_two_sentences_and_held_out_ones_are_unseen(tmp_path: Path) -> None:
     of = source("translate-en-fr", tmp_path)
-    assert isinstance(of, Translations) and of.tokenizer is not None
-    french = {one.english: one.french for one in of.pairs.train()}
+    assert isinstance(of, SequenceToSequence) and of.tokenizer is not None
+    french = {one.source: one.target for one in of.told("train")}
     examples = of.batch(1)
     for row, those, target in zip(examples.ids, examples.inputs["padding"], examples.targets, strict=True):
         english = of.tokenizer.decode(row[those].tolist())
         assert of.tokenizer.decode(target[target != UNASKED].tolist()) == f"{french[english]}</s>"
-    held_out = [one.english for one in of.pairs.held_out()]
+    held_out = [one.source for one in of.told("held_out")]
     assert len(held_out) == 20 and not set(held_out) & set(french)
 
 

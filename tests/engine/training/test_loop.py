@@ -140,7 +140,7 @@ def test_an_order_that_cannot_be_read_fails_the_run_and_says_why(recipe: Recipe,
 
 def test_a_run_that_diverges_says_at_which_step(recipe: Recipe, run: RunFolder) -> None:
     mad = replace(recipe, optimiser=replace(recipe.optimiser, lr=1e30, clip=0.0))
-    with pytest.raises(Diverged, match="got (nan|inf) at step [0-9]+; lower optimiser.lr"):
+    with pytest.raises(Diverged, match="is (not a number|infinite) at step [0-9]+; lower optimiser.lr from 1e\\+30"):
         list(train(mad, run.path))
     status = read_status(run.status)
     assert status is not None and status.state == "failed" and "lower optimiser.lr" in status.error

@@ -31,3 +31,22 @@ def test_what_this_computer_lacks_is_said() -> None:
         plan(Machine(device="cuda"), CPU)
     with pytest.raises(ValueError, match="float16.* needs CUDA"):
         plan(Machine(precision="float16"), CPU)
+
+
+def test_the_plan_says_what_it_chose_and_why() -> None:
+    said = " ".join(plan(Machine(), AMPERE).why)
+    assert "Device cuda: PyTorch sees a CUDA device." in said and "Precision bfloat16: the device" in said
+    assert "TF32" in said and "Compiled: " in said and "Threads 16: one for each core" in said
+    said = " ".join(plan(Machine(device="cpu", threads=2), CPU).why)
+    assert "Device cpu: as the recipe asks." in said and "Precision float32: results are the same bit for bit" in said
+    assert "TF32" not in said and "Not compiled: " in said and "Threads 2: as the recipe asks." in said
+    assert all(len(plan(Machine(), able).why) == 4 for able in (CPU, AMPERE, TURING))
+
+
+def test_products_are_tf32_on_cuda_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", said.append)
+    plan(Machine(threads=1), AMPERE).prepare()
+    assert said == ["high"]
+    plan(Machine(threads=1), CPU).prepare()
+    assert said == ["high"]

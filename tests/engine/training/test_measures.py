@@ -15,8 +15,8 @@ from engine.model import Transformer, initialise
 from engine.run import run
 from engine.tokenizers import train
 from engine.training.measures.alignment import Link, alignment, best, links
-from engine.training.measures.classification import drawing
 from engine.training.measures.decoding import continued, translated, until
+from engine.training.measures.digits import drawing
 from engine.training.measures.next_pixel import drawn_after
 from engine.training.objectives.padded import padded, real
 

@@ -10,7 +10,7 @@ from engine.tokenizers import train
 from engine.training.objectives import UNASKED, Examples, check_model, score, shares_of
 from engine.training.objectives import infill as filling
 from engine.training.objectives import masked as masking
-from engine.training.objectives import translation as translating
+from engine.training.objectives import sequence_to_sequence as translating
 from engine.training.objectives.classification import classified
 from engine.training.objectives.next_pixel import next_pixels
 
@@ -165,9 +165,9 @@ def test_pictures_of_patches_count_as_one_each() -> None:
 def test_a_model_that_cannot_learn_by_an_objective_is_refused() -> None:
     with pytest.raises(ValueError, match='model.head.kind must be .masked. for objective.kind "masked"'):
         check_model("masked", TWO_STACKS)
-    with pytest.raises(ValueError, match='model.encoder must be given for objective.kind "translation", got None'):
-        check_model("translation", PREFIX)
+    with pytest.raises(ValueError, match='model.encoder must be given for objective.kind "sequence_to_sequence"'):
+        check_model("sequence_to_sequence", PREFIX)
     with pytest.raises(ValueError, match='model.encoder must be left out for objective.kind "next"'):
         check_model("next", TWO_STACKS)
-    check_model("translation", TWO_STACKS)
+    check_model("sequence_to_sequence", TWO_STACKS)
     check_model("infill", PREFIX)

@@ -1,56 +1,139 @@
+from collections.abc import Callable
+
+import pytest
 import torch
 
 from engine.config import MLP, Attention, ModelConfig
 from engine.model import Transformer, initialise
-from engine.training.optimiser import adamw, decays, moments, restore
+from engine.training.optimiser import Optimisers, decays, moments, optimisers, orthogonal, restore
 from engine.training.recipe import Optimiser
 
 CONFIG = ModelConfig(
     vocab_size=11, context=8, d_model=8, layers=1, attention=Attention(heads=2), mlp=MLP(d_mlp=16), tied=False
 )
+MATRICES = {f"blocks.0.{name}.weight" for name in ("attn.q", "attn.k", "attn.v", "attn.out", "mlp.pre", "mlp.out")}
+KINDS = [
+    Optimiser(eps=1e-4),  # the gradient of a key bias is 0 but for rounding, which a smaller one makes a step of
+    Optimiser(kind="sgd", lr=0.1),
+    Optimiser(kind="sgd", lr=0.1, momentum=0.9, nesterov=False),
+    Optimiser(kind="sgd", lr=0.1, momentum=0.0),
+    Optimiser(kind="muon", lr=0.01, eps=1e-4),
+]
+SCALER = torch.amp.GradScaler("cpu", enabled=False)
+
+
+def backward(model: Transformer, index: int) -> None:
+    ids = torch.randint(11, (2, 8), generator=torch.Generator().manual_seed(index))
+    model(ids).square().mean().backward()
+
+
+def equal(one: Transformer, other: Transformer) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
 def test_matrices_decay_and_norms_biases_and_embeddings_do_not() -> None:
     decaying = {name for name, p in Transformer(CONFIG).named_parameters() if decays(name, p)}
-    matrices = ("attn.q", "attn.k", "attn.v", "attn.out", "mlp.pre", "mlp.out")
-    assert decaying == {f"blocks.0.{name}.weight" for name in matrices} | {"head.weight"}
+    assert decaying == MATRICES | {"head.weight"}
 
 
-def test_every_parameter_is_in_one_group_and_only_one_group_decays() -> None:
+def test_muon_takes_the_matrices_of_the_blocks_and_not_the_head() -> None:
+    assert {name for name, p in Transformer(CONFIG).named_parameters() if orthogonal(name, p)} == MATRICES
+
+
+@pytest.mark.parametrize("recipe", KINDS, ids=lambda recipe: f"{recipe.kind} {recipe.momentum}")
+def test_every_parameter_is_in_one_group_and_only_what_should_decays(recipe: Optimiser) -> None:
     model = Transformer(CONFIG)
-    groups = adamw(model, Optimiser(weight_decay=0.1)).param_groups
-    assert [group["weight_decay"] for group in groups] == [0.1, 0.0]
-    ids = [id(p) for group in groups for p in group["params"]]
+    groups = list(optimisers(model, recipe).groups)
+    ids = [id(p) for group in groups for p in group["params"]]  # type: ignore[attr-defined]
     assert sorted(ids) == sorted(map(id, model.parameters()))
+    decaying = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}  # type: ignore[attr-defined]
+    assert decaying == {id(p) for name, p in model.named_parameters() if decays(name, p)}
 
 
 def test_with_no_gradient_a_step_shrinks_what_decays_by_lr_times_decay_and_nothing_else() -> None:
     model = initialise(Transformer(CONFIG), 0)
-    optimiser = adamw(model, Optimiser(lr=0.5, weight_decay=0.1))
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     for p in model.parameters():
         p.grad = torch.zeros_like(p)
-    optimiser.step()
+    optimisers(model, Optimiser(lr=0.5, weight_decay=0.1)).step(SCALER, 0.5)
     for name, p in model.named_parameters():
         factor = 0.95 if decays(name, p) else 1.0
         assert torch.allclose(p, before[name] * factor, rtol=1e-6), name
 
 
-def test_a_restored_optimiser_goes_on_exactly() -> None:
-    def fresh() -> tuple[Transformer, torch.optim.AdamW]:
-        model = initialise(Transformer(CONFIG), 0)
-        return model, adamw(model, Optimiser())
+def plain(model: Transformer, recipe: Optimiser) -> list[torch.optim.Optimizer]:
+    """PyTorch's own, not fused, parameter by parameter."""
+    made: list[torch.optim.Optimizer] = []
+    for name, p in model.named_parameters():
+        decay = recipe.weight_decay if decays(name, p) else 0.0
+        if recipe.kind == "sgd":
+            nesterov = recipe.nesterov and recipe.momentum > 0
+            made.append(torch.optim.SGD([p], recipe.lr, recipe.momentum, weight_decay=decay, nesterov=nesterov))
+        elif recipe.kind == "muon" and name in MATRICES:
+            made.append(torch.optim.Muon([p], recipe.lr, decay, 0.95, adjust_lr_fn="match_rms_adamw"))
+        else:
+            made.append(torch.optim.AdamW([p], recipe.lr, recipe.betas, recipe.eps, decay))
+    return made
 
-    def update(model: Transformer, optimiser: torch.optim.AdamW) -> None:
-        model(torch.arange(8)[None]).square().mean().backward()
-        optimiser.step()
-        optimiser.zero_grad()
 
-    one, its = fresh()
-    update(one, its)
-    other, theirs = fresh()
+@pytest.mark.parametrize("recipe", KINDS, ids=lambda recipe: f"{recipe.kind} {recipe.momentum}")
+def test_five_steps_are_those_of_a_plain_loop(recipe: Optimiser) -> None:
+    ours, theirs = initialise(Transformer(CONFIG), 0), initialise(Transformer(CONFIG), 0)
+    optimiser, parts = optimisers(ours, recipe), plain(theirs, recipe)
+    for index in range(5):
+        lr = recipe.lr * (index + 1) / 5
+        backward(ours, index)
+        optimiser.step(SCALER, lr)
+        backward(theirs, index)
+        for part in parts:
+            part.param_groups[0]["lr"] = lr
+            part.step()
+            part.zero_grad()
+    assert not equal(ours, initialise(Transformer(CONFIG), 0))
+    for (name, a), b in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6, msg=lambda said, name=name: f"{name}: {said}")
+
+
+def after(kind: Optimiser, steps: int) -> tuple[Transformer, Optimisers]:
+    model = initialise(Transformer(CONFIG), 0)
+    made = optimisers(model, kind)
+    for index in range(steps):
+        backward(model, index)
+        made.step(SCALER, kind.lr)
+    return model, made
+
+
+@pytest.mark.parametrize("recipe", KINDS, ids=lambda recipe: f"{recipe.kind} {recipe.momentum}")
+def test_a_restored_optimiser_goes_on_exactly(recipe: Optimiser) -> None:
+    one, its = after(recipe, 2)
+    other, theirs = after(recipe, 0)
     other.load_state_dict({name: tensor.clone() for name, tensor in one.state_dict().items()})
     restore(other, theirs, {name: tensor.clone() for name, tensor in moments(one, its).items()})
-    update(one, its)
-    update(other, theirs)
-    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+    for model, optimiser in ((one, its), (other, theirs)):
+        backward(model, 2)
+        optimiser.step(SCALER, recipe.lr)
+    assert equal(one, other)
+    assert not equal(one, after(recipe, 2)[0])
+
+
+def test_a_memory_that_is_not_whole_is_refused_and_one_of_another_kind_begins_anew() -> None:
+    model, made = after(Optimiser(), 1)
+    kept = moments(model, made)
+    del kept["exp_avg_sq.head.weight"]
+    with pytest.raises(ValueError, match="must hold exp_avg_sq.head.weight"):
+        restore(model, made, kept)
+    with pytest.raises(ValueError, match="must hold step.embed"):
+        restore(model, made, {})
+    other = optimisers(model, Optimiser(kind="sgd"))
+    restore(other_model := model, other, moments(model, made))
+    assert all(not other.of(p).state[p] for p in other_model.parameters())
+
+
+def test_the_recipe_says_what_is_wrong() -> None:
+    cases: list[tuple[Callable[[], object], str]] = [
+        (lambda: Optimiser(momentum=1.0), "optimiser.momentum must be in .0, 1., got 1.0"),
+        (lambda: Optimiser(lr=0.0), "optimiser.lr must be above 0"),
+    ]
+    for make, about in cases:
+        with pytest.raises(ValueError, match=about):
+            make()

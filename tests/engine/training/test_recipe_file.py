@@ -4,7 +4,7 @@ import pytest
 
 from engine.training import RecipeError, parse_recipe, read_recipe, write_recipe
 
-RECIPES = Path(__file__).parents[3] / "assets" / "recipes"
+ASSETS = Path(__file__).parents[3] / "assets"
 
 
 def complaint(text: str) -> RecipeError:
@@ -82,7 +82,7 @@ def test_two_kinds_of_data_are_refused(recipe_text: str) -> None:
 
 
 def test_a_written_recipe_reads_back_equal(recipe_text: str) -> None:
-    for path in [*RECIPES.glob("*.toml")]:
+    for path in [*(ASSETS / "recipes").glob("*.toml"), *(ASSETS / "lab").glob("*.toml")]:
         recipe = read_recipe(path)
         assert parse_recipe(write_recipe(recipe)) == recipe
     small = parse_recipe(recipe_text.replace("seed = 3", 'about = "a \\"quoted\\" é\\n\\u007f"'))

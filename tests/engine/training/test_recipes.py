@@ -1,5 +1,5 @@
-"""Every recipe that ships, with little data and a few steps: it trains, is measured, and opens; and a run that was left
-goes on bit for bit.
+"""Every recipe that ships, of the models and of the laboratory, with little data and a few steps: it trains, is
+measured, and opens; and a run that was left goes on bit for bit.
 """
 
 import json
@@ -12,13 +12,20 @@ import torch
 
 from engine.checkpoints import load
 from engine.config import ModelConfig
+from engine.data.addition import Addition
+from engine.data.brackets import Brackets
+from engine.data.dates import Dates
+from engine.data.modular import Modular
+from engine.data.rewriting import Rewriting
 from engine.training import Recipe, RunFolder, read_recipe, train
+from engine.training.data_recipe import Data, Digits, Gaps, SentencePairs, Stories, TokenizerRecipe, Translation
 from engine.training.measures import MEASURES
 from engine.training.objectives import OBJECTIVES
-from engine.training.recipe import Data, Digits, Gaps, Objective, SentencePairs, Stories, TokenizerRecipe, Translation
+from engine.training.recipe import Objective
 from engine.training.sources import SOURCES
 
-RECIPES = Path(__file__).parents[3] / "assets" / "recipes"
+ASSETS = Path(__file__).parents[3] / "assets"
+RECIPES, LAB = ASSETS / "recipes", ASSETS / "lab"
 LITTLE: dict[str, dict[str, Any]] = {
     "stories": {"stories": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
     "induction": {},
@@ -28,9 +35,35 @@ LITTLE: dict[str, dict[str, Any]] = {
     "digits-vit": {},
     "digits-imagegpt": {},
 }
+FEW: dict[str, dict[str, Any]] = {  # of the laboratory
+    "reverse": {"rewriting": Rewriting("reverse", documents=40, held_out=10)},
+    "copy": {"rewriting": Rewriting("copy", documents=40, held_out=10)},
+    "sort": {"rewriting": Rewriting("sort", documents=40, held_out=10)},
+    "repeat": {"rewriting": Rewriting("repeat", longest=8, documents=40, held_out=10)},
+    "induction": {},
+    "modular-addition": {"modular": Modular(modulus=7)},
+    "addition": {"addition": Addition(documents=40, held_out=10)},
+    "brackets": {"brackets": Brackets(longest=16, documents=40, held_out=10)},
+    "dates": {"dates": Dates(documents=40, held_out=10)},
+    "english-french": {"translation": Translation(40, 10)},
+    "digits-vit": {},
+    "digits-imagegpt": {},
+    "python-reference": {},
+    "stories": {"stories": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
+}
+ALL = {RECIPES / f"{name}.toml": little for name, little in LITTLE.items()}
+ALL |= {LAB / f"{name}.toml": few for name, few in FEW.items()}
+WRITTEN = {"exact_match", "examples", "decoding", "unseen"}
+TEXTS = {"test_accuracy", "texts", "by_class"}
 MEASURED = {
     "stories-bert": {"masked_accuracy", "next_sentence_accuracy", "pairs"},
-    "translate-en-fr": {"exact_match", "sentences", "decoding", "unseen", "alignment"},
+    "translate-en-fr": WRITTEN | {"by_words", "alignment"},
+    "english-french": WRITTEN | {"by_words", "alignment"},
+    **{name: WRITTEN | {"by_length", "attention_on_origin"} for name in ("reverse", "copy", "sort", "repeat")},
+    "modular-addition": WRITTEN,
+    "addition": WRITTEN | {"by_carries"},
+    "dates": WRITTEN,
+    "brackets": TEXTS,
     "infill": {"token_accuracy", "exact_spans", "gaps", "decoding"},
     "digits-vit": {"test_accuracy", "pictures"},
     "digits-imagegpt": {"bits_per_pixel", "pictures", "completion"},
@@ -48,12 +81,12 @@ def narrow(model: ModelConfig) -> ModelConfig:
     return replace(model, d_model=16, layers=2, attention=attention, mlp=mlp, encoder=encoder, positions=positions)
 
 
-def shrunk(name: str, steps: int = 5) -> Recipe:
-    recipe = read_recipe(RECIPES / f"{name}.toml")
+def shrunk(path: Path, steps: int = 5) -> Recipe:
+    recipe = read_recipe(path)
     return replace(
         recipe,
         model=narrow(recipe.model),
-        data=replace(recipe.data, **LITTLE[name]),
+        data=replace(recipe.data, **ALL[path]),
         schedule=replace(recipe.schedule, steps=steps, warmup=1),
         batch=replace(recipe.batch, size=4),
         log=replace(recipe.log, every=1, held_out_every=steps, held_out_batches=2, snapshots=2, latest_every=2),
@@ -62,12 +95,12 @@ def shrunk(name: str, steps: int = 5) -> Recipe:
 
 
 def test_every_recipe_is_tried_here() -> None:
-    assert {path.stem for path in RECIPES.glob("*.toml")} == LITTLE.keys()
+    assert {*RECIPES.glob("*.toml"), *LAB.glob("*.toml")} == ALL.keys()
 
 
-@pytest.mark.parametrize("name", LITTLE)
-def test_a_shipped_recipe_trains_is_measured_and_opens(name: str, tmp_path: Path) -> None:
-    recipe, run = shrunk(name), RunFolder(tmp_path / name)
+@pytest.mark.parametrize("path", ALL, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_shipped_recipe_trains_is_measured_and_opens(path: Path, tmp_path: Path) -> None:
+    name, recipe, run = path.stem, shrunk(path), RunFolder(tmp_path / path.stem)
     steps = list(train(recipe, run.path))
     assert [step.step for step in steps] == list(range(6))
     kind = recipe.objective.kind
@@ -77,6 +110,7 @@ def test_a_shipped_recipe_trains_is_measured_and_opens(name: str, tmp_path: Path
     assert card["loss"]["held_out"] == pytest.approx(steps[-1].held_out_loss)
     assert card["data"].keys() == {recipe.data.kind} | ({"tokenizer"} if recipe.data.digits is None else set())
     also = {"next_sentence_accuracy"} if kind == "masked" else set()
+    also |= {"exact"} if kind in ("completion", "sequence_to_sequence") else set()
     assert {key for key in steps[-1].also if not key.startswith("held_out_")} == also
     assert all(steps[-1].also[f"held_out_{key}"] == pytest.approx(card[key]["held_out"]) for key in also)
     finished = load(run.checkpoint)
@@ -93,7 +127,7 @@ def test_a_shipped_recipe_trains_is_measured_and_opens(name: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", ["stories-bert", "infill"])
 def test_a_run_with_drawn_masks_or_gaps_that_was_left_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
-    recipe = shrunk(name)
+    recipe = shrunk(RECIPES / f"{name}.toml")
     recipe = replace(recipe, model=replace(recipe.model, dropout=0.1))
     for _ in train(recipe, tmp_path / "unbroken"):
         pass
@@ -110,7 +144,7 @@ def test_a_run_with_drawn_masks_or_gaps_that_was_left_goes_on_bit_for_bit(name: 
 def test_every_objective_has_data_and_a_measure_and_no_other_pair_is_taken() -> None:
     assert OBJECTIVES.keys() == MEASURES.keys() == set(get_args(get_type_hints(Objective)["kind"]))
     assert SOURCES.keys() == {(data, kind) for kind, one in OBJECTIVES.items() for data in one.data}
-    bert = shrunk("stories-bert")
+    bert = shrunk(RECIPES / "stories-bert.toml")
     with pytest.raises(ValueError, match='objective.kind must be "next" for .data.stories., got "masked"'):
         replace(bert, data=Data(stories=Stories()))
     with pytest.raises(ValueError, match='must be "classification" or "next_pixel" for .data.digits., got "masked"'):

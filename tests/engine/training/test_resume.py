@@ -84,7 +84,8 @@ def test_a_killed_process_goes_on_from_latest_bit_for_bit(
     run = RunFolder(tmp_path / "killed")
     command = [sys.executable, "-m", "engine", "train", str(recipe_path), "--out", str(run.path), "--quiet"]
     slow = "import time, engine.training.trainer as t, engine.cli as c, sys\n"
-    slow += "a = t.Trainer.advance\nt.Trainer.advance = lambda *x: (time.sleep(0.03), a(*x))[1]\nsys.exit(c.main())"
+    slow += "a = t.Trainer.advance\nt.Trainer.advance = lambda *x, **y: (time.sleep(0.03), a(*x, **y))[1]\n"
+    slow += "sys.exit(c.main())"
     process = subprocess.Popen([sys.executable, "-c", slow, *command[3:]], cwd=ROOT)
     until(lambda: len(run.read_metrics()) >= 9)  # step 8, three after what latest/ holds
     process.send_signal(signal.SIGKILL)
@@ -102,7 +103,8 @@ def test_an_interrupt_leaves_a_run_that_the_same_command_finishes(
 ) -> None:
     run = RunFolder(tmp_path / "interrupted")
     slow = "import time, engine.training.trainer as t, engine.cli as c, sys\n"
-    slow += "a = t.Trainer.advance\nt.Trainer.advance = lambda *x: (time.sleep(0.05), a(*x))[1]\nsys.exit(c.main())"
+    slow += "a = t.Trainer.advance\nt.Trainer.advance = lambda *x, **y: (time.sleep(0.05), a(*x, **y))[1]\n"
+    slow += "sys.exit(c.main())"
     arguments = ["train", str(recipe_path), "--out", str(run.path)]
     process = subprocess.Popen([sys.executable, "-c", slow, *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True)
     until(lambda: len(run.read_metrics()) >= 4)

@@ -28,3 +28,11 @@ def test_snapshots_grow_further_apart() -> None:
     chosen = sorted(snapshot_steps(6000, 24))
     gaps = [b - a for a, b in zip(chosen, chosen[1:], strict=False)]
     assert gaps[-1] > 1000 and gaps[0] == 1 and gaps[-1] > 1.2 * gaps[-2]
+
+
+def test_a_line_falls_evenly_and_a_constant_rate_stays() -> None:
+    line = Schedule(steps=110, warmup=10, floor=0.1, shape="linear")
+    rates = {step: learning_rate(step, line, 1.0) for step in (5, 10, 35, 60, 110)}
+    assert rates == pytest.approx({5: 0.5, 10: 1.0, 35: 0.775, 60: 0.55, 110: 0.1})
+    constant = Schedule(steps=110, warmup=10, shape="constant")
+    assert [learning_rate(step, constant, 2.0) for step in (5, 10, 60, 110)] == [1.0, 2.0, 2.0, 2.0]

@@ -46,7 +46,7 @@ def written(checkpoint: Checkpoint, english: str) -> str:
 
 def test_sentences_never_seen_are_translated_exactly() -> None:
     checkpoint, measured = opened("translate-en-fr")
-    assert measured["exact_match"] >= 0.95 and measured["sentences"] >= 1000
+    assert measured["exact_match"] >= 0.95 and measured["examples"] >= 1000
     pairs = [translation.pair(UNSEEN, index) for index in range(40)]
     assert sum(written(checkpoint, pair.english) == pair.french for pair in pairs) >= 37
     assert written(checkpoint, "The delighted dog sleeps.") == "Le chien très heureux dort."

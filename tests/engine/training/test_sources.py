@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from engine.training import Recipe, parse_recipe
+from engine.training.data_recipe import Data, Stories, Text, TokenizerRecipe
 from engine.training.objectives import UNASKED
-from engine.training.recipe import Data, Stories, Text, TokenizerRecipe
 from engine.training.sources import RepeatedSequences, Windows
 from engine.training.sources.windows import documents
 

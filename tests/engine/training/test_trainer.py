@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from engine.config import Attention, Embedding, Head
+from engine.data.seeds import seed_for
 from engine.training import Recipe, RunFolder
+from engine.training.data_recipe import Data, SentencePairs, TokenizerRecipe
 from engine.training.machine import Plan
 from engine.training.parallel import Peers
-from engine.training.recipe import Batch, Data, Objective, SentencePairs, TokenizerRecipe
+from engine.training.recipe import Batch, Objective
 from engine.training.trainer import Trainer
 
 FLOAT32 = Plan("cpu", None, scaled=False, compile=False, threads=1)
@@ -31,7 +33,7 @@ def test_a_long_gradient_is_clipped_and_its_true_norm_reported(recipe: Recipe, t
         grads = [p.grad for group in optimiser.param_groups for p in group["params"]]
         clipped.append(float(torch.nn.utils.get_total_norm(grads)))
 
-    learner.optimiser.register_step_pre_hook(look)
+    learner.optimiser.parts[0].register_step_pre_hook(look)
     update = learner.advance()
     assert float(update.grad_norm) > 0.1
     assert clipped == [pytest.approx(1e-3, rel=1e-3)]
@@ -116,3 +118,64 @@ def test_what_several_processes_add_up_is_what_one_computes(
     parts = [contribution(rank, count) for rank in range(count)]
     for whole, *shares in zip(contribution(0, 1), *parts, strict=True):
         torch.testing.assert_close(sum(shares), whole, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+@pytest.mark.parametrize("heads", [1, 2])
+def test_a_batch_in_parts_is_the_undivided_batch(recipe: Recipe, tmp_path: Path, parts: int, heads: int) -> None:
+    still = replace(recipe, model=replace(recipe.model, dropout=0.0))
+    still = two_heads(still) if heads == 2 else still
+    still = replace(still, optimiser=replace(still.optimiser, kind="sgd"))  # Adam makes steps of roundings around 0
+    divided = replace(still, batch=replace(still.batch, accumulate=parts))
+    one, other = trainer(still, tmp_path / "whole"), trainer(divided, tmp_path / "parts")
+    for _ in range(3):
+        ours, theirs = one.advance().read(), other.advance().read()
+        assert ours.scores == pytest.approx(theirs.scores, rel=1e-5)
+        assert ours.grad_norm == pytest.approx(theirs.grad_norm, rel=1e-4)
+    for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_each_part_of_each_process_needs_a_row(recipe: Recipe, tmp_path: Path) -> None:
+    divided = replace(recipe, batch=replace(recipe.batch, accumulate=3))
+    with pytest.raises(ValueError, match="batch.size must be at least 6, one row for each of 3 parts in each of 2"):
+        trainer(divided, tmp_path, peers=Keeping(0, 2))
+    with pytest.raises(ValueError, match="batch.accumulate must not exceed batch.size .4., got 5"):
+        replace(recipe.batch, accumulate=5)
+
+
+def test_smoothing_is_in_the_loss_of_training_and_not_in_what_is_measured(recipe: Recipe, tmp_path: Path) -> None:
+    smooth = replace(recipe, objective=replace(recipe.objective, smoothing=0.2))
+    one, other = trainer(recipe, tmp_path / "sharp"), trainer(smooth, tmp_path / "smooth")
+    assert one.measure() == other.measure()
+    examples = other.source.batch(1)
+    torch.manual_seed(seed_for(recipe.seed, "dropout", 1, 0))
+    logits = other.model(examples.ids).flatten(0, 1)
+    expected = torch.nn.functional.cross_entropy(logits, examples.targets.flatten(), label_smoothing=0.2)
+    assert other.advance().loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    with pytest.raises(ValueError, match="objective.smoothing must be a share in"):
+        Objective(smoothing=1.0)
+
+
+def test_closely_gives_the_gradient_by_part_and_changes_nothing(recipe: Recipe, tmp_path: Path) -> None:
+    one, other = trainer(recipe, tmp_path / "one"), trainer(recipe, tmp_path / "other")
+    seen: list[dict[str, float]] = []
+
+    def look(*_: object) -> None:
+        squares: dict[str, float] = {}
+        for name, p in one.model.named_parameters():
+            assert p.grad is not None
+            part = "blocks.0" if name.startswith("blocks") else "embed" if name.startswith("embed") else "head"
+            squares[part] = squares.get(part, 0.0) + float(p.grad.square().sum())
+        seen.append({part: square**0.5 for part, square in squares.items()})
+
+    loose = replace(one.recipe, optimiser=replace(one.recipe.optimiser, clip=1e-3))
+    one.recipe, other.recipe = loose, loose
+    before = [p.detach().clone() for p in one.model.parameters()]
+    one.optimiser.parts[0].register_step_pre_hook(look)
+    update, theirs = one.advance(closely=True), other.advance()
+    factor = 1e-3 / float(update.grad_norm)
+    assert {part: float(norm) * factor for part, norm in update.gradients.items()} == pytest.approx(seen[0], rel=1e-3)
+    assert theirs.gradients == {}
+    assert all(torch.equal(a, b) for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(one.model.parameters(), before, strict=True))

@@ -35,4 +35,4 @@ def teacher_forced(sources: Sequence[Tensor], targets: Sequence[Tensor], marks: 
         "target": padded(shifted, marks.pad),
         "target_padding": real(shifted),
     }
-    return Examples(inputs, padded(asked, UNASKED))
+    return Examples(inputs, padded(asked, UNASKED), whole=True)

@@ -1,0 +1,110 @@
+"""A data set by its name on the hub, where the package `datasets` and the network are there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice
+from typing import Any, ClassVar
+
+from engine import limits
+from engine.data.bounds import at_least
+from engine.data.own import Columns
+from engine.data.table import Table
+from engine.data.table_parts import MAX_ROWS, Cell, cell, check_columns
+
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+INSTALL = "install it with: pip install datasets"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hub(Columns):
+    """The first `rows` of a `split` of the data set `name`, such as "stanfordnlp/imdb"; `subset` is one of its
+    configurations where it has several.
+    """
+
+    name: str
+    subset: str = ""
+    split: str = "train"
+    rows: int = 10_000
+
+    kind: ClassVar[str] = "hub"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not NAME.fullmatch(self.name) or ".." in self.name:
+            raise ValueError(f"data.hub.name must be a name on the hub, such as stanfordnlp/imdb, got {self.name[:80]!r}.")
+        at_least("data.hub.rows", self.rows, 2)
+        if self.rows > MAX_ROWS:
+            raise ValueError(f"data.hub.rows must be at most {MAX_ROWS:,}, got {self.rows:,}.")
+
+    def table(self) -> Table:
+        return read_hub(self.name, self.subset, self.split, self.rows)
+
+
+def installed() -> bool:
+    return find_spec("datasets") is not None
+
+
+@lru_cache(maxsize=2)
+def read_hub(name: str, subset: str = "", split: str = "train", rows: int = 10_000) -> Table:
+    """Read row by row, so that no more is fetched than is asked for, and without running code of the data set's.
+    Classes are given by their names. Raises ValueError, in a sentence, where it cannot be had.
+    """
+    try:
+        datasets = import_module("datasets")
+    except ImportError:
+        raise ValueError(f"a data set from the hub needs the package datasets, which is not here; {INSTALL}.") from None
+    try:
+        stream = datasets.load_dataset(name, subset or None, split=split, streaming=True)
+        found = collected(islice(stream, rows))
+    except (OSError, ValueError, RuntimeError, LookupError) as error:  # what it and the network raise
+        said = " ".join(str(error).split())[:300] or type(error).__name__
+        raise ValueError(
+            f"the data set {name} (split {split}) must be one of the hub's that can be fetched now, got: {said}; correct "
+            "its name, subset or split, or fetch it as a file and use [data.rows]."
+        ) from None
+    if not found:
+        raise ValueError(f"the data set {name} (split {split}) has no rows; choose another split.")
+    columns = check_columns(tuple(dict.fromkeys(column for row in found for column in row)))
+    classes = class_names(getattr(stream, "features", None) or {})
+    cells = [tuple(called(row.get(column), classes.get(column)) for column in columns) for row in found]
+    return Table(columns, tuple(cells), f"{name}, split {split}")
+
+
+def collected(rows: Any) -> list[dict[str, Any]]:
+    """Raises ValueError where they are more than a file of data may be."""
+    found, taken = [], 0
+    for row in rows:
+        found.append(dict(row))
+        taken += sum(len(str(value)) for value in row.values())
+        if taken > limits.MAX_DATA:
+            raise ValueError(
+                f"its first {len(found):,} rows have more than {limits.MAX_DATA / 2**20:,.0f} MiB; ask for fewer rows"
+            )
+    return found
+
+
+def class_names(features: Any) -> dict[str, list[str]]:
+    """Of columns whose numbers stand for classes, alone or in a list."""
+    found = {}
+    for column, feature in features.items():
+        names = getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None)
+        if names:
+            found[column] = list(names)
+    return found
+
+
+def called(value: Any, names: list[str] | None) -> Cell:
+    if names is None or value is None:
+        return cell(value)
+    if isinstance(value, list | tuple):
+        return tuple(named(one, names) for one in value)
+    return named(value, names)
+
+
+def named(value: Any, names: list[str]) -> str:
+    return names[value] if isinstance(value, int) and 0 <= value < len(names) else str(value)

@@ -1,0 +1,90 @@
+"""A person's own data in a recipe: which columns are what, and what is held out.
+
+`[data.rows]` reads a file (engine.data.table), `[data.hub]` a data set by its hub name (engine.data.hub). What a model
+can be asked follows from the columns that are named, `LEARNS`:
+
+    text              next, masked, infill
+    text, label       classification (and what a text alone allows)
+    source, target    sequence_to_sequence, completion
+    tokens, tags      token_classification
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from engine.data.bounds import a_share
+from engine.data.table import Table, read_table
+
+Form = Literal["text", "labelled", "pairs", "tagged"]
+FORMS: dict[tuple[str, ...], Form] = {
+    ("text",): "text", ("text", "label"): "labelled", ("source", "target"): "pairs", ("tokens", "tags"): "tagged",
+}  # fmt: skip
+OF_TEXT = ("next", "masked", "infill")
+LEARNS: dict[Form, tuple[str, ...]] = {
+    "text": OF_TEXT,
+    "labelled": ("classification", *OF_TEXT),
+    "pairs": ("sequence_to_sequence", "completion"),
+    "tagged": ("token_classification",),
+}
+NAMED = ("text", "label", "source", "target", "tokens", "tags")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns(ABC):
+    """The names of the columns that are learned from: `text`, `text` and `label`, `source` and `target`, or `tokens`
+    and `tags` (a tag for each token; both are lists or have spaces between words). The share `held_out` of the different
+    texts is measured on and never learned from; the seed of the recipe says which.
+    """
+
+    text: str = ""
+    label: str = ""
+    source: str = ""
+    target: str = ""
+    tokens: str = ""
+    tags: str = ""
+    held_out: float = 0.1
+
+    kind: ClassVar[str] = "own"
+
+    def __post_init__(self) -> None:
+        a_share(f"data.{self.kind}.held_out", self.held_out)
+        if self.given not in FORMS:
+            got = " and ".join(self.given) or "none"
+            raise ValueError(
+                f"data.{self.kind}.text must name the column of the texts, alone or with label, or source and target, "
+                f"or tokens and tags, got {got}."
+            )
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        return tuple(name for name in NAMED if getattr(self, name))
+
+    @property
+    def form(self) -> Form:
+        return FORMS[self.given]
+
+    @abstractmethod
+    def table(self) -> Table:
+        """Raises ValueError, in a sentence, where it cannot be had."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(Columns):
+    """A .txt, .csv, .tsv, .jsonl or .parquet file; a relative path is taken from where the recipe stands. `header`: the
+    first line of a .csv or .tsv file names its columns; without it they are "column 1", "column 2", ...
+    """
+
+    path: str
+    header: bool = True
+
+    kind: ClassVar[str] = "rows"
+
+    def table(self) -> Table:
+        try:
+            return read_table(Path(self.path), self.header)
+        except ValueError as error:
+            raise ValueError(f"data.rows.path: {error}") from None

@@ -1,0 +1,112 @@
+"""What a person's own rows ask: the same kinds of tasks that are generated here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from engine.data.drawing import Part, lot
+from engine.data.own import Columns
+from engine.data.table import Table
+from engine.data.task import BETWEEN, Labelled, LabelTask, Pair, PairTask, Tagged, TagTask
+
+MOST_CLASSES = 1_000
+
+
+def task_of(options: object) -> object:
+    """The task that a recipe's table stands for: the table itself, or what its columns ask."""
+    if not isinstance(options, Columns):
+        return options
+    kinds = {"pairs": OwnPairs, "labelled": OwnLabels, "tagged": OwnTags}
+    return kinds[options.form](options, options.table()) if options.form in kinds else options
+
+
+def held_out(keys: Sequence[str], share: float, seed: int) -> frozenset[str]:
+    """Of the different keys the share whose lots are lowest, one at least. Raises ValueError where there is only one."""
+    different = sorted(set(keys), key=lambda key: lot(key, seed))
+    if len(different) < 2:
+        raise ValueError("data must have at least 2 different rows, one to learn from and one to measure on, got 1.")
+    return frozenset(different[: min(max(round(share * len(different)), 1), len(different) - 1)])
+
+
+@dataclass(frozen=True)
+class Own:
+    options: Columns
+    table: Table
+
+    tokenizers: ClassVar[tuple[str, ...]] = ()
+
+    def rows(self, keys: Sequence[str], part: Part, seed: int) -> Iterator[int]:
+        """Those of a part; no key is in both."""
+        theirs = held_out(keys, self.options.held_out, seed)
+        return (row for row, key in enumerate(keys) if (key in theirs) == (part == "held_out"))
+
+
+@dataclass(frozen=True)
+class OwnTexts(Own):
+    @cached_property
+    def all(self) -> tuple[str, ...]:
+        return self.table.texts(self.options.text)
+
+    def texts(self, part: Part, seed: int) -> Iterator[str]:
+        return (self.all[row] for row in self.rows(self.all, part, seed))
+
+
+@dataclass(frozen=True)
+class OwnPairs(Own, PairTask):
+    separator: ClassVar[str] = BETWEEN
+
+    @cached_property
+    def both(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return self.table.texts(self.options.source), self.table.texts(self.options.target)
+
+    def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
+        sources, targets = self.both
+        return (Pair(sources[row], targets[row]) for row in self.rows(sources, part, seed))
+
+
+@dataclass(frozen=True)
+class OwnLabels(Own, LabelTask):
+    @cached_property
+    def both(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return self.table.texts(self.options.text), self.table.texts(self.options.label)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
+        return classes(self.both[1], "label")
+
+    def texts(self, part: Part, seed: int) -> Iterator[Labelled]:
+        texts, labels = self.both
+        return (Labelled(texts[row], self.labels.index(labels[row])) for row in self.rows(texts, part, seed))
+
+
+@dataclass(frozen=True)
+class OwnTags(Own, TagTask):
+    @cached_property
+    def both(self) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
+        words, tags = self.table.words(self.options.tokens), self.table.words(self.options.tags)
+        for row, (some, others) in enumerate(zip(words, tags, strict=True), 1):
+            if len(some) != len(others):
+                raise ValueError(
+                    f"row {row:,} must have a tag for each token, got {len(some)} tokens and {len(others)} tags; correct "
+                    "or remove the row."
+                )
+        return words, tags
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
+        return classes([tag for row in self.both[1] for tag in row], "tag")
+
+    def sentences(self, part: Part, seed: int) -> Iterator[Tagged]:
+        words, tags = self.both
+        keys = [" ".join(row) for row in words]
+        return (Tagged(words[row], tags[row]) for row in self.rows(keys, part, seed))
+
+
+def classes(names: Sequence[str], what: str) -> tuple[str, ...]:
+    found = tuple(sorted(set(names)))
+    if not 2 <= len(found) <= MOST_CLASSES:
+        raise ValueError(f"the column of the {what}s must have 2 to {MOST_CLASSES:,} different ones, got {len(found):,}.")
+    return found

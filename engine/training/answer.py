@@ -1,0 +1,35 @@
+"""frames/<digest>.json: what a run's process says to a probe."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from engine.plain import build
+from engine.training.atomic import read_json, write_json
+from engine.training.folder import RunFolder
+from engine.training.past import frame_files
+from engine.training.probe import Probe
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`error` says why it cannot be watched; otherwise `pieces` and `target_pieces` are its tokens as they are
+    drawn."""
+
+    probe: Probe
+    error: str = ""
+    pieces: tuple[str, ...] = field(default=())
+    target_pieces: tuple[str, ...] = field(default=())
+
+
+def write_answer(run: RunFolder, answer: Answer) -> None:
+    ours, _ = frame_files(run.path, answer.probe)
+    write_json(ours.with_suffix(".json"), asdict(answer))
+
+
+def read_answer(run: RunFolder, probe: Probe) -> Answer:
+    """The probe alone where the run's process has not looked at it yet."""
+    ours, _ = frame_files(run.path, probe)
+    data = read_json(ours.with_suffix(".json"))
+    answer: Answer = Answer(probe) if data is None else build(Answer, data)
+    return answer

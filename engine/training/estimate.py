@@ -1,0 +1,182 @@
+"""What a training will take, before it is started: parameters, memory, and, once this machine was measured, time."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import torch
+from torch.nn.functional import cross_entropy
+
+from engine.analysis.sizes.memory import activations
+from engine.analysis.sizes.shape import stacks
+from engine.analysis.sizes.work import forward
+from engine.checkpoints.assemble import without_memory
+from engine.config import MLP, Attention, ModelConfig
+from engine.limits import RUNS_FOLDER
+from engine.model import Transformer, initialise
+from engine.training.atomic import read_json, write_json
+from engine.training.machine import Abilities, plan
+from engine.training.optimiser import orthogonal
+from engine.training.recipe import Recipe
+
+FLOAT32 = 4  # bytes
+FILE = ".speed.json"  # in the folder of the runs
+THERE_AND_BACK = 3  # the backward pass is two products for each of the forward's (Kaplan et al. 2020, section 2.1)
+VOCABULARIES = {"char": 100, "word": 2000, "byte": 258, "bpe-characters": 1024, "wordpiece": 1024, "unigram": 1024}
+VOCABULARIES["bpe"] = 1024  # where the recipe does not say: a guess for those that the data decides, else the default
+
+
+def decoder(width: int, context: int) -> ModelConfig:
+    return ModelConfig(
+        vocab_size=64, context=context, d_model=width, layers=2, attention=Attention(4), mlp=MLP(4 * width)
+    )
+
+
+LITTLE, NARROW, WIDE = decoder(8, 8), decoder(32, 32), decoder(128, 128)
+ROWS = {LITTLE: 2, NARROW: 64, WIDE: 16}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """`memory_bytes` is the most that weights, gradients, the optimiser's memory and activations take together, beside
+    the process itself; `seconds` is of all steps, None where this machine's speed is not known.
+    """
+
+    parameters: int
+    memory_bytes: int
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Seconds, on one machine: `block` for a block in one step however small it is, `narrow` and `wide` for an
+    operation in models as wide as NARROW and WIDE: small matrices make less of a processor.
+    """
+
+    block: float
+    narrow: float
+    wide: float
+
+    def work(self, width: int) -> float:
+        """Of a model of that width, on the line between the two by the logarithms of all."""
+        least, most = (math.log(config.d_model) for config in (NARROW, WIDE))
+        there = min(max((math.log(width) - least) / (most - least), 0.0), 1.0)
+        return math.exp((1 - there) * math.log(self.narrow) + there * math.log(self.wide))
+
+
+def estimate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Estimate:
+    """Every row is taken to have batch.context tokens, on both sides where there are two stacks."""
+    config = as_far_as_known(recipe)
+    named = dict(without_memory(config).named_parameters())
+    count = sum(p.numel() for p in named.values())
+    matrices = sum(p.numel() for name, p in named.items() if orthogonal(name, p))
+    remembered = {
+        "adamw": 2 * count,
+        "sgd": count if recipe.optimiser.momentum else 0,
+        "muon": 2 * count - matrices,
+    }
+    memory = FLOAT32 * (2 * count + remembered[recipe.optimiser.kind]) + of_activations(config, recipe)
+    speed = known_speed(recipe, Path(folder))
+    return Estimate(count, memory, None if speed is None else recipe.schedule.steps * seconds(config, recipe, speed))
+
+
+def as_far_as_known(recipe: Recipe) -> ModelConfig:
+    """The model's config with as many tokens as the tokenizer will have, as far as the recipe tells."""
+    tokenizer = recipe.data.tokenizer
+    if recipe.model.vocab_size > 1 or recipe.model.embedding.patches is not None:
+        return recipe.model
+    repeats = recipe.data.repeats
+    known = len(repeats.symbols) + 1 if repeats is not None else tokenizer.vocab_size
+    return replace(recipe.model, vocab_size=known or VOCABULARIES[tokenizer.kind])
+
+
+def of_activations(config: ModelConfig, recipe: Recipe) -> int:
+    """Bytes that wait for the backward pass where they are most, at its beginning."""
+    rows, context = -(-recipe.batch.size // recipe.batch.accumulate), recipe.batch.context
+    number = FLOAT32 if plan(recipe.machine, Abilities.here()).autocast is None else 2
+    kept = sum(one.bytes for one in activations(config, rows, context, number))
+    every = config.head.kind in ("language", "masked", "token")
+    logits = rows * (context if every else 1) * config.outputs * FLOAT32  # beside their gradient
+    return kept + logits + (of_dropout(config, rows, context) if config.dropout else 0)
+
+
+def of_dropout(config: ModelConfig, rows: int, context: int) -> int:
+    """What each number was multiplied by; and the patterns, which no fused attention drops from on a CPU, before it and
+    after it."""
+    stream = rows * context * config.d_model
+    found = 0
+    for stack in stacks(config):
+        sublayers = 1 + (config.mlp is not None) + stack.crosses
+        squares = rows * context**2 * config.attention.heads * (1 + stack.crosses)
+        found += FLOAT32 * (stream * (1 + sublayers * stack.L.value) + 3 * squares * stack.L.value)
+    return found
+
+
+def seconds(config: ModelConfig, recipe: Recipe, speed: Speed) -> float:
+    """Of one step."""
+    blocks = sum(stack.L.value for stack in stacks(config)) * recipe.batch.accumulate
+    work = operations(config, recipe.batch.size, recipe.batch.context)
+    return blocks * speed.block + work * speed.work(config.d_model)
+
+
+def operations(config: ModelConfig, rows: int, context: int) -> int:
+    return THERE_AND_BACK * rows * sum(one.formula.value for one in forward(config, context))
+
+
+def key(threads: int) -> str:
+    return f"{socket.gethostname()}, {os.cpu_count()} cores, torch {torch.__version__}, {threads} threads"
+
+
+def known_speed(recipe: Recipe, folder: Path) -> Speed | None:
+    """None before `calibrate`, and for CUDA."""
+    chosen = plan(recipe.machine, Abilities.here())
+    try:
+        found = (read_json(folder / FILE) or {}).get(key(chosen.threads))
+        return None if found is None or chosen.device != "cpu" else Speed(**found)
+    except (json.JSONDecodeError, TypeError, AttributeError):  # somebody else's file
+        return None
+
+
+def calibrate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Speed:
+    """Measure this machine, in less than a second, with as many threads as `recipe` takes, and note it in `folder`.
+
+    For a process of its own: it sets the number of threads, and gives it back.
+    """
+    threads, before = plan(recipe.machine, Abilities.here()).threads, torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        little, narrow, wide = (measured(config) for config in (LITTLE, NARROW, WIDE))
+    finally:
+        torch.set_num_threads(before)
+    speed = Speed(little / LITTLE.layers, worked(NARROW, narrow, little), worked(WIDE, wide, little))
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    known = read_json(Path(folder) / FILE)
+    write_json(Path(folder) / FILE, (known if isinstance(known, dict) else {}) | {key(threads): asdict(speed)})
+    return speed
+
+
+def worked(config: ModelConfig, whole: float, little: float) -> float:
+    """Seconds an operation, once what every step of so many blocks takes is taken away."""
+    return max(whole - little, whole / 4) / operations(config, ROWS[config], config.context)
+
+
+def measured(config: ModelConfig, least: float = 0.2) -> float:
+    """Seconds of the fastest of a few steps."""
+    model = initialise(Transformer(config), 0)
+    optimiser = torch.optim.AdamW(model.parameters(), fused=True)
+    ids = torch.arange(ROWS[config] * config.context).view(ROWS[config], -1) % config.vocab_size
+    found: list[float] = []
+    end = time.perf_counter() + least
+    while len(found) < 3 or time.perf_counter() < end:
+        begun = time.perf_counter()
+        cross_entropy(model(ids).flatten(0, 1), ids.flatten()).backward()
+        optimiser.step()
+        optimiser.zero_grad()
+        found.append(time.perf_counter() - begun)
+    return min(found)

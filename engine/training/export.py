@@ -1,0 +1,102 @@
+"""A run to take away: a step as a checkpoint, the curves as a table or for TensorBoard, and its command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from engine.checkpoints import load
+from engine.checkpoints.export import exported
+from engine.limits import RUNS_FOLDER
+from engine.training.folder import RunFolder
+from engine.training.names import existing
+from engine.training.origin import read_origin
+from engine.training.recipe_file import read_recipe
+from engine.training.snapshots import latest_step, weights
+
+ALSO = "also"  # the column of metrics that holds more of them
+SPREAD = ("tokens", "seconds", "tokens_per_second")
+
+
+def checkpoint(name: str, step: int | None, to: Path, folder: Path | str = RUNS_FOLDER) -> Path:
+    """A zip, in `to`, of a folder that transformers reads wherever it has such a model; `step` None is the newest.
+
+    The card of a step that is not the finished model says which step it is and what was measured there.
+    """
+    run = RunFolder(existing(name, Path(folder)))
+    file = weights(run.path.name if step is None else f"{run.path.name}@{step}", folder)
+    if file is None:
+        raise ValueError(f"{name} has kept no weights of {'any step' if step is None else f'step {step:,}'} yet.")
+    found = load(file)
+    reached = latest_step(run) if file == run.weights else int(re.sub(r"\D", "", file.stem))
+    recipe = read_recipe(run.recipe)
+    if reached == recipe.schedule.steps and run.checkpoint.is_dir():
+        card = dict(load(run.checkpoint).card)
+    else:
+        measured = next((line for line in run.read_metrics() if line["step"] == reached), {})
+        card = {"name": run.path.name, "about": recipe.about, "objective": recipe.objective.kind, "steps": reached}
+        card |= {key: value for key, value in measured.items() if key.startswith(("loss", "accuracy", "held_out"))}
+        card |= {"seed": recipe.seed}
+    return exported(replace(found, name=f"{run.path.name}-step-{reached}", card=card), "folder", to)
+
+
+def table(name: str, folder: Path | str = RUNS_FOLDER) -> str:
+    """metrics.jsonl as CSV: a row a logged step, a column a number, empty where it was not measured."""
+    lines = [flat(line) for line in RunFolder(existing(name, Path(folder))).read_metrics()]
+    columns = list(dict.fromkeys(column for line in lines for column in line))
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns)
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()
+
+
+def flat(line: dict[str, Any]) -> dict[str, Any]:
+    """What else was counted beside the rest, each under its own name."""
+    return {key: value for key, value in line.items() if key != ALSO} | line.get(ALSO, {})
+
+
+def tensorboard(name: str, folder: Path | str = RUNS_FOLDER) -> tuple[str, bytes]:
+    """The curves as a file of events, with the name that TensorBoard looks for: put it into a folder of its own.
+
+    Held-out numbers are beside those of training: "loss/training", "loss/held_out".
+    """
+    from tensorboardX import SummaryWriter  # with protobuf, which is slow to import
+
+    run = RunFolder(existing(name, Path(folder)))
+    began = read_origin(run).created
+    with TemporaryDirectory(prefix="loupe-") as made:
+        with SummaryWriter(made) as writer:
+            for line in run.read_metrics():
+                for key, value in flat(line).items():
+                    if key != "step" and isinstance(value, int | float):
+                        writer.add_scalar(tag(key), value, line["step"], walltime=began + line["seconds"])
+            writer.add_text("recipe", "```toml\n" + run.recipe.read_text(encoding="utf-8") + "```", 0, walltime=began)
+        (file,) = Path(made).iterdir()
+        return file.name, file.read_bytes()
+
+
+def tag(key: str) -> str:
+    plain = key.removeprefix("held_out_")
+    if plain in ("lr", "grad_norm", *SPREAD):
+        return f"training/{plain}"
+    return f"{plain}/{'training' if plain == key else 'held_out'}"
+
+
+def command(name: str, folder: Path | str = RUNS_FOLDER) -> str:
+    """The command line, from Loupe's folder, that makes this run again beside itself; of a fork it is two lines."""
+    run = RunFolder(existing(name, Path(folder)))
+    origin = read_origin(run)
+    again = f"{run.path.name} again"
+    place = Path(folder) / again
+    train = shlex.join(["python", "-m", "engine", "train"])
+    if not origin.run:
+        return f"{train} {shlex.quote(str(run.recipe))} --out {shlex.quote(str(place))}"
+    forked = shlex.join(["python", "-m", "engine", "fork", origin.run, str(origin.step), again, *origin.changes])
+    return f"{forked}\n{train} {shlex.quote(str(place / 'recipe.toml'))}"

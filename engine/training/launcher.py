@@ -1,0 +1,155 @@
+"""Trainings as processes of their own: started here, known by their run directories, and not ended with the server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+from typing import Protocol
+
+from engine import limits
+from engine.training import allowed, control, turn
+from engine.training.folder import RunFolder
+from engine.training.names import existing
+from engine.training.origin import Origin, make
+from engine.training.queue import Queue, Ticket
+from engine.training.recipe import Recipe
+from engine.training.recipe_file import parse_recipe, read_recipe
+from engine.training.status import ACTIVE, BEGINS, Status, as_written, died, read_status, write_status
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Launcher(Protocol):
+    """Where trainings run. Everything after the start goes through the run directory, wherever that process is."""
+
+    def start(self, recipe: Recipe | str, name: str) -> Path:
+        """The new run's directory. Raises ValueError (RecipeError for a text that is no recipe) where it cannot be."""
+
+    def resume(self, name: str) -> Path:
+        """Go on with a run: one that is paused, or one whose process has ended. Raises ValueError where it cannot."""
+
+
+class Processes:
+    """A `Launcher` on this machine. `runs` holds the run directories."""
+
+    def __init__(self, runs: Path | str = limits.RUNS_FOLDER) -> None:
+        self.runs = Path(runs).resolve()
+        self.queue = Queue(self.runs)
+        self._watched: dict[Path, Thread] = {}
+
+    def start(self, recipe: Recipe | str, name: str) -> Path:
+        recipe = parse_recipe(recipe) if isinstance(recipe, str) else recipe
+        allowed.check(recipe)
+        allowed.check_room(recipe, self.runs)
+        with self.queue.locked():
+            self._check_queue()
+            folder = make(recipe, name, self.runs, Origin())
+            self._launch(RunFolder(folder))
+        return folder
+
+    def resume(self, name: str) -> Path:
+        run = RunFolder(existing(name, self.runs))
+        recipe = read_recipe(run.recipe)
+        status = read_status(run.status)
+        if status is not None and status.state == "paused":
+            control.resume(run.path)
+            return run.path
+        allowed.check(recipe)
+        allowed.check_room(recipe, self.runs)
+        if (watched := self._watched.get(run.path)) is not None and (status is None or status.state not in ACTIVE):
+            watched.join(1)  # it may still have to say how that process ended
+        with self.queue.locked():
+            self._check_free(run, recipe)
+            self._check_queue()
+            self._launch(run)
+        return run.path
+
+    def _check_free(self, run: RunFolder, recipe: Recipe) -> None:
+        status = read_status(run.status)
+        if status is not None and status.state in ACTIVE:
+            raise ValueError(f"{run.path.name} is {status.state} already; it needs no second start.")
+        if status is not None and status.state == "finished" and status.step >= recipe.schedule.steps:
+            raise ValueError(f"{run.path.name} is finished; fork it from a step to train on, or reset it.")
+
+    def _check_queue(self) -> None:
+        free = max(0, limits.MAX_TRAININGS - self.queue.training())
+        if len(self.queue.waiting()) >= limits.MAX_QUEUED + free:
+            raise ValueError(
+                f"at most {limits.MAX_QUEUED} trainings may wait for their turn, and as many do; cancel one, wait, or "
+                "raise LOUPE_MAX_QUEUED where Loupe is started."
+            )
+
+    def _launch(self, run: RunFolder) -> None:
+        """Within the queue's lock. The process waits until its status is written, so that none is ever lost."""
+        before, steps = as_written(run.status), read_recipe(run.recipe).schedule.steps
+        environment = {**os.environ, "OMP_WAIT_POLICY": "passive", control.SEEN: str(control.begin_anew(run.path))}
+        ticket = self.queue.take_ticket(run.path.name, limits.MAX_TRAININGS)
+        waits, ready = os.pipe()
+        try:
+            with run.said.open("a", encoding="utf-8") as said:
+                said.write(f"{BEGINS}{time.strftime('%Y-%m-%d %H:%M:%S')}\n")
+                said.flush()
+                process = subprocess.Popen(
+                    waiting(self.runs, run.path, ticket, training(run.path), str(waits)), cwd=ROOT, env=environment,
+                    stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
+                    pass_fds=(ticket.descriptor, waits),
+                )  # fmt: skip
+            told = Status("queued", before.step if before is not None else 0, steps, pid=process.pid)
+            write_status(run.status, told)
+        finally:
+            for descriptor in (ticket.descriptor, waits, ready):
+                os.close(descriptor)
+        self._watched[run.path] = Thread(target=watch, args=(process, run, told), daemon=True)
+        self._watched[run.path].start()
+
+
+def training(folder: Path) -> list[str]:
+    """The command that trains what is in `folder`."""
+    recipe, options = str(folder / "recipe.toml"), ["--out", str(folder), "--quiet", "--background"]
+    limit = ["--seconds", str(limits.MAX_RUN_SECONDS)]
+    return [sys.executable, "-m", "engine", "train", recipe, *options, *limit]
+
+
+def waiting(runs: Path, folder: Path, ticket: Ticket, command: Iterable[str], starter: str = "") -> list[str]:
+    """The command that waits with `ticket` and then becomes `command`. -P: its own folder is no place of modules."""
+    return [sys.executable, "-P", turn.__file__, str(runs), str(folder), str(ticket.path), starter, *command]
+
+
+def watch(process: subprocess.Popen[bytes], run: RunFolder, began: Status) -> None:
+    """Wait for the end of a process, and say in its place what it did not say itself."""
+    code = process.wait()
+    try:
+        status = as_written(run.status)
+    except (ValueError, OSError):
+        return  # taken away, or damaged: nothing that could be set right here
+    if status is None or status.state not in ACTIVE or (status.pid, status.started) != (began.pid, began.started):
+        return
+    told = died(status, run.path)
+    write_status(run.status, replace(told, state="failed", cause="") if code > 0 else told)
+
+
+def wait_in_line(run: RunFolder, recipe: Recipe, command: Iterable[str]) -> None:
+    """This process waits for its turn and becomes `command`; it does not return.
+
+    Raises ValueError where another process has `run`, as training does.
+    """
+    there = read_status(run.status)
+    if there is not None and there.state in ACTIVE:
+        raise ValueError(f"{run.path} must be free, got a run that process {there.pid} has; stop that one first.")
+    run.adopt(recipe)
+    runs = Path(limits.RUNS_FOLDER).resolve()
+    queue = Queue(runs)
+    stamp = control.begin_anew(run.path)
+    with queue.locked():
+        ticket = queue.take_ticket(run.path.name, limits.MAX_TRAININGS)
+    write_status(run.status, Status("queued", there.step if there is not None else 0, recipe.schedule.steps))
+    os.set_inheritable(ticket.descriptor, True)
+    arguments = waiting(runs, run.path.resolve(), ticket, command)
+    os.execve(arguments[0], arguments, {**os.environ, "OMP_WAIT_POLICY": "passive", control.SEEN: str(stamp)})
+

@@ -1,0 +1,80 @@
+"""How often the whole of a target is written, greedily and from the first token on; and by how hard it was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from engine.data.task import Pair
+from engine.training.measures.decoding import continued, translated
+from engine.training.objectives.completion import prompt
+from engine.training.objectives.padded import padded, real
+from engine.training.sources.completion import Completion
+from engine.training.sources.pairs import Ids, TaughtPairs
+from engine.training.sources.sequence_to_sequence import SequenceToSequence
+from engine.training.trainer import Trainer
+
+EXAMPLES, AT_ONCE = 2_000, 250
+
+
+def exact_match(trainer: Trainer) -> dict[str, Any]:
+    """`exact_match` of the first EXAMPLES that are held out, and `by_...`, the same for each group of them."""
+    source = taught(trainer)
+    asked = asked_of(source, EXAMPLES)
+    right = [
+        given == target.tolist()
+        for begin in range(0, len(asked), AT_ONCE)
+        for given, (_, (_, target)) in zip(
+            written(trainer, [ids for _, ids in asked[begin : begin + AT_ONCE]]), asked[begin : begin + AT_ONCE],
+            strict=True,
+        )
+    ]  # fmt: skip
+    found = {
+        "exact_match": sum(right) / len(right),
+        "examples": len(right),
+        "decoding": "greedy",
+        "unseen": "no source is among those trained on",
+    }
+    grouped = by_group([source.task.group(pair) for pair, _ in asked], right) if source.task.grouped else {}
+    return found | ({f"by_{source.task.grouped}": grouped} if grouped else {})
+
+
+def asked_of(source: TaughtPairs, count: int) -> list[tuple[Pair, Ids]]:
+    """The first `count` held-out pairs that the model can read, as texts and as ids."""
+    fit: list[int] = source.shelves["held_out"].fit[:count].tolist()
+    told = list(islice(source.told("held_out"), fit[-1] + 1))
+    return [(told[index], ids) for index, ids in zip(fit, source.ids("held_out", fit), strict=True)]
+
+
+def by_group(groups: Sequence[int], right: Sequence[bool]) -> dict[str, float]:
+    """The share that is right in each group."""
+    count = Counter(groups)
+    found = Counter(group for group, one in zip(groups, right, strict=True) if one)
+    return {str(group): found[group] / count[group] for group in sorted(count)}
+
+
+def written(trainer: Trainer, pairs: Sequence[Ids]) -> list[list[int]]:
+    """What the model writes for each source, as far as the longest target goes and the end."""
+    source, longest = taught(trainer), max(len(target) for _, target in pairs)
+    sources = [ids for ids, _ in pairs]
+    if isinstance(source, SequenceToSequence):
+        ids, padding = padded(sources, source.marks.pad).to(trainer.device), real(sources).to(trainer.device)
+        return translated(trainer.model, ids, padding, source.marks.end, longest + 1)
+    if isinstance(source, Completion):
+        prompts = [prompt(ids, source.marks).to(trainer.device) for ids in sources]
+        return continued(trainer.model, prompts, source.marks.end, longest + int(source.marks.asked))
+    raise ValueError(f"targets are written by two stacks or by one decoder, and {type(source).__name__} asks neither.")
+
+
+def sample(trainer: Trainer) -> str:
+    """A held-out source, and what the model makes of it."""
+    source = taught(trainer)
+    (pair, ids), *_ = asked_of(source, 1)
+    return f"{pair.source}\n{source.corpus.tokenizer.decode(written(trainer, [ids])[0])}"
+
+
+def taught(trainer: Trainer) -> TaughtPairs:
+    assert isinstance(trainer.source, TaughtPairs)
+    return trainer.source

@@ -1,0 +1,42 @@
+"""How often a held-out text is given its class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from engine.training.sources.labelled import LabelledTexts
+from engine.training.trainer import Trainer
+
+
+@torch.no_grad()
+def measured(trainer: Trainer) -> dict[str, Any]:
+    """The accuracy on all held-out texts, and on those of each class."""
+    source = labelled(trainer)
+    batches = list(source.held_out(len(source.shelves["held_out"].fit)))
+    right = [trainer.model(**each.to(trainer.device).inputs).argmax(-1).cpu() == each.targets for each in batches]
+    found, asked = torch.cat(right), torch.cat([each.targets for each in batches])
+    return {
+        "test_accuracy": float(found.float().mean()),
+        "texts": len(found),
+        "by_class": {
+            name: float(found[asked == label].float().mean())
+            for label, name in enumerate(source.labels)
+            if (asked == label).any()
+        },
+    }
+
+
+@torch.no_grad()
+def sample(trainer: Trainer) -> str:
+    """The first held-out text, and what it is taken for."""
+    source = labelled(trainer)
+    examples = source.examples("held_out", [int(source.shelves["held_out"].fit[0])])
+    logits = trainer.model(**examples.to(trainer.device).inputs)
+    return f"{next(iter(source.told('held_out'))).text}\n{source.labels[int(logits.argmax())]}"
+
+
+def labelled(trainer: Trainer) -> LabelledTexts:
+    assert isinstance(trainer.source, LabelledTexts)
+    return trainer.source

@@ -1,0 +1,98 @@
+"""How often a word that was never seen in its sentence is given its class, and how many names are found whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from engine.data.task import Tagged
+from engine.training.objectives.padded import padded, real
+from engine.training.objectives.token_classification import first_tokens
+from engine.training.sources.tagged import TaggedTexts
+from engine.training.trainer import Trainer
+
+SENTENCES, AT_ONCE = 2_000, 250
+Span = tuple[int, int, str]  # from which word to which, and what it is
+
+
+def measured(trainer: Trainer) -> dict[str, Any]:
+    """`test_accuracy` of words. With tags in BIO also precision, recall and F1 of whole names, right only with the very
+    words and kind (Tjong Kim Sang & De Meulder 2003), over all and by kind; of other tags F1 of the words of each.
+    """
+    asked = examples(trainer)
+    given = predicted(trainer, asked)
+    pairs = [(tag, one) for row, tags in zip(asked, given, strict=True) for tag, one in zip(row.tags, tags, strict=True)]
+    found: dict[str, Any] = {
+        "test_accuracy": sum(tag == one for tag, one in pairs) / len(pairs), "words": len(pairs), "texts": len(asked)
+    }  # fmt: skip
+    if not in_bio(source_of(trainer).labels):
+        right, theirs, ours = Counter(a for a, b in pairs if a == b), Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+        return found | {"f1_by_tag": {tag: f1(right[tag], ours[tag], theirs[tag]) for tag in sorted(theirs)}}
+    theirs, ours, right = Counter[str](), Counter[str](), Counter[str]()
+    for row, tags in zip(asked, given, strict=True):
+        wanted, got = spans(row.tags), spans(tags)
+        theirs.update(kind for *_, kind in wanted)
+        ours.update(kind for *_, kind in got)
+        right.update(kind for *_, kind in wanted & got)
+    hits, made, there = right.total(), ours.total(), theirs.total()
+    found |= {"precision": hits / max(made, 1), "recall": hits / max(there, 1), "f1": f1(hits, made, there)}
+    return found | {"f1_by_kind": {kind: f1(right[kind], ours[kind], theirs[kind]) for kind in sorted(theirs)}}
+
+
+def f1(right: int, given: int, wanted: int) -> float:
+    """The harmonic mean of precision and recall; 1 where there is nothing to find and nothing was."""
+    return 2 * right / (given + wanted) if given + wanted else 1.0
+
+
+def in_bio(labels: Iterable[str]) -> bool:
+    """O, and B-... or I-... for each kind (Ramshaw & Marcus 1995)."""
+    return all(label == "O" or label[:2] in ("B-", "I-") and len(label) > 2 for label in labels)
+
+
+def spans(tags: Sequence[str]) -> set[Span]:
+    """Each begins with B, or with an I of another kind than before it, and goes on while there are I of its kind."""
+    found: set[Span] = set()
+    begin, kind = 0, ""
+    for at, tag in enumerate([*tags, "O"]):
+        mark, _, its = tag.partition("-")
+        if kind and (mark != "I" or its != kind):
+            found.add((begin, at, kind))
+            kind = ""
+        if mark == "B" or (mark == "I" and not kind):
+            begin, kind = at, its
+    return found
+
+
+def examples(trainer: Trainer, most: int = SENTENCES) -> list[Tagged]:
+    """The first that are held out, of those that the model can read."""
+    source = source_of(trainer)
+    return [source.told["held_out"][index] for index in source.shelves["held_out"].fit[:most].tolist()]
+
+
+@torch.no_grad()
+def predicted(trainer: Trainer, asked: Sequence[Tagged]) -> list[list[str]]:
+    """A tag for each word, that of its first token; "" for a word that has none."""
+    source, found = source_of(trainer), list[list[str]]()
+    for begin in range(0, len(asked), AT_ONCE):
+        rows = [source.corpus.tokenizer.encode(one.text) for one in asked[begin : begin + AT_ONCE]]
+        ids = [torch.tensor(row.ids) for row in rows]
+        read, stands = padded(ids, 0).to(trainer.device), real(ids).to(trainer.device)
+        best = trainer.model(read, padding=stands).argmax(-1).tolist()
+        for row, classes in zip(rows, best, strict=True):
+            found.append(["" if at is None else source.labels[classes[at]] for at in first_tokens(row)])
+    return found
+
+
+def sample(trainer: Trainer) -> str:
+    """The first held-out text, and what each of its words is taken for."""
+    (one, *_) = examples(trainer, 1)
+    (tags,) = predicted(trainer, [one])
+    return f"{one.text}\n{' '.join(tag or '?' for tag in tags)}"
+
+
+def source_of(trainer: Trainer) -> TaggedTexts:
+    assert isinstance(trainer.source, TaggedTexts)
+    return trainer.source

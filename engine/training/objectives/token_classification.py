@@ -1,0 +1,42 @@
+"""A class for each word, asked at its first token (Devlin et al. 2019, section 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from engine.tokenizers import Encoding
+from engine.training.objectives.classification import classified
+from engine.training.objectives.examples import UNASKED, Examples
+from engine.training.objectives.padded import padded, real
+
+
+def tagged(rows: Sequence[Encoding], classes: Sequence[Sequence[int]], pad: int) -> Examples:
+    """`rows` encode words with spaces between them, and `classes` has one for each word."""
+    ids = [torch.tensor(row.ids) for row in rows]
+    asked = [answers(row, of) for row, of in zip(rows, classes, strict=True)]
+    return classified(padded(ids, pad), padded(asked, UNASKED), real(ids))
+
+
+def answers(encoding: Encoding, classes: Sequence[int]) -> Tensor:
+    """pos: the class of the word that begins there, UNASKED elsewhere."""
+    found = torch.full((len(encoding),), UNASKED)
+    for at, one in zip(first_tokens(encoding), classes, strict=True):
+        if at is not None:
+            found[at] = one
+    return found
+
+
+def first_tokens(encoding: Encoding) -> list[int | None]:
+    """Of each word, what stands between spaces, the first token that has a part of it; None where none has."""
+    found: list[int | None] = []
+    at, end = 0, 0
+    for word in encoding.text.split():
+        begin = encoding.text.index(word, end)
+        end = begin + len(word)
+        while at < len(encoding) and (encoding.spans[at][1] <= begin or encoding.spans[at][0] == encoding.spans[at][1]):
+            at += 1
+        found.append(at if at < len(encoding) and encoding.spans[at][0] < end else None)
+    return found

@@ -1,0 +1,67 @@
+"""A new run directory, and origin.json in it: when it was made, and from which run it was forked."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from shutil import rmtree
+
+from engine.plain import build
+from engine.training.atomic import read_json, write_json
+from engine.training.folder import RunFolder
+from engine.training.names import checked, unused
+from engine.training.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Origin:
+    """`created` is in seconds since 1970. Of a fork, `run` and `step` say of what, `memory` whether with the
+    optimiser's, and `changes` what of the recipe is another, as "optimiser.lr=0.001"."""
+
+    created: float = field(default_factory=time.time)
+    run: str = ""
+    step: int = 0
+    memory: bool = True
+    changes: tuple[str, ...] = ()
+
+
+def read_origin(run: RunFolder) -> Origin:
+    """A run that a person started on the command line has no origin.json, but the day of its oldest file."""
+    data = read_json(run.origin)
+    if data is not None:
+        origin: Origin = build(Origin, data)
+        return origin
+    files = [path.stat().st_mtime for path in (run.path, *run.path.glob("*"), *run.snapshots.glob("*"))]
+    return Origin(created=min(files))
+
+
+def make(
+    recipe: Recipe, name: str, runs: Path, origin: Origin, fill: Callable[[RunFolder], None] | None = None
+) -> Path:
+    """A run directory of that name, or with a number behind it where another has it; there at once, as a whole.
+
+    `fill` puts in what else it begins with.
+    """
+    name = checked(name)
+    runs.mkdir(parents=True, exist_ok=True)
+    partial = RunFolder(runs / f".made-{secrets.token_hex(8)}")
+    try:
+        partial.adopt(recipe)
+        write_json(partial.origin, asdict(origin))
+        if fill is not None:
+            fill(partial)
+        while True:
+            place = runs / unused(name, runs)
+            try:
+                os.mkdir(place)  # nobody else takes this name from now on
+            except FileExistsError:
+                continue
+            os.replace(partial.path, place)
+            return place
+    finally:
+        rmtree(partial.path, ignore_errors=True)
+

@@ -1,0 +1,80 @@
+"""Processes of this machine as others see them: whether one lives, and whether the system ended any for its memory.
+
+Standard library only: who waits for a turn to train imports this before PyTorch.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+BACKGROUND = 10  # of nice(2): what is interactive goes first
+PROC, CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
+
+
+def started(pid: int) -> str:
+    """When a living process began, as its system counts, and since which boot; with `pid` it is nobody else's.
+
+    Empty where there is none, it has ended and its parent has not looked yet, or the system does not say.
+    """
+    try:
+        after_name = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+    return "" if after_name[0] in "ZX" else f"{after_name[19]}@{boot[:8]}"
+
+
+def says_when_started() -> bool:
+    """Whether this system tells of its processes when they began."""
+    return bool(started(os.getpid()))
+
+
+def exists(pid: int) -> bool:
+    """Whether some process has this number now."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it runs, as another user
+        return True
+    return True
+
+
+def give_way() -> None:
+    """Let other programs have the cores first. On Linux that is a matter of each thread, and those that PyTorch has
+    started are threads of their own."""
+    threads = PROC / "self/task"
+    for thread in os.listdir(threads) if threads.is_dir() else ["0"]:
+        try:
+            os.setpriority(os.PRIO_PROCESS, int(thread), BACKGROUND)
+        except ProcessLookupError:  # it has ended meanwhile
+            continue
+
+
+def oom_kills() -> int:
+    """How many processes the system has ended for lack of memory: in this control group, or altogether. 0: unknown."""
+    for file in counters():
+        try:
+            lines = file.read_text().splitlines()
+        except OSError:
+            continue
+        counted = [line.split()[1] for line in lines if line.startswith("oom_kill ")]
+        if counted:
+            return int(counted[0])
+    return 0
+
+
+def counters() -> list[Path]:
+    """The files that may count them, the nearest first: of cgroup v2, of v1, of the whole machine."""
+    try:
+        lines = (PROC / "self/cgroup").read_text().splitlines()
+    except OSError:
+        lines = []
+    groups = {kinds: place for _, kinds, place in (line.split(":", 2) for line in lines if line.count(":") >= 2)}
+    found = []
+    if "" in groups:
+        found.append(CGROUP / groups[""].lstrip("/") / "memory.events")
+    if "memory" in groups:
+        found.append(CGROUP / "memory" / groups["memory"].lstrip("/") / "memory.oom_control")
+    return [*found, CGROUP / "memory.events", PROC / "vmstat"]

@@ -1,0 +1,111 @@
+"""Whose turn it is to train, with no process that keeps the order.
+
+    .queue/lock               held for a moment by who takes a ticket
+    .queue/0000012.my run     a ticket: locked by the process that waits with it, and gone once it trains
+    .queue/slots              how many may train at a time
+    .queue/slot-1             locked by a process that trains
+
+The kernel frees a lock when the process that has it ends, however that happens, so that nobody waits for the dead and
+nothing is lost with a server. Locks are flock(2)'s: the folder must be on a disk of this machine. Standard library
+only: who waits imports this before PyTorch.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """`descriptor` holds its lock; a process that inherits that waits with it."""
+
+    path: Path
+    descriptor: int
+
+
+class Queue:
+    """Of the trainings whose run directories are in `runs`."""
+
+    def __init__(self, runs: Path | str) -> None:
+        self.folder = Path(runs) / ".queue"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else takes a ticket meanwhile."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        held = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(held)
+
+    def take_ticket(self, name: str, slots: int) -> Ticket:
+        """The last place in the queue, where from now on `slots` may train at a time. Within `locked`."""
+        numbered = self._tickets()
+        for _, path in numbered:
+            if not is_held(path):
+                path.unlink(missing_ok=True)
+        number = 1 + max((number for number, _ in numbered), default=0)
+        path = self.folder / f"{number:07d}.{name}"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        partial = self.folder / "slots.partial"
+        partial.write_text(f"{slots}\n")
+        os.replace(partial, self.folder / "slots")
+        return Ticket(path, descriptor)
+
+    def waiting(self) -> list[str]:
+        """The names of those that wait, the next one first."""
+        return [path.name.partition(".")[2] for _, path in self._tickets() if is_held(path)]
+
+    def position(self, name: str) -> int | None:
+        """1: the next to train. None where no such run waits."""
+        names = self.waiting()
+        return names.index(name) + 1 if name in names else None
+
+    def training(self) -> int:
+        """How many have a slot."""
+        return sum(is_held(path) for path in self.folder.glob("slot-*"))
+
+    def turn(self, ticket: Path) -> int | None:
+        """The descriptor of a slot where one is free and no living ticket is before this one; None: ask again later."""
+        before = [path for _, path in self._tickets() if path.name < ticket.name]
+        if any(is_held(path) for path in before):
+            return None
+        for index in range(1, int((self.folder / "slots").read_text()) + 1):
+            slot = os.open(self.folder / f"slot-{index}", os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(slot)
+            else:
+                return slot
+        return None
+
+    def _tickets(self) -> list[tuple[int, Path]]:
+        """In the order in which they were taken, those of the dead included."""
+        if not self.folder.is_dir():
+            return []
+        files = [path for path in self.folder.iterdir() if path.name.partition(".")[0].isdecimal()]
+        return sorted((int(path.name.partition(".")[0]), path) for path in files)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process has locked this file; one that has gone meanwhile is nobody's."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,119 @@
+"""What must be tried to be known of a training before it starts: how many different tokens its data has, and whether
+the data goes with the recipe. In a process of its own, which also measures this machine for `estimate`.
+
+    python -m engine.training.sizing RUNS < recipe.toml
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from engine import limits
+from engine.training.atomic import read_json, write_json
+from engine.training.estimate import calibrate, known_speed
+from engine.training.recipe import Recipe
+from engine.training.recipe_file import parse_recipe, write_recipe
+from engine.training.sources import open_source
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ".sizes.json"  # in the folder of the runs
+KEPT = 1_000  # of the last ones
+SECONDS = 120  # of a core that one may take
+
+
+@dataclass(frozen=True)
+class Size:
+    """`vocab_size` is 0 where there is a `problem`: the sentence that the training would end with."""
+
+    vocab_size: int
+    problem: str = ""
+
+
+def known_size(recipe: Recipe, folder: Path | str | None = None) -> Size | None:
+    """None before it was tried; `folder` is that of the runs."""
+    try:
+        found = (read_json(place(folder) / FILE) or {}).get(key(recipe))
+        return None if found is None else Size(**found)
+    except (json.JSONDecodeError, TypeError, AttributeError):  # somebody else's file
+        return None
+
+
+def find_size(recipe: Recipe, folder: Path | str | None = None) -> Size:
+    """Tries it, which takes as long as preparing the training does, and notes it in `folder`."""
+    with TemporaryDirectory(prefix="loupe-") as made:
+        try:
+            config = open_source(recipe, Path(made)).fitted(recipe.model)
+            found = Size(config.vocab_size)
+        except (ValueError, OSError) as error:
+            found = Size(0, str(error))
+    place(folder).mkdir(parents=True, exist_ok=True)
+    try:
+        known = read_json(place(folder) / FILE)
+    except json.JSONDecodeError:
+        known = None
+    kept = list(known.items())[1 - KEPT :] if isinstance(known, dict) else []
+    write_json(place(folder) / FILE, dict(kept) | {key(recipe): asdict(found)})
+    return found
+
+
+def key(recipe: Recipe) -> str:
+    """The same for recipes that have the same answer."""
+    model, stamp = recipe.model, 0
+    path = getattr(recipe.data.table, "path", None)
+    if path and Path(path).is_file():
+        stamp = Path(path).stat().st_mtime_ns
+    patches = model.embedding.patches
+    told = [
+        asdict(recipe.data), recipe.objective.kind, recipe.seed, recipe.batch.context, asdict(model.head), stamp,
+        model.attention.mask, None if patches is None else asdict(patches), model.encoder is None,
+    ]  # fmt: skip
+    return blake2b(json.dumps(told).encode(), digest_size=12).hexdigest()
+
+
+class Sizing:
+    """One process at a time, and each recipe once."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.tried: set[str] = set()
+
+    @property
+    def busy(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def begin(self, recipe: Recipe) -> bool:
+        """Whether it was begun."""
+        if self.busy or key(recipe) in self.tried:
+            return False
+        self.tried.add(key(recipe))
+        self.process = subprocess.Popen(
+            ["nice", sys.executable, "-m", __name__, str(place(None).resolve())], cwd=ROOT, stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        assert self.process.stdin is not None
+        with self.process.stdin as told:
+            told.write(write_recipe(recipe).encode())
+        return True
+
+
+def place(folder: Path | str | None) -> Path:
+    return Path(limits.RUNS_FOLDER if folder is None else folder)
+
+
+def main(folder: str) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    recipe = parse_recipe(sys.stdin.read())
+    if known_speed(recipe, Path(folder)) is None and recipe.machine.device != "cuda":
+        calibrate(recipe, folder)
+    find_size(recipe, folder)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

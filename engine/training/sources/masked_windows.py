@@ -1,0 +1,37 @@
+"""Windows of a running text with words to guess."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import torch
+
+from engine.tokenizers import END
+from engine.training.objectives import Examples
+from engine.training.objectives.masked import Marks, masked_windows
+from engine.training.recipe import Recipe
+from engine.training.sources.source import Part, chance
+from engine.training.sources.windows import Windows
+
+CLS, SEP, MASK, PAD = MARKS = "[CLS]", "[SEP]", "[MASK]", "[PAD]"
+
+
+class MaskedWindows(Windows):
+    """The marks stand around each window, as around a text that is typed."""
+
+    special_tokens: ClassVar[tuple[str, ...]] = (PAD, CLS, SEP, MASK, END)
+    template: ClassVar[Literal["bare", "bert"]] = "bert"
+    more: ClassVar[int] = -2  # [CLS] and [SEP]
+
+    def __init__(self, recipe: Recipe, folder: Path) -> None:
+        super().__init__(recipe, folder)
+        tokenizer = self.corpus.tokenizer
+        named = tokenizer.special_tokens
+        special = set(named.values())
+        ordinary = torch.tensor([id for id in range(tokenizer.vocab_size) if id not in special])
+        self.marks = Marks(*(named[name] for name in MARKS), ordinary)
+
+    def draw(self, part: Part, seed: int) -> Examples:
+        draw = chance(seed)
+        return masked_windows(self.windows(part, draw), self.marks, draw)

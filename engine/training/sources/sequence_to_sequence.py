@@ -1,0 +1,38 @@
+"""Pairs of texts for an encoder-decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from torch import Tensor
+
+from engine.config import ModelConfig
+from engine.training.corpus import Tokens
+from engine.training.objectives import Examples
+from engine.training.objectives.sequence_to_sequence import Marks, teacher_forced
+from engine.training.recipe import Recipe
+from engine.training.sources.pairs import END, Ids, TaughtPairs
+
+PAD, START = "<pad>", "<s>"
+
+
+class SequenceToSequence(TaughtPairs):
+    def __init__(self, recipe: Recipe, folder: Path) -> None:
+        super().__init__(recipe, folder)
+        self.marks = Marks(*(self.corpus.tokenizer.special_tokens[name] for name in (START, END, PAD)))
+
+    def special_tokens(self) -> tuple[str, ...]:
+        return PAD, START, END
+
+    def lengths(self, tokens: Tokens) -> Tensor:
+        return tokens.lengths.amax(1) + 1  # the target's start
+
+    def examples(self, pairs: Sequence[Ids]) -> Examples:
+        return teacher_forced([source for source, _ in pairs], [target for _, target in pairs], self.marks)
+
+    def fitted(self, config: ModelConfig) -> ModelConfig:
+        config = super().fitted(config)
+        encoder = config.encoder
+        return config if encoder is None else replace(config, encoder=replace(encoder, start=self.marks.start))

@@ -1,0 +1,97 @@
+"""Runs that were deleted, kept for some days: runs/.deleted/NAME~WHEN."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from shutil import rmtree
+
+from engine import limits
+from engine.limits import RUNS_FOLDER
+from engine.training.folder import RunFolder, size
+from engine.training.names import checked, existing, unused
+from engine.training.status import ACTIVE, read_status
+
+WHEN = "%Y%m%dT%H%M%S%f"
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """`token` is what `undo_delete` takes."""
+
+    token: str
+    name: str
+    when: datetime
+
+
+def delete(name: str, folder: Path | str = RUNS_FOLDER) -> str:
+    """Away, but not gone: `undo_delete` takes the token that is returned. Raises ValueError while it trains."""
+    place = Path(folder)
+    path = existing(name, place)
+    at_rest(path)
+    empty(place)
+    token = f"{path.name}~{datetime.now(UTC).strftime(WHEN)}"
+    (place / ".deleted").mkdir(exist_ok=True)
+    os.rename(path, place / ".deleted" / token)
+    return token
+
+
+def deleted(folder: Path | str = RUNS_FOLDER) -> list[Deleted]:
+    """Those that can still be had back, the last deleted first."""
+    place, found = Path(folder) / ".deleted", []
+    for path in place.iterdir() if place.is_dir() else ():
+        name, _, when = path.name.rpartition("~")
+        try:
+            found.append(Deleted(path.name, name, datetime.strptime(when, WHEN).replace(tzinfo=UTC)))
+        except ValueError:  # nothing that was put here by `delete`
+            continue
+    return sorted(found, key=lambda one: one.when, reverse=True)
+
+
+def undo_delete(token: str, folder: Path | str = RUNS_FOLDER) -> str:
+    """Returns the name that the run has again, with a number behind it where another has taken that meanwhile."""
+    place = Path(folder)
+    found = next((one for one in deleted(place) if one.token == token), None)
+    if found is None:
+        raise ValueError(
+            f"this run cannot be had back: it was deleted more than {limits.DELETED_DAYS} days ago, or its room was "
+            "needed."
+        )
+    name = unused(found.name, place)
+    os.rename(place / ".deleted" / token, place / name)
+    return name
+
+
+def empty(folder: Path | str = RUNS_FOLDER, most: int = 0) -> int:
+    """Deletes for good what was deleted long ago, then the oldest until `most` bytes are free. Returns the bytes."""
+    old, freed = datetime.now(UTC) - timedelta(days=limits.DELETED_DAYS), 0
+    for one in reversed(deleted(folder)):
+        if one.when < old or freed < most:
+            path = Path(folder) / ".deleted" / one.token
+            freed += size(path)
+            rmtree(path, ignore_errors=True)
+    return freed
+
+
+def rename(name: str, new: str, folder: Path | str = RUNS_FOLDER) -> Path:
+    """Raises ValueError for what is no name or another's, and while it trains: its process knows it by this name."""
+    place = Path(folder)
+    path, name = existing(name, place), checked(new)
+    at_rest(path)
+    others = {run.name.casefold() for run in place.iterdir() if run != path}
+    if name.casefold() in others:
+        raise ValueError(f"there is a run called {name!r} already; choose another name.")
+    os.rename(path, place / name)
+    return place / name
+
+
+def at_rest(path: Path) -> None:
+    """Raises ValueError while a process has this run directory. One whose status does not read is nobody's."""
+    try:
+        status = read_status(RunFolder(path).status)
+    except (ValueError, RecursionError):
+        return
+    if status is not None and status.state in ACTIVE:
+        raise ValueError(f"{path.name} must be at rest for that, and is {status.state}; stop it first.")

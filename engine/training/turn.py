@@ -1,0 +1,78 @@
+"""A process that waits for its turn and then becomes the training: the same process, with the lock of its slot.
+
+It is started as a file, by launcher.py: waiting must not cost what importing PyTorch does, which the packages bring
+along. So of these only the files that it needs are imported.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+POLL = 0.2  # seconds between two looks at the queue
+STOPPED = 130  # the exit status of a training that did not come to its end
+
+
+def main(runs: str, folder: str, ticket: str, starter: str, *command: str) -> None:
+    """`starter` is the descriptor of a pipe that is closed when all is ready, or empty; `command` is the training."""
+    from engine.training.queue import Queue
+
+    if starter:
+        os.read(int(starter), 1)  # until it is closed, also by the starter's end
+        os.close(int(starter))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    queue = Queue(runs)
+    try:
+        while True:
+            if is_cancelled(Path(folder)):
+                raise KeyboardInterrupt
+            if (slot := queue.turn(Path(ticket))) is not None:
+                break
+            time.sleep(POLL)
+        say(Path(folder), "preparing")
+        Path(ticket).unlink(missing_ok=True)
+    except KeyboardInterrupt:
+        Path(ticket).unlink(missing_ok=True)
+        say(Path(folder), "stopped")
+        raise SystemExit(STOPPED) from None
+    os.set_inheritable(slot, True)
+    os.execv(command[0], command)
+
+
+def is_cancelled(folder: Path) -> bool:
+    """Whether control.json asks for a stop; what else it says, the training reads."""
+    from engine.training.atomic import read_json
+
+    try:
+        order = read_json(folder / "control.json")
+    except ValueError:
+        return False
+    return isinstance(order, dict) and order.get("mode") == "stop"
+
+
+def say(folder: Path, state: str) -> None:
+    """In status.json, unless the run was taken away meanwhile."""
+    from engine.training.status import as_written, write_status
+
+    status = as_written(folder / "status.json")
+    if status is not None:
+        write_status(folder / "status.json", replace(status, state=state, heartbeat=time.time()))
+
+
+def without_the_packages() -> None:
+    """Stands in for the packages' own __init__, so that single files of them can be imported."""
+    root = Path(__file__).resolve().parents[2]
+    for name in ("engine", "engine.training"):
+        package = ModuleType(name)
+        package.__path__ = [str(root.joinpath(*name.split(".")))]
+        sys.modules[name] = package
+
+
+if __name__ == "__main__":
+    without_the_packages()
+    main(*sys.argv[1:])

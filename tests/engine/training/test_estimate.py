@@ -1,0 +1,108 @@
+"""What is foretold of a training, held against one that is under way."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from engine.model import Transformer, initialise
+from engine.training import Recipe, RunFolder, read_recipe
+from engine.training.data_recipe import Stories
+from engine.training.estimate import FILE, as_far_as_known, calibrate, estimate, operations
+from engine.training.machine import Abilities, plan
+from engine.training.optimiser import moments
+from engine.training.parallel import Peers
+from engine.training.recipe import Optimiser
+from engine.training.trainer import Trainer
+
+ASSETS = Path(__file__).parents[3] / "assets"
+
+
+def open_recipe(name: str) -> Recipe:
+    recipe = read_recipe(ASSETS / f"{name}.toml")
+    stories = None if recipe.data.stories is None else Stories(200, 20)
+    machine = replace(recipe.machine, device="cpu", precision="float32", threads=1)
+    return replace(recipe, data=replace(recipe.data, stories=stories), machine=machine)
+
+
+def held(trainer: Trainer) -> int:
+    """Bytes that one update holds at its most: what autograd says it saves in a part of the batch, that part's logits,
+    and what outlasts the update."""
+    model = trainer.model
+    own = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    seen: dict[int, tuple[int, Tensor]] = {}
+    kept: list[int] = []
+    forward = trainer.forward
+
+    def noted(**inputs: Tensor) -> tuple[Tensor, Tensor | None]:
+        kept.append(sum(size for size, _ in seen.values()))
+        seen.clear()
+        made = forward(**inputs)
+        seen[0] = (made[0].nbytes, made[0].detach())
+        return made
+
+    def save(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own and (tensor.is_floating_point() or tensor.dtype == torch.bool):
+            seen[storage.data_ptr()] = (storage.nbytes(), tensor)
+        return tensor
+
+    trainer.forward = noted
+    with saved_tensors_hooks(save, lambda tensor: tensor):
+        trainer.advance()
+    weights = sum(p.nbytes for p in model.parameters())
+    memory = sum(tensor.nbytes for tensor in moments(model, trainer.optimiser).values())
+    return 2 * weights + memory + max(*kept, sum(size for size, _ in seen.values()))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+@pytest.mark.parametrize("name", ["recipes/stories", "lab/induction", "recipes/digits-vit"])
+def test_memory_is_that_of_a_run_within_a_fifth(name: str, dropout: float, tmp_path: Path) -> None:
+    recipe = open_recipe(name)
+    recipe = replace(recipe, model=replace(recipe.model, dropout=dropout))
+    run = RunFolder(tmp_path)
+    run.adopt(recipe)
+    trainer = Trainer(recipe, run, plan(recipe.machine, Abilities.here()), Peers())
+    found = estimate(recipe, tmp_path)
+    assert found.parameters == pytest.approx(sum(p.numel() for p in trainer.model.parameters()), rel=0.02)
+    assert found.memory_bytes == pytest.approx(held(trainer), rel=0.2)
+
+
+@pytest.mark.parametrize("kind", ["adamw", "sgd", "muon"])
+def test_the_optimisers_memory_is_counted_and_parts_need_less(kind: str, tmp_path: Path) -> None:
+    recipe = replace(open_recipe("lab/induction"), optimiser=Optimiser(kind=kind))  # type: ignore[arg-type]
+    divided = replace(recipe, batch=replace(recipe.batch, accumulate=4))
+    run = RunFolder(tmp_path)
+    run.adopt(divided)
+    trainer = Trainer(divided, run, plan(divided.machine, Abilities.here()), Peers())
+    assert estimate(divided, tmp_path).memory_bytes == pytest.approx(held(trainer), rel=0.2)
+    assert estimate(divided, tmp_path).memory_bytes < 0.6 * estimate(recipe, tmp_path).memory_bytes
+
+
+def test_time_is_unknown_until_the_machine_is_measured_and_grows_with_the_work(tmp_path: Path) -> None:
+    recipe = open_recipe("lab/induction")
+    assert estimate(recipe, tmp_path).seconds is None
+    (tmp_path / FILE).write_text('"no speeds"')
+    assert estimate(recipe, tmp_path).seconds is None
+    speed, threads = calibrate(recipe, tmp_path), torch.get_num_threads()
+    assert speed.block > 0 and speed.narrow > 0 and speed.wide > 0 and torch.get_num_threads() == threads
+    once = estimate(recipe, tmp_path).seconds
+    twice = estimate(replace(recipe, schedule=replace(recipe.schedule, steps=2 * recipe.schedule.steps)), tmp_path)
+    larger = estimate(replace(recipe, batch=replace(recipe.batch, size=4 * recipe.batch.size)), tmp_path).seconds
+    assert once is not None and twice.seconds == pytest.approx(2 * once)
+    assert larger is not None and larger > once
+    elsewhere = replace(recipe, machine=replace(recipe.machine, threads=17))
+    assert estimate(elsewhere, tmp_path).seconds is None
+
+
+def test_operations_are_those_that_pytorch_counts() -> None:
+    config = as_far_as_known(open_recipe("lab/induction"))
+    model = initialise(Transformer(config), 0)
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        model(torch.zeros(2, 32, dtype=torch.long)).square().sum().backward()
+    assert operations(config, 2, 32) == pytest.approx(counter.get_total_flops(), rel=0.1)

@@ -1,0 +1,133 @@
+"""A step of a training run is a model everywhere: "run:NAME@STEP"."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine import library
+from engine.checkpoints import load
+from engine.tokenizers.encoding import Encoding
+from engine.training import Recipe, RunFolder, train
+from engine.training.snapshots import snapshots, weights
+
+
+@pytest.fixture
+def run(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    """Left after step 7, in the folder of runs."""
+    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path / "runs"))
+    library.checkpoint.cache_clear()
+    for step in train(recipe, tmp_path / "runs" / "my run"):
+        if step.step == 7:
+            break
+    return RunFolder(tmp_path / "runs" / "my run")
+
+
+def test_a_step_opens_with_the_runs_tokenizer_and_its_own_weights(run: RunFolder) -> None:
+    for step in run.snapshot_steps():
+        name = f"run:my run@{step}"
+        assert library.knows(name) and library.names(name)[-1] == name
+        opened = library.checkpoint(name)
+        assert opened.tokenizer is not None and opened.tokenizer.encode("the cat").ids
+        assert torch.equal(opened.model.embed.tokens.weight, load(run.snapshot(step)).model.embed.tokens.weight)
+    assert not any(name.startswith("run:") for name in library.names())
+
+
+def test_the_name_alone_is_the_newest_step_and_the_latest_one_has_a_number_too(run: RunFolder) -> None:
+    latest = load(run.path).model.embed.tokens.weight
+    for name in ("run:my run", "run:my run@7"):
+        assert torch.equal(library.checkpoint(name).model.embed.tokens.weight, latest)
+    assert library.place("run:my run").weights == run.weights
+
+
+def test_while_the_run_goes_on_its_name_opens_what_is_newest_and_its_traces_are_new(
+    run: RunFolder, recipe: Recipe
+) -> None:
+    before, text = library.checkpoint("run:my run"), Encoding.from_ids([1, 2, 3])
+    seen = library.traces.of("run:my run", text)
+    assert library.checkpoint("run:my run") is before and library.checkpoint.has("run:my run")
+    for _ in train(recipe, run.path):
+        pass
+    assert not library.checkpoint.has("run:my run")
+    after = library.checkpoint("run:my run")
+    assert torch.equal(after.model.embed.tokens.weight, load(run.checkpoint).model.embed.tokens.weight)
+    assert not torch.equal(after.model.embed.tokens.weight, before.model.embed.tokens.weight)
+    assert not torch.equal(library.traces.of("run:my run", text)["logits"], seen["logits"])
+    assert library.knows("run:my run@12")
+
+
+def test_an_answer_about_a_run_is_computed_anew_once_it_has_gone_on(run: RunFolder, recipe: Recipe) -> None:
+    answers, made = library.Answers(budget=10**6), []
+
+    def make() -> bytes:
+        made.append(1)
+        return b"x"
+
+    for _ in range(2):
+        answers.of({"model": "run:my run"}, make)
+    assert len(made) == 1
+    for _ in train(recipe, run.path):
+        pass
+    answers.of({"model": "run:my run"}, make)
+    assert len(made) == 2
+
+
+def test_a_run_begun_again_under_the_same_name_is_another_model(run: RunFolder, recipe: Recipe) -> None:
+    from engine.training.fork import reset
+
+    first = library.checkpoint("run:my run@5" if 5 in run.snapshot_steps() else "run:my run@2")
+    step = 5 if 5 in run.snapshot_steps() else 2
+    reset("my run", run.path.parent)
+    assert not library.knows(f"run:my run@{step}")
+    other = replace(recipe, optimiser=replace(recipe.optimiser, lr=0.1))
+    run.recipe.unlink()
+    for _ in train(other, run.path):
+        pass
+    second = library.checkpoint(f"run:my run@{step}")
+    assert not torch.equal(first.model.embed.tokens.weight, second.model.embed.tokens.weight)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["run:", "run:none", "run:my run@", "run:my run@6", "run:my run@-1", "run:my run@x", "run:my run@1@2", "my run",
+     "run:../my run", "run:/etc@0", "run:my run@" + "9" * 5000, "run:my run@٧", "run:.queue", "run:my run/latest"],
+)  # fmt: skip
+def test_what_no_run_has_is_no_model(run: RunFolder, name: str) -> None:
+    assert not library.knows(name)
+    with pytest.raises(ValueError, match="there is no model called"):
+        library.checkpoint(name)
+
+
+def test_a_latest_that_is_damaged_leaves_the_snapshots(run: RunFolder) -> None:
+    run.weights.write_bytes(b"damaged")
+    newest = run.snapshot_steps()[-1]
+    assert weights("my run", run.path.parent) == run.snapshot(newest)
+
+
+def test_a_run_without_weights_is_none_and_odd_files_are_no_snapshots(run: RunFolder) -> None:
+    place = run.path.parent
+    (place / "empty").mkdir()
+    (place / ".deleted").mkdir()
+    (run.snapshots / "step-abc.safetensors").touch()
+    (run.snapshots / ".step-0000009.safetensors.1.partial").touch()
+    assert weights("empty", place) is None
+    assert snapshots(place) == {"my run": run.snapshot_steps()}
+
+
+def test_a_run_and_a_snapshot_open_as_checkpoints(run: RunFolder) -> None:
+    assert load(run.path).tokenizer is not None
+    assert load(str(run.path)).tokenizer is not None
+    snapshot = load(run.snapshot(0))
+    assert snapshot.tokenizer is not None and snapshot.config == load(run.path).config
+
+
+def test_a_step_of_a_classifier_knows_the_names_of_its_classes(tmp_path: Path) -> None:
+    from engine.training import read_recipe
+
+    recipe = read_recipe(Path(__file__).parents[3] / "assets" / "recipes" / "digits-vit.toml")
+    for step in train(replace(recipe, log=replace(recipe.log, held_out_batches=1)), tmp_path / "digits"):
+        if step.step == 0:
+            break
+    opened = load(RunFolder(tmp_path / "digits").snapshot(0))
+    assert opened.labels == tuple("0123456789") and opened.processor is not None

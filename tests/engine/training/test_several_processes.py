@@ -1,0 +1,49 @@
+"""What `torchrun --nproc-per-node 2` starts: two processes that end with the weights of one."""
+
+import socket
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.checkpoints import load
+from engine.training import RunFolder, read_recipe, read_status, train
+from tests.engine.training.starting import start
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return int(opened.getsockname()[1])
+
+
+def together(recipe: Path, folder: Path, count: int) -> None:
+    """With the variables that torchrun sets."""
+    shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    processes = [start(recipe, folder, shared | {"RANK": str(n), "LOCAL_RANK": str(n)}) for n in range(count)]
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * count
+
+
+@pytest.mark.parametrize(
+    ("optimiser", "accumulate"), [("adamw", 1), ("sgd", 1), ("muon", 1), ("adamw", 2)], ids=lambda value: str(value)
+)
+def test_two_processes_come_to_the_weights_of_one(
+    optimiser: str, accumulate: int, recipe_path: Path, tmp_path: Path
+) -> None:
+    text = recipe_path.read_text().replace("dropout = 0.1\n", "")
+    text = text.replace("lr = 1e-2", f'lr = 1e-2\neps = 1e-4\nkind = "{optimiser}"')
+    recipe_path.write_text(text.replace("context = 8", f"context = 8\naccumulate = {accumulate}"))
+    one, two = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "two")
+    for _ in train(read_recipe(recipe_path), one.path):
+        pass
+    together(recipe_path, two.path, 2)
+    status = read_status(two.status)
+    assert status is not None and (status.state, status.step) == ("finished", 12)
+    ours, theirs = load(one.path).model.state_dict(), load(two.path).model.state_dict()
+    for name in ours:
+        rounding = 2e-3 if optimiser == "muon" else 1e-5  # Muon computes in bfloat16
+        torch.testing.assert_close(ours[name], theirs[name], rtol=1e-3, atol=rounding)
+    alone, shared = ({line["step"]: line for line in run.read_metrics()} for run in (one, two))
+    assert all(shared[step]["loss"] == pytest.approx(alone[step]["loss"], rel=1e-3) for step in range(1, 13))

@@ -1,0 +1,143 @@
+"""What is known of a training by its status, also where its process ended without a word."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.training import process
+from engine.training.status import STALE, Status, alive, as_written, last_said, read_status, write_status
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    begun = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"])
+    yield begun
+    begun.kill()
+    begun.wait()
+
+
+def written(folder: Path, status: Status) -> Path:
+    write_status(folder / "status.json", status)
+    return folder / "status.json"
+
+
+def test_a_living_process_is_what_it_says_and_a_killed_one_is_killed(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    path = written(tmp_path, Status("running", 7, 9, pid=sleeper.pid))
+    status = read_status(path)
+    assert status is not None and status.state == "running" and not status.can_resume
+    sleeper.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)  # ended, and its parent has not looked
+    status = read_status(path)
+    assert status is not None and (status.state, status.cause) == ("killed", "killed")
+    assert status.error == "its process ended without a word; resume it to go on from step 7."
+    assert status.can_resume
+
+
+def test_another_process_that_got_the_same_number_is_not_taken_for_it(tmp_path: Path) -> None:
+    earlier = Status("running", pid=os.getpid(), started="1@00000000")
+    status = read_status(written(tmp_path, earlier))
+    assert status is not None and status.state == "killed"
+    now = read_status(written(tmp_path, Status("running")))
+    assert now is not None and now.state == "running"
+
+
+def test_a_silent_process_is_alive_as_long_as_it_is_there(tmp_path: Path) -> None:
+    assert alive(Status("queued", heartbeat=time.time() - 100 * STALE))
+    assert not alive(Status("running", pid=os.getppid(), started="", heartbeat=time.time() - 2 * STALE))
+
+
+def test_a_status_from_before_processes_were_told_apart_reads(tmp_path: Path) -> None:
+    path = tmp_path / "status.json"
+    path.write_text(f'{{"state": "running", "pid": {os.getpid()}, "host": "{socket.gethostname()}", "heartbeat": 1.0}}')
+    status = read_status(path)
+    assert status is not None and status.state == "killed" and status.started == ""
+
+
+def test_of_another_machine_only_the_heartbeat_is_known() -> None:
+    there = Status("running", host="elsewhere", pid=1, started="1@00000000")
+    assert alive(there)
+    assert not alive(replace(there, heartbeat=time.time() - 2 * STALE))
+    assert alive(replace(there, state="queued", heartbeat=time.time() - 2 * STALE))
+
+
+def test_a_process_that_ended_while_the_system_ended_one_for_its_memory_is_out_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "oom_kills", lambda: 3)
+    path = written(tmp_path, Status("running", 40, 90, started="1@00000000"))
+    before = read_status(path)
+    assert before is not None and before.cause == "killed"
+    monkeypatch.setattr(process, "oom_kills", lambda: 4)
+    after = read_status(path)
+    assert after is not None and (after.state, after.cause) == ("killed", "out of memory")
+    assert "lack of memory" in after.error and "resume it to go on from step 40" in after.error
+    assert after.can_resume
+
+
+@pytest.mark.parametrize(
+    ("groups", "file", "text"),
+    [
+        ("0::/slice/loupe\n", "cgroup/slice/loupe/memory.events", "low 0\nhigh 0\nmax 9\noom 2\noom_kill 5\n"),
+        ("4:memory:/app\n1:cpu:/\n0::/\n", "cgroup/memory/app/memory.oom_control", "oom_kill_disable 0\noom_kill 5\n"),
+        ("0::/outside\n", "cgroup/memory.events", "oom_kill 5\noom_group_kill 0\n"),
+        ("", "proc/vmstat", "pgfault 12\noom_kill 5\n"),
+    ],
+    ids=["cgroup v2", "cgroup v1", "a container", "no groups"],
+)
+def test_what_was_ended_for_its_memory_is_counted_wherever_the_system_says_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, groups: str, file: str, text: str
+) -> None:
+    for name in ("proc/self", "cgroup", str(Path(file).parent)):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "proc/self/cgroup").write_text(groups)
+    monkeypatch.setattr(process, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(process, "CGROUP", tmp_path / "cgroup")
+    assert process.oom_kills() == 0
+    (tmp_path / file).write_text(text)
+    assert process.oom_kills() == 5
+
+
+def test_the_last_line_of_the_log_is_the_reason_where_there_is_one(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    path = written(tmp_path, Status("preparing", started="1@00000000"))
+    log.write_text("--- 2026-01-01 10:00:00\nFinished: checkpoint\n--- 2026-01-02 10:00:00\n")
+    assert last_said(log) == ""
+    status = read_status(path)
+    assert status is not None and status.error == "its process ended without a word; start it again."
+    with log.open("a") as file:
+        file.write("x" * 10**5 + "\nImportError: libcudart.so.12 is missing\n\n")
+    status = read_status(path)
+    assert status is not None and status.error.endswith("said last: ImportError: libcudart.so.12 is missing")
+
+
+def test_a_status_that_is_none_names_its_file(tmp_path: Path) -> None:
+    (tmp_path / "status.json").write_text("[1]")
+    with pytest.raises(ValueError, match="status.json: Status must be a table"):
+        as_written(tmp_path / "status.json")
+
+
+def test_all_threads_of_a_training_give_way() -> None:
+    code = """
+import os, threading, time
+from engine.training.process import give_way
+event = threading.Event()
+thread = threading.Thread(target=event.wait)
+thread.start()
+give_way()
+print([os.getpriority(os.PRIO_PROCESS, tid) for tid in (threading.get_native_id(), thread.native_id)])
+event.set()
+"""
+    root = Path(__file__).parents[3]
+    said = subprocess.run([sys.executable, "-c", code], cwd=root, check=True, capture_output=True, text=True).stdout
+    assert min(json.loads(said)) >= 10
