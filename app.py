@@ -21,6 +21,7 @@ page = st.navigation(
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="walkthrough", visibility=at_name),
         st.Page("pages/explore/attention.py", title="Attention", url_path="attention"),
         st.Page("pages/explore/compare.py", title="Compare", url_path="compare"),
+        st.Page("pages/train/lab.py", title="Train", url_path="train"),
         st.Page("pages/inspect/architecture.py", title="Architecture", url_path="architecture"),
         st.Page("pages/inspect/checkpoint.py", title="Checkpoint", url_path="checkpoint"),
         st.Page("pages/inspect/long_sequences.py", title="Long sequences", url_path="long_sequences"),

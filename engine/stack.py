@@ -140,7 +140,8 @@ class Stack(nn.Module):
 
     def share(self, mask: AttentionMask, pos: Tensor) -> Shared:
         if self.frequencies is None:
-            return Shared(mask, bias=self.bias(mask))
+            table = None if self.relative is None else self.relative.weight.T
+            return Shared(mask, bias=self.bias(mask), table=table)
         dtype, length = next(self.parameters()).dtype, len(mask.key)
         if pos.dim() == 3:
             return Shared(mask, rotation=(self.rotation(pos[0], length, dtype), self.rotation(pos[1], length, dtype)))

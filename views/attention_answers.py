@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -14,12 +14,14 @@ from torch import Tensor
 from engine.analysis.averages import by_norm, over_heads, over_texts
 from engine.analysis.circuits import promoted, qk
 from engine.analysis.copying import copying
+from engine.analysis.flow import crossed_network, flow, flows, network
 from engine.analysis.points import head_points
 from engine.analysis.positional import positional
-from engine.analysis.rollout import crossed, flow, rollout
+from engine.analysis.rollout import crossed, rollout
 from engine.analysis.sinks import column, sentence
 from engine.checkpoints import Checkpoint
 from engine.model import Transformer
+from engine.reading import place as cell_place
 from engine.run import run
 from engine.samples import samples
 from engine.tokenizers.encoding import Encoding
@@ -33,6 +35,7 @@ LONGEST = 48  # tokens of each of them
 FEWEST = 3  # texts behind a row, or it is left out
 PROMOTED = 8  # tokens listed in a row of OV
 DISTINCT = 64  # tokens in a table of QK or OV
+PATIENCE = 1.0  # seconds for the flows of all rows
 STALE = "The text or the model has changed since; click again."
 UNKNOWN = "The picture asked for something this page does not know; reload the page."
 # Of each open model, by stack: no text changes it, and a large vocabulary takes most of a second.
@@ -43,12 +46,13 @@ Query = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Looked:
-    """The run that is drawn, and what it was made of."""
+    """The run that is drawn, what it was made of, and the run before the edits where there is one."""
 
     digest: str
     checkpoint: Checkpoint
     trace: Trace
     lanes: list[Lane]
+    before: Trace | None = None
 
     def encoding(self, side: str) -> Encoding | None:
         """What stands at the positions of a stack, as far as it is text."""
@@ -65,7 +69,7 @@ def answered(looked: Looked, query: Query) -> bytes:
             check(looked, query, ASKED[ask].needs)
             return ASKED[ask].answer(looked, query)
         case {"layer": int(layer), "side": str(side)} if "ask" not in query:
-            return attention_payload(looked.trace, layer, side)
+            return attention_payload(looked.trace, layer, side, looked.before)
     raise ValueError(UNKNOWN)
 
 
@@ -92,7 +96,20 @@ def sink(looked: Looked, query: Query) -> bytes:
     crosses, side = where(query)
     read = looked.encoding("encoder" if crosses else side)
     found = column(looked.trace, query["layer"], query["key"], query["head"], side, crosses, read)
-    return pack({"sentence": sentence(found)}, {})
+    lane = next(lane for lane in looked.lanes if lane.side == ("encoder" if crosses else side))
+    if lane.grid is None:
+        return pack({"sentence": sentence(found)}, {})
+    found = replace(found, special=lane.special[query["key"]], punctuation=False)
+    return pack({"sentence": sentence(found, cell(lane, query["key"]), "colour")}, {})
+
+
+def cell(lane: Lane, key: int) -> str:
+    """What stands at a key of a picture: "patch (row, column)", from 1, or what was put before the picture."""
+    assert lane.grid is not None
+    i = key - lane.grid["offset"]
+    if i < 0:
+        return f"“{lane.pieces[key]}” (key {key})"
+    return f"{'pixel' if lane.ids else 'patch'} ({cell_place(i, lane.grid['side'])})"
 
 
 def weighted(looked: Looked, query: Query) -> bytes:
@@ -115,9 +132,14 @@ def rolled(looked: Looked, query: Query) -> bytes:
 
 
 def flowed(looked: Looked, query: Query) -> bytes:
-    if query.get("focus") == "cross_attn":
-        raise ValueError("Attention flow is through self-attention only; look at the rollout, or at self-attention.")
-    return pack({}, {"flow": flow(looked.trace, query["pos"], where(query)[1])})
+    """Of the row that is named; of all of them where none is, or of none where they take longer than PATIENCE."""
+    crosses, side = where(query)
+    pipes = crossed_network(looked.trace) if crosses else network(looked.trace, side)
+    if "pos" in query:
+        check(looked, query, ("side", "pos"))
+        return pack({}, {"flow": flow(pipes, query["pos"])})
+    found = flows(pipes, PATIENCE)
+    return pack({"whole": found is not None}, {} if found is None else {"flow": found})
 
 
 def averaged(looked: Looked, query: Query) -> bytes:
@@ -199,7 +221,7 @@ ASKED = {
     "sink": Answer(sink, (*HEAD, "key")),
     "weighted": Answer(weighted, ("side", "layer")),
     "rollout": Answer(rolled, ("side", "first", "last")),
-    "flow": Answer(flowed, ("side", "pos")),
+    "flow": Answer(flowed),
     "average": Answer(averaged, HEAD),
     "points": Answer(points, HEAD),
     "ov": Answer(ov, HEAD),

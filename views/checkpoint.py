@@ -120,11 +120,11 @@ def ledger(report: Report) -> dict[str, int]:
     return {status: counts[status] for status in get_args(Status)}
 
 
-def tensors(report: Report) -> bytes:
+def tensors(report: Report, notes: Mapping[str, Any] | None = None) -> bytes:
     """The payload of assets/views/tensors.js: the table of every tensor, the remarkable first."""
     rows = sorted(report.rows, key=lambda row: REMARKABLE.index(row.status))
     table = [[row.name, row.status, list(row.shape), list(row.ours), row.dtype] for row in rows]
-    return pack({"rows": table, "ledger": ledger(report), "meaning": MEANING}, {})
+    return pack({"rows": table, "ledger": ledger(report), "meaning": MEANING, **(notes or {})}, {})
 
 
 def weights(name: str, model: Transformer, notes: Mapping[str, Any] | None = None) -> bytes:
@@ -214,7 +214,7 @@ def figures(
     return header, {**arrays, **{key: torch.tensor(value) for key, value in heads.items()}}
 
 
-def tables(name: str, checkpoint: Checkpoint) -> bytes | None:
+def tables(name: str, checkpoint: Checkpoint, notes: Mapping[str, Any] | None = None) -> bytes | None:
     """The payload of assets/views/projection.js; None for a model without a table of vectors."""
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     special = list(tokenizer.special_tokens.values()) if tokenizer else []
@@ -234,7 +234,7 @@ def tables(name: str, checkpoint: Checkpoint) -> bytes | None:
         return None
     name_of_first = str(found[0]["name"])
     first = model.get_parameter(name_of_first)
-    header: dict[str, Any] = {"checkpoint": name, "width": first.shape[1], "tables": found}
+    header: dict[str, Any] = {"checkpoint": name, "width": first.shape[1], "tables": found, **(notes or {})}
     arrays: dict[str, torch.Tensor] = {}
     if first.numel() <= AT_ONCE:
         header["answer"], arrays = points(checkpoint, name_of_first, "pca")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
+from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
@@ -11,7 +13,9 @@ from torch import Tensor
 from engine.analysis.similarity import head_similarity
 from engine.edits import SilenceHeads
 from engine.trace import Trace
-from views.attention import attention_arrays, in_bytes
+from views import attention_answers
+from views.ahead import ahead as ahead_of_attention
+from views.attention import attention_arrays, attention_payload, edited_cells, edited_heads, in_bytes
 from views.compare_pair import Compared, Shown, together
 from views.compare_texts import over_texts
 from views.payload import pack
@@ -19,8 +23,11 @@ from views.walkthrough import digest, lane_header, model_header
 
 WHOLE = 6 * 2**20  # bytes of all patterns together; of larger runs they come in one byte a weight
 PARTS = (".pattern", ".mask")
+TABS = ("weighted", "points", "ov", "qk")  # what the views of one head ask, of what can be answered ahead
 STALE = "One of the texts or models has changed since; click again."
 UNKNOWN = "The picture asked for something this page does not know; reload the page."
+
+Query = Mapping[str, Any]
 
 
 def compare(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
@@ -50,13 +57,14 @@ def all_layers(one: Shown) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for lane in one.lanes:
         for layer in range(lane.config.layers):
-            found.update(layer_arrays(one.trace, layer, lane.side))
+            found.update(layer_arrays(one, layer, lane.side))
     return found
 
 
-def layer_arrays(trace: Trace, layer: int, side: str) -> dict[str, Tensor]:
-    """Patterns and masks of a layer."""
-    return {hook: value for hook, value in attention_arrays(trace, layer, side).items() if hook.endswith(PARTS)}
+def layer_arrays(one: Shown, layer: int, side: str) -> dict[str, Tensor]:
+    """Patterns and masks of a layer, and which cells edits put there."""
+    found = {hook: value for hook, value in attention_arrays(one.trace, layer, side).items() if hook.endswith(PARTS)}
+    return found | (edited_cells(one.trace, one.before, layer, side) if found else {})
 
 
 def side_header(one: Shown) -> dict[str, Any]:
@@ -71,6 +79,7 @@ def side_header(one: Shown) -> dict[str, Any]:
         "lanes": {lane.side: lane_header(one.trace, lane) for lane in one.lanes},
         "dtype": str(one.trace["logits"].dtype).removeprefix("torch.") if "logits" in one.trace else "",
         "edited": sorted({hook for edit in one.trace.edits for hook in edit.touches()}),
+        "editedHeads": edited_heads(one.trace, one.lanes),
         "reads": None,
     }
 
@@ -81,12 +90,21 @@ def named(pairs: Sequence[Compared]) -> str:
     return hashlib.sha256(" ".join(every).encode()).hexdigest()[:16]
 
 
-def ahead(pairs: Sequence[Compared]) -> Iterator[Mapping[str, Any]]:
-    """What the view asks when somebody turns to another layer of runs whose patterns were not sent whole."""
-    for one in (pairs[0].first, *(pair.second for pair in pairs)):
-        for lane in one.lanes:
-            for layer in range(lane.config.layers):
-                yield {"trace": digest(one.name, one.trace), "layer": layer, "side": lane.side}
+def ahead(pairs: Sequence[Compared]) -> Iterator[Query]:
+    """What the view asks when somebody turns to another layer of runs whose patterns were not sent whole, or opens
+    another tab: the same of every run before the next of any."""
+    shown = [pairs[0].first, *(pair.second for pair in pairs)]
+    if not is_whole(pairs):
+        yield from chain.from_iterable(layers_of(one) for one in shown)
+    yield from chain.from_iterable(layers_of(one, {"ask": "layer"}) for one in shown)
+    later = [ahead_of_attention("attention", digest(one.name, one.trace), one.lanes) for one in shown]
+    yield from (query for row in zip_longest(*later) for query in row if query and query["ask"] in TABS)
+
+
+def layers_of(one: Shown, more: Query = MappingProxyType({})) -> Iterator[Query]:
+    for lane in one.lanes:
+        for layer in range(lane.config.layers):
+            yield {"trace": digest(one.name, one.trace), "layer": layer, "side": lane.side, **more}
 
 
 def is_whole(pairs: Sequence[Compared]) -> bool:
@@ -95,8 +113,9 @@ def is_whole(pairs: Sequence[Compared]) -> bool:
     return sum(value.numel() * 4 for one in shown for value in drawn(one.trace)) <= WHOLE
 
 
-def answered(pairs: Sequence[Compared], query: Mapping[str, Any]) -> bytes:
-    """A layer that was not sent, or the heads of both runs, each with each. Raises ValueError with a sentence."""
+def answered(pairs: Sequence[Compared], query: Query) -> bytes:
+    """A layer that was not sent, the heads of both runs, each with each, or what a view of one head asks about its run
+    (views/attention_answers.py). Raises ValueError with a sentence."""
     shown = [pairs[0].first, *(pair.second for pair in pairs)]
     found = next((one for one in shown if digest(one.name, one.trace) == query.get("trace")), None)
     if found is None:
@@ -104,11 +123,20 @@ def answered(pairs: Sequence[Compared], query: Mapping[str, Any]) -> bytes:
     match query:
         case {"ask": "similarity", "pair": str(letter), "key": str(key), "over": "here" | "texts" as over}:
             return similarity(pairs, letter, key, over)
-        case {"layer": int(layer), "side": str(side)} if "ask" not in query:
-            arrays = layer_arrays(found.trace, layer, side)
+        case {"ask": "layer", "layer": int(layer), "side": str(side)}:
+            return attention_payload(found.trace, layer, side, found.before)
+        case {"ask": str()}:
+            return attention_answers.answered(looked(found), query)
+        case {"layer": int(layer), "side": str(side)}:
+            arrays = layer_arrays(found, layer, side)
             if arrays:
                 return pack({"layer": layer}, arrays)
     raise ValueError(UNKNOWN)
+
+
+def looked(one: Shown) -> attention_answers.Looked:
+    """A run as the views of one head ask about it."""
+    return attention_answers.Looked(digest(one.name, one.trace), one.checkpoint, one.trace, one.lanes, one.before)
 
 
 def similarity(pairs: Sequence[Compared], letter: str, key: str, over: str) -> bytes:

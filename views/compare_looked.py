@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group, shared
+from engine.analysis.weights.projection import How
 from views.compare_pair import Compared
 from views.matrix_files import Matrix, matrix_of
 
@@ -19,12 +20,15 @@ NOWHERE = "The picture looks at something that these runs do not have; reload th
 @dataclass(frozen=True)
 class Looked:
     """What of a comparison is looked at: an attention by its name in the first run, of each run a head (layer, head)
-    by letter, which run is beside the first, and a cell (letter, query, key) in the tokens of one run."""
+    by letter, which run is beside the first, and a cell (letter, query, key) in the tokens of one run; the tab, and
+    how that of points was made."""
 
     attention: str
     heads: Mapping[str, tuple[int, int]]
     beside: str
     cursor: tuple[str, int, int]
+    view: str = "map"
+    how: How = "pca"
 
     def number(self, pair: Compared) -> int | None:
         """Which attention of the pair it is, None where the two share none of the name."""
@@ -65,7 +69,8 @@ def looked_at(query: Mapping[str, Any], pairs: Sequence[Compared]) -> Looked:
                 match heads.get(one):
                     case [int(layer), int(head)]:
                         places[one] = (layer, head)
-            looked = Looked(attention, places, beside, (letter, row, col))
+            how: How = "tsne" if query.get("how") == "tsne" else "pca"
+            looked = Looked(attention, places, beside, (letter, row, col), str(query.get("view", "map")), how)
             check(pairs, looked)
             return looked
     raise ValueError(NOWHERE)

@@ -34,6 +34,7 @@ class Shown:
     trace: Trace
     lanes: list[Lane]
     notice: str = ""
+    before: Trace | None = None
 
     def lane(self, side: str) -> Lane:
         return next(lane for lane in self.lanes if lane.side == side)

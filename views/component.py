@@ -27,6 +27,7 @@ from views.theme import css_variables
 
 MODULES = Path(__file__).resolve().parent.parent / "assets" / "views"
 DECLARED = "declared modules"  # in the session state
+PAGE = "page"  # there too: which page runs, as app.py says
 QUESTIONS_AT_ONCE = 32  # answered by one rerun of a courier; the browser asks again for the rest
 
 Question = tuple[int, dict[str, Any]]
@@ -92,11 +93,13 @@ def courier(key: str, answer: Callable[[dict[str, Any]], bytes]) -> None:
     asked, turn = f"{key} asked", f"{key} turn"
 
     def listen() -> None:
-        st.session_state[asked] = st.session_state[key].ask
+        if key in st.session_state:  # not where the page was left as the question came
+            st.session_state[asked] = (st.session_state.get(PAGE), st.session_state[key].ask)
 
     @st.fragment
     def serve() -> None:
-        questions = _questions(st.session_state.pop(asked, None))
+        page, ask = st.session_state.pop(asked, (None, None))
+        questions = _questions(ask) if page == st.session_state.get(PAGE) else []  # those of a page that was left are void
         st.session_state[turn] = count = st.session_state.get(turn, 0) + 1
         data = _answers(count, questions, answer)  # no two alike, so that each one reaches courier.js
         _registered("courier", "courier")(key=key, data=data, on_ask_change=listen)

@@ -14,6 +14,7 @@ from engine.edits import (
     DropPositions,
     Edit,
     PaintMask,
+    PaintPattern,
     Patch,
     PresetMask,
     Replace,
@@ -36,6 +37,7 @@ SEEN = {
     "itself": "to the token itself alone",
 }
 FEW = 4  # tokens that are listed by name
+LONGEST = 60  # characters of another text
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Terms:
         stack, dot, rest = hook.partition("blocks.")
         layer, _, part = rest.partition(".")
         if not dot or not layer.isdigit():
-            return hook if layer != "*" else f"every block, {part}"
+            return hook if layer != "*" else f"every {stack.removesuffix('.')} block, {part}".replace("  ", " ")
         side = stack.removesuffix(".")
         known = {found: name for name, found in parts(self.hooks, int(layer), side or None).items()}  # type: ignore[arg-type]
         return f"{side + ' ' if side else ''}block {int(layer) + 1}, {known.get(hook, part)}"
@@ -103,6 +105,17 @@ def of_masks(edit: Edit, terms: Terms) -> str | None:
 
 def of_heads(edit: Edit, terms: Terms) -> str | None:
     match edit:
+        case SetPattern(to="position", position=int(position)):
+            read = "encoder" if edit.cross else edit.stack
+            return f"{where(edit)}: attend to {terms.token(position, read)} alone"
+        case PaintPattern(cells=[[query, key]], weights=[weight]):
+            read = "encoder" if edit.cross else edit.stack
+            pair = f"{terms.token(query, edit.stack)} looks at {terms.token(key, read)}"
+            return f"{where(edit)}: {pair} with {100 * weight:g} %"
+        case PaintPattern(cells=cells):
+            rows = sorted({row for row, _ in cells})
+            painted = f"{counted(len(cells), 'weight')} painted, {'row' if len(rows) == 1 else 'rows'} of"
+            return f"{where(edit)}: {painted} {terms.tokens(rows, edit.stack)}"
         case AttentionTemperature(value=value):
             return f"attention temperature {value:g}, {where(edit)}"
         case SilenceHeads(how=how):
@@ -146,8 +159,9 @@ def of_runs(edit: Edit, terms: Terms) -> str | None:
             return f"{old} becomes {new}" if share == 1 else f"{old} becomes {100 * share:g} % {new}"
         case Patch(source=None, source_hook=str(other)) if other.endswith(".pattern"):
             return f"{attending(edit.hook, edit.at, terms)}: as {attending(other, edit.source_at or {}, terms)} attends"
-        case Patch(hook=hook, source=source):
-            return f"{terms.place(hook)}{chosen(edit.at, hook, terms)}: as in {said(source, terms)}"
+        case Patch(hook=hook, source=source, source_hook=other):
+            taken = f"{terms.place(other)} in " if other and other != hook else "in "
+            return f"{terms.place(hook)}{chosen(edit.at, hook, terms)}: as {taken}{said(source, terms)}"
         case Steer(hook=hook, factor=factor):
             apart = f"{said(edit.toward, terms)} − {said(edit.away, terms)}"
             return f"{terms.place(hook)}: + {factor:g} × ({apart}){chosen(edit.at, hook, terms)}"
@@ -174,7 +188,15 @@ def chosen(at: Any, hook: str, terms: Terms) -> str:
         named.append(f"at {terms.tokens(at['pos'], stack)}")
     if "key" in at:
         named.append(f"to {terms.tokens(at['key'], 'encoder' if 'cross_attn' in hook else stack)}")
+    named += [f"{axis} {of_indices(at[axis])}" for axis in at if axis not in ("head", "pos", "key")]
     return "".join(f", {one}" for one in named)
+
+
+def of_indices(listed: Sequence[int] | int) -> str:
+    """Indices as they are counted, from 0."""
+    indices = [listed] if isinstance(listed, int) else listed
+    more = [f"{len(indices) - FEW} more"] if len(indices) > FEW else []
+    return joined([*map(str, indices[:FEW]), *more])
 
 
 def of_numbers(heads: Sequence[int]) -> str:
@@ -192,7 +214,11 @@ def attending(hook: str, at: Any, terms: Terms) -> str:
 
 
 def said(source: Source | None, terms: Terms) -> str:
-    return "the run without edits" if source is None else f"“{terms.read(source.ids).strip()}”"
+    if source is None:
+        return "the run without edits"
+    text = terms.read(source.ids).strip()
+    short = text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
+    return "another picture" if terms.lanes[0].grid is not None else f"“{short}”"
 
 
 def counted(count: int, noun: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import torch
@@ -13,18 +12,15 @@ from torch import Tensor
 
 from engine.analysis.effects import Shift, pattern_change, shift, shift_at, stream_distance
 from engine.checkpoints import Checkpoint
-from engine.edits import Edit
-from engine.generate import generate
 from engine.reading import Reading, kind
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
+from views.continuation import writes
 from views.payload import pack
 from views.walkthrough import Lane, Link, Reads, candidate_names, digest
 
 LISTED = 8  # candidates, by the greater of their two probabilities
 AT_ONCE = 1_000_000  # logits whose change is sent with the picture; beyond, that of one position
-WRITTEN = 20  # tokens of a continuation
-CHEAP = 20_000_000  # parameters up to which a continuation is written unasked
 ONE_CLASS = ("LABEL_0",)  # what transformers calls the only class of a head that nobody named
 
 
@@ -75,7 +71,7 @@ def effects(
         "trace": digest(name, after),
         "hidden": hidden,
         "took": {"start": after.start, "layers": sum(lane.config.layers for lane in lanes), "seconds": after.seconds},
-        "lanes": [{"side": lane.side, "pieces": list(lane.pieces), **sizes(lane)} for lane in lanes],
+        "lanes": [described(lane) for lane in lanes],
         "head": None,
         "guess": None,
         "writes": writes(checkpoint),
@@ -85,23 +81,19 @@ def effects(
         arrays |= changed
         listed = candidate_names(changed["shift.id"], head.names, extra=())
         header["head"] = {"reads": head.reads, "link": head.link, "names": listed, "row": row}
-    asked = question(arrays, lanes, before, after)
+    asked = question(arrays, before, after)
     if asked is not None:
         header["guess"], rows = asked
         arrays |= rows
+    if hidden and reading.picture is not None:
+        arrays["guess.picture"] = reading.picture  # to point at where a row will look
     return pack(header, arrays)
 
 
-def sizes(lane: Lane) -> dict[str, Any]:
+def described(lane: Lane) -> dict[str, Any]:
     cross = lane.config.cross_attention.heads if lane.config.encoder is not None else 0
-    return {"layers": lane.config.layers, "heads": lane.config.attention.heads, "crossHeads": cross}
-
-
-def writes(checkpoint: Checkpoint) -> str:
-    """Whether a continuation is written "at once", when "asked", or "never"."""
-    if not checkpoint.model.config.generates or kind(checkpoint) == "pixels":
-        return "never"
-    return "at once" if sum(p.numel() for p in checkpoint.model.parameters()) <= CHEAP else "asked"
+    sizes = {"layers": lane.config.layers, "heads": lane.config.attention.heads, "crossHeads": cross}
+    return {"side": lane.side, "pieces": list(lane.pieces), "grid": lane.grid, **sizes}
 
 
 def focuses(lane: Lane) -> list[str]:
@@ -176,38 +168,24 @@ def shift_of(before: Trace, after: Trace, row: int, head: Head) -> Shift:
 
 
 def question(
-    arrays: dict[str, Tensor], lanes: Sequence[Lane], before: Trace, after: Trace
+    arrays: dict[str, Tensor], before: Trace, after: Trace
 ) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
-    """The row of attention that changed most, to be guessed at; None where no pattern changed."""
+    """The row of attention that changed most, to be guessed at; None where no pattern changed.
+
+    What may be guessed is what the row may see in the changed run, and what it looks at beside that.
+    """
     best = max((name for name in arrays if name.startswith("pattern.")), key=lambda name: float(arrays[name].max()))
     if not float(arrays[best].max()) > 0:
         return None
     layer, which = divmod(int(arrays[best].argmax()), arrays[best].shape[1])
     name = best.removeprefix("pattern.")
     side, _, focus = name.rpartition(".")
-    hook = f"{side + '.' if side else ''}blocks.{layer}.{focus}.pattern"
-    old, new = before[hook][0, which], after[hook][0, which]
+    block = f"{side + '.' if side else ''}blocks.{layer}.{focus}"
+    old, new = before[f"{block}.pattern"][0, which], after[f"{block}.pattern"][0, which]
     row = int((new - old).abs().sum(-1).argmax())
-    lane = next(lane for lane in lanes if lane.side == side)
-    keys = lanes[0].pieces if focus == "cross_attn" else lane.pieces
+    offered = (after[f"{block}.mask"][0, which, row].bool() | (new[row] != 0)).nonzero().flatten().tolist()
     place = {"side": side, "focus": focus, "layer": layer, "head": which, "row": row}
-    header = {**place, "reader": lane.pieces[row], "keys": list(keys)}
-    return header, {"guess.before": old[row].float(), "guess.after": new[row].float()}
-
-
-def continuation(checkpoint: Checkpoint, reading: Reading, edits: Sequence[Edit]) -> list[str]:
-    """What the model writes greedily, as pieces: behind the text, or instead of what it wrote itself before."""
-    begun = reading.whole if reading.written and reading.target is None and reading.whole else reading.read
-    target = None if reading.written else reading.target
-    steps = generate(checkpoint, begun, WRITTEN, target=target, greedy=True, edits=edits)
-    return [step.piece for step in islice(steps, WRITTEN)]
-
-
-def continuations(
-    checkpoint: Checkpoint, reading: Reading, before: Sequence[Edit], after: Sequence[Edit]
-) -> dict[str, list[str]]:
-    """Raises ValueError, with a sentence, for edits of positions that stand behind where the writing begins."""
-    return {"before": continuation(checkpoint, reading, before), "after": continuation(checkpoint, reading, after)}
+    return {**place, "offered": offered}, {"guess.before": old[row].float(), "guess.after": new[row].float()}
 
 
 def asked_later(
@@ -215,7 +193,7 @@ def asked_later(
     before: Trace,
     after: Trace,
     head: Head | None,
-    write: Callable[[], dict[str, list[str]]],
+    write: Callable[[], bytes],
 ) -> bytes:
     """Answers what the picture asks once it is drawn. Raises ValueError, with a sentence."""
     match query:
@@ -223,5 +201,5 @@ def asked_later(
             changed = shifts(before, after, [row], head)
             return pack({"names": candidate_names(changed["shift.id"], head.names, extra=())}, changed)
         case {"effects": "continuation"}:
-            return pack(write(), {})
+            return write()
     raise ValueError("The picture asked for something this page does not know; reload the page.")

@@ -11,7 +11,8 @@ import torch
 from engine.checkpoints import Checkpoint
 from engine.edits import ChangeToken, Edit, Source, parts, received
 from engine.experiment import Experiment
-from engine.reading import SPAN, Reading, kind, known, targeted, tokens
+from engine.processors import PalettePixels
+from engine.reading import SPAN, Reading, kind, known, pictures, targeted, tokens
 from engine.trace import Trace
 from views.edit_words import Terms, in_words
 from views.payload import pack
@@ -40,25 +41,24 @@ def panel(
         }
         for number, entry in enumerate(experiment.entries)
     ]
+    read = kind(checkpoint)
     header = {
         "entries": entries,
         "undo": bool(experiment.past),
         "redo": bool(experiment.future),
         "stacks": [stack(checkpoint, plain, lane) for lane in lanes],
         "attentions": attentions(lanes),
-        "texts": checkpoint.tokenizer is not None and kind(checkpoint) not in ("picture", "pixels"),
+        "others": "none" if read == "picture" else "pictures" if read == "pixels" else "texts",
+        "pictures": len(pictures()[0]) if read == "pixels" else 0,
         **notes,
     }
     return pack(header, {})
 
 
 def stack(checkpoint: Checkpoint, plain: Trace, lane: Lane) -> dict[str, Any]:
-    """Of one stack: its tokens, and by block what can be weighed, patched and steered."""
+    """Of one stack: its tokens, and what can be weighed, patched and steered, in each block and outside of them."""
     hooks, side = checkpoint.model.hook_names, lane.side or None
     first = f"{lane.prefix}blocks.0."
-    inner = [hook for hook in plain if hook.startswith(first) and plain.dims(hook)[0] == "batch"]
-    inner = [hook for hook in inner if "pos" in plain.dims(hook) and plain[hook].is_floating_point()]
-    own = [hook for hook in inner if len(plain[hook][0]) == len(lane.pieces) or "key" in plain.dims(hook)]
     counted = [hook for hook in hooks if hook.startswith(lane.prefix) and hook.endswith("position_ids")]
     return {
         "stack": side,
@@ -67,12 +67,29 @@ def stack(checkpoint: Checkpoint, plain: Trace, lane: Lane) -> dict[str, Any]:
         "pieces": list(lane.pieces),
         "special": list(lane.special),
         "parts": [parts(hooks, layer, side) for layer in range(lane.config.layers)],  # type: ignore[arg-type]
-        "patched": [{"part": hook.removeprefix(first), "axes": plain.dims(hook)[1:]} for hook in own],
-        "steered": [hook.removeprefix(first) for hook in own if plain.dims(hook) == ("batch", "pos", "d_model")],
+        "inner": [value(plain, hook, first) for hook in plain if hook.startswith(first) and changes(plain, hook)],
+        "outer": [value(plain, hook, lane.prefix) for hook in plain if outside(hook, lane) and changes(plain, hook)],
         "positions": bool(counted),
         "turned": any("blocks.0." in hook for hook in counted),
         "tokens": f"{lane.prefix}embed.tokens" in plain,
     }
+
+
+def changes(plain: Trace, hook: str) -> bool:
+    """Whether what it holds depends on the text."""
+    return plain.dims(hook)[0] == "batch"
+
+
+def outside(hook: str, lane: Lane) -> bool:
+    """Whether it is one of this stack's, and of no block; what names no stack is the last one's."""
+    named = hook.partition(".")[0] in ("encoder", "decoder")
+    return "blocks." not in hook and (hook.startswith(lane.prefix) if named else lane.side != "encoder")
+
+
+def value(plain: Trace, hook: str, before: str) -> dict[str, Any]:
+    """A hook by its name behind `before`, with its axes and their sizes, the batch left out."""
+    sized = zip(plain.dims(hook)[1:], plain[hook].shape[1:], strict=True)
+    return {"part": hook.removeprefix(before), "hook": hook, "axes": [[axis, size] for axis, size in sized]}
 
 
 def attentions(lanes: Sequence[Lane]) -> list[dict[str, Any]]:
@@ -120,9 +137,11 @@ def from_form(data: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading)
 
 def source(given: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading) -> dict[str, Any]:
     """The run of a text that was typed; one that was not typed anew keeps its ids."""
-    data = {key: value for key, value in given.items() if key != "text"}
+    data = {key: part for key, part in given.items() if key not in ("text", "picture")}
     if "ids" in data:
         return data
+    if kind(checkpoint) == "pixels":
+        return asdict(Source(other_pixels(given.get("picture"), checkpoint, len(reading.read))))
     text = str(given.get("text", "")).strip()
     if not text:
         raise ValueError("Expected a text to take values from, got none; type one.")
@@ -134,6 +153,15 @@ def source(given: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading) -
         rereads = checkpoint.model.config.rereads
         target = list((targeted(checkpoint, ids[:-1]) if rereads else reading.target).ids)
     return asdict(Source(list(ids), target))
+
+
+def other_pixels(number: Any, checkpoint: Checkpoint, count: int) -> list[int]:
+    """The first `count` tokens of a shipped picture, the start token before its pixels."""
+    images, processor = pictures()[0], checkpoint.processor
+    assert isinstance(processor, PalettePixels)
+    if not isinstance(number, int) or not 0 <= number < len(images):
+        raise ValueError(f"Expected the number of a picture from 0 to {len(images) - 1}, got {number}; choose one.")
+    return [processor.start_id, *processor.ids(images[number]).flatten().tolist()][:count]
 
 
 def token(given: Mapping[str, Any], checkpoint: Checkpoint) -> int:
@@ -154,9 +182,10 @@ def token(given: Mapping[str, Any], checkpoint: Checkpoint) -> int:
     return int(ids[0])
 
 
-def mask_payload(trace: Trace, side: str, focus: str, layer: int, head: int) -> bytes:
-    """Who may see whom in one head, query key. Raises ValueError for a head that the run does not have."""
-    hook = f"{side + '.' if side else ''}blocks.{layer}.{focus}.mask"
-    if hook not in trace or not 0 <= head < trace[hook].shape[1]:
-        raise ValueError("This run has no such mask; choose another block or head.")
-    return pack({}, {"mask": trace[hook][0, head].to(torch.bool)})
+def painted_on(trace: Trace, side: str, focus: str, layer: int, head: int) -> bytes:
+    """Of one head, query key: who may see whom, and the weights. Raises ValueError for a head the run does not have."""
+    place = f"{side + '.' if side else ''}blocks.{layer}.{focus}"
+    if f"{place}.mask" not in trace or not 0 <= head < trace[f"{place}.mask"].shape[1]:
+        raise ValueError("This run has no such head; choose another block or head.")
+    mask, pattern = (trace[f"{place}.{part}"][0, head] for part in ("mask", "pattern"))
+    return pack({}, {"mask": mask.to(torch.bool), "pattern": pattern.float()})

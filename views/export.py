@@ -29,10 +29,10 @@ POLICY = (
 
 
 class Answered(NamedTuple):
-    """What a view asks, and the payload that answers it."""
+    """What a view asks, and the payload that answers it as `packed` writes it."""
 
     query: Mapping[str, Any]
-    payload: bytes
+    packed: str
 
 
 def self_contained(
@@ -51,7 +51,7 @@ def self_contained(
     """
     sources = modules(view)
     imports = {f"{PREFIX}{name}.js": data_url(source) for name, source in sources.items()}
-    known = [{"query": dict(one.query), "payload": packed(one.payload)} for one in answers]
+    known = [{"query": dict(one.query), "payload": one.packed} for one in answers]
     given = {"view": view, "state": state, "payload": packed(payload), "answers": known}
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in caption)
     return PAGE % {
@@ -100,6 +100,7 @@ def data_url(source: str) -> str:
 
 
 def packed(payload: bytes) -> str:
+    """A payload as it stands in the file."""
     return base64.b64encode(gzip.compress(payload, 9, mtime=0)).decode()
 
 
@@ -132,7 +133,7 @@ body { margin: 0 auto; padding: 20px 24px; max-width: 1720px; }
 header { display: flex; gap: 16px; align-items: baseline; margin-bottom: 16px; }
 h1 { font-size: 18px; margin: 0; }
 header div { flex: 1; }
-header p { margin: 0; opacity: 0.72; overflow-wrap: anywhere; }
+header p { margin: 0; opacity: 0.72; overflow-wrap: anywhere; max-height: 4.5em; overflow: auto; }
 header p + p { font-size: 12px; }
 header button { font: inherit; color: inherit; background: none; border: 1px solid; border-radius: 6px; }
 header button { padding: 2px 10px; opacity: 0.72; cursor: pointer; }

@@ -10,19 +10,22 @@ from engine.trace import Trace
 from views.compare_looked import Looked, alignments, place
 from views.compare_pair import Compared, Shown
 from views.lines_of_python import Fields, Imports, import_lines, indexed, running
+from views.lines_of_tabs import tab_lines
 
 ALIGNING = "engine.analysis.alignment"
 
 
 def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], looked: Looked) -> str:
-    """They bind `pattern_a`, `pattern_b`, ... and `difference_b`, ..., and print what is looked at; `given` is by
-    letter. Raises ValueError for an attention or a head that a run does not have."""
+    """They bind `pattern_a`, `pattern_b`, ... and `difference_b`, ..., and print what is looked at, of the map and of
+    the tab that is open; `given` is by letter. Raises ValueError for what a run does not have."""
     imports: Imports = {}
     opening: list[str] = []
     for shown in (pairs[0].first, *(pair.second for pair in pairs)):
         name = shown.letter.lower()
         more, lines = running(shown.name, shown.checkpoint, given[shown.letter], shown.trace, bound=name)
         opening += [f"# {shown.letter}", *lines]
+        if looked.view == "circuits":
+            opening.append(f"model_{name} = checkpoint.model")
         for module, names in more.items():
             imports[module] = imports.get(module, set()) | names
     values = [pattern_line(pairs[0].first, *place(pairs[0], looked, "A"))]
@@ -30,7 +33,9 @@ def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], loo
         if looked.number(pair) is not None:
             values.append(pattern_line(pair.second, *place(pair, looked, pair.second.letter)))
             values += difference_lines(pair, looked, imports)
-    return "\n".join([*import_lines(imports), "", *opening, "", *values, printed(pairs, looked)]) + "\n"
+    tab = tab_lines(pairs, looked, imports)
+    shown_there = ["", *tab] if tab else []
+    return "\n".join([*import_lines(imports), "", *opening, "", *values, printed(pairs, looked), *shown_there]) + "\n"
 
 
 def pattern_line(shown: Shown, hook: str, head: int) -> str:

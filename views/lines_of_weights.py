@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from engine.analysis.weights import by_head, circuit
 from engine.checkpoints import Checkpoint
-from views.checkpoint import drawn_matrices, matrix_row
+from views.checkpoint import drawn_matrices, figures, matrix_row
 from views.lines_of_python import quoted, source_of
 from views.matrix_files import Matrix
+from views.table_files import Table
 
 MOST = 2**23  # numbers in one file: as a long table in CSV some 200 MB
+MATRIX, SPECTRUM, HISTOGRAM = "its numbers", "its singular values", "its histogram"
 UNKNOWN = "This checkpoint has no such matrix; choose another one."
 
 
@@ -57,6 +60,18 @@ def weight_matrix(name: str, checkpoint: Checkpoint, weight: Weight) -> Matrix:
     title = f"{weight.name}{'' if weight.head is None else f' head {weight.head}'}"
     title += f" {row['circuit'].upper()} circuit" if through(weight, row) else ""
     return Matrix(f"{title}.weight", name, values.numpy(), dims(weight, row), {})
+
+
+def weight_figures(name: str, checkpoint: Checkpoint, weight: Weight, what: str) -> Table:
+    """What is drawn of a matrix, `what` being SPECTRUM or HISTOGRAM. Raises ValueError as `weight_lines` does."""
+    row_of(checkpoint, weight)
+    _, arrays = figures(checkpoint.model, weight.name, weight.head, weight.circuit)
+    about = {"model": name, "matrix": weight.name} | ({} if weight.head is None else {"head": str(weight.head)})
+    if what == HISTOGRAM:
+        edges = arrays["edges"].numpy()
+        return Table({"from": edges[:-1], "to": edges[1:], "count": arrays["counts"].numpy()}, about)
+    values = arrays["values"].numpy()
+    return Table({"i": np.arange(1, len(values) + 1), "singular value": values}, about)
 
 
 def row_of(checkpoint: Checkpoint, weight: Weight) -> dict[str, Any]:

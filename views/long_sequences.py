@@ -1,31 +1,94 @@
-"""What attention over long sequences costs and what it keeps: two charts, a row of patterns, a table."""
+"""What attention over long sequences costs and what it keeps: measurements, formulas, patterns, searches."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from engine.long.compare import Searched
 from engine.long.cost import Cost
 from engine.long.kept import Kept
-from engine.long.measure import KINDS, Point, grown
+from engine.long.measure import KINDS, MOST_BYTES, Point, grown
+from views.payload import Named, pack
 
-SHAPES = ["square", "cross", "circle", "diamond", "triangle-up", "triangle-down"]  # of KINDS, never told by hue alone
 TITLES = {"full": "full", **{kind: KINDS[kind] for kind in ("window", "blocks", "nearest", "quantized")}}
-CHART_HEIGHT, PATTERN_HEIGHT = 340, 250
 BRIGHTEST = 0.3  # weights from here on have the full hue: at 1 only the first token would be seen
-SECONDS = (
-    "datum.value >= 1 ? format(datum.value, '~r') + ' s' : datum.value >= 1e-3 ? "
-    "format(datum.value * 1e3, '~r') + ' ms' : format(datum.value * 1e6, '~r') + ' µs'"
-)
-BYTES = (
-    "datum.value >= 1e9 ? format(datum.value / 1e9, '~r') + ' GB' : datum.value >= 1e6 ? "
-    "format(datum.value / 1e6, '~r') + ' MB' : format(datum.value / 1e3, '~r') + ' kB'"
-)
+
+
+def long_sequences(
+    measured: pd.DataFrame,
+    formula: pd.DataFrame,
+    searches: pd.DataFrame,
+    *,
+    heads: tuple[int, int],
+    shown: tuple[int, int],
+    kept: Mapping[str, Kept],
+    pieces: Sequence[str],
+    grid: tuple[int, int],
+    notes: Mapping[str, Any],
+) -> bytes:
+    """The payload of assets/views/long_sequences.js. `heads` says how many layers and heads there are to look at,
+    `shown` which one `kept` is of, `pieces` what it reads, `grid` the image that 2-D blocks take the text for."""
+    about, arrays = patterns(kept)
+    header = {
+        "kinds": list(KINDS.items()),
+        "measured": records(measured),
+        "formulas": records(formula),
+        "searches": records(searches),
+        "reached": int(measured["length"].max()),
+        "most": MOST_BYTES,
+        "heads": list(heads),
+        "look": {"layer": shown[0], "head": shown[1]},
+        "kept": about,
+        "pieces": list(pieces),
+        "grid": list(grid),
+        "brightest": BRIGHTEST,
+        **notes,
+    }
+    return packed(header, arrays)
+
+
+def kept_payload(kept: Mapping[str, Kept]) -> bytes:
+    """What the view asks for when somebody turns to another head."""
+    about, arrays = patterns(kept)
+    return packed({"kept": about}, arrays)
+
+
+def patterns(kept: Mapping[str, Kept]) -> tuple[list[dict[str, Any]], dict[str, Named]]:
+    """Each pattern (f32 query key), NaN where a query may not look, and how much of the whole one it keeps."""
+    about = [
+        {"name": name, "title": TITLES[name], "mass": part.mass, "cells": part.cells} for name, part in kept.items()
+    ]
+    arrays = {
+        f"pattern.{name}": Named(
+            np.where(part.allowed.numpy(), part.pattern.float().numpy(), np.float32(np.nan)), ("query", "key")
+        )
+        for name, part in kept.items()
+    }
+    return about, arrays
+
+
+def packed(header: Mapping[str, Any], arrays: Mapping[str, Named]) -> bytes:
+    return pack(
+        header,
+        {name: array.data for name, array in arrays.items()},
+        {name: array.dims for name, array in arrays.items()},
+    )
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """A table by rows as JSON has them: what is not there is null."""
+    return [
+        {str(name): None if pd.isna(value) else plain(value) for name, value in row.items()}
+        for row in table.to_dict("records")
+    ]
+
+
+def plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def measured_rows(points: Sequence[Point]) -> pd.DataFrame:
@@ -51,53 +114,6 @@ def formula_rows(
     return pd.DataFrame(rows, columns=["kind", "length", "seconds", "bytes"])
 
 
-def cost_chart(measured: pd.DataFrame, formula: pd.DataFrame, what: str) -> alt.LayerChart | alt.FacetChart:
-    """`what`, "seconds" or "bytes", against the length, both logarithmic: points measured, dashed lines the formula."""
-    lengths = sorted(formula["length"].unique().tolist())
-    values = pd.concat([measured[what], formula[what]]).dropna()
-    low, high = (int(f(np.log10(values.agg(end)))) for f, end in ((np.floor, "min"), (np.ceil, "max")))
-    x = alt.X("length:Q", title="length, positions").scale(
-        type="log", base=2, domain=[lengths[0], lengths[-1]], nice=False
-    )
-    y = alt.Y(f"{what}:Q", title="time of one layer" if what == "seconds" else "memory at the peak")
-    x = x.axis(values=lengths, format=",", grid=False, labelOverlap=True)
-    y = y.scale(type="log", domain=[10.0**low, 10.0**high], nice=False).axis(
-        values=[10.0**power for power in range(low, high + 1)], labelExpr=SECONDS if what == "seconds" else BYTES
-    )
-    legend = alt.Legend(title=None, orient="bottom", columns=2, symbolOpacity=1, symbolStrokeWidth=0)
-    names = list(KINDS.values())
-    color = alt.Color("kind:N").scale(domain=names).legend(legend)
-    shape = alt.Shape("kind:N").scale(domain=names, range=SHAPES).legend(legend)
-    tooltip = [alt.Tooltip("kind:N"), *(alt.Tooltip(f"{name}:Q", format=",") for name in ("length", "bytes"))]
-    tooltip += [alt.Tooltip("seconds:Q", format=".3~s"), alt.Tooltip("recall:Q", format=".3f")]
-    tooltip += [alt.Tooltip(f"{name}:Q", format=",") for name in ("multiply-adds", "look-ups")]
-    lines = alt.Chart(formula).mark_line(strokeDash=[4, 3], strokeWidth=1.5, opacity=0.7, clip=True)
-    points = alt.Chart(measured).mark_point(filled=True, size=60, opacity=1)
-    return alt.layer(
-        lines.encode(x=x, y=y, color=color), points.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip)
-    ).properties(height=CHART_HEIGHT)
-
-
-def pattern_figure(kept: Kept) -> go.Figure:
-    """One matrix pos key; where a query may not look there is the ground."""
-    shown = np.where(kept.allowed.numpy(), kept.pattern.numpy(), np.nan)
-    heat = go.Heatmap(
-        z=shown, zmin=0, zmax=BRIGHTEST, showscale=False, hovertemplate="query %{y}, key %{x}: %{z:.4f}<extra></extra>"
-    )
-    figure = go.Figure(heat)
-    figure.update_xaxes(constrain="domain", side="bottom", showgrid=False, zeroline=False, nticks=4)
-    figure.update_yaxes(
-        autorange="reversed", scaleanchor="x", constrain="domain", showgrid=False, zeroline=False, nticks=4
-    )
-    figure.update_layout(height=PATTERN_HEIGHT, margin={"l": 30, "r": 4, "t": 4, "b": 24})
-    return figure
-
-
-def caption(kept: Kept, name: str) -> str:
-    """What a pattern keeps, in a line of Markdown."""
-    return f"**{TITLES[name]}**  \nkeeps {kept.mass:.1%} of the attention in {kept.cells:.1%} of the cells"
-
-
 def search_table(rows: Sequence[Searched]) -> pd.DataFrame:
     """One row a way to search."""
     return pd.DataFrame(
@@ -111,9 +127,3 @@ def search_table(rows: Sequence[Searched]) -> pd.DataFrame:
         }
         for row in rows
     )
-
-
-def formats(table: pd.DataFrame) -> dict[str, str]:
-    """How each column of numbers is written."""
-    shown = {"µs a query": "%.1f", "kept, MB": "%.2f"}
-    return {name: "%.3f" if name.startswith("recall") else shown.get(name, "localized") for name in table.columns[1:]}

@@ -4,9 +4,10 @@ import { make } from "./dom.js";
 const LINE = 13; // CSS pixels between two written pieces
 const TEXT = 15; // the height of a piece
 const WIDEST = { wide: 116, narrow: 84 }; // of the pieces at the left
-const TALLEST = 78; // of the slanted pieces on top
-const CHARACTER = 7.4; // CSS pixels of an average one
+const TALLEST = 78; // of the slanted pieces on top, where the page does not say `tallest`
+const RISE = 14; // of a slanted piece beyond what its length makes of it
 const [SINE, COSINE] = [0.82, 0.57]; // of the angle of a slanted piece
+const KEPT = 4096; // widths that are remembered
 
 export const CSS = `
 .map-grid { display: grid; grid-template-columns: var(--beside) max-content; width: max-content; }
@@ -14,7 +15,7 @@ export const CSS = `
 .map-top { position: sticky; top: 0; z-index: 3; background: var(--ground); height: var(--above); overflow: hidden; }
 .map-left { position: sticky; left: 0; z-index: 3; background: var(--ground); overflow: hidden; }
 .map-top bdi, .map-left bdi { position: absolute; font-size: 13px; line-height: 15px; color: var(--ink); cursor: pointer; background: var(--ground); }
-.map-top bdi { left: 0; bottom: 4px; transform-origin: 0 100%; max-width: 92px; overflow: hidden; text-overflow: ellipsis; }
+.map-top bdi { left: 0; bottom: 4px; transform-origin: 0 100%; max-width: var(--slanted); overflow: hidden; text-overflow: ellipsis; }
 .map-left bdi { right: 8px; max-width: calc(var(--beside) - 8px); overflow: hidden; text-overflow: ellipsis; }
 .map-top bdi.special, .map-left bdi.special { color: var(--soft); font-style: italic; }
 .map-left bdi.lit { color: var(--query); font-weight: 600; z-index: 2; }
@@ -51,6 +52,7 @@ export function axes(page, scroll) {
     const upright = stands(page, size.wide);
     grid.style.setProperty("--beside", `${beside(page)}px`);
     grid.style.setProperty("--above", `${above(page, size.wide)}px`);
+    grid.style.setProperty("--slanted", upright ? "none" : `${slanted(page)}px`);
     left.style.height = `${size.pitch * block.rows}px`;
     top.style.width = `${size.width + overhang(page)}px`;
     place.style.width = `${size.width}px`;
@@ -86,12 +88,17 @@ function beside(page) {
 
 /** The height of the axis on top. */
 function above(page, wide) {
-  return stands(page, wide) ? 36 : Math.round(Math.min(TALLEST, Math.max(40, written(page.keys) * SINE + 14)));
+  return stands(page, wide) ? 36 : Math.round(Math.max(40, slanted(page) * SINE + RISE));
+}
+
+/** How long a slanted piece may be, so that it stands within the axis. */
+function slanted(page) {
+  return Math.min(Math.ceil(written(page.keys)) + 1, Math.floor(((page.tallest ?? TALLEST) - RISE) / SINE));
 }
 
 /** How far the last slanted piece reaches beyond its column. */
 function overhang(page) {
-  return Math.round(Math.min(46, written(page.keys) * COSINE));
+  return Math.round(slanted(page) * COSINE);
 }
 
 /** Whether the pieces on top are short enough to stand upright. */
@@ -99,9 +106,21 @@ function stands(page, wide) {
   return wide >= 16 && page.keys.every((piece) => [...piece].length <= 2);
 }
 
-/** The width of the longest piece. */
+const widths = new Map(); // piece -> CSS pixels
+let pen = null;
+
+/** The width of the longest piece, in the weight of a lit one. */
 function written(pieces) {
-  return CHARACTER * Math.max(...pieces.map((piece) => [...piece].length));
+  if (widths.size > KEPT) widths.clear();
+  return pieces.reduce((most, piece) => Math.max(most, width(piece)), 0);
+}
+
+function width(piece) {
+  if (widths.has(piece)) return widths.get(piece);
+  pen ??= document.createElement("canvas").getContext("2d");
+  pen.font = `600 13px ${getComputedStyle(document.body).fontFamily}`;
+  widths.set(piece, pen.measureText(piece).width);
+  return widths.get(piece);
 }
 
 function at(x, upright) {

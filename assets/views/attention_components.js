@@ -1,5 +1,6 @@
 // Vectors component by component, one under the other on one horizontal axis: bars up and down from zero, each vector on a
 // scale of its own, and the numbers where they fit.
+import { emptied } from "./cells_paint.js";
 import { make } from "./dom.js";
 import { colour } from "./palette.js";
 
@@ -25,6 +26,7 @@ export function mount(root, hover) {
   const rows = make("div", "components");
   root.append(rows, light);
   let shown = null;
+  let kept = []; // the elements of each strip
   rows.addEventListener("pointermove", (event) => {
     const x = event.clientX - rows.getBoundingClientRect().left - shown.label;
     const place = Math.floor((x / shown.width) * shown.order.length);
@@ -37,7 +39,11 @@ export function mount(root, hover) {
       const roles = [...new Set(data.strips.map(({ role }) => role)), ...COLOURS];
       const colours = Object.fromEntries(roles.map((role) => [role, colour(root, role)])); // read before anything is written
       rows.style.gridTemplateColumns = `${data.label}px ${data.width}px ${data.tail}px`;
-      rows.replaceChildren(...data.strips.flatMap((strip) => parts(colours, strip, data)));
+      if (kept.length !== data.strips.length) {
+        kept = data.strips.map(empty);
+        rows.replaceChildren(...kept.flatMap(({ name, canvas, result }) => [name, canvas, result]));
+      }
+      data.strips.forEach((strip, i) => fill(kept[i], colours, strip, data));
     },
     mark(place) {
       light.hidden = place === null;
@@ -49,19 +55,20 @@ export function mount(root, hover) {
   };
 }
 
-function parts(colours, strip, { order, width }) {
-  const name = make("div", "component-name");
-  const title = make("span", `role-${strip.role}`);
-  title.append(...strip.name);
-  name.append(title, make("span", "component-note", strip.note));
+function empty() {
   const canvas = make("canvas");
   canvas.setAttribute("role", "img");
+  return { name: make("div", "component-name"), canvas, result: make("div", "component-result") };
+}
+
+function fill({ name, canvas, result }, colours, strip, { order, width }) {
+  const title = make("span", `role-${strip.role}`);
+  title.append(...strip.name);
+  name.replaceChildren(title, make("span", "component-note", strip.note));
   canvas.setAttribute("aria-label", `${title.textContent}: ${order.length} components, ${strip.note}`);
   draw(canvas, colours, strip, order, width);
-  if (strip.faint) for (const element of [name, canvas]) element.classList.add("before");
-  const result = make("div", "component-result");
-  result.append(...(strip.result ?? []));
-  return [name, canvas, result];
+  for (const element of [name, canvas]) element.classList.toggle("before", Boolean(strip.faint));
+  result.replaceChildren(...(strip.result ?? []));
 }
 
 function draw(canvas, colours, { role, values, tall, numbered }, order, width) {
@@ -70,10 +77,8 @@ function draw(canvas, colours, { role, values, tall, numbered }, order, width) {
   const indexed = numbered ? WRITTEN : 0;
   const dpr = window.devicePixelRatio || 1;
   const height = tall + written + indexed;
-  Object.assign(canvas, { width: Math.round(width * dpr), height: Math.round(height * dpr) });
-  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-  const context = canvas.getContext("2d");
-  context.scale(dpr, dpr);
+  const context = emptied(canvas, width, height);
+  context.setTransform(dpr, 0, 0, dpr, 0, 0);
   const { [role]: hue, negative, hairline: line, ink, soft, mono } = colours;
   const [low, high] = ends(values);
   const scale = (tall - 2) / (high - low || 1);

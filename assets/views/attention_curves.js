@@ -4,6 +4,7 @@ import { at } from "./cells.js";
 export const MOST = 4000; // curves drawn at once; beyond, the strongest ones
 const BINS = 2048; // in which weights are sorted coarsely, by their square roots
 const FULL = { most: 7, share: 0.4, least: 3 }; // of a weight of 1: CSS pixels, of which it takes this share of a row at most
+const DASH = [7, 4]; // CSS pixels, of what an edit put there
 const FAINT = { all: 0.14, one: 0.4 }; // opacity of the weakest curve among all, and among those of one token
 
 /**
@@ -59,19 +60,22 @@ function lowest(bins) {
 
 /**
  * Strokes curves from x = `left` to x = `right` into `context`. `hues` are CSS colours, one a head; several heads are drawn
- * side by side within a row. `alone` says that they are one token's. `top` is how far the rows are scrolled, `tall` the height that is seen, CSS pixels.
+ * side by side within a row. `edited(curve)` says which ones an edit put there: they are dashed, and of one head in the colour `dashed`. `alone` says that they are one token's. `top` is how far the rows are scrolled, `tall` the height that is seen, CSS pixels.
  */
-export function stroke(context, curves, { hues, pitch, left, right, top, tall, alone }) {
+export function stroke(context, curves, { hues, pitch, left, right, top, tall, alone, edited, dashed }) {
   const full = Math.max(FULL.least, Math.min(FULL.most, pitch * FULL.share, (pitch - 2) / hues.length));
   const faint = alone ? FAINT.one : FAINT.all;
   const room = Math.max(0, pitch - full - 2);
   const shift = hues.map((_, i) => (hues.length === 1 ? 0 : room * (i / (hues.length - 1) - 0.5)));
   const third = (right - left) / 3;
-  for (const { head, query, key, weight } of curves) {
+  for (const curve of curves) {
+    const { head, query, key, weight } = curve;
+    const changed = Boolean(edited?.(curve));
     const from = (query + 0.5) * pitch - top + shift[head];
     const to = (key + 0.5) * pitch - top + shift[head];
     if (Math.max(from, to) < 0 || Math.min(from, to) > tall) continue;
-    context.strokeStyle = hues[head];
+    context.strokeStyle = changed && hues.length === 1 ? dashed : hues[head];
+    context.setLineDash(changed ? DASH : []);
     context.globalAlpha = faint + (1 - faint) * weight;
     context.lineWidth = Math.max(alone ? 1 : 0.6, full * weight);
     context.beginPath();
@@ -79,5 +83,6 @@ export function stroke(context, curves, { hues, pitch, left, right, top, tall, a
     context.bezierCurveTo(left + third, from, right - third, to, right, to);
     context.stroke();
   }
+  context.setLineDash([]);
   context.globalAlpha = 1;
 }

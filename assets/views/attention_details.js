@@ -1,9 +1,12 @@
 // What is to be said about the chosen row, the chosen column and the head, in numbers and in a sentence.
+import { called } from "./attention_names.js";
 import { inColumn, measures } from "./attention_scores.js";
+import { at } from "./cells.js";
 import { make, range, section } from "./dom.js";
 import { percent } from "./format.js";
 
 const LISTED = 8; // keys of a row
+const READERS = 3; // queries of a column
 const PATIENCE = 250; // ms that a column is looked at before the server is asked about it
 
 export function mount(root, page) {
@@ -38,7 +41,7 @@ function rowPart(page) {
     const start = block.offset + query * block.stride;
     const weights = Array.from(block.data.subarray(start, start + block.cols), (w) => w / max);
     const total = weights.reduce((sum, w) => sum + w, 0);
-    element.firstChild.replaceChildren("What ", make("bdi", "", trace.pieces[query]), " looks at");
+    element.firstChild.replaceChildren("What ", make("bdi", "", called(trace, trace.pieces[query])), " looks at");
     const best = range(0, weights.length).sort((a, b) => weights[b] - weights[a] || a - b).slice(0, LISTED).filter((i) => weights[i] > 0);
     const rest = best.reduce((left, i) => left - weights[i], total);
     const others = weights.filter((w) => w > 0).length - best.length;
@@ -47,17 +50,19 @@ function rowPart(page) {
     list.replaceChildren(...best.map((key) => weightLine(page, query, key, weights[key], most, exact)));
     if (others > 0) list.append(restLine(others, Math.max(0, rest), most, exact));
     note.hidden = total > 0;
-    note.textContent = total > 0 ? "" : "This token may attend to nothing: its row of the pattern is zero, and the head adds nothing there.";
+    note.textContent = total > 0 ? "" : trace.grid ? "This row may attend to nothing: its weights are zero, and the head adds nothing there." : "This token may attend to nothing: its row of the pattern is zero, and the head adds nothing there.";
   };
   return { element, show };
 }
 
-function weightLine(page, query, key, weight, most, exact) {
+/** One weight with its token: the key, or with `reads` the query that reads it. */
+function weightLine(page, query, key, weight, most, exact, reads = false) {
   const button = make("button", "weight");
-  const name = make("bdi", "", page.keys[key]);
-  name.title = page.keys[key];
-  button.classList.toggle("as-key", key === page.state.key && query === page.state.query);
-  button.setAttribute("aria-label", `${page.keys[key]}: ${percent(weight)}, look at this key`);
+  const piece = reads ? page.trace.pieces[query] : page.keys[key];
+  const name = make("bdi", "", piece);
+  name.title = piece;
+  button.classList.toggle(reads ? "as-query" : "as-key", key === page.state.key && query === page.state.query);
+  button.setAttribute("aria-label", `${piece}: ${written(weight, exact)}, look at this ${reads ? "query" : "key"}`);
   button.append(name, bar(weight / most), make("span", "share", written(weight, exact)));
   button.addEventListener("click", () => page.go({ query, key }));
   return button;
@@ -83,15 +88,17 @@ function written(weight, exact) {
 }
 
 /**
- * Why the chosen column is bright: the server's sentence, asked for once a column that was picked is looked at for a while.
- * Another head asks nothing by itself: there a button does.
+ * What looks at the chosen column, and what was measured of it: the server's sentence, asked for once a column that was picked is
+ * looked at for a while. Another head asks nothing by itself: there a button does. Only a column that is bright is asked why.
  */
 function columnPart(page) {
   const element = section("", "");
   const why = make("p", "why");
   why.setAttribute("aria-live", "polite");
-  const button = make("button", "chip", "say why, for this head");
-  element.append(why, button);
+  const button = make("button", "chip", "say more, for this head");
+  const list = make("div", "weights");
+  const bright = make("p", "how-bright");
+  element.append(list, bright, why, button);
   const kept = new Map(); // of this run: name of a question -> sentence
   let timer = 0;
   let shown = {};
@@ -99,6 +106,7 @@ function columnPart(page) {
     why.textContent = sentence;
     why.hidden = sentence === null;
     button.hidden = sentence !== null;
+    bright.hidden = Boolean(sentence); // which says it too
   };
   const ask = async ({ name, query }) => {
     const sentence = await page.request(query).then((answer) => answer.sentence, (error) => error.message);
@@ -109,12 +117,17 @@ function columnPart(page) {
   const show = () => {
     const { side, focus, layer, head, key } = page.state;
     const query = { ask: "sink", side, focus, layer, head, key };
+    const found = columnOf(page, layer, head, key);
+    const name = make("bdi", "", called(page.trace, page.keys[key]));
+    element.firstChild.replaceChildren(...(found.mean > found.even ? ["Why is column ", name, " bright?"] : ["What looks at ", name]));
+    bright.textContent = found.count ? `mean ${written(found.mean, found.exact)}, an even row would give ${written(found.even, true)}` : "";
+    const most = found.weights[found.best[0]] || 1;
+    list.replaceChildren(...found.best.map((row) => weightLine(page, row, key, found.weights[row], most, found.exact, true)));
     const next = { run: page.trace.trace, where: [side, focus, layer, head].join(), name: JSON.stringify(query), query };
     if (next.run === shown.run && next.name === shown.name) return;
     if (next.run !== shown.run) kept.clear();
     const switched = next.run === shown.run && next.where !== shown.where;
     shown = next;
-    element.firstChild.replaceChildren("Why is column ", make("bdi", "", page.keys[key]), " bright?");
     clearTimeout(timer);
     if (kept.has(next.name)) say(kept.get(next.name));
     else {
@@ -123,6 +136,32 @@ function columnPart(page) {
     }
   };
   return { element, show, stop: () => clearTimeout(timer) };
+}
+
+/**
+ * The chosen column: {weights, best, mean, even, count, exact}. `mean` is over the `count` queries that may see the key, and `even`
+ * what they would give it if each attended to all that it may see alike.
+ */
+function columnOf(page, layer, head, key) {
+  const { block, max } = page.pattern(layer, head);
+  const seen = counts(page, layer, head, block);
+  const weights = range(0, block.rows).map((row) => at(block, row, key) / max);
+  const may = range(0, block.rows).filter((row) => seen(row, key) > 0);
+  const over = (value) => may.reduce((sum, row) => sum + value(row), 0) / (may.length || 1);
+  const best = range(0, block.rows).filter((row) => weights[row] > 0).sort((a, b) => weights[b] - weights[a] || a - b).slice(0, READERS);
+  return { weights, best, mean: over((row) => weights[row]), even: over((row) => 1 / seen(row, key)), count: may.length, exact: max === 1 };
+}
+
+/** (row, key) => how many keys a row may see, 0 where not this one. Until the layer's mask is here, those that it gives any weight. */
+function counts({ trace, state }, layer, head, block) {
+  const name = `blocks.${layer}.${state.focus}.mask`;
+  const mask = trace.has(name) ? trace.block(name, head) : block;
+  const totals = new Map();
+  return (row, key) => {
+    if (!at(mask, row, key)) return 0;
+    if (!totals.has(row)) totals.set(row, mask.data.subarray(mask.offset + row * mask.stride, mask.offset + row * mask.stride + mask.cols).reduce((sum, one) => sum + Boolean(one), 0));
+    return totals.get(row);
+  };
 }
 
 /** The head's scores with what they mean and their rank among all heads; a click measures all heads by one. */

@@ -1,4 +1,5 @@
 // What stands around the views of the page about attention: all heads at the left, the title, which attention, the tabs.
+import { isEdited } from "./attention_edited.js";
 import { bubble } from "./bubble.js";
 import { make } from "./dom.js";
 
@@ -73,8 +74,12 @@ function titleLine(page) {
     group(turn("previous block  {", "‹", step("layer", -1)), block, turn("next block  }", "›", step("layer", 1))),
     group(turn("previous head  [", "‹", step("head", -1)), head, turn("next head  ]", "›", step("head", 1))),
   );
+  const edited = make("span", "edited-tag", "edited");
+  edited.title = "an edit of the what-if reaches into this head";
+  element.append(edited);
   const show = () => {
     const { side, model } = page.trace;
+    edited.hidden = !isEdited(page, page.state.layer, page.state.head);
     block.textContent = `${side ? `${side} ` : ""}block ${page.state.layer + 1} of ${model.layers}`;
     head.textContent = `head ${page.state.head + 1} of ${model.heads}`;
   };

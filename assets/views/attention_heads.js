@@ -1,5 +1,6 @@
 // All heads of the attention that is looked at, as thumbnails: measured by a score, sorted by it, those below a value dimmed.
 import { compared, roles } from "./attention_colours.js";
+import { editedSign, isEdited } from "./attention_edited.js";
 import { toggled, MOST_HEADS } from "./attention_state.js";
 import { inColumn, measured, measures, shortest } from "./attention_scores.js";
 import { make, range } from "./dom.js";
@@ -70,14 +71,17 @@ function build(root, page) {
   const add = make("button", "", "+ compare");
   add.title = "then a click adds a head to the lines; so does a click with shift or ctrl, or shift with an arrow key";
   root.append(title, measure.element, grid, chips, colours);
+  const sign = editedSign("head");
   const paintLegend = () => {
     const { element } = legend(page.element, { role: "attention", scale: "unit", width: 60 });
     element.querySelector(".legend-text").textContent = "weight, 0 to 1";
-    colours.replaceChildren(element);
+    colours.replaceChildren(element, sign);
   };
   const show = (score, adding) => {
     axes.textContent = score && page.state.order ? `${page.state.order} ${score.title.toLowerCase()} first` : "block down, head across";
     measure.show(score);
+    const { layers, heads } = page.trace.model;
+    sign.hidden = !range(0, layers * heads).some((i) => isEdited(page, Math.floor(i / heads), i % heads));
     add.setAttribute("aria-pressed", String(adding));
     chips.replaceChildren(add, ...coloured(page).map(([layer, head, role]) => removal(page, layer, head, role)));
   };
@@ -175,5 +179,5 @@ function gridData(page, score, order) {
     return { text: shortest(value, score.unit, side), share, dim: state.threshold !== undefined && !(value >= state.threshold) };
   });
   const chosen = coloured(page);
-  return { layers, heads, side, pattern: (l, h) => page.pattern(l, h), layer: state.layer, head: state.head, chosen, order, columns, caption, between };
+  return { layers, heads, side, pattern: (l, h) => page.pattern(l, h), layer: state.layer, head: state.head, chosen, order, columns, caption, between, edited: (l, h) => isEdited(page, l, h) };
 }

@@ -20,6 +20,21 @@ export function mount(root, emit) {
   let shown = null;
   let cells = null;
   let rows = [];
+  const marked = { chosen: null, hovered: null }; // rows that have the class
+  const seen = { top: 0, tall: 0 }; // of the box that scrolls: asking it would lay everything out
+  root.addEventListener("scroll", () => (seen.top = root.scrollTop), { passive: true });
+  let awaited = null; // a key to be revealed once there is a height
+  new ResizeObserver(() => {
+    Object.assign(seen, { tall: root.clientHeight, top: root.scrollTop });
+    if (awaited !== null && seen.tall) reveal(awaited);
+  }).observe(root);
+  const reveal = (key) => {
+    awaited = seen.tall ? null : key;
+    if (!seen.tall) return;
+    const [from, to] = [key * shown.pitch, (key + 1) * shown.pitch];
+    if (from < seen.top) root.scrollTop = seen.top = from;
+    else if (to > seen.top + seen.tall) root.scrollTop = seen.top = to - seen.tall;
+  };
   const rowOf = (event) => rows.findIndex(({ name, sum }) => name.contains(event.target) || sum.contains(event.target));
   for (const side of [names, sums]) {
     side.addEventListener("click", (event) => rowOf(event) >= 0 && emit("pick", { row: rowOf(event) }));
@@ -41,7 +56,10 @@ export function mount(root, emit) {
       body.style.setProperty("--pitch", `${data.pitch}px`);
       body.style.setProperty("--letters", `${Math.min(13.5, data.pitch - 2)}px`);
       body.style.gridTemplateColumns = `${data.label}px ${data.width}px ${data.tail}px`;
-      if (rows.length !== data.pieces.length) rows = made(data.pieces.length, names, sums);
+      if (rows.length !== data.pieces.length) {
+        rows = made(data.pieces.length, names, sums);
+        Object.assign(marked, { chosen: null, hovered: null });
+      }
       fill(rows, data);
       const { block, width, pitch, pieces } = data;
       const label = `q × k of ${pieces.length} keys, component by component`;
@@ -50,22 +68,15 @@ export function mount(root, emit) {
       else cells = mountCells(canvas, drawn, emit);
     },
     mark({ key, hovered, place }) {
-      rows.forEach(({ name, sum }, i) => {
-        name.classList.toggle("chosen", i === key);
-        sum.classList.toggle("chosen", i === key);
-        for (const element of [name, sum]) element.classList.toggle("hovered", i === hovered);
-        name.tabIndex = i === key ? 0 : -1;
-      });
+      move(rows, marked, "chosen", key);
+      move(rows, marked, "hovered", hovered);
+      rows.forEach(({ name }, i) => name.tabIndex === (i === key ? 0 : -1) || (name.tabIndex = i === key ? 0 : -1));
       band.hidden = !shown;
       if (shown) Object.assign(band.style, { transform: `translateY(${key * shown.pitch}px)`, height: `${shown.pitch}px` });
       cells?.mark({ picked: place === null ? null : { row: hovered ?? key, col: place }, lit: place });
     },
     /** Scrolls the row of `key` into what is seen. */
-    reveal(key) {
-      const { offsetTop, offsetHeight } = rows[key].name;
-      if (offsetTop < root.scrollTop) root.scrollTop = offsetTop;
-      if (offsetTop + offsetHeight > root.scrollTop + root.clientHeight) root.scrollTop = offsetTop + offsetHeight - root.clientHeight;
-    },
+    reveal,
   };
 }
 
@@ -75,7 +86,7 @@ function made(count, names, sums) {
     const piece = make("bdi");
     name.append(piece);
     const sum = make("div", "keys-sum");
-    const [track, bar, value, weight] = [make("span", "keys-track"), make("span", "keys-bar"), make("span", "keys-value"), make("span", "keys-weight")];
+    const [track, bar, value, weight] = [make("span", "keys-track"), make("span", "keys-bar"), make("span", "keys-value", " "), make("span", "keys-weight", " ")];
     track.append(bar);
     sum.append(track, value, weight);
     return { name, piece, sum, bar, value, weight };
@@ -85,15 +96,30 @@ function made(count, names, sums) {
   return rows;
 }
 
+/** Puts the class `kind` on the name and the sum of row `at`, and takes it from the row that had it. */
+function move(rows, marked, kind, at) {
+  if (marked[kind] === at) return;
+  for (const [row, on] of [[rows[marked[kind]], false], [rows[at], true]]) {
+    if (row) for (const element of [row.name, row.sum]) element.classList.toggle(kind, on);
+  }
+  marked[kind] = at;
+}
+
+/** Writes the rows; what already stands there stays. */
 function fill(rows, { pieces, special, sums, weights, allowed }) {
   const most = sums.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1;
-  rows.forEach(({ name, piece, sum, bar, value, weight }, i) => {
-    for (const element of [name, sum]) element.classList.toggle("masked", !allowed[i]);
-    piece.textContent = name.title = pieces[i];
-    piece.classList.toggle("special", Boolean(special[i]));
-    bar.classList.toggle("below", sums[i] < 0);
-    bar.style.width = `${(50 * Math.abs(sums[i])) / most}%`;
-    value.textContent = short(sums[i]);
-    weight.textContent = allowed[i] ? percent(weights[i]) : "masked";
+  rows.forEach((row, i) => {
+    const { name, piece, sum, bar, value, weight } = row;
+    if (row.piece.textContent !== pieces[i]) piece.textContent = name.title = pieces[i];
+    const shown = [allowed[i], special[i], sums[i] < 0].map(Boolean).join();
+    if (row.shown !== shown) {
+      for (const element of [name, sum]) element.classList.toggle("masked", !allowed[i]);
+      piece.classList.toggle("special", Boolean(special[i]));
+      bar.classList.toggle("below", sums[i] < 0);
+    }
+    row.shown = shown;
+    bar.style.transform = `scaleX(${Math.abs(sums[i]) / most})`;
+    value.firstChild.data = short(sums[i]);
+    weight.firstChild.data = allowed[i] ? percent(weights[i]) : "masked";
   });
 }

@@ -1,4 +1,5 @@
 // One row of attention in numbers: its largest keys side by side, from the raw product down to the weight and the stored one.
+import { editedCells } from "./attention_edited.js";
 import { largest, plain, softmaxRow } from "./attention_row.js";
 import { at } from "./cells.js";
 import { make } from "./dom.js";
@@ -40,17 +41,25 @@ function table(page, list, row, stored, keys, pick) {
   const shown = list.filter(({ id }) => id !== "pattern" && id !== "weighted");
   const weighted = list.find(({ id }) => id === "weighted");
   const over = row.temperature === 1 ? "" : `/ ${plain(row.temperature)}`;
+  const put = replaced(page, keys);
   element.append(
     heads(page, keys, pick),
     ...shown.map(({ id, title: name, formula }) => line({ raw: "raw q·k", scores: `score ${formula.replace("q·k", "").replace(", not scaled", "")}` }[id] ?? name, of(id))),
     ...(over ? [line(`${over} (temperature)`, keys.map((col) => brief(row.masked[col])))] : []),
     line("e^(s − max)", keys.map((col) => brief(row.exponentials[col])), "ruled"),
     line("/ Σ = p", keys.map((col) => (row.total ? percent(row.weights[col]) : "0\u00a0%")), "strong"),
-    line("stored p", keys.map((col) => percent(stored[col]))),
+    line(put ? "edited p" : "stored p", keys.map((col) => percent(stored[col])), put ? "edited" : ""),
     line("difference", keys.map((col) => difference(row.weights[col] - stored[col])), "soft"),
     ...(weighted?.block ? [line("|p · v W_O|", of("weighted"), "value")] : []),
   );
   return element;
+}
+
+/** Whether an edit put one of these weights there, and not the softmax. */
+function replaced(page, keys) {
+  const { layer, head, query } = page.state;
+  const [all, before] = ["pattern", "masked_scores"].map((stage) => editedCells(page, layer, head, stage));
+  return Boolean(all) && keys.some((col) => at(all, query, col) && !(before && at(before, query, col)));
 }
 
 function heads(page, keys, pick) {

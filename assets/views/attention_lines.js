@@ -3,8 +3,10 @@
 import { column } from "./attention_column.js";
 import { compared, MOST as MOST_HEADS, roles } from "./attention_colours.js";
 import { choose, stroke } from "./attention_curves.js";
+import { editedCells, editedSign } from "./attention_edited.js";
 import { drawn as drawSquares, headAt, widthFor } from "./attention_squares.js";
 import { at } from "./cells.js";
+import { emptied } from "./cells_paint.js";
 import { make, range } from "./dom.js";
 import { percent } from "./format.js";
 import { rows } from "./layout.js";
@@ -31,7 +33,8 @@ class Lines {
     this.names = make("div", "lines-names");
     this.scroller = make("div", "lines-scroll");
     this.note = make("p", "lines-note");
-    root.append(this.heads, this.names, this.scroller, this.note);
+    this.sign = editedSign("line", "edited: put there by a what-if");
+    root.append(this.heads, this.names, this.scroller, this.sign, this.note);
     this.scroller.addEventListener("scroll", () => this.soon());
     this.resize = new ResizeObserver(() => this.soon());
     this.resize.observe(this.scroller);
@@ -68,7 +71,7 @@ class Lines {
     const { page } = this;
     const { isolated, query, key } = page.state;
     if (this.pointed) return this.pointed;
-    if (page.hover) return { query: page.hover.row };
+    if (page.hover) return page.hover.only === "key" ? { key: page.hover.col } : { query: page.hover.row };
     return isolated === "query" ? { query } : isolated === "key" ? { key } : null;
   }
 
@@ -123,7 +126,7 @@ class Lines {
   /** What the tokens of a column do. */
   hears(kind) {
     const { page } = this;
-    const row = (i) => (kind === "query" ? { row: i, col: null } : { row: page.state.query, col: i });
+    const row = (i) => (kind === "query" ? { row: i, col: null } : { row: page.state.query, col: i, only: "key" });
     return {
       hover: (i) => {
         this.pointed = i === null ? null : { [kind]: i };
@@ -234,13 +237,21 @@ class Lines {
     const chosen = choose(patterns, this.slider.value(), only);
     const tall = Math.min(this.scroller.clientHeight, patterns[0].block.rows > patterns[0].block.cols ? patterns[0].block.rows * pitch : patterns[0].block.cols * pitch);
     const context = fitted(this.canvas, sizes.width, tall);
-    const seen = { hues: this.roles.map((role) => colour(this.root, role)), pitch, top: this.scroller.scrollTop, tall, alone: Boolean(only) };
+    const seen = { hues: this.roles.map((role) => colour(this.root, role)), pitch, top: this.scroller.scrollTop, tall, alone: Boolean(only), ...this.edited() };
     stroke(context, chosen.curves, { ...seen, left: sizes.left, right: sizes.right });
     if (only) drawSquares(context, this.root, patterns, only, { ...seen, ...sizes, narrow: this.page.narrow });
     this.left.light(only ? (only.query ?? null) : this.page.state.query);
     this.right.light(only ? (only.key ?? null) : this.page.state.key);
     this.canvas.setAttribute("aria-label", `${chosen.curves.length} lines from queries to keys`);
     this.say(chosen, only);
+  }
+
+  /** Which curves are of cells that an edit put there. */
+  edited() {
+    const blocks = this.compared.map(([layer, head]) => editedCells(this.page, layer, head));
+    this.sign.hidden = !blocks.some(Boolean);
+    if (this.sign.hidden) return {};
+    return { edited: ({ head, query, key }) => blocks[head] && at(blocks[head], query, key), dashed: colour(this.root, "edited") };
   }
 
   say({ curves, left, leftShare, cut }, only) {
@@ -280,15 +291,9 @@ class Lines {
 }
 
 function fitted(canvas, width, height) {
+  const context = emptied(canvas, width, height);
   const dpr = window.devicePixelRatio || 1;
-  const [wide, tall] = [Math.round(width * dpr), Math.max(1, Math.round(height * dpr))];
-  if (canvas.width !== wide || canvas.height !== tall) {
-    Object.assign(canvas, { width: wide, height: tall });
-    Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-  }
-  const context = canvas.getContext("2d");
   context.setTransform(dpr, 0, 0, dpr, 0, 0);
-  context.clearRect(0, 0, width, height);
   return context;
 }
 

@@ -35,7 +35,7 @@ class LongAttention extends AttentionPage {
     root.append(this.style, this.element);
     this.state = restore(address.read());
     this.edition = 0; // grows with everything that makes every picture another one: data, stack, attention, width, theme
-    this.numbers = new Numbers(this, { arrived: () => this.arrived(), failed: (sentence) => this.parts.notice(sentence) });
+    this.numbers = new Numbers(this, { arrived: () => this.arrived(), failed: (sentence) => this.failed(sentence) });
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.trace && this.measure());
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
@@ -139,6 +139,7 @@ class LongAttention extends AttentionPage {
     else if (change.query !== undefined) state.pinned = false;
     this.fit();
     if (turned) this.edition++;
+    if (this.refused && (moved || turned)) this.failed(""); // what was refused was of the head before
     if (jump) this.map.reveal(state.query, state.key);
     this.remember();
     this.refresh();
@@ -158,6 +159,14 @@ class LongAttention extends AttentionPage {
   arrived() {
     this.fit();
     this.map.update();
+    this.details.update();
+  }
+
+  /** What is looked at cannot be had, and why; "" once something else is. */
+  failed(sentence) {
+    this.refused = sentence;
+    this.parts.notice(sentence || (this.data.notice ?? ""));
+    if (sentence) this.map.say(this.map.window);
     this.details.update();
   }
 

@@ -207,7 +207,9 @@ class LongMap {
   say({ top, left, across, down }) {
     const { page } = this;
     const ends = (from, count) => `${Math.floor(from + 1e-6)}–${Math.ceil(from + count - 1e-6) - 1}`;
-    const [high, wide] = [this.wanted.high, this.wanted.wide].map((width) => width / page.data.tile);
+    const { tile, cells } = page.data;
+    const coarse = page.refused && !this.tiles?.length; // there is no more of this head than its overview
+    const [high, wide] = coarse ? [this.rest.rows, this.rest.cols].map((size) => Math.ceil(size / cells)) : [this.wanted.high, this.wanted.wide].map((width) => width / tile);
     const strong = make("strong", "", `rows ${ends(top, down)} · keys ${ends(left, across)}`);
     this.where.replaceChildren(strong, make("br"), high * wide === 1 ? "a cell is one weight" : `a cell is the largest of ${high} × ${wide} weights`);
     this.canvas.setAttribute("aria-label", `block ${page.state.layer + 1} head ${page.state.head + 1}, ${strong.textContent}`);

@@ -2,6 +2,7 @@
 // once the view stands still; until it comes there is a coarser tile, or the head's overview.
 
 const PATIENCE = 120; // ms without another wish until the server is asked
+const LISTED = 20; // keys of a row
 const KEPT = { tiles: 240, rows: 400 };
 
 export class Numbers {
@@ -45,21 +46,65 @@ export class Numbers {
     const unread = !this.rows.has(`${which(head)} ${pos}`);
     if (!missing.length && !unread) return;
     this.timer = setTimeout(() => {
-      for (const { rows, columns } of missing) this.fetch(this.tiles, named(head, rows, columns), { ask: "tile", ...head, rows, columns }, (answer) => tile(head, answer, answer.arrays.weight, answer.arrays.at));
-      if (unread) this.fetch(this.rows, `${which(head)} ${pos}`, { ask: "row", ...head, pos }, (answer) => row(answer, answer.arrays, ""));
+      for (const { rows, columns } of missing) this.fetch(this.tiles, named(head, rows, columns), { ask: "tile", ...head, rows, columns }, (answer) => tile(head, answer, answer.arrays.weight, answer.arrays.at), () => this.composedTile(head, rows, columns));
+      if (unread) this.fetch(this.rows, `${which(head)} ${pos}`, { ask: "row", ...head, pos }, (answer) => row(answer, answer.arrays, ""), () => this.composedRow(head, pos));
       trim(this.tiles, KEPT.tiles);
       trim(this.rows, KEPT.rows);
     }, PATIENCE);
   }
 
-  async fetch(kept, name, query, read) {
+  /** Weights of a window of a head, row by row, put together from tiles of single weights: a file that works alone has those of one head. */
+  async region(head, rows, columns) {
+    const { trace, keys, data } = this.page;
+    const across = columns[1] - columns[0];
+    const weights = new Float32Array((rows[1] - rows[0]) * across);
+    for (const down of spans(...rows, data.tile, trace.length)) {
+      for (const over of spans(...columns, data.tile, keys.length)) {
+        const { arrays } = await this.page.request({ ask: "tile", ...head, rows: down, columns: over });
+        if (!arrays.weight) continue;
+        const wide = over[1] - over[0];
+        const [left, right] = [Math.max(over[0], columns[0]), Math.min(over[1], columns[1])];
+        for (let row = Math.max(down[0], rows[0]); row < Math.min(down[1], rows[1]); row++) {
+          const start = (row - down[0]) * wide;
+          weights.set(arrays.weight.data.subarray(start + left - over[0], start + right - over[0]), (row - rows[0]) * across + left - columns[0]);
+        }
+      }
+    }
+    return weights;
+  }
+
+  async composedRow(head, pos) {
+    return listed(await this.region(head, [pos, pos + 1], [0, this.page.keys.length]));
+  }
+
+  /** A tile as the server makes it of what is wider than that: of each block its largest weight, and where that stands. */
+  async composedTile(head, rows, columns) {
+    const { tile: side } = this.page.data;
+    const [height, width] = [rows[1] - rows[0], columns[1] - columns[0]];
+    const [high, wide] = [Math.ceil(height / side), Math.ceil(width / side)];
+    if (high * wide === 1) throw new Error("there is nothing finer");
+    const weights = await this.region(head, rows, columns);
+    const [down, across] = [Math.ceil(height / high), Math.ceil(width / wide)];
+    const [weight, at] = [new Float32Array(down * across), new Int32Array(down * across)];
+    for (let row = 0; row < height; row++) {
+      for (let col = 0; col < width; col++) {
+        const n = Math.floor(row / high) * across + Math.floor(col / wide);
+        const value = weights[row * width + col];
+        if (value > weight[n]) [weight[n], at[n]] = [value, (row % high) * wide + (col % wide)];
+      }
+    }
+    return tile(head, { rows, columns, block: [high, wide] }, { data: weight }, { data: at });
+  }
+
+  /** `instead` is tried where the question is refused. */
+  async fetch(kept, name, query, read, instead = null) {
     const { run } = this;
     kept.set(name, null);
     try {
-      const answer = await this.page.request(query);
+      const found = await this.page.request(query).then(read, (error) => (instead ? instead().catch(() => Promise.reject(error)) : Promise.reject(error)));
       if (run !== this.run) return;
       kept.delete(name); // the newest stand last
-      kept.set(name, read(answer));
+      kept.set(name, found);
       this.arrived();
     } catch (error) {
       if (run !== this.run) return;
@@ -67,6 +112,14 @@ export class Numbers {
       this.failed(error.message);
     }
   }
+}
+
+/** A row of so many weights, as the server would list it. */
+function listed(weights) {
+  const order = Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a] || a - b);
+  const key = Int32Array.from(order.slice(0, LISTED));
+  const others = order.slice(LISTED).filter((place) => weights[place] > 0);
+  return { key, weight: Float32Array.from(key, (place) => weights[place]), weights, rest: others.reduce((sum, place) => sum + weights[place], 0), others: others.length };
 }
 
 /**

@@ -30,8 +30,9 @@ function rowPart(page) {
     element.firstChild.replaceChildren(`What ${query} `, make("bdi", "", trace.pieces[query]), " looks at");
     const focused = list.getRootNode().activeElement?.dataset?.key;
     if (found) cell.replaceChildren(...spelled(trace.pieces[query], keys[key], query, key, percent(found.weights[key])));
-    else cell.textContent = "On its way …";
+    else cell.textContent = page.refused ? "" : "On its way …";
     list.style.opacity = found ? "" : 0.3;
+    if (page.refused && !found) list.replaceChildren();
     if (!found) return;
     const most = found.weight[0] || 1;
     const lines = Array.from(found.key, (i, n) => [i, found.weight[n]]).filter(([, weight]) => weight > 0);

@@ -1,8 +1,9 @@
 // One head as a map: a row for every query, a column for every key; of a picture also where the row looks on it.
 import { axes } from "./attention_axes.js";
 import { PICTURE, picture, pictureWidth } from "./attention_picture.js";
+import { editedCells, editedSign } from "./attention_edited.js";
 import { inCells } from "./attention_values.js";
-import { at, extent } from "./cells.js";
+import { at, extent, largest } from "./cells.js";
 import { choices } from "./choices.js";
 import { make } from "./dom.js";
 import { number, percent } from "./format.js";
@@ -12,6 +13,7 @@ import * as matrix from "./matrix.js";
 const CELL = { least: 3, most: 40, tall: 32, low: 14, valued: { share: 25, number: 31 } }; // CSS pixels
 const CHROME = 330; // what stands above and below the map in a window
 const LEAST_TALL = 360;
+const PHONE = 0.75; // of a phone's height, so that the chosen cell of a long text can be scrolled into view
 
 const KINDS = [
   { name: "scores", title: "raw scores", part: "scores", scale: "signed", role: "attention" },
@@ -135,14 +137,15 @@ class HeadMap {
     const masked = this.masked();
     const hidden = kind.name === "scores" ? undefined : masked;
     const size = this.size = this.fitting(block);
-    this.scroll.style.maxHeight = page.narrow ? "" : `${tallest()}px`;
-    const data = { block, role: kind.role, scale: kind.scale, max, hidden, label: this.label(block), ...size };
+    const edited = editedCells(page, page.state.layer, page.state.head, kind.part ?? "pattern");
+    this.scroll.style.maxHeight = `${page.narrow ? Math.round(PHONE * window.innerHeight) : tallest()}px`;
+    const data = { block, role: kind.role, scale: kind.scale, max, hidden, edited, label: this.label(block), ...size };
     if (this.cells) this.cells.update(data);
     else this.cells = matrix.mount(this.axes.place, data, (event, where) => this.heard(event, where));
     const written = kind.name === "pattern" || (kind.name === "weighted" && page.state.shares) ? "share" : "number";
     if (size.wide >= CELL.valued[written]) inCells(this.axes.place.querySelector("canvas"), page.element, data, written);
     this.axes.show(page, block, size);
-    this.showLegend(max);
+    this.showLegend(max, Boolean(edited));
   }
 
   /** Cells as wide as the room allows, and low enough to stand in the window together while they can still be read. */
@@ -174,10 +177,10 @@ class HeadMap {
     return (row, col) => !at(mask, row, col);
   }
 
-  showLegend(max) {
+  showLegend(max, edited) {
     const { page, kind } = this;
     const { shares } = page.state;
-    const key = [page.edition, kind.name, shares, max].join();
+    const key = [page.edition, kind.name, shares, max, edited].join();
     if (key === this.legendKey) return;
     this.legendKey = key;
     const { element } = legend(page.element, { role: kind.role, scale: kind.scale, width: 90 });
@@ -185,6 +188,7 @@ class HeadMap {
     if (kind.scale === "signed") text.textContent = `±${number(max)} ${kind.name === "scores" ? `q·k${scaled(page.trace.model)}` : "into the softmax"}`;
     else if (kind.name === "pattern") text.textContent = this.size.wide >= CELL.valued.share ? "0 to 100 % of the row" : "0 to 1 of the row";
     else text.textContent = shares ? "0 to 1 of the row’s lengths" : `0 to ${number(max)}, length of p · v W_O`;
+    if (edited) element.append(editedSign("cells"));
     this.legend.replaceChildren(element);
   }
 
@@ -242,6 +246,13 @@ class HeadMap {
     return kind.name === "weighted" && page.state.shares ? percent(value) : number(value);
   }
 
+  /** What a cell holds, for a caption. */
+  said(row, col) {
+    const value = this.spelled(row, col);
+    if (this.kind.name !== "weighted" || !value || value === "masked") return value;
+    return this.page.state.shares ? `${value} of the row’s lengths of p · v W_O` : `length of p · v W_O ${value}`;
+  }
+
   mark() {
     const { page, cells } = this;
     const { state, hover } = page;
@@ -273,10 +284,4 @@ function scaled({ scale, d_head: width }) {
 /** The most of a window's height that the map takes. */
 function tallest() {
   return Math.max(LEAST_TALL, window.innerHeight - CHROME);
-}
-
-function largest({ data, offset, rows, cols }) {
-  let most = 0;
-  for (let i = offset; i < offset + rows * cols; i++) if (data[i] > most) most = data[i];
-  return most || 1;
 }

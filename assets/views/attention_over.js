@@ -4,35 +4,47 @@ import { range } from "./dom.js";
 
 const SOURCE = "Abnar and Zuidema 2020";
 
-/** [id, label, whether it is one of self-attention only, what it is, in a sentence] */
+/** [id, label, what it is, in a sentence] */
 export const MEASURES = [
-  ["head", "this head", false, () => "The weights of this head: after the softmax, each row adds up to 1."],
-  ["heads", "mean of heads", false, ({ state, trace }) => `The mean of the ${trace.model.heads} heads of block ${state.layer + 1}, cell by cell.`],
-  ["layers", "mean of layers", false, ({ trace }) => `The mean over all ${trace.model.heads} heads of all ${trace.model.layers} blocks, cell by cell: each counts as much as any other.`],
+  ["head", "this head", () => "The weights of this head: after the softmax, each row adds up to 1."],
+  ["heads", "mean of heads", ({ state, trace }) => `The mean of the ${trace.model.heads} heads of block ${state.layer + 1}, cell by cell.`],
+  ["layers", "mean of layers", ({ trace }) => `The mean over all ${trace.model.heads} heads of all ${trace.model.layers} blocks, cell by cell: each counts as much as any other.`],
   [
-    "rollout", "rollout", false,
+    "rollout", "rollout",
     ({ state, trace }) =>
       state.focus === "cross_attn"
         ? `Attention rollout (${SOURCE}) through both stacks: in each decoder block, from ${span(state, trace)[0] + 1} to ${span(state, trace)[1] + 1}, half of a row comes from the source as the encoder has mixed it, a quarter from the target by self-attention and a quarter from the residual stream that passes by. Painted is the part that comes from the source.`
         : `Attention rollout (${SOURCE}): in each block half of every row is its attention and half the residual stream that passes by; these matrices multiplied, from block ${span(state, trace)[0] + 1} to block ${span(state, trace)[1] + 1}, say which tokens a row is mixed from. What values and MLPs do is left out.`,
   ],
   [
-    "flow", "flow", true,
-    () =>
-      `Attention flow (${SOURCE}): weights, with the residual stream, are the capacities of pipes; this is the most that can flow from the token's last row down to each token, each asked for alone, so that they add up to no total.`,
+    "flow", "flow",
+    ({ state, trace }) =>
+      state.focus === "cross_attn"
+        ? `Attention flow (${SOURCE}) through both stacks: weights, with the residual stream, are the capacities of pipes, and cross-attention joins each decoder block to the encoder’s output; this is the most that can flow from a target token’s last row down to each source token, each asked for alone, so that they add up to no total.`
+        : `Attention flow (${SOURCE}): weights, with the residual stream, are the capacities of pipes; this is the most that can flow from a token’s last row down to each token${trace.side ? ` of the ${trace.called}` : ""}, each asked for alone, so that they add up to no total.`,
   ],
-  ["sentences", "over many texts", false, ({ state, trace }) => `Head ${state.head + 1} of block ${state.layer + 1} averaged over many ${trace.grid ? "pictures, position by position: what they show" : "texts, position by position: which words stood there"} is averaged out.`],
+  ["sentences", "over many texts", ({ state, trace }) => `Head ${state.head + 1} of block ${state.layer + 1} averaged over many ${trace.grid ? "pictures, position by position: what they show" : "texts, position by position: which words stood there"} is averaged out.`],
 ];
 
 /** The measure that the state names, as far as there is one for this attention. */
 export function measureOf({ state }) {
-  const found = MEASURES.find(([id, , alone]) => id === state.over && !(alone && state.focus === "cross_attn"));
-  return found ?? MEASURES[0];
+  return MEASURES.find(([id]) => id === state.over) ?? MEASURES[0];
 }
 
-/** "out": what the chosen token looks at; "in": what looks at it. A flow is asked for one token at a time, downward. */
+/** "out": what the chosen token looks at; "in": what looks at it, which a flow that comes a token at a time cannot say. */
 export function wayOf(page) {
-  return page.state.way === "in" && measureOf(page)[0] !== "flow" ? "in" : "out";
+  return page.state.way === "in" && !downward(page) ? "in" : "out";
+}
+
+const rowByRow = new Set(); // the runs and attentions of which the server gives no more than a row of the flow at a time
+
+/** Whether what is painted can be asked for a token at a time alone, and downward. */
+export function downward(page) {
+  return measureOf(page)[0] === "flow" && rowByRow.has(named(page));
+}
+
+function named({ trace, state }) {
+  return [trace.trace, state.side, state.focus].join();
 }
 
 /** First and last block of the rollout. */
@@ -65,8 +77,22 @@ export function weights(page) {
       return answered(page, { ask: "rollout", side, focus, first, last, head: state.alone ? head : null }, "rollout", line);
     }
     default:
-      return page.request({ ask: "flow", side, pos: state.query }).then(({ arrays }) => Float64Array.from(arrays.flow.data));
+      return flowed(page, line);
   }
+}
+
+/** All rows of the flow at once where that is quick, else the chosen one; rows that came are kept by the store. */
+async function flowed(page, line) {
+  const { side, focus, query } = page.state;
+  const name = named(page);
+  const { whole, arrays } = await page.request({ ask: "flow", side, focus });
+  if (whole) {
+    const { data, shape } = arrays.flow;
+    return line({ data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] });
+  }
+  rowByRow.add(name);
+  const row = await page.request({ ask: "flow", side, focus, pos: query });
+  return Float64Array.from(row.arrays.flow.data);
 }
 
 function along(block, way, { query, key }, max) {

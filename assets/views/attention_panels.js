@@ -16,7 +16,7 @@ export function panels(page) {
   const list = [{ id: "scores", title: "scores", formula: by ? `q·k ${by}` : "q·k, not scaled", block: scores, role: "attention", scale: "signed" }];
   if (by) {
     const scale = factor(trace, width);
-    list.unshift({ id: "raw", title: "raw", formula: "q·k", block: mapped(scores, (x) => x / scale), role: "attention", scale: "signed", made: `the stored scores ${inverse(trace, width)}` });
+    list.unshift({ id: "raw", title: "raw", formula: "q·k", block: once(scores, `/ ${scale}`, (x) => x / scale), role: "attention", scale: "signed", made: `the stored scores ${inverse(trace, width)}` });
   }
   let before = scores;
   if (trace.has(page.hook("capped"))) {
@@ -26,7 +26,7 @@ export function panels(page) {
   }
   if (trace.has(page.hook("bias"))) {
     const bias = stored("bias");
-    const sum = mapped(before, (x, r, c) => x + at(bias, r, c));
+    const sum = once(before, "biased", (x, r, c) => x + at(bias, r, c));
     list.push({ id: "biased", title: "+ bias", formula: "s + position bias", block: sum, role: "attention", scale: "signed", made: `stored ${before === scores ? "scores" : "capped scores"} + stored bias` });
   }
   const mask = stored("mask");
@@ -51,9 +51,21 @@ function inverse(trace, width) {
   return trace.model.scale === null ? `× √${width}` : `/ ${plain(trace.model.scale)}`;
 }
 
-function mapped(block, f) {
-  const { rows, cols } = block;
-  const data = new Float32Array(rows * cols);
-  for (let r = 0, i = 0; r < rows; r++) for (let c = 0; c < cols; c++, i++) data[i] = f(at(block, r, c), r, c);
-  return { data, offset: 0, stride: cols, rows, cols };
+const computed = new WeakMap(); // numbers of a trace -> Map of what was made of which part of them
+
+/** `block` with f(element, row, column) in place of each element, made once a `name`. */
+function once(block, name, f) {
+  const { data, offset, stride, rows, cols } = block;
+  if (!computed.has(data)) computed.set(data, new Map());
+  const kept = computed.get(data);
+  const key = `${name} ${offset}`;
+  if (!kept.has(key)) {
+    const made = new Float32Array(rows * cols);
+    for (let r = 0, i = 0; r < rows; r++) {
+      const start = offset + r * stride;
+      for (let c = 0; c < cols; c++, i++) made[i] = f(data[start + c], r, c);
+    }
+    kept.set(key, { data: made, offset: 0, stride: cols, rows, cols });
+  }
+  return kept.get(key);
 }

@@ -1,4 +1,5 @@
 // Beside the map of a model that reads pictures: the picture, with one row's attention laid over it patch by patch.
+import { called } from "./attention_names.js";
 import { make } from "./dom.js";
 import { mount } from "./picture.js";
 
@@ -33,7 +34,7 @@ export function picture(page, root) {
     }
     shown ??= build();
     shown.element.style.width = `${pictureWidth(page)}px`;
-    shown.title.replaceChildren("Where ", make("bdi", "role-query", trace.pieces[hover?.row ?? state.query]), " looks");
+    shown.title.replaceChildren("Where ", make("bdi", "role-query", called(trace, trace.pieces[hover?.row ?? state.query])), " looks");
     shown.view.update(pictured(page));
   };
   return { update };

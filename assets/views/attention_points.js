@@ -210,14 +210,14 @@ class Points {
       const found = placement.find(context.measureText(text).width, LINE, x, y, this.radius + 4, options);
       if (!found) return;
       context.lineWidth = 4;
-      if (options.must) context.strokeText(text, found.x, found.y);
+      if (options.may) context.strokeText(text, found.x, found.y);
       context.fillText(text, found.x, found.y);
     };
     context.font = context.font.replace(/^.*?(?=\d+px)/, "600 ");
     Object.assign(context, { fillStyle: ink, strokeStyle: ground });
     for (const i of first) {
       const share = i < this.queries ? "" : `  ${percent(weights[i - this.queries])}`;
-      write(i, `${this.piece(i)}${share}`, { must: true, leftward: i !== row && this.plane.at(i)[0] < middle });
+      write(i, `${this.piece(i)}${share}`, { may: true, must: i === first[0] || i === first[1], leftward: i !== row && this.plane.at(i)[0] < middle });
     }
     context.font = context.font.replace(/^.*?(?=\d+px)/, "");
     context.fillStyle = soft;
@@ -234,7 +234,7 @@ class Points {
     const query = i < this.queries;
     const at = query ? i : i - this.queries;
     const row = this.state.query;
-    if (query) page.tip(`query of ${this.piece(i)}`, `position ${at + 1}`);
+    if (query) page.tip(`query of ${this.piece(i)}`, `position ${at}`);
     else page.tip(`${this.piece(row)} → ${this.piece(i)}`, percent(this.weights(row)[at]));
     page.point(query ? { row: at, col: null } : { row, col: at });
   }

@@ -42,7 +42,7 @@ export const CSS = `
 .attention-product .keys-body { display: grid; width: max-content; }
 .attention-product .keys-names, .attention-product .keys-sums { min-width: 0; }
 .attention-product .keys-names { position: sticky; left: 0; background: var(--ground); z-index: 2; }
-.attention-product .keys-name, .attention-product .keys-sum { height: var(--pitch); font-size: var(--letters); }
+.attention-product .keys-name, .attention-product .keys-sum { height: var(--pitch); font-size: var(--letters); content-visibility: auto; contain-intrinsic-size: auto var(--pitch); }
 .attention-product .keys-name { display: flex; align-items: center; width: 100%; padding: 0 8px 0 4px; border: 0; border-radius: 4px; background: none; font-family: inherit; color: inherit; cursor: pointer; }
 .attention-product .keys-name bdi { white-space: pre; overflow: hidden; text-overflow: ellipsis; line-height: 1; padding: 2px 0; }
 .attention-product .keys-name bdi.special { color: var(--soft); }
@@ -53,8 +53,8 @@ export const CSS = `
 .attention-product .keys-sum { display: grid; grid-template-columns: 1fr 56px 64px; align-items: center; padding: 0 8px 0 10px; font-family: var(--mono); cursor: pointer; }
 .attention-product .keys-sum span { font-size: 11.5px; text-align: right; white-space: nowrap; }
 .attention-product .keys-track { height: 55%; position: relative; border-left: 0; background: linear-gradient(var(--hairline), var(--hairline)) center / 1px 100% no-repeat; }
-.attention-product .keys-bar { position: absolute; top: 0; bottom: 0; left: 50%; background: var(--attention); border-radius: 0 2px 2px 0; }
-.attention-product .keys-bar.below { left: auto; right: 50%; background: var(--negative); border-radius: 2px 0 0 2px; }
+.attention-product .keys-bar { position: absolute; top: 0; bottom: 0; left: 50%; width: 50%; transform-origin: 0; background: var(--attention); border-radius: 0 2px 2px 0; }
+.attention-product .keys-bar.below { left: 0; transform-origin: 100%; background: var(--negative); border-radius: 2px 0 0 2px; }
 .attention-product .masked { color: var(--soft); }
 .attention-product .masked .keys-bar { opacity: .35; }
 .attention-product .keys-body { position: relative; }

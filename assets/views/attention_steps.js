@@ -1,9 +1,10 @@
 // The steps of one head, side by side: raw products, scores, bias, mask, softmax, and how much each key then hands over. The
 // same cell is lit in all of them with its number below, and the row it stands in is written out under them.
+import { editedCells, editedSign } from "./attention_edited.js";
 import { write } from "./attention_ledger.js";
 import { panels, weightedPanel } from "./attention_panels.js";
 import { here } from "./attention_row.js";
-import { at, extent, mountCells } from "./cells.js";
+import { at, extent, largest, mountCells } from "./cells.js";
 import { make } from "./dom.js";
 import { number, percent } from "./format.js";
 import { axis, legend } from "./legend.js";
@@ -14,6 +15,7 @@ const CELL = { least: 1, legible: 6.5, most: 36 }; // of a cell's side
 const LABELS = { room: 74, from: 9.5 }; // tokens beside the first panel of a line, where rows are this high
 const AXIS = 14; // CSS pixels of a cell that its key's name fits under
 const SLANTED = 46; // the height of the keys' names
+const STAGES = { raw: "scores", scores: "scores", capped: "capped", biased: "bias", masked: "masked_scores", pattern: "pattern", weighted: "pattern" };
 const PATIENCE = 250; // ms until the server is asked for what it multiplies
 
 export const CSS = `
@@ -37,6 +39,7 @@ export const CSS = `
 .attention-steps .steps-value { font: 600 16px/22px var(--mono); margin: 6px 0 2px; white-space: nowrap; }
 .attention-steps .steps-panel .legend { position: static; flex-direction: row; align-items: center; gap: 7px; font-size: 11px; }
 .attention-steps .steps-made { font-size: 11px; line-height: 14px; color: var(--soft); margin: 4px 0 0; }
+.attention-steps .steps-edited { margin: 12px 0 0; }
 .attention-steps .steps-waits { font-size: 12.5px; color: var(--soft); padding: 10px; border: 1px dashed var(--hairline); border-radius: 6px; }
 .attention-steps .ledger-title { font-size: 13.5px; font-weight: 600; color: var(--ink); margin: 22px 0 8px; padding-top: 14px; border-top: 1px solid var(--hairline); }
 .attention-steps .ledger { border-collapse: collapse; font: 11.5px var(--mono); table-layout: fixed; }
@@ -46,6 +49,7 @@ export const CSS = `
 .attention-steps .ledger .strong td { font-weight: 600; color: var(--attention); }
 .attention-steps .ledger .ruled td, .attention-steps .ledger .ruled th { border-top: 1px solid var(--hairline); }
 .attention-steps .ledger .value td { color: var(--value); }
+.attention-steps .ledger .edited td, .attention-steps .ledger .edited th { color: var(--edited) !important; }
 .attention-steps .ledger .soft td { color: var(--soft); }
 .attention-steps .ledger-key { max-width: 64px; padding: 0 2px; border: 0; background: none; font: 600 13px var(--sans); color: inherit; cursor: pointer; overflow: hidden; text-overflow: ellipsis; }
 .attention-steps .ledger-key:hover { text-decoration: underline; text-underline-offset: 3px; }
@@ -70,8 +74,10 @@ class Steps {
     this.place.setAttribute("role", "group");
     this.place.setAttribute("aria-label", "the steps of this head; arrow keys move the cell");
     this.place.addEventListener("keydown", (event) => this.key(event));
+    this.sign = make("p", "steps-edited");
+    this.sign.append(editedSign("cells", "edited: put there by a what-if, and not by what stands before it"));
     this.ledger = make("div");
-    root.append(this.title, this.place, this.ledger);
+    root.append(this.title, this.place, this.sign, this.ledger);
   }
 
   destroy() {
@@ -92,7 +98,14 @@ class Steps {
     this.made = made;
     this.list = list;
     this.written = write(this.ledger, page, list, (key) => page.go({ key }));
+    this.sign.hidden = !this.edited();
     this.mark();
+  }
+
+  /** The cells that an edit put there, at a step or before it. */
+  edited(id = "pattern") {
+    const { state } = this.page;
+    return editedCells(this.page, state.layer, state.head, STAGES[id]);
   }
 
   refuse(sentence) {
@@ -190,17 +203,17 @@ class Steps {
     return { element, labels };
   }
 
-  drawn({ block, role, scale, title, hidden }) {
+  drawn({ id, block, role, scale, title, hidden }) {
     const { pitch, width } = this.scale;
     const { state } = this.page;
-    const max = scale === "signed" ? extent(block) : scale === "length" ? longest(block) : 1;
+    const max = scale === "signed" ? extent(block) : scale === "length" ? largest(block) : 1;
     const label = `${title} of block ${state.layer + 1} head ${state.head + 1}: ${block.rows} queries by ${block.cols} keys`;
-    return { block, role, scale: scale === "signed" ? "signed" : "unit", max, width, pitch, height: pitch >= 12 ? pitch - 2 : pitch >= 7 ? pitch - 1 : pitch, label, hidden };
+    return { block, role, scale: scale === "signed" ? "signed" : "unit", max, width, pitch, height: pitch >= 12 ? pitch - 2 : pitch >= 7 ? pitch - 1 : pitch, label, hidden, edited: this.edited(id) };
   }
 
   explain(colours, { block, scale }) {
     colours.show(block);
-    if (scale === "length") colours.element.querySelector(".legend-text").textContent = `0 to ${number(longest(block))}`;
+    if (scale === "length") colours.element.querySelector(".legend-text").textContent = `0 to ${number(largest(block))}`;
   }
 
   // --- looking and picking -----------------------------------------------------------------------------------------------
@@ -219,8 +232,8 @@ class Steps {
     this.shown.forEach(({ cells, value, labels, keys }, i) => {
       cells?.mark({ picked: cell, lit: cell.col });
       if (value) value.textContent = this.spelled(this.list[i], cell);
-      labels.forEach((label, row) => label.classList.toggle("lit", row === cell.row));
-      keys.forEach((label, col) => label.classList.toggle("lit", col === cell.col));
+      lit(labels, cell.row);
+      lit(keys, cell.col);
     });
   }
 
@@ -250,9 +263,10 @@ class Steps {
   }
 }
 
-/** Where the ramp of lengths ends: the longest. */
-function longest(block) {
-  let most = 0;
-  for (let r = 0; r < block.rows; r++) for (let c = 0; c < block.cols; c++) most = Math.max(most, at(block, r, c));
-  return most || 1;
+/** Lights one of `labels`, touching only what changes. */
+function lit(labels, at) {
+  const before = labels.findIndex((label) => label.classList.contains("lit"));
+  if (before === at) return;
+  labels[before]?.classList.remove("lit");
+  labels[at]?.classList.add("lit");
 }

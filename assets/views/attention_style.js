@@ -1,4 +1,5 @@
 // The look of the page about attention: its frame, all heads, the map and the details; colours come from tokens.json.
+import { EDITED } from "./attention_edited.js";
 import { CHOICES } from "./choices.js";
 
 const ROLES = ["query", "key", "value", "attention", "residual", "mlp", "probability", "edited"];
@@ -68,7 +69,7 @@ const CELLS = `
 `;
 
 const HEADS = `
-.heads-legend { margin-top: 10px; }
+.heads-legend { margin-top: 10px; display: flex; flex-wrap: wrap; gap: 4px 16px; }
 .heads-title { display: flex; align-items: baseline; justify-content: space-between; gap: 10px; min-height: 30px; }
 .heads-title > h3 { line-height: 30px; }
 .heads-title > h3 span { font-weight: 400; }
@@ -81,6 +82,9 @@ const HEADS = `
 .headgrid > [role=row] { display: flex; gap: var(--between, 5px); align-items: flex-start; }
 .headgrid .layer { width: 17px; font: 12px var(--mono); color: var(--soft); flex: none; align-self: center; }
 .headgrid button { border: 1px solid var(--hairline); border-radius: 4px; padding: 1px; line-height: 0; flex: none; background: var(--ground); }
+.headgrid button { position: relative; }
+.headgrid button.edited::after { content: ""; position: absolute; top: -1px; right: -1px; width: 12px; height: 12px; background: linear-gradient(to top right, transparent calc(50% - 1.5px), var(--ground) calc(50% - 1px) calc(50% + .5px), var(--edited) calc(50% + 1px)); border-top-right-radius: 4px; pointer-events: none; }
+.small button.edited::after { width: 9px; height: 9px; }
 .headgrid button:hover { border-color: var(--soft); }
 .headgrid button[aria-selected=true] { border-color: var(--attention); box-shadow: 0 0 0 1.5px var(--attention); }
 .headgrid button.among { border-color: var(--chosen); box-shadow: 0 0 0 1px var(--chosen); }
@@ -111,6 +115,8 @@ const DETAILS = `
 .attention button.weight:hover { background: var(--panel); }
 .weight bdi { overflow: hidden; text-overflow: ellipsis; }
 .weight.as-key bdi { color: var(--key); font-weight: 600; }
+.weight.as-query bdi { color: var(--query); font-weight: 600; }
+.details .how-bright { margin: 5px 0 8px; font: 12px/16px var(--mono); color: var(--soft); }
 .weight .bar { display: block; height: 12px; border-radius: 2px; background: var(--attention); min-width: 1px; }
 .weight .share { font: 12px var(--mono); text-align: right; white-space: nowrap; }
 .weight.rest { color: var(--soft); }
@@ -126,4 +132,4 @@ const DETAILS = `
 .definition { margin-top: 8px !important; padding-top: 8px; border-top: 1px solid var(--hairline); font-size: 12.5px; line-height: 1.45; color: var(--soft); min-height: 76px; }
 `;
 
-export const CSS = FRAME + CHOICES + CELLS + HEADS + DETAILS;
+export const CSS = FRAME + CHOICES + CELLS + HEADS + DETAILS + EDITED;

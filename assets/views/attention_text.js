@@ -1,6 +1,7 @@
 // Attention painted over the words of the text: what the chosen token looks at, or what looks at it.
 import { AVERAGE, mountAverage } from "./attention_average.js";
-import { MEASURES, measureOf, wayOf, weights } from "./attention_over.js";
+import { called } from "./attention_names.js";
+import { downward, MEASURES, measureOf, wayOf, weights } from "./attention_over.js";
 import { mountRange, RANGE } from "./attention_range.js";
 import { choices } from "./choices.js";
 import { legible } from "./contrast.js";
@@ -17,7 +18,7 @@ const PICTURE = 420; // CSS pixels
 const WAYS = [["out", "what it looks at", "the row of the chosen token"], ["in", "what looks at it", "the column of the chosen token"]];
 const VERBS = {
   rollout: { out: " is mixed mostly from ", in: " goes mostly into " },
-  flow: { out: " can get most from ", in: "" },
+  flow: { out: " can get most from ", in: " can give most to " },
 };
 
 export function mount(root, page) {
@@ -46,12 +47,11 @@ class Over {
 
   update() {
     const { page } = this;
-    const [id, , , definition] = measureOf(page);
+    const [id, , definition] = measureOf(page);
     this.way = wayOf(page);
-    const alone = MEASURES.filter(([, , self]) => self && page.state.focus === "cross_attn").map(([one]) => one);
     this.measures.name("sentences", page.trace.grid ? "over many pictures" : "over many texts");
-    this.measures.show(id, alone);
-    this.ways.show(this.way, id === "flow" ? ["in"] : []);
+    this.measures.show(id);
+    this.ways.show(this.way, downward(page) ? ["in"] : []);
     this.ways.element.hidden = id === "sentences";
     this.range.show(id === "rollout");
     this.definition.textContent = definition(page);
@@ -73,6 +73,8 @@ class Over {
       const found = weights(page);
       if (found instanceof Promise) this.wait();
       const line = found instanceof Promise ? await found : found;
+      if (turn === this.turn && this.way !== wayOf(page)) return this.update(); // the answer was that it cannot be asked this way
+      if (turn === this.turn) this.ways.show(this.way, downward(page) ? ["in"] : []);
       if (turn === this.turn) this.show(() => this.draw(line, id), false);
     } catch (error) {
       if (turn === this.turn) this.fail(error.message);
@@ -200,7 +202,7 @@ class Over {
   /** A click on the other text turns around: what looks at this one? */
   choose(row, role) {
     const way = role === "rows" ? "out" : role === "keys" ? "in" : this.way;
-    const turned = way !== this.way && measureOf(this.page)[0] !== "flow" ? { way: way === "in" ? "in" : undefined } : {};
+    const turned = way !== this.way && !downward(this.page) ? { way: way === "in" ? "in" : undefined } : {};
     this.page.go({ [way === "out" ? "query" : "key"]: row, ...turned });
   }
 
@@ -220,8 +222,9 @@ class Over {
     const { trace, state } = this.page;
     const [own, others] = this.way === "out" ? [trace.pieces, trace.keys(state.focus)] : [trace.keys(state.focus), trace.pieces];
     const verb = VERBS[measureOf(this.page)[0]]?.[this.way] ?? (this.way === "out" ? " looks most at " : " is looked at most by ");
-    const parts = this.largest().flatMap((i, n) => [n ? ", " : "", make("bdi", "", others[i]), ` ${this.spelled(this.line[i])}`]);
-    return parts.length ? [make("bdi", "", own[this.chosen]), verb, ...parts] : [make("bdi", "", own[this.chosen]), this.way === "out" ? " looks at nothing" : " is looked at by nothing"];
+    const parts = this.largest().flatMap((i, n) => [n ? ", " : "", make("bdi", "", called(trace, others[i])), ` ${this.spelled(this.line[i])}`]);
+    const name = make("bdi", "", called(trace, own[this.chosen]));
+    return parts.length ? [name, verb, ...parts] : [name, this.way === "out" ? " looks at nothing" : " is looked at by nothing"];
   }
 
   sentence() {

@@ -6,18 +6,19 @@ const MARGIN = { left: 52, right: 14, top: 10, bottom: 36 };
 
 /**
  * {element, plot, x, y, hover}: `plot` takes marks in pixels, `x` and `y` map values to them. `hover(find)` asks
- * find(value of x) for {x, y, text} while the pointer is over the chart, and shows it.
+ * find(value of x) for {x, y, text} while the pointer is over the chart, and shows it; x is even then. `from.log` and `to.log` make
+ * x and y logarithmic, `to.written` writes the ticks of y.
  */
 export function chart({ width, height, from, to, label, title }) {
   const element = make("figure", "chart");
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": title });
   const across = [MARGIN.left, width - MARGIN.right];
   const upward = [height - MARGIN.bottom, MARGIN.top];
-  const x = scale(from.x, to.x, across, false);
+  const x = scale(from.x, to.x, across, from.log);
   const y = scale(from.y, to.y, upward, to.log);
   for (const tick of to.log ? powers(from.y, to.y) : even(from.y, to.y, 3)) {
     picture.append(svg("line", { x1: across[0], x2: across[1], y1: y(tick), y2: y(tick), class: "grid" }));
-    picture.append(svg("text", { x: across[0] - 7, y: y(tick) + 4, class: "tick", "text-anchor": "end" }, written(tick)));
+    picture.append(svg("text", { x: across[0] - 7, y: y(tick) + 4, class: "tick", "text-anchor": "end" }, (to.written ?? written)(tick)));
   }
   for (const tick of from.ticks ?? even(from.x, to.x, 4)) {
     picture.append(svg("line", { x1: x(tick), x2: x(tick), y1: upward[0], y2: upward[0] + 4, class: "axis-line" }));

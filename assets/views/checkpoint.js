@@ -48,6 +48,11 @@ class Card {
     this.build();
   }
 
+  /** What stands behind the # is of the other views of the page. */
+  missed() {
+    return [];
+  }
+
   build() {
     this.width = this.element.clientWidth;
     if (!this.width) return;

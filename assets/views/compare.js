@@ -2,15 +2,18 @@
 // it holds what is looked at; the parts read `lab` (this object) at every update.
 import * as address from "./address.js";
 import { CSS as ATTENTION } from "./attention_style.js";
+import { mount as mountBeside } from "./compare_beside.js";
+import { Cursor } from "./compare_cursor.js";
 import { frame } from "./compare_frame.js";
 import { mount as mountHeads } from "./compare_heads.js";
 import { mount as mountMaps } from "./compare_maps.js";
+import { mount as mountPointed } from "./compare_pointed.js";
 import { mount as mountPredictions } from "./compare_predictions.js";
-import { Runs } from "./compare_runs.js";
 import { mount as mountSimilarity } from "./compare_similarity.js";
 import { remembered, restore } from "./compare_state.js";
 import { mount as mountStreams } from "./compare_streams.js";
 import { CSS } from "./compare_style.js";
+import { known as isView, missing } from "./compare_tabs.js";
 import { make } from "./dom.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
@@ -22,7 +25,7 @@ export function mount(root, data, emit) {
   return lab;
 }
 
-class Compare extends Runs {
+class Compare extends Cursor {
   constructor(root, emit) {
     super();
     this.emit = emit;
@@ -44,6 +47,7 @@ class Compare extends Runs {
     this.resize.disconnect();
     window.removeEventListener("keydown", this.onKey);
     this.unfollow();
+    for (const view of this.views ?? []) view.destroy();
     this.element.remove();
     this.style.remove();
   }
@@ -52,7 +56,7 @@ class Compare extends Runs {
     const { state } = this;
     const before = this.data?.sides.map(({ title, model }) => [title, model.name]).join();
     const changed = before !== undefined && before !== data.sides.map(({ title, model }) => [title, model.name]).join();
-    if (changed) Object.assign(state, { other: null });
+    if (changed) Object.assign(state, { other: null, heads: {} });
     if (this.data ? this.data.sides[0].title !== data.sides[0].title : !state.chosen) Object.assign(state, { layer: data.look.layer, head: data.look.head });
     if (this.data && this.words(this.data) !== this.words(data)) state.cursor = null;
     this.data = data;
@@ -69,9 +73,10 @@ class Compare extends Runs {
 
   build() {
     this.parts = frame(this);
-    const { maps, heads, predictions, streams, similarity } = this.parts.places;
-    this.views = [mountMaps(maps, this), mountHeads(heads, this), mountPredictions(predictions, this), mountStreams(streams, this), mountSimilarity(similarity, this)];
-    this.maps = this.views[0];
+    const { maps, beside, pointed, heads, predictions, streams, similarity } = this.parts.places;
+    this.maps = mountMaps(maps, this);
+    this.pointed = mountPointed(pointed, this);
+    this.views = [this.maps, mountBeside(beside, this), this.pointed, mountHeads(heads, this), mountPredictions(predictions, this), mountStreams(streams, this), mountSimilarity(similarity, this)];
     this.element.dataset.ready = "true";
   }
 
@@ -94,6 +99,7 @@ class Compare extends Runs {
     if (!(state.beside in data.pairs)) state.beside = data.sides[1].letter;
     this.sides = data.sides.map((side) => ({ ...side, trace: this.traced(side) }));
     this.pairs = new Map(data.sides.slice(1).map(({ letter }) => [letter, this.paired(letter)]));
+    if (!isView(state.view) || missing(this, state.view)) state.view = "map";
     const { layers, heads } = this.side("A").trace.model;
     Object.assign(state, { layer: Math.min(state.layer, layers - 1), head: Math.min(state.head, heads - 1) });
     const { cursor } = state;
@@ -107,7 +113,7 @@ class Compare extends Runs {
     const { state } = this;
     const turned = change.attention !== undefined && change.attention !== state.attention;
     const moved = (change.layer ?? state.layer) !== state.layer || (change.head ?? state.head) !== state.head;
-    if (turned) Object.assign(state, { cursor: null, other: null, layer: 0, head: 0 });
+    if (turned) Object.assign(state, { cursor: null, other: null, layer: 0, head: 0, heads: {} });
     if (moved && change.other === undefined) state.other = null;
     Object.assign(state, change);
     this.hover = null;
@@ -129,7 +135,8 @@ class Compare extends Runs {
     const said = places.map(([letter, [layer, head]]) => `${letter} block ${layer + 1}, head ${head + 1}`);
     const { letter, row, col } = state.cursor;
     const asks = { attention: state.attention, heads: Object.fromEntries(places), beside: state.beside, at: [letter, row, col] };
-    return { where: said.join("; "), what: "", sentence: this.maps.said(), asks, file: "" };
+    const what = state.view === "map" ? "" : this.parts.named(state.view);
+    return { where: said.join("; "), what, sentence: this.pointed.said(), asks: { ...asks, view: state.view, how: state.own.how === "tsne" ? "tsne" : "pca" }, file: "" };
   }
 
   /** Shows the state everywhere; layers that are not here yet are fetched, and shown when they are. */
@@ -160,7 +167,7 @@ class Compare extends Runs {
     const next = { row: clamp((here.row ?? 0) + by.row, rows), col: clamp((here.col ?? 0) + by.col, cols) };
     const found = differs ? this.unmerged(letter, next) : { letter, ...next };
     if (found.row !== null && found.col !== null) this.go({ cursor: found });
-    this.tell(this.parts.places.maps.querySelector(".pointed").textContent);
+    this.tell(this.pointed.said());
   }
 
   tell(sentence) {

@@ -1,9 +1,10 @@
 // What stands around the parts of the page about comparisons: which attention, which head, what belongs together.
 import { bubble } from "./bubble.js";
 import { alone } from "./compare_merge.js";
+import { tabs as tabLine } from "./compare_tabs.js";
 import { make } from "./dom.js";
 
-/** Builds the frame in `lab.element`: {places, live, show(), notice(sentence)}. */
+/** Builds the frame in `lab.element`: {places, live, show(), notice(sentence), named(view)}. */
 export function frame(lab) {
   const notice = make("p", "notice");
   const line = make("div", "head-line");
@@ -11,18 +12,19 @@ export function frame(lab) {
   const [chips, match] = [make("div", "chips"), matching(lab)];
   line.append(title.element, chips, match.element);
   const belongs = make("p", "belongs");
-  const maps = make("div");
+  const tabs = tabLine(lab);
+  const [maps, beside, pointed] = [make("div"), make("div"), make("div")];
   const pairs = make("div", "pairs");
   const panels = make("div", "panels");
-  const places = { maps };
+  const places = { maps, beside, pointed };
   for (const name of ["heads", "predictions", "streams", "similarity"]) {
     places[name] = make("section", `panel-of ${name === "similarity" ? "wide" : ""} ${name}-of`);
     panels.append(places[name]);
   }
-  const pointed = bubble(lab.element);
-  lab.tip = pointed.show;
+  const tip = bubble(lab.element);
+  lab.tip = tip.show;
   const live = make("output", "live");
-  lab.element.replaceChildren(notice, line, belongs, maps, pairs, panels, pointed.element, live);
+  lab.element.replaceChildren(notice, line, belongs, tabs.element, maps, beside, pointed, pairs, panels, tip.element, live);
   const say = (sentence) => {
     notice.textContent = sentence;
     notice.hidden = !sentence;
@@ -31,11 +33,12 @@ export function frame(lab) {
     say(lab.sides.flatMap(({ letter, notice: said }) => (said ? [`${letter}: ${said}`] : [])).join(" "));
     title.show();
     match.show();
+    tabs.show();
     showAttentions(chips, lab);
     belongs.textContent = lab.sides.slice(1).map(({ letter }) => counted(lab, letter)).join(" ");
     showPairs(pairs, lab);
   };
-  return { places, live, show, notice: say };
+  return { places, live, show, notice: say, named: tabs.named };
 }
 
 function titleLine(lab) {

@@ -7,11 +7,12 @@ import { colour } from "./palette.js";
 
 const VALUED = 25; // CSS pixels from which on a cell holds its number
 const ROOMY = 420; // CSS pixels of width that leave room for long pieces
+const TALLEST = 116; // CSS pixels of the names on top, which may be those of two tokens
 const STRIPE = 5; // CSS pixels between the stripes of what has no partner
 
 /**
  * A map in `root`: {room(data), update(data, wide, pitch), mark(row, col, picked), reveal(row, col)}. `heard` gets "hover" and "pick" with {row, col} (either may be
- * null for an axis). data = {rows, cols: [{label, special}], block, role, scale, max, hidden, blank: {rows, cols}, edition, width, label, written}:
+ * null for an axis). data = {rows, cols: [{label, special}], block, role, scale, max, hidden, edited, blank: {rows, cols}, edition, width, label, written}:
  * `written` {as, block?, max?} says what stands in cells that have room for it.
  */
 export function map(root, heard, corner = null) {
@@ -20,7 +21,7 @@ export function map(root, heard, corner = null) {
   scroll.setAttribute("role", "group");
   root.append(scroll);
   const page = {
-    trace: { pieces: [], special: [] }, keys: [], specialKeys: [], edition: 0, width: 0, narrow: true,
+    trace: { pieces: [], special: [] }, keys: [], specialKeys: [], edition: 0, width: 0, narrow: true, tallest: TALLEST,
     go: ({ query, key }) => heard("pick", { row: query ?? null, col: key ?? null }),
     point: (where) => heard("hover", where),
   };
@@ -50,8 +51,8 @@ export function map(root, heard, corner = null) {
     update(data, wide, pitch = wide) {
       see(data);
       size = { wide, width: wide * data.cols.length, pitch, height: wide < 7 ? pitch : pitch - (pitch >= 12 ? 2 : 1) };
-      const { block, role, scale, max, hidden, label, written } = data;
-      const drawn = { block, role, scale, max, hidden, label, ...size };
+      const { block, role, scale, max, hidden, edited, label, written } = data;
+      const drawn = { block, role, scale, max, hidden, edited, label, ...size };
       if (cells) cells.update(drawn);
       else cells = matrix.mount(around.place, drawn, heard);
       const canvas = around.place.querySelector("canvas");

@@ -1,9 +1,11 @@
 // The shown head of every run side by side, and what each differs in from the first, with one cursor in all of them.
+import { editedCells, editedSign } from "./attention_edited.js";
 import { at } from "./cells.js";
 import { map } from "./compare_map.js";
-import { alone, between, subtract } from "./compare_merge.js";
+import { headingOf, headingOfDifference } from "./compare_heading.js";
+import { alone, subtract } from "./compare_merge.js";
+import { points } from "./compare_pointed.js";
 import { make, range } from "./dom.js";
-import { percent } from "./format.js";
 import { legend } from "./legend.js";
 import { mount as mountPicture } from "./picture.js";
 
@@ -14,9 +16,7 @@ const PICTURE = 150;
 
 export function mount(root, lab) {
   const grid = make("div", "maps");
-  const pointed = make("div", "pointed");
-  pointed.setAttribute("role", "status");
-  root.append(grid, pointed);
+  root.append(grid);
   let shown = ""; // the letters that stand there
   let revealed = ""; // the cell that was brought into sight
   let places = []; // {letter, differs, head, map, legend, note}
@@ -33,6 +33,8 @@ export function mount(root, lab) {
 
   const view = {
     update() {
+      root.hidden = lab.state.view !== "map";
+      if (root.hidden) return;
       build();
       const columns = lab.narrow ? 1 : lab.sides.length === 2 ? 3 : lab.sides.length;
       const shares = columns === 3 && lab.sides.length === 2 ? [1, 1, LARGER] : range(0, columns).map(() => 1);
@@ -44,20 +46,20 @@ export function mount(root, lab) {
       const most = Math.max(...ready.map(({ one, data }) => (one.differs && data ? data.max : 0)));
       const rooms = ready.flatMap(({ one, data }) => (data ? [one.map.room(data)] : []));
       const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * Math.min(...rooms)) / 10));
-      for (const { one, data } of ready) one.show(data && one.differs ? { ...data, max: most || 1 } : data, wide);
+      for (const { one, data } of ready) one.show(data && one.differs ? { ...data, max: most || 1, differs: most > 0 } : data, wide);
       view.mark();
       const where = [lab.edition, ...Object.values(lab.state.cursor)].join();
       if (where !== revealed) view.reveal();
       revealed = where;
     },
     mark() {
+      if (root.hidden) return;
       const picked = lab.hover === null;
       for (const { letter, differs, map: one, look } of places) {
         const { row, col } = differs ? lab.merged(letter, lab.cursor) : lab.carry(letter, lab.cursor);
         one.mark(row, col, picked);
         look?.(row);
       }
-      pointed.replaceChildren(...spoken(lab));
     },
     reveal() {
       for (const { letter, differs, map: one } of places) {
@@ -67,8 +69,6 @@ export function mount(root, lab) {
     },
     /** What is drawn in the map of a run, or of a difference: for tests. */
     drawn: (letter, differs) => (differs ? difference(lab, letter, 400) : own(lab, letter, 400)).block,
-    /** The cell under the cursor in words. */
-    said: () => Array.from(pointed.children, ({ textContent }) => textContent).join(", "),
     destroy: () => root.replaceChildren(),
   };
   return view;
@@ -98,8 +98,8 @@ function place(lab, letter, differs) {
     box.hidden = colours.hidden = !data;
     if (!data) return void (note.textContent = lab.absent(letter));
     one.update(data, wide);
-    const key = [lab.edition, differs && data.max].join();
-    if (colours.dataset.shows !== key) colours.replaceChildren(differs ? differences(lab, letter, data) : weights(lab));
+    const key = [lab.edition, differs && [data.max, data.differs], Boolean(data.edited)].join();
+    if (colours.dataset.shows !== key) colours.replaceChildren(differs ? differences(lab, letter, data) : weights(lab, data));
     colours.dataset.shows = key;
     if (!differs) seen.update();
   };
@@ -111,33 +111,6 @@ function present({ letter, row, col }) {
   return { letter, ...(row === null ? {} : { row }), ...(col === null ? {} : { col }) };
 }
 
-function headingOf(lab, letter) {
-  const { title, edits } = lab.side(letter);
-  const [layer, head] = lab.headOf(letter);
-  const said = make("span", "head-of", `${layer + 1}·${head + 1}${edits ? ` · ${edits === 1 ? "1 edit" : `${edits} edits`}` : ""}`);
-  said.title = `block ${layer + 1}, head ${head + 1}`;
-  const parts = [make("span", `letter ${letter === "A" ? "" : "second"}`, letter), make("span", "name", title), said];
-  if (letter !== "A" && lab.attention(letter)) parts.push(silencing(lab, letter, layer, head));
-  return parts;
-}
-
-/** Takes the shown head out of a run, or puts it back. */
-function silencing(lab, letter, layer, head) {
-  const button = make("button", "quiet", "silence");
-  const { side, focus } = lab.attention(letter);
-  const silent = lab.side(letter).silenced.some((one) => one.layer === layer && one.heads.includes(head) && one.cross === (focus === "cross_attn") && (one.stack ?? "") === (side ?? ""));
-  button.setAttribute("aria-pressed", String(silent));
-  button.title = `${silent ? "hear" : "silence"} block ${layer + 1}, head ${head + 1} in ${letter}: its z is 0`;
-  button.setAttribute("aria-label", button.title);
-  button.addEventListener("click", () => lab.emit("silence", { letter, layer, head, side, focus }));
-  return button;
-}
-
-function headingOfDifference(letter) {
-  const minus = make("span", "head-of", "−");
-  return [make("span", "letter second", letter), minus, make("span", "letter", "A"), make("span", "name", "difference")];
-}
-
 function own(lab, letter, width) {
   const found = lab.pattern(letter);
   if (!found) return null;
@@ -147,7 +120,7 @@ function own(lab, letter, width) {
   const [layer, head] = lab.headOf(letter);
   return {
     rows: labels(trace.pieces, trace.special), cols: labels(trace.keys(focus), special), ...found, role: "attention", scale: "unit",
-    hidden: lab.masked(letter), edition: lab.edition, width, written: { as: "share" },
+    hidden: lab.masked(letter), edited: editedCells({ trace, state: { focus } }, layer, head), edition: lab.edition, width, written: { as: "share" },
     label: `${letter}, block ${layer + 1} head ${head + 1}: ${trace.pieces.length} queries by ${special.length} keys`,
   };
 }
@@ -180,23 +153,19 @@ function inPoints(block, max) {
   return { as: "number", block: { ...block, data: block.data.map((x) => 100 * x) }, max: 100 * max };
 }
 
-function weights(lab) {
+function weights(lab, { edited }) {
   const { element } = legend(lab.element, { role: "attention", scale: "unit", width: 72 });
   element.querySelector(".legend-text").textContent = "weight, 0 to 1 of the row";
+  if (edited) element.append(editedSign("cells"));
   return element;
 }
 
-function differences(lab, letter, { max, blank }) {
+function differences(lab, letter, { max, blank, differs }) {
   const { element } = legend(lab.element, { role: "edited", scale: "signed", width: 72 });
   const striped = blank.rows.some(Boolean) || blank.cols.some(Boolean);
   element.title = "grey: more in A; in colour: more in the other; the middle is no difference";
-  element.querySelector(".legend-text").textContent = `−${points(max)} (more in A) to +${points(max)} (more in ${letter})${striped ? "; striped: no partner" : ""}`;
+  element.querySelector(".legend-text").textContent = !differs ? "no weight differs" : `−${points(max)} (more in A) to +${points(max)} (more in ${letter})${striped ? "; striped: no partner" : ""}`;
   return element;
-}
-
-/** A difference of two shares in points of a percentage. */
-function points(x) {
-  return percent(Math.abs(x)).replace("\u00a0%", "\u00a0points");
 }
 
 /** What a model of pictures reads, with the shown row's attention laid over it. */
@@ -230,39 +199,4 @@ function pictures(lab, letter, root) {
       view.update(data());
     },
   };
-}
-
-/** The cell under the cursor in words: its weight in every run, and the differences. */
-function spoken(lab) {
-  const cells = lab.sides.map(({ letter }) => ({ letter, ...lab.carry(letter, lab.cursor), ...lab.names(letter, lab.cursor) }));
-  const here = cells.find(({ letter }) => letter === lab.cursor.letter);
-  const where = make("span", "from");
-  const names = (part) => [...new Set(cells.map((cell) => cell[part]).filter((name) => name !== null))].join(" | ");
-  where.append(make("bdi", "role-query", names("query")), " → ", make("bdi", "role-key", names("key")));
-  if (here.row === null || here.col === null) return [where];
-  const values = cells.map(({ letter, row, col }) => {
-    const found = lab.pattern(letter);
-    return { letter, value: found && row !== null && col !== null ? at(found.block, row, col) / found.max : null };
-  });
-  const said = values.map(({ letter, value }) => item(letter, value === null ? "–" : percent(value)));
-  for (const { letter } of lab.sides.slice(1)) {
-    const pair = lab.pair(letter);
-    const { row, col } = lab.merged(letter, lab.cursor);
-    const [r, c] = [pair?.queries.entries[row], pair?.keys.entries[col]];
-    const both = r && c && !alone(r) && !alone(c) && lab.pattern("A") && lab.pattern(letter);
-    const sums = both ? ["A", letter].map((one, i) => within(lab.pattern(one), i ? r.second : r.first, i ? c.second : c.first)) : null;
-    const gap = sums && sums[1] - sums[0];
-    said.push(item(`${letter} − A`, sums ? `${gap < 0 ? "−" : "+"}${points(gap)}` : "no partner", "more"));
-  }
-  return [where, ...said];
-}
-
-function within({ block, max }, queries, keys) {
-  return between(block, max, queries, keys);
-}
-
-function item(name, value, role = "") {
-  const element = make("span", role);
-  element.append(`${name} `, make("b", "", value));
-  return element;
 }

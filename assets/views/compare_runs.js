@@ -1,6 +1,7 @@
 // The runs that are compared: their numbers, which head of each is shown, and where a place of one stands in the others.
 import { at } from "./cells.js";
-import { alone, merge } from "./compare_merge.js";
+import { Detailed } from "./compare_face.js";
+import { merge } from "./compare_merge.js";
 import { range } from "./dom.js";
 import { request } from "./store.js";
 import { Trace } from "./trace.js";
@@ -8,13 +9,31 @@ import { Trace } from "./trace.js";
 /** Reads `this.data` (payload of views/compare.py), `this.state` and `this.hover`, which the shell holds, and calls its `refresh()`. */
 export class Runs {
   traced(side) {
+    return this.stack(side, this.attention(side.letter)?.side, Trace);
+  }
+
+  /** The stack of a run that is looked at, as the views of one head want it. */
+  detailed(letter) {
+    return this.stack(this.data.sides.find((side) => side.letter === letter), this.attention(letter).side, Detailed);
+  }
+
+  /** A stack of a run, the same object as long as the data are the same. */
+  stack(side, name, kind) {
+    this.stacks ??= new WeakMap(); // payload -> "A decoder Trace" -> that stack
+    if (!this.stacks.has(this.data)) this.stacks.set(this.data, new Map());
+    const [known, key] = [this.stacks.get(this.data), `${side.letter} ${name} ${kind.name}`];
+    if (!known.has(key)) known.set(key, new kind({ ...side, arrays: this.arraysOf(side) }, name));
+    return known.get(key);
+  }
+
+  /** The arrays of a run under their own names; later ones are added to them. */
+  arraysOf(side) {
     const prefix = `${side.letter}/`;
-    this.arrays ??= new WeakMap(); // payload -> letter -> its arrays, to which later ones are added
+    this.arrays ??= new WeakMap(); // payload -> letter -> its arrays
     if (!this.arrays.has(this.data)) this.arrays.set(this.data, {});
     const kept = this.arrays.get(this.data);
     kept[side.letter] ??= Object.fromEntries(Object.entries(this.data.arrays).flatMap(([name, array]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), array]] : [])));
-    const stack = this.attention(side.letter)?.side;
-    return new Trace({ ...side, arrays: kept[side.letter] }, stack);
+    return kept[side.letter];
   }
 
   /** The tokens of A and of another run in one order. */
@@ -28,19 +47,6 @@ export class Runs {
       queries: merge(found.queries, first.pieces, second.pieces, ["A", letter]),
       keys: merge(found.keys, columns(first, found.first.focus), columns(second, found.second.focus), ["A", letter]),
     };
-  }
-
-  /** The first cell to look at: the strongest of A's last row, or of its strongest row where every row has read all. */
-  first() {
-    const { block } = this.pattern("A");
-    const best = (row) => range(0, block.cols).reduce((found, col) => (at(block, row, col) > at(block, row, found) ? col : found), 0);
-    const { trace } = this.side("A");
-    const full = trace.model.mask === "full" && this.attention("A").focus === "attn";
-    const strongest = (found, row) => (at(block, row, best(row)) > at(block, found, best(found)) ? row : found);
-    const rows = range(0, block.rows).filter((row) => this.shares(row));
-    const wanted = rows.includes(this.data.look.query) ? this.data.look.query : null; // the example's
-    const row = wanted ?? (!rows.length ? block.rows - 1 : full ? rows.reduce(strongest) : rows.at(-1));
-    return { letter: "A", row, col: best(row) };
   }
 
   side(letter) {
@@ -82,6 +88,24 @@ export class Runs {
   matching(letter) {
     if (!this.sameShape(letter)) return "alike";
     return this.state.match ?? (this.related(letter) ? "same" : "alike");
+  }
+
+  /** Whether the shown head of a run is the one in A's place, so that the two turn to other heads together. */
+  inPlace(letter) {
+    const { other, beside } = this.state;
+    return letter === "A" || (this.matching(letter) === "same" && !(other && letter === beside));
+  }
+
+  /** What of the state changes when a run turns to a head [layer, head]. */
+  turned(letter, [layer, head]) {
+    return this.inPlace(letter) ? { layer, head } : { other: [layer, head], beside: letter };
+  }
+
+  /** The heads that views compare, by letter, after one run was given others: runs in its place compare the same ones. */
+  comparing(letter, heads) {
+    const together = (each) => each === letter || (this.inPlace(each) && this.inPlace(letter));
+    const lists = this.sides.map(({ letter: each }) => [each, together(each) ? heads : this.state.heads[each]]);
+    return Object.fromEntries(lists.filter(([, list]) => list?.length > 1));
   }
 
   /** Whether a run's model is A's, or was once: the same one, or another step of the same training. */
@@ -160,81 +184,6 @@ export class Runs {
   absent(letter) {
     if (!this.described(letter)) return `${letter} has no such attention.`;
     return `A and ${letter} have no tokens that belong together.`;
-  }
-
-  // --- one cursor for all runs -------------------------------------------------------------------------------------------
-
-  /** Whether the run beside A has a token for one of A's rows. */
-  shares(row) {
-    const merged = this.pair(this.state.beside)?.queries;
-    return Boolean(merged) && !alone(merged.entries[merged.mine[row]]);
-  }
-
-  /** What the pointer is over, or what was picked: {letter, row, col} in that run's tokens. */
-  get cursor() {
-    return this.hover ?? this.state.cursor;
-  }
-
-  /** A place of one run in the tokens of another: {letter, row, col}, null where that has no such token. */
-  carry(letter, { letter: from, row, col }) {
-    if (from === letter) return { letter, row, col };
-    const [r, c] = [this.entry(from, "queries", row), this.entry(from, "keys", col)];
-    const mine = [r?.first[0] ?? null, c?.first[0] ?? null];
-    if (letter === "A") return { letter, row: mine[0], col: mine[1] };
-    const [there, seen] = from === "A" ? [row, col] : mine;
-    return { letter, row: this.partner(letter, "queries", there), col: this.partner(letter, "keys", seen) };
-  }
-
-  /** The entry of a position of a run in the order that it shares with A. */
-  entry(from, part, position) {
-    if (from === "A" || position === null) return null;
-    const merged = this.pair(from)?.[part];
-    return merged?.entries[merged.theirs[position]] ?? null;
-  }
-
-  partner(letter, part, position) {
-    const merged = this.pair(letter)?.[part];
-    if (!merged || position === null) return null;
-    return merged.entries[merged.mine[position]]?.second[0] ?? null;
-  }
-
-  /** A place of one run among the entries that another shares with A. */
-  merged(letter, cursor) {
-    const pair = this.pair(letter);
-    if (!pair) return { row: null, col: null };
-    const own = cursor.letter === letter;
-    const { row, col } = own ? cursor : this.carry("A", cursor);
-    const find = (merged, position) => (position === null ? null : ((own ? merged.theirs : merged.mine)[position] ?? null));
-    return { row: find(pair.queries, row), col: find(pair.keys, col) };
-  }
-
-  /** Entries of a pair as a place of A, or of the other run where A lacks the token. */
-  unmerged(letter, { row, col }) {
-    const pair = this.pair(letter);
-    const [r, c] = [row === null ? null : pair.queries.entries[row], col === null ? null : pair.keys.entries[col]];
-    const mine = [r, c].every((entry) => entry === null || entry.first.length);
-    const side = mine ? "first" : "second";
-    return { letter: mine ? "A" : letter, row: r?.[side][0] ?? null, col: c?.[side][0] ?? null };
-  }
-
-  /** What A and another run read where both speak: {number: of the group of tokens, pieces}; null where one lacks the token. */
-  spoken(letter) {
-    const { groups } = this.data.pairs[letter].says;
-    const [first, second] = ["A", letter].map((one) => this.side(one).trace);
-    const speaks = first.side === first.sides.at(-1); // an encoder's rows are not those that the head reads
-    const { letter: from, row } = this.cursor;
-    const position = from === letter ? row : this.carry("A", this.cursor).row;
-    const number = speaks ? groups.findIndex((group) => group[from === letter ? 1 : 0].includes(position)) : groups.length - 1;
-    if (number < 0) return null;
-    const called = (trace, positions) => trace.lanes[trace.sides.at(-1)].pieces[positions.at(-1)];
-    return { number, pieces: [called(first, groups[number][0]), called(second, groups[number][1])] };
-  }
-
-  /** How a run calls the tokens under the cursor. */
-  names(letter, cursor) {
-    if (!this.attention(letter)) return { query: null, key: null };
-    const { row, col } = this.carry(letter, cursor);
-    return { query: row === null ? null : this.side(letter).trace.pieces[row], key: col === null ? null : this.keys(letter)[col] };
   }
 }
 

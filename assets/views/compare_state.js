@@ -1,12 +1,18 @@
 // What the page about comparisons looks at, as it stands in the address: read whatever somebody typed there, and written.
 
-/** `other` names the head of the second run where it was picked; `cursor` is {letter, row, col} in the tokens of that run. */
-export function restore({ layer, head, other, match, with: beside, attention, over, at }) {
+/**
+ * `other` names the head of the second run where it was picked; `cursor` is {letter, row, col} in the tokens of that run. `view` is the
+ * tab; `heads` are those that a view compares, by letter, and `own` what the views of one head have of their own: each checks its own.
+ */
+export function restore({ layer, head, other, match, with: beside, attention, over, at, view, heads, shows }) {
   return {
+    view: typeof view === "string" ? view : "map",
+    heads: plain(heads) ? Object.fromEntries(Object.entries(heads).filter(([, list]) => Array.isArray(list) && list.every(isHead))) : {},
+    own: plain(shows) ? shows : {},
     chosen: whole(layer) || whole(head),
     layer: whole(layer) ? layer : 0,
     head: whole(head) ? head : 0,
-    other: Array.isArray(other) && other.length === 2 && other.every(whole) ? other : null,
+    other: isHead(other) ? other : null,
     match: match === "alike" || match === "same" ? match : null, // null: what suits the models
     beside: typeof beside === "string" ? beside : "B",
     attention: typeof attention === "string" ? attention : null,
@@ -16,8 +22,11 @@ export function restore({ layer, head, other, match, with: beside, attention, ov
 }
 
 /** What goes into the address; null takes an entry out. */
-export function remembered({ layer, head, other, match, beside, attention, over, cursor, moved }) {
+export function remembered({ layer, head, other, match, beside, attention, over, cursor, moved, view, heads, own }) {
   return {
+    view: view === "map" ? null : view,
+    heads: Object.keys(heads).length ? heads : null,
+    shows: Object.keys(own).length ? own : null,
     layer,
     head,
     other,
@@ -27,6 +36,14 @@ export function remembered({ layer, head, other, match, beside, attention, over,
     attention: moved ? attention : null,
     at: cursor && [cursor.letter, cursor.row, cursor.col],
   };
+}
+
+function isHead(one) {
+  return Array.isArray(one) && one.length === 2 && one.every(whole);
+}
+
+function plain(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
 function whole(value) {

@@ -4,9 +4,16 @@ export const CSS = `
 .compare.attention { display: block; min-height: 600px; }
 .compare .notice { margin-bottom: 8px !important; }
 .compare .head-line { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 26px; margin: 2px 0 4px; }
-.compare .belongs { color: var(--soft); font-size: 13px; margin: 0 0 14px; max-width: 96ch; line-height: 1.5; }
+.compare .belongs { color: var(--soft); font-size: 13px; margin: 0 0 6px; max-width: 96ch; line-height: 1.5; }
 .compare .letter { display: inline-block; min-width: 20px; padding: 0 6px; border-radius: 5px; text-align: center; font-weight: 700; font-size: 13px; line-height: 19px; background: var(--panel); color: var(--ink); }
 .compare .letter.second { background: var(--edited); color: var(--ground); }
+.compare .tabs { margin: 0 0 14px; }
+.compare .tab[aria-disabled=true] { opacity: .45; cursor: not-allowed; }
+.compare .tab[aria-disabled=true]:hover { color: var(--soft); }
+.beside-runs { display: grid; row-gap: 30px; align-items: start; }
+.run-of { min-width: 0; }
+.run-of .map-head { margin-bottom: 10px; padding-bottom: 6px; border-bottom: 1px solid var(--hairline); }
+.run-of .no-partner { font-size: 13px; margin: 0 0 10px; }
 .maps { display: grid; gap: 18px 22px; align-items: start; }
 .map-of { min-width: 0; }
 .map-head { display: flex; align-items: center; gap: 9px; min-height: 28px; margin-bottom: 4px; font-size: 13.5px; white-space: nowrap; overflow: hidden; }

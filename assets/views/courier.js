@@ -1,17 +1,27 @@
 // Carries the store's questions to the server and its answers back, through an invisible component that reruns only its
 // own fragment. Every message holds all open questions, so that one lost to a rerun of the whole page is simply asked again.
+// Between a click on a link to another page and the server's first word about that page, Streamlit sends every question as
+// one of the page that is left. The server then runs that page's fragment in place of, or after, the new page: the browser
+// drops what it has drawn and fails at where the fragment stands. So a page that is being left asks nothing any more.
 import { unpack } from "./payload.js";
 import { onRequest, pending, settle } from "./store.js";
 
 const FIRST_PATIENCE = 5000; // ms before open questions are asked again; doubles while the server is busy
 const LAST_PATIENCE = 60000;
+const LEAVING = 10000; // ms after which a page that was to be left, and is still here, asks again
 
 const routes = new WeakMap(); // parentElement -> the courier that stands there
+let silent = 0; // until when nothing is asked, since the page is being left
+let path = location.pathname; // of the page that the newest courier stands on
 
 /** Called by Streamlit for every answer, and for every rerun of the page, which may have swallowed a question. */
 export async function present(name, { data, parentElement, setTriggerValue }) {
   let route = routes.get(parentElement);
-  if (!route) routes.set(parentElement, (route = { patience: FIRST_PATIENCE, flying: false, timer: 0, turn: 0 }));
+  if (!route) {
+    routes.set(parentElement, (route = { patience: FIRST_PATIENCE, flying: false, timer: 0, turn: 0 }));
+    silent = 0; // the page that was turned to
+  }
+  path = location.pathname;
   const turn = ++route.turn;
   route.emit = setTriggerValue;
   hide(parentElement.host);
@@ -48,9 +58,25 @@ function ask(route) {
   const questions = pending();
   route.flying = Boolean(route.emit && questions.length);
   if (!route.flying) return;
+  const wait = silent - performance.now();
+  if (wait > 0) {
+    route.timer = setTimeout(() => ask(route), wait);
+    return;
+  }
   route.emit("ask", questions);
   route.timer = setTimeout(() => {
     route.patience = Math.min(2 * route.patience, LAST_PATIENCE);
     ask(route);
   }, route.patience);
 }
+
+function leave() {
+  silent = performance.now() + LEAVING;
+}
+
+addEventListener("click", (event) => {
+  const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.href);
+  if (!link || link.origin !== location.origin || link.target || link.download) return;
+  if (link.pathname !== location.pathname) leave(); // with Ctrl too: Streamlit turns the page all the same
+}, true);
+addEventListener("popstate", () => location.pathname !== path && leave());

@@ -1,5 +1,6 @@
 // What the model writes greedily, without the edits and with them.
 import { make } from "./dom.js";
+import { pictures } from "./effects_picture.js";
 import { request } from "./store.js";
 
 export function continuation(page) {
@@ -7,17 +8,19 @@ export function continuation(page) {
   const { data } = page;
   const query = { effects: "continuation", trace: data.trace };
   const body = make("div", "written");
-  element.append(make("h4", "", "How it goes on, the likeliest token each time"), body);
+  const drawn = data.lanes.at(-1).grid?.predicts;
+  const what = drawn ? "How the picture is completed, the likeliest colour each time" : "How it goes on, the likeliest token each time";
+  element.append(make("h4", "", what), body);
   const write = () => {
     body.replaceChildren(make("p", "told", "…"));
     request(query).then(
-      (found) => page.data.trace === data.trace && body.replaceChildren(...lines(found)),
+      (found) => page.data.trace === data.trace && body.replaceChildren(...(drawn ? [pictures(page.root, found)] : lines(found))),
       (error) => body.replaceChildren(make("p", "told", error.message)),
     );
   };
   if (data.writes === "at once" || page.wrote === data.trace) write();
   else {
-    const go = make("button", "chip", "write on");
+    const go = make("button", "chip", drawn ? "complete it" : "write on");
     go.type = "button";
     go.addEventListener("click", () => {
       page.wrote = data.trace;

@@ -1,5 +1,6 @@
 // The distribution before and after, candidate by candidate, and the sentence that sums it up.
 import { make } from "./dom.js";
+import { called } from "./effects_called.js";
 import { number, percent } from "./format.js";
 import { request } from "./store.js";
 
@@ -54,7 +55,7 @@ export function asked({ data }, row) {
   if (link === "identity") return "The score";
   if (reads === "class") return "The class";
   if (reads === "answer") return row ? "Where the answer ends" : "Where the answer starts";
-  const piece = `“${data.lanes.at(-1).pieces[row]}”`;
+  const piece = called(data.lanes.at(-1), row);
   return reads === "next" ? `After ${piece}` : `At ${piece}`;
 }
 

@@ -59,6 +59,16 @@ export const CSS = `
 .effects .line .run { display: inline-block; width: 58px; font-size: 12.5px; color: var(--soft); }
 .effects .line .token { display: inline-block; line-height: 21px; padding: 0; margin-right: 3px; border-radius: 3px; }
 .effects .line .other { background: color-mix(in srgb, var(--edited) 15%, transparent); box-shadow: inset 0 -2px 0 var(--edited); }
+.effects .completed { display: flex; flex-wrap: wrap; gap: 14px 28px; }
+.effects figure { margin: 0; max-width: 190px; }
+.effects figure canvas { display: block; }
+.effects figcaption { font-size: 12.5px; color: var(--soft); margin-top: 5px; }
+.effects .cells-to-choose { display: grid; gap: 1px; width: max-content; max-width: 100%; max-height: 330px; overflow: auto; padding: 2px; margin-top: 6px; }
+.effects .cells-to-choose canvas { display: block; width: 24px; height: 24px; }
+.effects .cells-to-choose .cell { border: 2px solid transparent; border-radius: 3px; }
+.effects .cells-to-choose .cell:hover { border-color: var(--soft); }
+.effects .cells-to-choose .cell[aria-pressed=true] { border-color: var(--edited); }
+.effects .cells-to-choose .away { border: 2px solid transparent; opacity: .22; }
 .effects .soft { color: var(--soft); font-size: 13px; margin-left: 8px; }
 .effects .lists { display: flex; gap: 6px; margin-bottom: 6px; }
 .effects .chip { padding: 2px 11px; border-radius: 12px; background: var(--panel); font-size: 13px; }
@@ -81,6 +91,8 @@ export const CSS = `
 .effects.narrow .panels { display: flex; flex-direction: column; align-items: stretch; gap: 20px; }
 .effects.narrow .candidates td:last-child, .effects.narrow .candidates th:last-child { display: none; }
 .effects.narrow .candidates th, .effects.narrow .candidates td { padding-left: 7px; }
+.effects.narrow figure { max-width: 140px; }
+.effects.narrow .completed { gap: 14px; }
 .effects.narrow .line .run { display: block; line-height: 18px; }
 .effects.narrow .candidates .piece { padding: 0; max-width: 76px; }
 .effects.narrow .candidates .pair { width: 30%; min-width: 30px; }

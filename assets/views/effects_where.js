@@ -1,6 +1,7 @@
 // Where a run changed: in the stream and in what the head says at every position, and in every head's pattern.
 import { at, mountCells } from "./cells.js";
 import { make, range } from "./dom.js";
+import { called } from "./effects_called.js";
 import { number, percent } from "./format.js";
 import { axis, legend } from "./legend.js";
 
@@ -42,7 +43,7 @@ function stream(page, lane, room, said) {
   const speaks = lane === data.lanes.at(-1) && page.shifts && (data.head.reads === "next" || data.head.reads === "here");
   const names = range(0, rows).map((r) => (r ? `block ${r}` : "input"));
   const most = largest(values);
-  const describe = ({ row, col }) => `${names[row]}, “${lane.pieces[col]}”: ${distance(at(block, row, col))}`;
+  const describe = ({ row, col }) => `${names[row]}, ${called(lane, col)}: ${distance(at(block, row, col))}`;
   const hear = (event, where) => {
     if (event === "hover") said.textContent = where ? describe(where) : atRest(page);
     else if (speaks) page.choose(where.col);
@@ -66,7 +67,7 @@ function spoken(page, cols, shape, said, lane) {
   const block = { data: kl, offset: 0, stride: cols, rows: 1, cols };
   const hear = (event, where) => {
     if (event !== "hover") page.choose(where.col);
-    else said.textContent = where ? `what is said at “${lane.pieces[where.col]}”: KL ${number(kl[where.col])} bits` : atRest(page);
+    else said.textContent = where ? `what is said at ${called(lane, where.col)}: KL ${number(kl[where.col])} bits` : atRest(page);
   };
   const most = largest(kl);
   const label = `change of what is said at ${cols} positions, up to ${number(most)} bits`;

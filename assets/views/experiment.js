@@ -22,6 +22,7 @@ class Panel {
     this.adding = false; // whether the kinds are offered
     this.draft = null; // {kind, edit, number}: the edit in the form; of number null a new one
     this.turn = null;
+    this.left = null; // how often Compare has been opened from here
   }
 
   update(data) {
@@ -29,6 +30,9 @@ class Panel {
     this.turn = data.turn;
     this.data = data;
     this.draw();
+    const leaves = this.left !== null && data.left !== this.left; // not when the panel is mounted
+    this.left = data.left;
+    if (leaves) leave();
   }
 
   ask(change) {
@@ -38,6 +42,7 @@ class Panel {
   draw() {
     const { data } = this;
     const focused = this.root.getRootNode().activeElement?.dataset?.name;
+    const scrolled = this.root.querySelector(".edits")?.scrollTop ?? 0;
     const started = data.entries.length > 0 || data.undo || data.redo || data.guessing;
     this.root.classList.toggle("resting", !started && !this.adding && !this.draft);
     this.root.replaceChildren(
@@ -47,6 +52,7 @@ class Panel {
       ...(this.adding ? [this.offers()] : []),
       ...(this.draft ? [this.editor()] : []),
     );
+    if (data.entries.length) this.root.querySelector(".edits").scrollTop = scrolled;
     if (focused) this.root.querySelector(`[data-name="${focused}"]`)?.focus({ preventScroll: true });
   }
 
@@ -69,6 +75,11 @@ class Panel {
       row.append(button(on ? "all off" : "all on", "all", () => this.ask({ do: "all", on: !on })));
     }
     if (data.entries.length) row.append(button("remove all", "clear", () => this.ask({ do: "clear" })));
+    if (data.entries.some((entry) => entry.on && !entry.sentence)) {
+      const side = button("compare", "compare", () => this.ask({ do: "compare" }));
+      side.title = "open the page Compare: A without these edits, B with them";
+      row.append(side);
+    }
     row.append(this.guessing());
     return row;
   }
@@ -136,8 +147,6 @@ class Panel {
   open(kind, edit, number) {
     this.adding = false;
     this.data.refused = "";
-    const entry = this.data.entries[number];
-    this.data.applied = entry?.on && !entry.sentence ? entry.edit : null; // what of the drawn run is this edit's doing
     this.draft = { kind, edit, number };
     this.draw();
     this.root.querySelector(".form select, .form input, .form button")?.focus({ preventScroll: true });
@@ -145,7 +154,7 @@ class Panel {
 
   editor() {
     const { kind, edit, number } = this.draft;
-    return form(kind, edit, this.data, {
+    return form(kind, edit, { ...this.data, number }, {
       title: number === null ? kind.title : `${kind.title}: edit ${number + 1}`,
       done: number === null ? "Add" : "Change",
       apply: () => this.ask(number === null ? { do: "add", edit: kind.sent(edit) } : { do: "change", number, edit: kind.sent(edit) }),
@@ -155,6 +164,11 @@ class Panel {
       },
     });
   }
+}
+
+/** To Compare by the menu's link, which keeps the session. */
+function leave() {
+  document.querySelector('a[href$="/compare"]')?.click();
 }
 
 function told(sentence) {

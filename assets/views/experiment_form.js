@@ -1,6 +1,7 @@
 // One edit as a form: labelled fields that write into it, drawn again whenever one of them decides what the others are.
 import { make } from "./dom.js";
 import { painter } from "./experiment_mask.js";
+import { weights } from "./experiment_weights.js";
 
 const MANY_TOKENS = 60; // beyond, their box scrolls
 
@@ -77,6 +78,15 @@ const BUILT = {
     return labelled(field.label, box, "whole", "div");
   },
   paint: (field, draw, data) => labelled(field.label, painter(field, data), "whole", "div"),
+  weights: (field, draw, data) => labelled(field.label, weights(field, data), "whole", "div"),
+  /** A text that `set` reads; it says what is wrong with it, or nothing. */
+  checked: ({ label, value, set, hint, wide }) => {
+    const box = make("input", wide ? "wide" : "");
+    Object.assign(box, { type: "text", value, placeholder: hint, autocomplete: "off" });
+    box.dataset.name = label;
+    box.addEventListener("input", () => box.setCustomValidity(set(box.value)));
+    return labelled(label, box, wide ? "wide" : "");
+  },
   note: ({ text }) => make("p", "note whole", text),
 };
 

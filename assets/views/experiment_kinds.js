@@ -1,18 +1,21 @@
 // The kinds of edits that a person can make here: what each is called, where it starts, and the fields of its form.
 // An edit is what engine/edits reads from JSON, but that texts stand where it has ids (views/experiment.py turns them).
-import { isOtherHead, maskFields, patchFields, patchSent, patternFields, patternRead, patternSent, positionFields, steerFields, tokenFields } from "./experiment_fields.js";
-import { attentionOf, looked, place, prefix, select, weighed, whichAttention, whichBlock, whichHeads, whichHook } from "./experiment_places.js";
+import { maskFields, positionFields, tokenFields } from "./experiment_fields.js";
+import { isPattern, patternBlank, patternFields, patternRead, patternSent } from "./experiment_pattern.js";
+import { attentionOf, hookOf, looked, place, prefix, select, whichAttention, whichBlock, whichHeads, whichPiece } from "./experiment_places.js";
+import { isPatch, patchFields, patchSent, steerFields, valueFields } from "./experiment_values.js";
 
 const asIs = (edit) => edit;
 const always = () => true;
 const last = (data) => data.stacks.at(-1);
+const inBlock = (data, part) => `${prefix(last(data).stack)}blocks.${layerOf(data)}.${part}`;
 const layerOf = (data) => Math.min(looked(data).layer, last(data).layers - 1);
 
 /** {id, title, about, fits(data), reads(edit), read?(edit), blank(data), fields(edit, data), sent(edit)} in the order they are offered. */
 export const KINDS = [
   {
     id: "mask", title: "Mask", about: "who may see whom", fits: always, sent: asIs, fields: maskFields,
-    reads: ({ edit, to }) => edit === "PresetMask" || (edit === "PaintMask" && to === "flip"),
+    reads: ({ edit }) => ["PresetMask", "PaintMask", "DrawMask"].includes(edit),
     blank: (data) => ({ edit: "PaintMask", cells: [], rows: [], columns: [], to: "flip", ...place(looked(data)) }),
   },
   {
@@ -39,16 +42,16 @@ export const KINDS = [
   },
   {
     id: "pattern", title: "Pattern", about: "say what heads attend to", fits: always, sent: patternSent, fields: patternFields,
-    reads: (edit) => edit.edit === "SetPattern" || isOtherHead(edit),
+    reads: isPattern,
     read: patternRead,
-    blank: (data) => ({ edit: "Pattern", to: "previous", from: { layer: 0, head: 0 }, ...place(looked(data)), heads: [looked(data).head] }),
+    blank: (data) => patternBlank({ ...place(looked(data)), heads: [looked(data).head] }),
   },
   {
     id: "parts", title: "Sublayer, residual, norm", about: "take out or scale", fits: always, sent: asIs,
     reads: ({ edit, hook, at }, data) => edit === "Scale" && !Object.keys(at).length && data.stacks.some(({ parts }) => parts.some((one) => Object.values(one).includes(hook))),
     blank: (data) => ({ edit: "Scale", hook: last(data).parts[layerOf(data)].MLP ?? Object.values(last(data).parts[0])[0], factor: 0, at: {} }),
     fields: (edit, data) => [
-      ...whichHook(edit, data, "part", weighed),
+      ...whichPiece(edit, data),
       { type: "number", label: "times (0 takes it out)", value: edit.factor, step: "any", set: (factor) => (edit.factor = factor) },
     ],
   },
@@ -56,7 +59,7 @@ export const KINDS = [
     id: "positions", title: "Positions", about: "swap, drop, shift", sent: asIs, fields: positionFields,
     fits: (data) => data.stacks.some(({ positions }) => positions),
     reads: ({ edit }) => ["SwapPositions", "DropPositions", "ShiftPositions"].includes(edit),
-    blank: (data) => ({ edit: "SwapPositions", first: 0, second: Math.min(1, last(data).pieces.length - 1), layer: null, stack: last(data).stack }),
+    blank: (data) => ({ ...(last(data).pieces.length > 1 ? { edit: "SwapPositions", first: 0, second: 1 } : { edit: "DropPositions", positions: null }), layer: null, stack: last(data).stack }),
   },
   {
     id: "token", title: "Token", about: "exchange or mix an embedding", sent: asIs, fields: tokenFields,
@@ -66,15 +69,20 @@ export const KINDS = [
   },
   {
     id: "patch", title: "Patch", about: "a value from another run", sent: patchSent, fields: patchFields,
-    fits: (data) => data.texts,
-    reads: (edit) => edit.edit === "Patch" && !edit.source_hook && /(^|\.)blocks\.\d/.test(edit.hook),
-    blank: (data) => ({ edit: "Patch", hook: `${prefix(last(data).stack)}blocks.${layerOf(data)}.resid_post`, source: { text: "" }, at: { pos: [Math.min(looked(data).row, last(data).pieces.length - 1)] }, source_at: null }),
+    fits: always,
+    reads: isPatch,
+    blank: (data) => ({ edit: "Patch", hook: inBlock(data, "resid_post"), source: { texts: { text: "" }, pictures: { picture: 1 }, none: null }[data.others], at: { pos: [Math.min(looked(data).row, last(data).pieces.length - 1)] }, source_hook: null, source_at: null }),
   },
   {
     id: "steer", title: "Steering vector", about: "the difference of two texts", sent: asIs, fields: steerFields,
-    fits: (data) => data.texts,
-    reads: ({ edit, hook }) => edit === "Steer" && /(^|\.)blocks\.\d/.test(hook),
-    blank: (data) => ({ edit: "Steer", hook: `${prefix(last(data).stack)}blocks.${layerOf(data)}.resid_pre`, toward: { text: "" }, away: { text: "" }, factor: 4, read: "last", at: {} }),
+    fits: (data) => data.others === "texts",
+    reads: ({ edit, hook }, data) => edit === "Steer" && Boolean(hookOf(hook, data)),
+    blank: (data) => ({ edit: "Steer", hook: inBlock(data, "resid_pre"), toward: { text: "" }, away: { text: "" }, factor: 4, read: "last", at: {} }),
+  },
+  {
+    id: "value", title: "Any value", about: "set or scale what a hook holds", fits: always, sent: asIs, fields: valueFields,
+    reads: ({ edit, hook }, data) => (edit === "Scale" || edit === "Replace") && Boolean(hookOf(hook, data)),
+    blank: (data) => ({ edit: "Replace", hook: inBlock(data, "resid_post"), value: 0, at: {} }),
   },
 ];
 

@@ -21,7 +21,7 @@ export const CSS = `
 .experiment.resting .start { font-weight: 500; }
 .experiment .guessing { display: flex; align-items: center; gap: 7px; font-size: 13px; color: var(--soft); margin-left: auto; cursor: pointer; }
 .experiment .told { margin-top: 8px; padding: 7px 12px; border-left: 3px solid var(--edited); background: var(--panel); }
-.experiment .edits { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 8px; margin-top: 8px; }
+.experiment .edits { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 8px; margin-top: 8px; max-height: 250px; overflow: auto; }
 .experiment .edit { display: flex; align-items: center; flex-wrap: wrap; gap: 2px 8px; padding: 3px 4px 3px 8px; border: 1px solid var(--hairline); border-left: 3px solid var(--edited); border-radius: 7px; max-width: 100%; }
 .experiment .edit.off { border-left-color: var(--hairline); }
 .experiment .edit.off .words { color: var(--soft); text-decoration: line-through; }
@@ -54,12 +54,12 @@ export const CSS = `
 .experiment .go { padding: 4px 16px; border-radius: 7px; background: var(--edited); color: var(--ground); font-weight: 600; }
 .experiment .go:hover { filter: brightness(1.1); }
 .experiment .refused { margin-top: 10px; padding: 6px 11px; border-left: 3px solid var(--key); background: var(--panel); }
-.experiment .mask { display: flex; overflow: auto; max-width: 100%; }
+.experiment .mask { display: flex; align-items: flex-start; overflow: auto; padding: 2px; max-width: 100%; max-height: min(560px, 70vh); }
 .experiment .mask-rows { flex: none; width: 92px; padding-right: 7px; position: sticky; left: 0; background: var(--ground); z-index: 1; }
 .experiment .mask-rows button { display: block; width: 100%; font-size: 12px; line-height: 1; text-align: right; white-space: pre; overflow: hidden; text-overflow: ellipsis; color: var(--soft); }
 .experiment .mask-rows button:hover, .experiment .axis bdi:hover { color: var(--edited); }
-.experiment .mask canvas { display: block; cursor: crosshair; touch-action: none; }
-.experiment .axis { position: relative; height: 52px; }
+.experiment .mask canvas { display: block; cursor: crosshair; touch-action: none; outline-offset: -2px; }
+.experiment .axis { position: sticky; bottom: 0; height: 52px; background: var(--ground); }
 .experiment .axis bdi { position: absolute; top: 3px; transform-origin: 0 0; transform: rotate(52deg); font-size: 11.5px; line-height: 12px; white-space: pre; max-width: 62px; overflow: hidden; text-overflow: ellipsis; color: var(--soft); cursor: pointer; }
 .experiment .axis.upright { height: 20px; }
 .experiment .axis.upright bdi { transform: translateX(-50%); max-width: none; }

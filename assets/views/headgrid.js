@@ -3,11 +3,11 @@ import { at, paint } from "./cells.js";
 import { make, range } from "./dom.js";
 
 /**
- * data = {layers, heads, side, pattern: (layer, head) => {block, max}, layer, head, chosen?, order?, columns?, caption?}.
+ * data = {layers, heads, side, pattern: (layer, head) => {block, max}, layer, head, chosen?, order?, columns?, caption?, edited?}.
  * `chosen` are heads that are marked, each in the colour of a role: [[layer, head, role], ...]. With `order`, [[layer, head], ...], the thumbnails
  * stand in that order, `columns` a row, each under its name. `caption(layer, head)` is what stands under one: {text, share, dim}.
  * Emits "head" {layer, head} and, where the parent listens, "add" for one clicked with shift or ctrl, and "extend" for a step
- * with shift. `mark({layer, head, chosen})` moves the frames and `caption(of)` what stands under them; nothing is drawn again.
+ * with shift. `edited(layer, head)` says which of them an edit changed. `mark({layer, head, chosen})` moves the frames and `caption(of)` what stands under them; nothing is drawn again.
  */
 export function mount(root, data, emit) {
   let shown = data;
@@ -50,8 +50,8 @@ export function mount(root, data, emit) {
       view.caption(next.caption);
       view.mark(next);
     },
-    mark({ layer, head, chosen = [] }) {
-      shown = { ...shown, layer, head };
+    mark({ layer, head, chosen = [], edited = shown.edited }) {
+      shown = { ...shown, layer, head, edited };
       for (const cell of cells) {
         const picked = cell.layer === layer && cell.head === head;
         cell.button.setAttribute("aria-selected", String(picked));
@@ -59,6 +59,7 @@ export function mount(root, data, emit) {
         cell.button.classList.toggle("among", role !== undefined);
         cell.button.style.setProperty("--chosen", role ? `var(--${role})` : "");
         cell.button.tabIndex = picked ? 0 : -1;
+        if (edited) name(cell, edited(cell.layer, cell.head));
       }
     },
     caption(of) {
@@ -68,13 +69,21 @@ export function mount(root, data, emit) {
         caption.textContent = text;
         caption.style.setProperty("--share", share);
         element.classList.toggle("dim", dim);
-        button.setAttribute("aria-label", `block ${layer + 1}, head ${head + 1}${text ? `: ${text}` : ""}`);
+        button.setAttribute("aria-label", `block ${layer + 1}, head ${head + 1}${text ? `: ${text}` : ""}${button.classList.contains("edited") ? ", edited" : ""}`);
       }
     },
     destroy: () => root.replaceChildren(),
   };
   view.update(data);
   return view;
+}
+
+/** Marks a thumbnail as edited, or no longer. */
+function name({ button }, edited) {
+  if (button.classList.contains("edited") === edited) return;
+  button.classList.toggle("edited", edited);
+  button.title = edited ? "edited" : "";
+  button.setAttribute("aria-label", `${button.getAttribute("aria-label").replace(/, edited$/, "")}${edited ? ", edited" : ""}`);
 }
 
 function rowHeader(layer) {

@@ -9,20 +9,34 @@ export function colour(root, role) {
   return getComputedStyle(root).getPropertyValue(`--${role}`).trim();
 }
 
+const made = new WeakMap(); // element -> {theme, tables}: the ramps that were looked up there, as long as its theme stays
+
 /** A lookup table, Uint32 RGBA: "unit" for 0..1, "signed" for -1..1, "mask" for 0 or 1. */
 export function ramp(root, role, scale) {
-  const [zero, hue, negative, ground] = [colour(root, "zero"), colour(root, role), colour(root, "negative"), colour(root, "ground")]
-    .map(channels);
-  const table = new Uint8ClampedArray(STEPS * 4);
+  const theme = root.closest("[data-theme]")?.dataset.theme;
+  if (theme === undefined || !root.isConnected) return table(root, role, scale);
+  if (made.get(root)?.theme !== theme) made.set(root, { theme, tables: new Map() });
+  const { tables } = made.get(root);
+  const name = `${role} ${scale}`;
+  if (tables.has(name)) return tables.get(name);
+  const found = table(root, role, scale);
+  if (colour(root, "zero")) tables.set(name, found); // before the style sheet is here nothing has a colour
+  return found;
+}
+
+function table(root, role, scale) {
+  const style = getComputedStyle(root);
+  const [zero, hue, negative, ground] = ["zero", role, "negative", "ground"].map((name) => channels(style.getPropertyValue(`--${name}`).trim()));
+  const steps = new Uint8ClampedArray(STEPS * 4);
   for (let i = 0; i < STEPS; i++) {
     const t = i / (STEPS - 1);
     let rgb;
     if (scale === "signed") rgb = t < 0.5 ? mix(zero, negative, 1 - 2 * t) : mix(zero, hue, 2 * t - 1);
     else if (scale === "mask") rgb = mix(ground, hue, MASK * t);
     else rgb = mix(zero, hue, curve(t));
-    table.set([...rgb, 255], 4 * i);
+    steps.set([...rgb, 255], 4 * i);
   }
-  return new Uint32Array(table.buffer);
+  return new Uint32Array(steps.buffer);
 }
 
 /** Small weights stay visible: the colour of w is the ramp at sqrt(w), and the legend is drawn with the same curve. */

@@ -65,7 +65,7 @@ function small(root, { picture, original, grid }) {
 }
 
 /** The line between the pixels that were given and those that were drawn. */
-function boundary(context, root, { side, given }, cell) {
+export function boundary(context, root, { side, given }, cell) {
   const [rows, rest] = [Math.floor(given / side), given % side];
   context.strokeStyle = colour(root, "probability");
   context.lineWidth = 1.5;
@@ -119,7 +119,7 @@ function at(i, grid, cell) {
 }
 
 /** Pixels of a square part of a picture, from (left, top) on, `size` pixels a side, drawn `width` wide. */
-function paintPixels(context, root, { data, shape }, left, top, size, width) {
+export function paintPixels(context, root, { data, shape }, left, top, size, width) {
   const [, across, channels] = shape;
   const step = width / size;
   for (let y = 0; y < size; y++) {

@@ -15,15 +15,15 @@ export class Placement {
 
   /**
    * Where a name of a width and height goes beside the point (x, y): {x, y} of its left end and its middle, or null. The
-   * sides are tried right, left, above, below; `leftward` tries the left one first. A name that `must` stand takes
-   * one that covers no other name, else the first inside the frame.
+   * sides are tried right, left, above, below; `leftward` tries the left one first. A name that `may` cover points
+   * takes one that covers no other name, and one that `must` stand else the first inside the frame.
    */
-  find(wide, tall, x, y, gap, { leftward = false, must = false } = {}) {
+  find(wide, tall, x, y, gap, { leftward = false, may = false, must = false } = {}) {
     const [right, left] = [[x + gap, y], [x - gap - wide, y]];
     const sides = [...(leftward ? [left, right] : [right, left]), [x - wide / 2, y - gap - tall / 2], [x - wide / 2, y + gap + tall / 2]];
     const boxes = sides.map(([at, middle]) => [at, middle - tall / 2, at + wide, middle + tall / 2]).filter((box) => this.inside(box));
     const clear = boxes.filter((one) => free(one, this.names));
-    const box = clear.find((one) => free(one, this.points)) ?? (must ? (clear[0] ?? boxes[0]) : undefined);
+    const box = clear.find((one) => free(one, this.points)) ?? (may || must ? clear[0] : undefined) ?? (must ? boxes[0] : undefined);
     if (!box) return null;
     this.names.push(box);
     return { x: box[0], y: (box[1] + box[3]) / 2 };

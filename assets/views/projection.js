@@ -77,7 +77,9 @@ class Projected {
     const same = this.data?.checkpoint === data.checkpoint;
     this.data = data;
     if (!same) {
-      Object.assign(this, { table: data.tables[0], how: "pca", answer: null, chosen: null, near: null });
+      const { table, how } = address.read();
+      const named = data.tables.find(({ name }) => name === table) ?? data.tables[0];
+      Object.assign(this, { table: named, how: how === "tsne" ? "tsne" : "pca", answer: null, chosen: null, near: null });
       this.build();
       if (this.seen || data.answer) this.ask();
     } else this.build();
@@ -166,6 +168,7 @@ class Projected {
     const turn = (table, how) => {
       if (table !== this.table) Object.assign(this, { chosen: null, near: null });
       Object.assign(this, { table, how });
+      this.remember();
       this.bar();
       this.ask();
     };
@@ -413,6 +416,26 @@ class Projected {
       }),
       ...(text && !this.found.length ? [make("p", "none-of", "no such entry")] : []),
     );
+  }
+
+  // --- to be taken away (take_shown.js, take_link.js) ---------------------------------------------------------------------------
+
+  looked() {
+    const { table, how, chosen } = this;
+    const way = how === "tsne" ? "t-SNE" : "principal components";
+    const nearest = this.near ? `; nearest to ${this.name(chosen)} by cosine: ${this.near.ids.slice(0, 3).map((id) => this.name(id)).join(", ")}` : "";
+    const sentence = this.answer ? `${table.title}s by ${way}, ${this.axes.textContent}${nearest}` : "";
+    return { where: "", what: `${table.title}s`, sentence, asks: { table: table.name, how, near: chosen ?? 0 }, file: table.name.replaceAll(".", "-") };
+  }
+
+  remember() {
+    address.write({ table: this.table.name, how: this.how, token: this.chosen });
+  }
+
+  missed({ token, table }) {
+    const { rows } = this.table;
+    if (table !== undefined && this.table.name !== table) return [`there is no table ${JSON.stringify(table)} here`];
+    return token === undefined || (Number.isInteger(token) && token >= 0 && token < rows) ? [] : [`token ${JSON.stringify(token)} is not here, there are ${rows.toLocaleString("en")}`];
   }
 
   point(i) {

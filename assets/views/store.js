@@ -8,6 +8,7 @@ const answers = new Map(); // key -> Promise of the decoded payload, oldest use 
 const waiting = new Map(); // key -> {id, query, resolve, reject}, in the order they were asked
 let ring = () => {}; // tells the courier that something waits
 let last = 0;
+const visit = Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(36)).join(""); // of this page
 
 /**
  * Asks the server for arrays: a JSON-able query -> Promise of {...header, arrays}. The same query (in any order of its
@@ -28,6 +29,18 @@ export function request(query) {
   }
   ring();
   return answer;
+}
+
+/**
+ * Asks what has another answer each time, such as how far a training is, or what is to be done: nothing of it is
+ * remembered. `once` tells a question that is carried again, since a rerun of the page swallowed it, from a new one.
+ */
+export function inquire(query) {
+  const id = ++last;
+  return new Promise((resolve, reject) => {
+    waiting.set(`once ${id}`, { id, query: { ...query, once: `${visit}-${id}` }, resolve, reject });
+    ring();
+  });
 }
 
 /** The questions that have been answered and are remembered, the least recently used first. */

@@ -2,7 +2,7 @@
 import * as address from "./address.js";
 import { make } from "./dom.js";
 import { asked, request } from "./store.js";
-import { link, missed, state } from "./take_link.js";
+import { link, missed, state, unread } from "./take_link.js";
 import { shown } from "./take_shown.js";
 import { CSS } from "./take_style.js";
 import { shade } from "./theme.js";
@@ -12,6 +12,7 @@ import { DPI, pngFile, svgFile } from "./vector_file.js";
 const WIDTH = { usual: 17, least: 4, most: 60 }; // centimetres; 17 is the text of an A4 page
 const FORMATS = [["csv", "CSV", "text/csv"], ["parquet", "Parquet", "application/vnd.apache.parquet"], ["npz", "npz", "application/zip"]];
 
+const CLIPPED = 400; // characters of a text in a caption
 const ROWS = ["link", "picture", "file", "python", "data"];
 
 /** `place` is a mounted view as host.js has it: {root, data, view}; data.take says what there is to take. */
@@ -39,7 +40,9 @@ class TakeAway {
     this.element.append(this.button, this.panel);
     place.root.after(this.element);
     this.update();
-    this.lost(missed(address.read(), place.data));
+    const { view, data } = place;
+    const state = address.read();
+    this.lost([...unread(), ...(view.missed ? view.missed(state) : missed(state, data))]);
   }
 
   get take() {
@@ -167,7 +170,7 @@ class TakeAway {
 
   file() {
     const save = this.act("HTML", "opens in any browser, without a network and without Loupe", async () => {
-      const { arrays } = await this.ask({ take: "html", state: await state(this.place.view), asked: asked() });
+      const { arrays } = await this.ask({ take: "html", ...shown(this.place.view).asks, state: await state(this.place.view), asked: asked() });
       this.save(new Blob([arrays.file.data], { type: "text/html" }), "html");
     });
     return this.row("One file", save, make("p", "", "this view alone, still alive: hover, click, turn to other heads"));
@@ -194,7 +197,7 @@ class TakeAway {
       if (!asks && !this.which.value) throw new Error("Nothing is looked at here that is a matrix; choose a cell first.");
       const matrix = this.which.value;
       const { arrays } = await this.ask({ take: "data", ...asks, ...(matrix ? { matrix } : {}), format });
-      this.save(new Blob([arrays.file.data], { type }), format, file || matrix.replace("−", "less"));
+      this.save(new Blob([arrays.file.data], { type }), format, [file, matrix.replace("−", "less")].filter(Boolean).join("-"));
     }));
     return this.row("Data", this.which, ...buttons, about);
   }
@@ -209,10 +212,12 @@ class TakeAway {
     const { root, view, data } = this.place;
     const { theme } = root.dataset;
     if (this.paper.firstChild.checked) root.dataset.theme = "light";
+    view.unfold?.(true); // what scrolls by itself is drawn as long as it is
     try {
       const picture = await drawn(root, () => view.update(data));
       return svgFile(picture, this.caption(), root, centimetres);
     } finally {
+      view.unfold?.(false);
       if (root.dataset.theme !== theme) {
         root.dataset.theme = theme;
         view.update(data);
@@ -223,7 +228,8 @@ class TakeAway {
   caption() {
     const { where, what, sentence } = shown(this.place.view);
     const { title, model, read } = this.take;
-    const lines = [[model, where].filter(Boolean).join(", "), read, sentence].filter(Boolean);
+    const text = read.length > CLIPPED ? `${read.slice(0, CLIPPED)}… (${read.length.toLocaleString("en")} characters)` : read;
+    const lines = [[model, where].filter(Boolean).join(", "), text, sentence].filter(Boolean);
     return { title: what ? `${title}: ${what}` : title, lines, mark: "Loupe" };
   }
 

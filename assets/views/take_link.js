@@ -1,6 +1,8 @@
 // The address of what is shown now: model, text and settings as the page says them, the view's own state behind the #.
 
 const WRITTEN = 250; // ms until address.js has written what it was told
+const LONGEST = 2 ** 19; // characters of a query, which Streamlit drops without a word where it is longer,
+const MOST = 1000; // or where it names more
 
 /** The part behind the #, with where the view stands even if nobody has moved it: an example may change one day. */
 export async function state(view) {
@@ -17,6 +19,16 @@ export function link(take, hash, { hidden = [], shade = "" } = {}) {
   if (hidden.length) query.set("hide", hidden.join(","));
   if (shade) query.set("embed_options", `${shade}_theme`);
   return `${location.origin}${location.pathname}?${query.toString().replaceAll("%2C", ",")}${hash}`;
+}
+
+/** What the address says in vain because it is too long to be read, a part of a sentence. */
+export function unread() {
+  const query = location.search.slice(1);
+  const names = query.split("&").length;
+  if (query.length <= LONGEST && names <= MOST) return [];
+  const many = query.length > LONGEST ? [query.length, LONGEST, "characters"] : [names, MOST, "entries"];
+  const [has, most] = many.map((count) => count.toLocaleString("en"));
+  return [`the address has ${has} ${many[2]} behind the ? and at most ${most} are read, so all that stands there (text, model, edits) is left out`];
 }
 
 /** What the part behind the # asks for and this run does not have, a part of a sentence each. */

@@ -32,6 +32,7 @@ function ofAttention(view) {
   const moved = shows === "weighted" ? (state.shares ? "share" : "length") : undefined;
   const found = { what, hook: trace.named(name), head: state.head, row: state.query, col: state.key, moved };
   const between = `${trace.pieces[state.query]} → ${keys[state.key]}`;
+  if (moved) return { ...found, sentence: `${between}: ${view.view?.said?.(state.query, state.key) ?? ""}` };
   const weight = trace.has(name) ? undefined : view.row?.()?.weights[state.key]; // of a long text one row is here
   return { ...found, sentence: weight === undefined ? told(trace, name, found, between) : `${between}: ${percent(weight)}` };
 }

@@ -3,6 +3,7 @@ import { make } from "./dom.js";
 
 const ROW = 27; // CSS pixels
 const SHOWN = 11; // rows
+const PRINTED = 400; // rows of a picture
 const AROUND = 6; // drawn beyond what is seen
 const GLYPHS = { loaded: "✓", tied: "=", dropped: "–", missing: "✗", unexpected: "?" };
 
@@ -28,6 +29,7 @@ class Tensors {
   }
 
   update(data) {
+    const before = this.search?.value ?? "";
     this.data = data;
     if (this.status && !data.ledger[this.status]) this.status = null;
     const heading = make("div", "tensors-head");
@@ -49,6 +51,7 @@ class Tensors {
     }
     this.search = make("input", "tensor-search");
     this.search.type = "search";
+    this.search.value = before;
     this.search.placeholder = "find a name";
     this.search.setAttribute("aria-label", "find a tensor by its name");
     this.search.addEventListener("input", () => this.filter());
@@ -69,18 +72,32 @@ class Tensors {
     const text = this.search.value.toLowerCase();
     const matches = ([name, status, , ours]) => (this.status === null || status === this.status) && [name, ...ours].some((one) => one.toLowerCase().includes(text));
     this.found = this.data.rows.filter(matches);
-    this.body.style.height = `${this.found.length * ROW}px`;
-    this.scroller.style.height = `${Math.min(SHOWN, Math.max(1, Math.min(this.data.rows.length, SHOWN))) * ROW + 30}px`;
+    const rows = this.whole ? Math.min(PRINTED, Math.max(1, this.found.length)) : this.found.length;
+    this.body.style.height = `${rows * ROW}px`;
+    this.scroller.style.height = `${(this.whole ? rows : Math.max(1, Math.min(this.data.rows.length, SHOWN))) * ROW + 30}px`;
     this.scroller.scrollTop = 0;
     this.drawn = null;
     this.draw();
   }
 
+  /** All rows at once, for a picture of them, or again those that are seen. */
+  unfold(whole) {
+    this.whole = whole;
+    this.filter();
+  }
+
+  looked() {
+    const { search, status, found, data } = this;
+    const which = [status === null ? "" : data.meaning[status], search.value ? `with “${search.value}” in its name` : ""].filter(Boolean).join(", ");
+    const drawn = found.length > PRINTED ? `; the first ${PRINTED} are drawn` : "";
+    return { where: "", what: "", sentence: `${found.length.toLocaleString("en")} of ${data.rows.length.toLocaleString("en")} tensors${which ? `: ${which}` : ""}${drawn}`, asks: {} };
+  }
+
   /** Only the rows that are seen. */
   draw() {
     if (!this.found) return;
-    const first = Math.max(0, Math.floor(this.scroller.scrollTop / ROW) - AROUND);
-    const last = Math.min(this.found.length, first + SHOWN + 2 * AROUND);
+    const first = this.whole ? 0 : Math.max(0, Math.floor(this.scroller.scrollTop / ROW) - AROUND);
+    const last = Math.min(this.found.length, this.whole ? PRINTED : first + SHOWN + 2 * AROUND);
     if (this.drawn === `${first} ${last}`) return;
     this.drawn = `${first} ${last}`;
     const rows = this.found.slice(first, last).map(([name, status, shape, ours, dtype], i) => {

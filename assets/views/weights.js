@@ -204,6 +204,12 @@ class Weights {
     return { where: "", what, sentence: this.answer?.shape.join(" × ") ?? "", asks: { of: chosen.name, head: this.head, circuit: this.through }, file };
   }
 
+  missed({ matrix, head }) {
+    if (matrix === undefined) return [];
+    if (!this.data.matrices.some(({ name }) => name === matrix)) return [`there is no matrix ${JSON.stringify(matrix)} here`];
+    return head === undefined || head === this.head ? [] : [`head ${Number.isInteger(head) ? head + 1 : JSON.stringify(head)} is not here, there are ${this.data.matrices[this.index].heads}`];
+  }
+
   /** The numbers of what is chosen; the picture before stays until they are here. */
   async ask() {
     const { checkpoint, matrices } = this.data;

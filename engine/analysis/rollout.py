@@ -1,7 +1,7 @@
-"""How much of each input reaches a position through all layers at once: attention rollout and attention flow.
+"""How much of each input reaches a position through all layers at once: attention rollout.
 
-Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3. Both read a layer as
-A' = 0.5 A + 0.5 I, the half that goes past the attention being the residual stream; A is the mean of its heads.
+Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3. A layer is read as A' = 0.5 A + 0.5 I,
+the half that goes past the attention being the residual stream; A is the mean of its heads. `flow` reads it so too.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,8 +16,6 @@ from engine.analysis.recorded import names, patterns, side_of
 from engine.trace import Trace
 
 Heads = Mapping[int, Sequence[int]]  # layer -> the heads that count in it; a layer it does not name counts all
-SCALE = 2**30  # a capacity of 1; what leaves a position sums to 1, so no flow leaves the range of an int32
-MOST_EDGES = 200_000  # 12 layers of 128 tokens: a second or two; twice the tokens take more than ten times as long
 
 
 def rollout(trace: Trace, side: str = "", start: int = 0, end: int | None = None, heads: Heads | None = None) -> Tensor:
@@ -62,44 +59,16 @@ def crossed(
     target, source = torch.eye(len(own[0]), dtype=torch.float64), torch.zeros_like(fetched[0])
     targets, sources = [], []
     for mixed, cross in zip(own, fetched, strict=True):
-        past = 1 - 0.5 * cross.sum(-1, keepdim=True)  # 0.5; all of a row that sees nothing of the source
+        past = past_of(cross)
         target, source = past * (mixed @ target), past * (mixed @ source) + 0.5 * cross @ encoded
         targets.append(target)
         sources.append(source)
     return Crossed(torch.stack(sources).float(), torch.stack(targets).float())
 
 
-def flow(
-    trace: Trace, pos: int, side: str = "", start: int = 0, end: int | None = None, heads: Heads | None = None
-) -> Tensor:
-    """The maximum flow from position `pos` behind the layers to each of their inputs, key, in the same self-attention.
-
-    Positions at every layer are nodes, and A' the capacities between them; each input is a problem of its own (Dinic's
-    algorithm, scipy's). Capacities are whole 2^-30ths: a flow is exact to 2^-31 for each edge of its narrowest cut.
-    Raises ValueError for more than MOST_EDGES edges, layers x pos x key, or a position outside the text.
-    """
-    mixed = torch.stack(mixed_layers(trace, side, False, start, end, heads))
-    layers, count, _ = mixed.shape
-    if not 0 <= pos < count:
-        raise ValueError(f"a position must be in 0..{count - 1}, got {pos}.")
-    if mixed.numel() > MOST_EDGES:
-        raise ValueError(
-            f"attention flow reads at most {MOST_EDGES:,} weights (layers x pos x key), got {layers} x {count} x "
-            f"{count} = {mixed.numel():,}; shorten the text, take fewer layers, or use rollout."
-        )
-    return torch.tensor(flows(mixed.numpy(), pos), dtype=torch.float32)
-
-
-def flows(mixed: np.ndarray, pos: int) -> list[float]:
-    from scipy.sparse import csr_array  # type: ignore[import-untyped]  # slow to import
-    from scipy.sparse.csgraph import maximum_flow  # type: ignore[import-untyped]
-
-    layers, count, _ = mixed.shape
-    capacity = np.rint(mixed * SCALE).astype(np.int32)
-    layer, query, key = np.nonzero(capacity)
-    edges = ((layer + 1) * count + query, layer * count + key)
-    graph = csr_array((capacity[layer, query, key], edges), shape=((layers + 1) * count,) * 2)
-    return [maximum_flow(graph, layers * count + pos, sink).flow_value / SCALE for sink in range(count)]
+def past_of(cross: Tensor) -> Tensor:
+    """pos 1: what goes past a cross-attention (pos key): 0.5, and all of a row that sees nothing of the source."""
+    return 1 - 0.5 * cross.sum(-1, keepdim=True)
 
 
 def mixed_layers(

@@ -19,7 +19,7 @@ from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 
 BRIGHT, DARK = 1.5, 1 / 1.5  # times an even spread
-SHORT, LONG = 0.8, 1.25  # times the other keys' median
+SHORT, LONG = 0.8, 1.25  # times the other keys’ median
 SPACES = " ·▁Ġ"  # how a space is drawn in front of a token
 
 
@@ -98,29 +98,44 @@ def column(
     )
 
 
-def sentence(found: Column) -> str:
-    """The measurement in words. It claims no more: what stands beside a share is not said to cause it."""
-    name = f"Key {found.key}" if found.piece is None else f"“{found.piece}” (key {found.key})"
-    known = [fact for fact, holds in facts(found) if holds]
-    subject = f"{name}, {' and '.join(known)}," if known else name
+def sentence(found: Column, called: str | None = None, same: str = "token") -> str:
+    """The measurement in words. It claims no more: what stands beside a share is not said to cause it.
+
+    `called` names a key that is no piece of a text, such as a pixel; `same` is what further occurrences are of.
+    """
+    known = [fact for fact, holds in facts(found, same) if holds]
+    name = named(found) if called is None else called
+    subject = f"{name}, {listed(known)}," if known else name
+    subject = subject[0].upper() + subject[1:]
     if not found.queries:
         return f"{subject} gets no attention, for no query may see it."
-    queries = "one query that sees" if found.queries == 1 else f"{found.queries} queries that see"
+    queries = "one query that may see" if found.queries == 1 else f"{found.queries} queries that may see"
     over = "" if found.heads == 1 else f" (the mean of {found.heads} heads)"
     gets = f"{subject} gets {percent(found.share)} of the attention of the {queries} it{over}"
-    spread = f"{level(found.times)} an even spread of {percent(found.even)} ({found.times:.3g} times)"
+    spread = f"{level(found.times)} an even spread of {percent(found.even)} (× {found.times:.3g})"
     if math.isnan(found.median) or math.isnan(found.part):
         return f"{gets}, {spread}."
-    against = f"{size(found)} ({found.value:.3g}, the other keys' median is {found.median:.3g})"
-    return f"{gets}, {spread}; its value vector is {against}, so it makes {percent(found.part)} of pattern × |v|."
+    against = f"{size(found)} ({found.value:.3g}, the other keys’ median is {found.median:.3g})"
+    parts = f"{gets}, {spread}; its value vector is {against}"
+    return f"{parts}, so it makes up {percent(found.part)} of the rows’ pattern × |v|."
 
 
-def facts(found: Column) -> list[tuple[str, bool]]:
+def named(found: Column) -> str:
+    return f"key {found.key}" if found.piece is None else f"“{found.piece}” (key {found.key})"
+
+
+def listed(parts: list[str]) -> str:
+    """a; a and b; a, b and c."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def facts(found: Column, same: str) -> list[tuple[str, bool]]:
     return [
         ("the first position", found.first),
         ("a special token", found.special),
         ("punctuation", found.punctuation),
-        (f"one of {found.others + 1} of the same token", found.others > 0),
+        (f"one of {found.others + 1} occurrences of this {same}", found.others > 0),
     ]
 
 
@@ -131,7 +146,7 @@ def level(times: float) -> str:
 def size(found: Column) -> str:
     """Of the value vector."""
     if found.value <= SHORT * found.median:
-        return "short, as a sink's is" if found.times >= BRIGHT else "short"
+        return "short, as a sink’s is" if found.times >= BRIGHT else "short"
     return "long" if found.value >= LONG * found.median else "of ordinary length"
 
 

@@ -36,7 +36,8 @@ class Hub(Columns):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not NAME.fullmatch(self.name) or ".." in self.name:
-            raise ValueError(f"data.hub.name must be a name on the hub, such as stanfordnlp/imdb, got {self.name[:80]!r}.")
+            name = self.name[:80]
+            raise ValueError(f"data.hub.name must be a name on the hub, such as stanfordnlp/imdb, got {name!r}.")
         at_least("data.hub.rows", self.rows, 2)
         if self.rows > MAX_ROWS:
             raise ValueError(f"data.hub.rows must be at most {MAX_ROWS:,}, got {self.rows:,}.")
@@ -64,8 +65,8 @@ def read_hub(name: str, subset: str = "", split: str = "train", rows: int = 10_0
     except (OSError, ValueError, RuntimeError, LookupError) as error:  # what it and the network raise
         said = " ".join(str(error).split())[:300] or type(error).__name__
         raise ValueError(
-            f"the data set {name} (split {split}) must be one of the hub's that can be fetched now, got: {said}; correct "
-            "its name, subset or split, or fetch it as a file and use [data.rows]."
+            f"the data set {name} (split {split}) must be one of the hub's that can be fetched now, got: {said}; "
+            "correct its name, subset or split, or fetch it as a file and use [data.rows]."
         ) from None
     if not found:
         raise ValueError(f"the data set {name} (split {split}) has no rows; choose another split.")

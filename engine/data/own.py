@@ -3,7 +3,7 @@
 `[data.rows]` reads a file (engine.data.table), `[data.hub]` a data set by its hub name (engine.data.hub). What a model
 can be asked follows from the columns that are named, `LEARNS`:
 
-    text              next, masked, infill
+    text              next, masked
     text, label       classification (and what a text alone allows)
     source, target    sequence_to_sequence, completion
     tokens, tags      token_classification
@@ -23,7 +23,7 @@ Form = Literal["text", "labelled", "pairs", "tagged"]
 FORMS: dict[tuple[str, ...], Form] = {
     ("text",): "text", ("text", "label"): "labelled", ("source", "target"): "pairs", ("tokens", "tags"): "tagged",
 }  # fmt: skip
-OF_TEXT = ("next", "masked", "infill")
+OF_TEXT = ("next", "masked")
 LEARNS: dict[Form, tuple[str, ...]] = {
     "text": OF_TEXT,
     "labelled": ("classification", *OF_TEXT),
@@ -36,8 +36,8 @@ NAMED = ("text", "label", "source", "target", "tokens", "tags")
 @dataclass(frozen=True, kw_only=True)
 class Columns(ABC):
     """The names of the columns that are learned from: `text`, `text` and `label`, `source` and `target`, or `tokens`
-    and `tags` (a tag for each token; both are lists or have spaces between words). The share `held_out` of the different
-    texts is measured on and never learned from; the seed of the recipe says which.
+    and `tags` (a tag for each token; both are lists or have spaces between words). The share `held_out` of the
+    different texts is measured on and never learned from; the seed of the recipe says which.
     """
 
     text: str = ""

@@ -24,7 +24,7 @@ def task_of(options: object) -> object:
 
 
 def held_out(keys: Sequence[str], share: float, seed: int) -> frozenset[str]:
-    """Of the different keys the share whose lots are lowest, one at least. Raises ValueError where there is only one."""
+    """Of the different keys the share whose lots are lowest, at least one. Raises ValueError where there is but one."""
     different = sorted(set(keys), key=lambda key: lot(key, seed))
     if len(different) < 2:
         raise ValueError("data must have at least 2 different rows, one to learn from and one to measure on, got 1.")
@@ -90,8 +90,8 @@ class OwnTags(Own, TagTask):
         for row, (some, others) in enumerate(zip(words, tags, strict=True), 1):
             if len(some) != len(others):
                 raise ValueError(
-                    f"row {row:,} must have a tag for each token, got {len(some)} tokens and {len(others)} tags; correct "
-                    "or remove the row."
+                    f"row {row:,} must have a tag for each token, got {len(some)} tokens and {len(others)} tags; "
+                    "correct or remove the row."
                 )
         return words, tags
 
@@ -108,5 +108,8 @@ class OwnTags(Own, TagTask):
 def classes(names: Sequence[str], what: str) -> tuple[str, ...]:
     found = tuple(sorted(set(names)))
     if not 2 <= len(found) <= MOST_CLASSES:
-        raise ValueError(f"the column of the {what}s must have 2 to {MOST_CLASSES:,} different ones, got {len(found):,}.")
+        raise ValueError(
+            f"the column of the {what}s must have 2 to {MOST_CLASSES:,} different ones, got {len(found):,}; choose "
+            "another."
+        )
     return found

@@ -16,7 +16,6 @@ from pathlib import Path
 from engine import limits
 from engine.data.table_csv import read_csv
 from engine.data.table_jsonl import read_jsonl
-from engine.data.table_parquet import read_parquet
 from engine.data.table_parts import Cell, Parts, decoded
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
@@ -37,7 +36,8 @@ class Table:
 
     def first(self, rows: int = 5) -> tuple[Mapping[str, str], ...]:
         """The first rows to look at, by column, each cell cut short."""
-        return tuple({name: shown(cell) for name, cell in zip(self.columns, row, strict=True)} for row in self.rows[:rows])
+        cells = (zip(self.columns, row, strict=True) for row in self.rows[:rows])
+        return tuple({name: shown(cell) for name, cell in row} for row in cells)
 
     def texts(self, column: str) -> tuple[str, ...]:
         """Raises ValueError for a column that there is not, and for the first row that has no text in it."""
@@ -75,7 +75,9 @@ def table_of(raw: bytes, name: str, header: bool = True) -> Table:
     """The same of a file that was uploaded; `name` tells its kind."""
     kind = Path(name).suffix.lower()
     if kind not in KINDS:
-        raise ValueError(f"data must be a file {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {name!r}; save it as one of them.")
+        raise ValueError(
+            f"data must be a file {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {name!r}; save it as one of them."
+        )
     check_size(len(raw), name)
     found = parts_of(raw, kind, header)
     if not found.rows:
@@ -85,6 +87,8 @@ def table_of(raw: bytes, name: str, header: bool = True) -> Table:
 
 def parts_of(raw: bytes, kind: str, header: bool) -> Parts:
     if kind == ".parquet":
+        from engine.data.table_parquet import read_parquet  # pyarrow is slow to import
+
         return read_parquet(raw)
     text, encoding = decoded(raw)
     if kind == ".txt":
@@ -98,8 +102,8 @@ def check_size(size: int, name: str) -> None:
     if size > limits.MAX_DATA:
         mib = 2**20
         raise ValueError(
-            f"a file of data may have {limits.MAX_DATA / mib:,.0f} MiB, and {name} has {size / mib:,.1f}; take a part of "
-            "it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
+            f"a file of data may have {limits.MAX_DATA / mib:,.0f} MiB, and {name} has {size / mib:,.1f}; take a part "
+            "of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
         )
 
 
@@ -111,7 +115,9 @@ def shown(cell: Cell) -> str:
 def text_of(cell: Cell, row: int, column: str) -> str:
     if cell is None or isinstance(cell, tuple) or not cell.strip():
         got = "a list" if isinstance(cell, tuple) else "nothing"
-        raise ValueError(f"row {row:,} must have a text in the column {column!r}, got {got}; correct or remove the row.")
+        raise ValueError(
+            f"row {row:,} must have a text in the column {column!r}, got {got}; correct or remove the row."
+        )
     return cell
 
 

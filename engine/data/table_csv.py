@@ -43,8 +43,8 @@ def cells(text: str, separator: str) -> Iterator[list[str]]:
             return
         except csv.Error as error:
             raise ValueError(
-                f"row {max(count, 1):,}, line {reader.line_num:,} of the file, must be cells with {SEPARATORS[separator]} "
-                f"between them, got {error}; correct or remove the row."
+                f"row {max(count, 1):,}, line {reader.line_num:,} of the file, must be cells with "
+                f"{SEPARATORS[separator]} between them, got {error}; correct or remove the row."
             ) from None
         if line:
             count += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
-import pyarrow
+import pyarrow  # type: ignore[import-untyped]
 from pyarrow import parquet, types
 
 from engine import limits

@@ -8,7 +8,7 @@ from engine.edits.fetched import ChangeToken, Fetched, Patch, Runs, Source, Stee
 from engine.edits.heads import AttentionTemperature, SilenceHeads
 from engine.edits.masks import DrawMask, PaintMask, PresetMask
 from engine.edits.parts import parts
-from engine.edits.patterns import DrawPattern, SetPattern
+from engine.edits.patterns import DrawPattern, PaintPattern, SetPattern
 from engine.edits.positions import DropPositions, ShiftPositions, SwapPositions
 from engine.edits.received import received
 from engine.edits.values import Replace, Scale
@@ -23,6 +23,7 @@ __all__ = [
     "Edit",
     "Fetched",
     "PaintMask",
+    "PaintPattern",
     "Patch",
     "PresetMask",
     "Real",

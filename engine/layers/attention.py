@@ -26,12 +26,14 @@ class Shared:
     """What one run makes once for all its layers: who may attend to whom, and what positions do to queries, keys,
     scores.
 
-    `rotation` has two parts where a token has two positions; `bias` is head pos key.
+    `rotation` has two parts where a token has two positions; `bias` is head pos key, `table` head bucket: what each
+    relative position adds.
     """
 
     mask: AttentionMask
     rotation: Rotation | tuple[Rotation, Rotation] | None = None
     bias: Tensor | None = None
+    table: Tensor | None = None
 
 
 class Attention(Module):
@@ -132,7 +134,7 @@ class Attention(Module):
             return replace(shared, rotation=moved_rotation(ids, shared.rotation, self.positions, len(mask.key)))
         assert shared.bias is not None
         keys = torch.cat([mask.key[: len(mask.key) - len(ids)], ids])
-        moved = moved_bias(ids, keys, shared.bias, mask.pos, mask.key, self.positions, self.both_sides)
+        moved = moved_bias(ids, keys, shared.bias, shared.table, self.positions, self.both_sides)
         return replace(shared, bias=moved)
 
     def query(self, x: Tensor) -> Tensor:

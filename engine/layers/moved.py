@@ -52,24 +52,15 @@ def taken(ids: Tensor, own: Rotation, positions: Positions, length: int) -> Rota
 
 
 def moved_bias(
-    ids: Tensor, key_ids: Tensor, own: Tensor, pos: Tensor, key: Tensor, positions: Positions, both_sides: bool
+    ids: Tensor, key_ids: Tensor, own: Tensor, table: Tensor | None, positions: Positions, both_sides: bool
 ) -> Tensor:
-    """head pos key; `own` is the bias of the tokens where they were read, at `pos` and `key`."""
+    """head pos key; `own` is the bias where nothing is moved, `table` (head bucket) what each relative bucket adds.
+
+    A distance from `farthest` on falls into the last bucket, so that no shift is too far.
+    """
     check_within(ids, None)
-    if positions.kind == "alibi":
+    if table is None:
         bias = alibi_bias(alibi_slopes(len(own)).to(own.device), ids, key_ids).to(own.dtype)
     else:
-        table = bucket_values(own, relative_buckets(pos, key, positions, both_sides), positions.buckets)
-        buckets = relative_buckets(ids, key_ids, positions, both_sides)
-        bias = table[:, buckets]
-    bias = torch.where(standing(ids) & standing(key_ids).T, bias, 0.0)
-    if bias.isnan().any():
-        raise ValueError("no two tokens of this text stand as far apart as a shift would put them; shift by less.")
-    return bias
-
-
-def bucket_values(bias: Tensor, buckets: Tensor, count: int) -> Tensor:
-    """head bucket: what each bucket adds, read from a bias (head pos key); NaN for one that no pair falls into."""
-    table = bias.new_full((len(bias), count), torch.nan)
-    table[:, buckets.flatten()] = bias.flatten(1)
-    return table
+        bias = table[:, relative_buckets(ids, key_ids, positions, both_sides)]
+    return torch.where(standing(ids) & standing(key_ids).T, bias, 0.0)

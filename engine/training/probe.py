@@ -18,6 +18,7 @@ from engine.training.folder import RunFolder
 from engine.training.objectives import UNASKED, Examples
 from engine.training.recipe import Recipe
 from engine.training.sources import Source
+from engine.training.sources.tagged import TaggedTexts
 
 LONGEST = 10_000  # characters of a text
 SHOWN = 24  # tokens of an example that is cut short to be looked at
@@ -83,6 +84,9 @@ def default_probe(recipe: Recipe, source: Source) -> Probe:
         return Probe(tokenizer.decode(ids.tolist(), special=False), tokenizer.decode(target.tolist(), special=False))
     if recipe.objective.kind == "masked":
         return with_mask(ids, asked, tokenizer)
+    if isinstance(source, TaggedTexts):
+        one = source.told["held_out"][int(source.shelves["held_out"].fit[row])]
+        return Probe(one.text, " ".join(one.tags))
     if recipe.objective.kind == "infill":
         return with_gap(ids, asked, tokenizer)
     if asked.dim() == 0:
@@ -129,16 +133,22 @@ def real(examples: Examples, name: str, padding: str, row: int) -> Tensor:
 
 
 def with_mask(ids: Tensor, asked: Tensor, tokenizer: Tokenizer) -> Probe:
-    """The first text of the row as it was before words were hidden, and with its middle token hidden alone."""
+    """The first text of the row as it was before words were hidden, and with a token near its middle hidden alone."""
     whole = torch.where(asked[: len(ids)] == UNASKED, ids, asked[: len(ids)])
     special = set(tokenizer.special_tokens.values())
     rest = whole.tolist()[1:]
     text = rest[: next((i for i, id in enumerate(rest) if id in special), len(rest))][:SHOWN]
-    middle, mask = len(text) // 2, tokenizer.mask_id
+    mask = tokenizer.mask_id
     if mask is None:
         raise ValueError("masked words need a tokenizer with a mask token, and this one has none.")
-    before, after = (tokenizer.decode(part, special=False) for part in (text[:middle], text[middle + 1 :]))
-    return Probe(f"{before} {tokenizer.piece(mask)} {after}".strip(), tokenizer.decode(text, special=False))
+    shown = tokenizer.decode(text, special=False)
+    again = tokenizer.encode(shown)
+    for at in sorted(range(len(again)), key=lambda at: abs(at - len(again) // 2)):
+        start, stop = again.spans[at]
+        hidden = f"{shown[:start]}{tokenizer.piece(mask)}{shown[stop:]}"
+        if stop > start and tokenizer.encode(hidden).ids == (*again.ids[:at], mask, *again.ids[at + 1 :]):
+            return Probe(hidden, shown)
+    return Probe(shown)
 
 
 def with_gap(ids: Tensor, asked: Tensor, tokenizer: Tokenizer) -> Probe:

@@ -13,6 +13,7 @@ from engine.config import ModelConfig
 from engine.processors import ImageProcessor, PalettePixels
 from engine.tokenizers import Encoding, Tokenizer
 from engine.training.objectives import UNASKED
+from engine.training.objectives.token_classification import answers
 from engine.training.probe import Probe, separator_of, unknown_ids
 from engine.training.recipe import Recipe
 
@@ -139,11 +140,12 @@ def written_behind(
 
 
 def of_masked(read: Encoding, target: str | None, checkpoint: Checkpoint, tokenizer: Tokenizer) -> Question:
-    """A guess at every position; asked are those that the text hides and the target shows, or its classes, a word
-    each."""
-    nothing = (UNASKED,) * len(read)
-    if target is None or checkpoint.config.head.over_classes:
-        return Question(read, nothing, pieces=read.pieces)
+    """A guess at every position; asked are those that the text hides and the target shows, or the classes of its words,
+    which the target names with spaces between them."""
+    if target is None or checkpoint.config.head.kind == "span":
+        return Question(read, (UNASKED,) * len(read), pieces=read.pieces)
+    if checkpoint.config.head.over_classes:
+        return Question(read, of_words(read, target.split(), checkpoint.labels), pieces=read.pieces)
     whole = encoded(target, tokenizer)
     if len(whole) != len(read):
         raise ValueError(
@@ -152,6 +154,15 @@ def of_masked(read: Encoding, target: str | None, checkpoint: Checkpoint, tokeni
     hidden = zip(read.ids, whole.ids, strict=True)
     asked = tuple(right if shown == tokenizer.mask_id else UNASKED for shown, right in hidden)
     return Question(read, asked, pieces=read.pieces)
+
+
+def of_words(read: Encoding, names: list[str], labels: tuple[str, ...]) -> tuple[int, ...]:
+    """The class of each word at its first token."""
+    words = len(read.text.split())
+    if len(names) != words:
+        raise ValueError(f"the target must name a class for each of the {words} words, got {len(names)}.")
+    found: list[int] = answers(read, [class_of(name, labels) for name in names]).tolist()
+    return tuple(found)
 
 
 def encoded(text: str, tokenizer: Tokenizer) -> Encoding:

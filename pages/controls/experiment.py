@@ -15,17 +15,18 @@ from engine import library
 from engine.edits import Edit
 from engine.experiment import Experiment
 from engine.trace import Trace
-from pages.controls.experiment_link import clipped, from_link, to_link
+from pages.controls.experiment_link import UNLINKED, clipped, from_link, linkable, to_link
 from pages.controls.subject import Subject, look, reading
 from views.component import view
-from views.effects import asked_later, continuations, effects, head_of
-from views.experiment import from_form, mask_payload, panel
+from views.continuation import continuations
+from views.effects import asked_later, effects, head_of
+from views.experiment import from_form, painted_on, panel
 from views.payload import pack
 from views.walkthrough import Lane, digest, lanes
 
 PANEL, EFFECTS = "what if", "what if effects"  # keys of the two views
 MADE, SAID, TURN = "experiment", "experiment says", "experiment turn"  # in the session state
-GUESSING, REVEALED = "guessing", "revealed"
+GUESSING, REVEALED, LEFT = "guessing", "revealed", "left to compare"
 ADDRESS = "edits"
 MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that was made for another model or text
 SILENT: dict[str, Any] = {"broken": [], "refused": ""}  # what the panel says where there is nothing to say
@@ -33,6 +34,10 @@ STALE = "The text, the model or the edits have changed since; ask again."
 UNWRITTEN = (
     "An edit names a token that the model wrote itself, and writing begins before it; "
     "type what it wrote into its field, and it writes on behind that."
+)
+UNDRAWN = (
+    "An edit names a pixel that the model drew itself, and drawing begins before it; "
+    "give more pixels, and it draws on behind those."
 )
 
 Answer = Callable[[dict[str, Any]], bytes]
@@ -50,12 +55,13 @@ class WhatIf:
     trace: Trace
     before: Trace
     after: Trace
+    controls: Sequence[Edit] = ()
 
     def answering(self, other: Answer) -> Answer:
         """What the panel and its picture ask later, in front of what the page's own views ask."""
 
         def answer(query: dict[str, Any]) -> bytes:
-            if "effects" not in query and "mask" not in query:
+            if "effects" not in query and "painted" not in query:
                 return other(query)
             if query.get("trace") != digest(self.subject.name, self.after):
                 raise ValueError(STALE)
@@ -66,16 +72,24 @@ class WhatIf:
     def answer(self, query: dict[str, Any]) -> bytes:
         checkpoint, read = self.subject.checkpoint, self.subject.reading
         match query:
-            case {"mask": str(focus), "side": str(side), "layer": int(layer), "head": int(head)}:
-                return mask_payload(self.after, side, focus, layer, head)
+            case {"painted": str(focus), "side": str(side), "layer": int(layer), "head": int(head), "without": without}:
+                return painted_on(self.without(without), side, focus, layer, head)
         return asked_later(query, self.before, self.after, head_of(checkpoint, read), self.written)
 
-    def written(self) -> dict[str, list[str]]:
+    def without(self, number: Any) -> Trace:
+        """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
+        made = current()
+        if not isinstance(number, int) or not 0 <= number < len(made.entries):
+            return self.after
+        return edited(self.subject, self.controls, made.switch(number, False), self.before)[0]
+
+    def written(self) -> bytes:
         checkpoint, read = self.subject.checkpoint, self.subject.reading
         try:
             return continuations(checkpoint, read, self.before.edits, self.after.edits)
         except MISFITS as error:
-            raise ValueError(UNWRITTEN if read.written else f"Nothing can be written: {sentence(error)}") from None
+            made_itself = UNDRAWN if read.original is not None else UNWRITTEN
+            raise ValueError(made_itself if read.written else f"Nothing can be written: {sentence(error)}") from None
 
 
 def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
@@ -86,19 +100,21 @@ def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
     stacks = lanes(subject.checkpoint, read)
     name = digest(subject.name, after)
     hidden = bool(st.session_state.get(GUESSING)) and after is not before and st.session_state.get(REVEALED) != name
-    notes = {
-        "trace": name,
-        "guessing": bool(st.session_state.get(GUESSING)),
-        "turn": st.session_state.get(TURN, 0),
-        "look": look(),
-        **st.session_state.get(SAID, SILENT),
-    }
-    drawn = panel(made, subject.checkpoint, before, stacks, unfit=unfit, notes=notes)
+    drawn = panel(made, subject.checkpoint, before, stacks, unfit=unfit, notes=notes(made, name) | {"look": look()})
     compared = compare(subject, before, after, stacks, hidden)
     with st.container(key="experiment panel", gap=None):
         experiment_panel(drawn, key=PANEL, on={"change": change})
         effects_view(compared, key=EFFECTS, on={"reveal": reveal})
-    return WhatIf(subject, before if hidden else after, before, after)
+    return WhatIf(subject, before if hidden else after, before, after, controls)
+
+
+def notes(made: Experiment, trace: str) -> dict[str, Any]:
+    """What the panel is told beside the edits; `trace` is the name of the run that is drawn."""
+    state = st.session_state
+    said = state.get(SAID, SILENT)
+    broken = said["broken"] if linkable(made) else [*said["broken"], UNLINKED]
+    asked = {"guessing": bool(state.get(GUESSING)), "turn": state.get(TURN, 0), "left": state.get(LEFT, 0)}
+    return {"trace": trace, **asked, **said, "broken": broken}
 
 
 def compare(subject: Subject, before: Trace, after: Trace, stacks: Sequence[Lane], hidden: bool) -> bytes:
@@ -115,7 +131,7 @@ def current() -> Experiment:
         state[SAID] = SILENT | {"broken": broken}
     made: Experiment = state[MADE]
     if not state.get(SAID, SILENT)["broken"]:  # else the address keeps what it says until an edit is made
-        link = to_link(made) if made.entries else None
+        link = to_link(made) if made.entries and linkable(made) else None
         if link is None:
             st.query_params.pop(ADDRESS, None)
         elif st.query_params.get(ADDRESS) != link:
@@ -175,7 +191,9 @@ def change() -> None:
     """What the panel asks for. A browser sends it, so that anything may come."""
     state = st.session_state
     made: Experiment = state[MADE]
-    asked = state[PANEL].change
+    asked = heard(PANEL, "change")
+    if asked is None:
+        return
     state[TURN] = state.get(TURN, 0) + 1
     state[SAID] = SILENT
     try:
@@ -206,7 +224,19 @@ def changed(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
         case {"do": "guess", "on": bool(on)}:
             st.session_state[GUESSING] = on
             return made
+        case {"do": "compare"}:
+            leave()
+            return made
     raise ValueError("The panel asked for something this page does not know; reload the page.")
+
+
+def leave() -> None:
+    """For Compare, where the panel leads then: A as this page has it, B under the edits, whatever was there before."""
+    from pages.controls.side_start import LAST, LETTERS, OWN, key  # which needs the edits that are made here
+
+    for own in (LAST, *(key(letter, field) for letter in LETTERS for field in OWN)):
+        st.session_state.pop(own, None)
+    st.session_state[LEFT] = st.session_state.get(LEFT, 0) + 1
 
 
 def from_browser(data: Mapping[str, Any]) -> Edit:
@@ -215,4 +245,9 @@ def from_browser(data: Mapping[str, Any]) -> Edit:
 
 
 def reveal() -> None:
-    st.session_state[REVEALED] = st.session_state[EFFECTS].reveal
+    st.session_state[REVEALED] = heard(EFFECTS, "reveal")
+
+
+def heard(key: str, event: str) -> Any:
+    """What a view sent; None where its page was left meanwhile."""
+    return getattr(st.session_state.get(key), event, None)

@@ -14,12 +14,25 @@ from engine.limits import MAX_EDITS
 LONGEST = 200_000  # characters of JSON in a link
 SAID = 3  # sentences about single edits, and the number of the others
 SENTENCE = 300  # characters of one
+UNLINKED = (
+    "These edits are too long for an address: a reload, or the link, opens the page without them; "
+    "paint whole rows and columns, or fewer cells."
+)
 BROKEN = "The edits in this address could not be read; the page shows the model as it is."
+
+
+def as_text(experiment: Experiment) -> str:
+    return json.dumps(experiment.to_value(), separators=(",", ":"))
+
+
+def linkable(experiment: Experiment) -> bool:
+    """Whether `from_link` would read it again."""
+    return len(as_text(experiment)) <= LONGEST
 
 
 def to_link(experiment: Experiment) -> str:
     """Compressed JSON in letters that an address may hold; what `from_link` reads."""
-    text = json.dumps(experiment.to_value(), separators=(",", ":"))
+    text = as_text(experiment)
     pressed = zlib.compressobj(9, wbits=-15)
     return urlsafe_b64encode(pressed.compress(text.encode()) + pressed.flush()).decode().rstrip("=")
 

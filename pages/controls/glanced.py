@@ -12,15 +12,13 @@ from engine.experiment import Experiment
 from engine.library import LongRun
 from engine.limits import MAX_TOKENS
 from pages.controls.experiment import (
-    GUESSING,
     PANEL,
-    SAID,
-    TURN,
     change,
     current,
     experiment_panel,
     finite,
     fitting,
+    notes,
 )
 from pages.controls.subject import Subject, look, notice
 from pages.controls.take_long import TakingLong
@@ -44,14 +42,7 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     """Draws all heads as overviews and one in tiles; `controls` are the edits that the page's own controls make."""
     made = current()
     long, unfit = edited(subject, lanes, controls, made)
-    state = st.session_state
-    notes = {
-        "trace": long.looked.digest,
-        "guessing": bool(state.get(GUESSING)),
-        "turn": state.get(TURN, 0),
-        **state.get(SAID, {"broken": [], "refused": ""}),
-    }
-    drawn = panel(made, subject.checkpoint, long.trace, lanes, unfit=unfit, notes=notes)
+    drawn = panel(made, subject.checkpoint, long.trace, lanes, unfit=unfit, notes=notes(made, long.looked.digest))
     with st.container(key="experiment panel", gap=None):
         experiment_panel(drawn, key=PANEL, on={"change": change})
     said = [notice(subject), UNCOMPARED if any(entry.on for entry in made.entries) else ""]
@@ -64,7 +55,7 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
 
 def answering(long: Long) -> Callable[[dict[str, Any]], bytes]:
     def answer(query: dict[str, Any]) -> bytes:
-        if "mask" in query:
+        if "painted" in query:
             raise ValueError(UNPAINTED)
         return answered_long(long, query)
 

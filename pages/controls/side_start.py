@@ -12,7 +12,8 @@ from pages.controls.experiment import MADE
 from pages.controls.subject import EMPTY, EVERY_FIELD, EXAMPLES, FIRST, KEPT, example
 
 LETTERS = "ABCD"
-OWN = ("model", "step", *EVERY_FIELD, "edits")
+PICTURE = "own"  # a person's own picture as the bytes of its file, which no address holds
+OWN = ("model", "step", *EVERY_FIELD, "edits", PICTURE)
 NUMBERS = ("step", "picture", "given")
 LAST = "compared"  # in the session state: what was compared last
 # What B reads where A reads the example of its model.
@@ -51,7 +52,7 @@ def begin() -> None:
         for field in OWN:
             own = key(letter, field)
             before = kept.get(own, default[field]) if same else default[field]
-            state[own] = parsed(field, address[own]) if own in address else before
+            state[own] = parsed(field, address[own]) if own in address and field != PICTURE else before
 
 
 def remember(said: dict[str, str]) -> None:

@@ -16,12 +16,24 @@ from engine.checkpoints import Checkpoint
 from engine.edits import Edit, SilenceHeads
 from engine.experiment import Experiment
 from engine.limits import MAX_TOKENS
-from engine.reading import Kind, Reading, kind, pictures
+from engine.reading import Kind, Reading, kind
 from engine.trace import Trace
 from engine.training.snapshots import snapshot, snapshots
 from pages.controls.experiment import MADE, MISFITS, sentence
 from pages.controls.experiment_link import from_link
-from pages.controls.side_start import LAST, LETTERS, OWN, begin, empty, key, remember, values_of_example, written
+from pages.controls.side_picture import picture_of, put, standing
+from pages.controls.side_start import (
+    LAST,
+    LETTERS,
+    OWN,
+    PICTURE,
+    begin,
+    empty,
+    key,
+    remember,
+    values_of_example,
+    written,
+)
 from pages.controls.subject import (
     ASKED,
     EMPTY,
@@ -39,7 +51,8 @@ RUN = "run: "  # before the name of a training run, among the models
 
 @dataclass(frozen=True)
 class Side:
-    """`trace` is the run with the edits that fit; `problem` says why the others were left out, or is empty."""
+    """`trace` is the run with the edits that fit, `before` the one without any; `problem` says why edits were left
+    out, or is empty."""
 
     letter: str
     title: str
@@ -47,6 +60,7 @@ class Side:
     checkpoint: Checkpoint
     reading: Reading
     trace: Trace
+    before: Trace
     problem: str
 
     @property
@@ -151,9 +165,7 @@ def fields(letter: str) -> None:
         own = key(letter, field)
         st.session_state.setdefault(own, EMPTY.get(field, ""))
         if field == "picture":
-            last = len(pictures()[0]) - 1
-            st.session_state[own] = min(st.session_state[own], last)
-            st.number_input(f"picture of {letter}, 0 to {last}", 0, last, key=own, width=150)
+            picture_of(letter)
         elif field == "given":
             st.session_state[own] = min(st.session_state[own], most)
             st.slider("pixels given", 0, most, key=own, width="stretch")
@@ -168,7 +180,8 @@ def edits_of(letter: str) -> None:
     own = key(letter, "edits")
     st.session_state.setdefault(own, "")
     count = len(from_link(st.session_state[own])[0].entries) if st.session_state[own].strip() else 0
-    with st.popover("edits" if not count else "1 edit" if count == 1 else f"{count} edits", width=105):
+    title = "edits" if not count else "1 edit" if count == 1 else f"{count} edits"
+    with st.popover(title, width=105, key=f"{own} popover"):
         st.text_area(
             f"Edits of {letter}, a JSON list", key=own, width=420, height=140,
             placeholder='[{"edit": "SilenceHeads", "layer": 0, "heads": [1]}]',
@@ -178,10 +191,6 @@ def edits_of(letter: str) -> None:
             st.button("Those of What if", key=f"tried {letter}", on_click=put, args=(own, written(tried)))
         if count:
             st.button("None", key=f"none {letter}", on_click=put, args=(own, ""))
-
-
-def put(own: str, value: Any) -> None:
-    st.session_state[own] = value
 
 
 def under(shown: str) -> None:
@@ -230,7 +239,7 @@ def new_model(letter: str) -> None:
     alike = len(wanted) < 2 or wanted == {"text", "pair"}
     own = empty() | values_of_example(state[key(letter, "model")])
     read = everything(neighbour) if alike else own
-    fill(letter, {field: read[field] for field in EVERY_FIELD} | {"edits": ""})
+    fill(letter, {field: read[field] for field in (*EVERY_FIELD, PICTURE)} | {"edits": ""})
 
 
 def library_name(letter: str) -> str:
@@ -250,7 +259,7 @@ def made(letter: str) -> Side | None:
     try:
         name = library_name(letter)
         checkpoint = library.checkpoint(name)
-        read = reading(checkpoint, MAX_TOKENS, lambda field: state.get(key(letter, field), EMPTY.get(field, "")))
+        read = reading(checkpoint, MAX_TOKENS, partial(standing, letter))
     except (ValueError, OSError) as error:
         st.warning(f"{letter}: {error}")
         return None
@@ -259,23 +268,23 @@ def made(letter: str) -> Side | None:
         return None
     text = state.get(key(letter, "edits"), "").strip()
     experiment, broken = from_link(text) if text else (Experiment(), [])
-    trace, refused = run(name, read, experiment.edits)
+    before, trace, refused = run(name, read, experiment.edits)
     named = state[key(letter, "model")].removeprefix(RUN)
     title = f"{named} · step {state[key(letter, 'step')]:,}" if state[key(letter, "model")].startswith(RUN) else named
-    return Side(letter, title, name, checkpoint, read, trace, " ".join([*broken, *refused]))
+    return Side(letter, title, name, checkpoint, read, trace, before, " ".join([*broken, *refused]))
 
 
-def run(name: str, read: Reading, edits: tuple[Edit, ...]) -> tuple[Trace, list[str]]:
-    """Under those edits that fit, and a sentence for each that does not."""
+def run(name: str, read: Reading, edits: tuple[Edit, ...]) -> tuple[Trace, Trace, list[str]]:
+    """Without edits, under those that fit, and a sentence for each that does not."""
     fits, refused = list[Edit](), list[str]()
-    trace = library.traces.of(name, read.read, fits, read.target)
+    trace = before = library.traces.of(name, read.read, fits, read.target)
     for edit in edits:
         try:
             trace = library.traces.of(name, read.read, [*fits, edit], read.target)
             fits.append(edit)
         except MISFITS as error:
             refused.append(f"One edit does not fit here and is left out: {sentence(error)}")
-    return trace, refused
+    return before, trace, refused
 
 
 def silence(letter: str, layer: int, head: int, side: str, crosses: bool) -> None:

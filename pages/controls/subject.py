@@ -131,7 +131,7 @@ def show_fields(wanted: Kind, most: int) -> None:
         if field == "picture":
             last = len(pictures()[0]) - 1
             st.number_input(f"picture, 0 to {last}", 0, last, key=field, bind="query-params", width=130)
-            with st.popover("your own", width=100):
+            with st.popover("your own", width=100, key="own picture"):
                 st.file_uploader("A picture (PNG, JPEG, …)", key="upload")
         elif field == "given":
             st.slider("pixels given", 0, most, key=field, bind="query-params", width="stretch")

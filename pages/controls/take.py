@@ -4,7 +4,7 @@ that works alone, the lines of Python and the numbers, made when they are asked 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -14,10 +14,10 @@ import numpy as np
 from engine.checkpoints import Checkpoint
 from engine.reading import kind
 from engine.trace import Trace
-from pages.controls.links import VERSION, address_of
+from pages.controls.links import VERSION, address_of, offered
 from pages.controls.subject import FIELDS, Subject, given, seed
 from views.ahead import ahead
-from views.export import Answered, self_contained
+from views.export import Answered, packed, self_contained
 from views.lines_of_norms import norm_lines, norm_matrix
 from views.lines_of_python import Fields, Looked, lines
 from views.matrix_files import Matrix, as_file, matrix_of
@@ -30,22 +30,9 @@ Answer = Callable[[dict[str, Any]], bytes]
 STALE = "The text, the model or the edits have changed since; ask again."
 UNKNOWN = "The page asked for something that cannot be taken away; reload the page."
 MOST_ANSWERS = 1000  # of what a view asks, in one file
-MOST_BYTES = 3 * 2**20  # of those answers, before they are compressed
+MOST_BYTES = 3_000_000  # of those answers, as they stand in the file
+LEAST = 300  # bytes of one of them
 MOVED, MOVES = "moved", ("length", "share")  # of a map that shows what weights move in place of weights
-NAMES = {
-    "text": "the text",
-    "second": "the second text",
-    "target": "the target",
-    "span": "the gap’s words",
-    "picture": "the picture",
-    "given": "pixels given",
-    "model": "the model",
-    "attention": "attention temperature",
-    "temperature": "output temperature",
-    "top_k": "top-k",
-    "top_p": "top-p",
-    "what if": "what if …",
-}
 
 
 @dataclass(frozen=True)
@@ -72,7 +59,7 @@ class Taking:
             "read": read,
             "link": address_of(self.subject.name, fields, self.controls),
             "version": VERSION,
-            "controls": [[key, NAMES[key]] for key in here if key in NAMES],
+            "controls": offered(here),
         }
 
     def answering(self, payload: bytes, other: Answer) -> Answer:
@@ -94,7 +81,7 @@ class Taking:
                         matrix = norm_matrix(self.subject.checkpoint, self.trace, matrix, head, share)
                     return filed(as_file(matrix, format))
                 case {"take": "html", "state": str(state), "asked": list(asked)}:
-                    return filed(self.html(payload, state, asked, other).encode())
+                    return filed(self.html(payload, state, asked, other, looked(query)).encode())
             raise ValueError(UNKNOWN)
 
         return answer
@@ -113,17 +100,22 @@ class Taking:
     def matrix(self, hook: str, head: int | None) -> Matrix:
         return matrix_of(self.trace, self.lanes, self.subject.name, hook, head)
 
-    def html(self, payload: bytes, state: str, asked: Sequence[Any], other: Answer) -> str:
+    def html(self, payload: bytes, state: str, asked: Sequence[Any], other: Answer, at: Looked | None) -> str:
         queries = [*asked, *ahead(self.view, digest(self.subject.name, self.trace), self.lanes)]
         return alone(self.view, self.header, payload, state, answered(queries, other))
 
 
 def alone(
-    view: str, header: Mapping[str, Any], payload: bytes, state: str, answers: Sequence[Answered] = ()
+    view: str,
+    header: Mapping[str, Any],
+    payload: bytes,
+    state: str,
+    answers: Sequence[Answered] = (),
+    page: str | None = None,
 ) -> str:
-    """The file of a view that its page calls by the view's name; `header` is what its payload says under "take"."""
-    link = f"/{view}?{urlencode(header['link'])}{state}"  # of the page, on whichever Loupe
-    caption = (f"{header['model']} · {header['read']}", f"In Loupe: {link}")
+    """The file of a view; `header` is what its payload says under "take", `page` the page's name if not the view's."""
+    link = f"/{page or view}?{urlencode(header['link'])}{state}"  # on whichever Loupe
+    caption = (" · ".join(filter(None, (header["model"], header["read"]))), f"In Loupe: {link}")
     title = f"{header['title']} · Loupe"
     return self_contained(view, payload, title=title, caption=caption, state=state, answers=answers)
 
@@ -142,22 +134,27 @@ def looked(query: Mapping[str, Any]) -> Looked | None:
     return None
 
 
-def answered(queries: Sequence[Any], other: Answer) -> list[Answered]:
-    """The queries that can be answered, each once, as far as there is room."""
+def answered(
+    queries: Iterable[Any], other: Answer, most: int = MOST_ANSWERS, room: int = MOST_BYTES
+) -> list[Answered]:
+    """The queries that can be answered, each once, up to `most` of them and `room` bytes."""
     found: list[Answered] = []
-    room, seen = MOST_BYTES, set[str]()
+    seen = set[str]()
     for query in queries:
+        if len(found) == most or room < LEAST:
+            break
         key = json.dumps(query, sort_keys=True)
-        if not isinstance(query, dict) or "take" in query or key in seen or len(found) == MOST_ANSWERS:
+        if not isinstance(query, dict) or "take" in query or key in seen:
             continue
         seen.add(key)
         try:
             payload = other(query)
         except ValueError:
             continue
-        if len(payload) <= room:
-            found.append(Answered(query, payload))
-            room -= len(payload)
+        answer = Answered(query, packed(payload))
+        if len(answer.packed) <= room:
+            found.append(answer)
+            room -= len(answer.packed)
     return found
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import streamlit as st
 
 from engine.limits import MAX_TOKENS
 from engine.reading import kind
-from pages.controls.links import VERSION, VERSIONED
-from pages.controls.side_start import key
-from pages.controls.sides import Side, in_address
-from pages.controls.subject import EMPTY, FIELDS
+from pages.controls.links import VERSION, VERSIONED, offered
+from pages.controls.side_picture import standing
+from pages.controls.side_start import PICTURE, key
+from pages.controls.sides import RUN, Side, in_address
+from pages.controls.subject import FIELDS
 from pages.controls.take import STALE, UNKNOWN, Answer, alone, answered, fields_said, filed
-from views.compare import ahead, is_whole, named
+from views.compare import ahead, named
 from views.compare_looked import looked_at, matrix, names
 from views.compare_pair import Compared
 from views.lines_of_comparison import comparison_lines
@@ -26,6 +28,7 @@ from views.payload import pack
 from views.table_files import FORMATS
 
 VIEW = "compare"
+TOGETHER = "sides together"  # the key of what swaps, copies and adds sides
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Comparing:
             "read": " · ".join(f"{side.letter}: {read_by(side)}" for side in self.sides),
             "link": link,
             "version": VERSION,
-            "controls": [],
+            "controls": offered(chain.from_iterable(controls(side) for side in self.sides)) + offered([TOGETHER]),
             "matrices": names(self.pairs),
         }
 
@@ -67,8 +70,8 @@ class Comparing:
                 ):
                     return filed(as_file(matrix(self.pairs, looked_at(query, self.pairs), name), format))
                 case {"take": "html", "state": str(state), "asked": list(asked)}:
-                    queries = [*asked, *(() if is_whole(self.pairs) else ahead(self.pairs))]
-                    return filed(alone(VIEW, self.header, payload, state, answered(queries, other)).encode())
+                    answers = answered([*asked, *ahead(self.pairs)], other)
+                    return filed(alone(VIEW, self.header, payload, state, answers).encode())
             raise ValueError(UNKNOWN)
 
         return answer
@@ -78,17 +81,22 @@ class Comparing:
         return comparison_lines(self.pairs, given, looked_at(query, self.pairs))
 
 
+def controls(side: Side) -> list[str]:
+    """The keys of what stands in a side's row."""
+    stepped = st.session_state[key(side.letter, "model")].startswith(RUN)
+    fields = ("model", *(("step",) if stepped else ()), "edits", *FIELDS[kind(side.checkpoint)])
+    return [key(side.letter, field) for field in fields]
+
+
 def read_by(side: Side) -> str:
     """What a side reads, for a caption."""
     fields = [field for field in FIELDS[kind(side.checkpoint)] if field not in ("picture", "given")]
     texts = [str(text) for field in fields if (text := standing(side.letter, field))]
-    return " / ".join(texts) if texts else f"picture {standing(side.letter, 'picture')}"
+    if texts:
+        return " / ".join(texts)
+    return "a picture of one’s own" if standing(side.letter, PICTURE) else f"picture {standing(side.letter, 'picture')}"
 
 
 def fields_of(side: Side) -> Fields:
     return fields_said(side.checkpoint, MAX_TOKENS, partial(standing, side.letter))
 
-
-def standing(letter: str, field: str) -> Any:
-    """What stands in a field of a side."""
-    return st.session_state.get(key(letter, field), EMPTY.get(field, ""))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
-from pages.controls.take import UNKNOWN, Taking
+from pages.controls.take import UNKNOWN, Answer, Taking, alone, answered
 from views.attention_long import Head, Long
+from views.attention_long_ahead import ahead_long
 from views.lines_of_python import Looked
 from views.matrix_files import Matrix
 
-ROWS = ["link", "picture", "python", "data"]  # a file that works alone would have to hold every tile of every head
+ROOM = 3_600_000  # bytes of answers in a file, which holds little else
 
 
 @dataclass(frozen=True)
@@ -19,10 +22,6 @@ class TakingLong(Taking):
 
     long: Long | None = None
 
-    @property
-    def header(self) -> dict[str, Any]:
-        return super().header | {"rows": ROWS}
-
     def python(self, at: Looked | None) -> str:
         if at is None:
             return super().python(None)
@@ -30,6 +29,12 @@ class TakingLong(Taking):
         if not (0 <= at.row < rows and 0 <= at.col < columns):
             raise ValueError(UNKNOWN)
         return super().python(replace(at, alone=True))
+
+    def html(self, payload: bytes, state: str, asked: Sequence[Any], other: Answer, at: Looked | None) -> str:
+        assert self.long is not None
+        head = self.head(at.hook, at.head) if at else self.long.shown
+        queries = chain(asked, ahead_long(self.long, head, at.row if at else 0))
+        return alone("attention_long", self.header, payload, state, answered(queries, other, room=ROOM), self.view)
 
     def matrix(self, hook: str, head: int | None) -> Matrix:
         """Float32 weights, query key. Raises ValueError for what is no head's pattern of this run."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from pages.controls.links import VERSION, VERSIONED
-from pages.controls.take import STALE, UNKNOWN, Answer, alone, filed
+from pages.controls.links import VERSION, VERSIONED, offered
+from pages.controls.take import MOST_ANSWERS, STALE, UNKNOWN, Answer, alone, answered, filed
 from views.matrix_files import Matrix, as_file
 from views.payload import pack
 from views.table_files import FORMATS, Format, Table, table_file
@@ -21,7 +22,10 @@ class Made:
     """What a view gives away. `made` names what it draws, so that nothing is taken that is no longer there.
 
     `lines` are the lines of Python for what the browser says is looked at, `tables` what there is to choose from by its
-    title; where the browser names a matrix instead, `looked` finds it. `rows` are those of the toolbar.
+    title; where the browser names something else, one of `patterns` for example, `looked` finds it. `rows` are those of
+    the toolbar, `controls` what a link can hide, `page` the page's name if not the view's. A file that works alone is
+    given the answers to what was asked, and to what the view may ask `ahead`, at most `most` and as far as there is
+    room.
     """
 
     title: str
@@ -33,8 +37,13 @@ class Made:
     lines: Callable[[Query], str]
     rows: Sequence[str] = ("link", "picture", "file", "python", "data")
     tables: Mapping[str, Callable[[], Taken]] = field(default_factory=dict)
+    patterns: Sequence[str] = ()
     looked: Callable[[Query], Taken] | None = None
     data: str = "the table that is chosen"
+    controls: Sequence[str] = ()
+    page: str | None = None
+    ahead: Callable[[Query], Iterable[dict[str, Any]]] = lambda _: ()
+    most: int = MOST_ANSWERS
 
     @property
     def header(self) -> dict[str, Any]:
@@ -45,9 +54,9 @@ class Made:
             "trace": self.made,
             "link": {VERSIONED: str(VERSION), **self.link},
             "version": VERSION,
-            "controls": [],
+            "controls": offered(self.controls),
             "rows": list(self.rows),
-            "matrices": list(self.tables),
+            "matrices": [*self.tables, *self.patterns],
             "data": self.data,
         }
 
@@ -62,20 +71,21 @@ class Made:
                     return pack({"lines": self.lines(query)}, {})
                 case {"take": "data", "format": str(format)} if format in FORMATS:
                     return filed(written(self.taken(query), format))
-                case {"take": "html", "state": str(state)} if "file" in self.rows:
-                    return filed(alone(self.view, self.header, payload, state).encode())
+                case {"take": "html", "state": str(state), "asked": list(asked)} if "file" in self.rows:
+                    answers = answered(chain(asked, self.ahead(query)), other, self.most)
+                    return filed(alone(self.view, self.header, payload, state, answers, self.page).encode())
             raise ValueError(UNKNOWN)
 
         return answer
 
     def taken(self, query: Query) -> Taken:
         """Raises ValueError, with a sentence, for what is not there."""
-        if self.looked is not None:
-            return self.looked(query)
         name = query.get("matrix")
-        if not isinstance(name, str) or name not in self.tables:
+        if isinstance(name, str) and name in self.tables:
+            return self.tables[name]()
+        if self.looked is None:
             raise ValueError(UNKNOWN)
-        return self.tables[name]()
+        return self.looked(query)
 
 
 def refuse(query: dict[str, Any]) -> bytes:

@@ -37,7 +37,7 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> No
     measured = {f"{stack.prefix}attn": vars(head_scores(trace, stack.side)) for stack in stacks}
     if len(stacks) > 1:
         measured["decoder.cross_attn"] = vars(cross_scores(trace))
-    looked = Looked(digest(subject.name, trace), subject.checkpoint, trace, stacks)
+    looked = Looked(digest(subject.name, trace), subject.checkpoint, trace, stacks, conducted.before)
     taking = Taking("Attention", "attention", subject, trace, stacks, ("attention", "what if"))
     drawn = attention(
         trace,
@@ -47,6 +47,7 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> No
         table=TABLE,
         notes={"notice": notice(subject), "look": {"layer": 0, "head": 0, **look()}, "take": taking.header},
         picture=subject.reading.picture,
+        before=conducted.before,
     )
     picture(drawn, key="attention view")
     courier("courier", conducted.answering(taking.answering(drawn, lambda query: answered(looked, query))))

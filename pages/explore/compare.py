@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from pages.controls.links import honour_link
+from pages.controls.experiment import heard
+from pages.controls.links import honour_link, whole
+from pages.controls.side_start import LETTERS, NUMBERS, key
 from pages.controls.sides import Side, sides, silence
 from pages.controls.subject import EXAMPLES, Subject, notice
 from pages.controls.take_compare import Comparing
@@ -19,17 +21,18 @@ def shown(side: Side) -> Shown:
     cut = notice(Subject(side.name, side.checkpoint, side.reading, side.limit))
     said = " ".join(text for text in (side.problem, cut) if text)
     stacks = lanes(side.checkpoint, side.reading)
-    return Shown(side.letter, side.title, side.name, side.checkpoint, side.reading, side.trace, stacks, said)
+    whose = (side.letter, side.title, side.name, side.checkpoint, side.reading)
+    return Shown(*whose, side.trace, stacks, said, side.before)
 
 
 def on_silence() -> None:
     """A head of one side is silenced, or heard again; a browser sends it, so that anything may come."""
-    match st.session_state[PICTURE].silence:
+    match heard(PICTURE, "silence"):
         case {"letter": str(letter), "layer": int(layer), "head": int(head), "side": str(side), "focus": str(focus)}:
             silence(letter, layer, head, side, focus == "cross_attn")
 
 
-honour_link()
+honour_link({key(letter, field): whole() for letter in LETTERS for field in NUMBERS})
 found = sides()
 first, *others = map(shown, found)
 pairs = [compared(first, other) for other in others]

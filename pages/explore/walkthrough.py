@@ -17,7 +17,7 @@ from engine.reading import SPAN, Reading, kind
 from engine.sampling import Sampling, distribution, draw
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
-from pages.controls.experiment import what_if
+from pages.controls.experiment import heard, what_if
 from pages.controls.links import honour_link
 from pages.controls.subject import given, look, notice, pixels, reading, seed, subject
 from pages.controls.take import Taking
@@ -33,7 +33,7 @@ def append() -> None:
     """Put the drawn token behind the text, as the text it stands for; a second click on the same picture is void."""
     checkpoint = library.checkpoint(st.session_state.model)
     field = {"translation": "target", "infill": "span"}.get(kind(checkpoint), "text")
-    match st.session_state[PICTURE].append:
+    match heard(PICTURE, "append"):
         case {"id": int(token), "length": int(length)}:
             if length != len(lanes(checkpoint, reading(checkpoint))[-1].pieces):
                 return

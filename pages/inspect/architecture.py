@@ -9,6 +9,7 @@ from engine.analysis.sizes import BACKWARD, activations, count, envelope, forwar
 from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken, thrown
 from engine.config import ModelConfig
 from engine.named import NAMED, blueprint
+from pages.controls.links import Rule, address_now, honour_link, one_of, whole
 from pages.controls.take_made import Made, refuse
 from views import architecture as drawn
 from views.component import courier, view
@@ -22,6 +23,7 @@ WIDE = 132  # CSS pixels of a switch: two fit beside each other, on a phone too
 POINTS = 48  # of a curve
 LENGTH = 512  # tokens, at first
 BYTES = {"bfloat16": 2, "float32": 4, "int8": 1}
+CONTROLS = ("model", "against", "published", "switches", "length", "batch", "number")  # that a link can hide
 picture = view("architecture")
 
 
@@ -41,6 +43,20 @@ def source(name: str) -> str:
     if name not in NAMED:
         return "A checkpoint of this Loupe."
     return " ".join(part for part in (f"{NAMED[name].source}.", NAMED[name].note) if part)
+
+
+def rules() -> dict[str, Rule]:
+    """What the address may say of the controls; the options of a switch are those of the model that it names."""
+    models = names()
+    asked = st.query_params.get("model", FIRST)
+    found: dict[str, Rule] = {"against": one_of([NOBODY, *models]), "number": one_of(BYTES), "batch": whole(1, 256)}
+    found |= {key: whole(0 if key in ("layers", "d_mlp") else 1, 2**20) for key in SIZES}
+    try:
+        config = published(asked if asked in models else FIRST)
+    except (ValueError, OSError):
+        return found  # the page says why this model does not open
+    found["length"] = whole(1, config.context)
+    return found | {switch.name: one_of(list(switch.options(config))) for switch in SWITCHES}
 
 
 def as_published() -> None:
@@ -86,6 +102,7 @@ def tabulate(rows: drawn.Rows, total: int, unit: str, key: str) -> None:
         st.markdown(drawn.table(rows, total, unit, narrow=key == "envelope"))
 
 
+honour_link(rules(), names())
 st.html("<style>[class*=st-key-table-] { overflow-x: auto; }</style>")
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     models = names()
@@ -93,7 +110,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
         "model", models, models.index(FIRST), key="model", bind="query-params", on_change=as_published, width=220
     )
     against = st.selectbox("compare with", [NOBODY, *models], key="against", bind="query-params", width=220)
-    st.button("as published", on_click=as_published, help="Every switch back to where the model has it.")
+    about = "Every switch back to where the model has it."
+    st.button("as published", key="published", on_click=as_published, help=about)
 
 try:
     own = published(name)
@@ -120,16 +138,16 @@ shown = [(name if config == own else f"{name}, changed", config)]
 shown += [] if other is None else [(against, other)]
 taking = Made(
     "Architecture", "architecture", " and ".join(one for one, _ in shown), source(name), repr(shown),
-    {**st.query_params.to_dict(), "model": name},
+    address_now(model=name),
     lambda _: size_lines(name, own, chosen, numbers, None if other is None else against),
     tables={one: partial(part_table, one, its) for one, its in shown},
-    data="parameters by part, with their formulas",
+    data="parameters by part, with their formulas", controls=CONTROLS,
 )  # fmt: skip
 with left:
     different = [] if other is None else differing(config, other)
     notes = {"take": taking.header}
     payload = drawn.architecture(shown, differing=different, source=source(name), notes=notes)
-    picture(payload, key="picture")
+    picture(payload, key="architecture view")
 courier("courier", taking.answering(payload, refuse))
 
 by_part, envelope_side = st.columns([1.12, 1], gap="medium")

@@ -35,7 +35,9 @@ from engine.reading import (
     read_translation,
     readable,
 )
-from pages.controls.take_checkpoint import of_checkpoint, of_matrix
+from pages.controls.links import honour_link
+from pages.controls.take import Answer
+from pages.controls.take_checkpoint import of_checkpoint, of_matrix, of_tables, of_tensors
 from views import checkpoint as drawn
 from views.component import courier, view
 
@@ -325,6 +327,7 @@ wanted = state.get("model") or st.query_params.get("model", FIRST)
 listed = library.names(*state.get("opened", ()), wanted)
 offered = [FIRST, *(other for other in listed if other != FIRST)]
 offered += [wanted] if wanted.startswith(library.HUB) and wanted not in offered else []
+honour_link({}, [wanted, st.query_params.get("model", "")])  # of a model that is not here the page itself says why
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     name = st.selectbox(
         "checkpoint", offered, key="model", bind="query-params", width="stretch",
@@ -338,7 +341,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
         "numbers", list(NUMBERS), kept, key=f"numbers {name}", width=110, on_change=reopened, args=(name,),
         disabled=not here, help="Half precision is widened to float32, or kept as it is stored in half the memory.",
     )  # fmt: skip
-    with st.popover("Your files"):
+    with st.popover("Your files", key="own files"):
         st.file_uploader(
             f"Weights, config and tokenizer, or a zip of them; up to {drawn.size(MAX_UPLOAD)}", FILES,
             accept_multiple_files=True, key=f"files {state.setdefault('uploads', 0)}", on_change=uploaded,
@@ -375,14 +378,24 @@ with actions:
     carry(name, checkpoint)
 if checkpoint.report.assumed:
     correct(name, checkpoint.report.assumed)
-whole, one = of_checkpoint(name, checkpoint), of_matrix(name, checkpoint)
 told_of = about(library.place(name), checkpoint.card)
-payload = drawn.card(name, checkpoint, told_of, compares=available(), notes={"take": whole.header})
+answers: Answer = answer
+made = of_tensors(name, checkpoint)
+report = drawn.tensors(checkpoint.report, {"take": made.header})
+answers = made.answering(report, answers)
+made = of_tables(name, checkpoint)
+points = drawn.tables(name, checkpoint, {"take": made.header})
+if points is not None:
+    answers = made.answering(points, answers)
+made = of_matrix(name, checkpoint)
+matrices = drawn.weights(name, checkpoint.model, {"take": made.header})
+answers = made.answering(matrices, answers)
+made = of_checkpoint(name, checkpoint)
+payload = drawn.card(name, checkpoint, told_of, compares=available(), notes={"take": made.header})
+answers = made.answering(payload, answers)
 card(payload, key="card")
-matrices = drawn.weights(name, checkpoint.model, {"take": one.header})
 weights(matrices, key="weights")
-points = drawn.tables(name, checkpoint)
 if points is not None:
     table(points, key="table")
-tensors(drawn.tensors(checkpoint.report), key="tensors")
-courier("courier", whole.answering(payload, one.answering(matrices, answer)))
+tensors(report, key="tensors")
+courier("courier", answers)

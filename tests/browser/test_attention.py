@@ -9,8 +9,11 @@ import pytest
 import torch
 
 from engine import library
+from engine.edits import PaintMask, SilenceHeads
+from engine.experiment import Experiment
 from engine.reading import read_text
 from engine.trace import Trace
+from pages.controls.experiment_link import to_link
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -117,9 +120,10 @@ def test_the_details_list_the_rows_keys_from_the_largest_weight_and_what_is_left
     weights = traced()["blocks.0.attn.pattern"][0, 1, 11]
     best = weights.topk(8)
     pieces = traced().encoding.pieces
-    assert page.locator("button.weight bdi").all_text_contents() == [pieces[i] for i in best.indices.tolist()]
+    row = page.locator(".details section").first
+    assert row.locator("button.weight bdi").all_text_contents() == [pieces[i] for i in best.indices.tolist()]
     shares = [
-        float(text.removesuffix("\u00a0%")) / 100 for text in page.locator(".weight .share").all_text_contents()
+        float(text.removesuffix("\u00a0%")) / 100 for text in row.locator(".weight .share").all_text_contents()
     ]
     np.testing.assert_allclose(shares, [*best.values.tolist(), 1 - float(best.values.sum())], rtol=5e-3)
 
@@ -141,7 +145,7 @@ def test_hovering_switching_heads_and_picking_ask_no_server(look: Callable[..., 
     assert (state(page)["layer"], state(page)["head"]) == (1, 1)
     page.wait_for_timeout(400)
     assert wire.reruns == sent
-    page.get_by_role("button", name="say why").click()
+    page.get_by_role("button", name="say more").click()
     page.locator(".why", has_text="(key ").wait_for()
     canvas.click(position=cell(page, 7, 3, count))
     assert (state(page)["query"], state(page)["key"]) == (7, 3)
@@ -315,3 +319,50 @@ def test_every_control_has_a_name(look: Callable[..., "Page"]) -> None:
         .filter(b => !(b.ariaLabel || b.textContent.trim() || b.title || b.labels?.length)).length"""
     )
     assert nameless == 0
+
+
+def test_what_an_edit_put_into_a_head_is_marked_on_its_thumbnail_its_title_and_its_cells(
+    look: Callable[..., "Page"],
+) -> None:
+    edits = [PaintMask(cells=[[9, 3], [6, 6]], layer=1, heads=[2]), SilenceHeads(2, [0])]
+    experiment = Experiment()
+    for edit in edits:
+        experiment = experiment.add(edit)
+    page = look(hash="#layer=1&head=2", edits=to_link(experiment))
+    marked = page.locator(".headgrid button.edited").evaluate_all(
+        "all => all.map(e => [Number(e.dataset.layer), Number(e.dataset.head)])"
+    )
+    assert marked == [[1, 2], [2, 0]]
+    assert page.locator(".edited-tag").is_visible() and page.locator(".map-legend .edited-sign").is_visible()
+    cells = root(page).evaluate(
+        """e => { const { data, shape: [, rows, cols] } = e.loupe.trace.array('blocks.1.attn.edited');
+        const place = (i) => [Math.floor(i / rows / cols), Math.floor(i / cols) % rows, i % cols];
+        return Array.from(data).flatMap((one, i) => one ? [place(i)] : []); }"""
+    )
+    assert cells == [[2, 6, 6], [2, 9, 3]]
+    pixels = page.locator(".map-grid canvas").first.evaluate(
+        """canvas => { const hex = getComputedStyle(canvas).getPropertyValue('--edited').trim();
+        const hue = hex.match(/\\w\\w/g).map((x) => parseInt(x, 16));
+        const context = canvas.getContext('2d'), [wide, tall] = [canvas.width / 14, canvas.height / 14];
+        return [[9, 3], [5, 1]].map(([row, col]) => {
+          const { data } = context.getImageData(col * wide - 1, row * tall - 1, wide + 2, 3);
+          return data.some((_, i) => i % 4 === 0 && hue.every((part, j) => Math.abs(data[i + j] - part) < 12)); }); }"""
+    )
+    assert pixels == [True, False]
+    page.locator("body").press("]")
+    assert page.locator(".edited-tag").is_hidden()
+
+
+def test_only_a_column_above_an_even_row_is_called_bright(look: Callable[..., "Page"]) -> None:
+    page = look(hash="#layer=1&head=2")
+    pattern = traced()["blocks.1.attn.pattern"][0, 2]
+    count = len(pattern)
+    for key in (2, 3, 9):
+        seen = torch.arange(key, count)
+        even = float((1 / (seen + 1)).mean())
+        root(page).evaluate("(e, key) => e.loupe.go({ key })", key)
+        asked = "Why is column" if float(pattern[key:, key].mean()) > even else "What looks at"
+        page.locator(".details h3", has_text=asked).wait_for()
+        column = page.locator(".details section").nth(1)
+        best = [traced().encoding.pieces[row] for row in pattern[:, key].topk(3).indices.tolist()]
+        assert column.locator("button.weight bdi").all_text_contents() == best

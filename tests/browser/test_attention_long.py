@@ -16,10 +16,11 @@ from engine.data.stories import story
 from engine.run import run
 from engine.tokenizers import END, train
 from tests.browser.harness import UVICORN, served
+from tests.browser.test_take import saved
 from tests.engine import tiny
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Browser, Locator, Page
 
     from tests.conftest import Wire
 
@@ -207,7 +208,7 @@ def test_keys_wheel_and_drag_look_closer_and_the_address_keeps_where(look: Calla
     assert moved - top == pytest.approx(80 / tall, abs=0.1)
     assert (state(page)["query"], state(page)["key"]) == (261, 131), "a drag picked a cell"
     kept = state(page)
-    page.wait_for_function("zoom => location.hash.includes(`zoom=${zoom}`)", arg=kept["zoom"])
+    page.wait_for_function("from => location.hash.includes(`from=${JSON.stringify(from)}`)", arg=kept["from"])
     page.reload()
     page.wait_for_selector(READY)
     page.wait_for_function(HERE)
@@ -236,3 +237,26 @@ def test_heads_are_measured_layer_by_layer_once_a_score_is_chosen(look: Callable
     assert shown == pytest.approx(first.tolist(), rel=1e-4)
     captions = page.locator(".headgrid .caption").all_text_contents()
     assert len(captions) == 8 and "–" not in captions
+
+
+def test_the_file_of_a_long_text_shows_any_weight_of_the_shown_head_and_says_what_it_has_not(
+    look: Callable[..., "Page"], made: Any, browser: "Browser", tmp_path: Path
+) -> None:
+    page = look()
+    page.get_by_role("button", name="Take away").click()
+    path = saved(page, "HTML", tmp_path)
+    assert path.stat().st_size < 5_000_000
+    alone = browser.new_context(offline=True, viewport={"width": 1440, "height": 950}).new_page()
+    alone.goto(f"{path.as_uri()}#layer={SHOWN[0]}&head={SHOWN[1]}&query=300")
+    here = HERE.replace(FIND, "document.querySelector('.attention').loupe")  # in a file no component stands around it
+    alone.wait_for_selector(READY)
+    alone.wait_for_function(here)
+    row = root(alone).evaluate("e => Array.from(e.loupe.row().weights, String)")
+    assert torch.equal(torch.tensor([float(x) for x in row]), made[1]["patterns"][SHOWN][300])
+    for _ in range(4):
+        alone.locator(".long-map").press("+")
+        alone.wait_for_function(here)
+    assert alone.locator(".notice").inner_text() == ""
+    root(alone).evaluate("e => e.loupe.go({ layer: 0, head: 0, query: 17 })")
+    alone.locator(".notice").get_by_text("no server behind it").wait_for()
+    alone.context.close()

@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from engine import library
-from engine.edits import AttentionTemperature, PaintMask, SilenceHeads
+from engine.edits import AttentionTemperature, PaintMask, PaintPattern, Patch, Replace, SetPattern, SilenceHeads, Source
 from engine.experiment import Experiment
+from engine.reading import pictures, read_pixels
 from engine.run import run
 from engine.trace import Trace
 from pages.controls.experiment_link import from_link, to_link
+from views.continuation import completion
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -107,6 +109,104 @@ def test_a_mask_is_painted_by_dragging_and_the_picture_below_is_of_that_run(show
     )
     torch.testing.assert_close(torch.tensor(weights), pattern)
     assert not any(weights[2:8])
+
+
+def test_weights_are_painted_and_the_row_is_that_of_the_run(shown: "Callable[..., Page]") -> None:
+    page = shown("attention")
+    page.locator(".experiment .start").click()
+    page.get_by_role("button", name="Pattern say what").click()
+    page.get_by_label("attend").select_option(label="weights painted by hand")
+    page.get_by_label("weight to paint").fill("0.25")
+    canvas = page.locator(".mask canvas")
+    canvas.wait_for()
+    box = canvas.bounding_box()
+    assert box is not None
+    side = box["width"] / 14
+    page.mouse.click(box["x"] + 2.5 * side, box["y"] + 13.5 * side)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("3")
+    told = page.locator(".painter .note").inner_text()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.locator(".edit .words").wait_for()
+    painted = PaintPattern(3, [[13, 2], [13, 3]], [0.25, 0.3], [3])
+    assert in_the_address(page) == (painted,)
+    pattern = traced(painted)["blocks.3.attn.pattern"][0, 3, 13]
+    assert pattern[2:4].tolist() == pytest.approx([0.25, 0.3]) and "looks at “·the”: 30.0" in told
+    assert f"was {100 * float(traced()['blocks.3.attn.pattern'][0, 3, 13, 3]):.3f}"[:8] in told
+    page.locator(".edit .words").click()  # its form begins from the head's own pattern
+    canvas.wait_for()
+    canvas.focus()
+    for _ in range(7):
+        page.keyboard.press("ArrowRight")
+    shown_there = page.locator(".painter .note").inner_text()
+    assert f"“·Anna”: {100 * float(pattern[7]):.1f}" in shown_there and "sums to 1" in shown_there
+
+
+def test_what_only_a_link_could_bring_is_made_and_changed_by_hand(shown: "Callable[..., Page]") -> None:
+    page = shown(edits=linked(Replace("logits", 1.0, {"vocab": [3, 4, 5]})))
+    page.locator(".edit .words").click()
+    assert page.locator('[data-name="vocab"]').input_value() == "3-5"
+    page.locator('[data-name="number"]').fill("2")
+    page.get_by_role("button", name="Change", exact=True).click()
+    page.get_by_text("replaced by 2").wait_for()
+    page.locator(".experiment .start").click()
+    page.get_by_role("button", name="Pattern say what").click()
+    page.get_by_label("attend").select_option(label="to one token")
+    page.locator('[data-name="to 7"]').click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_text("attend to “·Anna” alone").wait_for()
+    page.locator(".experiment .start").click()
+    page.get_by_role("button", name="Patch a value").click()
+    page.locator('[data-name="block"]').select_option(label="outside of the blocks")
+    page.locator('[data-name="value"]').select_option("\"final_norm.out\"")
+    page.locator('[data-name="at 13"]').click()
+    page.get_by_label("the other text").fill("Max gave the blue ball to Lily")
+    page.get_by_label("its token number").fill("5")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_text("final_norm.out, at").wait_for()
+    other = list(library.checkpoint("stories").tokenizer.encode("Max gave the blue ball to Lily").ids)
+    assert in_the_address(page) == (
+        Replace("logits", 2.0, {"vocab": [3, 4, 5]}),
+        SetPattern(3, "position", [3], position=7),
+        Patch("final_norm.out", Source(other), {"pos": [13]}, source_at={"pos": 5}),
+    )
+
+
+def test_a_picture_is_completed_before_and_after_and_a_guess_points_at_it(shown: "Callable[..., Page]") -> None:
+    edits = [AttentionTemperature(3.0)]
+    page = shown(model="digits-imagegpt", edits=linked(*edits))
+    page.locator(".completed canvas").first.wait_for()
+    checkpoint = library.checkpoint("digits-imagegpt")
+    reading = read_pixels(checkpoint, pictures()[0][0], 32, 256, {}, 0)
+    drawn = [completion(checkpoint, reading, made) for made in ((), edits)]
+    others = int((drawn[0] != drawn[1]).any(-1).sum())
+    assert f"{others} of 32 drawn pixels are others" in page.locator(".completed").inner_text() and others
+    page.get_by_label("predict, then reveal").check()
+    page.locator(".guess .cell").first.wait_for()
+    offered = page.locator(".effects").evaluate("({ loupe }) => loupe.data.guess")
+    assert offered["offered"] == list(range(offered["row"] + 1))  # it is causal, and no mask is painted
+    page.locator(f'.guess [data-name="looks {offered["row"]}"]').click()
+    page.get_by_role("button", name="Reveal", exact=True).click()
+    page.locator(".effects .verdict").wait_for()
+    assert "pixel at row" in page.locator(".effects .verdict").inner_text()
+
+
+def test_one_click_compares_the_page_with_itself_under_the_edits(shown: "Callable[..., Page]") -> None:
+    from playwright.sync_api import expect
+
+    page = shown(edits=linked(QUIET))
+    page.get_by_role("link", name="Compare").click()
+    page.get_by_label("text of B").fill("Anna laughed")
+    page.wait_for_function("new URL(location).searchParams.get('b_text') === 'Anna laughed'")
+    page.get_by_role("link", name="Attention").click()
+    page.locator('[data-name="compare"]').click()
+    page.wait_for_function("location.pathname === '/compare' && new URL(location).searchParams.get('b_edits')")
+    for letter in "AB":
+        expect(page.get_by_label(f"text of {letter}")).to_have_value(TEXT)
+    assert not page.evaluate("new URL(location).searchParams.get('a_edits')")
+    assert from_link(page.evaluate("new URL(location).searchParams.get('b_edits')"))[0].edits == (QUIET,)
+    page.get_by_role("link", name="Walkthrough").click()
+    assert page.locator(".edit .words").inner_text() == "block 4, head 4: silenced"
 
 
 def test_a_link_restores_edits_that_can_be_switched_undone_and_removed(shown: "Callable[..., Page]") -> None:

@@ -16,7 +16,7 @@ from tests.browser.test_take import SVG, saved
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-SIZE = 500_000  # bytes of the file of two short texts
+SIZE = 2_000_000  # bytes of the file of two short texts, with what their tabs ask
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,7 +60,11 @@ def test_the_lines_are_those_of_the_heads_that_are_shown(page: "Page") -> None:
     page.locator("pre.made:visible").wait_for()
     lines = page.locator("pre.made").inner_text()
     assert 'pattern_a = a["blocks.1.attn.pattern"][0, 2]' in lines and "difference_b" in lines
-    assert page.get_by_role("button", name="For a class …").is_hidden()
+    page.get_by_role("button", name="For a class …").click()
+    page.get_by_label("B: edits").check()
+    page.get_by_role("button", name="Copy link").click()
+    page.locator("input.made:visible").wait_for()
+    assert "hide=b_edits" in page.locator("input.made").input_value()
 
 
 def test_the_file_of_a_comparison_is_alive_without_a_network(

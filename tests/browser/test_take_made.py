@@ -1,13 +1,19 @@
 """What pages that run no model give away in a browser: pictures of shapes, a file without a network, any matrix."""
 
+import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import numpy as np
+import pytest
 
 from engine import load
+from engine.analysis.weights import neighbours
+from engine.long import shared
+from engine.long.measure import Setup
 from tests.browser.test_take import SVG, saved
 
 if TYPE_CHECKING:
@@ -42,8 +48,85 @@ def test_the_matrix_that_is_looked_at_is_taken(
     bars = page.locator(".loupe-take")
     bars.nth(1).get_by_role("button", name="Take away").click()
     path = saved(page, "npz", tmp_path)
+    assert path.name == "loupe-weights-stories-blocks-1-attn-q-weight-head-2-its-numbers.npz"
     weight = load("stories").model.get_parameter("blocks.1.attn.q.weight").detach().numpy()
     with np.load(path) as file:
         np.testing.assert_array_equal(file["values"], weight.reshape(4, 32, 128)[2])
     bars.nth(1).get_by_role("button", name="SVG", exact=True).click()
     page.locator("output.said").nth(1).get_by_text("loupe-weights-stories.svg").wait_for()
+
+
+def alone(browser: "Browser", path: Path) -> "Page":
+    """A file in a browser without a network."""
+    page = browser.new_context(offline=True).new_page()
+    page.goto(path.as_uri())
+    return page
+
+
+def test_long_sequences_are_taken_as_shapes_and_as_a_file_in_which_every_head_is_there(
+    open_page: Callable[[str], "Page"], server: str, browser: "Browser", tmp_path: Path
+) -> None:
+    page = open_page(f"{server}/long_sequences#layer=1&head=2&query=90")
+    page.wait_for_selector('.lengths[data-ready="true"] .panels canvas')
+    page.get_by_role("button", name="Take away").click()
+    picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
+    texts = [text.text or "" for text in picture.iter(f"{SVG}text")]
+    assert "Time of one layer" in texts and "What each keeps" in texts
+    assert any("the patterns are those of block 2, head 3" in text for text in texts)
+    path = saved(page, "HTML", tmp_path)
+    assert path.stat().st_size < 5_000_000
+    file = alone(browser, path)
+    file.wait_for_selector('.lengths[data-ready="true"] .panels canvas')
+    file.get_by_label("head", exact=True).select_option(label="block 1, head 4")
+    kept = shared.kept("stories", 128, 0, 3, Setup())
+    share = f"keeps {100 * kept['quantized'].mass:.1f}\u00a0% of the attention"
+    file.get_by_text(share).wait_for()
+    pattern = kept["full"].pattern[90]
+    shown = file.locator(".weight-of").first.inner_text().removesuffix("\u00a0%")
+    assert float(shown) == pytest.approx(100 * pattern.max().item(), rel=5e-3)
+    file.context.close()
+
+
+def test_the_tables_of_a_checkpoint_are_taken_as_files_that_answer_and_all_tensors_as_one_picture(
+    open_page: Callable[[str], "Page"], server: str, browser: "Browser", tmp_path: Path
+) -> None:
+    page = open_page(f"{server}/checkpoint#token=300")
+    page.locator(".projected").scroll_into_view_if_needed()
+    page.wait_for_selector('.projected[data-ready="true"] .near-row')
+    bars = page.locator(".loupe-take")
+    bars.nth(2).get_by_role("button", name="Take away").click()
+    path = saved(page, "HTML", tmp_path)
+    bars.nth(2).get_by_role("button", name="Take away").click()
+    bars.nth(3).get_by_role("button", name="Take away").click()
+    picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
+    texts = {text.text for text in picture.iter(f"{SVG}text")}
+    checkpoint = load("stories")
+    assert {row.name for row in checkpoint.report.rows} <= texts
+    assert page.locator(".scroller").evaluate("e => e.clientHeight") < 400
+    file = alone(browser, path)
+    file.locator(".near-row").first.wait_for()
+    file.get_by_label("find a token").fill("dog")
+    file.get_by_label("find a token").press("Enter")
+    id = next(i for i in range(1024) if checkpoint.tokenizer and checkpoint.tokenizer.piece(i).strip("·▁Ġ") == "dog")
+    near = neighbours(checkpoint.model.get_parameter("embed.tokens.weight").detach(), id)
+    file.locator(".chosen-of small").get_by_text(f"id {id}", exact=True).wait_for()
+    file.locator(".cosine").get_by_text(f"{near.similarity[9].item():.3f}").last.wait_for()
+    file.context.close()
+
+
+def test_what_a_link_says_of_the_views_and_is_not_there_is_said(
+    open_page: Callable[[str], "Page"], server: str
+) -> None:
+    page = open_page(f"{server}/long_sequences?hide=window#layer=9")
+    page.locator(".loupe-lost").get_by_text("block 10 is not here, there are 4").wait_for()
+    assert page.locator(".st-key-window").is_hidden() and page.locator(".st-key-k").is_visible()
+    page = open_page(f"{server}/checkpoint#matrix=nothing")
+    page.locator(".loupe-lost").get_by_text('there is no matrix "nothing" here').wait_for()
+
+
+def test_an_address_that_is_too_long_to_be_read_says_so(open_page: Callable[[str], "Page"], server: str) -> None:
+    edits = quote(json.dumps([{"edit": "SilenceHeads", "layer": 0, "heads": [1]}] * 10_000))
+    page = open_page(f"{server}/attention?text=the+dog&edits={edits}")
+    said = page.locator(".loupe-lost")
+    said.wait_for()
+    assert "at most 524,288 are read" in said.inner_text()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.edits import DrawMask, DrawPattern, Edit, PaintMask, PresetMask, SetPattern
+from engine.edits import DrawMask, DrawPattern, Edit, PaintMask, PaintPattern, PresetMask, SetPattern
 from engine.layers.cache import KVCache
 from engine.layers.mask import Full
 from engine.run import run
@@ -141,6 +141,47 @@ def test_a_drawn_pattern_is_put_in_its_heads_of_every_layer() -> None:
     torch.testing.assert_close(free["blocks.0.attn.pattern"], (-2 * drawn).expand(1, 4, 8, 8))
 
 
+@pytest.mark.parametrize("heads", [None, [2]])
+def test_a_head_attends_to_the_one_position_that_is_named_whether_or_not_the_mask_allows_it(heads: list[int]) -> None:
+    plain, edited = both(SetPattern(1, "position", heads, position=5))
+    pattern = plain["blocks.1.attn.pattern"].clone()
+    pattern[:, heads or slice(None)] = (COLUMN == 5).float()
+    assert torch.equal(edited["blocks.1.attn.pattern"], pattern)
+    cross = translated(SetPattern(1, "position", [0], cross=True, position=1))[1]
+    assert (cross["decoder.blocks.1.cross_attn.pattern"][:, 0, :, 1] == 1).all()
+
+
+def painted_by_hand(row: list[float], cells: dict[int, float]) -> list[float]:
+    """A row of a pattern, weight by weight."""
+    taken, rest = sum(cells.values()), sum(w for i, w in enumerate(row) if i not in cells)
+    share = max(0.0, 1 - taken) / rest if rest else 0.0
+    new = [cells.get(i, w * share) for i, w in enumerate(row)]
+    return [w / sum(new) if sum(new) else 0.0 for w in new]
+
+
+def test_painted_weights_stand_in_their_rows_which_go_on_summing_to_one() -> None:
+    painted = {6: {2: 0.5, 4: 0.25}, 3: {0: 0.9, 7: 0.9}, 0: {0: 0.3}, 5: {1: 0.0}, 1: {0: 0.0, 1: 0.0}}
+    cells = [[row, key] for row, found in painted.items() for key in found]
+    weights = [weight for found in painted.values() for weight in found.values()]
+    plain, edited = both(PaintPattern(1, [[6, 2], *cells], [1.0, *weights], [1, 2]))  # of a cell named twice, the last
+    old, new = plain["blocks.1.attn.pattern"][0], edited["blocks.1.attn.pattern"][0]
+    for head, row in ((head, row) for head in range(4) for row in range(8)):
+        expected = old[head, row].tolist()
+        if head in (1, 2) and row in painted:
+            expected = painted_by_hand(expected, painted[row])
+        torch.testing.assert_close(new[head, row], torch.tensor(expected), atol=1e-6, rtol=0)
+    assert new[1, 6, 2] == 0.5 and new[2, 0, 0] == 1 and not new[1, 1].any()  # its row 0 sees nothing else
+
+
+def test_free_weights_are_put_there_and_nothing_else_changes() -> None:
+    plain, edited = both(PaintPattern(None, [[6, 2], [3, 7]], [1.5, -2.0], free=True))
+    for layer in range(3):
+        expected = edited[f"blocks.{layer}.attn.masked_scores"].softmax(-1)
+        expected[..., 6, 2], expected[..., 3, 7] = 1.5, -2.0
+        torch.testing.assert_close(edited[f"blocks.{layer}.attn.pattern"], expected, atol=1e-6, rtol=0)
+    assert not torch.allclose(plain["logits"], edited["logits"])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -152,7 +193,16 @@ def test_a_drawn_pattern_is_put_in_its_heads_of_every_layer() -> None:
         (lambda: PaintMask(cells=[[1, 2, 3]]), r"a cell must be \[query, key\], got \[1, 2, 3\]"),
         (lambda: PaintMask(rows=[-1]), "count from 0, got -1"),
         (lambda: PaintMask(rows=[1], to="paint"), "to must be flip, allow or forbid"),  # type: ignore[arg-type]
-        (lambda: SetPattern(0, "next"), "to must be one of uniform, previous, first, itself, got 'next'"),  # type: ignore[arg-type]
+        (lambda: SetPattern(0, "next"), "to must be one of uniform, previous, first, itself, position, got 'next'"),  # type: ignore[arg-type]
+        (lambda: SetPattern(0, "position"), "position must have a position, counted from 0, got None"),
+        (lambda: SetPattern(0, "position", position=-1), "position must have a position, counted from 0, got -1"),
+        (lambda: both(SetPattern(0, "position", position=8)), "the keys 0..7 to attend to, got 8"),
+        (lambda: PaintPattern(0), "must have one weight a cell, got 0 cells and 0 weights"),
+        (lambda: PaintPattern(0, [[1, 1]], [0.5, 0.5]), "got 1 cells and 2 weights"),
+        (lambda: PaintPattern(0, [[1, -1]], [0.5]), r"must be \[query, key\], both counted from 0, got \[1, -1\]"),
+        (lambda: PaintPattern(0, [[1, 1]], [-0.5]), "weights of a pattern must be 0 or more, got -0.5; or set free"),
+        (lambda: both(PaintPattern(0, [[8, 0]], [0.5])), "blocks.0.attn.pattern has rows 0..7, got 8"),
+        (lambda: both(PaintPattern(0, [[0, 8]], [0.5])), "has columns 0..7, got 8"),
         (lambda: SetPattern(0, "itself", cross=True), "cross-attention reads another; use first"),
         (lambda: DrawPattern(0, [[0.5, 0.5], [0.9, 0.2]]), "row 1 of a pattern must .* got a sum of 1.1; .*set free"),
         (lambda: DrawPattern(0, [[1.5, -0.5]]), "weights from 0 on that sum to 1"),

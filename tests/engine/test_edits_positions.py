@@ -115,8 +115,16 @@ def test_relative_positions_fall_into_the_bucket_of_their_new_distance(mask: str
     buckets = T5Attention._relative_position_bucket(places[None, :] - places[:, None], mask == "full", 8, 12)
     expected = made.relative.weight[buckets].permute(2, 0, 1)
     torch.testing.assert_close(edited["blocks.0.attn.bias"], expected)
-    with pytest.raises(ValueError, match="no two tokens of this text stand as far apart"):
-        run(made, tiny.IDS[:2], edits=[ShiftPositions(7, [1])])
+
+
+@pytest.mark.parametrize("mask", ["full", "causal"])
+@pytest.mark.parametrize("by", [7, 12, 13, 10_000])
+def test_the_last_relative_bucket_takes_every_distance_that_no_text_of_this_length_has(mask: str, by: int) -> None:
+    made = model("relative", mask)
+    edited = run(made, tiny.IDS[:3], edits=[ShiftPositions(by, [1])])
+    places = torch.tensor([0, 1 + by, 2])
+    buckets = T5Attention._relative_position_bucket(places[None, :] - places[:, None], mask == "full", 8, 12)
+    torch.testing.assert_close(edited["blocks.2.attn.bias"], made.relative.weight[buckets].permute(2, 0, 1))
 
 
 def test_a_swap_in_one_stack_leaves_the_other_as_it_is() -> None:

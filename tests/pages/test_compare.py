@@ -1,16 +1,20 @@
 """The page about comparisons without a browser: what its sides are, and what reaches the view."""
 
+import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from engine import library
 from engine.checkpoints import load
 from engine.edits import SilenceHeads
 from engine.experiment import Experiment
+from engine.reading import read_pixels
 from engine.run import run
 from engine.training.snapshots import snapshot, snapshots
 from views.payload import Named, unpack
@@ -135,6 +139,36 @@ def test_a_comparison_begins_with_the_model_beside_itself_under_the_edits_that_a
     app.session_state["experiment"] = Experiment().add(SilenceHeads(3, [3]))
     header, _ = view(app.run().switch_page(COMPARE).run())
     assert [side["edits"] for side in header["sides"]] == [0, 1] and len(set(texts(app))) == 1
+
+
+def png(level: int) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(np.full((8, 8), level, np.uint8)).save(file, "PNG")
+    return file.getvalue()
+
+
+def test_each_side_can_read_a_picture_of_ones_own_which_is_swapped_and_put_away() -> None:
+    app = opened(a_model="digits-vit", b_model="digits-imagegpt", b_given="8")
+    app.session_state["a_own"] = png(255)
+    app.session_state["b_own"] = png(0)
+    _, arrays = view(app.run())
+    assert arrays["A/picture"].data.min() == 1 and app.number_input(key="a_picture").disabled
+    drawn = read_pixels(library.checkpoint("digits-imagegpt"), Image.new("L", (8, 8)), 8, 256, {}, 0)
+    ids = view(app)[0]["sides"][1]["lanes"][""]["ids"]
+    assert ids[:9] == list(drawn.read.ids[:9])
+    app.button(key="swap").click().run()
+    assert app.session_state["b_own"] == png(255) and app.session_state["a_own"] == png(0)
+    header, _ = view(app.button(key="numbered B").click().run())
+    assert "one’s own" in header["take"]["read"] and not app.number_input(key="b_picture").disabled
+    assert "a_own" not in app.query_params
+
+
+def test_a_file_that_is_no_picture_is_a_sentence_and_an_address_is_none() -> None:
+    app = opened(a_model="digits-vit", b_model="digits-vit", a_own="nonsense")
+    assert view(app)[0]["sides"][0]["title"] == "digits-vit"
+    app.session_state["a_own"] = b"no picture"
+    app.run()
+    assert "Expected a picture such as PNG or JPEG" in app.warning[0].value
 
 
 @pytest.fixture

@@ -9,13 +9,22 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import library
-from engine.edits import AttentionTemperature, Edit, PaintMask, Replace, Scale, SilenceHeads, edit_from_dict
+from engine.edits import (
+    AttentionTemperature,
+    Edit,
+    PaintMask,
+    PaintPattern,
+    Replace,
+    Scale,
+    SilenceHeads,
+    edit_from_dict,
+)
 from engine.experiment import Experiment
 from engine.limits import MAX_EDITS
-from engine.reading import read_translation
+from engine.reading import read_text, read_translation
 from engine.run import run
 from pages.controls import experiment as what_if
-from pages.controls.experiment_link import BROKEN, from_link, to_link
+from pages.controls.experiment_link import BROKEN, UNLINKED, from_link, linkable, to_link
 from pages.controls.subject import Subject
 from views.payload import Named, unpack
 from views.walkthrough import digest
@@ -207,6 +216,30 @@ def test_what_cannot_be_written_under_edits_is_a_sentence() -> None:
     with pytest.raises(ValueError, match="have changed since"):
         conducted.answering(lambda query: b"")(asked | {"trace": "another"})
     assert conducted.answering(lambda query: b"the page's own")({"layer": 1}) == b"the page's own"
+
+
+def test_an_edit_is_painted_on_the_run_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = library.checkpoint("stories")
+    reading = read_text(checkpoint, "Max gave the red ball to Anna.", 24)
+    painted = PaintPattern(1, [[6, 2]], [0.5], [0])
+    experiment = made(SilenceHeads(0, [1]), painted)
+    monkeypatch.setattr(what_if, "current", lambda: experiment)
+    before = library.traces.of("stories", reading.read, [])
+    after = library.traces.of("stories", reading.read, experiment.edits)
+    conducted = what_if.WhatIf(Subject("stories", checkpoint, reading, 24), after, before, after)
+    asked = {"painted": "attn", "side": "", "layer": 1, "head": 0, "trace": digest("stories", after)}
+    for without, edits in ((1, [SilenceHeads(0, [1])]), (0, [painted]), (None, experiment.edits)):
+        found = unpack(conducted.answering(lambda query: b"")(asked | {"without": without}))[1]["pattern"].data
+        expected = run(checkpoint.model, reading.read, edits=edits)["blocks.1.attn.pattern"][0, 0]
+        torch.testing.assert_close(torch.tensor(found), expected)
+
+
+def test_edits_that_no_address_can_hold_are_said_to_be_lost_with_a_reload() -> None:
+    heavy = made(PaintMask(cells=[[row, key] for row in range(14) for key in range(14)] * 200, layer=0))
+    assert not linkable(heavy) and from_link(to_link(heavy)) == (Experiment(), [BROKEN])
+    app = opened(experiment=heavy)
+    panel, _ = sent(app, "experiment")
+    assert panel["broken"] == [UNLINKED] and "edits" not in app.query_params and panel["entries"][0]["on"]
 
 
 def test_while_guesses_are_asked_the_page_shows_the_run_before_the_edits() -> None:

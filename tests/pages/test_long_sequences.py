@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.long import measure, shared
 from engine.long.material import Material
 from engine.long.measure import KINDS, Point, Setup, cost
+from tests.pages.test_take import view
+from views.payload import unpack
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inspect" / "long_sequences.py")
 
@@ -39,13 +42,13 @@ def opened(**state: object) -> AppTest:
 def test_first_open_shows_a_finished_picture_and_measures_only_short_texts(asked: list[tuple[str, int]]) -> None:
     app = opened()
     assert asked == [(kind, length) for length in (256, 512, 1024) for kind in KINDS]
-    assert len(app.get("vega_lite_chart")) == 2
-    assert len(app.get("plotly_chart")) == 5
     assert not app.button
-    table = app.dataframe[0].value
-    assert table["search"].tolist() == ["exact", "codes alone", "codes, best 4 k again"]
+    header, arrays = view(app, "long_sequences")
+    assert [point["length"] for point in header["measured"]][:: len(KINDS)] == [256, 512, 1024]
+    assert len(arrays) == len(header["kept"]) == 5
+    assert [row["search"] for row in header["searches"]] == ["exact", "codes alone", "codes, best 4 k again"]
     found = shared.compared("stories", 1024, Setup())
-    assert table["recall@16"].tolist() == [row.recall[16] for row in found]
+    assert [row["recall@16"] for row in header["searches"]] == [row.recall[16] for row in found]
 
 
 def test_what_is_measured_once_is_not_measured_again(asked: list[tuple[str, int]]) -> None:
@@ -82,12 +85,41 @@ def point_of(kind: str, length: int) -> Point:
     return Point(kind, length, 1.0, 1000, cost(kind, length, 4, 32, 128, Setup()))
 
 
-def test_the_captions_say_what_the_chosen_head_keeps(asked: list[tuple[str, int]]) -> None:
-    app = opened(head=(0, 1))
+def test_every_head_that_the_view_turns_to_is_answered_with_what_it_keeps(asked: list[tuple[str, int]]) -> None:
+    app = opened()
+    made = view(app, "long_sequences")[0]["take"]["trace"]
     kept = shared.kept("stories", 128, 0, 1, Setup())
-    captions = [caption.value for caption in app.caption]
-    for part in kept.values():
-        assert any(f"keeps {part.mass:.1%} of the attention in {part.cells:.1%}" in text for text in captions)
+    app.session_state["courier asked"] = [
+        {"id": 1, "query": {"lengths": made, "layer": 0, "head": 1}},
+        {"id": 2, "query": {"lengths": made, "layer": 4, "head": 0}},
+        {"id": 3, "query": {"lengths": "another", "layer": 0, "head": 1}},
+    ]
+    app.run()
+    answers, packed = view(app, "courier")
+    assert [one.get("sentence", "") for one in answers["answers"]] == [
+        "", "This page has no such head or table; reload it.",
+        "The model or a setting has changed since; choose the head again.",
+    ]  # fmt: skip
+    header, arrays = unpack(packed["1"].data.tobytes())
+    for said, (name, part) in zip(header["kept"], kept.items(), strict=True):
+        assert (said["name"], said["mass"], said["cells"]) == (name, part.mass, part.cells)
+        shown = arrays[f"pattern.{name}"].data
+        np.testing.assert_array_equal(shown[part.allowed], part.pattern[part.allowed])
+        assert np.isnan(shown[~part.allowed]).all()
+
+
+def test_a_link_hides_controls_and_says_what_it_could_not_restore(asked: list[tuple[str, int]]) -> None:
+    app = AppTest.from_file(PAGE, default_timeout=60)
+    for name, value in {"window": "33", "k": "8", "model": "nobody", "v": "1", "hide": "window,measuring,x"}.items():
+        app.query_params[name] = value
+    app.run()
+    (said,) = [one.value for one in app.info]
+    assert "'nobody' is not here" in said and "window is '33' and must be one of 8, 16" in said and "'x'" in said
+    assert app.select_slider(key="k").value == 8
+    styles = "".join(one.proto.body for one in app.get("html"))
+    assert ".st-key-window, .st-key-measuring { display: none !important; }" in styles
+    offered = [key for key, _ in view(app, "long_sequences")[0]["take"]["controls"]]
+    assert {"model", "window", "measuring"} <= set(offered)
 
 
 def test_a_model_opened_elsewhere_is_measured_too_and_one_that_turns_its_queries_is_not_offered(

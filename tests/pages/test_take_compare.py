@@ -101,6 +101,44 @@ def test_three_runs_are_all_in_the_lines_with_their_edits() -> None:
     assert found["edits"] and view(app, "compare")[0]["take"]["matrices"] == ["B − A", "C − A", "A", "B", "C"]
 
 
+@pytest.mark.parametrize("model", ["stories", "translate-en-fr", "digits-imagegpt", "digits-vit"])
+def test_the_lines_of_a_tab_print_what_it_shows_of_every_run(model: str) -> None:
+    app = opened(a_model=model, b_model=model, b_edits=SILENT)
+    query = looked(app, {"A": [1, 0], "B": [1, 1]}, ["A", 2, 1])
+    printed, bound = {}, {}
+    for tab in ("map", "product", "steps", "points", "circuits"):
+        bound = ran(asked(app, "compare", take="python", **query, view=tab)[0]["lines"])
+        printed[tab] = bound["printed"].splitlines()
+    stem = hook(app, "A", 1).removeprefix("A/").removesuffix("pattern")
+    traces = [(bound["a"], 0), (bound["b"], 1)]
+    scores = [trace[stem + "scores"][0, head, 2, 1].item() for trace, head in traces]
+    weights = [trace[stem + "pattern"][0, head, 2, 1].item() for trace, head in traces]
+    dots = [trace[stem + "q"].shape[-1] ** 0.5 * score for (trace, _), score in zip(traces, scores, strict=True)]
+    assert [float(line) for line in printed["product"][1:]] == pytest.approx(dots, rel=1e-4, abs=1e-4)
+    said = [line.split() for line in printed["steps"][1:]]
+    assert [float(value) for part, value in said if part == "scores"] == scores
+    assert [float(value) for part, value in said if part == "pattern"] == weights
+    assert len(printed["points"]) == 3 and all(line.count(",") == 2 for line in printed["points"][1:])
+    assert len(printed["circuits"]) == (1 if model == "digits-vit" else 5) and len(printed["map"]) == 1
+
+
+def test_a_class_may_be_spared_the_controls_of_every_side() -> None:
+    app = opened(a_text="The dog sat", b_model="digits-vit")
+    take = view(app, "compare")[0]["take"]
+    keys = [key for key, _ in take["controls"]]
+    assert keys == ["a_model", "a_edits", "a_text", "b_model", "b_edits", "b_picture", "sides together"]
+    hidden = opened(**take["link"], hide="a_model,b_edits,b_picture,sides together,nothing")
+    style = next(one.proto.body for one in hidden.get("html") if "st-key-a_model" in one.proto.body)
+    for name in ("a_model", "b_edits-popover", "b_picture", "b_own-popover", "sides-together"):
+        assert f".st-key-{name}" in style
+    assert "no control 'nothing' to hide" in hidden.info[0].value
+
+
+def test_a_number_that_is_none_is_said_in_a_sentence() -> None:
+    app = opened(a_model="digits-vit", a_picture="three", b_model="digits-vit")
+    assert "picture is 'three' and must be a whole number" in app.info[0].value
+
+
 def test_the_link_of_a_comparison_opens_it_again_and_a_newer_one_says_so() -> None:
     app = opened(a_text="The dog sat", b_model="induction", b_text="1 2 1 2", b_edits=SILENT)
     link = view(app, "compare")[0]["take"]["link"]
@@ -117,7 +155,13 @@ def test_the_file_holds_the_questions_that_were_asked() -> None:
     _, answer = asked(app, "compare", take="html", state="#layer=1", asked=[question, {"ask": "nothing"}])
     page = answer["file"].data.tobytes().decode()
     (given,) = re.findall(r'id="given">(.*?)</script>', page, re.DOTALL)
-    assert [one["query"] for one in json.loads(given)["answers"]] == [question]
+    first, *later = [one["query"] for one in json.loads(given)["answers"]]
+    assert first == question
+    for side in header["sides"]:  # what its tabs will ask
+        mine = [query for query in later if query["trace"] == side["trace"]]
+        layers = {query["layer"] for query in mine if query["ask"] == "layer"}
+        heads = {(query["layer"], query["head"]) for query in mine if query["ask"] == "points"}
+        assert layers == set(range(4)) and len(heads) == 16 and {"weighted", "ov", "qk"} <= {one["ask"] for one in mine}
     assert not re.search(r"""(?:src|href)=["']?https?:""", page)
 
 

@@ -1,6 +1,10 @@
 """What is taken away of a text too long to be drawn whole: the head that is looked at, in full."""
 
+import base64
+import gzip
 import io
+import json
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +14,7 @@ import torch
 from engine.limits import MAX_TOKENS
 from tests.pages.test_attention_long import long_page, mine  # noqa: F401
 from tests.pages.test_take import asked, ran, view
+from views.payload import unpack
 
 HOOK = "blocks.1.attn.pattern"
 
@@ -20,7 +25,6 @@ def test_the_lines_and_the_data_of_a_long_text_are_the_whole_pattern_of_the_show
     monkeypatch.setattr("views.lines_of_python.MODELS_FOLDER", str(tmp_path))
     app = long_page(MAX_TOKENS + 40).slider(key="attention").set_value(0.5).run()
     header = view(app, "attention_long")[0]
-    assert header["take"]["rows"] == ["link", "picture", "python", "data"]
     script = asked(app, "attention_long", take="python", hook=HOOK, head=1, row=290, col=7)[0]["lines"]
     found = ran(script)
     assert list(found["trace"]) == [HOOK] and "AttentionTemperature(value=0.5)" in script
@@ -46,3 +50,31 @@ def test_the_lines_and_the_data_of_a_long_text_are_the_whole_pattern_of_the_show
 def test_what_a_long_text_does_not_give_is_a_sentence(query: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"[.;]"):
         asked(long_page(MAX_TOKENS + 1), "attention_long", **query)
+
+
+def test_the_file_of_a_long_text_has_every_tile_of_the_shown_head_and_the_others_at_rest() -> None:
+    app = long_page(MAX_TOKENS + 40)
+    header = view(app, "attention_long")[0]
+    of = {"hook": HOOK, "head": 1, "row": 290, "col": 7}
+    _, answer = asked(app, "attention_long", take="html", state="#layer=1&head=1&query=290", asked=[], **of)
+    page = answer["file"].data.tobytes()
+    assert len(page) < 5e6 and b"/attention?v=1&amp;model=mine" in page
+    (given,) = re.findall(rb'id="given">(.*?)</script>', page, re.DOTALL)
+    said = json.loads(given)
+    assert said["view"] == "attention_long"
+    whole = np.full((MAX_TOKENS + 40,) * 2, np.nan, np.float32)
+    heads = set()
+    for one in said["answers"]:
+        query = one["query"]
+        heads.add((query["layer"], query["head"]))
+        if query["ask"] != "tile" or (query["layer"], query["head"]) != (1, 1):
+            continue
+        about, arrays = unpack(gzip.decompress(base64.b64decode(one["payload"])))
+        if about["block"] == [1, 1]:
+            (top, bottom), (left, right) = query["rows"], query["columns"]
+            whole[top:bottom, left:right] = 0 if about["empty"] else arrays["weight"].data
+    assert heads == {(layer, head) for layer in range(2) for head in range(2)}
+    _, matrix = asked(app, "attention_long", take="data", hook=HOOK, head=1, format="npz")
+    with np.load(io.BytesIO(matrix["file"].data.tobytes())) as file:
+        np.testing.assert_array_equal(whole, file["values"])
+    assert header["tile"] == 128

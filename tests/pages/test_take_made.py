@@ -1,6 +1,8 @@
 """What pages that run no model give away: lines that count the same, and tables that add up."""
 
 import io
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -124,13 +126,92 @@ def test_what_a_checkpoint_does_not_have_is_a_sentence() -> None:
 
 def test_long_sequences_give_their_formulas_and_the_pattern_that_is_kept() -> None:
     app = opened("long_sequences")
-    header = view(app, "taken")[0]["take"]
-    assert header["rows"] == ["link", "python", "data"] and "pattern: full" in header["matrices"]
-    found = ran(asked(app, "taken", take="python")[0]["lines"])
-    _, answer = asked(app, "taken", take="data", matrix="pattern: full", format="npz")
+    header = view(app, "long_sequences")[0]["take"]
+    assert "pattern: full" in header["matrices"]
+    at = {"layer": 1, "head": 2}
+    found = ran(asked(app, "long_sequences", take="python", **at)[0]["lines"])
+    _, answer = asked(app, "long_sequences", take="data", matrix="pattern: window", format="npz", **at)
     with np.load(io.BytesIO(answer["file"].data.tobytes()), allow_pickle=False) as file:
-        np.testing.assert_array_equal(file["values"], found["kept"]["full"].pattern.numpy())
-        assert file["dims"].tolist() == ["query", "key"]
-    _, answer = asked(app, "taken", take="data", matrix="formulas", format="csv")
+        np.testing.assert_array_equal(file["values"], found["kept"]["window"].pattern.numpy())
+        assert file["dims"].tolist() == ["query", "key"] and len(file["query_tokens"]) == len(file["values"])
+    _, answer = asked(app, "long_sequences", take="data", matrix="formulas", format="csv", **at)
     table = pd.read_csv(io.BytesIO(answer["file"].data.tobytes()))
     assert table["bytes"].tolist() == [cost.bytes for costs in found["formulas"].values() for cost in costs]
+    with pytest.raises(ValueError, match="no such head"):
+        asked(app, "long_sequences", take="data", matrix="pattern: full", format="csv", layer=9, head=0)
+
+
+def test_the_file_of_long_sequences_answers_every_head() -> None:
+    app = opened("long_sequences")
+    _, answer = asked(app, "long_sequences", take="html", state="#layer=1&head=2", asked=[])
+    page = answer["file"].data.tobytes()
+    (given,) = re.findall(rb'id="given">(.*?)</script>', page, re.DOTALL)
+    heads = {(one["query"]["layer"], one["query"]["head"]) for one in json.loads(given)["answers"]}
+    assert len(heads) == 16 and len(page) < 5e6
+    assert b"/long_sequences?v=1&amp;model=stories#layer=1&amp;head=2" in page
+
+
+def test_what_is_drawn_of_a_matrix_is_there_as_tables() -> None:
+    app = opened("checkpoint")
+    of = {"of": "blocks.1.attn.q.weight", "head": 2, "circuit": False}
+    weight = load("stories").model.get_parameter(of["of"]).detach().unflatten(0, (4, -1))[2]
+    tables = {}
+    for name in ("its singular values", "its histogram"):
+        _, answer = asked(app, "weights", take="data", matrix=name, format="parquet", **of)
+        tables[name] = pd.read_parquet(io.BytesIO(answer["file"].data.tobytes()))
+    expected = torch.linalg.svdvals(weight.double()).numpy()
+    np.testing.assert_allclose(tables["its singular values"]["singular value"], expected, rtol=1e-4)
+    assert tables["its histogram"]["count"].sum() == weight.numel()
+
+
+@pytest.mark.parametrize("how", ["pca", "tsne"])
+def test_a_table_in_the_plane_is_taken_as_its_lines_give_it(how: str) -> None:
+    app = opened("checkpoint", model="induction")
+    name = view(app, "projection")[0]["tables"][0]["name"]
+    of = {"table": name, "how": how, "near": 3}
+    found = ran(asked(app, "projection", take="python", **of)[0]["lines"])
+    tables = {}
+    for what in ("points in the plane", "nearest to the chosen one"):
+        _, answer = asked(app, "projection", take="data", matrix=what, format="parquet", **of)
+        tables[what] = pd.read_parquet(io.BytesIO(answer["file"].data.tobytes()))
+    np.testing.assert_allclose(tables["points in the plane"][["x", "y"]], found["found"].points.numpy(), atol=1e-5)
+    nearest = tables["nearest to the chosen one"]
+    assert nearest["id"].tolist() == found["near"].ids.tolist()
+    piece = load("induction").tokenizer.piece
+    assert nearest["token"].tolist() == [piece(id) for id in nearest["id"]]
+    with pytest.raises(ValueError, match="no such table"):
+        asked(app, "projection", take="python", **of | {"table": "blocks.0.attn.q.weight"})
+
+
+def test_the_files_of_a_checkpoint_answer_every_matrix_head_and_circuit_and_what_is_near() -> None:
+    app = opened("checkpoint", model="induction")
+    model = load("induction").model
+    heads, layers = model.config.attention.heads, model.config.layers
+    for page, more in (("weights", {}), ("projection", {"table": "embed.tokens.weight", "how": "pca", "near": 3})):
+        _, answer = asked(app, page, take="html", state="", asked=[], **more)
+        file = answer["file"].data.tobytes()
+        (given,) = re.findall(rb'id="given">(.*?)</script>', file, re.DOTALL)
+        queries = [one["query"] for one in json.loads(given)["answers"]]
+        assert b"/checkpoint?v=1&amp;model=induction" in file and len(file) < 5e6
+        if page == "weights":
+            assert sum(query.get("circuit") is True for query in queries) == 2 * layers * heads
+            assert len({query.get("matrix") for query in queries}) > len(view(app, page)[0]["matrices"])
+        else:
+            near = {query["near"] for query in queries if query["table"] == more["table"] and "near" in query}
+            assert near == set(range(len(model.get_parameter(more["table"]))))
+
+
+def test_a_link_to_an_architecture_hides_controls_and_says_what_it_could_not_restore() -> None:
+    app = AppTest.from_file(str(ROOT / "pages/inspect/architecture.py"), default_timeout=60)
+    said = {"model": "gpt2", "mlp": "nope", "layers": "x", "batch": "900", "v": "2", "hide": "switches,published,x"}
+    for name, value in said.items():
+        app.query_params[name] = value
+    app.run()
+    (lost,) = [one.value for one in app.info]
+    for part in ("version '2'", "mlp is 'nope'", "layers is 'x'", "batch is '900'", "no control 'x'"):
+        assert part in lost
+    assert app.selectbox(key="model").value == "gpt2"
+    styles = "".join(one.proto.body for one in app.get("html"))
+    assert ".st-key-switches, .st-key-published { display: none !important; }" in styles
+    offered = [key for key, _ in view(app, "architecture")[0]["take"]["controls"]]
+    assert offered == ["model", "against", "published", "switches", "length", "batch", "number"]

@@ -6,6 +6,7 @@ import torch
 
 from engine.checkpoints import Checkpoint
 from engine.config import MLP, Attention, Encoder, ModelConfig
+from engine.edits import PaintMask
 from engine.model import Transformer, initialise
 from engine.reading import Reading
 from engine.run import run
@@ -82,3 +83,17 @@ def test_both_stacks_and_what_joins_them_arrive_under_their_names(monkeypatch: p
 def test_a_layer_that_the_run_lacks_is_one_sentence() -> None:
     with pytest.raises(ValueError, match="no layer 3"):
         view.attention_payload(traced(SMALL, 4)[2], 3)
+
+
+def test_what_edits_put_into_a_layer_comes_with_its_numbers() -> None:
+    checkpoint, reading, before = traced(MANY, 64)
+    edits = [PaintMask(cells=[[5, 2]], layer=layer, heads=[3]) for layer in (6, 7)]
+    trace = run(checkpoint.model, reading.read, edits=edits)
+    stacks = lanes(checkpoint, reading)
+    sent = view.attention(trace, stacks, name="tiny", scores={}, table=[], notes={}, layer=7, before=before)
+    header, arrays = unpack(sent)
+    assert header["editedHeads"] == {"attn": [[6, 3], [7, 3]]}
+    assert [name for name in arrays if name.endswith(".edited")] == ["blocks.7.attn.edited"]
+    _, later = unpack(view.attention_payload(trace, 6, before=before))
+    assert np.argwhere(later["blocks.6.attn.edited"].data).tolist() == [[3, 5, 2]]
+    assert not any(name.endswith(".edited") for name in unpack(view.attention_payload(trace, 5, before=before))[1])

@@ -9,8 +9,9 @@ import torch
 
 from engine import load
 from engine.analysis.sinks import column, sentence
-from engine.reading import read_text, read_translation
+from engine.reading import pictures, read_picture, read_pixels, read_text, read_translation
 from engine.run import run
+from views import attention_answers as answers
 from views.attention_answers import ASKED, Looked, answered
 from views.payload import Named, unpack
 from views.walkthrough import lanes
@@ -74,6 +75,24 @@ def test_a_column_is_told_as_the_engine_tells_it() -> None:
     assert header["sentence"] == sentence(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "named"),
+    [
+        ("digits-vit", 0, "“[CLS]” (key 0), the first position and a special token, gets "),
+        ("digits-vit", 6, "Patch (2, 2) gets "),
+        ("digits-imagegpt", 1 + 8 + 3, "Pixel (2, 4), one of "),
+    ],
+)
+def test_a_column_of_a_picture_is_named_by_its_row_and_column(name: str, key: int, named: str) -> None:
+    checkpoint = load(name)
+    image = pictures()[0][0]
+    drawn = name == "digits-imagegpt"
+    read = read_pixels(checkpoint, image, 20, 64, {"temperature": 1.0}, 0) if drawn else read_picture(checkpoint, image)
+    trace = run(checkpoint.model, read.read)
+    page = Looked("digest", checkpoint, trace, lanes(checkpoint, read))
+    assert asked(page, "sink", layer=1, head=0, key=key)[0]["sentence"].startswith(named)
+
+
 def test_circuits_list_each_token_of_the_text_once_with_names_for_all_they_name() -> None:
     header, arrays = asked(PAGE, "ov", layer=1, head=0)
     ids = arrays["ids"].data.tolist()
@@ -98,13 +117,24 @@ def test_scores_that_take_more_than_the_run_come_for_every_attention() -> None:
     assert {"scores.encoder.attn.positional", "scores.decoder.attn.copying"} <= arrays.keys()
 
 
+def test_flow_comes_whole_where_it_is_quick_and_a_row_at_a_time_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = looked("translate-en-fr")
+    for focus, side, keys in (("cross_attn", "decoder", 0), ("attn", "decoder", 1), ("attn", "encoder", 0)):
+        of = {"side": side, "focus": focus}
+        header, arrays = asked(page, "flow", **of)
+        rows = 0 if side == "encoder" else 1
+        assert header["whole"] and arrays["flow"].data.shape == tuple(len(page.lanes[i].pieces) for i in (rows, keys))
+        np.testing.assert_array_equal(asked(page, "flow", pos=2, **of)[1]["flow"].data, arrays["flow"].data[2])
+    monkeypatch.setattr(answers, "PATIENCE", 0.0)
+    header, arrays = asked(page, "flow", side="decoder")
+    assert not header["whole"] and not arrays
+
+
 def test_the_source_is_what_cross_attention_points_at() -> None:
     page = looked("translate-en-fr")
     _, arrays = asked(page, "points", side="decoder", focus="cross_attn", layer=0, head=0, how="pca")
     assert arrays["q"].data.shape == (len(page.lanes[1].pieces), 2)
     assert arrays["k"].data.shape == (len(page.lanes[0].pieces), 2)
-    with pytest.raises(ValueError, match="self-attention only"):
-        asked(page, "flow", side="decoder", focus="cross_attn", pos=0)
 
 
 WRONG: list[dict[str, Any]] = [

@@ -1,13 +1,15 @@
 """The payload of a comparison holds both runs and what belongs together in them."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from engine import library
-from engine.edits import AttentionTemperature, Edit, SetPattern
+from engine.analysis.points import head_points
+from engine.edits import AttentionTemperature, DrawMask, Edit, SetPattern
 from engine.reading import pictures, read_picture, read_text, read_translation
 from engine.run import run
 from engine.samples import samples
@@ -120,12 +122,52 @@ def test_long_texts_bring_one_byte_a_weight_and_a_layer_when_it_is_asked_for(mon
         {"ask": "similarity", "pair": "B", "key": "nothing", "over": "here"},
         {"ask": "similarity", "pair": "B", "key": "attn", "over": "everything"},
         {"ask": "nothing"},
+        {"ask": "layer", "layer": 99, "side": ""},
+        {"ask": "layer", "layer": 0, "side": "decoder"},
+        {"ask": "points", "side": "", "focus": "attn", "layer": 0, "head": 99},
     ],
 )
 def test_what_is_not_there_is_a_sentence(query: dict) -> None:
     pair = compared(shown("A"), shown("B", SECOND))
     with pytest.raises(ValueError, match=r"[a-z]{3}.*\.$"):
         page.answered([pair], {"trace": digest("stories", pair.first.trace), **query})
+
+
+def test_what_the_views_of_one_head_ask_is_answered_for_the_run_that_is_named() -> None:
+    before = shown("B", SECOND).trace
+    allowed = torch.ones(before["blocks.2.attn.pattern"].shape[-2:]).tril().bool()
+    allowed[1, 0] = False
+    sides = [shown("A"), shown("B", SECOND, edits=(DrawMask(2, allowed.tolist(), [1]),))]
+    second = replace(sides[1], before=before)
+    pair = compared(sides[0], second)
+    header, arrays = sent(sides[0], second)
+    assert header["sides"][1]["editedHeads"] == {"attn": [[2, 1]]}
+    assert np.argwhere(arrays["B/blocks.2.attn.edited"].data).tolist() == [[1, 1, 0]]
+    where = {"trace": digest("stories", second.trace), "layer": 2, "side": ""}
+    _, layer = unpack(page.answered([pair], {"ask": "layer", **where}))
+    for part in ("q", "k", "scores", "mask", "masked_scores", "pattern"):
+        found = layer[f"blocks.2.attn.{part}"].data
+        np.testing.assert_array_equal(found, second.trace[f"blocks.2.attn.{part}"][0].numpy(), err_msg=part)
+    assert np.argwhere(layer["blocks.2.attn.edited"].data).tolist() == [[1, 1, 0]]
+    _, points = unpack(page.answered([pair], {"ask": "points", "focus": "attn", "head": 1, "how": "pca", **where}))
+    np.testing.assert_array_equal(points["q"].data, head_points(second.trace, 2, 1).queries.numpy())
+
+
+@pytest.mark.parametrize("models", [("stories", "stories-bert"), ("translate-en-fr", "stories"), ("digits-vit",) * 2])
+def test_all_that_is_asked_ahead_is_answered_for_every_run(models: tuple[str, str]) -> None:
+    texts = ["0", "1"] if models[0] == "digits-vit" else ["The dog sees a cat."] * 2
+    one, other = (shown(letter, text, model) for letter, text, model in zip("AB", texts, models, strict=True))
+    pair = compared(one, other)
+    queries = list(page.ahead([pair]))
+    for side in (one, other):
+        mine = [query for query in queries if query["trace"] == digest(side.name, side.trace)]
+        asks = {query["ask"] for query in mine}
+        assert asks >= {"layer", "weighted", "points"} and ({"ov", "qk"} <= asks) == bool(side.lanes[0].ids)
+    for query in queries:
+        try:
+            assert unpack(page.answered([pair], query))[1]
+        except ValueError as error:
+            assert query["ask"] == "ov" and "ask for" in str(error)  # of heads that write no tokens
 
 
 def test_over_several_texts_heads_are_compared_as_on_one() -> None:

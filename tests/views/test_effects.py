@@ -9,11 +9,12 @@ from torch import Tensor
 
 from engine import library
 from engine.checkpoints import Checkpoint
-from engine.edits import AttentionTemperature, Edit, PaintMask, Replace, Scale, SilenceHeads
+from engine.edits import AttentionTemperature, Edit, PaintMask, Replace, Scale, SetPattern, SilenceHeads
 from engine.reading import Reading, pictures, read_infill, read_picture, read_pixels, read_text, read_translation
 from engine.run import run
 from engine.trace import Trace
-from views.effects import AT_ONCE, Head, asked_later, continuation, effects, head_of, shifts, spoken
+from views.continuation import completion, continuation, continuations
+from views.effects import AT_ONCE, Head, asked_later, effects, head_of, shifts, spoken
 from views.payload import Named, unpack
 from views.walkthrough import lanes
 
@@ -137,13 +138,13 @@ def test_a_long_text_over_a_large_vocabulary_brings_one_position_and_gives_the_o
     header, arrays, before, after = sent("stories", HOT)
     assert arrays["shift.row"].data.tolist() == [header["head"]["row"]]
     head = head_of(*read_by("stories"))
-    answer = asked_later({"effects": "row", "row": 3}, before, after, head, dict)
+    answer = asked_later({"effects": "row", "row": 3}, before, after, head, bytes)
     named, later = unpack(answer)
     expected = bits(before["logits"][0, 3], after["logits"][0, 3])
     assert later["shift.kl"].data[0] == pytest.approx(expected, rel=1e-4) and len(named["names"]) == 8
     for wrong in ({"effects": "row", "row": 10_000}, {"effects": "row", "row": "3"}, {"effects": "all"}):
         with pytest.raises(ValueError, match="reload the page"):
-            asked_later(wrong, before, after, head, dict)
+            asked_later(wrong, before, after, head, bytes)
 
 
 def test_the_guess_is_about_the_row_of_attention_that_changed_most() -> None:
@@ -153,7 +154,11 @@ def test_the_guess_is_about_the_row_of_attention_that_changed_most() -> None:
     assert (guess["layer"], guess["head"], guess["row"]) == (3, 3, 13) and change[3, 3].argmax() == 13
     assert torch.equal(torch.tensor(arrays["guess.after"].data), after["blocks.3.attn.pattern"][0, 3, 13])
     assert torch.equal(torch.tensor(arrays["guess.before"].data), before["blocks.3.attn.pattern"][0, 3, 13])
-    assert guess["reader"] == "·said" and guess["keys"][7] == "·Anna"
+    assert guess["offered"] == [key for key in range(14) if key != 7]
+    early, _, _, _ = sent("stories", PaintMask(cells=[[5, 2]], layer=3))
+    assert early["guess"]["row"] == 5 and early["guess"]["offered"] == [0, 1, 3, 4, 5]
+    ahead = sent("stories", SetPattern(3, "position", position=9))[0]["guess"]  # the mask hides it, the edit does not
+    assert ahead["offered"] == [*range(ahead["row"] + 1), *([9] if ahead["row"] < 9 else [])]
     assert sent("stories", Scale("blocks.3.mlp.out", 0.0))[0]["guess"] is None
 
 
@@ -185,6 +190,25 @@ def test_what_the_model_wrote_itself_is_written_again_from_where_it_began() -> N
     infill, filled = read_by("infill")
     before = len(filled.whole)
     assert continuation(infill, filled, [])[: len(filled.read) - before] == list(filled.read.pieces[before:])
+
+
+def test_a_picture_is_completed_from_the_pixels_given_before_and_after() -> None:
+    checkpoint, reading = read_by("digits-imagegpt")
+    begun = list(reading.read.ids[: 1 + reading.given])
+    drawn = {}
+    for name, edits in (("before", []), ("after", [SilenceHeads(0, [1]), HOT])):
+        ids = list(begun)
+        while len(ids) < 65:  # the last pixel is written and not read
+            ids.append(int(run(checkpoint.model, ids, edits=edits)["logits"][0, -1].argmax()))
+        drawn[name] = torch.from_numpy(checkpoint.processor.picture(ids[1:]))
+        found = completion(checkpoint, reading, edits)
+        assert torch.equal(found[..., 0], drawn[name])
+    assert not torch.equal(drawn["before"], drawn["after"])
+    header, arrays = unpack(continuations(checkpoint, reading, [], [SilenceHeads(0, [1]), HOT]))
+    assert header["given"] == 20
+    assert all(torch.equal(torch.tensor(arrays[name].data)[..., 0], drawn[name]) for name in drawn)
+    with pytest.raises(ValueError, match=r"rows 0\.\.20, got 40"):
+        continuations(checkpoint, reading, [], [PaintMask(rows=[40], layer=0)])
 
 
 def test_a_run_says_how_long_it_took_and_where_it_started() -> None:

@@ -11,9 +11,11 @@ from engine.edits import (
     AttentionTemperature,
     ChangeToken,
     DrawMask,
+    DrawPattern,
     DropPositions,
     Edit,
     PaintMask,
+    PaintPattern,
     Patch,
     PresetMask,
     Replace,
@@ -28,8 +30,9 @@ from engine.edits import (
 from engine.experiment import Experiment
 from engine.reading import Reading, pictures, read_infill, read_picture, read_text, read_translation
 from engine.run import run
+from tests.views.test_effects import read_by
 from views.edit_words import Terms, in_words
-from views.experiment import from_form, mask_payload, panel, spelled
+from views.experiment import from_form, painted_on, panel, spelled
 from views.payload import unpack
 from views.walkthrough import lanes
 
@@ -66,7 +69,17 @@ def drawn(checkpoint: Checkpoint, reading: Reading, edits: Sequence[Edit] = ()) 
         (PaintMask(cells=[[5, 2]], rows=[4], layer=0), "mask painted: the row of “·red” and 1 cell, block 1"),
         (DrawMask(0, [[True]]), "a drawn mask, block 1"),
         (SetPattern(1, "previous", [0]), "block 2, head 1: attend to the previous token alone"),
+        (SetPattern(1, "position", [0], position=4), "block 2, head 1: attend to “·red” alone"),
+        (PaintPattern(1, [[4, 2]], [0.25], [0]), "block 2, head 1: “·red” looks at “·gave” with 25 %"),
+        (PaintPattern(1, [[4, 2], [5, 2]], [0.25, 1.0]), "block 2: 2 weights painted, rows of “·red” and “·ball”"),
+        (DrawPattern(1, [[1.0]]), "a drawn pattern, block 2"),
         (Scale("blocks.1.mlp.out", 0.0), "block 2, MLP: taken out"),
+        (Scale("blocks.*.mlp.out", 0.5, {"d_model": [0, 1, 2]}), "every block, mlp.out: × 0.5, d_model 0, 1 and 2"),
+        (Replace("embed.tokens", 0.0, {"pos": 4}), "embed.tokens: replaced by 0, at “·red”"),
+        (
+            Patch("blocks.1.resid_mid", Source(ids(OTHER)), {"pos": 4}, "blocks.0.resid_mid"),
+            f"block 2, resid_mid, at “·red”: as block 1, resid_mid in “{OTHER}”",
+        ),
         (Scale("blocks.1.skip1", 0.5), "block 2, residual past attention: × 0.5"),
         (Replace("blocks.0.attn.z", 1.0, {"head": 2}), "block 1, attn.z: replaced by 1, head 3"),
         (SwapPositions(0, 7), "“M” and “·Anna” swap positions"),
@@ -150,21 +163,64 @@ def test_what_can_be_edited_is_what_the_model_has() -> None:
     header = drawn(*stories())
     (stack,) = header["stacks"]
     assert stack["parts"][1]["MLP"] == "blocks.1.mlp.out" and len(stack["parts"]) == 4
-    assert "resid_pre" in stack["steered"] and "attn.pattern" not in stack["steered"]
-    assert {"part": "attn.z", "axes": ["pos", "head", "d_head"]} in stack["patched"]
-    assert stack["positions"] and stack["tokens"] and not stack["turned"] and header["texts"]
+    z = {"part": "attn.z", "hook": "blocks.0.attn.z", "axes": [["pos", 14], ["head", 4], ["d_head", 32]]}
+    assert z in stack["inner"] and "attn.temperature" not in parts_of(stack["inner"])  # which no text decides
+    outer = ["embed.tokens", "embed.positions", "final_norm.scale", "final_norm.out", "logits"]
+    assert parts_of(stack["outer"]) == outer
+    assert stack["positions"] and stack["tokens"] and not stack["turned"] and header["others"] == "texts"
     vit = library.checkpoint("digits-vit")
     picture = drawn(vit, read_picture(vit, pictures()[0][0]))
-    assert not picture["texts"] and not picture["stacks"][0]["tokens"]
+    assert picture["others"] == "none" and not picture["stacks"][0]["tokens"]
+    assert {"part": "logits", "hook": "logits", "axes": [["class", 10]]} in picture["stacks"][0]["outer"]
     french = library.checkpoint("translate-en-fr")
     two = drawn(french, read_translation(french, "The dog sees a small cat.", "", 24))
     assert [one["stack"] for one in two["stacks"]] == ["encoder", "decoder"]
     assert [(one["stack"], one["cross"]) for one in two["attentions"]] == [
         ("encoder", False), ("decoder", False), ("decoder", True),
     ]  # fmt: skip
-    decoder = two["stacks"][1]
-    assert "cross_attn.k" not in [one["part"] for one in decoder["patched"]]  # its positions are the source's
+    encoder, decoder = two["stacks"]
+    crossed = next(one for one in decoder["inner"] if one["part"] == "cross_attn.k")
+    assert crossed["axes"] == [["key", len(encoder["pieces"])], ["head", 4], ["d_head", 32]]
+    assert [one["hook"] for one in encoder["outer"]] == ["encoder.embed.tokens", "encoder.embed.positions"]
+    assert [one["hook"] for one in decoder["outer"]] == ["decoder.embed.tokens", "decoder.embed.positions", "logits"]
     assert two["attentions"][2]["keys"] == two["stacks"][0]["pieces"]
+
+
+def parts_of(values: list[dict]) -> list[str]:
+    return [one["part"] for one in values]
+
+
+MODELS = ["stories", "stories-bert", "translate-en-fr", "infill", "digits-vit", "digits-imagegpt"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_value_that_is_offered_can_be_patched_and_no_value_of_the_run_is_missing(name: str) -> None:
+    checkpoint, reading = read_by(name)
+    plain = run(checkpoint.model, reading.read, target=reading.target)
+    offered = []
+    for stack in drawn(checkpoint, reading)["stacks"]:
+        prefix = f"{stack['stack']}." if stack["stack"] else ""
+        offered += [one["hook"] for one in stack["outer"]]
+        blocks = [f"{prefix}blocks.{layer}." for layer in range(stack["layers"])]
+        offered += [f"{block}{part}" for block in blocks for part in parts_of(stack["inner"])]
+    assert sorted(offered) == sorted(hook for hook in plain if not hook.endswith("temperature"))
+    for hook in offered[:: max(1, len(offered) // 8)]:  # what this run held puts nothing else there
+        patched = run(checkpoint.model, reading.read, "logits", [Patch(hook)], target=reading.target)
+        torch.testing.assert_close(patched["logits"], plain["logits"], atol=2e-4, rtol=1e-4)
+
+
+def test_another_picture_is_read_as_far_as_this_one() -> None:
+    checkpoint, reading = read_by("digits-imagegpt")
+    made = from_form(patched("") | {"source": {"picture": 7}}, checkpoint, reading)
+    expected = checkpoint.processor.ids(pictures()[0][7]).flatten().tolist()
+    assert made.source.ids == [checkpoint.processor.start_id, *expected][: len(reading.read)]
+    other = run(checkpoint.model, made.source.ids)["blocks.0.resid_post"]
+    edited = run(checkpoint.model, reading.read, edits=[made])["blocks.0.resid_post"]
+    torch.testing.assert_close(edited, other, atol=1e-5, rtol=1e-5)
+    terms = Terms(lanes(checkpoint, reading), checkpoint.model.hook_names, str)
+    assert in_words(made, terms) == "block 1, resid_post: as in another picture"
+    with pytest.raises(ValueError, match="the number of a picture from 0 to"):
+        from_form(patched("") | {"source": {"picture": -1}}, checkpoint, reading)
 
 
 def test_every_spelling_survives_and_ids_are_numbers_without_a_tokenizer() -> None:
@@ -175,10 +231,11 @@ def test_every_spelling_survives_and_ids_are_numbers_without_a_tokenizer() -> No
 def test_the_mask_to_paint_on_is_the_runs_own() -> None:
     checkpoint, reading = stories()
     trace = run(checkpoint.model, reading.read, edits=[PaintMask(cells=[[5, 9]], layer=1, heads=[2])])
-    _, arrays = unpack(mask_payload(trace, "", "attn", 1, 2))
+    _, arrays = unpack(painted_on(trace, "", "attn", 1, 2))
     expected = torch.ones(14, 14).tril().bool()
     expected[5, 9] = True
     assert torch.equal(torch.tensor(arrays["mask"].data), expected)
+    assert torch.equal(torch.tensor(arrays["pattern"].data), trace["blocks.1.attn.pattern"][0, 2])
     for place in (("", "attn", 9, 0), ("", "cross_attn", 0, 0), ("", "attn", 0, 4), ("", "attn", 0, -1)):
-        with pytest.raises(ValueError, match="no such mask"):
-            mask_payload(trace, *place)
+        with pytest.raises(ValueError, match="no such head"):
+            painted_on(trace, *place)

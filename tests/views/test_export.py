@@ -12,7 +12,7 @@ from engine.analysis.heads import head_scores
 from engine.reading import read_text
 from engine.run import run
 from views.attention import attention
-from views.export import MODULES, Answered, imported, modules, renamed, self_contained
+from views.export import MODULES, Answered, imported, modules, packed, renamed, self_contained
 from views.payload import pack
 from views.walkthrough import lanes, walkthrough
 
@@ -65,7 +65,8 @@ def test_nothing_names_a_host_and_the_policy_forbids_all_fetching() -> None:
 
 def test_numbers_and_answers_come_out_as_they_went_in() -> None:
     payload, answer = pack({"a": 1}, {}), pack({"b": 2}, {})
-    page = self_contained("attention", payload, title="t", state="#layer=2", answers=[Answered({"ask": "x"}, answer)])
+    answers = [Answered({"ask": "x"}, packed(answer))]
+    page = self_contained("attention", payload, title="t", state="#layer=2", answers=answers)
     found = given(page)
     assert unpacked(found["payload"]) == payload and found["state"] == "#layer=2" and found["view"] == "attention"
     ((one),) = found["answers"]
@@ -74,7 +75,7 @@ def test_numbers_and_answers_come_out_as_they_went_in() -> None:
 
 def test_what_a_text_says_can_neither_end_a_script_nor_open_an_element() -> None:
     evil = "</script><script>alert(1)</script><!--"
-    answers = [Answered({"q": evil}, b"")]
+    answers = [Answered({"q": evil}, "")]
     page = self_contained("attention", pack({}, {}), title=evil, caption=[evil], state=evil, answers=answers)
     assert page.count("<script") == page.count("</script>") == 3
     assert given(page)["state"] == evil and given(page)["answers"][0]["query"] == {"q": evil}

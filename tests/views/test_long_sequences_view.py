@@ -8,7 +8,8 @@ from engine.long.compare import Searched
 from engine.long.cost import Cost
 from engine.long.kept import keep
 from engine.long.measure import KINDS, Point, Setup, cost
-from views.long_sequences import caption, cost_chart, formats, formula_rows, measured_rows, pattern_figure, search_table
+from views.long_sequences import formula_rows, long_sequences, measured_rows, search_table
+from views.payload import unpack
 
 LENGTHS = (256, 512, 1024)
 FORMULAS = {kind: [cost(kind, length, 4, 32, 128, Setup()) for length in LENGTHS] for kind in KINDS}
@@ -38,25 +39,35 @@ def test_a_curve_of_time_goes_through_the_longest_point_and_grows_as_the_formula
     assert rows.loc[("full, explicit", 1024), "bytes"] == 2 * 4 * 1024**2 * 4
 
 
-@pytest.mark.parametrize("what", ["seconds", "bytes"])
-def test_a_chart_shows_every_point_inside_its_axes(what: str) -> None:
-    measured, formula = measured_rows(points()), formula_rows(points(), LENGTHS, FORMULAS)
-    chart = cost_chart(measured, formula, what).to_dict()
-    low, high = chart["layer"][1]["encoding"]["y"]["scale"]["domain"]
-    shown = [row[what] for rows in chart["datasets"].values() for row in rows if row[what] is not None]
-    assert len(shown) == len(measured) + formula[what].notna().sum()
-    assert low <= min(shown) and max(shown) <= high
-
-
-def test_a_pattern_is_its_tensor_and_the_ground_elsewhere() -> None:
+def test_the_payload_has_every_point_and_each_pattern_with_nothing_where_a_query_may_not_look() -> None:
     pattern = torch.tensor([[1.0, 0.0], [0.25, 0.75]])
     part = keep(pattern, torch.tensor([[True, True], [False, True]]))
-    shown = np.array(pattern_figure(part).data[0].z)
-    np.testing.assert_array_equal(shown, [[1.0, np.nan], [np.nan, 1.0]])
-    assert caption(part, "window") == "**window**  \nkeeps 87.5% of the attention in 66.7% of the cells"
+    measured, formula = measured_rows(points()), formula_rows(points(), LENGTHS, FORMULAS)
+    searches = search_table([Searched("exact", {8: 1.0}, Cost(1000, 4, 7), 2e-6, 3_000_000)])
+    header, arrays = unpack(
+        long_sequences(
+            measured,
+            formula,
+            searches,
+            heads=(1, 1),
+            shown=(0, 0),
+            kept={"window": part},
+            pieces=["a", "b"],
+            grid=(1, 2),
+            notes={},
+        )
+    )
+    assert [point["seconds"] for point in header["measured"]] == [0.001, 0.002, 0.001, 0.002]
+    assert {(one["kind"], one["seconds"] is None) for one in header["formulas"]} == {
+        (name, kind not in ("fused", "window")) for kind, name in KINDS.items()
+    }
+    np.testing.assert_array_equal(arrays["pattern.window"].data, np.float32([[1.0, np.nan], [np.nan, 1.0]]))
+    assert arrays["pattern.window"].dims == ("query", "key")
+    assert header["kept"] == [{"name": "window", "title": "window", "mass": 0.875, "cells": pytest.approx(2 / 3)}]
+    assert header["reached"] == 512
 
 
-def test_the_table_has_a_row_a_search_and_a_format_a_number() -> None:
+def test_the_table_has_a_row_a_search() -> None:
     table = search_table([Searched("exact", {8: 1.0, 16: 0.5}, Cost(1000, 4, 7), 2e-6, 3_000_000)])
     assert table.to_dict("records") == [
         {
@@ -69,4 +80,3 @@ def test_the_table_has_a_row_a_search_and_a_format_a_number() -> None:
             "kept, MB": 3.0,
         }
     ]
-    assert set(formats(table)) == set(table.columns[1:])

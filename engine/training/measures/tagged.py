@@ -24,22 +24,33 @@ def measured(trainer: Trainer) -> dict[str, Any]:
     """
     asked = examples(trainer)
     given = predicted(trainer, asked)
-    pairs = [(tag, one) for row, tags in zip(asked, given, strict=True) for tag, one in zip(row.tags, tags, strict=True)]
+    wanted = [tag for row in asked for tag in row.tags]
+    written = [tag for row in given for tag in row]
+    right = Counter(tag for tag, one in zip(wanted, written, strict=True) if tag == one)
     found: dict[str, Any] = {
-        "test_accuracy": sum(tag == one for tag, one in pairs) / len(pairs), "words": len(pairs), "texts": len(asked)
+        "test_accuracy": right.total() / len(wanted), "words": len(wanted), "texts": len(asked)
     }  # fmt: skip
-    if not in_bio(source_of(trainer).labels):
-        right, theirs, ours = Counter(a for a, b in pairs if a == b), Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-        return found | {"f1_by_tag": {tag: f1(right[tag], ours[tag], theirs[tag]) for tag in sorted(theirs)}}
-    theirs, ours, right = Counter[str](), Counter[str](), Counter[str]()
-    for row, tags in zip(asked, given, strict=True):
-        wanted, got = spans(row.tags), spans(tags)
-        theirs.update(kind for *_, kind in wanted)
-        ours.update(kind for *_, kind in got)
-        right.update(kind for *_, kind in wanted & got)
-    hits, made, there = right.total(), ours.total(), theirs.total()
-    found |= {"precision": hits / max(made, 1), "recall": hits / max(there, 1), "f1": f1(hits, made, there)}
-    return found | {"f1_by_kind": {kind: f1(right[kind], ours[kind], theirs[kind]) for kind in sorted(theirs)}}
+    if in_bio(source_of(trainer).labels):
+        return found | of_names([row.tags for row in asked], given)
+    there, made = Counter(wanted), Counter(written)
+    return found | {"f1_by_tag": {tag: f1(right[tag], made[tag], there[tag]) for tag in sorted(there)}}
+
+
+def of_names(wanted: Sequence[Sequence[str]], given: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """`precision`, `recall`, `f1` and `f1_by_kind` of whole names, from the tags of each sentence."""
+    there, made, right = Counter[str](), Counter[str](), Counter[str]()
+    for tags, ours in zip(wanted, given, strict=True):
+        names, found = spans(tags), spans(ours)
+        there.update(kind for *_, kind in names)
+        made.update(kind for *_, kind in found)
+        right.update(kind for *_, kind in names & found)
+    hits, all_made, all_there = right.total(), made.total(), there.total()
+    return {
+        "precision": hits / max(all_made, 1),
+        "recall": hits / max(all_there, 1),
+        "f1": f1(hits, all_made, all_there),
+        "f1_by_kind": {kind: f1(right[kind], made[kind], there[kind]) for kind in sorted(there)},
+    }
 
 
 def f1(right: int, given: int, wanted: int) -> float:

@@ -14,7 +14,7 @@ from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, chance
 from engine.training.sources.windows import Windows
 
-CLS, SEP, MASK, PAD = MARKS = "[CLS]", "[SEP]", "[MASK]", "[PAD]"
+CLS, SEP, MASK, PAD = "[CLS]", "[SEP]", "[MASK]", "[PAD]"
 
 
 class MaskedWindows(Windows):
@@ -30,7 +30,7 @@ class MaskedWindows(Windows):
         named = tokenizer.special_tokens
         special = set(named.values())
         ordinary = torch.tensor([id for id in range(tokenizer.vocab_size) if id not in special])
-        self.marks = Marks(*(named[name] for name in MARKS), ordinary)
+        self.marks = Marks(named[CLS], named[SEP], named[MASK], named[PAD], ordinary)
 
     def draw(self, part: Part, seed: int) -> Examples:
         draw = chance(seed)

@@ -43,8 +43,9 @@ class Windows(Source):
         self.length = recipe.batch.context + self.more
         for part, tokens in (("training", self.corpus.train), ("held-out", self.corpus.held_out)):
             if len(tokens.ids) < self.length:
+                count = f"batch.context {'-' if self.more < 0 else '+'} {abs(self.more)} = {self.length}"
                 raise ValueError(
-                    f"the {part} text must have at least batch.context {self.more:+} = {self.length} tokens, "
+                    f"the {part} text must have at least {count} tokens, "
                     f"got {len(tokens.ids)}; add text or shorten the context."
                 )
 

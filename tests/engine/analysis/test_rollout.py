@@ -1,12 +1,10 @@
-"""Rollout and flow against products of numpy and networkx's maximum flow."""
+"""Rollout against products of numpy."""
 
-import networkx as nx
 import numpy as np
 import pytest
 import torch
 
-from engine.analysis import rollout as module
-from engine.analysis.rollout import crossed, flow, rollout
+from engine.analysis.rollout import crossed, rollout
 from engine.layers.cache import KVCache
 from engine.layers.mask import Causal, Drawn
 from engine.run import run
@@ -95,32 +93,6 @@ def test_the_decoder_by_itself_is_rolled_out_over_its_own_tokens() -> None:
     assert torch.allclose(rollout(trace, "decoder", end=1)[0], (pattern + torch.eye(4)) / 2, atol=1e-6)
 
 
-@pytest.mark.parametrize("attention", ["causal", "full"])
-@pytest.mark.parametrize("pos", [0, 4, 7])
-def test_flow_is_the_maximum_flow_of_networkx(attention: str, pos: int) -> None:
-    trace = run(tiny.model(tiny.config(attention={"mask": attention})), tiny.IDS)
-    graph = nx.DiGraph()
-    for layer in range(3):
-        for (query, key), capacity in np.ndenumerate(mixed(trace, layer)):
-            if capacity > 0:
-                graph.add_edge((layer + 1, query), (layer, key), capacity=float(capacity))
-    expected = [
-        nx.maximum_flow_value(graph, (3, pos), (0, key)) if (0, key) in graph else 0.0 for key in range(COUNT)
-    ]
-    assert np.allclose(flow(trace, pos), expected, atol=1e-6)
-
-
-def test_the_flow_through_one_layer_is_its_row() -> None:
-    assert np.allclose(flow(TRACE, 5, start=1, end=2, heads={1: [3]}), mixed(TRACE, 1, [3])[5], atol=1e-6)
-
-
-def test_flow_is_refused_where_it_would_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_EDGES", 3 * COUNT**2 - 1)
-    with pytest.raises(ValueError, match=r"at most 191 weights .* got 3 x 8 x 8 = 192"):
-        flow(TRACE, 0)
-    assert len(flow(TRACE, 0, end=2)) == COUNT
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -137,9 +109,7 @@ def test_what_the_run_does_not_have_is_refused(options: dict, message: str) -> N
         rollout(TRACE, **options)
 
 
-def test_a_position_outside_and_a_continued_run_are_refused() -> None:
-    with pytest.raises(ValueError, match="must be in 0..7, got 8"):
-        flow(TRACE, COUNT)
+def test_a_continued_run_is_refused() -> None:
     cache = KVCache(MODEL.config, 1, COUNT, MODEL.embed.tokens.weight)
     run(MODEL, tiny.IDS[:4], cache=cache)
     with pytest.raises(ValueError, match="continued a cache"):

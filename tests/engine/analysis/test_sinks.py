@@ -92,6 +92,9 @@ def test_a_picture_has_columns_too() -> None:
     found = column(trace, 0, 4, 1, read=names)
     assert (found.piece, found.others, found.queries) == ("row 2, column 1", 0, 10)
     assert sentence(found).startswith("“row 2, column 1” (key 4) gets ")
+    assert sentence(found, "patch (2, 1)").startswith("Patch (2, 1) gets ")
+    alike = sentence(replace(found, others=3, special=True, punctuation=True), "pixel (2, 1)", "colour")
+    assert alike.startswith("Pixel (2, 1), a special token, punctuation and one of 4 occurrences of this colour")
 
 
 def test_a_column_that_nobody_may_see_and_a_text_of_one_token_are_said_so() -> None:
@@ -103,8 +106,8 @@ def test_a_column_that_nobody_may_see_and_a_text_of_one_token_are_said_so() -> N
     single = column(run(tiny.model(), [[4]]), 0, 0, 0)
     assert math.isnan(single.median)
     assert sentence(single) == (
-        "Key 0, the first position, gets 100 % of the attention of the one query that sees it, close to an even spread "
-        "of 100 % (1 times)."
+        "Key 0, the first position, gets 100 % of the attention of the one query that may see it, close to an even "
+        "spread of 100 % (× 1)."
     )
 
 
@@ -113,9 +116,9 @@ SINK = Column(0, "The", 1, 11, 0.413, 0.182, 0.31, 1.24, 0.098, True, False, Fal
 
 def test_a_sink_is_called_one_by_its_numbers() -> None:
     assert sentence(SINK) == (
-        "“The” (key 0), the first position and one of 2 of the same token, gets 41.3 % of the attention of the 11 "
-        "queries that see it, well above an even spread of 18.2 % (2.27 times); its value vector is short, as a sink's "
-        "is (0.31, the other keys' median is 1.24), so it makes 9.8 % of pattern × |v|."
+        "“The” (key 0), the first position and one of 2 occurrences of this token, gets 41.3 % of the attention of "
+        "the 11 queries that may see it, well above an even spread of 18.2 % (× 2.27); its value vector is short, as "
+        "a sink’s is (0.31, the other keys’ median is 1.24), so it makes up 9.8 % of the rows’ pattern × |v|."
     )
 
 
@@ -128,7 +131,7 @@ def test_a_sink_is_called_one_by_its_numbers() -> None:
         ({"value": 2.0}, "is long (2, ", "short"),
         ({"value": 1.3}, "is of ordinary length (1.3, ", "short"),
         ({"heads": 12}, "see it (the mean of 12 heads), well", "one query"),
-        ({"queries": 1}, "the one query that sees it", "11"),
+        ({"queries": 1}, "the one query that may see it", "11"),
         ({"first": False, "others": 0, "special": True}, "“The” (key 0), a special token, gets", "first"),
     ],
 )

@@ -15,29 +15,35 @@ from engine.data.brackets import Brackets
 from engine.data.dates import Dates
 from engine.data.drawing import HELD_OUT, Part, drawn, is_held_out, number
 from engine.data.modular import Modular
+from engine.data.names import Names
 from engine.data.rewriting import Rewriting
-from engine.data.task import LabelTask, PairTask
+from engine.data.sentiment import Sentiment
+from engine.data.task import LabelTask, PairTask, TagTask
 from engine.data.translation.task import Translation
-from engine.training.data_recipe import LABELLED, PAIRS
+from engine.training.data_recipe import LABELLED, PAIRS, TAGGED
 
-SMALL: dict[str, PairTask | LabelTask] = {
+SMALL: dict[str, PairTask | LabelTask | TagTask] = {
     "rewriting": Rewriting(symbols="abc", shortest=1, longest=5, documents=2_000, held_out=300),
     "modular": Modular(modulus=13),
     "addition": Addition(digits=2, documents=2_000, held_out=300),
     "dates": Dates(1990, 1999, documents=2_000, held_out=300),
     "translation": Translation(documents=200, held_out=50),
     "brackets": Brackets(shortest=2, longest=8, documents=2_000, held_out=300),
+    "sentiment": Sentiment(documents=1_000, held_out=300),
+    "names": Names(documents=600, held_out=200),
 }
 
 
-def told(task: PairTask | LabelTask, part: str, seed: int) -> list[tuple[str, object]]:
+def told(task: PairTask | LabelTask | TagTask, part: str, seed: int) -> list[tuple[str, object]]:
+    if isinstance(task, TagTask):
+        return [(one.text, one.tags) for one in task.sentences(part, seed)]  # type: ignore[arg-type]
     if isinstance(task, PairTask):
         return [(pair.source, pair.target) for pair in task.pairs(part, seed)]  # type: ignore[arg-type]
     return [(one.text, one.label) for one in task.texts(part, seed)]  # type: ignore[arg-type]
 
 
 def test_every_task_is_tried_here() -> None:
-    assert set(SMALL) == {*PAIRS, *LABELLED}
+    assert set(SMALL) == {*PAIRS, *LABELLED, *TAGGED}
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -61,8 +67,8 @@ def test_a_task_tells_as_many_as_it_is_asked_for_and_fewer_are_the_first_of_them
 @pytest.mark.parametrize("name", SMALL)
 def test_the_alphabet_has_all_that_is_written(name: str) -> None:
     task = SMALL[name]
-    if not task.alphabet:
-        assert name == "translation"  # its words are those of the examples
+    if isinstance(task, TagTask) or not task.alphabet:
+        assert name in ("translation", "sentiment", "names")  # their words are those of the examples
         return
     written = {character for text, answer in told(task, "held_out", 1) for character in f"{text}{answer}"}
     written -= set("01") if isinstance(task, LabelTask) else set()  # the labels are no text

@@ -16,7 +16,9 @@ from engine.data.addition import Addition
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
 from engine.data.modular import Modular
+from engine.data.names import Names
 from engine.data.rewriting import Rewriting
+from engine.data.sentiment import Sentiment
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.data_recipe import Data, Digits, Gaps, SentencePairs, Stories, TokenizerRecipe, Translation
 from engine.training.measures import MEASURES
@@ -50,6 +52,10 @@ FEW: dict[str, dict[str, Any]] = {  # of the laboratory
     "digits-imagegpt": {},
     "python-reference": {},
     "stories": {"stories": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "sentiment": {"sentiment": Sentiment(documents=40, held_out=10)},
+    "names": {"names": Names(documents=40, held_out=10)},
+    "masked-stories": {"stories": Stories(20, 5), "tokenizer": TokenizerRecipe("wordpiece", 300)},
+    "infill": {"infill": Gaps(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
 }
 ALL = {RECIPES / f"{name}.toml": little for name, little in LITTLE.items()}
 ALL |= {LAB / f"{name}.toml": few for name, few in FEW.items()}
@@ -64,6 +70,9 @@ MEASURED = {
     "addition": WRITTEN | {"by_carries"},
     "dates": WRITTEN,
     "brackets": TEXTS,
+    "sentiment": TEXTS,
+    "names": {"test_accuracy", "words", "texts", "precision", "recall", "f1", "f1_by_kind"},
+    "masked-stories": {"masked_accuracy", "texts"},
     "infill": {"token_accuracy", "exact_spans", "gaps", "decoding"},
     "digits-vit": {"test_accuracy", "pictures"},
     "digits-imagegpt": {"bits_per_pixel", "pictures", "completion"},
@@ -109,7 +118,7 @@ def test_a_shipped_recipe_trains_is_measured_and_opens(path: Path, tmp_path: Pat
     assert card["measured"].keys() == MEASURED.get(name, set())
     assert card["loss"]["held_out"] == pytest.approx(steps[-1].held_out_loss)
     assert card["data"].keys() == {recipe.data.kind} | ({"tokenizer"} if recipe.data.digits is None else set())
-    also = {"next_sentence_accuracy"} if kind == "masked" else set()
+    also = {"next_sentence_accuracy"} if recipe.data.sentence_pairs is not None else set()
     also |= {"exact"} if kind in ("completion", "sequence_to_sequence") else set()
     assert {key for key in steps[-1].also if not key.startswith("held_out_")} == also
     assert all(steps[-1].also[f"held_out_{key}"] == pytest.approx(card[key]["held_out"]) for key in also)
@@ -145,7 +154,9 @@ def test_every_objective_has_data_and_a_measure_and_no_other_pair_is_taken() -> 
     assert OBJECTIVES.keys() == MEASURES.keys() == set(get_args(get_type_hints(Objective)["kind"]))
     assert SOURCES.keys() == {(data, kind) for kind, one in OBJECTIVES.items() for data in one.data}
     bert = shrunk(RECIPES / "stories-bert.toml")
-    with pytest.raises(ValueError, match='objective.kind must be "next" for .data.stories., got "masked"'):
+    with pytest.raises(ValueError, match='objective.kind must be "next" or "masked" for .data.stories., got "infill"'):
+        replace(bert, data=Data(stories=Stories()), objective=Objective("infill"))
+    with pytest.raises(ValueError, match='model.head.next_sentence must be False for .* "masked", got True'):
         replace(bert, data=Data(stories=Stories()))
     with pytest.raises(ValueError, match='must be "classification" or "next_pixel" for .data.digits., got "masked"'):
         replace(bert, data=Data(digits=Digits()))

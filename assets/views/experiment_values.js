@@ -1,0 +1,118 @@
+// The forms of edits of any hook: patched from another run, steered, scaled, or replaced by numbers.
+import { hookOf, listed, numbers, parsed, select, whichHook, wholes, within } from "./experiment_places.js";
+
+/** What of a hook is meant, an axis at a time: heads and tokens to press, the others as numbers. */
+function whichPart(edit, data, verb) {
+  const hook = hookOf(edit.hook, data);
+  if (!hook) return [];
+  const { stack, axes } = hook;
+  for (const axis of Object.keys(edit.at)) if (!axes.some(([name]) => name === axis)) delete edit.at[axis];
+  const crosses = hook.part.startsWith("cross_attn");
+  const pieces = { pos: stack.pieces, key: crosses ? data.stacks[0].pieces : stack.pieces };
+  const wide = ([axis, size]) => Number(pieces[axis]?.length === size); // tokens take lines of their own, below the rest
+  return axes.toSorted((a, b) => wide(a) - wide(b)).map(([axis, size]) => {
+    const set = (chosen) => (chosen.length ? (edit.at[axis] = chosen) : delete edit.at[axis]);
+    const value = listed(edit.at[axis], size);
+    if (axis === "head") return { type: "toggles", label: "heads", options: numbers(size), value, set, none: "all" };
+    const named = pieces[axis]?.length === size;
+    if (named) return { type: "tokens", label: axis === "pos" ? verb : "of what is looked at", options: pieces[axis], value, set, none: "every token" };
+    const read = (text) => {
+      const found = within(text, size);
+      if (found) set(found);
+      return found ? "" : `write numbers from 0 to ${size - 1}, such as 0-3, 7`;
+    };
+    return { type: "checked", label: axis, value: wholes(value), hint: `all ${size}`, set: read };
+  });
+}
+
+const everywhere = (edit) => Object.keys(edit.at).forEach((axis) => delete edit.at[axis]);
+const any = ({ inner, outer }) => ({ inner, outer });
+
+/** Scaled, or replaced by a number or by several. */
+export function valueFields(edit, data) {
+  const does = edit.edit === "Scale" ? "scale" : Array.isArray(edit.value) ? "numbers" : "number";
+  const change = (to) => {
+    const { hook, at } = edit;
+    for (const name of Object.keys(edit)) delete edit[name];
+    Object.assign(edit, to === "scale" ? { edit: "Scale", hook, factor: 0, at } : { edit: "Replace", hook, value: to === "number" ? 0 : [0, 0], at });
+  };
+  const last = hookOf(edit.hook, data)?.axes.findLast(([axis]) => !Number.isInteger(edit.at[axis]));
+  return [
+    select("do", [["number", "put a number in its place"], ["numbers", "put several numbers there"], ["scale", "multiply it"]], does, change),
+    ...whichHook(edit, data, "value", any, () => everywhere(edit)),
+    does === "scale" && { type: "number", label: "times (0 takes it out)", value: edit.factor, step: "any", set: (factor) => (edit.factor = factor) },
+    does === "number" && { type: "number", label: "number", value: edit.value, step: "any", set: (value) => (edit.value = value) },
+    does === "numbers" && { type: "checked", label: `numbers${last ? `, along ${last[0]} (${last[1]})` : ""}`, value: bare(edit.value), hint: "0, 0.5, 1", wide: true, set: (text) => readNumbers(edit, text) },
+    ...whichPart(edit, data, "at"),
+  ];
+}
+
+const bare = (value) => JSON.stringify(value).replace(/^\[([^[]*)\]$/, "$1").replaceAll(",", ", ");
+
+/** "0, 0.5" or lists in lists as JSON has them, into the edit; what is wrong with the text otherwise. */
+function readNumbers(edit, text) {
+  try {
+    const found = JSON.parse(text.trim().startsWith("[") ? text : `[${text}]`);
+    if (!found.flat(Infinity).every(Number.isFinite) || !found.length) throw new SyntaxError("no numbers");
+    edit.value = found;
+    return "";
+  } catch {
+    return "write numbers such as 0, 0.5, 1";
+  }
+}
+
+export function patchFields(edit, data) {
+  const texts = data.others;
+  const from = edit.source_at?.pos ?? null;
+  const move = (pos) => (edit.source_at = pos === null ? null : { pos: Math.round(pos) });
+  const runs = { texts: [[true, "another text"]], pictures: [[true, "another picture"]], none: [] }[texts];
+  const here = texts === "texts" ? "this text" : "this picture";
+  const other = edit.source !== null;
+  const hook = hookOf(edit.hook, data);
+  const blank = texts === "texts" ? { text: "" } : { picture: 1 };
+  return [
+    ...whichHook(edit, data, "value", any, () => (everywhere(edit), (edit.source_at = null), (edit.source_hook = null))),
+    select("taken from", [...runs, [false, `${here}, without edits`]], other, (is) => (edit.source = is ? blank : null)),
+    other && "picture" in edit.source && { type: "number", label: `its number, 0 to ${data.pictures - 1}`, value: edit.source.picture, min: 0, max: data.pictures - 1, step: 1, set: (picture) => (edit.source = { picture }) },
+    other && texts === "texts" && { type: "text", label: "the other text", value: edit.source.text, set: (text) => (edit.source = { text }), hint: "the same text with another word in it" },
+    other && texts !== "texts" && !("picture" in edit.source) && { type: "note", text: "the picture that the link brought" },
+    hook && hook.layer !== null && whichOther(edit, hook),
+    hook?.axes[0][0] === "pos" && edit.at.pos && { type: "number", label: "its token number", value: from, min: 0, step: 1, set: move, hint: "same" },
+    ...whichPart(edit, data, "at"),
+  ];
+}
+
+/** What of the other run is put there: the same value, or one of the same shape. */
+function whichOther(edit, { stack, layer, axes }) {
+  const alike = stack.inner.filter((one) => JSON.stringify(one.axes) === JSON.stringify(axes));
+  const named = (block, { part }) => `${stack.stack ? `${stack.stack}.` : ""}blocks.${block}.${part}`;
+  const all = stack.parts.flatMap((_, block) => alike.map((one) => [named(block, one), `block ${block + 1}, ${one.part}`]));
+  const others = all.filter(([name]) => name !== edit.hook || layer === "*");
+  return select("its value", [[null, "the same"], ...others], edit.source_hook ?? null, (name) => (edit.source_hook = name));
+}
+
+/** Heads and the like are those of `at` there as well: only the token may be another one. */
+export function patchSent(edit) {
+  return edit.source_at ? { ...edit, source_at: { ...edit.at, pos: edit.source_at.pos } } : edit;
+}
+
+/** The form's view: of where it is taken from it asks the token alone. */
+export const isPatch = (edit, data) => {
+  const { pos, ...rest } = edit.source_at ?? {};
+  const { pos: _, ...own } = edit.at ?? {};
+  const token = pos === undefined || Number.isInteger(pos);
+  const same = edit.source_at === null || JSON.stringify(rest) === JSON.stringify(own);
+  return edit.edit === "Patch" && token && same && Boolean(hookOf(edit.hook, data)) && (!edit.source_hook || Number.isInteger(parsed(edit.source_hook).layer));
+};
+
+export function steerFields(edit, data) {
+  const some = (hooks) => hooks.filter(({ axes }) => axes[0]?.[0] === "pos" && !axes.some(([axis]) => axis === "key"));
+  return [
+    ...whichHook(edit, data, "value", ({ inner, outer }) => ({ inner: some(inner), outer: some(outer) }), () => everywhere(edit)),
+    { type: "text", label: "toward", value: edit.toward.text, set: (text) => (edit.toward = { text }), hint: "a text such as: Love" },
+    { type: "text", label: "away from", value: edit.away.text, set: (text) => (edit.away = { text }), hint: "a text such as: Hate" },
+    { type: "number", label: "times", value: edit.factor, step: "any", set: (factor) => (edit.factor = factor) },
+    select("read", [["last", "at the last token"], ["mean", "as the mean over tokens"]], edit.read, (read) => (edit.read = read)),
+    ...whichPart(edit, data, "added at"),
+  ];
+}

@@ -1,0 +1,215 @@
+// Train: a model learns, and its whole past can be gone through. This is the shell: it follows a run, holds what is looked at, and
+// hands the drawing to the parts, which read `lab` (this object) at every update.
+import * as address from "./address.js";
+import { CSS as ATTENTION } from "./attention_style.js";
+import { make } from "./dom.js";
+import { upTo } from "./lab_metrics.js";
+import { Follower } from "./lab_follow.js";
+import { frame } from "./lab_frame.js";
+import { Run } from "./lab_run.js";
+import { remembered, restore } from "./lab_state.js";
+import { CSS } from "./lab_style.js";
+import { Overlays } from "./lab_overlays.js";
+import { inquire } from "./store.js";
+
+const NARROW = 800; // CSS pixels of width below which everything stands in one column
+
+const PATIENCE = 5000; // ms until the page is told again which run is looked at
+const TRIES = 6;
+
+/** data is the payload of pages/train/lab.py. Emits "look" (a run's name) and "overlay" (names). */
+export function mount(root, data, emit) {
+  const lab = new Lab(root, emit);
+  lab.update(data);
+  return lab;
+}
+
+class Lab extends Run {
+  constructor(root, emit) {
+    super();
+    this.emit = (event, value) => {
+      this.follower.rest();
+      emit(event, value);
+    };
+    this.style = make("style", "", ATTENTION + CSS);
+    this.element = make("div", "attention lab");
+    this.element.loupe = this; // for tests: the numbers behind the picture
+    root.append(this.style, this.element);
+    this.state = restore(address.read());
+    this.edition = 0; // grows with what makes every picture another one: run, width, theme
+    this.trouble = ""; // why the page is not told of the run just now
+    this.follower = new Follower((answer) => this.heard(answer), (sentence) => this.failed(sentence));
+    this.others = new Overlays((name, sentence) => this.overlaid(name, sentence));
+    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());
+    this.resize.observe(this.element);
+    this.onKey = (event) => this.key(event);
+    window.addEventListener("keydown", this.onKey);
+    this.unfollow = address.follow((state) => this.data && this.go(restore(state)));
+  }
+
+  destroy() {
+    this.follower.close();
+    this.others.close();
+    clearTimeout(this.patience);
+    this.resize.disconnect();
+    window.removeEventListener("keydown", this.onKey);
+    this.unfollow();
+    this.parts?.destroy();
+    this.element.remove();
+    this.style.remove();
+  }
+
+  update(data) {
+    const before = this.data;
+    this.data = data;
+    if (!this.parts) this.build();
+    if (!before || (data.run !== before.run && data.run !== this.run)) this.follow(data.run);
+    this.others.show(data.overlays.filter((name) => name !== this.run));
+    this.measure();
+  }
+
+  build() {
+    this.parts = frame(this);
+    this.element.dataset.ready = "true";
+  }
+
+  /** Looks at another run, whose numbers are on their way. */
+  follow(run) {
+    if (this.run !== null) Object.assign(this.state, { step: "live", other: null });
+    this.forget(run);
+    this.edition++;
+    this.remember();
+    this.follower.follow(run || this.data.recorded ? run : null);
+  }
+
+  /** Looks at a run that has just begun, and has it stand in the address; `beside` are overlaid. */
+  look(run, beside = null) {
+    this.follower.rest();
+    this.follow(run);
+    if (beside) this.emit("overlay", [...new Set([...this.data.overlays, ...beside])].filter((name) => name !== run));
+    this.insist(run, TRIES);
+    this.refresh();
+  }
+
+  /** Says which run is looked at until the page knows it: another rerun may swallow what is said. */
+  insist(run, tries) {
+    clearTimeout(this.patience);
+    if (!tries || this.run !== run || this.data.run === run) return;
+    this.emit("look", run);
+    this.patience = setTimeout(() => this.insist(run, tries - 1), PATIENCE);
+  }
+
+  heard(answer) {
+    this.take(answer);
+    this.fit();
+    this.others.follow(this.status);
+    this.element.dataset.state = this.status.state;
+    this.refresh();
+  }
+
+  failed(sentence) {
+    if (sentence === this.trouble) return;
+    this.trouble = sentence;
+    this.refresh();
+  }
+
+  overlaid(name, sentence) {
+    if (sentence) this.parts.say(`${name}: ${sentence}`);
+    this.refresh();
+  }
+
+  get overlays() {
+    return this.others.metrics;
+  }
+
+  measure() {
+    this.across = this.element.clientWidth;
+    if (!this.across) return;
+    this.narrow = this.across < NARROW;
+    this.element.classList.toggle("narrow", this.narrow);
+    this.edition++;
+    this.refresh();
+  }
+
+  /** Puts the state inside what the run has. */
+  fit() {
+    const { state, attentions } = this;
+    if (!attentions.length) return;
+    if (!state.chosen) this.suggest();
+    const shown = attentions.find(({ key }) => key === state.attention) ?? attentions.at(-1);
+    state.attention = shown.key;
+    Object.assign(state, { layer: Math.min(state.layer, shown.layers - 1), head: Math.min(state.head, shown.heads - 1) });
+  }
+
+  /** Where nobody has chosen a head and the run has ended, the head that formed is the one to look at. */
+  suggest() {
+    const formed = this.marks.find(({ kind }) => kind === "head");
+    if (formed && !this.active) Object.assign(this.state, this.whereOf(formed));
+  }
+
+  /** Merges `change` into the state, remembers it in the address, and shows it everywhere. */
+  go(change) {
+    const { state } = this;
+    if (["attention", "layer", "head"].some((name) => name in change && change[name] !== state[name])) state.chosen = true;
+    Object.assign(state, change);
+    this.fit();
+    this.remember();
+    this.refresh();
+  }
+
+  remember() {
+    address.write(remembered(this.state));
+  }
+
+  refresh() {
+    if (!this.parts || !this.across) return;
+    this.place();
+    this.parts.update();
+  }
+
+  /** Finds the frames at the handles: that of their step, or the last before. */
+  place() {
+    const { state, steps } = this;
+    const found = (step) => (steps.length ? this.frames.get(steps[Math.max(0, upTo(steps, steps.length, step))]) : null);
+    this.frame = found(state.step === "live" ? Infinity : state.step);
+    this.second = state.other === null ? null : found(state.other);
+    this.shown = this.frame?.step ?? Math.min(state.step === "live" ? Infinity : state.step, this.metrics.last);
+  }
+
+  // --- what the parts ask ----------------------------------------------------------------------------------------------------
+
+  /** Asks the server for what is to be done; what follows from it is asked at once. Rejects with a sentence. */
+  async order(query) {
+    const answer = await inquire({ run: this.run, ...query });
+    if (answer.run === this.run) this.follower.soon();
+    return answer;
+  }
+
+  inquire(query) {
+    return this.order(query);
+  }
+
+  /** The pointer is over something that other parts may mark too; null where it is over nothing. */
+  point(where) {
+    this.hover = where;
+    this.parts.mark();
+  }
+
+  tip(title, value) {
+    this.parts.tip(title, value);
+  }
+
+  tell(sentence) {
+    this.parts.live.textContent = sentence;
+  }
+
+  key(event) {
+    const target = event.composedPath()[0];
+    if (!this.data || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target.closest?.("input, textarea, select, button, summary, a, [contenteditable]")) return;
+    if (event.key === "l") this.go({ step: "live" });
+    else if (event.key === " " && !event.repeat) this.parts.play();
+    else return;
+    event.preventDefault();
+  }
+}

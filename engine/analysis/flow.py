@@ -1,0 +1,124 @@
+"""How much of each input can reach a position through all layers at once: attention flow.
+
+Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3. The positions at every layer are nodes,
+and what `rollout` multiplies are the capacities between them; the flow from a position to an input is the maximum flow.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.analysis.rollout import Heads, averaged_layers, mixed_layers, past_of
+from engine.trace import Trace
+
+SCALE = 2**30  # a capacity of 1; what leaves a position sums to 1, so no flow leaves the range of an int32
+MOST_EDGES = 200_000  # 12 layers of 128 tokens: a second or two a row; of twice the tokens more than ten times that
+
+
+@dataclass(frozen=True)
+class Network:
+    """Pipes between nodes: from, to and capacity, edge by edge.
+
+    `tops` are the nodes of the positions behind the layers, `inputs` those of what entered them.
+    """
+
+    edges: tuple[np.ndarray, ...]
+    tops: range
+    inputs: range
+
+
+def network(
+    trace: Trace, side: str = "", start: int = 0, end: int | None = None, heads: Heads | None = None
+) -> Network:
+    """Of the self-attention of one stack, layers `start` up to `end`: A' between the positions of two layers.
+
+    Raises ValueError for more than MOST_EDGES weights, and for layers or heads that the run does not have.
+    """
+    mixed = mixed_layers(trace, side, False, start, end, heads)
+    count = len(mixed[0])
+    pipes = [(mixed[layer], (layer + 1) * count, layer * count) for layer in range(len(mixed))]
+    return joined(pipes, range(len(mixed) * count, (len(mixed) + 1) * count), range(count))
+
+
+def crossed_network(
+    trace: Trace,
+    start: int = 0,
+    end: int | None = None,
+    heads: Heads | None = None,
+    cross_heads: Heads | None = None,
+) -> Network:
+    """Of both stacks, from the decoder's positions behind its layers `start` up to `end` down to the source's tokens.
+
+    The paper's graph, drawn through both stacks as `crossed` draws the rollout: behind a decoder layer a position gets
+    0.5 of each source position's encoding that its cross-attention weighs, and the rest from itself before it, which is
+    0.5 A + 0.5 I of the self-attention. Every layer reads the same encodings, so that what reaches the source passes
+    the encoder's own pipes, A' of each of its layers, once for all of them.
+    """
+    encoder = mixed_layers(trace, "encoder", False, 0, None, None)
+    own = mixed_layers(trace, "decoder", False, start, end, heads)
+    fetched = averaged_layers(trace, "decoder", True, start, end, cross_heads)
+    sources, targets = len(encoder[0]), len(own[0])
+    pipes = [(mixed, (layer + 1) * sources, layer * sources) for layer, mixed in enumerate(encoder)]
+    encoded = len(encoder) * sources
+    bottom = encoded + sources
+    for mixed, cross in zip(own, fetched, strict=True):
+        between, top = bottom + targets, bottom + 2 * targets
+        pipes += [(mixed, between, bottom), (past_of(cross)[:, 0].diag(), top, between), (0.5 * cross, top, encoded)]
+        bottom = top
+    return joined(pipes, range(bottom, bottom + targets), range(sources))
+
+
+def joined(pipes: list[tuple[Tensor, int, int]], tops: range, inputs: range) -> Network:
+    """`pipes` are capacities from to, with the first node of either end."""
+    count = sum(capacity.numel() for capacity, _, _ in pipes)
+    if count > MOST_EDGES:
+        raise ValueError(
+            f"attention flow reads at most {MOST_EDGES:,} weights (layers x pos x key), got {count:,}; shorten the "
+            "text, take fewer layers, or use rollout."
+        )
+    parts = []
+    for capacity, above, below in pipes:
+        whole = np.rint(capacity.numpy() * SCALE).astype(np.int32)
+        row, col = np.nonzero(whole)
+        parts.append((row + above, col + below, whole[row, col]))
+    return Network(tuple(np.concatenate(part) for part in zip(*parts, strict=True)), tops, inputs)
+
+
+def flow(pipes: Network, pos: int) -> Tensor:
+    """The maximum flow from position `pos` behind the layers to each of their inputs, key.
+
+    Each input is a problem of its own (Dinic's algorithm, scipy's), so that they add up to no total. Capacities are
+    whole 2^-30ths: a flow is exact to 2^-31 for each edge of its narrowest cut. Raises ValueError for a position
+    outside the text.
+    """
+    if not 0 <= pos < len(pipes.tops):
+        raise ValueError(f"a position must be in 0..{len(pipes.tops) - 1}, got {pos}.")
+    most = solver(pipes)
+    return torch.tensor([most(pos, key) for key in range(len(pipes.inputs))], dtype=torch.float32)
+
+
+def flows(pipes: Network, seconds: float) -> Tensor | None:
+    """`flow` of every position, pos key; None where that would take longer than `seconds`, as one of them tells."""
+    rows, keys = len(pipes.tops), len(pipes.inputs)
+    most = solver(pipes)
+    began = time.perf_counter()
+    most(rows - 1, keys // 2)
+    if (time.perf_counter() - began) * rows * keys > seconds:
+        return None
+    return torch.tensor([[most(pos, key) for key in range(keys)] for pos in range(rows)], dtype=torch.float32)
+
+
+def solver(pipes: Network) -> Callable[[int, int], float]:
+    """(pos, key) -> the maximum flow between the two."""
+    from scipy.sparse import csr_array  # type: ignore[import-untyped]  # slow to import
+    from scipy.sparse.csgraph import maximum_flow  # type: ignore[import-untyped]
+
+    start, end, capacity = pipes.edges
+    graph = csr_array((capacity, (start, end)), shape=(pipes.tops.stop,) * 2)
+    return lambda pos, key: float(maximum_flow(graph, pipes.tops[pos], pipes.inputs[key]).flow_value / SCALE)

@@ -1,0 +1,100 @@
+"""What one session knows of the recipes on the page about training: what each task's controls begin with and say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import streamlit as st
+
+from engine.training import Recipe
+from engine.training.link import packed, unpacked
+from engine.training.recipe_file import write_recipe
+
+SHARED = "recipe"  # the name in a link
+
+
+@dataclass
+class Kept:
+    """By task: what its controls `begins` with where that is not its preset, what they `said` last, and how often they
+    began anew. `link` is the recipe in the address as it was read or written last, `lost` why one did not read."""
+
+    begins: dict[str, Recipe] = field(default_factory=dict)
+    said: dict[str, Recipe] = field(default_factory=dict)
+    turns: dict[str, int] = field(default_factory=dict)
+    link: str = ""
+    lost: str = ""
+
+    def begin(self, task: str, recipe: Recipe | None) -> None:
+        """The controls of a task begin anew, with its preset where no recipe is given."""
+        self.turns[task] = self.turns.get(task, 0) + 1
+        self.said.pop(task, None)
+        self.begins.pop(task, None)
+        if recipe is not None:
+            self.begins[task] = recipe
+
+    def turn(self, task: str) -> str:
+        """What the keys of its controls begin with."""
+        return f"{task} {self.turns.get(task, 0)}"
+
+
+def kept() -> Kept:
+    found: Kept = st.session_state.setdefault("recipes", Kept())
+    return found
+
+
+def begun(task: str, preset: Recipe) -> tuple[Recipe, str]:
+    """The recipe that the controls begin with, and the turn of the controls.
+
+    That of a link counts first; then what they said when the person left them for another task or page.
+    """
+    known, shared = kept(), st.query_params.get(SHARED, "")
+    if shared and shared != known.link:
+        known.link = shared
+        try:
+            known.begin(task, unpacked(shared))
+        except ValueError as error:
+            known.lost = str(error)
+    elif f"{known.turn(task)} seed" not in st.session_state and task in known.said:
+        known.begin(task, known.said[task])
+    return known.begins.get(task, preset), known.turn(task)
+
+
+def keep(task: str, recipe: Recipe, preset: Recipe) -> None:
+    """What the controls say now; in the address too where it is not the preset."""
+    known = kept()
+    if known.said.setdefault(task, recipe) != recipe:
+        known.lost = ""  # the person looks at something else now
+    known.said[task] = recipe
+    if recipe == preset:
+        st.query_params.pop(SHARED, None)
+        return
+    try:
+        known.link = packed(recipe)
+    except ValueError:  # it learns from a file, which no link can carry; the page says so where it offers the link
+        st.query_params.pop(SHARED, None)
+    else:
+        if st.query_params.get(SHARED) != known.link:
+            st.query_params[SHARED] = known.link
+
+
+def changed(recipe: Recipe, preset: Recipe) -> list[str]:
+    """What of a preset is another, as "model.layers 2 → 4"."""
+    ours, theirs = (flat(one) for one in (recipe, preset))
+    return [
+        f"{key} {theirs.get(key, 'none')} → {ours.get(key, 'none')}"
+        for key in dict.fromkeys([*theirs, *ours])
+        if ours.get(key) != theirs.get(key)
+    ]
+
+
+def flat(recipe: Recipe) -> Mapping[str, str]:
+    """Each line of its file, by the dotted key."""
+    found, table = {}, ""
+    for line in write_recipe(replace(recipe, about="")).splitlines():
+        key, equals, value = line.partition(" = ")
+        if equals:
+            found[f"{table}{key}"] = value
+        elif line.startswith("["):
+            table = f"{line.strip('[]')}."
+    return found

@@ -1,0 +1,272 @@
+"""The page about training in a real browser: it draws what the run directory holds, and what is ordered is done."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from engine.training.frames import read_frames
+from engine.training.recipe_file import read_recipe, write_recipe
+from tests.browser.harness import ROOT, UVICORN, served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+    from tests.conftest import Wire
+
+STEPS, SPIKE = 60, 44
+FINE = {"OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a few seconds, in which the gradient has jumped once, and what is left of two that came to no end."""
+    folder = tmp_path_factory.mktemp("runs")
+    train(folder / "short")
+    lines = [json.loads(line) for line in (folder / "short" / "metrics.jsonl").read_text().splitlines()]
+    for line in lines:
+        line["grad_norm"] = 500.0 if line["step"] == SPIKE else 1.0 + 0.01 * (line["step"] % 3)
+    (folder / "short" / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    shutil.copytree(folder / "short", folder / "died")
+    status = json.loads((folder / "died" / "status.json").read_text())
+    why = "the loss is not a number; lower the rate."
+    told = {"state": "failed", "step": 40, "cause": "not a number", "error": why}
+    (folder / "died" / "status.json").write_text(json.dumps(status | told))
+    return folder
+
+
+def train(folder: Path) -> None:
+    recipe = read_recipe(ROOT / "assets" / "lab" / "reverse.toml")
+    recipe = replace(recipe, schedule=replace(recipe.schedule, steps=STEPS, warmup=5), log=replace(recipe.log, every=1))
+    told = folder.parent / "recipe.toml"
+    told.write_text(write_recipe(recipe))
+    command = [sys.executable, "-m", "engine", "train", str(told), "--out", str(folder), "--quiet"]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **FINE}, check=True, timeout=120)
+    told.unlink()
+
+
+@pytest.fixture(scope="module")
+def lab_server(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOUPE_RUNS", str(runs))
+        patch.setenv("OMP_NUM_THREADS", "1")
+        with served(UVICORN, "/health", tmp_path_factory.mktemp("lab") / "log") as address:
+            yield address
+
+
+@pytest.fixture
+def look(open_page: Callable[[str], "Page"], lab_server: str) -> Callable[..., "Page"]:
+    def open_(run: str = "", hash: str = "") -> "Page":
+        page = open_page(f"{lab_server}/train{f'?run={run}' if run else ''}{hash}")
+        page.wait_for_selector('.lab[data-ready="true"]')
+        if run:
+            page.wait_for_selector(".lab[data-state]")
+        return page
+
+    return open_
+
+
+def lab(page: "Page") -> "Locator":
+    return page.locator(".lab")
+
+
+def asked(page: "Page", expression: str) -> Any:
+    return lab(page).evaluate(f"e => {{ const lab = e.loupe; return {expression}; }}")
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def handle(page: "Page") -> int:
+    return int(page.locator(".handle.step").get_attribute("aria-valuenow") or -1)
+
+
+def until(page: "Page", words: str, seconds: float = 40) -> None:
+    page.locator(".transport-told", has_text=words).wait_for(timeout=1000 * seconds)
+
+
+def quiet(page: "Page", wire: "Wire") -> int:
+    """How much was asked by the time at which the page asks for nothing more by itself."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        before = wire.reruns
+        page.wait_for_timeout(1500)
+        if wire.reruns == before:
+            return before
+    raise AssertionError("the page goes on asking")
+
+
+def state(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "status.json").read_text())
+    return found
+
+
+def test_the_curves_are_the_lines_of_the_run(look: Callable[..., "Page"], runs: Path) -> None:
+    page = look("short")
+    for name in ("step", "loss", "accuracy", "held_out_loss", "held_out_accuracy"):
+        there = [np.nan if line.get(name) is None else np.float32(line[name]) for line in lines(runs / "short")]
+        shown = asked(page, f"Array.from(lab.metrics.column('{name}'), String)")
+        np.testing.assert_array_equal(np.array(shown, np.float32), np.array(there, np.float32))
+    last = lines(runs / "short")[-1]
+    told = page.locator(".panel-title").first.locator("output").all_text_contents()
+    assert told == [f"{last['loss']:.4f}", f"{last['held_out_loss']:.4f}"]
+
+
+def test_the_handle_goes_through_the_frames_and_asks_for_nothing(
+    look: Callable[..., "Page"], runs: Path, wire: "Wire"
+) -> None:
+    page = look("short")
+    (file,) = (runs / "short" / "frames").glob("*.bin")
+    frames = {frame.step: frame for frame in read_frames(file).frames}
+    steps = sorted(frames)
+    assert asked(page, "lab.steps") == steps and handle(page) == steps[-1]
+    before = quiet(page, wire)
+    page.locator(".handle.step").focus()
+    for key, index in [("Home", 0), ("ArrowRight", 1), ("Shift+ArrowRight", 11), ("ArrowLeft", 10), ("End", -1)]:
+        page.keyboard.press(key)
+        assert handle(page) == steps[index]
+    box = page.locator(".curves-box > svg").bounding_box()
+    assert box is not None
+    x = box["x"] + asked(page, f"lab.parts.curves.scale.to({steps[5]})")
+    page.mouse.click(x + 1, box["y"] + 90)
+    assert handle(page) == steps[5]
+    shown = asked(page, "Array.from(lab.frame.arrays['patterns.cross_attn'].data)")
+    assert shown == frames[steps[5]].tensors["patterns.cross_attn"].flatten().tolist()
+    page.keyboard.press("l")
+    assert handle(page) == steps[-1] and asked(page, "lab.state.step") == "live"
+    page.wait_for_timeout(300)
+    assert wire.reruns == before
+
+
+def test_a_step_back_is_drawn_within_a_frame_and_so_are_ten_thousand_lines(look: Callable[..., "Page"]) -> None:
+    page = look("short")
+    # the least of many: other work on the machine only ever adds to it
+    scrub = """(() => { const took = []; for (let i = 0; i < 40; i++) { const t = performance.now();
+        lab.go({ step: lab.steps[i % lab.steps.length] }); took.push(performance.now() - t); }
+        return Math.min(...took); })()"""
+    assert min(asked(page, scrub) for _ in range(3)) < 16
+    many = """(() => { const n = 10000, own = lab.metrics, made = new own.constructor();
+        const some = (f) => ({ data: Float32Array.from({ length: n }, (_, i) => f(i)) });
+        const wave = (i) => (i === 7001 ? 3.9 : i === 2003 ? 0.01 : 1 + Math.random());
+        const arrays = { "metrics.step": some((i) => i) };
+        for (const name of ["loss", "held_out_loss", "accuracy", "held_out_accuracy", "lr"])
+            arrays[`metrics.${name}`] = some(wave);
+        made.append({ columns: Object.keys(arrays).map((name) => name.slice(8)), arrays });
+        lab.metrics = made;
+        const took = [];
+        for (let i = 0; i < 9; i++) {
+            lab.editions.metrics++;
+            const t = performance.now();
+            lab.refresh();
+            took.push(performance.now() - t);
+        }
+        const y = lab.element.querySelector(".curve.thin").getAttribute("d").match(/ [\\d.]+/g).map(Number);
+        lab.metrics = own; lab.editions.metrics++; lab.refresh();
+        const { loss: room } = lab.parts.curves.at.rooms;
+        return { took: Math.min(...took), points: y.length, high: Math.min(...y), low: Math.max(...y), room }; })()"""
+    found = [asked(page, many) for _ in range(3)]
+    assert min(one["took"] for one in found) < 16
+    room, height = found[0]["room"], found[0]["room"]["bottom"] - found[0]["room"]["top"]
+    assert found[0]["points"] < 4000
+    assert found[0]["high"] == pytest.approx(room["bottom"] - 3.9 / 4 * height, abs=0.1)
+    assert found[0]["low"] == pytest.approx(room["bottom"] - 0.01 / 4 * height, abs=0.1)
+
+
+def test_a_mark_is_a_flag_with_its_sentence_and_leads_to_its_step(look: Callable[..., "Page"]) -> None:
+    page = look("short")
+    flag = page.locator(f'.flag[aria-label*="at step {SPIKE}"]')
+    flag.focus()
+    sentence = page.locator(".flag-told").text_content()
+    assert sentence == flag.get_attribute("aria-label") and "500" in (sentence or "")
+    assert sentence in page.locator(".happening").all_text_contents()[0]
+    page.locator(".happening", has_text="500").click()
+    assert asked(page, "lab.state.step") == SPIKE
+    steps = asked(page, "lab.steps")
+    assert handle(page) == max(step for step in steps if step <= SPIKE)
+
+
+def test_the_place_of_the_handle_stands_in_the_address(look: Callable[..., "Page"]) -> None:
+    page = look("short", "#step=12&x=log&curve=grad_norm")
+    assert asked(page, "lab.state.step") == 12 and asked(page, "lab.state.log") is True
+    assert page.locator(".panel-title strong").last.text_content() == "gradient norm"
+    page.locator(".handle.step").focus()
+    page.keyboard.press("Home")
+    page.wait_for_function("location.hash.includes('step=0')")
+
+
+def test_a_run_that_failed_says_why_and_can_be_resumed(look: Callable[..., "Page"], runs: Path) -> None:
+    page = look("died")
+    until(page, f"failed at step 40 of {STEPS}: the loss is not a number; lower the rate.")
+    assert page.locator(".transport-play").text_content() == "Train"  # the recipe of the controls is another one
+    assert page.locator(".transport-state .chip").text_content() == "Resume"
+    page.locator(".transport-state .chip").click()
+    until(page, "finished")
+    assert state(runs / "died")["step"] == STEPS
+
+
+def test_another_run_is_laid_over_and_taken_away(look: Callable[..., "Page"], runs: Path) -> None:
+    page = look("short")
+    asked(page, "lab.emit('overlay', ['died'])")
+    page.locator(".line-end", has_text="died").first.wait_for()
+    assert asked(page, "lab.overlays.get('died').column('step')[0]") == 0
+    page.locator(".other-run").click()
+    page.locator(".other-run").wait_for(state="detached")
+    assert asked(page, "lab.overlays.size") == 0
+
+
+def test_a_run_that_is_not_there_yet_is_asked_for_again(look: Callable[..., "Page"], runs: Path) -> None:
+    page = look()
+    asked(page, "lab.follow('late')")
+    page.locator(".transport-trouble", has_text="there is no run called 'late' here").wait_for()
+    shutil.copytree(runs / "short", runs / "late")
+    until(page, "finished")
+    assert page.locator(".transport-trouble").text_content() == ""
+
+
+def test_play_pause_ten_steps_the_rate_and_stop_are_done_by_the_training(
+    look: Callable[..., "Page"], runs: Path
+) -> None:
+    page = look()
+    assert page.locator(".curves-empty").text_content() and page.locator(".transport-play").text_content() == "Play"
+    page.keyboard.press("Space")
+    page.wait_for_url("**run=reverse*")
+    folder = runs / "reverse"
+    until(page, "training")
+    page.locator(".transport-play", has_text="Pause").click()
+    until(page, "paused")
+    at = state(folder)["step"]
+    page.locator(".transport-small.ten").click()
+    until(page, f"paused at step {at + 10} of")
+    rate = page.locator('.rate input[type="text"]')
+    rate.fill("0.0123")
+    rate.press("Enter")
+    page.wait_for_function(f"{FIND}.loupe.status.lr === 0.0123")
+    page.locator(".transport-small.step").click()
+    until(page, f"paused at step {at + 11} of")
+    assert json.loads((folder / "control.json").read_text())["lr"] == 0.0123
+    page.locator(".transport-small.stop").click()
+    until(page, f"stopped at step {at + 11}")
+    assert page.locator(".transport-play").text_content() == "Resume"
+    page.locator(".transport-small.fork").click()
+    page.wait_for_url("**run=reverse*from*")
+    until(page, "training")
+    page.locator(".transport-small.reset").click()
+    until(page, "at its beginning")
+    assert asked(page, "lab.metrics.length") == 0
+    deadline = time.monotonic() + 10
+    while any(state(one).get("state") == "running" for one in runs.iterdir() if (one / "status.json").exists()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.lab')).find(Boolean)"

@@ -1,0 +1,137 @@
+"""A person's own files: what is read of each kind, and that a bad one is a sentence that names the row."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+
+import pandas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import limits
+from engine.data.table import KINDS, Table, read_table, table_of
+
+CELLS = st.text(st.characters(exclude_categories=["C"], exclude_characters="\u2028\u2029"), min_size=1, max_size=12)
+
+
+def parquet(columns: dict[str, list[object]]) -> bytes:
+    file = BytesIO()
+    pandas.DataFrame(columns).to_parquet(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_a_csv_is_read_whatever_separates_its_cells(separator: str) -> None:
+    text = f'review{separator}stars\n"good{separator} really"{separator}5\n"two ""bad""\nlines"{separator}1\n\n'
+    table = table_of(text.encode(), "reviews.csv")
+    assert table.columns == ("review", "stars") and table.count == 2
+    assert table.texts("review") == (f"good{separator} really", 'two "bad"\nlines')
+    assert table.texts("stars") == ("5", "1")
+
+
+@given(st.lists(st.tuples(CELLS.filter(str.strip), CELLS.filter(str.strip)), min_size=1, max_size=8))
+@settings(max_examples=25, deadline=None)
+def test_what_pandas_writes_as_csv_jsonl_or_parquet_is_read_back(rows: list[tuple[str, str]]) -> None:
+    frame = pandas.DataFrame(rows, columns=["some text", "label"])
+    written = {
+        ".csv": frame.to_csv(index=False).encode(),
+        ".tsv": frame.to_csv(index=False, sep="\t").encode(),
+        ".jsonl": frame.to_json(orient="records", lines=True).encode(),
+        ".parquet": parquet({name: list(frame[name]) for name in frame}),
+    }
+    for kind, raw in written.items():
+        table = table_of(raw, f"rows{kind}")
+        assert table.columns == ("some text", "label")
+        assert list(zip(table.texts("some text"), table.texts("label"), strict=True)) == rows
+
+
+def test_lines_of_a_text_file_are_rows_and_a_file_without_a_header_has_numbered_columns(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_bytes("\ufeffone\r\n\r\n  two  \n".encode())
+    assert read_table(tmp_path / "lines.txt").texts("text") == ("one", "two")
+    bare = table_of(b"a,b\nc,d\n", "bare.csv", header=False)
+    assert bare.columns == ("column 1", "column 2") and bare.texts("column 2") == ("b", "d")
+
+
+@pytest.mark.parametrize(("encoding", "told"), [("utf-8", "UTF-8"), ("utf-16", "UTF-16"), ("cp1252", "Windows-1252")])
+def test_a_text_is_read_in_the_encoding_that_it_has(encoding: str, told: str) -> None:
+    table = table_of("word;meaning\ncafé;coffee – or a place\n".encode(encoding), "words.csv")
+    assert table.texts("word") == ("café",) and table.told.startswith(told)
+
+
+def test_numbers_lists_and_what_is_missing_are_cells() -> None:
+    lines = [{"n": 3, "words": ["a", "b"], "x": None}, {"n": 0.5, "words": "c d", "x": {"k": 1}, "late": True}]
+    table = table_of("\n".join(map(json.dumps, lines)).encode(), "rows.jsonl")
+    assert table.columns == ("n", "words", "x", "late")
+    assert table.rows == (("3", ("a", "b"), None, None), ("0.5", "c d", '{"k": 1}', "true"))
+    assert table.words("words") == (("a", "b"), ("c", "d"))
+    assert table.first(1) == ({"n": "3", "words": "a b", "x": "", "late": ""},)
+    made = table_of(parquet({"words": [["a", "b"]], "n": [7], "raw": [b"\x00"]}), "rows.parquet")
+    assert made.columns == ("words", "n") and made.rows == ((("a", "b"), "7"),)
+
+
+@pytest.mark.parametrize(
+    ("raw", "name", "said"),
+    [
+        (b"a,b\n1,2\n3\n", "x.csv", "row 2 must have 2 cells as the first line has, got 1"),
+        (b'a,b\n1,2\n"3,4\n', "x.csv", "row 2, line 3 of the file, must be cells"),
+        (b"a,a\n1,2\n", "x.csv", "each column must have a name of its own, and two are called 'a'"),
+        (b"a,b\n", "x.csv", "x.csv must have at least one row of data, got none"),
+        (b"", "x.csv", "must have at least one row of data"),
+        (b'{"a": 1}\n\n[1]\n', "x.jsonl", "row 2 must be a JSON object, such as .* got '.1.'"),
+        (b'{"a": 1}\n{"a": }\n', "x.jsonl", "row 2 must be a JSON object, got Expecting value"),
+        (b"[" * 100_000, "x.jsonl", "row 1 must be a JSON object, got what is nested too deeply"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "x.jsonl", "row 1 must be a JSON object, got Exceeds the limit"),
+        (b"PK\x03\x04 not parquet", "x.parquet", "the file must be a Parquet file, got"),
+        (b"\x00\x01\x02", "x.txt", "the file must be a text, and is none in UTF-8"),
+        (b"\x89PNG\r\n\x1a\n\x00", "x.csv", "the file must be a text"),
+        (b"x", "x.xlsx", "data must be a file .txt, .csv, .tsv, .jsonl or .parquet, got 'x.xlsx'"),
+        (b",".join([b"c"] * 2000), "x.csv", "may have 1,000 columns, got 2,000"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_table_is_refused_in_a_sentence(raw: bytes, name: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        table_of(raw, name)
+
+
+@given(st.binary(max_size=200), st.sampled_from(KINDS))
+@settings(max_examples=150, deadline=None)
+def test_whatever_bytes_there_are_a_table_is_read_or_a_sentence_said(raw: bytes, kind: str) -> None:
+    try:
+        table = table_of(raw, f"x{kind}")
+    except ValueError as error:
+        assert str(error).rstrip().endswith(".")
+    else:
+        assert table.count and all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_a_column_is_chosen_and_a_bad_row_is_named_by_its_number() -> None:
+    table = Table(("text", "tags"), (("a b", "X Y"), ("", ("Z", "with space")), (("p",), "")))
+    with pytest.raises(ValueError, match="the column must be one of 'text', 'tags', got 'label'"):
+        table.texts("label")
+    with pytest.raises(ValueError, match="row 2 must have a text in the column 'text', got nothing"):
+        table.texts("text")
+    with pytest.raises(ValueError, match="row 2 must have words in the column 'tags', each .* got 'with space'"):
+        table.words("tags")
+
+
+def test_a_file_that_is_too_large_or_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_DATA", 2**16)
+    (tmp_path / "large.txt").write_bytes(b"x" * (2**16 + 1))
+    with pytest.raises(ValueError, match="a file of data may have 0 MiB, and large.txt has 0.1"):
+        read_table(tmp_path / "large.txt")
+    small = parquet({"text": ["x" * 1000] * 1000})
+    assert len(small) < 2**16
+    with pytest.raises(ValueError, match="and this one unpacks to more"):
+        table_of(small, "small.parquet")
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must be a file that can be read, got No such file"):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(ValueError, match="must be a file, got a folder"):
+        read_table(tmp_path)

@@ -1,0 +1,208 @@
+"""A person's own data on the page about training: brought, looked at, and made into a recipe that trains."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from engine import limits
+from engine.data import hub
+from engine.training import sources
+from engine.training.sizing import Sizing, find_size, known_size
+from pages.controls import own_data, own_files
+from tests.pages.test_lab import address, page, plan, recipe_of, told
+
+HAMLET = "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 20
+REVIEWS = [(f"a {'good' if i % 2 else 'bad'} film, number {i}", "yes" if i % 2 else "no") for i in range(60)]
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(limits, "RUNS_FOLDER", str(tmp_path / "runs"))
+    monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
+    st.cache_resource.clear()
+    yield tmp_path / "runs"
+
+
+def csv(rows: list[tuple[str, ...]], *names: str) -> bytes:
+    return pandas.DataFrame(rows, columns=list(names)).to_csv(index=False).encode()
+
+
+def brought(name: str, data: bytes) -> AppTest:
+    """The page with a file as its link says it, once it is kept."""
+    return page(task="own-data", data=own_files.stored(name, data).parent.name)
+
+
+def prepared(app: AppTest, folder: Path) -> Any:
+    """The source that the training of the page's recipe begins with."""
+    recipe = recipe_of(app)
+    source = sources.open_source(recipe, folder)
+    source.fitted(recipe.model)
+    assert source.batch(1).tokens > 0
+    return source
+
+
+def test_nothing_is_trained_before_there_is_data() -> None:
+    app = page(task="own-data")
+    assert "paste a text or upload" in plan(app)["problem"] and not app.warning
+
+
+def test_a_pasted_text_becomes_a_recipe_that_trains(tmp_path: Path) -> None:
+    app = page(task="own-data")
+    app.text_area(key="pasted 0").set_value("too short").run()
+    app.button(key="use pasted").click().run()
+    assert "at least 200 characters" in told(app)
+    app.text_area(key="pasted 0").set_value(HAMLET).run()
+    app.button(key="use pasted").click().run()
+    assert not app.warning and Path(recipe_of(app).data.text.path).read_text() == HAMLET
+    assert f"{len(HAMLET):,} characters" in " ".join(one.value for one in app.caption)
+    tokenizer = prepared(app, tmp_path).tokenizer
+    assert set(HAMLET) <= set(tokenizer.decode(list(range(tokenizer.vocab_size))))
+    again = page(task="own-data", data=address(app, "data"))  # after the page was loaded anew
+    assert recipe_of(again) == recipe_of(app) and "recipe" not in again.query_params
+
+
+def test_the_text_of_the_recipe_does_not_tell_where_the_file_lies(tmp_path: Path) -> None:
+    app = brought("hamlet.txt", HAMLET.encode())
+    (area,) = (one for one in app.text_area if one.key.endswith(" text"))
+    assert 'path = "hamlet.txt"' in area.value and str(tmp_path) not in area.value
+    area.set_value(area.value.replace("steps = 800", "steps = 500")).run()
+    next(one for one in app.button if one.key.endswith(" apply")).click().run()
+    assert recipe_of(app).schedule.steps == 500 and Path(recipe_of(app).data.text.path).is_file()
+
+
+@pytest.mark.parametrize("objective", ["next", "masked"])
+def test_each_objective_of_a_text_trains(objective: str, tmp_path: Path) -> None:
+    app = brought("hamlet.txt", HAMLET.encode())
+    box = next(one for one in app.selectbox if one.label == "to be learned")
+    box.select(objective).run()
+    assert recipe_of(app).objective.kind == objective
+    prepared(app, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "objective", "columns"),
+    [
+        ("reviews.csv", "classification", {"text": "review", "label": "sentiment"}),
+        ("pairs.jsonl", "sequence_to_sequence", {"source": "source", "target": "target"}),
+        ("words.parquet", "token_classification", {"tokens": "tokens", "tags": "tags"}),
+    ],
+)
+def test_columns_decide_what_can_be_learned(
+    file: str, objective: str, columns: dict[str, str], tmp_path: Path
+) -> None:
+    pairs = [{"source": f"{i} cats", "target": f"{i} chats"} for i in range(40)]
+    words = [{"tokens": ["Ann", "sees", f"x{i}"], "tags": ["B-PER", "O", "O"]} for i in range(40)]
+    pandas.DataFrame(words).to_parquet(tmp_path / "words")
+    data = {
+        "reviews.csv": csv(REVIEWS, "review", "sentiment"),
+        "pairs.jsonl": "\n".join(map(json.dumps, pairs)).encode(),
+        "words.parquet": (tmp_path / "words").read_bytes(),
+    }
+    app = brought(file, data[file])
+    recipe = recipe_of(app)
+    assert recipe.objective.kind == objective
+    assert {name: getattr(recipe.data.rows, name) for name in columns} == columns
+    prepared(app, tmp_path)
+    assert f"{60 if file == 'reviews.csv' else 40} rows" in " ".join(one.value for one in app.caption)
+    assert len(app.dataframe[0].value) == 6
+
+
+def test_a_bad_row_is_named_by_its_number() -> None:
+    rows = [*REVIEWS[:6], ("", "no"), *REVIEWS[6:]]
+    app = brought("reviews.csv", csv(rows, "text", "label"))
+    assert "row 7 must have a text" in told(app) and plan(app)["problem"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("noise.txt", b"\xff\xfe\x00\xd8" * 80, "UTF-8"),
+        ("empty.csv", b"text,label\n", "at least one row"),
+        ("broken.jsonl", b'{"text": "a"}\n{"text": \n', "2"),
+        ("noise.parquet", b"PAR1 is not enough", "must be a Parquet file"),
+        ("short.txt", b"hello", "at least 200"),
+    ],
+)
+def test_a_file_that_does_not_read_is_one_sentence(name: str, data: bytes, said: str, runs: Path) -> None:
+    app = brought(name, data)
+    assert plan(app)["problem"] and len(app.warning) == 1
+    assert said in told(app) and str(runs) not in told(app)
+
+
+def test_a_link_to_data_that_is_not_here_says_so() -> None:
+    for digest in ("0" * 32, "../../etc", ""):
+        app = page(task="own-data", data=digest)
+        assert plan(app)["problem"]
+        assert ("is not here any more" in told(app)) == bool(digest)
+
+
+def test_names_of_files_are_only_names(runs: Path) -> None:
+    for name in ("../../evil.txt", "C:\\x\\evil.txt", "a\0b/evil.txt", "evil.txt"):
+        file = own_files.stored(name, name.encode())
+        assert file.name == "evil.txt" and file.parent.parent == runs.resolve() / ".data"
+    assert len(own_files.plain("x" * 500 + ".csv")) <= 64 and own_files.plain("...") == "data"
+
+
+def test_what_no_run_learns_from_goes_where_room_is_needed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_DATA", 100)
+    monkeypatch.setattr(limits, "DATA_DISK", 250)
+    with pytest.raises(ValueError, match="LOUPE_MAX_DATA_MIB"):
+        own_files.stored("large.txt", b"x" * 101)
+    used, unused = own_files.stored("a.txt", b"a" * 100), own_files.stored("b.txt", b"b" * 100)
+    (runs / "run").mkdir()
+    (runs / "run" / "recipe.toml").write_text(f'path = "{used}"')
+    own_files.stored("c.txt", b"c" * 100)
+    assert used.is_file() and not unused.exists()
+    (runs / "run" / "recipe.toml").write_text("".join(map(str, own_files.folder().iterdir())))
+    with pytest.raises(ValueError, match="LOUPE_DATA_DISK_MIB"):
+        own_files.stored("d.txt", b"d" * 100)
+
+
+def test_a_hub_needs_its_package_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_data, "installed", lambda: False)
+    assert "pip install datasets" in " ".join(one.value for one in page(task="own-data").caption)
+
+
+def test_a_data_set_of_the_hub_is_looked_at_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"text": text, "label": label} for text, label in REVIEWS]
+    fake = SimpleNamespace(load_dataset=lambda name, subset, split, streaming: rows)
+    monkeypatch.setattr(hub, "import_module", lambda name: fake)
+    monkeypatch.setattr(own_data, "installed", lambda: True)
+    hub.read_hub.cache_clear()
+    app = page(task="own-data")
+    app.text_input(key="hub name").set_value("../x").run()
+    app.button(key="fetch").click().run()
+    assert "must be a name on the hub" in told(app)
+    app.text_input(key="hub name").set_value("org/reviews").run()
+    app.button(key="fetch").click().run()
+    found = recipe_of(app)
+    assert (found.data.hub.name, found.data.hub.label) == ("org/reviews", "label")
+    assert found.objective.kind == "classification"
+    hub.read_hub.cache_clear()
+
+
+# What is tried out before a training.
+
+
+def test_what_a_source_refuses_is_said_before_it_is_trained(runs: Path) -> None:
+    app = page(task="brackets")
+    recipe = recipe_of(app)
+    small = replace(recipe.data.brackets, documents=100, held_out=20)
+    recipe = replace(recipe, data=replace(recipe.data, brackets=small))
+    assert known_size(recipe) is None
+    assert find_size(recipe).vocab_size == known_size(recipe).vocab_size == 7  # four brackets, pad, end, unknown
+    wrong = replace(recipe, model=replace(recipe.model, head=replace(recipe.model.head, classes=3)))
+    assert known_size(wrong) is None
+    assert "model.head.classes must be 2" in find_size(wrong).problem
+    (runs / ".sizes.json").write_text("[broken")
+    assert known_size(recipe) is None and find_size(recipe).vocab_size == 7
