@@ -42,8 +42,9 @@ HAPPENS = (
 
 @dataclass(frozen=True)
 class Sentiment(LabelTask):
-    """Half of the stories end well. In the share `others` of them another child's thing is told about, too, which words alone do
-    not tell apart: they are right about 1 - others / 4 of the stories."""
+    """Half of the stories end well. In the share `others` of them another child's thing is told about, too; words alone
+    do not say whose it is, and are right about 1 - others / 4 of the stories.
+    """
 
     others: float = 0.25
     documents: int = 8_000

@@ -21,7 +21,7 @@ from engine.training.frames import Frame
 from engine.training.objectives import UNASKED
 from engine.training.question import Question
 
-LISTED = 5  # candidates of a position
+LISTED = 10  # candidates of a position
 SEGMENT = 24  # tokens of the random sequence that is repeated to measure induction
 SEEN = ("attn.pattern", "attn.mask", "resid_post", "mlp.post", "logits")
 

@@ -47,7 +47,7 @@ def test_the_head_that_forms_is_marked_where_its_score_takes_off() -> None:
     mark = only(marks([], frames(steps, heads)), "head")
     assert mark.where == {"layer": 1, "head": 2} and mark.what == "induction"
     assert 460 <= mark.step <= 520
-    assert mark.before < 0.1 and mark.after > 0.85 and "layer 1 head 2" in mark.sentence
+    assert mark.before < 0.1 and mark.after > 0.85 and "block 2 head 3" in mark.sentence
 
 
 def test_a_head_that_is_there_from_the_beginning_or_comes_and_goes_is_not_marked() -> None:
