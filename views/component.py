@@ -90,16 +90,19 @@ def courier(key: str, answer: Callable[[dict[str, Any]], bytes]) -> None:
     shows. The query comes from a browser, to be checked like any other input, and may be about what is gone.
     Call it once a page.
     """
-    asked, turn = f"{key} asked", f"{key} turn"
+    asked, asking, turn = f"{key} asked", f"{key} asked by", f"{key} turn"
 
     def listen() -> None:
         if key in st.session_state:  # not where the page was left as the question came
-            st.session_state[asked] = (st.session_state.get(PAGE), st.session_state[key].ask)
+            st.session_state[asked] = st.session_state[key].ask
+            st.session_state[asking] = st.session_state.get(PAGE)
 
     @st.fragment
     def serve() -> None:
-        page, ask = st.session_state.pop(asked, (None, None))
-        questions = _questions(ask) if page == st.session_state.get(PAGE) else []  # those of a page that was left are void
+        here = st.session_state.get(PAGE)
+        ask = st.session_state.pop(asked, None)
+        left = st.session_state.pop(asking, here) != here  # another page has asked, and nobody waits
+        questions = [] if left else _questions(ask)
         st.session_state[turn] = count = st.session_state.get(turn, 0) + 1
         data = _answers(count, questions, answer)  # no two alike, so that each one reaches courier.js
         _registered("courier", "courier")(key=key, data=data, on_ask_change=listen)

@@ -13,6 +13,7 @@ import { inquire } from "./store.js";
 
 const PACE = 2500; // ms between two looks while something trains
 const LATER = 900; // ms after something was done elsewhere on the page, until it shows in the files
+export const ORDERED = "loupe-ordered"; // the event of the window that tells other views of a run that was told to go on
 const NARROW = 800; // CSS pixels of width below which runs are cards
 const FIRST = "created"; // the newest run on top
 const NONE = "No run has been made yet: press Play above, and it will stand here.";
@@ -236,7 +237,9 @@ class Runs {
   }
 
   async resume({ name }) {
-    if (await this.request({ ask: "order", run: name, order: "play" })) this.look(name);
+    if (!(await this.request({ ask: "order", run: name, order: "play" }))) return;
+    window.dispatchEvent(new CustomEvent(ORDERED, { detail: name }));
+    this.look(name);
   }
 
   /** Whether it has the name now. */

@@ -26,8 +26,8 @@ const FRAME = `
 
 const TABLE = `
 .runs-table { overflow: auto; max-height: min(620px, 80vh); scrollbar-width: thin; border-bottom: 1px solid var(--hairline); }
-.runs-row { display: grid; grid-template-columns: ${WIDE}; column-gap: 10px; align-items: center; min-width: 1120px; min-height: 46px; padding: 3px 4px; border-top: 1px solid var(--hairline); }
-.runs-body .runs-row { cursor: pointer; content-visibility: auto; contain-intrinsic-size: auto 46px; }
+.runs-row { display: grid; grid-template-columns: ${WIDE}; column-gap: 10px; align-items: center; min-width: 1120px; min-height: 50px; padding: 3px 4px; border-top: 1px solid var(--hairline); }
+.runs-body .runs-row { cursor: pointer; content-visibility: auto; contain-intrinsic-size: auto 50px; }
 .runs-body .runs-row:hover { background: var(--panel); }
 .runs-body .runs-row.looked { background: color-mix(in srgb, var(--attention) 9%, transparent); box-shadow: inset 3px 0 0 var(--attention); }
 .runs-headings { position: sticky; top: 0; z-index: 2; min-height: 30px; background: var(--ground); border-top: 0; color: var(--soft); }

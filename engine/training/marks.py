@@ -79,8 +79,9 @@ def heads(frames: Sequence[Frame]) -> Iterator[Mark]:
 
 def formed(step: int, name: str, layer: int, head: int, there: float, change: Change) -> Mark:
     title = TITLES[name]
+    read = "random tokens twice" if name == "induction" else "the probe"
     sentence = (
-        f"{title}, block {layer + 1} head {head + 1}, on {'random tokens twice' if name == 'induction' else 'the probe'}: "
+        f"{title}, block {layer + 1} head {head + 1}, on {read}: "
         f"{change.before:.3f} in the median before, {there:.3f} at step {step:,} and {change.after:.3f} since."
     )
     return Mark(step, "head", sentence, change.before, change.after, {"layer": layer, "head": head}, name)

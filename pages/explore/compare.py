@@ -1,7 +1,5 @@
 """Compare: two runs or more side by side, of any models, texts, training steps or edits."""
 
-import streamlit as st
-
 from pages.controls.experiment import heard
 from pages.controls.links import honour_link, whole
 from pages.controls.side_start import LETTERS, NUMBERS, key

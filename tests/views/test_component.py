@@ -64,7 +64,7 @@ def test_a_courier_answers_what_was_asked_and_refuses_with_the_sentence(modules:
         return pack({"layer": query["layer"]}, {})
 
     asked = [{"id": 1, "query": {"layer": 2}}, {"id": 2, "query": {"layer": 9}}]
-    header, arrays = unpack(mounted(run(answer=answer, **{"courier asked": (None, asked)}))[1].bytes)
+    header, arrays = unpack(mounted(run(answer=answer, **{"courier asked": asked}))[1].bytes)
     assert header["answers"] == [
         {"id": 1},
         {"id": 2, "sentence": "expected a layer of at most 3, got 9; ask for less"},
@@ -76,15 +76,15 @@ def test_a_courier_answers_what_was_asked_and_refuses_with_the_sentence(modules:
     "asked", [None, "x", 3, {"id": 1}, [1, "x", {}, {"id": "1", "query": {}}, {"id": 1, "query": []}]]
 )
 def test_a_courier_passes_over_what_courier_js_would_not_send(modules: Path, asked: Any) -> None:
-    header, _ = unpack(mounted(run(**{"courier asked": (None, asked)}))[1].bytes)
+    header, _ = unpack(mounted(run(**{"courier asked": asked}))[1].bytes)
     assert header["answers"] == []
 
 
 def test_a_question_of_the_page_that_was_left_is_void(modules: Path) -> None:
-    asked = ("walkthrough", [{"id": 1, "query": {"layer": 2}}])
-    state = {"page": "attention", "answer": lambda query: pack(query, {}), "courier asked": asked}
-    header, _ = unpack(mounted(run(**state))[1].bytes)
-    assert header["answers"] == []
+    state = {"answer": lambda query: pack(query, {}), "courier asked": [{"id": 1, "query": {"layer": 2}}]}
+    for page, answers in (("walkthrough", [{"id": 1}]), ("attention", [])):
+        header, _ = unpack(mounted(run(page=page, **{"courier asked by": "walkthrough"}, **state))[1].bytes)
+        assert header["answers"] == answers
 
 
 def test_a_view_without_a_module_is_refused() -> None:
