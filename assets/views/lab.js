@@ -10,6 +10,7 @@ import { Run } from "./lab_run.js";
 import { remembered, restore } from "./lab_state.js";
 import { CSS } from "./lab_style.js";
 import { Overlays } from "./lab_overlays.js";
+import { ORDERED } from "./runs.js";
 import { inquire } from "./store.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
@@ -44,6 +45,8 @@ class Lab extends Run {
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
     window.addEventListener("keydown", this.onKey);
+    this.onOrdered = () => this.follower.soon(); // what the table of runs told a run to do
+    window.addEventListener(ORDERED, this.onOrdered);
     this.unfollow = address.follow((state) => this.data && this.go(restore(state)));
   }
 
@@ -53,6 +56,7 @@ class Lab extends Run {
     clearTimeout(this.patience);
     this.resize.disconnect();
     window.removeEventListener("keydown", this.onKey);
+    window.removeEventListener(ORDERED, this.onOrdered);
     this.unfollow();
     this.parts?.destroy();
     this.element.remove();

@@ -10,7 +10,7 @@ const ROWS = [
   ["free", "by itself"],
   ["loss", "loss, nats"],
 ];
-const WIDTH = { names: 124, letter: 9.5, around: 14, least: 40, most: 96 }; // CSS pixels
+const WIDTH = { names: 124, letter: 9.5, around: 14, least: 32, most: 96 }; // CSS pixels
 const LEAST = 1; // nats, at which the ramp of the losses ends at least
 
 /** {element, update(frame, kind, position, most, room)}. */

@@ -81,7 +81,6 @@ class Runs {
     this.table.append(this.heads.element, this.body);
     this.menu = new Menu(this.element);
     this.element.append(head, this.line, this.said, this.field, this.none, this.table);
-    this.table.addEventListener("scroll", () => this.menu.close());
     this.line.hidden = this.table.hidden = this.none.hidden = true;
   }
 

@@ -16,7 +16,7 @@ export class Menu {
       const path = event.composedPath();
       if (!path.includes(this.element) && !path.includes(this.button)) this.close();
     };
-    this.moved = () => this.close();
+    this.moved = () => this.follow();
   }
 
   /** Opens at `button`, or closes if it is open there. An entry is {label, hint, why, link} or {..., act}; `why` says why it cannot. */
@@ -42,6 +42,13 @@ export class Menu {
     const top = below + height > innerHeight - EDGE ? Math.max(EDGE, at.top - 4 - height) : below;
     this.element.style.left = `${Math.max(EDGE, Math.min(at.right - width, innerWidth - width - EDGE))}px`;
     this.element.style.top = `${top}px`;
+  }
+
+  /** Stays at its button while something scrolls, as long as that is in sight. */
+  follow() {
+    const at = this.button.getBoundingClientRect();
+    if (at.bottom < 0 || at.top > innerHeight) this.close();
+    else this.place(at);
   }
 
   entry({ label, hint, why, link, act }) {

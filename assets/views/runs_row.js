@@ -158,6 +158,7 @@ export class Row {
       if (focus) this.name.focus();
     };
     const give = async (focus) => {
+      if (this.input !== input) return; // taken out of the page, it loses the focus too
       const wanted = input.value.trim();
       if (!wanted || wanted === this.run.name) return end(focus);
       input.readOnly = true;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -161,9 +162,16 @@ def overlaid(session: Session, query: Query) -> bytes:
 
 
 def table(session: Session, query: Query) -> bytes:
-    rows = [asdict(row) | {"path": str(row.path), "fork_of": row.fork_of} for row in runs()]
+    rows = [{name: sayable(value) for name, value in asdict(row).items()} for row in runs()]
     gone = trash.deleted()
     return pack({"runs": rows, "deleted": [{"token": one.token, "name": one.name} for one in gone[:1]]}, {})
+
+
+def sayable(value: Any) -> Any:
+    """As JSON has it: a path as its text, and nothing for a number that is none."""
+    if isinstance(value, Path):
+        return str(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def command(session: Session, query: Query) -> bytes:

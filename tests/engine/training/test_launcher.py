@@ -71,7 +71,7 @@ def test_a_run_trains_in_a_process_of_its_own_and_finishes(begun: Processes, rec
     assert os.getsid(pid) == pid != os.getsid(0)  # a session of its own: the server's end is not its
     reaches(folder, "finished")
     assert status_of(folder).pid == pid
-    assert (folder / "log.txt").read_text().splitlines()[-1].startswith("Finished: ")
+    until(lambda: (folder / "log.txt").read_text().splitlines()[-1].startswith("Finished: "))
     plain = RunFolder(tmp_path / "plain")
     for _ in train(recipe, plain.path):
         pass
