@@ -9,7 +9,7 @@ from os import getloadavg
 import torch
 from transformers.utils import logging
 
-from bench import attention, browser, forward, generation, memory, opening, training
+from bench import attention, browser, forward, generation, lab, memory, opening, training
 from bench.paired import Row
 from engine.memory import keep_freed_memory
 
@@ -21,7 +21,7 @@ TIMED = {
     "generation": generation.rows,
     "training": training.rows,
 }
-TOLD = {"attention": attention.lines, "memory": memory.lines, "browser": browser.lines}
+TOLD = {"attention": attention.lines, "memory": memory.lines, "browser": browser.lines, "lab": lab.lines}
 
 
 def line(row: Row) -> str:

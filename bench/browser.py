@@ -68,12 +68,13 @@ CHANGE = """([text]) => new Promise((done) => {
 })"""
 
 
-def texts() -> list[str]:
-    """Two texts of TOKENS tokens each, in turns with an ending nobody typed before, so that no run is remembered."""
+def texts(first: int = 300) -> list[str]:
+    """Two texts of TOKENS tokens each, in turns with an ending nobody typed before, so that no run is remembered: the
+    tokens from `first` on."""
     tokenizer = library.checkpoint("stories").tokenizer
     assert tokenizer is not None
     ids = [tokenizer.encode(text).ids[:TOKENS] for text in TEXTS]
-    words = list(islice(range(300, tokenizer.vocab_size), CHANGES))
+    words = list(islice(range(first, tokenizer.vocab_size), CHANGES))
     made = [tokenizer.decode((*start[:-1], word)) for start, word in zip(cycle(ids), words, strict=False)]
     return [text for text in made if len(tokenizer.encode(text)) == TOKENS]
 
