@@ -5,6 +5,7 @@ import { at } from "./cells.js";
 import { make, range, section } from "./dom.js";
 import { percent } from "./format.js";
 
+const BRIGHT = 1.5; // times what an even row would give, as engine/analysis/sinks.py has it
 const LISTED = 8; // keys of a row
 const READERS = 3; // queries of a column
 const PATIENCE = 250; // ms that a column is looked at before the server is asked about it
@@ -119,7 +120,7 @@ function columnPart(page) {
     const query = { ask: "sink", side, focus, layer, head, key };
     const found = columnOf(page, layer, head, key);
     const name = make("bdi", "", called(page.trace, page.keys[key]));
-    element.firstChild.replaceChildren(...(found.mean > found.even ? ["Why is column ", name, " bright?"] : ["What looks at ", name]));
+    element.firstChild.replaceChildren(...(found.mean >= BRIGHT * found.even ? ["Why is column ", name, " bright?"] : ["What looks at ", name]));
     bright.textContent = found.count ? `mean ${written(found.mean, found.exact)}, an even row would give ${written(found.even, true)}` : "";
     const most = found.weights[found.best[0]] || 1;
     list.replaceChildren(...found.best.map((row) => weightLine(page, row, key, found.weights[row], most, found.exact, true)));

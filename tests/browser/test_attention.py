@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from engine import library
+from engine.analysis.sinks import BRIGHT
 from engine.edits import PaintMask, SilenceHeads
 from engine.experiment import Experiment
 from engine.reading import read_text
@@ -357,11 +358,11 @@ def test_only_a_column_above_an_even_row_is_called_bright(look: Callable[..., "P
     page = look(hash="#layer=1&head=2")
     pattern = traced()["blocks.1.attn.pattern"][0, 2]
     count = len(pattern)
-    for key in (2, 3, 9):
+    for key in (0, 2, 3, 9):
         seen = torch.arange(key, count)
         even = float((1 / (seen + 1)).mean())
         root(page).evaluate("(e, key) => e.loupe.go({ key })", key)
-        asked = "Why is column" if float(pattern[key:, key].mean()) > even else "What looks at"
+        asked = "Why is column" if float(pattern[key:, key].mean()) >= BRIGHT * even else "What looks at"
         page.locator(".details h3", has_text=asked).wait_for()
         column = page.locator(".details section").nth(1)
         best = [traced().encoding.pieces[row] for row in pattern[:, key].topk(3).indices.tolist()]
