@@ -1,19 +1,15 @@
-"""What the page about architectures draws: a model as its blocks, laid out for assets/views/architecture.js; charts."""
+"""What the page about architectures draws: a model as its blocks, laid out for assets/views/architecture.js; tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import altair as alt
-import pandas as pd
-
-from engine.analysis.sizes import Formula, Memory, Part, Step, forward, parameters
+from engine.analysis.sizes import Formula, Part, parameters
 from engine.analysis.sizes.shape import stacks
 from engine.config import Attention, ModelConfig, kv_heads
 from views.payload import pack
-from views.theme import Shade, ramp, tokens
 
 # Which blocks of the picture a switch changes; a block of two stacks is marked in both.
 SHOWN_BY = {
@@ -37,9 +33,6 @@ SHOWN_BY = {
     "pooler": ("pooler",),
     "tied": ("head",),
 }
-HUES = {"norm": "soft", "embedding": "residual", "patches": "residual", "pooler": "probability", "head": "probability"}
-HUES |= {"cross-attention": "query", "attention": "attention", "MLP": "mlp", "keys": "key", "logits": "probability"}
-SQUARE = ", × length"
 POSITIONS = {"rotary": "rotary positions", "alibi": "ALiBi", "relative": "relative positions"}
 NORMS = {"layer": "norm", "rms": "RMS norm", "none": ""}
 ROLES = dict.fromkeys(("tokens", "patches", "positions", "relative", "segments"), "residual")
@@ -48,7 +41,6 @@ ROLES |= {"head": "probability", "next_sentence": "probability"}  # the rest are
 
 
 Rows = Sequence[tuple[str, Formula]]
-Chart = alt.LayerChart
 
 
 def architecture(
@@ -230,99 +222,6 @@ def symbols(formulas: Iterable[Formula]) -> str:
     """What each symbol of some formulas stands for, once, as Markdown."""
     found = {symbol.name: symbol for formula in formulas for symbol in formula.symbols()}
     return " · ".join(f"${symbol.tex}$ {symbol.meaning}" for symbol in found.values())
-
-
-def waterfall(steps: Sequence[Step], shade: Shade) -> Chart:
-    """From the estimate to the exact count: each bar begins where the one above it ends."""
-    rows: list[dict[str, Any]] = []
-    reached = 0
-    for step in steps:
-        kind = "estimate" if step is steps[0] else "more" if step.count > 0 else "less"
-        sign = "+" if kind == "more" else "−" if kind == "less" else ""
-        written = f"{sign}{abs(step.count):,}"
-        ends = {"from": reached, "to": reached + step.count}
-        rows.append({"step": step.name, **ends, "written": written, "kind": kind, "why": step.why})
-        reached += step.count
-    exact = {"step": "exactly", "from": 0, "to": reached, "written": f"{reached:,}", "kind": "exact"}
-    rows.append({**exact, "why": "every tensor of the model"})
-    order = [*(step.name for step in steps), "exactly"]
-    frame = pd.DataFrame(rows)
-    low, high = frame["to"].min(), frame["to"].max()
-    low = max(0, low - (high - low) / 3) if high > low else 0
-    frame["from"] = frame["from"].clip(lower=low)
-    frame["end"] = frame[["from", "to"]].max(axis=1)
-    place = alt.Y("step:N", sort=order, title=None, axis=alt.Axis(labelFontSize=14, labelLimit=220, ticks=False))
-    across = alt.Scale(domain=[low, high + 0.42 * (high - low)], nice=False, zero=False)
-    colors = tokens()["colors"][shade]
-    hues = alt.Scale(
-        domain=["estimate", "more", "less", "exact"],
-        range=[colors[hue] for hue in ("negative", "attention", "key", "residual")],
-    )
-    axis = alt.Axis(format="~s", labelFontSize=12, tickCount=5, title="parameters; the axis does not begin at 0")
-    bars = alt.Chart(frame).mark_bar(height=20, cornerRadius=2).encode(
-        x=alt.X("from:Q", scale=across, axis=axis), x2="to:Q", y=place,
-        color=alt.Color("kind:N", scale=hues, legend=None), tooltip=["step", "written", "why"],
-    )  # fmt: skip
-    texts = alt.Chart(frame).mark_text(align="left", dx=7, fontSize=14, color=colors["ink"]).encode(
-        x=alt.X("end:Q", scale=across), y=place, text="written:N"
-    )  # fmt: skip
-    return (bars + texts).properties(height=34 * len(rows) + 40)
-
-
-def work_chart(config: ModelConfig, lengths: Sequence[int], now: int, shade: Shade) -> Chart:
-    """Operations a token, by kind, as the text grows."""
-    rows = []
-    for length in lengths:
-        read = length * len(stacks(config))
-        for kind, flops in kinds((work.name, work.quadratic, work.flops) for work in forward(config, length)):
-            rows.append({"length": length, "part": kind, "amount": flops / read})
-    return stacked(rows, "operations a token", now, shade)
-
-
-def memory_chart(of: Callable[[int], Sequence[Memory]], lengths: Sequence[int], now: int, shade: Shade) -> Chart:
-    """Bytes, by kind, as the text grows; what grows with its square apart from the rest."""
-    rows = []
-    for length in lengths:
-        for kind, held in kinds((memory.name, memory.quadratic, memory.bytes) for memory in of(length)):
-            rows.append({"length": length, "part": kind, "amount": held})
-    return stacked(rows, "bytes", now, shade)
-
-
-def kinds(parts: Iterable[tuple[str, bool, int]]) -> list[tuple[str, int]]:
-    """Added up by what stands before the colon; stacks together, what grows with the square of the length apart."""
-    sums: dict[str, int] = {}
-    for name, quadratic, amount in parts:
-        kind = name.partition(":")[0].removeprefix("encoder ").removeprefix("decoder ")
-        kind += SQUARE if quadratic else ""
-        sums[kind] = sums.get(kind, 0) + amount
-    return list(sums.items())
-
-
-def stacked(rows: Sequence[Mapping[str, Any]], unit: str, now: int, shade: Shade) -> Chart:
-    """Areas on top of each other, `rows` having a `length`, a `part` and an `amount` in `unit`; a rule at `now`."""
-    order = list(dict.fromkeys(row["part"] for row in rows))
-    frame = pd.DataFrame(rows)
-    frame["rank"] = frame["part"].map(order.index)
-    colors = tokens()["colors"][shade]
-    hues = alt.Scale(domain=order, range=[shade_of(part, shade) for part in order])
-    legend = alt.Legend(orient="right", labelLimit=260, labelFontSize=13)
-    across = alt.Axis(format=",d", labelFontSize=12, titleFontSize=13)
-    up = alt.Axis(format="~s", labelFontSize=12, titleFontSize=13)
-    areas = alt.Chart(frame).mark_area(stroke=colors["ground"], strokeWidth=1).encode(
-        x=alt.X("length:Q", title="length, tokens", axis=across, scale=alt.Scale(nice=False)),
-        y=alt.Y("amount:Q", title=unit, axis=up),
-        color=alt.Color("part:N", scale=hues, title=None, legend=legend),
-        order="rank:Q",
-        tooltip=["length", "part", alt.Tooltip("amount:Q", format=",.0f", title=unit)],
-    )  # fmt: skip
-    rule = alt.Chart(pd.DataFrame([{"length": now}])).mark_rule(strokeDash=[4, 3], color=colors["ink"])
-    return (areas + rule.encode(x="length:Q")).properties(height=260)
-
-
-def shade_of(part: str, shade: Shade) -> str:
-    """The theme's colour of a kind of work or memory; paler for what grows with the square of the length."""
-    role = next((role for word, role in HUES.items() if word in part), "negative")
-    return ramp(shade, role)[4] if part.endswith(SQUARE) else str(tokens()["colors"][shade][role])
 
 
 def about(number: int) -> str:

@@ -15,7 +15,7 @@ REMEMBERED = 64  # answers to what was to be done
 def answered(session: Session, query: dict[str, Any]) -> bytes:
     """What was to be done is done once, however often the question comes. Raises ValueError, in a sentence, for what
     cannot be done."""
-    ask, once = query.get("ask"), str(query.get("once", ""))
+    ask, once = str(query.get("ask")), str(query.get("once", ""))
     if ask in READING:
         return READING[ask](session, query)
     if ask not in DOING:

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from engine.plain import build
 from engine.training import control, trash
 from engine.training.folder import RunFolder
 from engine.training.fork import fork, reset
+from engine.training.names import LONGEST
 from engine.training.past import frames_of_snapshots
 from engine.training.probe import Probe, watch
 from engine.training.status import ACTIVE, read_status
@@ -31,8 +33,13 @@ def contrast(session: Session, query: Query) -> dict[str, Any]:
     if session.plan is None or other is None:
         raise ValueError("there is nothing to compare with this choice; choose one of those that are offered.")
     first = session.launcher.start(session.plan, session.name)
-    second = session.launcher.start(other, f"{session.name} {query.get('change')}")
+    second = session.launcher.start(other, called(session.name, str(query.get("change"))))
     return {"runs": [first.name, second.name]}
+
+
+def called(name: str, more: str) -> str:
+    """A name with more behind it; the name is cut where that would be too long for one."""
+    return f"{name[: LONGEST - len(more) - 1].rstrip(' .')} {more}"
 
 
 def order(session: Session, query: Query) -> dict[str, Any]:
@@ -80,14 +87,14 @@ def at_rest(folder: Path) -> None:
 
 def forked(session: Session, query: Query) -> dict[str, Any]:
     run, step = own(query), int(number(query, "step"))
-    made = fork(run, step, f"{run} from {step}")
+    made = fork(run, step, called(run, f"from {step}"))
     return {"run": session.launcher.resume(made.name).name}
 
 
 def probed(session: Session, query: Query) -> dict[str, Any]:
     """The run looks at another example from now on, and its past is looked at again."""
     run = own(query)
-    wanted = Probe(**{name: query.get(name) for name in ("text", "target", "picture")})
+    wanted: Probe = build(Probe, {name: query.get(name) for name in ("text", "target", "picture")})
     reader = session.reader(run)
     looked = look_at(reader.live.run, wanted)
     if looked.error:

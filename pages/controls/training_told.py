@@ -40,7 +40,8 @@ def live(session: Session, query: Query) -> bytes:
     run = named(query)
     reader = session.reader(run)
     catch_up(reader)
-    kept, since = session.places.get(query.get("cursor", -1), ("", None))
+    cursor = query.get("cursor")
+    kept, since = session.places.get(cursor if isinstance(cursor, int) else 0, ("", None))
     update = reader.live.since(since if kept == run else None)
     session.turn += 1
     session.places[session.turn] = run, update.cursor

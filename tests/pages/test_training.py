@@ -1,0 +1,142 @@
+"""What the page about training is asked and answers: nothing that a browser can send breaks it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+
+from engine.training import Recipe, RunFolder, train
+from engine.training.names import LONGEST
+from engine.training.origin import Origin, make
+from engine.training.recipe_file import read_recipe
+from pages.controls import training_done, training_session, training_told
+from pages.controls.training import answered
+from pages.controls.training_done import called
+from pages.controls.training_session import Session
+from views.payload import unpack
+
+PRESET = Path(__file__).parents[2] / "assets" / "lab" / "copy.toml"
+
+
+@dataclass
+class Shelf:
+    """A launcher that only makes the folders."""
+
+    runs: Path
+    started: list[str] = field(default_factory=list)
+
+    def start(self, recipe: Recipe | str, name: str) -> Path:
+        assert isinstance(recipe, Recipe)
+        made = make(recipe, name, self.runs, Origin())
+        self.started.append(made.name)
+        return made
+
+    def resume(self, name: str) -> Path:
+        return self.runs / name
+
+
+@pytest.fixture(scope="module")
+def recipe() -> Recipe:
+    short = read_recipe(PRESET)
+    return replace(short, schedule=replace(short.schedule, steps=6, warmup=0), log=replace(short.log, snapshots=4))
+
+
+@pytest.fixture
+def session(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    for module in (training_session, training_told, training_done):
+        if hasattr(module, "RUNS_FOLDER"):
+            monkeypatch.setattr(module, "RUNS_FOLDER", str(tmp_path))
+    yield Session(launcher=Shelf(tmp_path), plan=recipe, name="tried", contrasts={"one head": recipe})
+
+
+@pytest.fixture(scope="module")
+def learnt(recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "learnt"
+    for _ in train(recipe, folder):
+        pass
+    return folder
+
+
+@pytest.fixture
+def trained(learnt: Path, tmp_path: Path) -> str:
+    copytree(learnt, tmp_path / "learnt")
+    return "learnt"
+
+
+def ask(session: Session, **query: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    return unpack(answered(session, query))
+
+
+def test_a_run_is_told_whole_at_first_and_then_only_what_is_new(session: Session, trained: str, tmp_path: Path) -> None:
+    header, arrays = ask(session, ask="live", run=trained)
+    lines = RunFolder(tmp_path / trained).read_metrics()
+    assert header["fresh"] and header["status"]["state"] == "finished"
+    assert arrays["metrics.step"].data.tolist() == [line["step"] for line in lines]
+    assert arrays["metrics.loss"].data[-1] == pytest.approx(lines[-1]["loss"], rel=1e-6)
+    kept = [frame["step"] for frame in header["frames"] if frame["kept"]]
+    assert kept == RunFolder(tmp_path / trained).snapshot_steps()
+    again, nothing = ask(session, ask="live", run=trained, cursor=header["cursor"])
+    assert not again["fresh"] and not again["frames"] and "metrics.step" not in nothing
+
+
+def test_what_was_to_be_done_is_done_once_however_often_it_is_asked(session: Session) -> None:
+    first, _ = ask(session, ask="start", once="a")
+    again, _ = ask(session, ask="start", once="a")
+    other, _ = ask(session, ask="start", once="b")
+    assert (first["run"], again["run"], other["run"]) == ("tried", "tried", "tried 2")
+    assert session.launcher.started == ["tried", "tried 2"]  # type: ignore[attr-defined]
+
+
+def test_a_new_probe_has_its_whole_past(session: Session, trained: str, tmp_path: Path) -> None:
+    ask(session, ask="probe", run=trained, text="abc", target="abc", picture=None, once="p")
+    header, arrays = ask(session, ask="live", run=trained)
+    while header["status"]["catching_up"]:
+        header, arrays = ask(session, ask="live", run=trained)
+    assert [frame["step"] for frame in header["frames"]] == RunFolder(tmp_path / trained).snapshot_steps()
+    assert header["probe"]["pieces"] == ["a", "b", "c"] and arrays["frames.0.ids"].data.size == 3
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"ask": ["live"]},
+        {"ask": "live"},
+        {"ask": "live", "run": 3},
+        {"ask": "live", "run": "../etc"},
+        {"ask": "live", "run": "nobody"},
+        {"ask": "curve", "run": None},
+        {"ask": "order", "run": "learnt", "order": "fly"},
+        {"ask": "order", "run": "learnt", "order": "steps", "steps": True},
+        {"ask": "order", "run": "learnt", "order": "steps", "steps": -1},
+        {"ask": "order", "run": "learnt", "order": "rate", "lr": float("nan")},
+        {"ask": "order", "run": "", "order": "stop"},
+        {"ask": "fork", "run": "learnt", "step": 5000},
+        {"ask": "contrast", "change": ["one head"]},
+        {"ask": "probe", "run": "learnt", "text": 5},
+        {"ask": "probe", "run": "learnt", "text": "ABC"},
+        {"ask": "probe", "run": "learnt", "text": "a" * 20_000},
+        {"ask": "probe", "run": "learnt", "picture": -1},
+        {"ask": "export", "run": "learnt", "what": "everything"},
+        {"ask": "rename", "run": "learnt", "name": "../up"},
+        {"ask": "undo", "token": {"a": 1}},
+    ],
+)
+def test_whatever_a_browser_sends_is_answered_with_one_sentence(
+    session: Session, trained: str, query: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match=r"\w.*\."):
+        answered(session, {"once": str(query), **query})
+
+
+def test_a_cursor_that_is_none_begins_anew(session: Session, trained: str) -> None:
+    for cursor in ([1], "x", None, 10**9):
+        assert ask(session, ask="live", run=trained, cursor=cursor)[0]["fresh"]
+
+
+def test_a_name_with_more_behind_it_is_no_longer_than_a_name_may_be() -> None:
+    assert called("a" * 60, "from 1200") == "a" * (LONGEST - 10) + " from 1200"
+    assert called("tried", "one head") == "tried one head"
