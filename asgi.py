@@ -62,8 +62,6 @@ async def run_script_once(runtime: Runtime) -> None:
 @asynccontextmanager
 async def warm(app: st.App) -> AsyncIterator[None]:
     """Import what is slow, run the script once, and take all of it out of the garbage collector's sight."""
-    import altair  # noqa: F401
-    import plotly.graph_objects  # noqa: F401
     import torch
 
     keep_freed_memory()

@@ -92,13 +92,14 @@ def hue(part: str) -> str:
 
 def curve_table(model: str, chart: Chart) -> Table:
     """A row for each length and kind of a chart."""
-    length, part, amount = [], [], []
-    for one in chart["parts"]:
-        for n, value in zip(chart["lengths"], one["amounts"], strict=True):
-            length.append(n), part.append(one["name"]), amount.append(value)
-    return Table(
-        {"length": length, "part": part, chart["unit"]: amount}, {"model": model, "table": f"{chart['title']}, by length"}
-    )
+    rows = [
+        (n, one["name"], amount)
+        for one in chart["parts"]
+        for n, amount in zip(chart["lengths"], one["amounts"], strict=True)
+    ]
+    length, part, amounts = (list(column) for column in zip(*rows, strict=True))
+    columns = {"length": length, "part": part, chart["unit"]: amounts}
+    return Table(columns, {"model": model, "table": f"{chart['title']}, by length"})
 
 
 def formula_table(model: str, title: str, unit: str, rows: Iterable[tuple[str, Formula]]) -> Table:

@@ -1,4 +1,4 @@
-"""The design tokens of assets/theme/tokens.json as CSS variables, colour ramps, and themes for charts.
+"""The design tokens of assets/theme/tokens.json as CSS variables, colour ramps, and Streamlit's theme.
 
 `python -m views.theme` prints the theme section of .streamlit/config.toml; a test holds the file equal to it.
 """
@@ -7,8 +7,6 @@ import json
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
-
-import plotly.graph_objects as go
 
 TOKENS = Path(__file__).resolve().parent.parent / "assets" / "theme" / "tokens.json"
 SERIES = [
@@ -73,55 +71,6 @@ def streamlit_theme() -> dict[str, Any]:
     return {**shared, "light": _streamlit_colors("light"), "dark": _streamlit_colors("dark")}
 
 
-def plotly_template(shade: Shade) -> go.layout.Template:
-    """For figures that leave the app; inside it, Streamlit applies the same colours."""
-    colors, fonts = tokens()["colors"][shade], tokens()["fonts"]
-    axis = {"gridcolor": colors["hairline"], "linecolor": colors["hairline"], "zerolinecolor": colors["soft"]}
-    scale = ramp(shade, "attention")
-    return go.layout.Template(
-        layout={
-            "font": {"family": fonts["sans"], "color": colors["ink"], "size": 13},
-            "paper_bgcolor": colors["ground"],
-            "plot_bgcolor": colors["ground"],
-            "colorway": [colors[role] for role in SERIES],
-            "colorscale": {
-                "sequential": _stops(scale),
-                "sequentialminus": _stops(scale),
-                "diverging": _stops(diverging(shade, "attention")),
-            },
-            "xaxis": axis,
-            "yaxis": axis,
-        }
-    )
-
-
-def altair_theme(shade: Shade) -> dict[str, Any]:
-    """A Vega-Lite config for charts that leave the app; inside it, Streamlit applies the same colours."""
-    colors, fonts = tokens()["colors"][shade], tokens()["fonts"]
-    words = {"labelFont": fonts["sans"], "titleFont": fonts["sans"], "labelColor": colors["soft"]}
-    return {
-        "config": {
-            "background": colors["ground"],
-            "font": fonts["sans"],
-            "view": {"stroke": None},
-            "axis": {
-                **words,
-                "titleColor": colors["ink"],
-                "gridColor": colors["hairline"],
-                "domainColor": colors["hairline"],
-            },
-            "legend": {**words, "titleColor": colors["ink"]},
-            "title": {"color": colors["ink"], "font": fonts["sans"]},
-            "range": {
-                "category": [colors[role] for role in SERIES],
-                "ramp": ramp(shade, "attention"),
-                "heatmap": ramp(shade, "attention"),
-                "diverging": diverging(shade, "attention"),
-            },
-        }
-    }
-
-
 def _streamlit_colors(shade: Shade) -> dict[str, Any]:
     colors = tokens()["colors"][shade]
     return {
@@ -148,10 +97,6 @@ def _streamlit_colors(shade: Shade) -> dict[str, Any]:
 
 def _declarations(values: dict[str, str]) -> str:
     return "".join(f"--{name}:{value};" for name, value in values.items())
-
-
-def _stops(colors: list[str]) -> list[list[Any]]:
-    return [[index / (len(colors) - 1), color] for index, color in enumerate(colors)]
 
 
 def _mix(start: str, end: str, share: float) -> str:

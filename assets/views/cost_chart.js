@@ -8,7 +8,7 @@ export const SERIES = ["attention", "probability", "residual", "key", "query", "
 const HIGH = 330; // CSS pixels
 const NEAR = 36;
 const FEW = 480; // of width, below which every second length is written
-const SHAPES = ["M-4.2-4.2h8.4v8.4h-8.4z", "M-1.7-5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z", "M0-4.8a4.8 4.8 0 1 0 .01 0z", "M0-6L6 0 0 6-6 0z", "M0-5.6L5.4 4.2H-5.4z", "M0 5.6L5.4-4.2H-5.4z"]; // never told by hue alone
+export const SHAPES = ["M-4.2-4.2h8.4v8.4h-8.4z", "M-1.7-5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z", "M0-4.8a4.8 4.8 0 1 0 .01 0z", "M0-6L6 0 0 6-6 0z", "M0-5.6L5.4 4.2H-5.4z", "M0 5.6L5.4-4.2H-5.4z", "M-5.4-2h10.8v4h-10.8z", "M-2-5.4h4v10.8h-4z", "M-4.8-4.8H4.8L-4.8 4.8H4.8z"]; // never told by hue alone
 
 export class CostChart {
   /** `what` is a column of data.measured and data.formulas, `text` writes one of its numbers, `hidden` are kinds that are not drawn. */

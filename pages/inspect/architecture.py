@@ -10,11 +10,14 @@ from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken
 from engine.config import ModelConfig
 from engine.named import NAMED, blueprint
 from pages.controls.links import Rule, address_now, honour_link, one_of, whole
+from pages.controls.take import Answer
 from pages.controls.take_made import Made, refuse
+from pages.controls.take_sizes import of_costs, of_envelope
 from views import architecture as drawn
 from views.component import courier, view
-from views.lines_of_sizes import part_table, size_lines
-from views.theme import Shade
+from views.lines_of_sizes import cost_lines, envelope_lines, part_table, size_lines
+from views.sizes import cost_charts, waterfall
+from views.sizes import sizes as sizes_drawn
 
 FIRST = "bert-base"  # the model a visitor meets
 NOBODY = "nothing"
@@ -25,6 +28,7 @@ LENGTH = 512  # tokens, at first
 BYTES = {"bfloat16": 2, "float32": 4, "int8": 1}
 CONTROLS = ("model", "against", "published", "switches", "length", "batch", "number")  # that a link can hide
 picture = view("architecture")
+charts = view("sizes")
 
 
 def names() -> list[str]:
@@ -120,7 +124,6 @@ except (ValueError, OSError) as error:
     st.warning(str(error))
     st.stop()
 
-shade: Shade = "dark" if st.context.theme.type == "dark" else "light"
 left, right = st.columns([3.1, 1], gap="medium")
 with right, st.container(horizontal=True, gap="small", key="switches"):
     chosen = throw_switches(own, other)
@@ -148,8 +151,6 @@ with left:
     notes = {"take": taking.header}
     payload = drawn.architecture(shown, differing=different, source=source(name), notes=notes)
     picture(payload, key="architecture view")
-courier("courier", taking.answering(payload, refuse))
-
 by_part, envelope_side = st.columns([1.12, 1], gap="medium")
 with by_part:
     st.subheader("Parameters by part", anchor=False)
@@ -169,12 +170,16 @@ with envelope_side:
         f"Queries, keys and values and an MLP of width 4d in each layer, and a table of tokens: about "
         f"{drawn.about(steps[0].count)}. What lies between that and {total:,}, each part exactly:"
     )
-    st.altair_chart(drawn.waterfall(steps, shade))
+    counting = of_envelope(
+        shown[0][0], source(name), steps, shown[0], lambda: envelope_lines(name, own, chosen, numbers), CONTROLS
+    )
+    count_notes = {"sentence": f"{total:,} parameters.", "take": counting.header}
+    count_payload = sizes_drawn([waterfall(steps)], count_notes)
+    charts(count_payload, key="envelope view")
     tabulate([(step.name, step.formula) for step in steps], total, "parameters", "envelope")
     st.caption(" · ".join(f"**{drawn.written_name(step.name)}**: {step.why}" for step in steps))
 
 
-@st.fragment
 def costs(config: ModelConfig) -> None:
     """Operations and memory as functions of batch and length."""
     fixed = config.embedding.patches is not None
@@ -186,38 +191,53 @@ def costs(config: ModelConfig) -> None:
             )
         batch = st.slider("batch, texts", 1, 256, 1, key="batch", bind="query-params", width=360)
         number = BYTES[st.selectbox("numbers in", list(BYTES), key="number", bind="query-params", width=130)]
+    answer = counting.answering(count_payload, refuse)
+    if not fixed:
+        answer = draw_costs(config, (batch, length, number), answer)
+    courier("courier", taking.answering(payload, answer))
+    operations(config, length, fixed)
+    cache_and_training(config, batch, length, number)
+
+
+def draw_costs(config: ModelConfig, asked: tuple[int, int, int], other: Answer) -> Answer:
+    """The charts, as functions of the length; the answers to what is asked of them, in front of the `other` ones."""
+    batch, length, number = asked
     lengths = sorted({max(1, config.context * i // POINTS) for i in range(1, POINTS + 1)} | {length})
-    operations(config, length, lengths, fixed)
-    cache_and_training(config, batch, length, number, lengths, fixed)
+    drawn_now = cost_charts(config, *asked, lengths)
+    costing = of_costs(
+        shown[0][0], source(name), config, asked, drawn_now,
+        lambda: cost_lines(name, own, chosen, numbers, asked), CONTROLS,
+    )  # fmt: skip
+    sentence = f"A batch of {batch:,}, {length:,} tokens chosen, numbers of {number} bytes."
+    payload = sizes_drawn(drawn_now, {"sentence": sentence, "take": costing.header})
+    charts(payload, key="costs view")
+    return costing.answering(payload, other)
 
 
-def operations(config: ModelConfig, length: int, lengths: list[int], fixed: bool) -> None:
+def operations(config: ModelConfig, length: int, fixed: bool) -> None:
     work = forward(config, length)
     flops = sum(one.flops for one in work)
     read = f"one picture, {length:,} positions" if fixed else f"one text of {length:,} tokens"
-    st.markdown("#### Operations of a forward pass")
+    st.markdown("#### Operations by part")
     st.caption(
         f"{per_token(config, length):,.0f} a token, {flops:,} for {read}; training takes "
         f"{1 + BACKWARD} times as many. Two for each multiply and add of a matrix product; scores that a mask forbids "
         "are computed too, and grow with the square of the length."
     )
     rows = [(drawn.titled(one.block, one.name), one.formula) for one in work]
-    charted(rows, flops, "operations", None if fixed else drawn.work_chart(config, lengths, length, shade), "work")
+    tabulate(rows, flops, "operations", "work")
 
 
-def cache_and_training(
-    config: ModelConfig, batch: int, length: int, number: int, lengths: list[int], fixed: bool
-) -> None:
-    st.markdown("#### KV cache of generation")
+def cache_and_training(config: ModelConfig, batch: int, length: int, number: int) -> None:
+    st.markdown("#### KV cache by part")
     if cache := kv_cache(config, batch, length, number):
         held = sum(part.bytes for part in cache)
         st.caption(f"{drawn.size(held)} for {batch} × {length:,} tokens.")
-        chart = drawn.memory_chart(lambda n: kv_cache(config, batch, n, number), lengths, length, shade)
-        charted([(part.name, part.formula) for part in cache], held, "bytes", chart, "cache")
+        tabulate([(part.name, part.formula) for part in cache], held, "bytes", "cache")
     else:
         st.caption("It reads everything at once and continues no text, so it keeps none.")
 
-    st.markdown("#### Memory of training")
+    st.markdown("#### Memory of training by part")
     kept, adam = activations(config, batch, length, number), states(config)
     of_kept, of_adam = sum(part.bytes for part in kept), sum(part.bytes for part in adam)
     st.caption(
@@ -225,17 +245,7 @@ def cache_and_training(
         f"kept for the backward pass of {batch} × {length:,} tokens: every tensor that autograd saves, with fused "
         "attention and no dropout."
     )
-    of_length = None if fixed else drawn.memory_chart(
-        lambda n: activations(config, batch, n, number), lengths, length, shade
-    )  # fmt: skip
-    charted([(part.name, part.formula) for part in [*kept, *adam]], of_kept + of_adam, "bytes", of_length, "training")
-
-
-def charted(rows: drawn.Rows, total: int, unit: str, chart: drawn.Chart | None, key: str) -> None:
-    """A chart over the table of the same parts."""
-    if chart is not None:
-        st.altair_chart(chart)
-    tabulate(rows, total, unit, key)
+    tabulate([(part.name, part.formula) for part in [*kept, *adam]], of_kept + of_adam, "bytes", "training")
 
 
 st.subheader("Operations and memory", anchor=False)

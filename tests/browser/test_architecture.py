@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.analysis.sizes import parameters
+from engine.analysis.sizes import envelope, forward, parameters
 from engine.named import NAMED
 from tests.browser.harness import settle
 
@@ -81,3 +81,36 @@ def test_two_models_stand_side_by_side_with_what_differs_marked(show: Show) -> N
     assert first.bounding_box()["x"] + first.bounding_box()["width"] <= second.bounding_box()["x"]
     assert first.locator(".marked").count() == 4  # tokens, attention, MLP, head
     assert first.locator(".marked text", has_text="≠").count() == 4
+
+
+def test_the_charts_read_the_step_and_the_length_that_are_pointed_at_or_reached_by_arrows(show: Show) -> None:
+    page = show(model="gpt2")
+    config = NAMED["gpt2"].config
+    steps = page.locator(".steps-of")
+    steps.locator("svg").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    second = envelope(config)[1]
+    assert steps.locator(".told").inner_text().startswith(f"W_O +{second.count:,}: {second.why}")
+    work = page.locator(".sizes section", has_text="Operations of a forward pass")
+    work.locator("svg[tabindex]").focus()
+    page.keyboard.press("ArrowLeft")
+    length = 1024 * 23 // 48
+    operations = sum(one.flops for one in forward(config, length)) / length
+    work.locator(".told", has_text=f"{length:,} tokens: {operations:,.0f} operations a token").wait_for()
+    attention = sum(one.flops for one in forward(config, length) if one.quadratic) / length
+    row = work.locator(".one-of", has=page.get_by_text("attention, × length", exact=True))
+    assert row.locator(".amount").inner_text() == f"{attention:,.0f}"
+    box = work.locator("svg[tabindex]").bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + 225)
+    assert row.get_attribute("class") == "one-of"
+    assert work.locator(".one-of.pointed span").inner_text() == "attention"
+
+
+def test_the_charts_stand_in_a_narrow_window(show: Show) -> None:
+    page = show(model="t5-small")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_timeout(400)
+    wide = page.locator(".sizes section").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+    assert len(wide) == 4 and max(wide) <= 390
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -25,7 +25,7 @@ def test_an_architecture_is_taken_as_shapes_and_as_a_file_that_is_alive_without_
 ) -> None:
     page = open_page(f"{server}/architecture?model=gpt2")
     page.wait_for_selector(".architecture svg")
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Take away").first.click()
     texts = [text.text for text in ElementTree.parse(saved(page, "SVG", tmp_path)).getroot().iter(f"{SVG}text")]
     assert "124,439,808 parameters" in texts and "Radford et al. 2019, table 2." in texts
     path = saved(page, "HTML", tmp_path)
@@ -38,6 +38,29 @@ def test_an_architecture_is_taken_as_shapes_and_as_a_file_that_is_alive_without_
     assert alone.locator(".architecture .panel").get_by_text("56,669,184").count() == 1  # 12 (2 · 768 · 3072 + 3840)
     context.close()
     assert not faults
+
+
+def test_the_charts_of_sizes_are_taken_as_shapes_and_as_a_file_that_is_read_by_arrows(
+    open_page: Callable[[str], "Page"], server: str, browser: "Browser", tmp_path: Path
+) -> None:
+    page = open_page(f"{server}/architecture?model=gpt2&length=512")
+    page.locator('.sizes[data-ready="true"]').nth(1).wait_for()
+    page.get_by_role("button", name="Take away").nth(2).click()
+    picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
+    texts = " ".join(text.text or "" for text in picture.iter(f"{SVG}text"))
+    cache = 2 * 2 * 12 * 512 * 768
+    assert "KV cache of generation" in texts and f"{cache:,}" in texts
+    assert "A batch of 1, 512 tokens chosen" in texts
+    path = saved(page, "HTML", tmp_path)
+    file = alone(browser, path)
+    file.locator('.sizes[data-ready="true"]').wait_for()
+    file.locator("section", has_text="KV cache").locator("svg[tabindex]").focus()
+    file.keyboard.press("ArrowRight")
+    file.keyboard.press("ArrowUp")
+    longer = 1024 * (512 * 48 // 1024 + 1) // 48
+    told = file.locator("section", has_text="KV cache").locator(".told")
+    assert told.inner_text().startswith(f"{longer:,} tokens: {2 * 2 * 12 * longer * 768:,} bytes · keys and values")
+    file.context.close()
 
 
 def test_the_matrix_that_is_looked_at_is_taken(

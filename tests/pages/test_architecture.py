@@ -99,3 +99,21 @@ def test_every_kind_of_model_opens(name: str) -> None:
 def test_length_and_batch_change_the_cache() -> None:
     app = opened(model="gpt2", length="100", batch="3")
     assert f"{2 * 3 * 2 * 12 * 100 * 768:,}" in words(app)
+
+
+def test_the_charts_are_at_the_length_the_batch_and_the_numbers_that_are_chosen() -> None:
+    app = opened(model="gpt2", length="100", batch="3", number="float32")
+    drawn = [unpack(e.proto.bytes)[0] for e in app.get("bidi_component") if ".sizes." in e.proto.component_name]
+    envelope, costs = drawn
+    assert envelope["charts"][0]["rows"][-1]["count"] == 124_439_808
+    cache = costs["charts"][1]
+    at = cache["lengths"].index(cache["now"])
+    assert (cache["now"], cache["parts"][0]["amounts"][at]) == (100, 2 * 3 * 4 * 12 * 100 * 768)
+    app.slider(key="batch").set_value(5).run()
+    (_, costs) = [unpack(e.proto.bytes)[0] for e in app.get("bidi_component") if ".sizes." in e.proto.component_name]
+    assert costs["charts"][1]["parts"][0]["amounts"][at] == 2 * 5 * 4 * 12 * 100 * 768
+
+
+def test_a_model_of_pictures_has_no_lengths_to_go_along() -> None:
+    drawn = [e for e in opened(model="vit-b-16").get("bidi_component") if ".sizes." in e.proto.component_name]
+    assert len(drawn) == 1

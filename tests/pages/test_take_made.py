@@ -57,6 +57,33 @@ def test_the_lines_have_the_switches_that_were_thrown_and_the_model_it_is_compar
     assert found["printed"].split()[-1] == str(parameters("bert-base"))
 
 
+def of_charts(app: AppTest, place: int, **query: object) -> tuple[dict, dict[str, Named]]:
+    """What the toolbar under the charts number `place` of an architecture is given."""
+    payloads = [e.proto.bytes for e in app.get("bidi_component") if "loupe.sizes." in e.proto.component_name]
+    return asked(app, "architecture", **{"trace": unpack(payloads[place])[0]["take"]["trace"], **query})
+
+
+def test_the_charts_of_an_architecture_are_taken_as_lines_that_give_the_same() -> None:
+    app = opened("architecture", model="gpt2")
+    app.slider(key="batch").set_value(3).run()
+    steps = ran(of_charts(app, 0, take="python")[0]["lines"])["steps"]
+    assert sum(step.count for step in steps) == parameters("gpt2")
+    found = ran(of_charts(app, 1, take="python")[0]["lines"])
+    (cache,) = found["cache"]
+    assert cache.bytes == 2 * 3 * 2 * 12 * 512 * 768
+    tables = {}
+    for place, name in ((0, "from the back of an envelope"), (1, "KV cache of generation, by length"),
+                        (1, "operations of a text, by part"), (1, "memory of training, by part")):  # fmt: skip
+        _, answer = of_charts(app, place, take="data", matrix=name, format="parquet")
+        tables[name] = pd.read_parquet(io.BytesIO(answer["file"].data.tobytes()))
+    assert tables["from the back of an envelope"]["parameters"].sum() == parameters("gpt2")
+    curve = tables["KV cache of generation, by length"].set_index("length")["bytes"]
+    assert curve[512] == cache.bytes and curve[1024] == 2 * cache.bytes
+    assert tables["operations of a text, by part"]["operations"].sum() == sum(one.flops for one in found["work"])
+    held = sum(one.bytes for one in [*found["kept"], *found["adam"]])
+    assert tables["memory of training, by part"]["bytes"].sum() == held
+
+
 @pytest.mark.parametrize("format", ["csv", "parquet", "npz"])
 def test_the_table_of_an_architecture_adds_up(format: str) -> None:
     app = opened("architecture", model="gpt2")

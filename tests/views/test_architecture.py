@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.analysis.sizes import Symbol, activations, count, envelope, forward, parameters
+from engine.analysis.sizes import Symbol, count, parameters
 from engine.analysis.switches import SWITCHES
 from engine.config import ModelConfig
 from engine.named import NAMED
@@ -67,28 +67,6 @@ def test_a_table_has_each_formula_in_tex_and_the_sum() -> None:
     )
     narrow = view.table([("less", -3 * Symbol("d", 5))], -15, "parameters", narrow=True)
     assert narrow.splitlines()[2] == "| less | −15 | ${-3 \\cdot d}$ | ${-3 \\cdot 5}$ |"
-
-
-def test_the_waterfall_ends_at_the_exact_count_and_each_bar_begins_where_the_last_ended() -> None:
-    chart = view.waterfall(envelope(BERT), "light").to_dict()
-    (rows,) = [rows for rows in chart["datasets"].values() if "step" in rows[0]]
-    assert [row["step"] for row in rows[:2]] == ["estimate", "W_O"] and rows[-1]["to"] == 109_482_240
-    assert [row["from"] for row in rows[1:-1]] == [row["to"] for row in rows[:-2]]
-    assert rows[1]["written"] == "+7,077,888"
-
-
-@pytest.mark.parametrize("name", ["bert-base", "t5-small", "llama-3-8b"])
-def test_the_curves_are_the_functions_of_length(name: str) -> None:
-    config = NAMED[name].config
-    chart = view.work_chart(config, [8, 64], 8, "dark").to_dict()
-    (rows,) = [rows for rows in chart["datasets"].values() if "part" in rows[0]]
-    tokens = 64 * (2 if config.encoder else 1)
-    drawn = sum(row["amount"] for row in rows if row["length"] == 64)
-    assert drawn == pytest.approx(sum(work.flops for work in forward(config, 64)) / tokens)
-    memory = view.memory_chart(lambda n: activations(config, 2, n), [8, 64], 8, "light").to_dict()
-    (rows,) = [rows for rows in memory["datasets"].values() if "part" in rows[0]]
-    kept = sum(part.bytes for part in activations(config, 2, 64))
-    assert sum(row["amount"] for row in rows if row["length"] == 64) == kept
 
 
 def test_sizes_in_words() -> None:

@@ -9,10 +9,8 @@ import pytest
 from views.theme import (
     SERIES,
     Shade,
-    altair_theme,
     css_variables,
     diverging,
-    plotly_template,
     ramp,
     streamlit_theme,
     tokens,
@@ -120,14 +118,6 @@ def test_ramps_run_from_zero_to_the_hue_and_diverge_around_zero(shade: Shade) ->
         diverging(shade, "query", 5)[3],
         colors["query"],
     ]
-
-
-@pytest.mark.parametrize("shade", SHADES)
-def test_charts_use_the_same_colours(shade: Shade) -> None:
-    colors = tokens()["colors"][shade]
-    categories = [colors[role] for role in SERIES]
-    assert list(plotly_template(shade).layout.colorway) == categories
-    assert altair_theme(shade)["config"]["range"]["category"] == categories
 
 
 def test_views_get_every_token_in_both_shades() -> None:
