@@ -22,6 +22,7 @@ from engine.processors import ImageProcessor
 from engine.run import run
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame, read_frames
+from engine.training.look import LISTED
 from engine.training.probe import read_probe
 from tests.browser.harness import ROOT, UVICORN, served
 
@@ -142,7 +143,7 @@ def test_heads_answers_and_losses_are_those_of_the_model_at_the_handle(look: Loo
     assert hover(page, ".probe-map", 3, 1, cross.shape[-2:]) == f"≈ {100 * float(seen[1, 1, 3, 1]) / 255:.0f}\u00a0%"
 
     chances = logits.softmax(-1)
-    best = chances[2].topk(5)
+    best = chances[2].topk(LISTED)
     answer = float(chances[2, right[2]])
     listed = [float(p) for p in best.values]
     others = 1 - sum(listed) - (0 if right[2] in best.indices else answer)
