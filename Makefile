@@ -15,7 +15,7 @@ test: .venv/installed-dev
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
-	$(BIN)/mypy engine views pages app.py asgi.py
+	$(BIN)/mypy engine views pages bench app.py asgi.py
 
 bench: .venv/installed-dev
 	$(BIN)/python -m bench

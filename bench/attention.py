@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from bench.models import GPT2_SMALL
 from bench.paired import Row, paired, timed
+from engine.analysis.flow import flow, network
 from engine.analysis.heads import scores
 from engine.analysis.reduced import glance, head_pattern, reduced
-from engine.analysis.rollout import flow, rollout
+from engine.analysis.rollout import rollout
 from engine.analysis.tiles import overview
 from engine.config import MLP, Attention, ModelConfig
 from engine.long.peak import PeakBytes
 from engine.model import Transformer, initialise
 from engine.run import run
+from engine.trace import Trace
 
 TOKENS = 1024
 HOOK, HEAD = "blocks.6.attn.pattern", 3
@@ -57,6 +60,11 @@ def rows() -> Iterator[Row]:
     yield paired(f"{name}overviews and head scores", scored, forward)
 
 
+def to_inputs(trace: Trace, pos: int) -> Tensor:
+    """The flow from one position, its network included."""
+    return flow(network(trace), pos)
+
+
 def lines() -> Iterator[str]:
     model, ids = setting()
     for what, action in (
@@ -69,5 +77,6 @@ def lines() -> Iterator[str]:
     for layers, tokens in GRAPHS:
         config = ModelConfig(1000, tokens, 128, layers, Attention(4), MLP(256))
         trace = run(initialise(Transformer(config), seed=0), torch.arange(tokens)[None], keep="*.pattern")
-        rolled, flowed = timed(partial(rollout, trace)), timed(partial(flow, trace, tokens - 1))
+        rolled = timed(partial(rollout, trace))
+        flowed = timed(partial(to_inputs, trace, tokens - 1))
         yield f"{layers} layers x {tokens} tokens: rollout {rolled * 1e3:.1f} ms, flow to every input {flowed:.2f} s"
