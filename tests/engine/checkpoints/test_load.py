@@ -93,7 +93,7 @@ def test_one_weights_file_of_a_folder_is_enough(folder: Path) -> None:
         (tiny.config(mlp=tiny.MLP(20, gated=True)), "loupe"),
         (tiny.config("learned", layers=0), "gpt2"),
     ],
-    ids=lambda value: value if isinstance(value, str) else str(hash(value) % 1000),
+    ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_every_model_survives_saving_in_a_published_format_where_one_expresses_it(
     config, written: str, tmp_path: Path
