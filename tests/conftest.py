@@ -6,6 +6,7 @@ skipped, and one line says so at the end; with LOUPE_REQUIRE_BROWSER=1 they fail
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -29,6 +30,14 @@ NO_BROWSER = f"no browser found (looked for {', '.join(BROWSERS)}): the tests in
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if browser_path() is None and not REQUIRE_BROWSER:
         terminalreporter.write_line(NO_BROWSER)
+
+
+@pytest.fixture(autouse=True)
+def program() -> Iterator[None]:
+    """AppTest leaves its script behind as the main module, which processes that another test starts would then run."""
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before
 
 
 @pytest.fixture(scope="session")

@@ -87,7 +87,7 @@ def test_the_text_is_painted_with_the_rows_and_columns_of_the_pattern_and_asks_n
     np.testing.assert_allclose(line(page), patterns[2][:, 2].mean(0).numpy(), atol=1e-7)
     page.get_by_role("button", name="mean of layers").click()
     np.testing.assert_allclose(line(page), torch.stack(patterns).mean((0, 1))[2].numpy(), atol=1e-7)
-    assert set(page.evaluate("window.asks")) <= {"sink"}  # which the details say about the chosen column
+    assert set(page.evaluate("window.asks")) <= {"scores", "sink"}  # neither is asked by the painting
 
 
 def test_the_painting_is_the_weight_as_colour_and_the_hover_says_it(show: Show) -> None:
