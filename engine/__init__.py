@@ -1,5 +1,6 @@
 """Loupe's engine: transformers whose every intermediate has a name. Usable alone, without streamlit."""
 
+import gc
 import os
 import sys
 
@@ -8,6 +9,7 @@ import sys
 # The variable is read when PyTorch is loaded, so it has to be set before; Python says "-m" here for `python -m engine`.
 if sys.argv[:1] == ["-m"]:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    gc.disable()  # looking for garbage while modules are imported, all of which stay, is a sixth of that time
 
 from engine.beam import beam
 from engine.checkpoints import Checkpoint, load

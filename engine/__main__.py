@@ -1,3 +1,8 @@
+import gc
+
 from engine.cli import main
+
+gc.freeze()  # what was imported is never looked through again
+gc.enable()
 
 raise SystemExit(main())

@@ -25,7 +25,6 @@ from engine.training.fork import fork
 from engine.training.latest import Progress, read_progress
 from engine.training.launcher import wait_in_line
 from engine.training.parallel import leads
-from engine.training.process import give_way
 from engine.training.runs import runs
 from engine.training.status import write_status
 from engine.training.table import table
@@ -53,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     training.add_argument("--out", type=Path, help="the run directory (default: runs/ and the recipe's name)")
     training.add_argument("--steps", type=int, help="instead of the recipe's schedule.steps")
     training.add_argument("--device", choices=["auto", "cpu", "cuda"], help="instead of the recipe's")
-    training.add_argument("--threads", type=int, help="CPU threads; 0 for all cores")
+    training.add_argument("--threads", type=int, help="CPU threads; 0 for all cores, or a share in the background")
     training.add_argument("--publish", type=Path, metavar="FOLDER", help="copy the finished checkpoint there")
     training.add_argument("--quiet", action="store_true", help="no progress bar")
     training.add_argument("--wait", action="store_true", help="wait for a turn, as trainings of the app do")
@@ -176,15 +175,12 @@ def interrupted(run: RunFolder) -> None:
 
 
 def follow(recipe: Recipe, run: RunFolder, quiet: bool, background: bool = False) -> None:
-    """Train, and show it. From the first step on it is in the `background`: until then somebody waits for that."""
+    """Train, and show it."""
     shown: dict[str, str] = {}
     begun = (read_progress(run.latest) or Progress()).step
     total = recipe.schedule.steps
     with tqdm(total=total, initial=begun, unit="step", disable=quiet, dynamic_ncols=True) as bar:
-        for step in train(recipe, run.path):
-            if background:
-                give_way()
-                background = False
+        for step in train(recipe, run.path, background):
             shown |= figures(step)
             bar.set_postfix(shown, refresh=False)
             bar.update(step.step - bar.n)

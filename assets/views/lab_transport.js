@@ -143,6 +143,7 @@ function stateLine(resume) {
     if (text.textContent !== said) text.textContent = said;
     const { status } = lab;
     element.dataset.state = status?.state ?? "none";
+    text.title = (status?.chosen ?? []).join("\n");
     button.hidden = !(lab.run && status?.resumable) || main(lab).what === "play";
     trouble.textContent = lab.trouble;
     done.style.width = `${status?.steps ? (100 * status.step) / status.steps : 0}%`;

@@ -64,9 +64,11 @@ def read_table(path: Path | str, header: bool = True) -> Table:
         size = path.stat().st_size
         raw = path.read_bytes() if size <= limits.MAX_DATA and path.is_file() else b""
     except OSError as error:
-        raise ValueError(f"{path} must be a file that can be read, got {error.strerror}; correct the path.") from None
+        raise ValueError(
+            f"{path.name} must be a file that can be read, got {error.strerror}; bring it back, or correct the path."
+        ) from None
     if not path.is_file():
-        raise ValueError(f"{path} must be a file, got a folder; name one of the files in it.")
+        raise ValueError(f"{path.name} must be a file, got a folder; name one of the files in it.")
     check_size(size, path.name)
     return table_of(raw, path.name, header)
 

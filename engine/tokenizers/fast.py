@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -83,6 +84,16 @@ class FastTokenizer:
             special=tuple(mark == 1 or id in self._marker_ids for mark, id in zip(added, found.ids, strict=True)),
             segments=tuple(found.type_ids),
         )
+
+    @contextmanager
+    def as_text(self) -> Iterator[None]:
+        """Meanwhile a special token that is typed counts as the text that it is written with; but of Unigram, whose
+        model has it among its pieces, as itself."""
+        self.fast.encode_special_tokens = True
+        try:
+            yield
+        finally:
+            self.fast.encode_special_tokens = False
 
     def decode(self, ids: Iterable[int], *, special: bool = True) -> str:
         wanted = (id for id in map(int, ids) if special or id not in self._marker_ids)

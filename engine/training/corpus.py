@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
@@ -19,6 +21,7 @@ from engine.tokenizers import END, FastTokenizer, Tokenizer, read_tokenizer, tra
 from engine.tokenizers.template import bare, enclosed
 from engine.training.atomic import replacing
 from engine.training.data_recipe import Data, TokenizerRecipe
+from engine.training.objectives.padded import Rows, gathered
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,19 @@ class Tokens:
         after = int(self.starts[index + 1, 0]) if index + 1 < len(self.starts) else len(self.ids)
         return tuple(self.ids[begin:end] for begin, end in zip(starts, [*starts[1:], after], strict=True))
 
-    @property
+    def rows(self, indexes: Sequence[int], text: int) -> Rows:
+        """Of each of these documents that one of its texts."""
+        chosen = torch.tensor(indexes)
+        return gathered(self.ids, self.starts[chosen, text], self.lengths[chosen, text])
+
+    @cached_property
     def lengths(self) -> Tensor:
         """document text"""
         flat = torch.cat([self.starts.flatten(), torch.tensor([len(self.ids)])])
         return flat.diff().view_as(self.starts)
+
+
+FIELDS = tuple(one.name for one in fields(Tokens))
 
 
 @dataclass(frozen=True)
@@ -103,11 +114,11 @@ def _kept(file: Path) -> dict[str, Tensor]:
 
 
 def _packed(tokens: Tokens, part: str) -> dict[str, Tensor]:
-    return {f"{part}.{name}": tensor for name, tensor in vars(tokens).items()}
+    return {f"{part}.{name}": getattr(tokens, name) for name in FIELDS}
 
 
 def _unpacked(kept: dict[str, Tensor], part: str) -> Tokens:
-    return Tokens(*(kept[f"{part}.{name}"] for name in ("ids", "starts", "labels")))
+    return Tokens(*(kept[f"{part}.{name}"] for name in FIELDS))
 
 
 def make_corpus(documents: Documents, recipe: TokenizerRecipe) -> Corpus:
@@ -115,7 +126,8 @@ def make_corpus(documents: Documents, recipe: TokenizerRecipe) -> Corpus:
     sample = chain([documents.alphabet] if documents.alphabet else [], learned)
     tokenizer = shaped(train(recipe.kind, sample, recipe.vocab_size, names(documents, recipe)), documents)
     ended, marked = documents.ended, documents.marked
-    ours, theirs = (tokenised(part(), tokenizer, ended, marked) for part in (documents.train, documents.held_out))
+    with nullcontext() if recipe.special_tokens else tokenizer.as_text():  # marks of one's own stand in the texts
+        ours, theirs = (tokenised(part(), tokenizer, ended, marked) for part in (documents.train, documents.held_out))
     return Corpus(ours, theirs, tokenizer)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from torch.nn.functional import cross_entropy
 
+from engine import limits
 from engine.analysis.sizes.memory import activations
 from engine.analysis.sizes.shape import stacks
 from engine.analysis.sizes.work import forward
@@ -22,8 +23,8 @@ from engine.limits import RUNS_FOLDER
 from engine.model import Transformer, initialise
 from engine.training.atomic import read_json, write_json
 from engine.training.machine import Abilities, plan
-from engine.training.optimiser import orthogonal
-from engine.training.recipe import Recipe
+from engine.training.optimiser import adamw, orthogonal
+from engine.training.recipe import Optimiser, Recipe
 
 FLOAT32 = 4  # bytes
 FILE = ".speed.json"  # in the folder of the runs
@@ -135,7 +136,7 @@ def key(threads: int) -> str:
 
 def known_speed(recipe: Recipe, folder: Path) -> Speed | None:
     """None before `calibrate`, and for CUDA."""
-    chosen = plan(recipe.machine, Abilities.here())
+    chosen = plan(recipe.machine, Abilities.here(), limits.MAX_TRAININGS)
     try:
         found = (read_json(folder / FILE) or {}).get(key(chosen.threads))
         return None if found is None or chosen.device != "cpu" else Speed(**found)
@@ -148,7 +149,8 @@ def calibrate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Speed:
 
     For a process of its own: it sets the number of threads, and gives it back.
     """
-    threads, before = plan(recipe.machine, Abilities.here()).threads, torch.get_num_threads()
+    threads = plan(recipe.machine, Abilities.here(), limits.MAX_TRAININGS).threads
+    before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         little, narrow, wide = (measured(config) for config in (LITTLE, NARROW, WIDE))
@@ -167,16 +169,17 @@ def worked(config: ModelConfig, whole: float, little: float) -> float:
 
 
 def measured(config: ModelConfig, least: float = 0.2) -> float:
-    """Seconds of the fastest of a few steps."""
+    """Seconds of the fastest of a few steps: of one core where it is one thread, however busy the machine is."""
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     model = initialise(Transformer(config), 0)
-    optimiser = torch.optim.AdamW(model.parameters(), fused=True)
+    optimiser = adamw(list(model.named_parameters()), Optimiser())
     ids = torch.arange(ROWS[config] * config.context).view(ROWS[config], -1) % config.vocab_size
     found: list[float] = []
     end = time.perf_counter() + least
     while len(found) < 3 or time.perf_counter() < end:
-        begun = time.perf_counter()
+        begun = clock()
         cross_entropy(model(ids).flatten(0, 1), ids.flatten()).backward()
         optimiser.step()
         optimiser.zero_grad()
-        found.append(time.perf_counter() - begun)
+        found.append(clock() - begun)
     return min(found)

@@ -18,7 +18,7 @@ from engine.training.folder import RunFolder
 from engine.training.names import existing
 from engine.training.origin import read_origin
 from engine.training.recipe_file import read_recipe
-from engine.training.snapshots import latest_step, weights
+from engine.training.snapshots import latest_step, progress, weights
 
 ALSO = "also"  # the column of metrics that holds more of them
 SPREAD = ("tokens", "seconds", "tokens_per_second")
@@ -90,13 +90,15 @@ def tag(key: str) -> str:
 
 
 def command(name: str, folder: Path | str = RUNS_FOLDER) -> str:
-    """The command line, from Loupe's folder, that makes this run again beside itself; of a fork it is two lines."""
+    """The command line, from Loupe's folder, that makes this run again beside itself, with as many threads, so that
+    sums are rounded alike; of a fork it is two lines."""
     run = RunFolder(existing(name, Path(folder)))
     origin = read_origin(run)
     again = f"{run.path.name} again"
     place = Path(folder) / again
-    train = shlex.join(["python", "-m", "engine", "train"])
+    train, made = shlex.join(["python", "-m", "engine", "train"]), progress(run)
+    alike = f" --threads {made.threads}" if made is not None and made.threads else ""
     if not origin.run:
-        return f"{train} {shlex.quote(str(run.recipe))} --out {shlex.quote(str(place))}"
+        return f"{train} {shlex.quote(str(run.recipe))} --out {shlex.quote(str(place))}{alike}"
     forked = shlex.join(["python", "-m", "engine", "fork", origin.run, str(origin.step), again, *origin.changes])
-    return f"{forked}\n{train} {shlex.quote(str(place / 'recipe.toml'))}"
+    return f"{forked}\n{train} {shlex.quote(str(place / 'recipe.toml'))}{alike}"

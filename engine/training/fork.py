@@ -150,8 +150,8 @@ def begin_from(parent: RunFolder, run: RunFolder, step: int, seed: int) -> None:
     """The weights of a snapshot, with what else is known of that step."""
     at: dict[str, Any] = next((line for line in reversed(parent.read_metrics()) if line["step"] <= step), {})
     before = read_progress(parent.latest) if latest_step(parent) is not None else None
-    scaler = before.scaler if before is not None else {}
-    progress = Progress(step, seed, at.get("tokens", 0), at.get("seconds", 0.0), scaler, fresh=True)
+    scaler, threads = ({}, 0) if before is None else (before.scaler, before.threads)
+    progress = Progress(step, seed, at.get("tokens", 0), at.get("seconds", 0.0), scaler, True, threads)
     told = safetensors_header(parent.snapshot(step))["__metadata__"][CONFIG]
     weights = load_file(parent.snapshot(step))
     save_file(weights, run.weights, {CONFIG: told, PROGRESS: json.dumps(asdict(progress))})

@@ -53,8 +53,9 @@ class Journal:
         self.orders = Orders(run.control)
         self.snapshots = snapshot_steps(recipe.schedule.steps, recipe.log.snapshots)
         self.status = Status("preparing", steps=recipe.schedule.steps)
+        self.reached = 0  # updates that were made
         self.lap = (0, 0.0)  # tokens and seconds at the last Step
-        self.apart = apart(self.snapshots)
+        self.early = early(self.snapshots, recipe.log.held_out_every)
         self.watcher = Watcher(run, self.snapshots)
 
     @contextmanager
@@ -82,9 +83,14 @@ class Journal:
                 self.tell("failed", error=said, cause="" if known is None else known.cause)
                 raise
 
+    def choose(self, sentences: tuple[str, ...]) -> None:
+        """What the status says of how the machine is used."""
+        self.status = replace(self.status, chosen=sentences)
+
     def tell(self, state: str, step: int | None = None, error: str = "", cause: str = "") -> None:
-        step = self.status.step if step is None else step
-        self.status = replace(self.status, state=state, step=step, error=error, cause=cause, heartbeat=time.time())
+        self.reached = self.reached if step is None else step
+        said = {"state": state, "step": self.reached, "error": error, "cause": cause}
+        self.status = replace(self.status, **said, heartbeat=time.time())  # type: ignore[arg-type]
         write_status(self.run.status, self.status)
 
     def begin(self, trainer: Trainer) -> Iterator[Step]:
@@ -100,7 +106,7 @@ class Journal:
             yield first
 
     def order(self, step: int) -> Order:
-        order = self.orders.now()
+        order, self.reached = self.orders.now(), step
         resumed = self.status.state == "paused" and order.mode == "run"
         if resumed or time.time() - self.status.heartbeat > HEARTBEAT:
             self.tell("running" if resumed else self.status.state, step)
@@ -113,7 +119,7 @@ class Journal:
         return late or step % self.log.every == 0 or step % self.log.latest_every == 0 or self.measured(step)
 
     def measured(self, step: int) -> bool:
-        return step % self.log.held_out_every == 0 or step in self.apart
+        return step % self.log.held_out_every == 0 or step in self.early
 
     def record(self, trainer: Trainer, numbers: Numbers | None) -> Step:
         """Write one line of metrics. Raises Diverged where there is nothing left to train."""
@@ -163,11 +169,11 @@ class Journal:
         self.tell("finished", trainer.step)
 
 
-def apart(steps: Collection[int]) -> frozenset[int]:
-    """The first, the last, and between them those that are half as much again as the one before: the first steps of a
-    run have many snapshots, and measuring each of those would take longer than the steps."""
+def early(steps: Collection[int], every: int) -> frozenset[int]:
+    """The first and the last of the steps that have a snapshot, and of those before the first measurement of `every`
+    steps some, each twice as late as the one before: measuring all of them would take longer than the steps."""
     chosen = [min(steps)]
     for step in sorted(steps):
-        if step >= 1.5 * chosen[-1] and step > chosen[-1]:
+        if step >= 2 * chosen[-1] and chosen[-1] < step < every:
             chosen.append(step)
     return frozenset((*chosen, max(steps)))

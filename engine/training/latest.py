@@ -29,7 +29,8 @@ PROGRESS = "loupe.training"  # the metadata key
 class Progress:
     """`seconds` were spent on updates, over all starts of the run; `scaler` is float16's loss scale and its age.
 
-    `fresh`: the optimiser begins here with no memory, since the run was forked from weights alone.
+    `fresh`: the optimiser begins here with no memory, since the run was forked from weights alone. `threads`: with how
+    many it was computed; 0 where that is not known.
     """
 
     step: int = 0
@@ -38,6 +39,7 @@ class Progress:
     seconds: float = 0.0
     scaler: dict[str, Any] = field(default_factory=dict)
     fresh: bool = False
+    threads: int = 0
 
 
 def save_latest(folder: Path, model: Transformer, optimiser: optimisers.Optimisers, progress: Progress) -> None:

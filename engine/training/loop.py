@@ -5,39 +5,54 @@ order? --> update --> measure, log, snapshot, save, look (each when it is due) -
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from engine import limits
 from engine.training.control import Order
 from engine.training.folder import RunFolder
 from engine.training.journal import Journal, Step
-from engine.training.machine import Abilities, plan
+from engine.training.machine import Abilities, Plan, plan
 from engine.training.parallel import peers
+from engine.training.process import give_way
 from engine.training.recipe import Recipe
+from engine.training.snapshots import progress
 from engine.training.trainer import Trainer
 
+LOW = ("Priority low: what is used by a person has the cores first.",)
 POLL = 0.05  # seconds between two looks at control.json while paused
 
 
-def train(recipe: Recipe, folder: Path | str) -> Iterator[Step]:
+def train(recipe: Recipe, folder: Path | str, background: bool = False) -> Iterator[Step]:
     """Train `recipe` in the run directory `folder`, from where it was left; yields every logged Step.
 
-    Leaving the generator saves the run, and a later `train` continues it. Raises ValueError where `folder` holds
-    another recipe's run or one that a living process is at, Diverged where the loss is no number any more.
+    In the `background` it takes its share of the cores of as many trainings as may run at a time, and from the first
+    step on, until which somebody waits, other programs have them first. Leaving the generator saves the run, and a
+    later `train` continues it. Raises ValueError where `folder` holds another recipe's run or one that a living process
+    is at, Diverged where the loss is no number any more.
     """
     run = RunFolder(folder)
-    chosen = plan(recipe.machine, Abilities.here())
+    chosen = planned(recipe, run, limits.MAX_TRAININGS if background else 1)
     with peers(chosen.device) as others:
         if not others.leads:
             follow(Trainer(recipe, run, chosen, others))
             return
         journal = Journal(run, recipe)
         with journal.session():
-            yield from lead(Trainer(recipe, run, chosen, others), journal)
+            yield from lead(Trainer(recipe, run, chosen, others), journal, background)
 
 
-def lead(trainer: Trainer, journal: Journal) -> Iterator[Step]:
+def planned(recipe: Recipe, run: RunFolder, beside: int) -> Plan:
+    """With the threads that the run began with. Several processes of one machine share its cores, too."""
+    begun = progress(run)
+    together = beside * int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return plan(recipe.machine, Abilities.here(), together, 0 if begun is None else begun.threads)
+
+
+def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterator[Step]:
+    journal.choose((*trainer.plan.why, *(LOW if background else ())))
     try:
         yield from journal.begin(trainer)
         while trainer.step < trainer.recipe.schedule.steps:
@@ -60,6 +75,9 @@ def lead(trainer: Trainer, journal: Journal) -> Iterator[Step]:
             if watched:
                 journal.watcher.look(trainer, update.gradients)
             if step is not None:
+                if background:
+                    give_way()
+                background = False
                 yield step
     except GeneratorExit:  # the caller has seen enough; between two updates, so what there is is whole
         trainer.save_latest()

@@ -51,8 +51,12 @@ class Plan:
         return nullcontext() if self.autocast is None else torch.autocast(self.device, dtype=self.autocast)
 
 
-def plan(machine: Machine, able: Abilities) -> Plan:
-    """`auto` is float32, uncompiled, on a CPU; bfloat16 (float16 where there is none), compiled, on CUDA."""
+def plan(machine: Machine, able: Abilities, beside: int = 1, before: int = 0) -> Plan:
+    """`auto` is float32, uncompiled, on a CPU; bfloat16 (float16 where there is none), compiled, on CUDA.
+
+    `beside` is how many trainings may share the cores. `before` is with how many threads this one began: sums are
+    rounded otherwise with another number, and a run that goes on is to be as one that was never left.
+    """
     device = machine.device if machine.device != "auto" else "cuda" if able.cuda else "cpu"
     if device == "cuda" and not able.cuda:
         raise ValueError('machine.device is "cuda", and PyTorch sees no CUDA device here; use "cpu" or "auto".')
@@ -63,14 +67,12 @@ def plan(machine: Machine, able: Abilities) -> Plan:
         raise ValueError('machine.precision "float16" needs CUDA; on a CPU use "float32", "bfloat16" or "auto".')
     formats = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
     compiled = machine.compile == "on" or (machine.compile == "auto" and device == "cuda")
-    threads = machine.threads or able.cores
-    why = reasons(machine, able, device, precision, compiled, threads)
+    threads = machine.threads or before or max(able.cores // beside, 1)
+    why = (*reasons(machine, able, device, precision, compiled), of_threads(threads, machine, beside, before))
     return Plan(device, formats[precision], precision == "float16", compiled, threads, why)
 
 
-def reasons(
-    machine: Machine, able: Abilities, device: str, precision: str, compiled: bool, threads: int
-) -> tuple[str, ...]:
+def reasons(machine: Machine, able: Abilities, device: str, precision: str, compiled: bool) -> tuple[str, ...]:
     asked = "as the recipe asks."
     there = "PyTorch sees a CUDA device." if able.cuda else "PyTorch sees no CUDA device."
     formats = {
@@ -84,5 +86,10 @@ def reasons(
         f"Device {device}: {there if machine.device == 'auto' else asked}",
         f"Precision {precision}: {formats[device, precision] if machine.precision == 'auto' else asked}{tf32}",
         f"{'Compiled' if compiled else 'Not compiled'}: {compiling[compiled] if machine.compile == 'auto' else asked}",
-        f"Threads {threads}: {asked if machine.threads else 'one for each core that this process may use.'}",
     )
+
+
+def of_threads(threads: int, machine: Machine, beside: int, before: int) -> str:
+    each = "one for each core that this process may use"
+    shared = f"the cores are shared among the {beside} trainings that may run at a time" if beside > 1 else each
+    return f"Threads {threads}: {'as the recipe asks' if machine.threads else 'as it began' if before else shared}."

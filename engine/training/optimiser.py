@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from engine.model import Transformer
 from engine.training.recipe import Optimiser
+from engine.training.rules import AdamW, Descent, Muon, Rule
 
 
 class Optimisers:
     """One optimiser, or several with a part of the model each, stepped as one."""
 
-    def __init__(self, parts: Sequence[torch.optim.Optimizer]) -> None:
+    def __init__(self, parts: Sequence[Rule]) -> None:
         self.parts = tuple(parts)
         self.owner = {id(p): part for part in parts for group in part.param_groups for p in group["params"]}
 
     @property
-    def groups(self) -> Iterator[dict[str, object]]:
+    def groups(self) -> Iterator[dict[str, Any]]:
         for part in self.parts:
             yield from part.param_groups
 
     def unscale(self, scaler: torch.amp.GradScaler) -> None:
         for part in self.parts:
-            scaler.unscale_(part)
+            scaler.unscale_(as_known(part))
 
     def step(self, scaler: torch.amp.GradScaler, lr: float) -> None:
         """One update from the gradients, which are forgotten."""
         for group in self.groups:
             group["lr"] = lr
         for part in self.parts:
-            scaler.step(part)
-            part.zero_grad(set_to_none=True)
+            scaler.step(as_known(part))
+            part.zero_grad()
         scaler.update()
 
-    def of(self, parameter: Tensor) -> torch.optim.Optimizer:
+    def of(self, parameter: nn.Parameter) -> Rule:
         """The one that updates this parameter."""
         return self.owner[id(parameter)]
 
@@ -72,32 +74,23 @@ def groups(named: Sequence[tuple[str, nn.Parameter]], weight_decay: float) -> li
     ]
 
 
-def adamw(named: Sequence[tuple[str, nn.Parameter]], recipe: Optimiser) -> torch.optim.AdamW:
-    return torch.optim.AdamW(
-        groups(named, recipe.weight_decay), lr=recipe.lr, betas=recipe.betas, eps=recipe.eps, fused=True
-    )
+def adamw(named: Sequence[tuple[str, nn.Parameter]], recipe: Optimiser) -> AdamW:
+    return AdamW(groups(named, recipe.weight_decay), lr=recipe.lr, betas=recipe.betas, eps=recipe.eps)
 
 
-def descent(named: Sequence[tuple[str, nn.Parameter]], recipe: Optimiser) -> torch.optim.SGD:
-    return torch.optim.SGD(
-        groups(named, recipe.weight_decay),
-        lr=recipe.lr,
-        momentum=recipe.momentum,
-        nesterov=recipe.nesterov and recipe.momentum > 0,
-        fused=True,
-    )
+def descent(named: Sequence[tuple[str, nn.Parameter]], recipe: Optimiser) -> Descent:
+    nesterov = recipe.nesterov and recipe.momentum > 0
+    return Descent(groups(named, recipe.weight_decay), lr=recipe.lr, momentum=recipe.momentum, nesterov=nesterov)
 
 
-def muon(matrices: Sequence[nn.Parameter], recipe: Optimiser) -> torch.optim.Muon:
-    """Its updates are made as large as AdamW's, so that one learning rate is right for both (Liu et al. 2025, 2.2)."""
-    return torch.optim.Muon(
-        matrices,
-        lr=recipe.lr,
-        weight_decay=recipe.weight_decay,
-        momentum=recipe.momentum,
-        nesterov=recipe.nesterov,
-        adjust_lr_fn="match_rms_adamw",
-    )
+def muon(matrices: Sequence[nn.Parameter], recipe: Optimiser) -> Muon:
+    group = {"params": list(matrices), "weight_decay": recipe.weight_decay}
+    return Muon([group], lr=recipe.lr, momentum=recipe.momentum, nesterov=recipe.nesterov)
+
+
+def as_known(rule: Rule) -> torch.optim.Optimizer:
+    """A GradScaler is written for torch.optim, of which it takes `param_groups` and `step`."""
+    return cast(torch.optim.Optimizer, rule)
 
 
 def moments(model: nn.Module, optimiser: Optimisers) -> dict[str, Tensor]:
@@ -105,16 +98,13 @@ def moments(model: nn.Module, optimiser: Optimisers) -> dict[str, Tensor]:
     kept: dict[str, Tensor] = {}
     for name, parameter in model.named_parameters():
         for key, value in optimiser.of(parameter).state[parameter].items():
-            if value is not None:
-                kept[f"{key}.{name}"] = value
+            kept[f"{key}.{name}"] = value
     return kept
 
 
-def remembered(optimiser: torch.optim.Optimizer) -> tuple[str, ...]:
+def remembered(rule: Rule) -> tuple[str, ...]:
     """What it keeps of each parameter."""
-    if isinstance(optimiser, torch.optim.AdamW):
-        return "step", "exp_avg", "exp_avg_sq"
-    return ("momentum_buffer",) if optimiser.defaults["momentum"] or isinstance(optimiser, torch.optim.Muon) else ()
+    return () if isinstance(rule, Descent) and not rule.param_groups[0]["momentum"] else rule.keeps
 
 
 def restore(model: nn.Module, optimiser: Optimisers, kept: dict[str, Tensor]) -> None:

@@ -14,7 +14,11 @@ from engine.plain import build
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import RunFolder
 from engine.training.names import checked, unused
+from engine.training.process import exists
 from engine.training.recipe import Recipe
+
+MADE = ".made-"  # and the process that makes it: the beginning of the name of what is no run yet
+OLD = 3600.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ def make(
     """
     name = checked(name)
     runs.mkdir(parents=True, exist_ok=True)
-    partial = RunFolder(runs / f".made-{secrets.token_hex(8)}")
+    forget_halves(runs)
+    partial = RunFolder(runs / f"{MADE}{os.getpid()}-{secrets.token_hex(8)}")
     try:
         partial.adopt(recipe)
         write_json(partial.origin, asdict(origin))
@@ -65,3 +70,14 @@ def make(
     finally:
         rmtree(partial.path, ignore_errors=True)
 
+
+def forget_halves(runs: Path) -> None:
+    """Remove what processes that were killed meanwhile had begun to make."""
+    for half in runs.glob(f"{MADE}*"):
+        maker = half.name.removeprefix(MADE).partition("-")[0]
+        try:
+            left = not (maker.isdecimal() and exists(int(maker))) or time.time() - half.stat().st_mtime > OLD
+        except FileNotFoundError:  # made, or removed by somebody else
+            continue
+        if left:
+            rmtree(half, ignore_errors=True)

@@ -6,9 +6,12 @@ Standard library only: who waits for a turn to train imports this before PyTorch
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 BACKGROUND = 10  # of nice(2): what is interactive goes first
+GROUP = 5  # the same of a whole session, which has a third of the weight of another then
+TRIES = 3
 PROC, CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 
 
@@ -43,13 +46,28 @@ def exists(pid: int) -> bool:
 
 def give_way() -> None:
     """Let other programs have the cores first. On Linux that is a matter of each thread, and those that PyTorch has
-    started are threads of their own."""
+    started are threads of their own. Where sessions share the cores alike (sched(7), "The autogroup feature") it counts
+    only within one, so that a process with a session of its own puts that back, too."""
     threads = PROC / "self/task"
     for thread in os.listdir(threads) if threads.is_dir() else ["0"]:
         try:
             os.setpriority(os.PRIO_PROCESS, int(thread), BACKGROUND)
         except ProcessLookupError:  # it has ended meanwhile
             continue
+    if os.getsid(0) == os.getpid():
+        put_back_session()
+
+
+def put_back_session() -> None:
+    """Without privileges the system lets all processes together do so ten times a second."""
+    group = PROC / "self/autogroup"
+    for _ in range(TRIES):
+        try:
+            if group.exists():
+                group.write_text(f"{GROUP}\n")
+            return
+        except OSError:
+            time.sleep(0.15)
 
 
 def oom_kills() -> int:

@@ -123,7 +123,8 @@ class Log:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and how to compute; none of it is part of what is learned. `threads` 0 uses every core."""
+    """Where and how to compute; none of it is part of what is learned. `threads` 0 uses every core, or as many
+    as each of the trainings that the app lets run at a time gets."""
 
     device: DeviceName = "auto"
     precision: Precision = "auto"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from safetensors import SafetensorError
 from engine.checkpoints.weights import safetensors_header
 from engine.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder, run_folders
-from engine.training.latest import read_progress
+from engine.training.latest import Progress, read_progress
 
 STEP = "@"  # between a run's name and the step
+LISTED = 8  # names in a sentence
 NUMBER = re.compile(r"\d{1,12}", re.ASCII)
 
 
@@ -46,13 +48,40 @@ def weights(named: str, folder: Path | str = RUNS_FOLDER) -> Path | None:
     return run.snapshot(kept[-1]) if kept else None
 
 
+def absent(named: str, folder: Path | str = RUNS_FOLDER) -> str:
+    """Why `weights` finds none for "NAME@STEP" or "NAME", a part of a sentence."""
+    name, at, step = named.partition(STEP)
+    here = [run.name for run in run_folders(folder)]
+    if name not in here:
+        return f"there is no run called {name[:80]!r}; {f'those here are {listed(here)}' if here else 'none is here'}"
+    kept = RunFolder(Path(folder) / name).snapshot_steps()
+    if not kept:
+        return f"the run {name!r} has kept no weights yet"
+    if not NUMBER.fullmatch(step):
+        return f"a step of the run {name!r} must be a whole number, got {step[:20]!r}"
+    near = [one for one in kept if one < int(step)][-1:] + [one for one in kept if one > int(step)][:1]
+    told = " and ".join(f"{one:,}" for one in near)
+    return f"the run {name!r} kept no weights of step {int(step):,}; the nearest that it kept are those of {told}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some of them, and how many more there are."""
+    more = len(names) - LISTED
+    return ", ".join(names[:LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def latest_step(run: RunFolder) -> int | None:
     """Of what latest/ holds. None where that is nothing, or damaged."""
+    made = progress(run)
+    return None if made is None else made.step
+
+
+def progress(run: RunFolder) -> Progress | None:
+    """How far latest/ is. None where there is none, or it is damaged."""
     try:
-        progress = read_progress(run.latest)
+        return read_progress(run.latest)
     except (ValueError, OSError, SafetensorError):
         return None
-    return None if progress is None else progress.step
 
 
 def parameters(run: RunFolder) -> int | None:
@@ -65,4 +94,4 @@ def parameters(run: RunFolder) -> int | None:
     return sum(prod(entry["shape"]) for entry in tensors.values())
 
 
-__all__ = ["RUNS_FOLDER", "latest_step", "parameters", "snapshot", "snapshots", "weights"]
+__all__ = ["RUNS_FOLDER", "absent", "latest_step", "parameters", "progress", "snapshot", "snapshots", "weights"]

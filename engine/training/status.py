@@ -28,8 +28,8 @@ class Status:
     process ended without a word. `error` is a sentence with what to do, `cause` its kind in a word or two: "out of
     memory", "not a number", "disk full", "time limit", "killed"; empty where there is no more to say.
 
-    `heartbeat` is in seconds since 1970; `started` and `oom_kills` are of engine.training.process, the latter as it was
-    when this was written.
+    `chosen` says in sentences how the machine is used. `heartbeat` is in seconds since 1970; `started` and `oom_kills`
+    are of engine.training.process, the latter as it was when this was written.
     """
 
     state: str
@@ -42,6 +42,7 @@ class Status:
     heartbeat: float = field(default_factory=time.time)
     started: str | None = None
     oom_kills: int = 0
+    chosen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.started is None:

@@ -76,16 +76,17 @@ class Trainer:
             self.source = open_source(recipe, run.path)
         config = self.source.fitted(recipe.model)
         self.model = initialise(Transformer(config), seed_for(recipe.seed, "weights")).to(self.device).train()
+        self.drawn: dict[int, list[Examples]] = {}
         self.forward: Forward = torch.compile(self.model.both) if plan.compile else self.model.both
         self.optimiser = optimisers(self.model, recipe.optimiser)
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
-        self.progress = latest.Progress(seed=recipe.seed)
+        self.progress = latest.Progress(seed=recipe.seed, threads=plan.threads)
         self._continue()
 
     def _continue(self) -> None:
         progress = latest.load_latest(self.run.latest, self.model, self.optimiser)
         if progress is not None:
-            self.progress = progress
+            self.progress = replace(progress, threads=self.plan.threads)
             self.scaler.load_state_dict(progress.scaler)
 
     @property
@@ -153,13 +154,13 @@ class Trainer:
         weights = [p.detach() for p in self.model.parameters()]
         greatest = float(torch.stack(torch._foreach_norm(weights, math.inf)).max())
         if not math.isfinite(greatest):
-            lr = float(next(self.optimiser.groups)["lr"])  # type: ignore[arg-type]
+            lr = float(next(self.optimiser.groups)["lr"])
             raise not_a_number("greatest weight", greatest, self.step, lr, self.recipe, self.plan)
 
     @torch.no_grad()
     def measure(self, batches: int | None = None) -> dict[str, float]:
         """The scores on what is held out, each a mean over all targets of `batches` (None: as the recipe says)."""
-        held_out = list(self.source.held_out(batches or self.recipe.log.held_out_batches))
+        held_out = self.held_out(batches or self.recipe.log.held_out_batches)
         whole = sum((examples.counts for examples in held_out), Counts(0))
         totals: dict[str, Tensor] = {}
         with self.evaluating():
@@ -171,6 +172,12 @@ class Trainer:
                 for name, value in scores.items():
                     totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64)) + value.cpu()
         return {name: float(value) for name, value in totals.items()}
+
+    def held_out(self, batches: int) -> list[Examples]:
+        """Drawn once, since they are always the same."""
+        if batches not in self.drawn:
+            self.drawn = {batches: list(self.source.held_out(batches))}
+        return self.drawn[batches]
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -65,6 +66,7 @@ def read_line(data: Mapping[str, Any]) -> Watched:
     return Watched(**{**data, **histograms})
 
 
+@lru_cache(maxsize=4096)
 def part_of(name: str) -> str:
     """Where a parameter belongs; a block's norms are with what they stand before, in the block's own order."""
     found = BLOCK.match(name)

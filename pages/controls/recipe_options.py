@@ -86,7 +86,7 @@ HELP = {
     "log.snapshots": "Steps whose weights are kept, close together at first, for the time slider.",
     "log.latest_every": "Steps between two savings from which a run that was killed goes on.",
     "machine.precision": "Of the products in the forward and backward pass; weights are always float32.",
-    "machine.threads": "0 uses every core.",
+    "machine.threads": "0 shares the cores among the trainings that may run at a time.",
 }  # by the end of the dotted key, of which the longest counts
 
 Said = Mapping[str, Any]  # what the controls of the same table say, as far as they are drawn

@@ -13,6 +13,7 @@ from engine.training import Recipe, allowed
 from engine.training.estimate import estimate
 from engine.training.link import FILES
 from engine.training.names import checked
+from engine.training.objectives.suited import suited
 from engine.training.recipe_file import as_toml, parse_recipe
 from engine.training.sizing import Sizing, known_size
 from pages.controls.links import as_text
@@ -21,6 +22,7 @@ from pages.controls.own_data import own_data
 from pages.controls.presets import OWN, duration, gallery, presets
 from pages.controls.recipe_contrasts import contrasts
 from pages.controls.recipe_form import Form
+from pages.controls.recipe_options import option as as_option
 from pages.controls.recipe_state import begun, changed, keep, kept
 from pages.controls.recipe_text import text_of_recipe
 
@@ -42,7 +44,7 @@ class Plan:
 
 def planned() -> Plan:
     """Draws the controls."""
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls")
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     with row:
         task = st.selectbox(
             "task", [*presets(), OWN], list(presets()).index(FIRST), key="task", bind="query-params", width=210
@@ -77,7 +79,7 @@ def choose(task: str) -> None:
 
 def read(form: Form, seed: int, name: str, task: str, preset: Recipe) -> Plan:
     """What the controls make; the text follows them, whether or not they make a recipe."""
-    said = form.drawn() | {"seed": seed}
+    said = adapted(form.drawn() | {"seed": seed}, form.recipe)
     with form.text:
         files = places(preset)
         text_of_recipe(form.turn, as_toml(shown(said, files)), lambda text: apply(text, task, files))
@@ -94,6 +96,18 @@ def read(form: Form, seed: int, name: str, task: str, preset: Recipe) -> Plan:
         st.warning(as_text(problem))
         return Plan(name, None, problem, line)
     return Plan(name, recipe, "", line, contrasts(recipe))
+
+
+def adapted(said: dict[str, Any], begun: Recipe) -> dict[str, Any]:
+    """For another objective than the controls begin with the model is as it asks, and the page says what of it."""
+    kind = said["objective"]["kind"]
+    if kind == begun.objective.kind:
+        return said
+    model, told = suited(kind, begun.data.kind, said["model"])
+    if told:
+        told_of = " and ".join(told)
+        st.info(as_text(f"For the objective {as_option(kind)}, of the model {told_of}, whatever its controls say."))
+    return said | {"model": model}
 
 
 def apply(text: str, task: str, files: Mapping[str, str]) -> None:

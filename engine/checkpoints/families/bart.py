@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
 from torch import Tensor
 
+from engine.checkpoints.concatenate import concatenate
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key
 from engine.checkpoints.tasks import pair_with_tasks
@@ -60,7 +60,7 @@ def without_offset(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
 
 def with_offset(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     (table,) = tensors
-    return [torch.cat([table.new_zeros(OFFSET, table.shape[1]), table])]
+    return [concatenate([table.new_zeros(OFFSET, table.shape[1]), table], dim=0)]
 
 
 POSITIONS = Transform(without_offset, with_offset)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from engine.checkpoints.concatenate import concatenate
 from engine.checkpoints.family import DROPPED, TRANSPOSED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key
 from engine.checkpoints.tasks import with_tasks
@@ -55,7 +55,7 @@ def split(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
 
 
 def join(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
-    return [torch.cat(tensors, dim=-1)]
+    return [concatenate(tensors, dim=-1)]
 
 
 def split_transposed(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:

@@ -4,14 +4,13 @@ read, and of what comes behind the separator every token is asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from engine.training.objectives.examples import UNASKED, Examples
-from engine.training.objectives.padded import padded, real
+from engine.training.objectives.padded import Rows
 
 
 @dataclass(frozen=True)
@@ -23,19 +22,30 @@ class Marks:
     asked: bool = True
 
 
-def completed(pairs: Sequence[tuple[Tensor, Tensor]], marks: Marks) -> Examples:
+def completed(sources: Rows, targets: Rows, marks: Marks) -> Examples:
     """Row by row x1 .. xm separator y1 .. yn is read, and y1 .. yn end is asked from the separator on. Without the end
     the last of y is not read, since nothing follows it."""
-    end = torch.tensor([marks.end] if marks.asked else [], dtype=torch.long)
-    whole = [torch.cat([prompt(source, marks), target.long(), end]) for source, target in pairs]
-    asked = [row[1:].clone() for row in whole]
-    for row, (source, _) in zip(asked, pairs, strict=True):
-        row[: len(source)] = UNASKED
-    rows = [row[:-1] for row in whole]
-    inputs = {"ids": padded(rows, marks.end)}
-    if len({len(row) for row in rows}) > 1:
-        inputs["padding"] = real(rows)
-    return Examples(inputs, padded(asked, UNASKED), whole=True)
+    whole = joined(sources, targets, marks)
+    place, first = torch.arange(whole.shape[1] - 1), sources.lengths[:, None]
+    lengths = sources.lengths + targets.lengths + int(marks.asked)
+    behind = place >= lengths[:, None]
+    inputs = {"ids": whole[:, :-1].masked_fill(behind, marks.end)}
+    if len(lengths.unique()) > 1:
+        inputs["padding"] = ~behind
+    return Examples(inputs, whole[:, 1:].masked_fill(behind | (place < first), UNASKED), whole=True)
+
+
+def joined(sources: Rows, targets: Rows, marks: Marks) -> Tensor:
+    """batch pos: each source, the separator, its target, and the end from there on."""
+    first, second = sources.lengths[:, None], targets.lengths[:, None]
+    width = int((first + second).max()) + 1 + int(marks.asked)
+    signs = torch.tensor([marks.separator, marks.end]).expand(len(first), -1)
+    place, left = torch.arange(width), sources.ids.shape[1]
+    separator = left + targets.ids.shape[1]
+    found = torch.where(place < first, place, left + place - first - 1)
+    found = torch.where(place == first, separator, found)
+    found = torch.where(place > first + second, separator + 1, found)
+    return torch.cat([sources.ids, targets.ids, signs], dim=1).gather(1, found)
 
 
 def prompt(source: Tensor, marks: Marks) -> Tensor:

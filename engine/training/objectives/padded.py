@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`ids` is batch pos, and each row the first of them, as many as `lengths` (batch) says; what is behind is
+    anything."""
+
+    ids: Tensor
+    lengths: Tensor
+
+    @property
+    def real(self) -> Tensor:
+        """batch pos: True where a token stands, False where the batch is filled up."""
+        return torch.arange(self.ids.shape[1]) < self.lengths[:, None]
+
+    def filled(self, fill: int) -> Tensor:
+        return self.ids.masked_fill(~self.real, fill)
+
+
+def gathered(ids: Tensor, begins: Tensor, lengths: Tensor) -> Rows:
+    """Stretches of one long row, each from where it `begins`."""
+    places = begins[:, None] + torch.arange(int(lengths.max()))
+    return Rows(ids[places.clamp(max=len(ids) - 1)].long(), lengths)
+
+
+def rows_of(each: Sequence[Tensor]) -> Rows:
+    return Rows(padded(each, 0), torch.tensor([len(row) for row in each]))
 
 
 def padded(rows: Sequence[Tensor], fill: int) -> Tensor:
@@ -16,5 +44,4 @@ def padded(rows: Sequence[Tensor], fill: int) -> Tensor:
 
 def real(rows: Sequence[Tensor]) -> Tensor:
     """batch pos: True where a token stands, False where the batch is filled up."""
-    lengths = torch.tensor([len(row) for row in rows])
-    return torch.arange(int(lengths.max())) < lengths[:, None]
+    return rows_of(rows).real

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from engine.training.objectives.examples import UNASKED, Examples
-from engine.training.objectives.padded import padded, real
+from engine.training.objectives.padded import Rows
 
 
 @dataclass(frozen=True)
@@ -24,15 +23,19 @@ class Marks:
     pad: int
 
 
-def teacher_forced(sources: Sequence[Tensor], targets: Sequence[Tensor], marks: Marks) -> Examples:
+def teacher_forced(sources: Rows, targets: Rows, marks: Marks) -> Examples:
     """Row by row: the encoder reads x1 .. xm, the decoder start y1 .. yn, and y1 .. yn end is asked."""
-    start, end = (torch.tensor([id]) for id in (marks.start, marks.end))
-    shifted = [torch.cat([start, row.long()]) for row in targets]
-    asked = [torch.cat([row.long(), end]) for row in targets]
     inputs = {
-        "ids": padded(sources, marks.pad),
-        "padding": real(sources),
-        "target": padded(shifted, marks.pad),
-        "target_padding": real(shifted),
+        "ids": sources.filled(marks.pad),
+        "padding": sources.real,
+        "target": beside(targets.filled(marks.pad), marks.start, before=True),
+        "target_padding": beside(targets.real, True, before=True),
     }
-    return Examples(inputs, padded(asked, UNASKED), whole=True)
+    asked = beside(targets.filled(UNASKED), UNASKED, before=False)
+    return Examples(inputs, asked.scatter(1, targets.lengths[:, None], marks.end), whole=True)
+
+
+def beside(rows: Tensor, one: int, before: bool) -> Tensor:
+    """Each row with `one` before it or behind it."""
+    column = torch.full((len(rows), 1), one, dtype=rows.dtype)
+    return torch.cat([column, rows] if before else [rows, column], dim=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from torch import Tensor
@@ -10,8 +9,10 @@ from torch import Tensor
 from engine.training.corpus import Tokens
 from engine.training.objectives import Examples
 from engine.training.objectives.completion import Marks, completed
+from engine.training.objectives.padded import Rows
 from engine.training.recipe import Recipe
-from engine.training.sources.pairs import END, Ids, TaughtPairs
+from engine.training.sources.pairs import TaughtPairs
+from engine.training.sources.shelved import END
 
 
 class Completion(TaughtPairs):
@@ -28,5 +29,5 @@ class Completion(TaughtPairs):
     def lengths(self, tokens: Tokens) -> Tensor:
         return tokens.lengths.sum(1) + int(self.task.ended)  # the separator is read, and the last token is not
 
-    def examples(self, pairs: Sequence[Ids]) -> Examples:
-        return completed(pairs, self.marks)
+    def laid_out(self, sources: Rows, targets: Rows) -> Examples:
+        return completed(sources, targets, self.marks)

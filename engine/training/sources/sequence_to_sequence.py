@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +10,13 @@ from torch import Tensor
 from engine.config import ModelConfig
 from engine.training.corpus import Tokens
 from engine.training.objectives import Examples
+from engine.training.objectives.padded import Rows
 from engine.training.objectives.sequence_to_sequence import Marks, teacher_forced
 from engine.training.recipe import Recipe
-from engine.training.sources.pairs import END, Ids, TaughtPairs
+from engine.training.sources.pairs import TaughtPairs
+from engine.training.sources.shelved import END, PAD
 
-PAD, START = "<pad>", "<s>"
+START = "<s>"
 
 
 class SequenceToSequence(TaughtPairs):
@@ -29,8 +30,8 @@ class SequenceToSequence(TaughtPairs):
     def lengths(self, tokens: Tokens) -> Tensor:
         return tokens.lengths.amax(1) + 1  # the target's start
 
-    def examples(self, pairs: Sequence[Ids]) -> Examples:
-        return teacher_forced([source for source, _ in pairs], [target for _, target in pairs], self.marks)
+    def laid_out(self, sources: Rows, targets: Rows) -> Examples:
+        return teacher_forced(sources, targets, self.marks)
 
     def fitted(self, config: ModelConfig) -> ModelConfig:
         config = super().fitted(config)

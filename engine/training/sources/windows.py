@@ -98,7 +98,8 @@ def _file(recipe: Text) -> Documents:
         return _halves(*split(read_text(recipe.path), recipe.held_out))
     except FileNotFoundError:
         raise ValueError(
-            f"data.text.path must be a file, got {recipe.path}; there is none, correct the path."
+            f"data.text.path must be a file, and there is no {Path(recipe.path).name} where it says; bring that file "
+            "back, or correct the path."
         ) from None
 
 

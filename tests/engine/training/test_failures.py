@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,6 +159,25 @@ def test_too_little_memory_is_said_with_the_amount_and_what_to_lower(
     assert status is not None and (status.state, status.cause) == ("failed", "out of memory")
     assert "a step of 4 x 8 tokens through 1 layers of width 16" in status.error
     assert progress is not None and progress.step == 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system does not tell how much a process has")
+def test_a_process_that_may_have_no_more_memory_says_so_in_a_sentence(recipe_path: Path, run: RunFolder) -> None:
+    recipe_path.write_text(recipe_path.read_text().replace("size = 4\n", "size = 400_000\n"))
+    code = f"""
+import resource, sys
+from pathlib import Path
+from engine.cli import main
+have = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (have + 2**29, have + 2**29))
+sys.exit(main(["train", {str(recipe_path)!r}, "--out", {str(run.path)!r}, "--quiet"]))
+"""
+    root = Path(__file__).parents[3]
+    ended = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    status = read_status(run.status)
+    assert status is not None and (status.state, status.cause) == ("failed", "out of memory"), ended.stderr
+    assert ended.returncode == 1 and ended.stderr == f"loupe: {status.error}\n"
+    assert "a step of 400000 x 8 tokens" in status.error and "MiB more; raise batch.accumulate from 1" in status.error
 
 
 @pytest.mark.parametrize(

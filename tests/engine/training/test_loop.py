@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,7 +25,10 @@ from engine.training import (
     stop,
     train,
 )
+from engine.training.journal import early
 from engine.training.schedule import learning_rate, snapshot_steps
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -62,6 +67,26 @@ def test_the_untrained_model_is_no_better_than_a_guess_and_training_makes_it_so(
     last = steps[80]
     assert last.held_out_loss is not None and last.held_out_loss < 1.5
     assert last.held_out_accuracy is not None and last.held_out_accuracy > 0.5
+
+
+def test_what_is_held_out_is_measured_early_too_but_seldom() -> None:
+    steps = snapshot_steps(1000, 40)
+    assert early(steps, 50) == {0, 1, 2, 4, 9, 18, 40, 1000} <= steps
+    assert early(steps, 1) == {0, 1000}
+
+
+def test_a_training_that_compiles_nothing_never_loads_the_compiler(recipe_path: Path, tmp_path: Path) -> None:
+    """It takes longer than the rest of the way to the first step."""
+    code = f"""
+import sys
+from engine import load
+from engine.cli import main
+assert main(["train", {str(recipe_path)!r}, "--out", {str(tmp_path / "run")!r}, "--quiet"]) == 0
+load({str(tmp_path / "run" / "checkpoint")!r})
+print([name for name in ("torch._dynamo", "torch._inductor", "sympy", "transformers") if name in sys.modules])
+"""
+    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert said == "[]\n"
 
 
 def test_the_folder_is_as_described_and_everything_in_it_opens(recipe: Recipe, run: RunFolder) -> None:
@@ -140,10 +165,13 @@ def test_an_order_that_cannot_be_read_fails_the_run_and_says_why(recipe: Recipe,
 
 def test_a_run_that_diverges_says_at_which_step(recipe: Recipe, run: RunFolder) -> None:
     mad = replace(recipe, optimiser=replace(recipe.optimiser, lr=1e30, clip=0.0))
-    with pytest.raises(Diverged, match="is (not a number|infinite) at step [0-9]+; lower optimiser.lr from 1e\\+30"):
+    said = "is (not a number|infinite) at step [0-9]+; lower optimiser.lr from 1e\\+30"
+    with pytest.raises(Diverged, match=said) as end:
         list(train(mad, run.path))
     status = read_status(run.status)
     assert status is not None and status.state == "failed" and "lower optimiser.lr" in status.error
+    failed = int(str(end.value).split("at step ")[1].split(";")[0])
+    assert status.step == failed - 1 > 0  # updates that were made, though the last heartbeat was before the first
 
 
 def test_bfloat16_keeps_weights_in_float32_and_trains(recipe: Recipe, run: RunFolder) -> None:

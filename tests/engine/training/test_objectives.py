@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from engine.config import MLP, Attention, Encoder, Infill, ModelConfig, Norm, Positions
@@ -13,6 +14,7 @@ from engine.training.objectives import masked as masking
 from engine.training.objectives import sequence_to_sequence as translating
 from engine.training.objectives.classification import classified
 from engine.training.objectives.next_pixel import next_pixels
+from engine.training.objectives.padded import gathered, rows_of
 
 CLS, SEP, MASK, PAD = 2, 3, 4, 0
 MARKS = masking.Marks(CLS, SEP, MASK, PAD, torch.arange(5, 105))
@@ -63,15 +65,26 @@ def test_a_pair_is_laid_out_as_its_tokenizer_does() -> None:
     assert examples.inputs["segments"][0].tolist() == list(expected.segments)
 
 
+def forced(sources: list[Tensor], targets: list[Tensor], marks: translating.Marks) -> Examples:
+    return translating.teacher_forced(rows_of(sources), rows_of(targets), marks)
+
+
 def test_the_target_is_shifted_right_behind_its_start_and_closed_by_its_end() -> None:
     marks = translating.Marks(start=1, end=2, pad=0)
-    examples = translating.teacher_forced([ids(5, 6), ids(7, 8, 9)], [ids(10, 11, 12), ids(13)], marks)
+    examples = forced([ids(5, 6), ids(7, 8, 9)], [ids(10, 11, 12), ids(13)], marks)
     assert examples.ids.tolist() == [[5, 6, 0], [7, 8, 9]]
     assert examples.inputs["padding"].tolist() == [[True, True, False], [True] * 3]
     assert examples.inputs["target"].tolist() == [[1, 10, 11, 12], [1, 13, 0, 0]]
     assert examples.inputs["target_padding"].tolist() == [[True] * 4, [True, True, False, False]]
     assert examples.targets.tolist() == [[10, 11, 12, 2], [13, 2, UNASKED, UNASKED]]
     assert examples.tokens == 2 + 3 + 4 + 2
+
+
+def test_rows_of_a_long_row_are_those_that_begin_there_and_no_longer() -> None:
+    rows = gathered(torch.arange(10, 20), torch.tensor([0, 7, 4]), torch.tensor([4, 3, 0]))
+    assert rows.filled(0).tolist() == [[10, 11, 12, 13], [17, 18, 19, 0], [0, 0, 0, 0]]
+    assert rows.real.sum(1).tolist() == [4, 3, 0]
+    assert gathered(torch.arange(3), torch.tensor([1]), torch.tensor([0])).filled(0).shape == (1, 0)
 
 
 def test_a_gap_is_laid_out_as_glm_does_and_only_the_span_is_asked() -> None:
@@ -102,14 +115,14 @@ PREFIX = ModelConfig(
 def test_padding_changes_no_prediction_and_counts_for_nothing() -> None:
     """Loss and gradients of a batch are those of its rows one by one, weighted by their tokens."""
     sources, targets = [ids(5, 6), ids(7, 8, 9, 3)], [ids(10, 11, 12), ids(13)]
-    forced = translating.Marks(1, 2, 0)
+    named = translating.Marks(1, 2, 0)
     gaps = [(ids(5, 6), ids(7, 8, 9), ids(10)), (ids(5), ids(6), ids(7))]
     marks = filling.Marks(17, 18, 19)
     batches = [
         (
             TWO_STACKS,
-            translating.teacher_forced(sources, targets, forced),
-            [translating.teacher_forced([s], [t], forced) for s, t in zip(sources, targets, strict=True)],
+            forced(sources, targets, named),
+            [forced([s], [t], named) for s, t in zip(sources, targets, strict=True)],
         ),
         (PREFIX, filling.infilled(gaps, marks), [filling.infilled([gap], marks) for gap in gaps]),
     ]

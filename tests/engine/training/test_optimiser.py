@@ -44,9 +44,9 @@ def test_muon_takes_the_matrices_of_the_blocks_and_not_the_head() -> None:
 def test_every_parameter_is_in_one_group_and_only_what_should_decays(recipe: Optimiser) -> None:
     model = Transformer(CONFIG)
     groups = list(optimisers(model, recipe).groups)
-    ids = [id(p) for group in groups for p in group["params"]]  # type: ignore[attr-defined]
+    ids = [id(p) for group in groups for p in group["params"]]
     assert sorted(ids) == sorted(map(id, model.parameters()))
-    decaying = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}  # type: ignore[attr-defined]
+    decaying = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}
     assert decaying == {id(p) for name, p in model.named_parameters() if decays(name, p)}
 
 
@@ -94,6 +94,43 @@ def test_five_steps_are_those_of_a_plain_loop(recipe: Optimiser) -> None:
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6, msg=lambda said, name=name: f"{name}: {said}")
 
 
+def fused(model: Transformer, recipe: Optimiser) -> list[torch.optim.Optimizer]:
+    """PyTorch's own, on the kernels that ours call, each parameter in a group of what decays alike."""
+    named = list(model.named_parameters())
+    if recipe.kind == "muon":
+        matrices = [p for name, p in named if name in MATRICES]
+        like = {"momentum": recipe.momentum, "adjust_lr_fn": "match_rms_adamw"}
+        own = torch.optim.Muon(matrices, recipe.lr, recipe.weight_decay, **like)  # type: ignore[arg-type]
+        return [own, *fused_adamw([(name, p) for name, p in named if name not in MATRICES], recipe)]
+    if recipe.kind == "adamw":
+        return fused_adamw(named, recipe)
+    nesterov = recipe.nesterov and recipe.momentum > 0
+    shared = {"momentum": recipe.momentum, "nesterov": nesterov, "fused": True}
+    return [
+        torch.optim.SGD([p], recipe.lr, weight_decay=recipe.weight_decay if decays(name, p) else 0.0, **shared)  # type: ignore[arg-type]
+        for name, p in named
+    ]
+
+
+def fused_adamw(named: list[tuple[str, torch.nn.Parameter]], recipe: Optimiser) -> list[torch.optim.Optimizer]:
+    decay = {name: recipe.weight_decay if decays(name, p) else 0.0 for name, p in named}
+    return [torch.optim.AdamW([p], recipe.lr, recipe.betas, recipe.eps, decay[name], fused=True) for name, p in named]
+
+
+@pytest.mark.parametrize("recipe", KINDS, ids=lambda recipe: f"{recipe.kind} {recipe.momentum}")
+def test_steps_are_bit_for_bit_those_of_the_optimisers_of_pytorch(recipe: Optimiser) -> None:
+    ours, theirs = initialise(Transformer(CONFIG), 0), initialise(Transformer(CONFIG), 0)
+    optimiser, parts = optimisers(ours, recipe), fused(theirs, recipe)
+    for index in range(3):
+        backward(ours, index)
+        optimiser.step(SCALER, recipe.lr)
+        backward(theirs, index)
+        for part in parts:
+            part.step()
+            part.zero_grad()
+    assert equal(ours, theirs)
+
+
 def after(kind: Optimiser, steps: int) -> tuple[Transformer, Optimisers]:
     model = initialise(Transformer(CONFIG), 0)
     made = optimisers(model, kind)
@@ -114,6 +151,19 @@ def test_a_restored_optimiser_goes_on_exactly(recipe: Optimiser) -> None:
         optimiser.step(SCALER, recipe.lr)
     assert equal(one, other)
     assert not equal(one, after(recipe, 2)[0])
+
+
+def test_a_gradient_that_comes_later_begins_its_own_momentum() -> None:
+    recipe = Optimiser(kind="sgd", lr=0.1, momentum=0.9, nesterov=False, weight_decay=0.0)
+    model = initialise(Transformer(CONFIG), 0)
+    late, made = model.get_parameter("head.weight"), optimisers(model, recipe)
+    start = late.detach().clone()
+    for index in range(3):
+        for p in model.parameters():
+            p.grad = None if p is late and index == 0 else torch.ones_like(p)
+        made.step(SCALER, recipe.lr)
+    torch.testing.assert_close(late.detach(), start - 0.1 * (1 + 1.9))
+    torch.testing.assert_close(made.of(late).state[late]["momentum_buffer"], torch.full_like(late, 1.9))
 
 
 def test_a_memory_that_is_not_whole_is_refused_and_one_of_another_kind_begins_anew() -> None:

@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from engine.checkpoints import load
-from engine.training import Recipe, RunFolder, Step, read_status, train
+from engine.training import Recipe, RunFolder, Step, export, loop, read_status, train
 from engine.training.atomic import replacing
 from engine.training.latest import read_progress
+from engine.training.machine import Abilities
 from engine.training.status import Status, write_status
 
 ROOT = Path(__file__).parents[3]
@@ -59,6 +60,33 @@ def test_two_runs_of_one_recipe_are_equal_and_another_seed_is_not(
     list(train(replace(recipe, seed=4), other.path))
     assert same(unbroken, again)
     assert not same(unbroken, other)
+
+
+def test_a_run_goes_on_with_as_many_threads_as_it_began_with_wherever_that_is(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums are rounded otherwise with another number of threads."""
+    free = replace(recipe, machine=replace(recipe.machine, threads=0))
+    used, run = list[int](), RunFolder(tmp_path / "r")
+
+    def of_cores(cores: int, background: bool = False) -> None:
+        monkeypatch.setattr(Abilities, "here", lambda: Abilities(cuda=False, bfloat16=False, cores=cores))
+        monkeypatch.setattr(torch, "set_num_threads", used.append)
+        monkeypatch.setattr(loop, "give_way", lambda: None)
+        for step in train(free, run.path, background):
+            if step.step:
+                break
+
+    of_cores(6, background=True)
+    status = read_status(run.status)
+    assert status is not None and len(status.chosen) == 5
+    assert status.chosen[3] == "Threads 3: the cores are shared among the 2 trainings that may run at a time."
+    assert status.chosen[4].startswith("Priority low")
+    of_cores(2)
+    status = read_status(run.status)
+    assert status is not None and status.chosen[3:] == ("Threads 3: as it began.",)
+    assert used == [3, 3]
+    assert export.command("r", tmp_path).endswith(" --threads 3")
 
 
 @pytest.mark.parametrize("left_at", [0, 1, 5, 7, 12])

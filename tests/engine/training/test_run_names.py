@@ -88,15 +88,31 @@ def test_a_run_begun_again_under_the_same_name_is_another_model(run: RunFolder, 
     assert not torch.equal(first.model.embed.tokens.weight, second.model.embed.tokens.weight)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["run:", "run:none", "run:my run@", "run:my run@6", "run:my run@-1", "run:my run@x", "run:my run@1@2", "my run",
-     "run:../my run", "run:/etc@0", "run:my run@" + "9" * 5000, "run:my run@٧", "run:.queue", "run:my run/latest"],
-)  # fmt: skip
-def test_what_no_run_has_is_no_model(run: RunFolder, name: str) -> None:
-    assert not library.knows(name)
-    with pytest.raises(ValueError, match="there is no model called"):
-        library.checkpoint(name)
+@pytest.mark.parametrize("name", ["", "none", "../my run", "/etc@0", ".queue", "my run/latest"])
+def test_what_no_run_is_called_is_no_model(run: RunFolder, name: str) -> None:
+    assert not library.knows(f"run:{name}")
+    with pytest.raises(ValueError, match=r"there is no run called '.*'; those here are my run\."):
+        library.checkpoint(f"run:{name}")
+
+
+@pytest.mark.parametrize("step", ["", "-1", "x", "1@2", "9" * 5000, "٧"])
+def test_what_is_no_step_is_no_model(run: RunFolder, step: str) -> None:
+    assert not library.knows(f"run:my run@{step}")
+    with pytest.raises(ValueError, match="a step of the run 'my run' must be a whole number, got "):
+        library.checkpoint(f"run:my run@{step}")
+
+
+def test_a_step_that_was_not_kept_is_no_model_and_the_nearest_are_named(run: RunFolder) -> None:
+    step = run.snapshot_steps()[-1] + 1
+    assert not library.knows(f"run:my run@{step}")
+    told = f"kept no weights of step {step}; the nearest that it kept are those of {step - 1}"
+    with pytest.raises(ValueError, match=told):
+        library.checkpoint(f"run:my run@{step}")
+
+
+def test_a_run_without_what_makes_it_one_is_no_model(run: RunFolder) -> None:
+    with pytest.raises(ValueError, match="there is no model called 'my run'"):
+        library.checkpoint("my run")
 
 
 def test_a_latest_that_is_damaged_leaves_the_snapshots(run: RunFolder) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,7 @@ from engine.training import Recipe, RunFolder, read_recipe, train, trash
 from engine.training import runs as table_of_runs
 from engine.training.folder import size
 from engine.training.fork import reset
+from engine.training.origin import Origin, make
 from engine.training.runs import Run, runs
 from engine.training.status import Status, write_status
 from engine.training.table import table
@@ -223,6 +225,20 @@ def test_a_run_that_trains_is_neither_renamed_nor_deleted_nor_reset(place: Path)
     for change in (lambda: delete("mine", place), lambda: rename("mine", "x", place), lambda: reset("mine", place)):
         with pytest.raises(ValueError, match="mine must be at rest for that, and is running; stop it first"):
             change()
+
+
+def test_what_a_killed_process_had_begun_to_make_goes_with_the_next_run(place: Path, recipe: Recipe) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    names = f"{os.getpid()}-0a", f"{ended.pid}-0b", "0123456789abcdef"
+    ours, theirs, older = (place / f".made-{name}" for name in names)
+    for half in (ours, theirs, older):
+        (half / "snapshots").mkdir(parents=True)
+    make(recipe, "another", place, Origin())
+    assert ours.is_dir() and not theirs.exists() and not older.exists()
+    os.utime(ours, (0, 0))  # by a process that once had our number
+    make(recipe, "a third", place, Origin())
+    assert not ours.exists() and [run.name for run in runs(place)] == ["a third", "another", "mine"]
 
 
 def test_a_run_gets_another_name_that_no_other_has(place: Path, trained: Path) -> None:

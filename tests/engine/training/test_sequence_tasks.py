@@ -21,6 +21,7 @@ from engine.training.measures.exact import asked_of, by_group, written
 from engine.training.measures.origins import one_a_symbol, weights
 from engine.training.objectives import UNASKED, Examples, score, shares_of
 from engine.training.objectives.completion import Marks, completed, prompt
+from engine.training.objectives.padded import rows_of
 from engine.training.parallel import Peers
 from engine.training.sources import Source, open_source
 from engine.training.sources.completion import Completion
@@ -125,13 +126,16 @@ def rows(examples: Examples) -> Iterator[tuple[list[int], list[int]]]:
 
 def test_a_completion_reads_all_but_the_last_and_is_asked_what_stands_behind_the_separator() -> None:
     pairs = [(torch.tensor([5, 6]), torch.tensor([7, 8])), (torch.tensor([5]), torch.tensor([9]))]
-    ended = completed(pairs, Marks(separator=1, end=2))
+    sources, targets = (rows_of([pair[i] for pair in pairs]) for i in (0, 1))
+    ended = completed(sources, targets, Marks(separator=1, end=2))
     assert ended.ids.tolist() == [[5, 6, 1, 7, 8], [5, 1, 9, 2, 2]]
     assert ended.inputs["padding"].tolist() == [[True] * 5, [True] * 3 + [False] * 2]
     assert ended.targets.tolist() == [[UNASKED, UNASKED, 7, 8, 2], [UNASKED, 9, 2, UNASKED, UNASKED]]
-    alone = completed(pairs[:1], Marks(separator=1, end=2, asked=False))
+    alone = completed(rows_of([pairs[0][0]]), rows_of([pairs[0][1]]), Marks(separator=1, end=2, asked=False))
     assert alone.ids.tolist() == [[5, 6, 1, 7]] and "padding" not in alone.inputs
     assert alone.targets.tolist() == [[UNASKED, UNASKED, 7, 8]]
+    empty = completed(rows_of([torch.tensor([], dtype=torch.long)]), rows_of([torch.tensor([7])]), Marks(1, 2))
+    assert empty.ids.tolist() == [[1, 7]] and empty.targets.tolist() == [[7, 2]]
     assert prompt(torch.tensor([5, 6]), Marks(1, 2)).tolist() == [5, 6, 1]
 
 
@@ -245,7 +249,7 @@ def test_weights_are_those_of_the_rows_that_predict_on_the_symbol_predicted(mode
     found = weights(made, pair, ids)
     n = len(pair.source)
     assert one_a_symbol(source.task.origins(pair), ids) and found.shape == (1, 2, n)
-    examples = source.examples([ids])
+    examples = source.laid_out(rows_of([ids[0]]), rows_of([ids[1]]))
     name = "blocks.0.attn.pattern" if isinstance(source, Completion) else "decoder.blocks.0.cross_attn.pattern"
     target = examples.inputs.get("target")
     pattern = run(made.model, examples.ids, keep=[name], target=target)[name][0]

@@ -1,6 +1,10 @@
 """What `torchrun --nproc-per-node 2` starts: two processes that end with the weights of one."""
 
+import json
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +12,12 @@ import torch
 
 from engine.checkpoints import load
 from engine.training import RunFolder, read_recipe, read_status, train
+from engine.training.frames import read_frames
+from engine.training.past import frame_files
+from engine.training.probe import read_probe
 from tests.engine.training.starting import start
+
+ROOT = Path(__file__).parents[3]
 
 
 def free_port() -> int:
@@ -47,3 +56,30 @@ def test_two_processes_come_to_the_weights_of_one(
         torch.testing.assert_close(ours[name], theirs[name], rtol=1e-3, atol=rounding)
     alone, shared = ({line["step"]: line for line in run.read_metrics()} for run in (one, two))
     assert all(shared[step]["loss"] == pytest.approx(alone[step]["loss"], rel=1e-3) for step in range(1, 13))
+
+
+def test_the_command_under_torchrun_comes_to_the_same_curve_and_only_the_first_process_writes(
+    recipe_path: Path, tmp_path: Path
+) -> None:
+    recipe_path.write_text(recipe_path.read_text().replace("dropout = 0.1\n", ""))
+    one, two = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "two")
+    for _ in train(read_recipe(recipe_path), one.path):
+        pass
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*torchrun, "-m", "engine", "train", str(recipe_path), "--out", str(two.path), "--quiet"]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True, capture_output=True)
+    alone, shared = (run.read_metrics() for run in (one, two))
+    assert [line["step"] for line in shared] == [line["step"] for line in alone] == list(range(13))
+    for name in ("loss", "held_out_loss"):
+        theirs = [(line[name] is None, line[name] or 0.0) for line in alone]
+        assert [(line[name] is None, line[name] or 0.0) for line in shared] == [
+            (none, pytest.approx(value, rel=1e-3)) for none, value in theirs
+        ]
+    assert [line["tokens"] for line in shared] == [line["tokens"] for line in alone]
+    probe = read_probe(two.path)
+    assert probe is not None
+    seen = [frame.step for frame in read_frames(frame_files(two.path, probe)[0]).frames]
+    assert seen == sorted(set(seen)) and set(two.snapshot_steps()) <= set(seen)
+    watched = [json.loads(line)["step"] for line in (two.path / "watch.jsonl").read_text().splitlines()]
+    assert watched == sorted(set(watched)) and watched
+    assert not list(two.path.rglob("*.partial"))

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from engine.training import Recipe, parse_recipe
-from engine.training.data_recipe import Data, Stories, Text, TokenizerRecipe
+from engine.training.corpus import open_corpus
+from engine.training.data_recipe import Data, Stories, Text, TokenizerKind, TokenizerRecipe
 from engine.training.objectives import UNASKED
 from engine.training.sources import RepeatedSequences, Windows
 from engine.training.sources.windows import documents
@@ -80,13 +81,35 @@ def test_a_text_is_cut_once_at_a_line_and_nothing_is_lost(tmp_path: Path) -> Non
     assert theirs.startswith("line ") and 0.2 < len(theirs) / len(ours + theirs) < 0.3
 
 
+TYPED = "so <|endoftext|> is typed, and [MASK], [CLS] too.\n" + "<|> [end of text] MASK CLS: it is text.\n" * 40
+
+
+@pytest.mark.parametrize("kind", ["char", "word", "byte", "bpe", "bpe-characters", "wordpiece"])
+def test_a_mark_that_is_typed_in_a_text_is_read_as_text(kind: TokenizerKind, tmp_path: Path) -> None:
+    (tmp_path / "typed.txt").write_text(TYPED)
+    data = Data(text=Text(str(tmp_path / "typed.txt")), tokenizer=TokenizerRecipe(kind))
+    corpus = open_corpus(documents(data, 0), data, 0, tmp_path)
+    marks = {id for name, id in corpus.tokenizer.special_tokens.items() if name not in ("<unk>", "[UNK]")}
+    assert marks and not marks & set(corpus.train.ids.tolist())
+    again = corpus.tokenizer.encode("[MASK] <|endoftext|>").ids
+    assert marks & set(again)  # of a probe it is what is hidden
+
+
+def test_a_mark_of_ones_own_is_read_as_one_where_it_is_typed(tmp_path: Path) -> None:
+    (tmp_path / "typed.txt").write_text("<name> met <name> .\n" * 100)
+    data = Data(text=Text(str(tmp_path / "typed.txt")), tokenizer=TokenizerRecipe("char", special_tokens=("<name>",)))
+    corpus = open_corpus(documents(data, 0), data, 0, tmp_path)
+    mark = corpus.tokenizer.special_tokens["<name>"]
+    assert corpus.train.ids.tolist().count(mark) + corpus.held_out.ids.tolist().count(mark) == 200
+
+
 def test_a_text_too_short_for_the_context_or_absent_is_refused(recipe: Recipe, tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("too short\n")
     short = replace(recipe, data=Data(text=Text(str(tmp_path / "short.txt")), tokenizer=TokenizerRecipe("char")))
     with pytest.raises(ValueError, match="at least batch.context . 1 = 9 tokens, got"):
         Windows(short, tmp_path)
     absent = replace(recipe, data=Data(text=Text(str(tmp_path / "absent.txt"))))
-    with pytest.raises(ValueError, match="data.text.path must be a file, got .*absent.txt"):
+    with pytest.raises(ValueError, match="data.text.path must be a file, and there is no absent.txt where"):
         Windows(absent, tmp_path)
 
 

@@ -141,3 +141,22 @@ event.set()
     root = Path(__file__).parents[3]
     said = subprocess.run([sys.executable, "-c", code], cwd=root, check=True, capture_output=True, text=True).stdout
     assert min(json.loads(said)) >= 10
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this system has no sessions that share cores")
+@pytest.mark.parametrize("own", [True, False])
+def test_a_session_of_its_own_gives_way_to_other_sessions_and_nobody_elses_does(own: bool) -> None:
+    code = """
+from pathlib import Path
+from engine.training.process import give_way
+def nice(): return int(Path("/proc/self/autogroup").read_text().split()[-1])
+before = nice()
+give_way()
+print([before, nice()])
+"""
+    root = Path(__file__).parents[3]
+    begun = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, check=True, capture_output=True, text=True, start_new_session=own
+    )
+    before, after = json.loads(begun.stdout)
+    assert after == (process.GROUP if own else before)

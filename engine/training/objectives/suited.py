@@ -1,0 +1,37 @@
+"""A model for another objective: what that leaves no choice about is as it must be, and all else stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from engine.training.objectives import OBJECTIVES, PRESENT
+
+
+def suited(kind: str, data: str, model: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """`model` as plain data, for the objective `kind` on the table `data`; and what of it is another now, each as
+    "attention.mask is full". An encoder that is missing is as deep and wide as the decoder."""
+    found, told = deepcopy(dict(model)), []
+    objective = OBJECTIVES[kind]
+    for key, wanted in {**objective.needs, **objective.of_data.get(data, {})}.items():
+        *way, last = key.split(".")
+        table = found
+        for part in way:
+            table = table[part]
+        if table[last] == wanted or (wanted is PRESENT and (table[last] is not None or last != "encoder")):
+            continue
+        table[last] = beside(found) if wanted is PRESENT else wanted
+        told.append(f"{key} {said(wanted)}")
+    return found, tuple(told)
+
+
+def beside(decoder: Mapping[str, Any]) -> dict[str, Any]:
+    attention = {"heads": decoder["attention"]["heads"], "mask": "full"}
+    return {"layers": decoder["layers"], "attention": attention, "mlp": deepcopy(decoder["mlp"])}
+
+
+def said(wanted: Any) -> str:
+    if wanted is PRESENT or wanted is None:
+        return "is added" if wanted is PRESENT else "is left out"
+    return f"is {'yes' if wanted is True else 'no' if wanted is False else wanted}"

@@ -1,0 +1,61 @@
+"""Texts that are read whole, a row each."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from torch import Tensor
+
+from engine.config import ModelConfig
+from engine.data.drawing import Part
+from engine.data.own import Columns
+from engine.training.corpus import Documents, Tokens, open_corpus
+from engine.training.objectives import Examples
+from engine.training.recipe import Recipe
+from engine.training.sources.shelf import shelf
+from engine.training.sources.source import Source, chance
+
+PAD, END = "<pad>", "</s>"
+
+
+class ShelvedTexts(Source):
+    def __init__(self, recipe: Recipe, folder: Path, documents: Documents) -> None:
+        super().__init__(recipe)
+        self.corpus = open_corpus(documents, recipe.data, recipe.seed, folder)
+        self.tokenizer = self.corpus.tokenizer
+        self.fill = self.tokenizer.pad_id or 0
+        self.shelves = {
+            part: shelf(tokens, self.lengths(tokens), recipe.batch.context)
+            for part, tokens in (("train", self.corpus.train), ("held_out", self.corpus.held_out))
+        }
+
+    def draw(self, part: Part, seed: int) -> Examples:
+        return self.examples(part, self.shelves[part].draw(self.recipe.batch.size, chance(seed)))
+
+    def held_out(self, batches: int) -> Iterator[Examples]:
+        """All that is held out, or the first `batches` batches of it."""
+        fit, size = self.shelves["held_out"].fit.tolist(), self.recipe.batch.size
+        for begin in range(0, min(len(fit), batches * size), size):
+            yield self.examples("held_out", fit[begin : begin + size])
+
+    def lengths(self, tokens: Tokens) -> Tensor:
+        """How many tokens a stack reads of each document."""
+        return tokens.lengths.sum(1)
+
+    @abstractmethod
+    def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
+        """Of these documents of the part."""
+
+
+def marks(recipe: Recipe) -> tuple[str, ...] | None:
+    """The special tokens of an encoder's tokenizer; one of WordPiece has its own."""
+    return None if recipe.data.tokenizer.kind == "wordpiece" else (PAD, END)
+
+
+def with_classes(config: ModelConfig, recipe: Recipe, labels: Sequence[str]) -> ModelConfig:
+    """Of a person's own data only the data knows how many there are."""
+    own = isinstance(recipe.data.table, Columns)
+    return replace(config, head=replace(config.head, classes=len(labels))) if own else config

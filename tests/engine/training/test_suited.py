@@ -1,0 +1,45 @@
+"""A task's model for another objective: a recipe that reads, with nothing changed that need not be."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from engine.training import parse_recipe, read_recipe
+from engine.training.objectives import OBJECTIVES
+from engine.training.objectives.suited import suited
+from engine.training.recipe_file import as_toml
+
+LAB = Path(__file__).parents[3] / "assets" / "lab"
+CHANGES = {
+    ("stories", "masked"): {"head.kind is masked", "attention.mask is full"},
+    ("masked-stories", "next"): {"head.kind is language", "attention.mask is causal"},
+    ("addition", "sequence_to_sequence"): {"encoder is added"},
+    ("reverse", "completion"): {"encoder is left out"},
+    ("induction", "next"): set(),
+}
+
+
+@pytest.mark.parametrize(("task", "kind"), CHANGES)
+def test_a_model_is_changed_where_the_objective_leaves_no_choice_and_nowhere_else(task: str, kind: str) -> None:
+    recipe = read_recipe(LAB / f"{task}.toml")
+    said = asdict(recipe)
+    model, told = suited(kind, recipe.data.kind, said["model"])
+    assert set(told) == CHANGES[task, kind] and said == asdict(recipe)
+    made = parse_recipe(as_toml(said | {"model": model, "objective": {"kind": kind}}))
+    assert made.objective.kind == kind
+    back, _ = suited(recipe.objective.kind, recipe.data.kind, model)
+    again = parse_recipe(as_toml(said | {"model": back}))
+    if recipe.model.encoder is None or kind != "completion":
+        assert again == recipe
+    else:  # the encoder that was left out is as the decoder now
+        assert replace(again.model, encoder=None) == replace(recipe.model, encoder=None)
+        assert again.model.encoder is not None and again.model.encoder.attention.mask == "full"
+
+
+def test_what_cannot_be_made_to_fit_is_left_for_a_person() -> None:
+    recipe = read_recipe(LAB / "digits-vit.toml")
+    model, _ = suited("next_pixel", "digits", asdict(recipe)["model"])
+    assert model["embedding"]["patches"] is not None and "next_pixel" in OBJECTIVES
+    with pytest.raises(ValueError, match="a model that reads patches has no tokens to predict"):
+        parse_recipe(as_toml(asdict(recipe) | {"model": model, "objective": {"kind": "next_pixel"}}))
