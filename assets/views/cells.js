@@ -3,6 +3,7 @@
 //
 // block = {data, offset, stride, rows, cols}: the element of row r and column c is data[offset + r * stride + c].
 import { paint } from "./cells_paint.js";
+import { canvas as unused } from "./cells_spare.js";
 
 export { extent, largest } from "./cells_extent.js";
 export { paint } from "./cells_paint.js";
@@ -22,7 +23,7 @@ export function at(block, r, c) {
  * and a row.
  */
 export function mountCells(root, data, emit) {
-  const canvas = document.createElement("canvas");
+  const canvas = unused(data.width, data.pitch * data.block.rows);
   canvas.setAttribute("role", "img");
   const line = overlay("lit-row");
   const column = overlay("lit-column");
@@ -40,12 +41,11 @@ export function mountCells(root, data, emit) {
   };
   let hovered = null; // a click has whole pixels only, so what is picked is what the hover said
   const hover = (where) => emit("hover", (hovered = where));
-  const listen = {
-    pointermove: (event) => event.pointerType !== "touch" && hover(place(event)),
-    pointerleave: () => hover(null),
-    click: (event) => emit("pick", hovered ?? place(event)),
-  };
-  for (const [name, heard] of Object.entries(listen)) canvas.addEventListener(name, heard);
+  Object.assign(canvas, {
+    onpointermove: (event) => event.pointerType !== "touch" && hover(place(event)),
+    onpointerleave: () => hover(null),
+    onclick: (event) => emit("pick", hovered ?? place(event)),
+  }); // in place of what it did in an earlier picture
 
   const view = {
     update(next) {

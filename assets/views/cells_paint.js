@@ -77,10 +77,13 @@ function drawTogether(context, table, { block, scale, max, pitch, height, hidden
   if (hidden) for (let r = 0, i = 0; r < rows; r++) for (let c = 0; c < cols; c++, i++) if (hidden(r, c)) pixels[i] = 0;
   const source = pixelled(image);
   context.imageSmoothingEnabled = false; // what is drawn is an element, never a mean of several
-  if (pitch === height) return context.drawImage(source, 0, 0, cols, rows, 0, 0, canvas.width, canvas.height);
+  context.drawImage(source, 0, 0, cols, rows, 0, 0, canvas.width, canvas.height);
+  if (pitch === height) return;
   const gap = ((pitch - height) / 2) * dpr;
-  for (let r = 0; r < rows; r++) {
-    context.drawImage(source, 0, r, cols, 1, 0, Math.round(r * pitch * dpr + gap), canvas.width, Math.round(height * dpr));
+  for (let r = 0, above = 0; r <= rows; r++) {
+    const top = r < rows ? Math.round(r * pitch * dpr + gap) : canvas.height;
+    if (top > above) context.clearRect(0, above, canvas.width, top - above);
+    above = top + Math.round(height * dpr);
   }
 }
 

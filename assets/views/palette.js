@@ -9,18 +9,19 @@ export function colour(root, role) {
   return getComputedStyle(root).getPropertyValue(`--${role}`).trim();
 }
 
-const made = new WeakMap(); // element -> {theme, tables}: the ramps that were looked up there, as long as its theme stays
+const made = new WeakMap(); // element that has a theme -> {theme, tables}: the ramps that were looked up below it, as long as it stays
 
 /** A lookup table, Uint32 RGBA: "unit" for 0..1, "signed" for -1..1, "mask" for 0 or 1. */
 export function ramp(root, role, scale) {
-  const theme = root.closest("[data-theme]")?.dataset.theme;
-  if (theme === undefined || !root.isConnected) return table(root, role, scale);
-  if (made.get(root)?.theme !== theme) made.set(root, { theme, tables: new Map() });
-  const { tables } = made.get(root);
+  const themed = root.closest("[data-theme]");
+  if (!themed?.isConnected) return table(root, role, scale);
+  const { theme } = themed.dataset;
+  if (made.get(themed)?.theme !== theme) made.set(themed, { theme, tables: new Map() });
+  const { tables } = made.get(themed);
   const name = `${role} ${scale}`;
   if (tables.has(name)) return tables.get(name);
-  const found = table(root, role, scale);
-  if (colour(root, "zero")) tables.set(name, found); // before the style sheet is here nothing has a colour
+  const found = table(themed, role, scale);
+  if (colour(themed, "zero")) tables.set(name, found); // before the style sheet is here nothing has a colour
   return found;
 }
 

@@ -4,6 +4,7 @@ import * as address from "./address.js";
 import { mount as mountArithmetic } from "./arithmetic.js";
 import { mount as mountBars } from "./bars.js";
 import { at } from "./cells.js";
+import { forget, leave } from "./cells_spare.js";
 import { derive, deriveCandidate, isLocal } from "./derive.js";
 import { build } from "./flow.js";
 import { number, percent } from "./format.js";
@@ -105,12 +106,14 @@ class Walkthrough {
     this.narrow = this.width < NARROW;
     this.rows = rows(trace.length, this.narrow);
     this.sizes = (this.narrow ? stacked : widths)(this.width, list, state.open, trace, state.layer);
+    leave(this.element);
     this.parts = build(this, list);
     this.panels = this.parts.panels.map(({ place, panel, legend }) => {
       const kind = panel.kind === "strip" ? strip : matrix;
       legend(this.block(panel));
       return { panel, legend, view: kind.mount(place, this.panelData(panel), (event, where) => this.onPanel(panel, event, where)) };
     });
+    forget();
     this.tokens = this.parts.tokens.map(({ place, ids }) =>
       mountTokens(place, this.tokenData(ids), (event, where) => this.onToken(event, where)),
     );
@@ -119,7 +122,7 @@ class Walkthrough {
       mountBars(place, this.barData(list), (event, { index }) => this.go({ cell: { candidate: index, list } })),
     );
     this.picture = this.parts.picture && mountPicture(this.parts.picture, this.pictureData(), (event, where) => this.onToken(event, where));
-    this.headgrid = mountHeadgrid(this.parts.headgrid, this.gridData(), (event, where) => this.go(where));
+    this.drawHeads();
     this.arithmetic = mountArithmetic(this.parts.arithmetic, { title: "" });
     this.element.dataset.ready = "true";
     this.mark();
@@ -266,6 +269,18 @@ class Walkthrough {
       return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
     };
     return { layers, heads, side, pattern, layer: state.layer, head: state.head };
+  }
+
+  /** The thumbnails keep their place through every change: only what is on them is drawn again. */
+  drawHeads() {
+    const data = this.gridData();
+    if (!this.heads) {
+      this.heads = this.parts.headgrid;
+      this.headgrid = mountHeadgrid(this.heads, data, (event, where) => this.go(where));
+    } else {
+      this.parts.headgrid.replaceWith(this.heads);
+      this.headgrid.update(data);
+    }
   }
 
   // --- looking and picking -------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from engine.layers.moved import moved_bias, moved_rotation
 from engine.layers.norm import make_norm
 from engine.layers.position import Rotation, rotate, rotate_both
 from engine.layers.softmax import softmax
+from engine.layers.triangle import LONG, mixed, triangle
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Attention(Module):
             if cache is not None:
                 k, v = cache.append(k, v)
         seen = self.softcap is not None or self.nearest is not None or any(hook.wanted for hook in self.inner_hooks)
-        attend = self.explicit if seen else self.fused
+        attend = self.fused if not seen else self.in_strips if self.only_pattern_of(q, shared) else self.explicit
         z = self.hook_z(attend(q, k, v, shared).transpose(1, 2))  # batch pos head d_head
         return self.hook_out(self.join(z))
 
@@ -170,6 +171,20 @@ class Attention(Module):
         divisor = None if temperature is self.unit_temperature else temperature[:, None, None]
         pattern = self.hook_pattern(softmax(masked_scores, divisor, shared.mask.may_blind or editing()))
         return self.mixture(dropout(pattern, self.dropout, self.training), v)
+
+    def only_pattern_of(self, q: Tensor, shared: Shared) -> bool:
+        """Whether a long text is attended to in the plain causal way, and only the last of the steps is looked at."""
+        if q.shape[2] < LONG or not shared.mask.is_causal or shared.bias is not None or q.requires_grad:
+            return False
+        if self.softcap is not None or self.nearest is not None or (self.training and self.dropout):
+            return False
+        return not any(hook.wanted for hook in self.inner_hooks if hook is not self.hook_pattern)
+
+    def in_strips(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
+        """As `explicit`, for such a text."""
+        made = triangle(q, k, self.products, self.scale)
+        pattern = self.hook_pattern(made)
+        return mixed(pattern, v, self.mixture) if pattern is made else self.mixture(pattern, v)
 
     def products(self, q: Tensor, k: Tensor) -> Tensor:
         """q k^T, batch head pos key; queries that share a key are one matrix, so no key is repeated."""

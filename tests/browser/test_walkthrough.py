@@ -112,6 +112,25 @@ def test_every_stage_of_every_block_draws_the_elements_of_the_engines_tensors(wa
     assert {h for h in trace if not h.endswith(tuple(hidden))} == seen
 
 
+def test_a_new_text_is_drawn_into_the_canvases_that_are_there(walk: Callable[..., "Page"]) -> None:
+    page = walk("The cat sat")
+    kept = ".stage-q canvas", ".stage-attention canvas >> nth=-1", ".headgrid canvas >> nth=0"
+    for selector in kept:
+        page.locator(selector).evaluate("c => c.was = true")
+    page.get_by_label("text", exact=True).fill("The dog ran to a tree")
+    page.get_by_label("text", exact=True).press("Enter")
+    page.wait_for_function(f"{FIND}.loupe.trace.pieces.length > 5")
+    for selector in kept:
+        assert page.locator(selector).evaluate("c => c.was === true")
+    count = page.locator(".stage-attention canvas").last.get_attribute("aria-label")
+    assert count is not None and count.endswith("6 rows by 6 columns")
+    box = page.locator(".stage-q canvas").bounding_box()
+    assert box
+    page.locator(".stage-q canvas").click(position={"x": 5, "y": box["height"] - 4})  # a row that was not there before
+    assert root(page).evaluate("e => e.loupe.state.cell.hook").endswith("attn.q")
+    assert state(page)["row"] == 5
+
+
 def test_the_canvas_shows_the_numbers_as_colour(walk: Callable[..., "Page"]) -> None:
     """The darkest cell of a row of the pattern is its largest weight, read back from the pixels."""
     page = walk()
