@@ -130,7 +130,7 @@ def resolved(
 
     def read(source: Source | None, keep: tuple[str, ...]) -> Trace:
         if source is not None:
-            return run(model, source.ids, keep, source.made(), target=source.target)
+            return run(model, source.read, keep, source.made(), target=source.target)
         if cache is not None:
             raise ValueError("behind a cache there is no whole text to take values from; give the edit a source.")
         if base is not None and not base.edits and base.mask == mask and all(name in base for name in keep):
@@ -163,13 +163,19 @@ def first_layer(base: Trace, trace: Trace, kept: frozenset[str], model: Transfor
     layers, first = layers_of(model), encoder_layers(model)
     if base.mask != trace.mask:
         return first
-    mine, theirs = edits_by_hook(trace.edits, model), edits_by_hook(base.edits, model)
-    changed = [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
-    starts = [layer_of(name, layers, first) for name in changed]
+    starts = [first_edited(base.edits, trace.edits, model)]
     starts += [layer_of(name, layers, first) for name in kept if name not in base]
     if base.logits_at != trace.logits_at:
         starts.append(layers)
-    return min(starts, default=layers + 1)
+    return min(starts)
+
+
+def first_edited(before: Sequence[Edit], after: Sequence[Edit], model: Transformer) -> int:
+    """The first layer in which two lists of edits do something else; layers + 1 where they do the same."""
+    layers, first = layers_of(model), encoder_layers(model)
+    mine, theirs = edits_by_hook(after, model), edits_by_hook(before, model)
+    changed = [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
+    return min((layer_of(name, layers, first) for name in changed), default=layers + 1)
 
 
 def encoder_layers(model: Transformer) -> int:

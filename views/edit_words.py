@@ -216,9 +216,10 @@ def attending(hook: str, at: Any, terms: Terms) -> str:
 def said(source: Source | None, terms: Terms) -> str:
     if source is None:
         return "the run without edits"
-    text = terms.read(source.ids).strip()
+    picture = terms.lanes[0].grid is not None
+    text = source.name or "another picture" if picture else terms.read(source.ids).strip()
     short = text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
-    return "another picture" if terms.lanes[0].grid is not None else f"“{short}”"
+    return short if picture else f"“{short}”"
 
 
 def counted(count: int, noun: str) -> str:

@@ -182,10 +182,16 @@ def question(
     side, _, focus = name.rpartition(".")
     block = f"{side + '.' if side else ''}blocks.{layer}.{focus}"
     old, new = before[f"{block}.pattern"][0, which], after[f"{block}.pattern"][0, which]
-    row = int((new - old).abs().sum(-1).argmax())
+    row, rows = most_changed(old, new)
     offered = (after[f"{block}.mask"][0, which, row].bool() | (new[row] != 0)).nonzero().flatten().tolist()
     place = {"side": side, "focus": focus, "layer": layer, "head": which, "row": row}
-    return {**place, "offered": offered}, {"guess.before": old[row].float(), "guess.after": new[row].float()}
+    return {**place, "offered": offered}, rows
+
+
+def most_changed(old: Tensor, new: Tensor) -> tuple[int, dict[str, Tensor]]:
+    """Of two patterns, pos key: the row of which most went elsewhere, and what it looks at in both."""
+    row = int((new - old).abs().sum(-1).argmax())
+    return row, {"guess.before": old[row].float(), "guess.after": new[row].float()}
 
 
 def asked_later(

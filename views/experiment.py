@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
-import torch
-
 from engine.checkpoints import Checkpoint
-from engine.edits import ChangeToken, Edit, Source, parts, received
+from engine.edits import Edit, parts, received
 from engine.experiment import Experiment
-from engine.processors import PalettePixels
-from engine.reading import SPAN, Reading, kind, known, pictures, targeted, tokens
+from engine.reading import GAP, SPAN, Reading, kind, pictures
 from engine.trace import Trace
+from views.edit_sources import SOURCES, source, to_form, token
 from views.edit_words import Terms, in_words
 from views.payload import pack
 from views.walkthrough import Lane
-
-SOURCES = ("source", "toward", "away")  # fields of an edit that are another run
 
 
 def panel(
@@ -30,7 +26,9 @@ def panel(
     unfit: Mapping[int, str],
     notes: Mapping[str, Any],
 ) -> bytes:
-    """`plain` is the run without edits, `unfit` why edits, by number, cannot be made here."""
+    """`plain` is the run without edits, or one on the beginning of it, for what values there are; `unfit` says why
+    edits, by number, cannot be made here.
+    """
     terms = Terms(lanes, checkpoint.model.hook_names, lambda ids: spelled(checkpoint, ids))
     entries = [
         {
@@ -46,20 +44,29 @@ def panel(
         "entries": entries,
         "undo": bool(experiment.past),
         "redo": bool(experiment.future),
-        "stacks": [stack(checkpoint, plain, lane) for lane in lanes],
+        "stacks": [stack(checkpoint, plain, lane, lanes[0]) for lane in lanes],
         "attentions": attentions(lanes),
-        "others": "none" if read == "picture" else "pictures" if read == "pixels" else "texts",
-        "pictures": len(pictures()[0]) if read == "pixels" else 0,
+        "others": "pictures" if read in ("picture", "pixels") else "texts",
+        "closed": closed(checkpoint),
+        "pictures": len(pictures()[0]) if read in ("picture", "pixels") else 0,
         **notes,
     }
     return pack(header, {})
 
 
-def stack(checkpoint: Checkpoint, plain: Trace, lane: Lane) -> dict[str, Any]:
+def closed(checkpoint: Checkpoint) -> bool:
+    """Whether every text ends in the same token, at which two of them hold much the same."""
+    tokenizer = checkpoint.tokenizer
+    return kind(checkpoint) == "infill" or (tokenizer is not None and tokenizer.encode("").special[-1:] == (True,))
+
+
+def stack(checkpoint: Checkpoint, plain: Trace, lane: Lane, encoder: Lane) -> dict[str, Any]:
     """Of one stack: its tokens, and what can be weighed, patched and steered, in each block and outside of them."""
     hooks, side = checkpoint.model.hook_names, lane.side or None
     first = f"{lane.prefix}blocks.0."
     counted = [hook for hook in hooks if hook.startswith(lane.prefix) and hook.endswith("position_ids")]
+    more = {"own": unread(plain, lane), "encoder": unread(plain, encoder)}
+    held = [hook for hook in plain if changes(plain, hook)]
     return {
         "stack": side,
         "layers": lane.config.layers,
@@ -67,12 +74,17 @@ def stack(checkpoint: Checkpoint, plain: Trace, lane: Lane) -> dict[str, Any]:
         "pieces": list(lane.pieces),
         "special": list(lane.special),
         "parts": [parts(hooks, layer, side) for layer in range(lane.config.layers)],  # type: ignore[arg-type]
-        "inner": [value(plain, hook, first) for hook in plain if hook.startswith(first) and changes(plain, hook)],
-        "outer": [value(plain, hook, lane.prefix) for hook in plain if outside(hook, lane) and changes(plain, hook)],
+        "inner": [value(plain, hook, first, more) for hook in held if hook.startswith(first)],
+        "outer": [value(plain, hook, lane.prefix, more) for hook in held if outside(hook, lane)],
         "positions": bool(counted),
         "turned": any("blocks.0." in hook for hook in counted),
         "tokens": f"{lane.prefix}embed.tokens" in plain,
     }
+
+
+def unread(plain: Trace, lane: Lane) -> int:
+    """How many tokens of a stack `plain` did not read."""
+    return len(lane.pieces) - plain[f"{lane.prefix}blocks.0.resid_pre"].shape[1]
 
 
 def changes(plain: Trace, hook: str) -> bool:
@@ -86,10 +98,13 @@ def outside(hook: str, lane: Lane) -> bool:
     return "blocks." not in hook and (hook.startswith(lane.prefix) if named else lane.side != "encoder")
 
 
-def value(plain: Trace, hook: str, before: str) -> dict[str, Any]:
-    """A hook by its name behind `before`, with its axes and their sizes, the batch left out."""
+def value(plain: Trace, hook: str, before: str, more: Mapping[str, int]) -> dict[str, Any]:
+    """A hook by its name behind `before`, with its axes and their sizes in the whole text, the batch left out."""
+    keys = more["encoder" if ".cross_attn." in hook else "own"]
+    longer = {"pos": more["own"], "key": keys}
     sized = zip(plain.dims(hook)[1:], plain[hook].shape[1:], strict=True)
-    return {"part": hook.removeprefix(before), "hook": hook, "axes": [[axis, size] for axis, size in sized]}
+    axes = [[axis, size + longer.get(axis, 0)] for axis, size in sized]
+    return {"part": hook.removeprefix(before), "hook": hook, "axes": axes}
 
 
 def attentions(lanes: Sequence[Lane]) -> list[dict[str, Any]]:
@@ -107,85 +122,29 @@ def attentions(lanes: Sequence[Lane]) -> list[dict[str, Any]]:
 
 
 def spelled(checkpoint: Checkpoint, ids: Sequence[int]) -> str:
-    """Ids as a text; as numbers where the checkpoint has no tokenizer."""
-    if checkpoint.tokenizer is None:
+    """Ids as a text, in which masks and gaps stand as they are typed; as numbers where there is no tokenizer."""
+    tokenizer = checkpoint.tokenizer
+    if tokenizer is None:
         return " ".join(map(str, ids))
-    return checkpoint.tokenizer.decode(ids, special=False)
+    typed = {tokenizer.mask_id, tokenizer.special_tokens.get(GAP)}
+    parts: list[str] = []
+    for marked, group in groupby(ids, lambda id: id in typed):
+        some = list(group)
+        parts += map(tokenizer.piece, some) if marked else [tokenizer.decode(some, special=False)]
+    end = SPAN if kind(checkpoint) == "infill" else ""
+    written = [" ".join(part.strip() for part in parts), "".join(parts)]  # where spaces are no tokens, where they are
+    return next((text for text in written if list(tokenizer.encode(text + end).ids) == list(ids)), written[0])
 
 
-def to_form(edit: Edit, terms: Terms) -> dict[str, Any]:
-    """An edit as a form shows it: other runs and tokens by their text as well."""
-    data = edit.to_dict()
-    for field in SOURCES:
-        if isinstance(data.get(field), dict):
-            data[field]["text"] = terms.read(data[field]["ids"]).strip()
-    if isinstance(edit, ChangeToken):
-        data["token"] = {"id": edit.token, "text": terms.read([edit.token]).strip()}
-    return data
+def from_form(data: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading, was: Edit | None = None) -> Edit:
+    """An edit as a form gives it, in which texts and pictures stand for what is read of them.
 
-
-def from_form(data: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading) -> Edit:
-    """An edit as a form gives it, in which texts stand for ids. Raises ValueError, with a sentence."""
+    `was` is the edit that the form was opened on. Raises ValueError, with a sentence.
+    """
     made = dict(data)
     for field in SOURCES:
         if isinstance(made.get(field), Mapping):
-            made[field] = source(made[field], checkpoint, reading)
+            made[field] = source(made[field], checkpoint, reading, getattr(was, field, None))
     if isinstance(made.get("token"), Mapping):
         made["token"] = token(made["token"], checkpoint)
     return received(made)
-
-
-def source(given: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading) -> dict[str, Any]:
-    """The run of a text that was typed; one that was not typed anew keeps its ids."""
-    data = {key: part for key, part in given.items() if key not in ("text", "picture")}
-    if "ids" in data:
-        return data
-    if kind(checkpoint) == "pixels":
-        return asdict(Source(other_pixels(given.get("picture"), checkpoint, len(reading.read))))
-    text = str(given.get("text", "")).strip()
-    if not text:
-        raise ValueError("Expected a text to take values from, got none; type one.")
-    if kind(checkpoint) == "infill" and SPAN not in text:
-        text += SPAN
-    ids = tokens(checkpoint, text).ids
-    target = None
-    if reading.target is not None:  # the decoder reads what it reads now, or the other text again
-        rereads = checkpoint.model.config.rereads
-        target = list((targeted(checkpoint, ids[:-1]) if rereads else reading.target).ids)
-    return asdict(Source(list(ids), target))
-
-
-def other_pixels(number: Any, checkpoint: Checkpoint, count: int) -> list[int]:
-    """The first `count` tokens of a shipped picture, the start token before its pixels."""
-    images, processor = pictures()[0], checkpoint.processor
-    assert isinstance(processor, PalettePixels)
-    if not isinstance(number, int) or not 0 <= number < len(images):
-        raise ValueError(f"Expected the number of a picture from 0 to {len(images) - 1}, got {number}; choose one.")
-    return [processor.start_id, *processor.ids(images[number]).flatten().tolist()][:count]
-
-
-def token(given: Mapping[str, Any], checkpoint: Checkpoint) -> int:
-    """The one token that a typed text is; where it begins a word, as it does behind a space."""
-    if isinstance(given.get("id"), int):
-        return int(given["id"])
-    text = str(given.get("text", "")).strip()
-    if checkpoint.tokenizer is None:
-        ids = list(tokens(checkpoint, text).ids)
-    else:
-        encode = checkpoint.tokenizer.encode
-        found = [list(known(checkpoint, encode(before + text, special=False)).ids) for before in ("", " ")]
-        exact = checkpoint.tokenizer.special_tokens.get(text)
-        ids = [exact] if exact is not None else min(found, key=len)
-    if len(ids) != 1:
-        pieces = "" if checkpoint.tokenizer is None else " (" + " ".join(map(checkpoint.tokenizer.piece, ids)) + ")"
-        raise ValueError(f"Expected one token, and “{text}” is {len(ids)}{pieces}; type a shorter or commoner word.")
-    return int(ids[0])
-
-
-def painted_on(trace: Trace, side: str, focus: str, layer: int, head: int) -> bytes:
-    """Of one head, query key: who may see whom, and the weights. Raises ValueError for a head the run does not have."""
-    place = f"{side + '.' if side else ''}blocks.{layer}.{focus}"
-    if f"{place}.mask" not in trace or not 0 <= head < trace[f"{place}.mask"].shape[1]:
-        raise ValueError("This run has no such head; choose another block or head.")
-    mask, pattern = (trace[f"{place}.{part}"][0, head] for part in ("mask", "pattern"))
-    return pack({}, {"mask": mask.to(torch.bool), "pattern": pattern.float()})

@@ -1,11 +1,12 @@
 // What the edits of a run did: the run before them beside the one after. Nothing at all where there are none.
-import { make } from "./dom.js";
+import { make, range } from "./dom.js";
 import { continuation } from "./effects_continuation.js";
 import { distribution, headline, Shifts } from "./effects_distribution.js";
 import { Guess } from "./effects_guess.js";
 import { CSS } from "./effects_style.js";
 import { heads, positions } from "./effects_where.js";
 import { number } from "./format.js";
+import { request } from "./store.js";
 
 const NARROW = 700; // CSS pixels
 
@@ -46,7 +47,33 @@ class Effects {
     if (text(data) !== text(this.data)) this.row = null;
     this.data = data;
     this.shifts = data.head ? new Shifts(data) : null;
-    this.draw();
+    this.missing = null; // what is said of the heads while they are asked for
+    if (data.later && data.trace && !data.hidden) this.fetchHeads();
+    else this.draw();
+  }
+
+  /** Of a long text the patterns take longer than all the rest: they come when that stands there, a block at a time. */
+  async fetchHeads() {
+    const { data } = this;
+    for (const attention of data.later) {
+      const { layers, heads, crossHeads } = data.lanes.find(({ side }) => side === attention.split(".").at(-2)) ?? data.lanes.at(-1);
+      const shape = [layers, attention.endsWith("cross_attn") ? crossHeads : heads];
+      const moved = (data.arrays[`pattern.${attention}`] = { shape, data: new Float32Array(shape[0] * shape[1]) });
+      for (const layer of range(0, layers)) {
+        this.missing = `comparing block ${layer + 1} of ${layers} …`;
+        this.draw();
+        try {
+          const { arrays } = await request({ effects: "heads", attention, layer, trace: data.trace });
+          moved.data.set(arrays.moved.data, layer * shape[1]);
+        } catch (error) {
+          this.missing = error.message;
+          return this.data === data && this.draw();
+        }
+        if (this.data !== data) return null;
+      }
+    }
+    this.missing = null;
+    return this.draw();
   }
 
   /** The position whose distribution is shown. */

@@ -89,13 +89,14 @@ export const CSS = `
 .effects .verdict bdi { white-space: normal; }
 .effects .right strong { color: var(--value); } .effects .wrong strong { color: var(--key); }
 .effects.narrow .panels { display: flex; flex-direction: column; align-items: stretch; gap: 20px; }
-.effects.narrow .candidates td:last-child, .effects.narrow .candidates th:last-child { display: none; }
-.effects.narrow .candidates th, .effects.narrow .candidates td { padding-left: 7px; }
+.effects.narrow .distribution { overflow-x: auto; }
+.effects.narrow .candidates th, .effects.narrow .candidates td { padding-left: 5px; }
+.effects.narrow .candidates .number { font-size: 11px; }
 .effects.narrow figure { max-width: 140px; }
 .effects.narrow .completed { gap: 14px; }
 .effects.narrow .line .run { display: block; line-height: 18px; }
 .effects.narrow .candidates .piece { padding: 0; max-width: 76px; }
-.effects.narrow .candidates .pair { width: 30%; min-width: 30px; }
+.effects.narrow .candidates .pair { width: 12%; min-width: 18px; }
 .effects.narrow .headline { flex: 1 1 calc(100% - 40px); }
 .effects.narrow .took { padding-left: 30px; }
 .effects.narrow .measured { margin-left: 0; flex: 1 0 100%; }

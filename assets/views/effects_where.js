@@ -9,6 +9,7 @@ const NAMED = 13; // CSS pixels of a column that bears its token
 const ROW = { pitch: 20, height: 18 };
 const LABELS = 46;
 const WIDEST = 34; // of a column
+const NARROWEST = 1.4; // of a column: more positions than have room share one
 
 /** The distance of the stream by block and position, under it the change of what is said at each position. */
 export function positions(page) {
@@ -35,22 +36,22 @@ function atRest({ data }) {
 function stream(page, lane, room, said) {
   const { data } = page;
   const prefix = lane.side ? `${lane.side}.` : "";
-  const { data: values, shape: [rows, cols] } = data.arrays[`stream.${prefix}relative`];
-  const block = { data: values, offset: 0, stride: cols, rows, cols };
+  const { block, places } = binned(data.arrays[`stream.${prefix}relative`], room);
+  const { data: values, rows, cols } = block;
   const box = make("div", "heat");
   if (lane.side) box.append(make("p", "side", lane.side));
   const width = Math.max(cols, Math.min(room, cols * WIDEST));
   const speaks = lane === data.lanes.at(-1) && page.shifts && (data.head.reads === "next" || data.head.reads === "here");
   const names = range(0, rows).map((r) => (r ? `block ${r}` : "input"));
   const most = largest(values);
-  const describe = ({ row, col }) => `${names[row]}, ${called(lane, col)}: ${distance(at(block, row, col))}`;
+  const describe = ({ row, col }) => `${names[row]}, ${called(lane, places(row, col))}: ${distance(at(block, row, col))}`;
   const hear = (event, where) => {
     if (event === "hover") said.textContent = where ? describe(where) : atRest(page);
-    else if (speaks) page.choose(where.col);
+    else if (speaks) page.choose(places(where.row, where.col));
   };
   const shape = { width, ...ROW };
   box.append(labelled(page, names.map((name) => name.replace("block ", "")), { block, role: "residual", scale: "unit", max: most, label: `relative distance of the residual stream${lane.side ? ` of the ${lane.side}` : ""}, ${rows} places by ${cols} positions`, ...shape }, hear));
-  if (speaks && page.shifts.complete(cols)) box.append(spoken(page, cols, shape, said, lane));
+  if (speaks && cols === lane.pieces.length && page.shifts.complete(cols)) box.append(spoken(page, cols, shape, said, lane));
   if (width / cols >= NAMED) {
     const below = axis(lane.pieces, width);
     below.element.style.cssText = `width: ${width}px; margin-left: ${LABELS}px`;
@@ -59,6 +60,16 @@ function stream(page, lane, room, said) {
   }
   box.append(scale(page, "residual", width, values.some((x) => x > 0) ? `0 to ${number(most)} of its length` : "nothing moved"));
   return box;
+}
+
+/** {rows x columns} of numbers as columns that have room: of several positions the one that moved most, which `places` names. */
+function binned({ data, shape: [rows, cols] }, room) {
+  const each = Math.max(1, Math.ceil((cols * NARROWEST) / room));
+  if (each === 1) return { block: { data, offset: 0, stride: cols, rows, cols }, places: (row, col) => col };
+  const count = Math.ceil(cols / each);
+  const best = (row, col) => range(col * each, Math.min(cols, (col + 1) * each)).reduce((most, i) => (data[row * cols + i] > data[row * cols + most] ? i : most), col * each);
+  const values = Float32Array.from({ length: rows * count }, (_, i) => data[Math.floor(i / count) * cols + best(Math.floor(i / count), i % count)]);
+  return { block: { data: values, offset: 0, stride: count, rows, cols: count }, places: best };
 }
 
 /** The change of the distribution at every position, in bits, where it is here. */
@@ -123,7 +134,7 @@ export function heads(page) {
   const element = make("section", "heads");
   const grids = Object.keys(page.data.arrays).filter((name) => name.startsWith("pattern."));
   element.append(make("h4", "", "Every head: weight that moved"));
-  const said = told("\u00a0");
+  const said = told(page.missing ?? "\u00a0");
   for (const name of grids) element.append(grid(page, name, grids.length > 1, said));
   element.append(said);
   return element;

@@ -15,45 +15,96 @@ export function mount(root, data, emit) {
   return { update: (next) => panel.update(next), destroy: () => root.replaceChildren() };
 }
 
+let asks = 0; // of this page
+
 class Panel {
   constructor(root, emit) {
     this.root = root;
     this.emit = emit;
+    this.above = make("div");
+    this.below = make("div"); // the form, which stays as it is while what stands above it is drawn again
+    for (const part of [this.above, this.below]) part.style.display = "contents";
+    root.append(this.above, this.below);
     this.adding = false; // whether the kinds are offered
-    this.draft = null; // {kind, edit, number}: the edit in the form; of number null a new one
-    this.turn = null;
+    this.draft = null; // {kind, edit, number, ...}: the edit in the form; of number null a new one
     this.left = null; // how often Compare has been opened from here
   }
 
   update(data) {
-    if (data.turn !== this.turn && !data.refused) this.draft = null; // what was asked has been done
-    this.turn = data.turn;
+    const otherModel = this.data && shape(this.data) !== shape(data);
     this.data = data;
+    if (otherModel) this.draft = null;
+    if (this.draft) this.follow();
     this.draw();
     const leaves = this.left !== null && data.left !== this.left; // not when the panel is mounted
     this.left = data.left;
     if (leaves) leave();
   }
 
+  /** What became of the draft: it is made, or refused; or the edit that it is of has another number now, or none. */
+  follow() {
+    const { draft, data } = this;
+    const answered = draft.asked === data.answered;
+    if (answered && !data.refused) return (this.draft = null);
+    if (answered) draft.refused = data.refused;
+    if (draft.number === null) return null;
+    const same = (entry) => JSON.stringify(entry?.edit) === draft.opened;
+    const found = same(data.entries[draft.number]) ? draft.number : data.entries.findIndex(same);
+    draft.number = found < 0 ? null : found;
+    return null;
+  }
+
+  /** Asks for a change; the answer comes back with the name it is given here. */
   ask(change) {
-    this.emit("change", change);
+    const name = `${Date.now()} ${++asks}`;
+    this.emit("change", { ...change, name });
+    return name;
   }
 
   draw() {
     const { data } = this;
-    const focused = this.root.getRootNode().activeElement?.dataset?.name;
+    const focused = this.root.getRootNode().activeElement;
+    const name = this.above.contains(focused) ? focused.dataset.name : null;
     const scrolled = this.root.querySelector(".edits")?.scrollTop ?? 0;
     const started = data.entries.length > 0 || data.undo || data.redo || data.guessing;
     this.root.classList.toggle("resting", !started && !this.adding && !this.draft);
-    this.root.replaceChildren(
+    const elsewhere = data.refused && this.draft?.asked !== data.answered ? [data.refused] : [];
+    this.above.replaceChildren(
       this.top(started),
-      ...data.broken.map((sentence) => told(sentence)),
+      ...[...data.broken, ...elsewhere].map((sentence) => told(sentence)),
       ...(data.entries.length ? [this.list()] : []),
       ...(this.adding ? [this.offers()] : []),
-      ...(this.draft ? [this.editor()] : []),
     );
+    this.edited();
     if (data.entries.length) this.root.querySelector(".edits").scrollTop = scrolled;
-    if (focused) this.root.querySelector(`[data-name="${focused}"]`)?.focus({ preventScroll: true });
+    if (name) this.root.querySelector(`[data-name="${name}"]`)?.focus({ preventScroll: true });
+  }
+
+  /** The form of the draft: made once, and told what is new. */
+  edited() {
+    const { draft, below } = this;
+    if (!draft) return below.replaceChildren();
+    const about = { ...this.data, number: draft.number, refused: draft.refused };
+    const heading = draft.number === null ? draft.kind.title : `${draft.kind.title}: edit ${draft.number + 1}`;
+    const busy = draft.asked !== null && draft.asked !== this.data.answered;
+    const words = { title: heading, done: draft.number === null ? "Add" : "Change", busy };
+    if (below.firstChild !== draft.form?.element || !draft.form) {
+      draft.form = form(draft.kind, draft.edit, about, { apply: () => this.apply(draft), cancel: () => this.cancel() });
+      below.replaceChildren(draft.form.element);
+    }
+    return draft.form.tell(about, words);
+  }
+
+  apply(draft) {
+    const edit = draft.kind.sent(draft.edit);
+    draft.refused = "";
+    draft.asked = this.ask(draft.number === null ? { do: "add", edit } : { do: "change", number: draft.number, edit });
+    this.edited();
+  }
+
+  cancel() {
+    this.draft = null;
+    this.draw();
   }
 
   top(started) {
@@ -130,40 +181,34 @@ class Panel {
     this.draw();
   }
 
-  /** What can be changed, one button each. */
+  /** What can be changed, one button each; and why, of what this model does not have. */
   offers() {
     const box = make("div", "offers");
     box.setAttribute("role", "group");
     box.setAttribute("aria-label", "what to change");
-    for (const kind of KINDS) {
-      if (!kind.fits(this.data)) continue;
+    const [fitting, others] = [true, false].map((does) => KINDS.filter((kind) => kind.fits(this.data) === does));
+    for (const kind of fitting) {
       const one = button("", `offer ${kind.id}`, () => this.open(kind, kind.blank(this.data), null));
       one.append(make("strong", "", kind.title), make("span", "", kind.about));
       box.append(one);
     }
+    box.append(...others.map((kind) => make("p", "note", `${kind.title}: ${kind.without}`)));
     return box;
   }
 
   open(kind, edit, number) {
     this.adding = false;
-    this.data.refused = "";
-    this.draft = { kind, edit, number };
+    const opened = number === null ? null : JSON.stringify(this.data.entries[number].edit);
+    this.draft = { kind, edit, number, opened, asked: null, refused: "" };
     this.draw();
     this.root.querySelector(".form select, .form input, .form button")?.focus({ preventScroll: true });
   }
+}
 
-  editor() {
-    const { kind, edit, number } = this.draft;
-    return form(kind, edit, { ...this.data, number }, {
-      title: number === null ? kind.title : `${kind.title}: edit ${number + 1}`,
-      done: number === null ? "Add" : "Change",
-      apply: () => this.ask(number === null ? { do: "add", edit: kind.sent(edit) } : { do: "change", number, edit: kind.sent(edit) }),
-      cancel: () => {
-        this.draft = null;
-        this.draw();
-      },
-    });
-  }
+/** What of the model decides which edits there are. */
+function shape({ stacks, attentions }) {
+  const parts = stacks.map(({ stack, layers, inner, outer }) => [stack, layers, [...inner, ...outer].map(({ part }) => part)]);
+  return JSON.stringify([parts, attentions.map(({ label, layers, heads }) => [label, layers, heads])]);
 }
 
 /** To Compare by the menu's link, which keeps the session. */

@@ -5,24 +5,29 @@ import { weights } from "./experiment_weights.js";
 
 const MANY_TOKENS = 60; // beyond, their box scrolls
 
-/** `kind` of experiment_kinds.js, `edit` is written to. {title, done, apply(), cancel()} are what stands around it. */
-export function form(kind, edit, data, { title, done, apply, cancel }) {
+/**
+ * `kind` of experiment_kinds.js, `edit` is written to. {element, tell(data, {title, done, busy})}: what is known comes later again,
+ * and leaves alone what a person is at.
+ */
+export function form(kind, edit, data, { apply, cancel }) {
   const element = make("form", "form");
-  element.setAttribute("aria-label", title);
+  const heading = make("h4");
   const fields = make("div", "fields");
-  const refused = make("p", "refused", data.refused);
+  const refused = make("p", "refused");
   refused.setAttribute("role", "alert");
-  refused.hidden = !data.refused;
   const buttons = make("div", "buttons");
-  const go = make("button", "go", done);
+  const go = make("button", "go");
   go.type = "submit";
   const back = make("button", "plain", "Cancel");
   back.type = "button";
   back.addEventListener("click", cancel);
   buttons.append(go, back);
+  const known = { ...data };
+  let given = [];
   const draw = () => {
     const name = element.getRootNode().activeElement?.dataset?.name;
-    fields.replaceChildren(...kind.fields(edit, data).filter(Boolean).map((field) => BUILT[field.type](field, draw, data)));
+    given = kind.fields(edit, known).filter(Boolean);
+    fields.replaceChildren(...given.map((field) => BUILT[field.type](field, draw, known)));
     if (name) fields.querySelector(`[data-name="${name}"]`)?.focus({ preventScroll: true });
   };
   element.addEventListener("submit", (event) => {
@@ -33,9 +38,30 @@ export function form(kind, edit, data, { title, done, apply, cancel }) {
     event.stopPropagation(); // letters and arrows are the form's
     if (event.key === "Escape") cancel();
   });
-  element.append(make("h4", "", title), fields, refused, buttons);
+  element.append(heading, fields, refused, buttons);
   draw();
-  return element;
+  const tell = (next, { title, done, busy }) => {
+    const [another, repaint] = [reads(next) !== reads(known), next.trace !== known.trace && given.some(({ type }) => DRAWN.includes(type))];
+    Object.assign(known, next);
+    element.setAttribute("aria-label", title);
+    heading.textContent = title;
+    go.textContent = done;
+    go.disabled = busy; // what it asked for is being computed
+    refused.textContent = next.refused;
+    refused.hidden = !next.refused;
+    if (another) draw();
+    else if (repaint) idle(fields, draw);
+  };
+  return { element, tell };
+}
+
+const DRAWN = ["paint", "weights"]; // fields that are drawn of the run
+const reads = ({ stacks, shown }) => JSON.stringify([stacks.map(({ pieces }) => pieces), shown]);
+
+/** Does `act` once nothing in `element` is being dragged. */
+function idle(element, act) {
+  if (!element.querySelector("canvas:active")) return act();
+  return addEventListener("pointerup", () => setTimeout(act), { once: true });
 }
 
 /** What the kinds ask for, each {type, label, value, set, ...} -> an element. */
@@ -55,11 +81,11 @@ const BUILT = {
     });
     return labelled(label, box);
   },
-  number: ({ label, value, set, min, max, step, hint }) => {
+  number: ({ label, value, set, min, max, step, hint, name = label }) => {
     const box = make("input");
     Object.assign(box, { type: "number", min: min ?? "", max: max ?? "", step: step ?? "any", value: value ?? "", required: !hint });
     box.placeholder = hint ?? "";
-    box.dataset.name = label;
+    box.dataset.name = name;
     box.addEventListener("input", () => set(box.value === "" ? null : Number(box.value)));
     return labelled(label, box);
   },

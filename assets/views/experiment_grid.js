@@ -1,21 +1,10 @@
 // A matrix to paint on by click, drag or keyboard, its rows and columns by their names. What painting does a subclass says.
 import { paint } from "./cells.js";
 import { make, range } from "./dom.js";
-import { axis } from "./legend.js";
+import { Window } from "./experiment_window.js";
 import { colour } from "./palette.js";
-import { request } from "./store.js";
 
-const LEAST = 6; // CSS pixels of a cell
-const NAMED = 11; // from which on rows and columns bear their tokens
-const NAMES = 92;
-const WIDEST = 760;
-
-/** What a head may see and how it looks, without the edit that is being changed: {mask, pattern}, each {data, shape}. */
-export function ground(edit, own, data) {
-  const [layer, head] = [edit.layer ?? 0, edit.heads?.[0] ?? 0];
-  const query = { painted: own.cross ? "cross_attn" : "attn", side: own.stack ?? "", layer, head, without: data.number, trace: data.trace };
-  return request(query).then(({ arrays }) => arrays);
-}
+const LINED = 11; // CSS pixels of a cell from which on each has an outline
 
 /** "as in block 1, head 1": whose matrix is shown where the edit is of several. */
 export function shownOf(edit) {
@@ -31,7 +20,7 @@ export function soon(promise) {
   promise.then(
     (grid) => {
       element.replaceChildren(...grid.elements);
-      grid.draw();
+      grid.start();
     },
     (error) => (wait.textContent = error.message),
   );
@@ -40,27 +29,53 @@ export function soon(promise) {
 
 /**
  * A subclass has: `stroke(i)` -> act(i) for every cell a drag that starts at i goes over; `line(cells)` for a whole row or
- * column; `write()`, after which the edit says what is painted; `picture()` -> {block, scale, max, hidden}; `marked(i)`;
- * `words(row, col)`; `howTo`; `digits`, whether a key 0 to 9 paints; `mark(context, edited)`, which draws over the cells.
+ * column; `write()`, after which the edit says what is painted; `picture()` -> {block, scale, max, hidden} of the view;
+ * `marked(i)`; `words(row, col)`; `howTo`; `digits`, whether a key 0 to 9 paints; `mark(context, edited)`, which draws over
+ * the cells; `seen()`, which hears that other rows are looked at.
  */
 export class Grid {
-  constructor(own, { rows, cols, most }) {
-    Object.assign(this, { own, size: { rows, cols } });
-    this.cursor = { row: rows - 1, col: 0 };
-    const wide = Math.min(WIDEST, innerWidth - 90) - NAMES;
-    this.cell = Math.max(LEAST, Math.min(most, Math.floor(wide / cols)));
-    this.canvas = make("canvas");
+  constructor(own, { rows, cols, most, edit, cursor }) {
+    Object.assign(this, { own, edit, size: { rows, cols } });
+    this.cursor = { row: Math.min(cursor ?? rows - 1, rows - 1), col: 0 };
+    const picked = (which, i) => this.done(() => this.line(which === "row" ? this.row(i) : this.column(i), which));
+    const moved = () => {
+      this.seen?.();
+      this.soonDrawn();
+    };
+    this.window = new Window({ size: this.size, own, most, edit, picked, moved });
+    this.canvas = this.window.canvas;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this.said = make("p", "note");
     this.said.setAttribute("aria-live", "polite");
     requestAnimationFrame(() => (this.said.textContent ||= this.howTo));
-    this.elements = [this.frame(), this.said];
+    const goTo = this.window.goTo((which, i) => {
+      this.cursor[which] = i;
+      this.window.reveal(this.cursor, true);
+      this.done(() => {});
+    });
+    this.elements = [...goTo, this.window.element, this.said];
     this.listen();
+  }
+
+  /** Once the elements stand in the page. */
+  start() {
+    this.window.restore({ row: this.cursor.row, col: Math.min(this.cursor.row, this.size.cols - 1) });
+    this.seen?.();
+    this.draw();
+  }
+
+  get view() {
+    return this.window.view;
   }
 
   index({ row, col }) {
     return row * this.size.cols + col;
+  }
+
+  /** The index of a cell of the view. */
+  at(r, c) {
+    return (this.view.row + r) * this.size.cols + this.view.col + c;
   }
 
   row(r) {
@@ -71,35 +86,17 @@ export class Grid {
     return range(0, this.size.rows).map((r) => r * this.size.cols + c);
   }
 
-  frame() {
-    const { rows, cols } = this.size;
-    const frame = make("div", "mask");
-    const every = Math.ceil(NAMED / this.cell); // of the names there is room for
-    const body = make("div", "mask-body");
-    const names = make("div", "mask-rows");
-    const shown = range(0, rows).filter((r) => r % every === 0);
-    names.append(...shown.map((r) => this.named(r, Math.min(every, rows - r))));
-    const below = axis(this.own.keys, this.cell * cols);
-    below.labels.forEach((label, c) => {
-      label.hidden = c % every !== 0;
-      label.title = `${this.own.keys[c]}: the whole column`;
-      label.addEventListener("click", () => this.done(() => this.line(this.column(c), "column")));
-    });
-    below.element.style.width = `${this.cell * cols}px`;
-    body.append(this.canvas, below.element);
-    frame.append(names, body);
-    return frame;
+  /** "“the”", with its number where not all are seen. */
+  token(pieces, i) {
+    return `“${pieces[i]}”${this.window.number(i)}`;
   }
 
-  /** The name of a row, `high` rows high. */
-  named(r, high) {
-    const name = make("button", "", this.own.rows[r]);
-    name.type = "button";
-    name.style.height = `${this.cell * high}px`;
-    name.setAttribute("aria-label", `all of row ${r}, ${this.own.rows[r]}`);
-    name.title = `${this.own.rows[r]}: the whole row`;
-    name.addEventListener("click", () => this.done(() => this.line(this.row(r), "row")));
-    return name;
+  /** What the view shows of a function of a cell's row and column, as a block. */
+  block(value) {
+    const { row, col, rows, cols } = this.view;
+    const data = new Float32Array(rows * cols);
+    for (let r = 0, i = 0; r < rows; r++) for (let c = 0; c < cols; c++, i++) data[i] = value(row + r, col + c);
+    return { data, offset: 0, stride: cols, rows, cols };
   }
 
   /** Paints, writes the edit and shows it. */
@@ -112,14 +109,8 @@ export class Grid {
 
   listen() {
     let act = null; // what the drag does to a cell
-    const place = (event) => {
-      const box = this.canvas.getBoundingClientRect();
-      const row = Math.floor((event.clientY - box.top) / this.cell);
-      const col = Math.floor((event.clientX - box.left) / this.cell);
-      return row >= 0 && col >= 0 && row < this.size.rows && col < this.size.cols ? { row, col } : null;
-    };
     const brush = (event) => {
-      const found = place(event);
+      const found = this.window.under(event);
       if (!found) return;
       this.cursor = found;
       act ??= this.stroke(this.index(found));
@@ -141,7 +132,7 @@ export class Grid {
     });
     this.canvas.addEventListener("pointermove", (event) => {
       if (event.buttons) return brush(event);
-      const found = place(event);
+      const found = this.window.under(event);
       if (found) this.tell(found);
     });
     for (const name of ["pointerup", "pointercancel"]) this.canvas.addEventListener(name, end);
@@ -159,6 +150,7 @@ export class Grid {
     if (move) this.cursor = { row: within(row + move[0], this.size.rows), col: within(col + move[1], this.size.cols) };
     else if (digit === null) this.stroke(i)(i);
     else this.put(i, digit / 10);
+    this.window.reveal(this.cursor);
     this.done(() => {});
   }
 
@@ -175,30 +167,34 @@ export class Grid {
   }
 
   draw() {
-    const { rows, cols } = this.size;
-    const { canvas, cell } = this;
-    paint(canvas, canvas, { ...this.picture(), role: "attention", width: cols * cell, pitch: cell, height: cell });
+    const { canvas, view, size } = this;
+    const { cell } = this.window;
+    paint(canvas, canvas, { ...this.picture(), role: "attention", width: view.cols * cell, pitch: cell, height: cell });
     const context = canvas.getContext("2d");
     const dpr = devicePixelRatio || 1;
     context.setTransform(dpr, 0, 0, dpr, 0, 0);
     const [edited, hairline] = [colour(canvas, "edited"), colour(canvas, "hairline")];
-    if (cell >= NAMED) this.outline(context, hairline, 1, () => true);
+    if (cell >= LINED) this.outline(context, hairline, 1, () => true);
     this.mark?.(context, edited);
-    this.outline(context, edited, cell >= NAMED ? 1.5 : 1, (i) => this.marked(i));
+    this.outline(context, edited, cell >= LINED ? 1.5 : 1, (i) => this.marked(i));
     if (canvas.matches(":focus-visible")) {
       context.strokeStyle = colour(canvas, "ink");
       context.lineWidth = 2;
-      context.strokeRect(this.cursor.col * cell + 1, this.cursor.row * cell + 1, cell - 2, cell - 2);
+      context.strokeRect((this.cursor.col - view.col) * cell + 1, (this.cursor.row - view.row) * cell + 1, cell - 2, cell - 2);
     }
-    canvas.setAttribute("aria-label", `${this.called}, ${rows} rows by ${cols} columns; arrows move, space paints${this.digits ? ", 0 to 9 set tenths" : ""}`);
+    canvas.setAttribute("aria-label", `${this.called}, ${size.rows} rows by ${size.cols} columns; arrows move, space paints${this.digits ? ", 0 to 9 set tenths" : ""}`);
   }
 
   outline(context, style, width, which) {
-    const { rows, cols } = this.size;
+    const { cell } = this.window;
     context.strokeStyle = style;
     context.lineWidth = width;
-    for (let r = 0, i = 0; r < rows; r++) {
-      for (let c = 0; c < cols; c++, i++) if (which(i)) context.strokeRect(c * this.cell + 0.5, r * this.cell + 0.5, this.cell - 1, this.cell - 1);
-    }
+    this.each((i, x, y) => which(i) && context.strokeRect(x + 0.5, y + 0.5, cell - 1, cell - 1));
+  }
+
+  /** Calls act(i, x, y) for every cell of the view. */
+  each(act) {
+    const { cell } = this.window;
+    for (let r = 0; r < this.view.rows; r++) for (let c = 0; c < this.view.cols; c++) act(this.at(r, c), c * cell, r * cell);
   }
 }

@@ -3,15 +3,24 @@
 import { maskFields, positionFields, tokenFields } from "./experiment_fields.js";
 import { isPattern, patternBlank, patternFields, patternRead, patternSent } from "./experiment_pattern.js";
 import { attentionOf, hookOf, looked, place, prefix, select, whichAttention, whichBlock, whichHeads, whichPiece } from "./experiment_places.js";
-import { isPatch, patchFields, patchSent, steerFields, valueFields } from "./experiment_values.js";
+import { blankSource } from "./experiment_sources.js";
+import { isPatch, patchFields, patchRead, patchSent, steerFields, steerRead, valueFields } from "./experiment_values.js";
 
+const steerBlank = (data) => {
+  const texts = data.others === "texts";
+  const [toward, away] = texts ? [{ text: "" }, { text: "" }] : [blankSource(data), { picture: 0 }];
+  return { toward, away, factor: texts ? 4 : 1, read: texts && !data.closed ? "last" : "mean" };
+};
 const asIs = (edit) => edit;
 const always = () => true;
 const last = (data) => data.stacks.at(-1);
 const inBlock = (data, part) => `${prefix(last(data).stack)}blocks.${layerOf(data)}.${part}`;
 const layerOf = (data) => Math.min(looked(data).layer, last(data).layers - 1);
 
-/** {id, title, about, fits(data), reads(edit), read?(edit), blank(data), fields(edit, data), sent(edit)} in the order they are offered. */
+/**
+ * {id, title, about, fits(data), without?, reads(edit), read?(edit), blank(data), fields(edit, data), sent(edit)} in the order they
+ * are offered; `without` says why a kind does not fit.
+ */
 export const KINDS = [
   {
     id: "mask", title: "Mask", about: "who may see whom", fits: always, sent: asIs, fields: maskFields,
@@ -58,12 +67,14 @@ export const KINDS = [
   {
     id: "positions", title: "Positions", about: "swap, drop, shift", sent: asIs, fields: positionFields,
     fits: (data) => data.stacks.some(({ positions }) => positions),
+    without: "this model has none to change; it tells its tokens apart by their order under the mask alone.",
     reads: ({ edit }) => ["SwapPositions", "DropPositions", "ShiftPositions"].includes(edit),
     blank: (data) => ({ ...(last(data).pieces.length > 1 ? { edit: "SwapPositions", first: 0, second: 1 } : { edit: "DropPositions", positions: null }), layer: null, stack: last(data).stack }),
   },
   {
     id: "token", title: "Token", about: "exchange or mix an embedding", sent: asIs, fields: tokenFields,
     fits: (data) => data.stacks.some(({ tokens }) => tokens),
+    without: "this model reads patches and has no tokens to exchange; Patch puts another picture’s patch there: its value embed.patches, outside of the blocks.",
     reads: ({ edit }) => edit === "ChangeToken",
     blank: (data) => ({ edit: "ChangeToken", position: 0, token: { text: "" }, share: 1, stack: last(data).stack }),
   },
@@ -71,13 +82,14 @@ export const KINDS = [
     id: "patch", title: "Patch", about: "a value from another run", sent: patchSent, fields: patchFields,
     fits: always,
     reads: isPatch,
-    blank: (data) => ({ edit: "Patch", hook: inBlock(data, "resid_post"), source: { texts: { text: "" }, pictures: { picture: 1 }, none: null }[data.others], at: { pos: [Math.min(looked(data).row, last(data).pieces.length - 1)] }, source_hook: null, source_at: null }),
+    read: patchRead,
+    blank: (data) => ({ edit: "Patch", hook: inBlock(data, "resid_post"), source: blankSource(data), at: { pos: [Math.min(looked(data).row, last(data).pieces.length - 1)] }, source_hook: null, source_at: null }),
   },
   {
-    id: "steer", title: "Steering vector", about: "the difference of two texts", sent: asIs, fields: steerFields,
-    fits: (data) => data.others === "texts",
+    id: "steer", title: "Steering vector", about: "the difference of two runs", fits: always, sent: asIs, fields: steerFields,
+    read: steerRead,
     reads: ({ edit, hook }, data) => edit === "Steer" && Boolean(hookOf(hook, data)),
-    blank: (data) => ({ edit: "Steer", hook: inBlock(data, "resid_pre"), toward: { text: "" }, away: { text: "" }, factor: 4, read: "last", at: {} }),
+    blank: (data) => ({ edit: "Steer", hook: inBlock(data, "resid_pre"), ...steerBlank(data), at: {} }),
   },
   {
     id: "value", title: "Any value", about: "set or scale what a hook holds", fits: always, sent: asIs, fields: valueFields,

@@ -1,31 +1,33 @@
 // A mask to paint on: that of a head as it stands, or one that is drawn whole.
 import { range } from "./dom.js";
-import { Grid, ground, soon } from "./experiment_grid.js";
+import { Grid, soon } from "./experiment_grid.js";
+import { drawn, ground } from "./experiment_ground.js";
+import { looked } from "./experiment_places.js";
 
 const MOST = 19; // CSS pixels of a cell
 
 /** {edit, own}: the PaintMask or DrawMask that is written to, and the attention it is of. */
 export function painter({ edit, own }, data) {
-  if (edit.edit === "PaintMask") return soon(ground(edit, own, data).then(({ mask }) => new Painted(edit, own, mask)));
-  return soon(start(edit, own, data).then((allowed) => new Drawn(edit, own, allowed)));
+  const cursor = looked(data).row;
+  if (edit.edit === "PaintMask") return soon(ground(edit, own, data).then((found) => new Painted(edit, own, found, cursor)));
+  return soon(start(edit, own, data).then((found) => new Drawn(edit, own, found, cursor)));
 }
 
 /** The mask that is drawn already, or the head's own to begin with. */
 async function start(edit, own, data) {
   const [rows, cols] = [own.rows.length, own.keys.length];
-  if (!edit.allowed) return (await ground(edit, own, data)).mask;
+  if (!edit.allowed) return ground(edit, own, data);
   const [down, across] = [edit.allowed.length, edit.allowed[0]?.length ?? 0];
   if (down !== rows || across !== cols) throw new Error(`This mask was drawn ${down} × ${across}, and the text is ${rows} × ${cols} now; its blocks and heads can be changed here.`);
-  return { data: edit.allowed.flat(), shape: [rows, cols] };
+  return drawn([rows, cols], edit.allowed.flat());
 }
 
 class MaskGrid extends Grid {
-  constructor(edit, own, { data, shape: [rows, cols] }) {
-    super(own, { rows, cols, most: MOST });
-    this.edit = edit;
+  constructor(edit, own, { mask, shape: [rows, cols] }, cursor) {
+    super(own, { rows, cols, most: MOST, edit, cursor });
     this.called = "mask";
     this.howTo = "click or drag over cells; a name takes its whole row or column";
-    this.base = Uint8Array.from(data);
+    this.base = mask;
     this.painted = new Uint8Array(rows * cols);
   }
 
@@ -53,26 +55,25 @@ class MaskGrid extends Grid {
   words(row, col) {
     const { rows, keys } = this.own;
     const changed = this.painted.reduce((sum, one) => sum + one, 0);
-    return `“${rows[row]}” ${this.allowed(this.index({ row, col })) ? "may" : "may not"} see “${keys[col]}” · ${changed} changed`;
+    return `${this.token(rows, row)} ${this.allowed(this.index({ row, col })) ? "may" : "may not"} see ${this.token(keys, col)} · ${changed.toLocaleString("en")} changed`;
   }
 
   picture() {
-    const { rows, cols } = this.size;
-    return { block: { data: this.base.map((_, i) => Number(this.allowed(i))), offset: 0, stride: cols, rows, cols }, scale: "mask", max: 1 };
+    return { block: this.block((row, col) => Number(this.allowed(this.index({ row, col })))), scale: "mask", max: 1 };
   }
 
   /** What may be seen and could not before is filled. */
   mark(context, edited) {
-    const { size: { cols }, cell } = this;
+    const { cell } = this.window;
     context.fillStyle = edited;
-    this.painted.forEach((one, i) => one && this.allowed(i) && context.fillRect((i % cols) * cell + 0.5, Math.floor(i / cols) * cell + 0.5, cell - 1, cell - 1));
+    this.each((i, x, y) => this.painted[i] && this.allowed(i) && context.fillRect(x + 0.5, y + 0.5, cell - 1, cell - 1));
   }
 }
 
 /** Changes to the mask as it stands: they flip what is painted, or allow it, or forbid it, whatever it was. */
 class Painted extends MaskGrid {
-  constructor(edit, own, mask) {
-    super(edit, own, mask);
+  constructor(edit, own, found, cursor) {
+    super(edit, own, found, cursor);
     const { rows, cols } = this.size;
     const fits = (r, c) => r < rows && c < cols && (this.painted[r * cols + c] = 1);
     for (const [r, c] of edit.cells) fits(r, c);
@@ -103,23 +104,25 @@ class Painted extends MaskGrid {
   /** What is painted as the shortest edit: whole rows, then whole columns, then cells. */
   write() {
     const { rows, cols } = this.size;
-    const whole = (cells) => cells.every((i) => this.painted[i]);
-    this.edit.rows = range(0, rows).filter((r) => whole(this.row(r)));
-    this.edit.columns = range(0, cols).filter((c) => whole(this.column(c)));
-    const [down, across] = [new Set(this.edit.rows), new Set(this.edit.columns)];
-    const left = [];
+    const [across, down] = [new Uint32Array(rows), new Uint32Array(cols)];
+    const painted = [];
     this.painted.forEach((one, i) => {
-      const [r, c] = [Math.floor(i / cols), i % cols];
-      if (one && !down.has(r) && !across.has(c)) left.push([r, c]);
+      if (!one) return;
+      const cell = [Math.floor(i / cols), i % cols];
+      across[cell[0]]++;
+      down[cell[1]]++;
+      painted.push(cell);
     });
-    this.edit.cells = left;
+    this.edit.rows = range(0, rows).filter((r) => across[r] === cols);
+    this.edit.columns = range(0, cols).filter((c) => down[c] === rows);
+    this.edit.cells = painted.filter(([r, c]) => across[r] !== cols && down[c] !== rows);
   }
 }
 
 /** A mask that stands in place of the model's own. */
 class Drawn extends MaskGrid {
-  constructor(edit, own, mask) {
-    super(edit, own, mask);
+  constructor(edit, own, found, cursor) {
+    super(edit, own, found, cursor);
     this.write();
   }
 

@@ -37,6 +37,7 @@ export const CSS = `
 .experiment .offers button:hover { background: color-mix(in srgb, var(--edited) 12%, var(--panel)); }
 .experiment .offers strong { font-size: 13.5px; font-weight: 600; }
 .experiment .offers span { font-size: 12px; color: var(--soft); }
+.experiment .offers .note { grid-column: 1 / -1; }
 .experiment .form { margin-top: 10px; padding: 12px 14px 14px; border: 1px solid var(--hairline); border-radius: 9px; }
 .experiment .form h4 { font-size: 14px; font-weight: 600; margin-bottom: 10px; }
 .experiment .fields { display: flex; flex-wrap: wrap; gap: 10px 16px; align-items: flex-end; }
@@ -52,9 +53,13 @@ export const CSS = `
 .experiment .tokens.many { max-height: 136px; overflow: auto; padding: 2px; }
 .experiment .buttons { display: flex; gap: 8px; margin-top: 14px; }
 .experiment .go { padding: 4px 16px; border-radius: 7px; background: var(--edited); color: var(--ground); font-weight: 600; }
+.experiment .go:disabled { opacity: .5; cursor: progress; }
 .experiment .go:hover { filter: brightness(1.1); }
 .experiment .refused { margin-top: 10px; padding: 6px 11px; border-left: 3px solid var(--key); background: var(--panel); }
 .experiment .mask { display: flex; align-items: flex-start; overflow: auto; padding: 2px; max-width: 100%; max-height: min(560px, 70vh); }
+.experiment .mask-window { display: flex; align-items: flex-start; position: sticky; top: 0; left: 0; width: max-content; }
+.experiment .go-to { display: flex; flex-wrap: wrap; gap: 6px 14px; padding: 2px 0 8px; font-size: 12px; color: var(--soft); }
+.experiment .go-to input { width: 108px; }
 .experiment .mask-rows { flex: none; width: 92px; padding-right: 7px; position: sticky; left: 0; background: var(--ground); z-index: 1; }
 .experiment .mask-rows button { display: block; width: 100%; font-size: 12px; line-height: 1; text-align: right; white-space: pre; overflow: hidden; text-overflow: ellipsis; color: var(--soft); }
 .experiment .mask-rows button:hover, .experiment .axis bdi:hover { color: var(--edited); }

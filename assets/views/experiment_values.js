@@ -1,5 +1,6 @@
 // The forms of edits of any hook: patched from another run, steered, scaled, or replaced by numbers.
 import { hookOf, listed, numbers, parsed, select, whichHook, wholes, within } from "./experiment_places.js";
+import { blankSource, sourceFields, sourceRead } from "./experiment_sources.js";
 
 /** What of a hook is meant, an axis at a time: heads and tokens to press, the others as numbers. */
 function whichPart(edit, data, verb) {
@@ -62,22 +63,18 @@ function readNumbers(edit, text) {
 }
 
 export function patchFields(edit, data) {
-  const texts = data.others;
   const from = edit.source_at?.pos ?? null;
   const move = (pos) => (edit.source_at = pos === null ? null : { pos: Math.round(pos) });
-  const runs = { texts: [[true, "another text"]], pictures: [[true, "another picture"]], none: [] }[texts];
-  const here = texts === "texts" ? "this text" : "this picture";
+  const what = data.others === "texts" ? "text" : "picture";
   const other = edit.source !== null;
   const hook = hookOf(edit.hook, data);
-  const blank = texts === "texts" ? { text: "" } : { picture: 1 };
+  const fields = () => sourceFields(edit.source, (source) => (edit.source = source), data, `the other ${what}`, "the same text with another word in it");
   return [
     ...whichHook(edit, data, "value", any, () => (everywhere(edit), (edit.source_at = null), (edit.source_hook = null))),
-    select("taken from", [...runs, [false, `${here}, without edits`]], other, (is) => (edit.source = is ? blank : null)),
-    other && "picture" in edit.source && { type: "number", label: `its number, 0 to ${data.pictures - 1}`, value: edit.source.picture, min: 0, max: data.pictures - 1, step: 1, set: (picture) => (edit.source = { picture }) },
-    other && texts === "texts" && { type: "text", label: "the other text", value: edit.source.text, set: (text) => (edit.source = { text }), hint: "the same text with another word in it" },
-    other && texts !== "texts" && !("picture" in edit.source) && { type: "note", text: "the picture that the link brought" },
+    select("taken from", [[true, `another ${what}`], [false, `this ${what}, without edits`]], other, (is) => (edit.source = is ? blankSource(data) : null)),
+    ...(other ? fields() : []),
     hook && hook.layer !== null && whichOther(edit, hook),
-    hook?.axes[0][0] === "pos" && edit.at.pos && { type: "number", label: "its token number", value: from, min: 0, step: 1, set: move, hint: "same" },
+    hook?.axes[0]?.[0] === "pos" && edit.at.pos && { type: "number", label: "its token number", value: from, min: 0, step: 1, set: move, hint: "same" },
     ...whichPart(edit, data, "at"),
   ];
 }
@@ -107,12 +104,17 @@ export const isPatch = (edit, data) => {
 
 export function steerFields(edit, data) {
   const some = (hooks) => hooks.filter(({ axes }) => axes[0]?.[0] === "pos" && !axes.some(([axis]) => axis === "key"));
+  const last = data.others === "texts" ? "at the last token" : "at the last place";
   return [
     ...whichHook(edit, data, "value", ({ inner, outer }) => ({ inner: some(inner), outer: some(outer) }), () => everywhere(edit)),
-    { type: "text", label: "toward", value: edit.toward.text, set: (text) => (edit.toward = { text }), hint: "a text such as: Love" },
-    { type: "text", label: "away from", value: edit.away.text, set: (text) => (edit.away = { text }), hint: "a text such as: Hate" },
+    ...sourceFields(edit.toward, (source) => (edit.toward = source), data, "toward", "a text such as: Love"),
+    ...sourceFields(edit.away, (source) => (edit.away = source), data, "away from", "a text such as: Hate"),
     { type: "number", label: "times", value: edit.factor, step: "any", set: (factor) => (edit.factor = factor) },
-    select("read", [["last", "at the last token"], ["mean", "as the mean over tokens"]], edit.read, (read) => (edit.read = read)),
+    select("read", [["last", last], ["mean", `as the mean over ${data.others === "texts" ? "tokens" : "all places"}`]], edit.read, (read) => (edit.read = read)),
     ...whichPart(edit, data, "added at"),
   ];
 }
+
+/** The forms' views: pictures by their numbers. */
+export const patchRead = (edit) => ({ ...structuredClone(edit), source: sourceRead(edit.source) });
+export const steerRead = (edit) => ({ ...structuredClone(edit), toward: sourceRead(edit.toward), away: sourceRead(edit.away) });

@@ -20,7 +20,7 @@ from engine.hooks import HookPoint, matching
 from engine.layers.attention import Attention
 from engine.model import Transformer
 from engine.recording import Recording, kept_names
-from engine.run import run, stream
+from engine.run import encoder_layers, first_edited, layer_of, layers_of, run, stream
 from engine.trace import Trace
 
 T = TypeVar("T")
@@ -137,12 +137,14 @@ def glance(
     cells: int = 64,
     keep: Iterable[str] = ("logits",),
     edits: Sequence[Edit] = (),
+    base: Glance | None = None,
     **options: Any,
 ) -> Glance:
     """What a page about a long text opens with, in one run: `hook` is the pattern whose `head` is on screen.
 
-    An overview has at most `cells` along each side. `options` are those of `reduced`. Raises ValueError for a hook that
-    is not one pattern, or a head that its layer does not have, before anything is run.
+    An overview has at most `cells` along each side. Of `base`, a glance at the same text, only what the difference in
+    edits can change is computed again. `options` are those of `reduced`. Raises ValueError for a hook that is not one
+    pattern, or a head that its layer does not have, before anything is run.
     """
     name = pattern_with(model, hook, head)
     shown: list[Tensor] = []
@@ -154,9 +156,22 @@ def glance(
         shown.append(one_head(pattern, head))
         return small(pattern)
 
-    reductions = {"*attn.pattern": small, name: shown_and_small}
-    trace, overviews = reduced(model, encoding, reductions, (*keep, *streams(model)), edits, **options)
-    return Glance(trace, shown[0], overviews)
+    again = patterns_from(model, 0 if base is None else first_edited(base.trace.edits, edits, model))
+    reductions = {hook: shown_and_small if hook == name else small for hook in again}
+    before = None if base is None else base.trace
+    trace, fresh = reduced(model, encoding, reductions, (*keep, *streams(model)), edits, base=before, **options)
+    if base is None:
+        return Glance(trace, shown[0], fresh)
+    if not shown:
+        shown.append(head_pattern(model, encoding, hook, head, base.trace, base.trace.edits, **options))
+    return Glance(trace, shown[0], base.overviews | fresh)
+
+
+def patterns_from(model: Transformer, layer: int) -> list[str]:
+    """The patterns of that layer, counted through the encoder's first, and of those behind it."""
+    layers, encoder = layers_of(model), encoder_layers(model)
+    hooks = sorted(kept_names(("*attn.pattern",), model.hook_names, model.requested))
+    return [hook for hook in hooks if layer_of(hook, layers, encoder) >= layer]
 
 
 def head_pattern(

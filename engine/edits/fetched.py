@@ -39,16 +39,23 @@ if TYPE_CHECKING:
 class Source:
     """Another run: what was read (of an encoder-decoder by the encoder, `target` by the decoder), and its own edits.
 
-    Those must not name a further run.
+    Those must not name a further run. A model of pictures reads `pixels`, channel height width, as its processor makes
+    them. `name` is what a person calls it, and changes nothing.
     """
 
-    ids: list[int]
+    ids: list[int] = field(default_factory=list)
     target: list[int] | None = None
     edits: list[Mapping[str, Any]] = field(default_factory=list)
+    pixels: list[list[list[float]]] | None = None
+    name: str = ""
 
     def __post_init__(self) -> None:
-        if not self.ids:
+        if not self.ids and self.pixels is None:
             raise ValueError("the run an edit takes values from needs at least one token, got none.")
+        if self.ids and self.pixels is not None:
+            raise ValueError("the run an edit takes values from reads tokens or a picture, got both; leave out one.")
+        if self.pixels is not None:
+            check_pixels(self.pixels)
         for edit in self.edits:
             if issubclass(Edit.kinds.get(str(edit.get("edit")), Edit), FromRuns):  # before it is made: no end otherwise
                 raise ValueError(f"the run values come from must not need a further one; leave out {edit['edit']}.")
@@ -56,6 +63,19 @@ class Source:
 
     def made(self) -> tuple[Edit, ...]:
         return tuple(edit_from_dict(data) for data in self.edits)
+
+    @property
+    def read(self) -> list[int] | Tensor:
+        """Ids, or pixels 1 channel height width."""
+        return self.ids if self.pixels is None else torch.tensor([self.pixels], dtype=torch.float32)
+
+
+def check_pixels(pixels: list[list[list[float]]]) -> None:
+    rows = [row for channel in pixels for row in channel]
+    if not rows or not rows[0] or len({len(row) for row in rows}) > 1 or len({len(each) for each in pixels}) > 1:
+        raise ValueError("pixels must be channel height width, rows of one length; give one number for each.")
+    if not all(math.isfinite(value) for row in rows for value in row):
+        raise ValueError("pixels must be finite numbers, got one that is not; correct it.")
 
 
 class Runs:

@@ -14,20 +14,23 @@ import streamlit as st
 from engine import library
 from engine.edits import Edit
 from engine.experiment import Experiment
+from engine.reading import kind
 from engine.trace import Trace
 from pages.controls.experiment_link import UNLINKED, clipped, from_link, linkable, to_link
 from pages.controls.subject import Subject, look, reading
 from views.component import view
 from views.continuation import continuations
 from views.effects import asked_later, effects, head_of
-from views.experiment import from_form, painted_on, panel
+from views.experiment import from_form, panel
+from views.painted import painted_on
 from views.payload import pack
 from views.walkthrough import Lane, digest, lanes
 
 PANEL, EFFECTS = "what if", "what if effects"  # keys of the two views
-MADE, SAID, TURN = "experiment", "experiment says", "experiment turn"  # in the session state
+MADE, SAID, ANSWERED = "experiment", "experiment says", "experiment answered"  # in the session state
 GUESSING, REVEALED, LEFT = "guessing", "revealed", "left to compare"
 ADDRESS = "edits"
+NAME = 60  # characters of what a request is called
 MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that was made for another model or text
 SILENT: dict[str, Any] = {"broken": [], "refused": ""}  # what the panel says where there is nothing to say
 STALE = "The text, the model or the edits have changed since; ask again."
@@ -84,12 +87,17 @@ class WhatIf:
         return edited(self.subject, self.controls, made.switch(number, False), self.before)[0]
 
     def written(self) -> bytes:
-        checkpoint, read = self.subject.checkpoint, self.subject.reading
-        try:
-            return continuations(checkpoint, read, self.before.edits, self.after.edits)
-        except MISFITS as error:
-            made_itself = UNDRAWN if read.original is not None else UNWRITTEN
-            raise ValueError(made_itself if read.written else f"Nothing can be written: {sentence(error)}") from None
+        return written(self.subject, self.before.edits, self.after.edits)
+
+
+def written(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) -> bytes:
+    """How it goes on under both. Raises ValueError, with a sentence."""
+    checkpoint, read = subject.checkpoint, subject.reading
+    try:
+        return continuations(checkpoint, read, before, after)
+    except MISFITS as error:
+        made_itself = UNDRAWN if read.original is not None else UNWRITTEN
+        raise ValueError(made_itself if read.written else f"Nothing can be written: {sentence(error)}") from None
 
 
 def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
@@ -99,7 +107,7 @@ def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
     after, unfit = edited(subject, controls, made, before)
     stacks = lanes(subject.checkpoint, read)
     name = digest(subject.name, after)
-    hidden = bool(st.session_state.get(GUESSING)) and after is not before and st.session_state.get(REVEALED) != name
+    hidden = after is not before and guessed_at(name)
     drawn = panel(made, subject.checkpoint, before, stacks, unfit=unfit, notes=notes(made, name) | {"look": look()})
     compared = compare(subject, before, after, stacks, hidden)
     with st.container(key="experiment panel", gap=None):
@@ -113,8 +121,22 @@ def notes(made: Experiment, trace: str) -> dict[str, Any]:
     state = st.session_state
     said = state.get(SAID, SILENT)
     broken = said["broken"] if linkable(made) else [*said["broken"], UNLINKED]
-    asked = {"guessing": bool(state.get(GUESSING)), "turn": state.get(TURN, 0), "left": state.get(LEFT, 0)}
-    return {"trace": trace, **asked, **said, "broken": broken}
+    asked = {"guessing": bool(state.get(GUESSING)), "answered": state.get(ANSWERED, ""), "left": state.get(LEFT, 0)}
+    return {"trace": trace, "shown": shown_picture(), **asked, **said, "broken": broken}
+
+
+def guessed_at(name: str) -> bool:
+    """Whether what became of the run of this name is still to be guessed."""
+    return bool(st.session_state.get(GUESSING)) and st.session_state.get(REVEALED) != name
+
+
+def shown_picture() -> str:
+    """What the picture that the page shows is called in an edit that keeps it."""
+    state = st.session_state
+    if state.get("upload"):
+        return "your own picture"
+    drawn = kind(library.checkpoint(state.model)) == "pixels"
+    return f"picture {state.get('picture', 0)}{' as it is completed' if drawn else ''}"
 
 
 def compare(subject: Subject, before: Trace, after: Trace, stacks: Sequence[Lane], hidden: bool) -> bytes:
@@ -194,10 +216,11 @@ def change() -> None:
     asked = heard(PANEL, "change")
     if asked is None:
         return
-    state[TURN] = state.get(TURN, 0) + 1
+    asked = asked if isinstance(asked, Mapping) else {}
+    state[ANSWERED] = str(asked.get("name", ""))[:NAME]
     state[SAID] = SILENT
     try:
-        state[MADE] = changed(made, asked if isinstance(asked, Mapping) else {})
+        state[MADE] = changed(made, asked)
     except MISFITS as error:
         state[SAID] = SILENT | {"refused": sentence(error)}
 
@@ -208,7 +231,8 @@ def changed(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
         case {"do": "add", "edit": dict(data)}:
             return made.add(from_browser(data))
         case {"do": "change", "number": int(number), "edit": dict(data)}:
-            return made.change(number, from_browser(data))
+            was = made.entries[number].edit if 0 <= number < len(made.entries) else None
+            return made.change(number, from_browser(data, was))
         case {"do": "switch", "number": int(number), "on": bool(on)}:
             return made.switch(number, on)
         case {"do": "all", "on": bool(on)}:
@@ -239,9 +263,9 @@ def leave() -> None:
     st.session_state[LEFT] = st.session_state.get(LEFT, 0) + 1
 
 
-def from_browser(data: Mapping[str, Any]) -> Edit:
+def from_browser(data: Mapping[str, Any], was: Edit | None = None) -> Edit:
     checkpoint = library.checkpoint(st.session_state.model)
-    return from_form(data, checkpoint, reading(checkpoint))
+    return from_form(data, checkpoint, reading(checkpoint), was)
 
 
 def reveal() -> None:

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from engine import library
 from engine.edits import Edit
 from engine.experiment import Experiment
 from engine.library import LongRun
 from engine.limits import MAX_TOKENS
+from engine.tokenizers.encoding import Encoding
+from engine.trace import Trace
 from pages.controls.experiment import (
+    EFFECTS,
     PANEL,
+    STALE,
+    Answer,
     change,
     current,
+    effects_view,
     experiment_panel,
     finite,
     fitting,
+    guessed_at,
     notes,
+    reveal,
+    written,
 )
 from pages.controls.subject import Subject, look, notice
 from pages.controls.take_long import TakingLong
 from views.attention_long import Long, answered_long, attention_long, glanced
 from views.component import courier, view
+from views.effects_long import asked_later_long, effects_long
 from views.experiment import panel
+from views.painted import painted_on_long
+from views.payload import pack
 from views.walkthrough import Lane
-
-UNCOMPARED = f"The maps show the edited run; before and after are compared in texts of at most {MAX_TOKENS} tokens."
-UNPAINTED = f"Masks are painted on texts of at most {MAX_TOKENS} tokens; shorten the text to paint one."
 
 picture = view("attention_long")
 
@@ -41,37 +53,77 @@ def is_long(lanes: Sequence[Lane]) -> bool:
 def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit]) -> None:
     """Draws all heads as overviews and one in tiles; `controls` are the edits that the page's own controls make."""
     made = current()
-    long, unfit = edited(subject, lanes, controls, made)
-    drawn = panel(made, subject.checkpoint, long.trace, lanes, unfit=unfit, notes=notes(made, long.looked.digest))
+    before = run(subject, lanes, controls)
+    after, unfit = edited(subject, lanes, controls, made, before)
+    changed = after.made.edits != before.made.edits
+    hidden = changed and guessed_at(after.looked.digest)
+    long = before if hidden else after
+    told = notes(made, after.looked.digest) | {"look": look()}
+    drawn = panel(made, subject.checkpoint, beginning(subject), lanes, unfit=unfit, notes=told)
+    compared = effects_long(before, after, subject.reading, hidden=hidden) if changed else pack({"trace": None}, {})
     with st.container(key="experiment panel", gap=None):
         experiment_panel(drawn, key=PANEL, on={"change": change})
-    said = [notice(subject), UNCOMPARED if any(entry.on for entry in made.entries) else ""]
+        effects_view(compared, key=EFFECTS, on={"reveal": reveal})
     taking = TakingLong("Attention", "attention", subject, long.trace, lanes, ("attention", "what if"), long)
-    about = {"notice": " ".join(filter(None, said)), "take": taking.header}
+    about = {"notice": notice(subject), "take": taking.header}
     drawn = attention_long(long, name=subject.name, look=look(), notes=about)
     picture(drawn, key="attention long view")
-    courier("courier", taking.answering(drawn, answering(long)))
+    asked = Asked(subject, lanes, controls, before, after)
+    courier("courier", asked.answering(taking.answering(drawn, partial(answered_long, long))))
 
 
-def answering(long: Long) -> Callable[[dict[str, Any]], bytes]:
-    def answer(query: dict[str, Any]) -> bytes:
-        if "painted" in query:
-            raise ValueError(UNPAINTED)
-        return answered_long(long, query)
+@dataclass(frozen=True)
+class Asked:
+    """What the panel and the effects ask once they are drawn."""
 
-    return answer
+    subject: Subject
+    lanes: Sequence[Lane]
+    controls: Sequence[Edit]
+    before: Long
+    after: Long
+
+    def answering(self, other: Answer) -> Answer:
+        def answer(query: dict[str, Any]) -> bytes:
+            if "effects" not in query and "painted" not in query:
+                return other(query)
+            if query.get("trace") != self.after.looked.digest:
+                raise ValueError(STALE)
+            if "painted" in query:
+                return painted_on_long(self.without(query.get("without")), query)
+            return asked_later_long(query, self.before, self.after, self.subject.reading, self.written)
+
+        return answer
+
+    def without(self, number: Any) -> Long:
+        """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
+        made = current()
+        if not isinstance(number, int) or not 0 <= number < len(made.entries):
+            return self.after
+        return edited(self.subject, self.lanes, self.controls, made.switch(number, False), self.before)[0]
+
+    def written(self) -> bytes:
+        return written(self.subject, self.before.made.edits, self.after.made.edits)
+
+
+def beginning(subject: Subject) -> Trace:
+    """A run on the first token, in which every value has its name; of a picture, which has no first part, on all."""
+    read, target = subject.reading.read, subject.reading.target
+    if isinstance(read, Encoding):
+        read, target = read.truncated(1), target and target.truncated(1)
+    return library.traces.of(subject.name, read, (), target)
+
+
+def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: Long | None = None) -> Long:
+    """Where there is a `base`, only what the difference in edits can change is computed again."""
+    read = subject.reading
+    made = LongRun(subject.checkpoint.model, read.read, tuple(edits), read.target)
+    found = glanced(subject.name, subject.checkpoint, lanes, made, look(), None if base is None else base.made)
+    finite(found.trace)
+    return found
 
 
 def edited(
-    subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment
+    subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment, before: Long
 ) -> tuple[Long, dict[int, str]]:
     """The run under the edits that are on and fit, and by its number why another does not."""
-    read = subject.reading
-
-    def run(edits: Sequence[Edit]) -> Long:
-        long = LongRun(subject.checkpoint.model, read.read, tuple(edits), read.target)
-        found = glanced(subject.name, subject.checkpoint, lanes, long, look())
-        finite(found.trace)
-        return found
-
-    return fitting(made, controls, run, lambda: run(controls))
+    return fitting(made, controls, lambda edits: run(subject, lanes, edits, before), lambda: before)

@@ -261,3 +261,40 @@ def test_a_guess_comes_before_what_an_edit_did_and_is_judged(shown: "Callable[..
     stays = int(traced()["logits"][0, -1].argmax()) == int(traced(SilenceHeads(2, [1]))["logits"][0, -1].argmax())
     assert ("Right" if stays else "Not so") in page.locator(".effects .verdict").inner_text()
     assert f"{int(stays)} of 1 guesses right" in page.locator(".effects .tally").inner_text()
+
+
+def test_a_form_that_is_opened_while_an_edit_is_computed_keeps_what_is_typed(shown: "Callable[..., Page]") -> None:
+    page = shown()
+    page.locator(".experiment .start").click()
+    page.get_by_role("button", name="Silence heads").click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.locator(".experiment .start").click()  # while it is computed
+    page.locator('[data-name="offer temperature"]').click()
+    page.locator('.form [data-name="temperature"]').fill("3.5")
+    page.locator(".effects .candidates").wait_for()
+    assert page.locator('.form [data-name="temperature"]').input_value() == "3.5"
+    assert page.locator(".edit").count() == 1
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.wait_for_function(checked("true,true"))
+    assert in_the_address(page) == (QUIET, AttentionTemperature(3.5, 3))
+    assert page.locator(".form").count() == 0
+
+
+def test_a_picture_is_patched_from_another_one_by_hand(shown: "Callable[..., Page]") -> None:
+    page = shown(model="digits-vit")
+    page.locator(".experiment .start").click()
+    assert "Token: this model reads patches" in page.locator(".offers").inner_text()
+    page.get_by_role("button", name="Patch a value").click()
+    page.locator('[data-name="at every token"]').click()
+    page.locator('[data-name="the other picture number"]').fill("7")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_text("as in picture 7").wait_for()
+    (edit,) = in_the_address(page)
+    assert isinstance(edit, Patch) and edit.source is not None
+    checkpoint = library.checkpoint("digits-vit")
+    pixels = checkpoint.processor.pixels(pictures()[0][7])
+    assert torch.equal(torch.tensor(edit.source.pixels), pixels[0])
+    after = run(checkpoint.model, pixels)["logits"][0].softmax(-1)
+    assert page.locator(".likely bdi").nth(1).inner_text() == checkpoint.labels[int(after.argmax())]
+    page.locator(".edit .words").click()
+    assert page.locator('[data-name="the other picture number"]').input_value() == "7"

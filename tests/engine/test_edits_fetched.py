@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
+from engine.checkpoints import load
 from engine.config import Embedding, Encoder
 from engine.edits import ChangeToken, Edit, Patch, Scale, SilenceHeads, Source, Steer, edit_from_dict
 from engine.layers.cache import KVCache
@@ -179,7 +180,7 @@ def test_a_source_is_run_once_for_all_that_is_wanted_of_it_alike() -> None:
 
 def test_a_link_holds_no_values() -> None:
     data = json.dumps(Patch("blocks.1.resid_pre", Source(OTHER)).to_dict())
-    assert len(data) < 200
+    assert len(data) < 250
     trace = edited(edit_from_dict(json.loads(data)))
     same(trace["blocks.1.resid_pre"], of(OTHER)["blocks.1.resid_pre"])
 
@@ -235,3 +236,38 @@ def test_a_patched_encoder_leaves_the_rest_of_a_run_its_own() -> None:
 def test_scaled_by_nothing_a_value_from_nowhere_is_no_value() -> None:
     trace = edited(Patch("blocks.0.mlp.out", Source(OTHER, edits=[Scale("blocks.0.mlp.out", 0.0).to_dict()])))
     assert not trace["blocks.0.mlp.out"].any()
+
+
+def picture(seed: int) -> torch.Tensor:
+    return tiny.normal(1, 8, 8, seed=seed)
+
+
+def test_a_picture_is_patched_and_steered_by_others() -> None:
+    model = load("digits-vit").model
+    here, there = (run(model, picture(seed)[None]) for seed in (1, 2))
+    source = Source(pixels=picture(2).tolist())
+    patched = run(model, picture(1)[None], edits=[Patch("blocks.1.resid_post", source)])
+    torch.testing.assert_close(patched["logits"], there["logits"], atol=1e-5, rtol=1e-5)
+    one = run(model, picture(1)[None], edits=[Patch("blocks.1.resid_post", source, {"pos": 4})])["blocks.1.resid_post"]
+    torch.testing.assert_close(one[0, 4], there["blocks.1.resid_post"][0, 4], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(one[0, :4], here["blocks.1.resid_post"][0, :4], atol=1e-5, rtol=1e-5)
+    steer = Steer("blocks.1.resid_pre", source, Source(pixels=picture(1).tolist()), 2.0, "mean")
+    steered = run(model, picture(1)[None], edits=[steer])["blocks.1.resid_pre"]
+    away = [trace["blocks.1.resid_pre"][0].mean(0) for trace in (there, here)]
+    expected = here["blocks.1.resid_pre"] + 2 * (away[0] - away[1])
+    torch.testing.assert_close(steered, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Source([1], pixels=[[[1.0]]]), "reads tokens or a picture, got both"),
+        (lambda: Source(pixels=[[[1.0], [1.0, 2.0]]]), "rows of one length"),
+        (lambda: Source(pixels=[[[]]]), "rows of one length"),
+        (lambda: Source(pixels=[[[float("nan")]]]), "must be finite numbers"),
+        (lambda: edited(Patch("logits", Source(pixels=[[[1.0]]]))), "this model reads token ids"),
+    ],
+)
+def test_a_picture_that_cannot_be_read_is_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()

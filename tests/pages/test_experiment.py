@@ -188,7 +188,7 @@ def test_what_a_link_lost_is_said_as_text_and_only_the_first_of_it() -> None:
 
 
 def test_what_the_panel_asks_changes_the_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(what_if, "from_browser", edit_from_dict)
+    monkeypatch.setattr(what_if, "from_browser", lambda data, was=None: edit_from_dict(data))
     asked = {"do": "add", "edit": {"edit": "SilenceHeads", "layer": 2, "heads": [1]}}
     one = what_if.changed(Experiment(), asked)
     assert one.edits == (QUIET,)

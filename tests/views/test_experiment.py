@@ -1,5 +1,6 @@
 """The panel's payload: edits in words, what can be edited, and what forms send back."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -26,13 +27,15 @@ from engine.edits import (
     Source,
     Steer,
     SwapPositions,
+    edit_from_dict,
 )
 from engine.experiment import Experiment
 from engine.reading import Reading, pictures, read_infill, read_picture, read_text, read_translation
 from engine.run import run
 from tests.views.test_effects import read_by
 from views.edit_words import Terms, in_words
-from views.experiment import from_form, painted_on, panel, spelled
+from views.experiment import from_form, panel, spelled
+from views.painted import painted_on
 from views.payload import unpack
 from views.walkthrough import lanes
 
@@ -170,7 +173,8 @@ def test_what_can_be_edited_is_what_the_model_has() -> None:
     assert stack["positions"] and stack["tokens"] and not stack["turned"] and header["others"] == "texts"
     vit = library.checkpoint("digits-vit")
     picture = drawn(vit, read_picture(vit, pictures()[0][0]))
-    assert picture["others"] == "none" and not picture["stacks"][0]["tokens"]
+    assert picture["others"] == "pictures" and picture["pictures"] == len(pictures()[0])
+    assert not picture["stacks"][0]["tokens"]
     assert {"part": "logits", "hook": "logits", "axes": [["class", 10]]} in picture["stacks"][0]["outer"]
     french = library.checkpoint("translate-en-fr")
     two = drawn(french, read_translation(french, "The dog sees a small cat.", "", 24))
@@ -218,14 +222,73 @@ def test_another_picture_is_read_as_far_as_this_one() -> None:
     edited = run(checkpoint.model, reading.read, edits=[made])["blocks.0.resid_post"]
     torch.testing.assert_close(edited, other, atol=1e-5, rtol=1e-5)
     terms = Terms(lanes(checkpoint, reading), checkpoint.model.hook_names, str)
-    assert in_words(made, terms) == "block 1, resid_post: as in another picture"
+    assert in_words(made, terms) == "block 1, resid_post: as in picture 7"
     with pytest.raises(ValueError, match="the number of a picture from 0 to"):
         from_form(patched("") | {"source": {"picture": -1}}, checkpoint, reading)
+
+
+@pytest.mark.parametrize("given", [{"picture": 7}, {"picture": None, "name": "your own picture"}])
+def test_a_picture_is_patched_from_another_one_or_from_one_that_was_shown(given: dict) -> None:
+    checkpoint = library.checkpoint("digits-vit")
+    reading = read_picture(checkpoint, pictures()[0][7])
+    made = from_form(patched("") | {"source": given}, checkpoint, reading)
+    assert made.source.name == given.get("name", "picture 7")
+    other = run(checkpoint.model, reading.read)["logits"]
+    here = read_picture(checkpoint, pictures()[0][3]).read
+    edited = run(checkpoint.model, here, edits=[made])["logits"]
+    torch.testing.assert_close(edited, other, atol=1e-5, rtol=1e-5)
+    assert torch.equal(torch.tensor(made.source.pixels), reading.read[0])  # to the last bit
+    assert edit_from_dict(json.loads(json.dumps(made.to_dict()))) == made
+
+
+def test_a_form_is_not_sent_the_pixels_of_a_picture_and_keeps_them() -> None:
+    checkpoint = library.checkpoint("digits-vit")
+    reading = read_picture(checkpoint, pictures()[0][3])
+    made = from_form(patched("") | {"source": {"picture": 7}}, checkpoint, reading)
+    (entry,) = drawn(checkpoint, reading, [made])["entries"]
+    assert entry["words"] == "block 1, resid_post: as in picture 7" and "pixels" not in entry["edit"]["source"]
+    assert from_form(entry["edit"], checkpoint, reading, made) == made
+    with pytest.raises(ValueError, match="choose it again"):
+        from_form(entry["edit"], checkpoint, reading)
+    with pytest.raises(ValueError, match="this one reads texts"):
+        from_form(patched("") | {"source": {"picture": 7}}, *stories())
+
+
+def test_of_a_long_text_every_value_is_offered_in_its_own_size_though_only_the_first_token_was_run() -> None:
+    for name in ("stories", "translate-en-fr", "stories-bert", "infill"):
+        checkpoint, reading = read_by(name)
+        stacks = lanes(checkpoint, reading)
+        target = reading.target and reading.target.truncated(1)
+        first = run(checkpoint.model, reading.read.truncated(1), target=target)
+        begun = unpack(panel(Experiment(), checkpoint, first, stacks, unfit={}, notes={}))[0]
+        assert begun["stacks"] == drawn(checkpoint, reading)["stacks"]
 
 
 def test_every_spelling_survives_and_ids_are_numbers_without_a_tokenizer() -> None:
     checkpoint, _ = stories()
     assert spelled(checkpoint, ids(OTHER)) == OTHER
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("stories-bert", "it was a [MASK] day."),
+        ("stories-bert", "it began [MASK] [MASK] now"),
+        ("infill", "A girl named [gMASK]. She ran."),
+        ("infill", "[gMASK] ran."),
+    ],
+)
+def test_a_form_shows_the_masks_and_gaps_of_another_text_as_they_were_typed(name: str, text: str) -> None:
+    checkpoint, reading = read_by(name)
+    made = from_form(patched(text), checkpoint, reading)
+    (entry,) = drawn(checkpoint, reading, [made])["entries"]
+    assert entry["edit"]["source"]["text"] == text
+    assert from_form(patched(entry["edit"]["source"]["text"]), checkpoint, reading) == made
+
+
+def test_two_texts_that_always_end_alike_are_told_apart_by_the_mean() -> None:
+    ends = {name: drawn(*read_by(name))["closed"] for name in MODELS}
+    assert ends == {name: name in ("stories-bert", "infill") for name in MODELS}
 
 
 def test_the_mask_to_paint_on_is_the_runs_own() -> None:

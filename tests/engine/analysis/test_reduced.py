@@ -8,10 +8,12 @@ import torch
 from torch import Tensor
 
 import engine.layers.attention
+from engine.analysis.effects import pattern_change
+from engine.analysis.effects_long import pattern_change_long
 from engine.analysis.heads import scores
 from engine.analysis.reduced import glance, head_pattern, reduced, revisited, streams
 from engine.analysis.tiles import overview, top_keys
-from engine.edits import AttentionTemperature, DrawMask, Scale, SilenceHeads
+from engine.edits import AttentionTemperature, DrawMask, Replace, Scale, SilenceHeads
 from engine.long.peak import PeakBytes
 from engine.model import Transformer
 from engine.run import run
@@ -177,3 +179,38 @@ def test_a_glance_holds_the_scores_of_one_layer_at_a_time() -> None:
     with PeakBytes() as whole:
         run(model, ids, keep=["logits", "*.pattern"])
     assert whole.peak > 8 * layer
+
+
+def test_a_glance_from_another_makes_again_only_what_the_edits_change(case) -> None:
+    model, ids, options = case
+    hooks = patterns(model)
+    plain = glance(model, ids, hooks[0], 1, **options)
+    stack = "decoder" if "target" in options else None
+    layers = [name for name in hooks if name.startswith(f"{stack}." if stack else "blocks")]
+    last = int(layers[-1].split("blocks.")[1].split(".")[0])
+    edits = [SilenceHeads(last, [0], "uniform", stack=stack)]
+    for hook in (hooks[0], hooks[-1]):
+        found, whole = (glance(model, ids, hook, 1, 64, (), edits, base, **options) for base in (plain, None))
+        assert found.trace.start == len({name.rsplit(".", 2)[0] for name in hooks}) - 1 and whole.trace.start == 0
+        assert torch.allclose(found.pattern, whole.pattern, atol=1e-6)
+        assert found.overviews.keys() == whole.overviews.keys()
+        for name, drawn in whole.overviews.items():
+            assert int((found.overviews[name].int() - drawn.int()).abs().max()) <= 1
+        for name in streams(model):
+            assert torch.allclose(found.trace[name], whole.trace[name], atol=1e-5)
+
+
+def test_what_edits_did_to_the_patterns_of_a_long_text_is_what_they_did_to_the_whole_runs(case) -> None:
+    model, ids, options = case
+    attentions = ("encoder.attn", "decoder.attn", "decoder.cross_attn") if "target" in options else ("attn",)
+    edits = [Replace(f"{'decoder.' if 'target' in options else ''}blocks.1.resid_pre", [1.0, -1.0] * 8, {"pos": 1})]
+    whole = [run(model, ids, edits=made, **options) for made in ((), edits)]
+    hook = patterns(model)[0]
+    before, after = (glance(model, ids, hook, 0, 64, (), made, **options).trace for made in ((), edits))
+    for name in attentions:
+        side, _, focus = name.rpartition(".")
+        mine = [one for one in patterns(model) if one.startswith(side) and one.endswith(f".{focus}.pattern")]
+        found = pattern_change_long(model, ids, mine, before, after, **options)
+        expected = pattern_change(*whole, f"{name}.pattern")
+        torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
+        assert side == "encoder" or bool(found[1:].any())

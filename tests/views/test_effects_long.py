@@ -1,0 +1,143 @@
+"""What edits did to a long text, as it is sent: the numbers that a page with all patterns would send."""
+
+import pytest
+import torch
+
+from engine import library
+from engine.edits import Edit, Patch, SetPattern, SilenceHeads, Source
+from engine.library import LongRun
+from engine.reading import Reading
+from engine.run import run
+from tests.views.test_effects import read_by
+from views.attention_long import Long, glanced
+from views.effects import effects
+from views.effects_long import asked_later_long, effects_long
+from views.painted import painted_on, painted_on_long
+from views.payload import Named, unpack
+from views.walkthrough import lanes
+
+QUIET = SilenceHeads(1, [1])
+HEADS = {"effects": "heads", "attention": "attn", "layer": 0}
+UNKNOWN = "asked for something"
+
+
+def never() -> bytes:
+    raise ValueError("nothing is written")
+
+
+def both(name: str, edit: Edit) -> tuple[Long, Long, Reading]:
+    checkpoint, reading = read_by(name)
+    stacks = lanes(checkpoint, reading)
+    before, after = (LongRun(checkpoint.model, reading.read, made, reading.target) for made in ((), (edit,)))
+    first = glanced(name, checkpoint, stacks, before, {})
+    return first, glanced(name, checkpoint, stacks, after, {}, before), reading
+
+
+def whole(name: str, edit: Edit) -> tuple[dict, dict[str, Named]]:
+    checkpoint, reading = read_by(name)
+    before, after = (
+        run(checkpoint.model, reading.read, target=reading.target, edits=made) for made in ((), (edit,))
+    )
+    return unpack(effects(before, after, lanes(checkpoint, reading), checkpoint, reading, name=name))
+
+
+EDITS = {
+    "stories": QUIET,
+    "stories-bert": SetPattern(2, "first", [0]),
+    "translate-en-fr": SilenceHeads(1, [0], stack="decoder", cross=True),
+    "infill": QUIET,
+    "digits-vit": QUIET,
+    "digits-imagegpt": QUIET,
+}
+
+
+def near(mine: Named, theirs: Named) -> None:
+    torch.testing.assert_close(torch.tensor(mine.data), torch.tensor(theirs.data), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_before_and_after_are_those_of_the_whole_runs(name: str) -> None:
+    before, after, reading = both(name, EDITS[name])
+    header, arrays = unpack(effects_long(before, after, reading))
+    expected, wanted = whole(name, EDITS[name])
+    assert header["lanes"] == expected["lanes"] and header["later"] and header["writes"] in ("asked", "never")
+    for part in [one for one in wanted if one.startswith("stream.")]:
+        near(arrays[part], wanted[part])
+    row = wanted["shift.row"].data.tolist().index(int(arrays["shift.row"].data[0]))
+    for part in ("id", "logit", "kl"):
+        mine, theirs = (torch.tensor(found[f"shift.{part}"].data) for found in (arrays, wanted))
+        torch.testing.assert_close(mine[0], theirs[row], atol=1e-4, rtol=1e-4)
+    assert {f"pattern.{attention}" for attention in header["later"]} == {one for one in wanted if "pattern." in one}
+    for attention in header["later"]:
+        moved = wanted[f"pattern.{attention}"].data
+        for layer, expected_there in enumerate(moved):
+            query = {"effects": "heads", "attention": attention, "layer": layer}
+            found = unpack(asked_later_long(query, before, after, reading, never))[1]["moved"]
+            torch.testing.assert_close(torch.tensor(found.data), torch.tensor(expected_there), atol=1e-5, rtol=1e-4)
+
+
+def test_only_the_layers_from_the_first_edit_on_are_run_again() -> None:
+    before, after, reading = both("stories", SilenceHeads(3, [0]))
+    assert unpack(effects_long(before, after, reading))[0]["took"]["start"] == 3
+    for hook, small in before.overviews.items():
+        if "blocks.3" not in hook:
+            assert after.overviews[hook] is small
+
+
+def test_another_position_is_asked_for_and_one_that_is_not_there_is_refused() -> None:
+    before, after, reading = both("stories", QUIET)
+    found, arrays = unpack(asked_later_long({"effects": "row", "row": 4}, before, after, reading, never))
+    made = after.made
+    old, new = (run(made.model, made.read, edits=edits)["logits"][0, 4].double() for edits in ((), made.edits))
+    p, q = old.softmax(-1), new.softmax(-1)
+    assert float(arrays["shift.kl"].data[0]) == pytest.approx(float((p * (p / q).log2()).sum()), abs=1e-5)
+    assert len(found["names"]) == 8
+    rows = [{"effects": "row", "row": row} for row in (400, -1)]
+    for wrong in (*rows, HEADS | {"layer": 4}, HEADS | {"attention": "x"}):
+        with pytest.raises(ValueError, match=UNKNOWN):
+            asked_later_long(wrong, before, after, reading, never)
+    with pytest.raises(ValueError, match="nothing is written"):
+        asked_later_long({"effects": "continuation"}, before, after, reading, never)
+
+
+def test_while_it_is_guessed_at_the_row_that_changed_most_is_asked_for() -> None:
+    before, after, reading = both("stories", SetPattern(0, "first", [0]))
+    assert unpack(effects_long(before, after, reading))[0]["guess"] is None
+    header, arrays = unpack(effects_long(before, after, reading, hidden=True))
+    guess = header["guess"]
+    old, new = before.pattern(after.shown), after.pattern(after.shown)
+    row = int((old - new).abs().sum(-1).argmax())
+    assert (guess["layer"], guess["head"], guess["row"]) == (0, 0, row)
+    assert arrays["guess.after"].data.tolist() == new[row].tolist()
+    assert {int(old[row].argmax()), int(new[row].argmax())} <= set(guess["offered"])
+    behind = unpack(effects_long(*both("stories", QUIET), hidden=True))[0]["guess"]
+    assert behind["layer"] == 3  # the head on screen stands in front of the edit
+    ids = list(reading.read.ids)
+    nothing = both("stories", Patch("blocks.3.resid_post", Source(ids[::-1])))
+    assert unpack(effects_long(*nothing, hidden=True))[0]["guess"] is None
+
+
+def test_what_a_mask_and_a_pattern_are_painted_on_is_the_runs_own() -> None:
+    for name, side, focus in (("stories", "", "attn"), ("translate-en-fr", "decoder", "cross_attn")):
+        _, after, reading = both(name, EDITS[name])
+        trace = run(library.checkpoint(name).model, reading.read, target=reading.target, edits=after.made.edits)
+        wanted = unpack(painted_on(trace, side, focus, 1, 0))[1]
+        query = {"painted": focus, "side": side, "layer": 1, "head": 0}
+        header, arrays = unpack(painted_on_long(after, query))
+        rows, keys = header["shape"]
+        bits = [(int(arrays["bits"].data[i >> 3]) >> (i & 7)) & 1 for i in range(rows * keys)]
+        assert torch.equal(torch.tensor(bits).view(rows, keys).bool(), torch.tensor(wanted["mask"].data).bool())
+        some = unpack(painted_on_long(after, query | {"rows": [1, 4]}))[1]["pattern"]
+        torch.testing.assert_close(torch.tensor(some.data), torch.tensor(wanted["pattern"].data[1:4]))
+
+
+WRONG = [{"layer": 9}, {"head": 9}, {"head": -1}, {"side": "x"}, {"painted": "z"}, {"layer": "1"}]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_of_a_head_that_is_not_there_nothing_is_painted_on(wrong: dict) -> None:
+    _, after, _ = both("stories", QUIET)
+    with pytest.raises(ValueError, match="no such head"):
+        painted_on_long(after, {"painted": "attn", "side": "", "layer": 1, "head": 0, **wrong})
+    with pytest.raises(ValueError, match="at most 128"):
+        painted_on_long(after, {"painted": "attn", "side": "", "layer": 1, "head": 0, "rows": [0, 999]})
