@@ -37,6 +37,13 @@ def attentions(config: ModelConfig) -> list[dict[str, Any]]:
 
 def told(update: Update, known: Mapping[str, Any], tokenizer: Tokenizer | None) -> bytes:
     """`known` is what the header has beside it: the cursor, the status in the page's words, the model."""
+    return pack(*parts(update, known, tokenizer))
+
+
+def parts(
+    update: Update, known: Mapping[str, Any], tokenizer: Tokenizer | None
+) -> tuple[dict[str, Any], dict[str, Numbers]]:
+    """The header and the arrays of what is told."""
     columns = metrics(update.metrics)
     arrays: dict[str, Numbers] = {f"metrics.{name}": values for name, values in columns.items()}
     for index, frame in enumerate(update.frames):
@@ -50,7 +57,7 @@ def told(update: Update, known: Mapping[str, Any], tokenizer: Tokenizer | None) 
         "watch": [watched(one) for one in update.watched],
         "marks": [asdict(mark) for mark in update.marks],
     }
-    return pack(header, arrays)
+    return header, arrays
 
 
 def curve(lines: Sequence[Line]) -> bytes:

@@ -98,6 +98,8 @@ def source_of(name: str) -> tuple[str, str]:
     """What `load` takes for a checkpoint of the library, and a remark."""
     if name in shipped() or name.startswith(library.HUB):
         return quoted(name), ""
+    if name.startswith(library.RUN) and library.knows(name):
+        return quoted(Path(library.opening(name).source).as_posix()), ""
     if "~" in name:  # a step of a training run, or opened by a person, from a place that only they know
         place = Path(library.opening(name).source) if library.knows(name) else Path()
         if Path(RUNS_FOLDER) in place.parents:

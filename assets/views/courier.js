@@ -5,6 +5,7 @@
 // drops what it has drawn and fails at where the fragment stands. So a page that is being left asks nothing any more.
 import { unpack } from "./payload.js";
 import { onRequest, pending, settle } from "./store.js";
+import { speak } from "./turns.js";
 
 const FIRST_PATIENCE = 5000; // ms before open questions are asked again; doubles while the server is busy
 const LAST_PATIENCE = 60000;
@@ -63,7 +64,7 @@ function ask(route) {
     route.timer = setTimeout(() => ask(route), wait);
     return;
   }
-  route.emit("ask", questions);
+  speak("courier", () => route.emit?.("ask", pending()));
   route.timer = setTimeout(() => {
     route.patience = Math.min(2 * route.patience, LAST_PATIENCE);
     ask(route);

@@ -3,6 +3,7 @@
 // to draw, and destroy once.
 import { unpack } from "./payload.js";
 import { shade } from "./theme.js";
+import { speak } from "./turns.js";
 
 const places = new WeakMap(); // parentElement (a ShadowRoot that outlives reruns) -> what is mounted in it
 
@@ -19,7 +20,7 @@ export async function present(name, component) {
       const module = await place.module;
       if (place.closed || place.view) return () => leave(place, turn);
       place.drawn = place.data; // the newest, which may have come while the module was loading
-      place.view = module.mount(place.root, place.data, (event, value) => place.emit(event, value));
+      place.view = module.mount(place.root, place.data, (event, value) => speak("page", () => place.emit(event, value)));
     } else if (decoded || shaded || place.drawn !== place.data) {
       place.drawn = place.data;
       place.view.update(place.data);

@@ -12,11 +12,9 @@ import { CSS } from "./lab_style.js";
 import { Overlays } from "./lab_overlays.js";
 import { ORDERED } from "./runs.js";
 import { inquire } from "./store.js";
+import * as taken from "./lab_taken.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
-
-const PATIENCE = 5000; // ms until the page is told again which run is looked at
-const TRIES = 6;
 
 /** data is the payload of pages/train/lab.py. Emits "look" (a run's name) and "overlay" (names). */
 export function mount(root, data, emit) {
@@ -28,15 +26,14 @@ export function mount(root, data, emit) {
 class Lab extends Run {
   constructor(root, emit) {
     super();
-    this.emit = (event, value) => {
-      this.follower.rest();
-      emit(event, value);
-    };
-    this.style = make("style", "", ATTENTION + CSS);
+    this.emit = emit;
+    this.style = make("style", "", ATTENTION + CSS + taken.CSS);
     this.element = make("div", "attention lab");
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.style, this.element);
     this.state = restore(address.read());
+    this.asked = address.read(); // by the link with which the page was opened
+    this.held = null; // what is told while a picture is taken
     this.edition = 0; // grows with what makes every picture another one: run, width, theme
     this.trouble = ""; // why the page is not told of the run just now
     this.follower = new Follower((answer) => this.heard(answer), (sentence) => this.failed(sentence));
@@ -53,7 +50,6 @@ class Lab extends Run {
   destroy() {
     this.follower.close();
     this.others.close();
-    clearTimeout(this.patience);
     this.resize.disconnect();
     window.removeEventListener("keydown", this.onKey);
     window.removeEventListener(ORDERED, this.onOrdered);
@@ -67,6 +63,7 @@ class Lab extends Run {
     const before = this.data;
     this.data = data;
     if (!this.parts) this.build();
+    if (data.told) return this.alone(!before);
     if (!before || (data.run !== before.run && data.run !== this.run)) this.follow(data.run);
     this.others.show(data.overlays.filter((name) => name !== this.run));
     this.measure();
@@ -88,27 +85,40 @@ class Lab extends Run {
 
   /** Looks at a run that has just begun, and has it stand in the address; `beside` are overlaid. */
   look(run, beside = null) {
-    this.follower.rest();
     this.follow(run);
     if (beside) this.emit("overlay", [...new Set([...this.data.overlays, ...beside])].filter((name) => name !== run));
-    this.insist(run, TRIES);
+    this.emit("look", run);
     this.refresh();
   }
 
-  /** Says which run is looked at until the page knows it: another rerun may swallow what is said. */
-  insist(run, tries) {
-    clearTimeout(this.patience);
-    if (!tries || this.run !== run || this.data.run === run) return;
-    this.emit("look", run);
-    this.patience = setTimeout(() => this.insist(run, tries - 1), PATIENCE);
+  /** In a file of its own: all that is known came with it. */
+  alone(first) {
+    const { told, laid, arrays, run } = this.data;
+    if (first) {
+      this.element.classList.add("alone");
+      this.run = run;
+      this.others.hold(laid, arrays);
+      this.heard({ ...told, arrays });
+      this.parts.say(told.note);
+    }
+    this.measure();
   }
 
   heard(answer) {
+    if (this.held) return void this.held.push(answer);
     this.take(answer);
+    this.lost();
     this.fit();
     this.others.follow(this.status);
     this.element.dataset.state = this.status.state;
     this.refresh();
+  }
+
+  /** Says once what the link asked for in vain. */
+  lost() {
+    const parts = this.asked ? taken.missed(this.asked, this) : [];
+    this.asked = null;
+    if (parts.length) this.parts.say(`Not all of this link could be restored: ${parts.join("; ")}.`);
   }
 
   failed(sentence) {
@@ -178,6 +188,31 @@ class Lab extends Run {
     this.frame = found(state.step === "live" ? Infinity : state.step);
     this.second = state.other === null ? null : found(state.other);
     this.shown = this.frame?.step ?? Math.min(state.step === "live" ? Infinity : state.step, this.metrics.last);
+  }
+
+  // --- what is taken away ----------------------------------------------------------------------------------------------------
+
+  pictures() {
+    return taken.parts(this);
+  }
+
+  looked() {
+    return taken.looked(this);
+  }
+
+  missed() {
+    return []; // what a link asks for in vain is known when the run is, and said then
+  }
+
+  /** For a picture of all of it or of one part: without buttons, and nothing changes meanwhile. */
+  unfold(on, part = "") {
+    const held = this.held ?? [];
+    this.held = on ? held : null;
+    this.element.classList.toggle("pictured", on);
+    if (on && part) this.element.dataset.part = part;
+    else delete this.element.dataset.part;
+    for (const answer of on ? [] : held) this.heard(answer);
+    this.measure();
   }
 
   // --- what the parts ask ----------------------------------------------------------------------------------------------------

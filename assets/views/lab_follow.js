@@ -4,7 +4,6 @@ import { inquire } from "./store.js";
 const BUSY = ["queued", "preparing", "running"];
 const PACE = { busy: 400, paused: 1500, failed: 3000 }; // ms between two questions
 const EAGER = 4000; // ms after an order in which the page looks often, for what comes of it
-const REST = 60; // ms without a question where the page says something else
 const SLOW = 5000; // ms without an answer after which the page says so
 
 /** Whether something is going on in a run by itself. */
@@ -16,7 +15,7 @@ export class Follower {
   /** `heard(answer)` is called for each answer, `failed(sentence)` when there is none, with "" when there is one again. */
   constructor(heard, failed) {
     Object.assign(this, { heard, failed, run: null, cursor: undefined, state: "", timer: 0, eager: 0 });
-    Object.assign(this, { asking: false, again: false, resting: false, closed: false });
+    Object.assign(this, { asking: false, again: false, closed: false });
     this.onSight = () => document.visibilityState === "visible" && this.now();
     document.addEventListener("visibilitychange", this.onSight);
   }
@@ -24,14 +23,7 @@ export class Follower {
   /** Follows another run, from the beginning; null follows none. */
   follow(run) {
     Object.assign(this, { run, cursor: undefined, state: "" });
-    if (run !== null) this.later(this.resting ? REST : 0);
-  }
-
-  /** Lets the page say something to the server first: of what is said in one tick, Streamlit hears only one part of the page. */
-  rest() {
-    this.resting = true;
-    setTimeout(() => (this.resting = false), REST);
-    if (this.run !== null && !this.asking && this.timer) this.later(REST);
+    if (run !== null) this.later(0);
   }
 
   /** Asks at once; if a question is on its way, right after its answer. */

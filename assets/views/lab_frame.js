@@ -10,6 +10,8 @@ import * as watch from "./lab_watch.js";
 
 const TITLES = { two: "Two steps", gradients: "Gradients", weights: "Weights", activations: "Activations" };
 
+const LATER = 120; // ms
+
 /** Builds the frame in `lab.element`: {live, tip, say(sentence), play(), update(), mark(), destroy()}. */
 export function frame(lab) {
   const notice = make("p", "notice");
@@ -69,6 +71,7 @@ function tabbed(root, lab) {
     part = name === "two" ? two.mount(place, lab) : watch.mount(place, lab, name);
     opened = name;
   };
+  const seen = whenSeen(room, () => lab.status !== null && part?.update());
   const update = () => {
     if (lab.status === null) return;
     for (const one of tabs) {
@@ -76,10 +79,41 @@ function tabbed(root, lab) {
       one.tabIndex = one.dataset.tab === lab.state.tab ? 0 : -1;
     }
     room.setAttribute("aria-label", TITLES[lab.state.tab]);
-    if (opened !== lab.state.tab) open(lab.state.tab);
-    part.update();
+    const anew = opened !== lab.state.tab;
+    if (anew) open(lab.state.tab);
+    seen.draw(anew || Boolean(lab.held));
   };
-  return { update, mark: () => part?.mark?.(), destroy: () => part?.destroy?.() };
+  const destroy = () => {
+    seen.close();
+    part?.destroy?.();
+  };
+  return { update, mark: () => part?.mark?.(), destroy };
+}
+
+/** Draws what is in sight at once, and what is not when nothing has moved for a while. */
+function whenSeen(element, draw) {
+  let [inSight, timer] = [true, 0];
+  const now = () => {
+    clearTimeout(timer);
+    timer = 0;
+    draw();
+  };
+  const sight = new IntersectionObserver(([entry]) => {
+    inSight = entry.isIntersecting;
+    if (inSight && timer) now();
+  }, { rootMargin: "100px" });
+  sight.observe(element);
+  return {
+    draw(atOnce) {
+      if (inSight || atOnce) return now();
+      clearTimeout(timer);
+      timer = setTimeout(now, LATER);
+    },
+    close() {
+      clearTimeout(timer);
+      sight.disconnect();
+    },
+  };
 }
 
 function tab(lab, name) {

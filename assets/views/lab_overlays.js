@@ -26,6 +26,16 @@ export class Overlays {
     this.look();
   }
 
+  /** Of runs that are told whole, {name, columns} with the arrays `laid.<number>.<column>`. */
+  hold(runs, arrays) {
+    runs.forEach(({ name, columns }, i) => {
+      const made = new Metrics();
+      made.append({ columns, arrays: Object.fromEntries(columns.map((column) => [`metrics.${column}`, arrays[`laid.${i}.${column}`]])) });
+      this.metrics.set(name, made);
+    });
+    this.edition++;
+  }
+
   /** While the run that is looked at goes on, the others may too: runs are started side by side. */
   follow({ state }) {
     if (state !== "running" && state !== "preparing") return;

@@ -1,7 +1,6 @@
 // The example that is watched, in fields: another one can be given at any time, and the past is looked at again with it.
 import { make } from "./dom.js";
 
-const PICTURES = 359; // the last of those held out
 const COMES = "This run came with Loupe and watches the example that it was recorded with; train one of your own to choose another.";
 const ASKS = { // objective -> what the second field is called; a text that is continued has none
   sequence_to_sequence: "it should write", completion: "it should write", infill: "in the gap", masked: "without gaps", classification: "its class",
@@ -11,7 +10,7 @@ const ASKS = { // objective -> what the second field is called; a text that is c
 export function form(lab) {
   const element = make("form", "probe-form");
   const fields = { text: field("text", "text"), target: field("target", ""), label: select("its class"), picture: field("picture", "picture", "number") };
-  Object.assign(fields.picture.input, { min: 0, max: PICTURES, step: 1, title: `0 to ${PICTURES}: a picture that is held out` });
+  Object.assign(fields.picture.input, { min: 0, step: 1 });
   const [before, after] = [turn("‹", "the picture before"), turn("›", "the next picture")];
   fields.picture.element.append(before, after);
   const submit = make("button", "probe-look", "Watch");
@@ -42,7 +41,7 @@ export function form(lab) {
   };
   const move = (by) => {
     const { input } = fields.picture;
-    input.value = Math.max(0, Math.min(PICTURES, (Number(input.value) || 0) + by));
+    input.value = Math.max(0, Math.min(lab.pictureCount - 1, (Number(input.value) || 0) + by));
     ask();
   };
   element.addEventListener("submit", (event) => {
@@ -89,6 +88,7 @@ export function form(lab) {
     fields.target.element.hidden = picture || classes || !(task?.objective in ASKS);
     fields.target.name.textContent = ASKS[task?.objective] ?? "";
     fields.label.offer(labels);
+    if (picture) Object.assign(fields.picture.input, { max: lab.pictureCount - 1, title: `0 to ${lab.pictureCount - 1}: a picture that is held out` });
     for (const { input } of Object.values(fields)) input.disabled = Boolean(status?.recorded);
     for (const one of [before, after]) one.disabled = Boolean(status?.recorded);
     fields.text.input.value = probe?.text ?? "";

@@ -1,5 +1,4 @@
 // All heads of one attention as thumbnails. While it learns only the pictures change: the buttons stay.
-import { paint } from "./cells.js";
 import { make } from "./dom.js";
 import * as headgrid from "./headgrid.js";
 import { scoresOf } from "./lab_probe_scores.js";
@@ -24,12 +23,6 @@ export function heads(lab) {
   element.addEventListener("pointerover", (event) => event.pointerType !== "touch" && pointed(event));
   element.addEventListener("pointerleave", () => lab.tip(null));
 
-  const anew = (data) => {
-    const { layer, head } = place.getRootNode().activeElement?.dataset ?? {};
-    const focused = place.contains(place.getRootNode().activeElement);
-    grid.update(data);
-    if (focused) place.querySelector(`[data-layer="${layer}"][data-head="${head}"]`)?.focus({ preventScroll: true });
-  };
   const update = (frame, attention, room) => {
     const { layers, heads: count, key } = attention;
     const of = (layer, head) => pattern(frame, key, layer, head);
@@ -40,27 +33,15 @@ export function heads(lab) {
     const side = cells > fitting && cells <= Math.min(across, SIDE.dense) ? cells : fitting;
     const structure = [lab.edition, key, layers, count, side, block.rows, block.cols].join();
     const { layer, head } = lab.state;
-    const dense = cells > side * (window.devicePixelRatio || 1); // then each pixel is the largest of several
     const data = { layers, heads: count, side, pattern: of, layer, head };
     if (structure !== built) {
       place = make("div");
       element.replaceChildren(place);
       grid = headgrid.mount(place, data, heard);
       built = structure;
-    } else if (drawn.frame !== frame) {
-      if (dense) anew(data);
-      else repaint(place, of, side);
-    }
+    } else if (drawn.frame !== frame) grid.update(data);
     drawn = { frame, attention };
     grid.mark({ layer, head });
   };
   return { element, update };
-}
-
-function repaint(place, of, side) {
-  for (const button of place.querySelectorAll("button")) {
-    const { block, max } = of(Number(button.dataset.layer), Number(button.dataset.head));
-    const pitch = side / block.rows;
-    paint(button.firstChild, place, { block, role: "attention", scale: "unit", max, width: side, pitch, height: pitch });
-  }
 }

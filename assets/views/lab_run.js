@@ -17,7 +17,7 @@ export class Run {
     this.steps = []; // of the frames, ascending
     this.names = {}; // token id -> piece
     this.watch = [];
-    Object.assign(this, { marks: [], attentions: [], status: null, probe: null, task: null, lr: NaN, recipe: "" });
+    Object.assign(this, { marks: [], attentions: [], status: null, probe: null, task: null, lr: NaN, recipe: "", pictureCount: 0 });
     Object.assign(this, { frame: null, second: null, shown: 0, hover: null });
     for (const name of Object.keys(this.editions)) this.editions[name]++;
   }
@@ -41,7 +41,7 @@ export class Run {
       this[name] = answer[name];
       editions[name === "attentions" ? "frames" : name]++;
     }
-    Object.assign(this, { task: answer.task, lr: answer.lr, recipe: answer.recipe });
+    Object.assign(this, { task: answer.task, lr: answer.lr, recipe: answer.recipe, pictureCount: answer.pictures });
   }
 
   takeFrames({ anew, frames, arrays, names }) {

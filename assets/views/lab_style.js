@@ -5,7 +5,7 @@ const FRAME = `
 .lab .notice { margin: 10px 0 0 !important; }
 .lab-body { display: grid; grid-template-columns: minmax(0, 58fr) minmax(0, 42fr); gap: 0 32px; align-items: start; margin-top: 14px; }
 .lab-probe.unknown { visibility: hidden; }
-.lab-below { margin-top: 26px; }
+.lab-below { margin-top: 26px; contain: layout; }
 .lab.narrow .lab-body { display: block; }
 .lab.narrow .lab-probe { margin-top: 26px; padding-top: 16px; border-top: 1px solid var(--hairline); }
 .lab .tip { white-space: normal; }

@@ -48,7 +48,6 @@ class Runs {
     clearTimeout(this.timer);
     this.resize.disconnect();
     this.menu.close();
-    this.wishes.close();
     document.removeEventListener("visibilitychange", this.onSight);
     for (const name of ["click", "keyup"]) window.removeEventListener(name, this.onDone);
     this.element.remove();

@@ -19,21 +19,34 @@ export class Menu {
     this.moved = () => this.follow();
   }
 
-  /** Opens at `button`, or closes if it is open there. An entry is {label, hint, why, link} or {..., act}; `why` says why it cannot. */
-  show(button, entries) {
+  /** Opens at `button`, or closes if it is open there. `head` is what stands above `entries()`, which are made again where that calls `onChange`.
+   * An entry is {label, hint, why, link} or {..., act}; `why` says why it cannot. */
+  show(button, menu) {
     const again = this.button === button;
     this.close();
     if (again) return;
     this.button = button;
     button.setAttribute("aria-expanded", "true");
     this.element.setAttribute("aria-label", button.getAttribute("aria-label"));
-    this.element.replaceChildren(...entries.map((entry) => this.entry(entry)));
+    this.fill(menu);
+    menu.onChange = () => this.fill(menu);
     this.element.hidden = false;
     this.place(button.getBoundingClientRect());
-    this.element.firstChild.focus();
+    this.entries[0].focus();
     window.addEventListener("pointerdown", this.away, true);
     window.addEventListener("resize", this.moved);
     window.addEventListener("scroll", this.moved, true);
+  }
+
+  fill({ head, entries }) {
+    const made = entries().map((entry) => this.entry(entry));
+    for (const old of this.entries) old.remove();
+    if (!head || this.element.firstChild !== head) this.element.replaceChildren(...(head ? [head] : []));
+    this.element.append(...made);
+  }
+
+  get entries() {
+    return [...this.element.querySelectorAll(".runs-entry")];
   }
 
   place(at) {
@@ -83,7 +96,8 @@ export class Menu {
   }
 
   key(event) {
-    const entries = [...this.element.children];
+    if (event.target.tagName === "SELECT" && event.key !== "Escape") return;
+    const { entries } = this;
     const at = entries.indexOf(event.target);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
     if (event.key === "Escape" || event.key === "Tab") {

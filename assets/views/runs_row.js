@@ -1,7 +1,8 @@
 // One run of the table: its numbers, and what can be done with it.
 import { make } from "./dom.js";
 import { ACTIVE, COLUMNS } from "./runs_columns.js";
-import { opened, taken } from "./runs_take.js";
+import { opened } from "./runs_open.js";
+import { taken } from "./runs_take.js";
 
 const NUMBERS = COLUMNS.filter(({ key, number }) => number && key !== "step");
 const COLOURS = 11; // of lines that are laid over that which is looked at, as lab_curves.js has them
@@ -68,8 +69,8 @@ export class Row {
     this.resume = button("Resume", () => this.table.resume(this.run));
     this.resume.classList.add("runs-resume");
     this.open = button("Open", () => this.table.menu.show(this.open, opened(this.table, this.run)));
-    this.take = button("Take", () => this.table.menu.show(this.take, taken(this.table, this.run)));
-    this.more = button("⋯", () => this.table.menu.show(this.more, this.rest()));
+    this.take = button("Take", () => this.table.menu.show(this.take, { entries: () => taken(this.table, this.run) }));
+    this.more = button("⋯", () => this.table.menu.show(this.more, { entries: () => this.rest() }));
     for (const one of [this.open, this.take, this.more]) {
       one.setAttribute("aria-haspopup", "menu");
       one.setAttribute("aria-expanded", "false");
@@ -106,7 +107,7 @@ export class Row {
     const bare = run.parameters === null;
     this.resume.hidden = !run.can_resume || run.state === "damaged";
     this.open.disabled = bare;
-    hint(this.open, bare ? "It has kept no weights yet." : "open its newest weights on another page");
+    hint(this.open, bare ? "It has kept no weights yet." : "open its weights, those of any kept step, on another page");
     hint(this.take, "files to take away, and texts to copy");
     hint(this.more, "rename or delete");
     text(this.fault, [run.fault, run.fault ? "" : run.error].filter(Boolean).join(" "));

@@ -1,6 +1,6 @@
 // The look of the table of runs.
 
-const WIDE = "22px minmax(150px, 1fr) 136px 62px 66px 74px 88px 56px 68px 88px 218px";
+const WIDE = "22px minmax(150px, 1fr) 136px 62px 66px 74px 88px 56px 68px 88px 248px";
 
 const FRAME = `
 .runs { font: 13px/1.4 var(--sans); color: var(--ink); position: relative; margin-top: 30px; padding-top: 18px; border-top: 1px solid var(--hairline); }
@@ -26,7 +26,7 @@ const FRAME = `
 
 const TABLE = `
 .runs-table { overflow: auto; max-height: min(620px, 80vh); scrollbar-width: thin; border-bottom: 1px solid var(--hairline); }
-.runs-row { display: grid; grid-template-columns: ${WIDE}; column-gap: 10px; align-items: center; min-width: 1120px; min-height: 50px; padding: 3px 4px; border-top: 1px solid var(--hairline); }
+.runs-row { display: grid; grid-template-columns: ${WIDE}; column-gap: 10px; align-items: center; min-width: 1150px; min-height: 50px; padding: 3px 4px; border-top: 1px solid var(--hairline); }
 .runs-body .runs-row { cursor: pointer; content-visibility: auto; contain-intrinsic-size: auto 50px; }
 .runs-body .runs-row:hover { background: var(--panel); }
 .runs-body .runs-row.looked { background: color-mix(in srgb, var(--attention) 9%, transparent); box-shadow: inset 3px 0 0 var(--attention); }
@@ -66,6 +66,9 @@ const TABLE = `
 const MENU = `
 .runs-menu { position: fixed; z-index: 30; display: grid; min-width: 176px; padding: 4px; background: var(--ground); border: 1px solid var(--soft); border-radius: 8px; font-size: 13px; }
 .runs .runs-entry { display: flex; justify-content: space-between; gap: 20px; padding: 5px 9px; border-radius: 5px; color: var(--ink); text-decoration: none; white-space: nowrap; }
+.runs-choices { display: grid; gap: 4px; padding: 5px 9px 7px; margin-bottom: 4px; border-bottom: 1px solid var(--hairline); color: var(--soft); }
+.runs-choice { display: flex; align-items: center; justify-content: space-between; gap: 12px; white-space: nowrap; }
+.runs .runs-choice select { font: inherit; color: var(--ink); background: var(--panel); border: 0; border-radius: 6px; padding: 3px 6px; max-width: 180px; }
 .runs .runs-entry:hover, .runs .runs-entry:focus { background: var(--panel); }
 .runs .runs-entry[aria-disabled=true] { opacity: .5; cursor: not-allowed; }
 `;

@@ -1,33 +1,4 @@
-// Where a run can be opened, and what of it can be taken away.
-
-const PAGES = [["Walkthrough", "walkthrough"], ["Attention", "attention"], ["Checkpoint", "checkpoint"]];
-
-/** Other pages of Loupe on the newest weights of a run. */
-export function opened(table, run) {
-  const model = modelOf(run);
-  const pages = PAGES.map(([label, page]) => ({ label, link: address(page, { model }) }));
-  return [...pages.slice(0, 2), compared(table, run), ...pages.slice(2)];
-}
-
-function modelOf({ name }) {
-  return `run:${name}`;
-}
-
-/** Beside the run that is looked at, or where it is that, beside what it was before it learned. The page about comparisons names a run
- * and its step apart; of a step that was not kept it takes the last that was. */
-function compared({ runs, data }, run) {
-  const looked = runs.find(({ name, parameters }) => name === data.run && parameters !== null);
-  const own = !looked || looked === run;
-  const [a, b] = own ? [run, run] : [looked, run];
-  const sides = { a_model: `run: ${a.name}`, a_step: own ? 0 : a.step, b_model: `run: ${b.name}`, b_step: b.step };
-  return { label: "Compare", hint: own ? "first step | last" : `${looked.name} | this`, link: address("compare", sides) };
-}
-
-/** Spaces stand as %20, for links that are copied. */
-function address(page, query) {
-  const written = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  return new URL(`./${page}?${written.join("&")}`, location.href).href;
-}
+// What of a run can be taken away from the table.
 
 /** The entries of a menu: {label, hint, act}. */
 export function taken(table, run) {

@@ -1,8 +1,4 @@
-// What the table wants the page to look at and to overlay. A rerun of the page may swallow what a view says, so it is said again until
-// the page's data agree, or until they become something else.
-
-const PATIENCE = 1500; // ms
-const TRIES = 6;
+// What the table wants the page to look at and to overlay: it shows as if it were so until the page's data say something.
 
 export class Wishes {
   /** `names` maps an event to the entry of the page's data that follows from it, such as {look: "run"}. */
@@ -17,34 +13,18 @@ export class Wishes {
 
   want(event, value) {
     const known = this.text(event);
-    this.drop(event);
+    this.open.delete(event);
     if (JSON.stringify(value) === known) return;
-    const wish = { value, known, tries: TRIES, timer: 0 };
-    this.open.set(event, wish);
-    this.say(event, wish);
-  }
-
-  say(event, wish) {
-    if (!wish.tries--) return this.drop(event);
-    this.emit(event, wish.value);
-    wish.timer = setTimeout(() => this.say(event, wish), PATIENCE);
+    this.open.set(event, { value, known });
+    this.emit(event, value);
   }
 
   told(data) {
     this.data = data;
-    for (const [event, { known }] of this.open) if (this.text(event) !== known) this.drop(event);
+    for (const [event, { known }] of this.open) if (this.text(event) !== known) this.open.delete(event);
   }
 
   text(event) {
     return JSON.stringify(this.data[this.names[event]]);
-  }
-
-  drop(event) {
-    clearTimeout(this.open.get(event)?.timer);
-    this.open.delete(event);
-  }
-
-  close() {
-    for (const event of [...this.open.keys()]) this.drop(event);
   }
 }

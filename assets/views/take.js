@@ -157,15 +157,33 @@ class TakeAway {
     Object.assign(width, { type: "number", min: WIDTH.least, max: WIDTH.most, value: WIDTH.usual });
     width.setAttribute("aria-label", "width in centimetres");
     label.append(width, "cm wide");
+    const parts = this.parts();
     const centimetres = () => Math.max(WIDTH.least, Math.min(WIDTH.most, width.valueAsNumber || WIDTH.usual));
     const svg = this.act("SVG", "shapes and text, for print and for drawing programs", async () => {
-      this.save(new Blob([await this.svg(centimetres())], { type: "image/svg+xml" }), "svg");
+      this.save(new Blob([await this.svg(centimetres(), parts.value)], { type: "image/svg+xml" }), "svg");
     });
     const png = this.act("PNG", `${DPI} dots an inch`, async () => {
-      this.save(await pngFile(await this.svg(centimetres()), centimetres()), "png");
+      this.save(await pngFile(await this.svg(centimetres(), parts.value), centimetres()), "png");
     });
     this.paper = this.box("light, for paper");
-    return this.row("Picture", svg, png, label, this.paper, make("p", "", "as it stands here, with its legend and a caption"));
+    return this.row("Picture", parts, svg, png, label, this.paper, make("p", "", "as it stands here, with its legend and a caption"));
+  }
+
+  /** Which part of a view, where it says that it has several. */
+  parts() {
+    const { view } = this.place;
+    const select = make("select", "which");
+    select.setAttribute("aria-label", "which part");
+    const offer = () => {
+      const before = select.value;
+      select.replaceChildren(...view.pictures().map(([value, title]) => new Option(title, value)));
+      if (before) select.value = before;
+    };
+    select.hidden = !view.pictures;
+    if (view.pictures) offer();
+    select.addEventListener("pointerenter", offer); // a part may have another name by now
+    select.addEventListener("focus", offer);
+    return select;
   }
 
   file() {
@@ -208,11 +226,11 @@ class TakeAway {
     return request({ trace: this.take.trace ?? this.place.data.trace, ...query });
   }
 
-  async svg(centimetres) {
+  async svg(centimetres, part) {
     const { root, view, data } = this.place;
     const { theme } = root.dataset;
     if (this.paper.firstChild.checked) root.dataset.theme = "light";
-    view.unfold?.(true); // what scrolls by itself is drawn as long as it is
+    view.unfold?.(true, part); // what scrolls by itself is drawn as long as it is
     try {
       const picture = await drawn(root, () => view.update(data));
       return svgFile(picture, this.caption(), root, centimetres);

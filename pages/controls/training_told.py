@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from engine.checkpoints import load
+from engine.tokenizers import Tokenizer
 from engine.training import Recipe, control, export, trash
 from engine.training.folder import RunFolder
 from engine.training.link import packed
@@ -47,11 +48,16 @@ def live(session: Session, query: Query) -> bytes:
     session.places[session.turn] = run, update.cursor
     while len(session.places) > PLACES:
         session.places.popitem(last=False)
-    folder, looked = reader.live.run, looked_at(reader, update)
+    looked = looked_at(reader, update)
+    place = {"cursor": session.turn, "fresh": since is None or kept != run}
+    return told(update, place | known(run, reader, update, looked), tokenizer_of(looked))
+
+
+def known(run: str, reader: Reader, update: Update, looked: Looked | None) -> dict[str, Any]:
+    """What the browser is told of a run each time."""
+    folder = reader.live.run
     recipe = recipe_of(folder.recipe, folder.recipe.stat().st_mtime_ns)
-    known = {
-        "cursor": session.turn,
-        "fresh": since is None or kept != run,
+    return {
         "run": run,
         "status": status(folder, update, reader, recipe.schedule.steps),
         "attentions": attentions(recipe.model),
@@ -59,9 +65,12 @@ def live(session: Session, query: Query) -> bytes:
         "lr": recipe.optimiser.lr,
         "recipe": digest(recipe),
         "probe": probe(looked, update),
-    }  # fmt: skip
-    tokenizer = looked.checkpoint.tokenizer if looked is not None and looked.checkpoint is not None else None
-    return told(update, known, tokenizer)
+        "pictures": pictures(recipe),
+    }
+
+
+def tokenizer_of(looked: Looked | None) -> Tokenizer | None:
+    return None if looked is None or looked.checkpoint is None else looked.checkpoint.tokenizer
 
 
 def catch_up(reader: Reader) -> None:
@@ -128,6 +137,8 @@ def status(folder: RunFolder, update: Update, reader: Reader, steps: int) -> dic
         "error": "" if found is None else found.error,
         "cause": "" if found is None else found.cause,
         "resumable": found is not None and found.can_resume,
+        "chosen": [] if found is None else list(found.chosen),
+        "resting": resting(folder) if waiting else [],
         "position": waiting.index(folder.path.name) + 1 if folder.path.name in waiting else 0,
         "seconds_left": update.seconds_left,
         "lr": order.lr,
@@ -135,6 +146,23 @@ def status(folder: RunFolder, update: Update, reader: Reader, steps: int) -> dic
         "catching_up": reader.past is not None,
         "recorded": folder.path == RECORDED,
     }
+
+
+def resting(folder: RunFolder) -> list[str]:
+    """The names of runs that are paused: each keeps the place of one that trains."""
+    return [one.name for one in runs(folder.path.parent) if one.state == "paused"]
+
+
+def pictures(recipe: Recipe) -> int:
+    """How many are held out, of which one is looked at; 0 where none is."""
+    return 0 if recipe.data.digits is None else held_out_pictures(recipe.data.digits.split)
+
+
+@lru_cache(maxsize=4)
+def held_out_pictures(seed: int) -> int:
+    from engine.data.digits import split  # scikit-learn is slow to import
+
+    return len(split(seed).test_labels)
 
 
 def probe(looked: Looked | None, update: Update) -> dict[str, Any] | None:
@@ -163,15 +191,17 @@ def overlaid(session: Session, query: Query) -> bytes:
 
 
 def table(session: Session, query: Query) -> bytes:
-    rows = [{name: sayable(value) for name, value in asdict(row).items()} for row in runs()]
+    rows = [
+        {name: sayable(value) for name, value in asdict(row).items() if name != "path"}
+        | {"snapshots": RunFolder(row.path).snapshot_steps()}
+        for row in runs()
+    ]
     gone = trash.deleted()
     return pack({"runs": rows, "deleted": [{"token": one.token, "name": one.name} for one in gone[:1]]}, {})
 
 
 def sayable(value: Any) -> Any:
-    """As JSON has it: a path as its text, and nothing for a number that is none."""
-    if isinstance(value, Path):
-        return str(value)
+    """As JSON has it: nothing for a number that is none."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

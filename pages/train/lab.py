@@ -1,15 +1,19 @@
 """Train: choose a task, press play, watch a model learn it, and go back to the step at which something formed."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
+from pages.controls.links import honour_link
 from pages.controls.recipe_plan import planned
+from pages.controls.take_training import answering, of_training
 from pages.controls.training import answered
 from pages.controls.training_session import RECORDED, Session
 from pages.controls.training_told import digest
 from views.component import courier, view
 
-laboratory = view("lab", events=("look", "overlay"))
-table = view("runs", events=("look", "overlay"))
+EVENTS = ("look", "overlay")  # the run that is looked at, and those whose curves are laid over its own
+laboratory, table = view("lab", events=EVENTS), view("runs", events=EVENTS)
 
 
 def session() -> Session:
@@ -17,12 +21,20 @@ def session() -> Session:
     return found
 
 
-def look(run: object) -> None:
-    """Another run is looked at: it stands in the address, so that a link leads to it."""
-    if isinstance(run, str):
-        st.query_params["run"] = run
+def heard(key: str) -> Callable[[], None]:
+    """What a view says, before the page is drawn: no other rerun can come in between."""
+
+    def hear() -> None:
+        said = st.session_state[key]
+        if isinstance(said.look, str):
+            st.query_params["run"] = said.look  # a link leads to it
+        if isinstance(said.overlay, list):
+            st.session_state.overlaid = [name for name in said.overlay if isinstance(name, str)]
+
+    return hear
 
 
+honour_link({})
 learning, plan = session(), planned()
 learning.plan, learning.name, learning.contrasts = plan.recipe, plan.name, plan.contrasts
 run, overlays = st.query_params.get("run", ""), st.session_state.get("overlaid", [])
@@ -33,13 +45,7 @@ shown = {
     | {"recipe": "" if plan.recipe is None else digest(plan.recipe)},
     "overlays": overlays,
 }
-drawn = laboratory(shown, key="lab")
-listed = table({"run": run, "overlays": overlays}, key="runs")
-for event in (drawn, listed):
-    if event.overlay is not None:
-        st.session_state.overlaid = [name for name in event.overlay if isinstance(name, str)]
-    if event.look is not None:
-        look(event.look)
-    if event.overlay is not None or event.look is not None:
-        st.rerun()
-courier("courier", lambda query: answered(learning, query))
+taking = of_training(learning, run)
+laboratory(shown | {"take": taking.header}, key="lab", on=dict.fromkeys(EVENTS, heard("lab")))
+table({"run": run, "overlays": overlays}, key="runs", on=dict.fromkeys(EVENTS, heard("runs")))
+courier("courier", answering(taking, learning, run, shown, lambda query: answered(learning, query)))

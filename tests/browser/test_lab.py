@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,10 @@ import pytest
 from engine.training.frames import read_frames
 from engine.training.recipe_file import read_recipe, write_recipe
 from tests.browser.harness import ROOT, UVICORN, served
+from tests.browser.test_take import SVG, saved
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Browser, Locator, Page
 
     from tests.conftest import Wire
 
@@ -220,6 +222,48 @@ def test_a_run_that_is_not_there_yet_is_asked_for_again(look: Callable[..., "Pag
     shutil.copytree(runs / "short", runs / "late")
     until(page, "finished")
     assert page.locator(".transport-trouble").text_content() == ""
+
+
+def test_a_run_is_taken_as_a_picture_of_each_part_and_as_a_file_that_goes_through_its_steps_without_a_network(
+    look: Callable[..., "Page"], runs: Path, browser: "Browser", tmp_path: Path
+) -> None:
+    page = look("short")
+    page.locator(".loupe-take .open").click()
+    taken = {}
+    for part in ("curves", "example", "below"):
+        page.get_by_label("which part").select_option(part)
+        root = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
+        taken[part] = " ".join(text.text or "" for text in root.iter(f"{SVG}text"))
+        assert f"step {STEPS} of {STEPS}" in taken[part] and "Train" in taken[part]
+    assert "held out" in taken["curves"] and "What happened" in taken["curves"] and "Play" not in taken["curves"]
+    assert "0 to 100\u00a0% of the row" in taken["example"].replace("% of", "% of") or "of the row" in taken["example"]
+    assert "What changed" in taken["below"] and "held out" not in taken["below"]
+    file = saved(page, "HTML", tmp_path)
+    context = browser.new_context(offline=True)
+    alone, faults = context.new_page(), []
+    alone.on("pageerror", lambda error: faults.append(str(error)))
+    alone.goto(file.as_uri())
+    alone.wait_for_selector(".lab[data-state]")
+    steps = asked(page, "lab.steps")
+    assert asked(alone, "lab.steps") == steps
+    grip = alone.locator(".handle.step")
+    grip.focus()
+    alone.keyboard.press("ArrowLeft")
+    assert int(grip.get_attribute("aria-valuenow") or -1) == steps[-2]
+    assert alone.locator(".probe-title").inner_text().endswith(f"at step {steps[-2]}")
+    alone.locator(".probe-heads button").last.click()
+    assert asked(alone, "lab.state.head") == 1
+    assert not alone.locator(".transport-play").is_visible() and not alone.locator(".probe-look").is_visible()
+    context.close()
+    assert not faults
+
+
+def test_a_link_says_what_of_it_a_run_has_not(look: Callable[..., "Page"]) -> None:
+    page = look("short", "#step=5000&attention=cross_attn&head=9")
+    notice = page.locator(".lab .notice", has_text="Not all of this link could be restored")
+    notice.wait_for()
+    assert "step 5,000 is not here, the run has come to 60" in notice.inner_text()
+    assert "head 10 is not here, there are 2" in notice.inner_text()
 
 
 def test_play_pause_ten_steps_the_rate_and_stop_are_done_by_the_training(

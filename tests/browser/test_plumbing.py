@@ -140,6 +140,19 @@ def test_a_rerun_of_the_whole_page_does_not_lose_a_question(plumbing: "Page") ->
     assert plumbing.evaluate("Promise.all([first, second]).then(all => all.map(one => one.size))") == [11, 12]
 
 
+@pytest.mark.parametrize("first", ["emit('pick', 5)", "request({size: 13})"])
+def test_what_a_view_says_in_the_tick_of_a_question_is_heard(plumbing: "Page", first: str) -> None:
+    both = {"emit('pick', 5)", "request({size: 13})"}
+    (second,) = both - {first}
+    plumbing.evaluate(f"""async () => {{
+        window.probe.{first};
+        await null; await null; // the courier takes a question to Streamlit in a later turn of the same tick
+        window.probe.{second};
+    }}""")
+    plumbing.wait_for_selector("text=picked: 5")
+    plumbing.wait_for_function("window.probe.request({size: 13}).then(({size}) => size === 13)")
+
+
 def test_the_courier_takes_no_room(plumbing: "Page") -> None:
     assert plumbing.locator(".st-key-courier").bounding_box() is None
     above, below = (plumbing.locator(f"#{place}").bounding_box() for place in ("above", "below"))

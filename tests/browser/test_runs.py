@@ -184,23 +184,33 @@ def test_curves_weights_and_the_command_are_taken_away(show: Open, runs: Path) -
     page.wait_for_function("window.copied.includes('recipe=1')")
 
 
-def test_a_run_opens_on_the_other_pages(show: Open) -> None:
+def test_any_kept_step_of_a_run_opens_on_the_other_pages(show: Open, runs: Path) -> None:
+    kept = RunFolder(runs / NAME).snapshot_steps()
     page = show()
     row(page, NAME).get_by_role("button", name="open").click()
-    entries = page.locator("a.runs-entry")
-    links = {entry.inner_text().split("\n")[0]: entry.get_attribute("href") for entry in entries.all()}
-    assert list(links) == ["Walkthrough", "Attention", "Compare", "Checkpoint"]
+
+    def links() -> dict[str, str]:
+        entries = page.locator("a.runs-entry").all()
+        return {entry.inner_text().split("\n")[0]: entry.get_attribute("href") or "" for entry in entries}
+
+    whole = {"Walkthrough", "Attention", "Compare two steps", "Checkpoint", "Architecture", "Long sequences"}
+    assert set(links()) == whole and links()["Checkpoint"].endswith(f"model=run%3A{quote(NAME)}")
+    page.get_by_label("weights of", exact=True).select_option(str(kept[-2]))
+    page.get_by_label("compared with", exact=True).select_option(str(kept[1]))
+    found = links()
+    assert all(found[name].endswith(f"%40{kept[-2]}") for name in whole - {"Compare two steps"})
+    page.locator("a.runs-entry").first.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_selector(".attention[data-ready='true']")
     settle(page)
-    assert f"model=run%3A{quote(NAME)}" in page.url.replace("+", "%20")
-    page.goto(links["Checkpoint"] or "")
-    assert page.locator(".card h2").inner_text() == f"run:{NAME}"
-    page.goto(links["Compare"] or "")
+    assert f"model=run%3A{quote(NAME)}" in page.url.replace("+", "%20") and f"%40{kept[-2]}" in page.url
+    page.goto(found["Checkpoint"])
+    assert page.locator(".card h2").inner_text() == f"run:{NAME}@{kept[-2]}"
+    page.goto(found["Compare two steps"])
     page.wait_for_selector(".compare[data-ready='true']")
     titles = page.locator(".map-head .name").all_text_contents()
-    assert titles[:2] == [f"{NAME} · step 0", f"{NAME} · step 40"]
+    assert titles[:2] == [f"{NAME} · step {kept[1]}", f"{NAME} · step {kept[-2]}"]
 
 
 def watched(runs: Path) -> list[dict[str, Any]]:

@@ -152,6 +152,16 @@ def test_only_options_that_mean_something_are_offered() -> None:
     assert "data.tokenizer.kind" not in controls(page(task="induction"))
 
 
+def test_another_objective_brings_the_model_that_it_needs_and_says_so() -> None:
+    app = page(task="stories")
+    controls(app)["objective.kind"].select("masked").run()
+    model = recipe_of(app).model
+    assert (model.head.kind, model.attention.mask) == ("masked", "full")
+    assert "For the objective masked, of the model head.kind is masked and attention.mask is full" in told(app)
+    controls(app)["objective.kind"].select("next").run()
+    assert recipe_of(app) == presets()["stories"].recipe and "For the objective" not in told(app)
+
+
 def test_a_task_keeps_what_was_changed_while_another_is_looked_at() -> None:
     app = page(task="reverse")
     controls(app)["model.layers"].set_value(3).run()
@@ -178,6 +188,17 @@ def test_a_broken_link_is_one_sentence(link: str) -> None:
     app = page(task="copy", recipe=link)
     assert recipe_of(app) == presets()["copy"].recipe
     assert len(app.info) == (1 if link else 0) and not app.warning
+
+
+def test_a_link_for_a_class_hides_the_controls_and_keeps_what_they_say() -> None:
+    app = page(task="copy", hide="task row,recipe open")
+    assert ".st-key-task-row" in " ".join(one.proto.body for one in app.get("html"))
+    assert recipe_of(app) == presets()["copy"].recipe
+    (found,) = (e.proto for e in app.get("bidi_component") if ".lab." in e.proto.component_name)
+    take = unpack(found.bytes)[0]["take"]
+    assert take["link"]["task"] == "copy" and "hide" not in take["link"]
+    assert take["rows"] == ["link", "picture", "file", "python", "data"]
+    assert ["task row", "task, seed, name"] in take["controls"]
 
 
 def test_a_link_says_nothing_but_text() -> None:

@@ -8,14 +8,20 @@ from typing import Any
 
 import pytest
 
+from engine.data.digits import split
 from engine.training import Recipe, RunFolder, train
 from engine.training.names import LONGEST
 from engine.training.origin import Origin, make
+from engine.training.queue import Queue
 from engine.training.recipe_file import read_recipe
+from engine.training.runs import runs
+from engine.training.snapshots import absent
+from engine.training.status import Status, write_status
 from pages.controls import training_done, training_session, training_told
 from pages.controls.training import answered
 from pages.controls.training_done import called
 from pages.controls.training_session import Session
+from pages.controls.training_told import pictures
 from views.payload import unpack
 
 PRESET = Path(__file__).parents[2] / "assets" / "lab" / "copy.toml"
@@ -74,6 +80,7 @@ def test_a_run_is_told_whole_at_first_and_then_only_what_is_new(session: Session
     header, arrays = ask(session, ask="live", run=trained)
     lines = RunFolder(tmp_path / trained).read_metrics()
     assert header["fresh"] and header["status"]["state"] == "finished"
+    assert header["status"]["chosen"][-1].startswith("Threads ")
     assert arrays["metrics.step"].data.tolist() == [line["step"] for line in lines]
     assert arrays["metrics.loss"].data[-1] == pytest.approx(lines[-1]["loss"], rel=1e-6)
     kept = [frame["step"] for frame in header["frames"] if frame["kept"]]
@@ -130,6 +137,42 @@ def test_whatever_a_browser_sends_is_answered_with_one_sentence(
 ) -> None:
     with pytest.raises(ValueError, match=r"\w.*\."):
         answered(session, {"once": str(query), **query})
+
+
+def test_a_run_that_waits_is_told_of_one_that_is_paused_and_keeps_its_place(
+    session: Session, trained: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copytree(tmp_path / trained, tmp_path / "resting")
+    write_status(RunFolder(tmp_path / trained).status, Status("queued", 0, 6))
+    write_status(RunFolder(tmp_path / "resting").status, Status("paused", 3, 6))
+    monkeypatch.setattr(Queue, "waiting", lambda self: [trained])
+    status = ask(session, ask="live", run=trained)[0]["status"]
+    assert (status["position"], status["resting"]) == (1, ["resting"])
+
+
+def test_the_table_says_which_steps_can_be_opened_and_not_where_they_lie(
+    session: Session, trained: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_told, "runs", lambda: runs(tmp_path))
+    (row,) = ask(session, ask="runs")[0]["runs"]
+    assert row["snapshots"] == RunFolder(tmp_path / trained).snapshot_steps()
+    assert str(tmp_path) not in str(row)
+
+
+def test_a_link_to_a_step_that_was_not_kept_names_those_that_were(trained: str, tmp_path: Path) -> None:
+    kept = RunFolder(tmp_path / trained).snapshot_steps()
+    missing = next(step for step in range(6) if step not in kept)
+    near = [max(one for one in kept if one < missing), min(one for one in kept if one > missing)]
+    said = absent(f"{trained}@{missing}", tmp_path)
+    assert said.endswith(f"those of {near[0]} and {near[1]}")
+    assert absent("nobody@3", tmp_path) == "there is no run called 'nobody'"
+    assert "a whole number" in absent(f"{trained}@x", tmp_path)
+
+
+def test_a_picture_is_chosen_among_those_that_are_held_out() -> None:
+    recipe = read_recipe(PRESET.with_name("digits-vit.toml"))
+    assert recipe.data.digits is not None
+    assert pictures(recipe) == len(split(recipe.data.digits.split).test_labels)
 
 
 def test_a_cursor_that_is_none_begins_anew(session: Session, trained: str) -> None:
