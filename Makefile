@@ -1,5 +1,6 @@
 PORT ?= 8501
 PYTHON ?= python3
+JOBS ?= 2
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -8,10 +9,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
 	@exec $(BIN)/uvicorn asgi:app --host 127.0.0.1 --port $(PORT) --ws-per-message-deflate false \
-		--h11-max-incomplete-event-size 1048576 --no-access-log
+		--h11-max-incomplete-event-size 4194304 --no-access-log
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

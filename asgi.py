@@ -1,8 +1,9 @@
 """How Loupe is served: `make run`, which is
 
-uvicorn asgi:app --host 127.0.0.1 --port 8501 --ws-per-message-deflate false --h11-max-incomplete-event-size 1048576
+uvicorn asgi:app --host 127.0.0.1 --port 8501 --ws-per-message-deflate false --h11-max-incomplete-event-size 4194304
 
-The last lets an address carry a text of 10,000 characters in any script; uvicorn's own limit is 64 KiB.
+The last is twice the longest address that a browser opens, so that each one reaches the page, which says what of it is
+too long; with uvicorn's own limit of 64 KiB the answer would be a bare 400.
 """
 
 import asyncio

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.reduced import Glance, glance, head_pattern
+from engine.analysis.touched_long import touched_head
 from engine.checkpoints import Checkpoint, load, shipped
 from engine.checkpoints.locate import WEIGHTS, Place, locate
 from engine.edits import Edit
@@ -84,6 +85,8 @@ def opening(name: str) -> Opening:
         return Opening(folder, title=name)
     if (file := run_weights(name)) is not None:
         return Opening(file, title=name)
+    if name.startswith(RUN):
+        raise ValueError(f"{absent(name)}.")
     raise ValueError(f"there is no model called {name[:200]!r}; the models here are {', '.join(names())}.")
 
 
@@ -138,6 +141,15 @@ def run_weights(name: str) -> Path | None:
     from engine.training.snapshots import weights  # with all that trains, which takes its time to import
 
     return weights(name.removeprefix(RUN), RUNS_FOLDER)
+
+
+def absent(name: str) -> str:
+    """Why a name leads to no checkpoint, a part of a sentence."""
+    if not name.startswith(RUN):
+        return f"the model {name[:80]!r} is not here"
+    from engine.training import snapshots
+
+    return snapshots.absent(name.removeprefix(RUN), RUNS_FOLDER)
 
 
 def version(name: str) -> tuple[object, ...]:
@@ -246,16 +258,18 @@ class Glances:
     def __init__(self, shelf: Shelf[Any]) -> None:
         self._shelf = shelf  # that of other runs, so that all of them share its budget
 
-    def of(self, made: LongRun, hook: str, head: int, cells: int) -> Glance:
+    def of(self, made: LongRun, hook: str, head: int, cells: int, base: LongRun | None = None) -> Glance:
         """One run for all heads, `cells` a side each; the head that is on screen comes with it.
 
-        Raises as `engine.analysis.reduced.glance` does.
+        Where `base`, the same with other edits, is kept, only what the edits change is computed again. Raises as
+        `engine.analysis.reduced.glance` does.
         """
         key = (*made.key, "glance", cells)
         found: Glance | None = self._shelf.find(key)
         if found is None:
             read, edits, options = made.read, made.edits, {"target": made.target, "logits_at": LAST}
-            found = glance(made.model, read, hook, head, cells, (), edits, **options)
+            before = None if base is None else self._shelf.find((*base.key, "glance", cells))
+            found = glance(made.model, read, hook, head, cells, _compared(made.model), edits, before, **options)
             self._keep(made, hook, head, found.pattern)
             small = sum(one.nbytes for one in found.overviews.values())
             found = self._shelf.keep(key, found, found.trace.bytes + small)
@@ -270,10 +284,26 @@ class Glances:
         found = head_pattern(made.model, made.read, hook, head, base.trace, made.edits, target=made.target)
         return self._keep(made, hook, head, found)
 
+    def edited(self, made: LongRun, hook: str, head: int, cells: int) -> Tensor:
+        """Which cells of such a head edits put there, u8 pos key. Raises as `touched_head` does."""
+        key = (*made.key, hook, head, "edited")
+        found: Tensor | None = self._shelf.find(key)
+        if found is None:
+            base = self.of(made, hook, head, cells).trace
+            found = touched_head(made.model, made.read, hook, head, base, made.edits, target=made.target)
+            found = self._shelf.keep(key, found, found.nbytes)
+        return found
+
     def _keep(self, made: LongRun, hook: str, head: int, pattern: Tensor) -> Tensor:
         """With the model's hooks, as a trace has them: while these are held, no other model has their id."""
         found: Tensor = self._shelf.keep((*made.key, hook, head), (pattern, made.model.hooks), pattern.nbytes)[0]
         return found
+
+
+def _compared(model: Transformer) -> tuple[str, ...]:
+    """The hooks by which two runs are compared, beside their patterns."""
+    ends = ("blocks.0.resid_pre", "resid_post")
+    return tuple(hook for hook in model.hook_names if hook.endswith(ends) or hook == "logits")
 
 
 def _run_key(

@@ -86,12 +86,13 @@ def known(checkpoint: Checkpoint, encoding: Encoding) -> Encoding:
     raise ValueError(f"This model has the tokens 0 to {size - 1:,}, and “{piece}” is {id:,}; leave that out.")
 
 
-def readable(checkpoint: Checkpoint, text: str, second: str = "") -> bool:
-    """Whether `tokens` makes any of it."""
+def readable(checkpoint: Checkpoint, text: str, second: str = "", whole: bool = False) -> bool:
+    """Whether `tokens` makes any of it; with `whole`, no more of it than the model reads."""
     try:
-        return bool(tokens(checkpoint, text, second))
+        found = tokens(checkpoint, text, second)
     except ValueError:
         return False
+    return bool(found) and not (whole and len(found) > checkpoint.model.config.context)
 
 
 def own_words(checkpoint: Checkpoint) -> str:
@@ -99,7 +100,8 @@ def own_words(checkpoint: Checkpoint) -> str:
     tokenizer = checkpoint.tokenizer
     if tokenizer is None:
         return "0 1 2 3"
-    ids = range(min(TRIED, tokenizer.vocab_size))
+    special = set(tokenizer.special_tokens.values())
+    ids = [id for id in range(min(TRIED, tokenizer.vocab_size)) if id not in special]
     alone = [word for id in ids if readable(checkpoint, word := tokenizer.decode([id], special=False).strip())]
     several = (tokenizer.decode(ids[:6], special=False), " ".join(alone[:4]), *alone)
     return next((text for text in several if text.strip() and readable(checkpoint, text)), "")

@@ -81,7 +81,7 @@ def edited_heads(trace: Trace, lanes: Sequence[Lane]) -> dict[str, list[list[int
     if not trace.edits:
         return {}
     return {
-        f"{lane.prefix}{kind}": touched_heads(trace, lane.side, kind == "cross_attn").nonzero().tolist()
+        f"{lane.prefix}{kind}": touched_heads(trace, lane.config, lane.side, kind == "cross_attn").nonzero().tolist()
         for lane in lanes
         for kind in kinds_of(lane)
     }

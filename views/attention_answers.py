@@ -18,7 +18,7 @@ from engine.analysis.flow import crossed_network, flow, flows, network
 from engine.analysis.points import head_points
 from engine.analysis.positional import positional
 from engine.analysis.rollout import crossed, rollout
-from engine.analysis.sinks import column, sentence
+from engine.analysis.sinks import Column, column, sentence
 from engine.checkpoints import Checkpoint
 from engine.model import Transformer
 from engine.reading import place as cell_place
@@ -96,11 +96,16 @@ def sink(looked: Looked, query: Query) -> bytes:
     crosses, side = where(query)
     read = looked.encoding("encoder" if crosses else side)
     found = column(looked.trace, query["layer"], query["key"], query["head"], side, crosses, read)
+    return pack({"sentence": told(looked, found, side, crosses)}, {})
+
+
+def told(looked: Looked, found: Column, side: str, crosses: bool) -> str:
+    """What was measured of a column, which of a picture is named by where it stands."""
     lane = next(lane for lane in looked.lanes if lane.side == ("encoder" if crosses else side))
     if lane.grid is None:
-        return pack({"sentence": sentence(found)}, {})
-    found = replace(found, special=lane.special[query["key"]], punctuation=False)
-    return pack({"sentence": sentence(found, cell(lane, query["key"]), "colour")}, {})
+        return sentence(found)
+    found = replace(found, special=lane.special[found.key], punctuation=False)
+    return sentence(found, cell(lane, found.key), "colour")
 
 
 def cell(lane: Lane, key: int) -> str:

@@ -16,11 +16,14 @@ from torch import Tensor
 from engine import library
 from engine.analysis.heads import SCORES, HeadScores, scores
 from engine.analysis.reduced import revisited
-from engine.analysis.tiles import tile, top_keys
+from engine.analysis.tiles import peaks, tile, top_keys
+from engine.analysis.touched import STAGES, touched_heads, touching
 from engine.checkpoints import Checkpoint
 from engine.library import LongRun
 from engine.trace import Trace
-from views.attention_answers import STALE, UNKNOWN, Looked, Query, check
+from views.attention import edited_heads
+from views.attention_answers import STALE, UNKNOWN, Looked, Query, answered, check
+from views.attention_long_column import column_of
 from views.payload import pack
 from views.walkthrough import Lane, digest, lane_header, model_header
 
@@ -65,16 +68,33 @@ class Long:
         """Of one head, pos key."""
         return library.glances.head(self.made, head.hook, head.head, self.cells)
 
+    def edited(self, head: Head) -> Tensor | None:
+        """Which cells of one head edits put there, u8 pos key as `touched_cells` has it; None where no edit acts."""
+        crosses = head.focus == "cross_attn"
+        stack = next(lane.config for lane in self.looked.lanes if lane.side == head.side)
+        if not touched_heads(self.trace, stack, head.side, crosses)[head.layer, head.head]:
+            return None
+        acts = (part for _, part in touching(self.trace, head.layer, head.side, crosses))
+        if not set(STAGES) & set(acts):
+            return None
+        return library.glances.edited(self.made, head.hook, head.head, self.cells)
+
 
 def glanced(
-    name: str, checkpoint: Checkpoint, lanes: Sequence[Lane], made: LongRun, look: Mapping[str, int]
+    name: str,
+    checkpoint: Checkpoint,
+    lanes: Sequence[Lane],
+    made: LongRun,
+    look: Mapping[str, int],
+    base: LongRun | None = None,
 ) -> Long:
-    """Runs the text, unless that has been done. `look` may say which layer and head of the last stack to show first."""
+    """Runs the text, unless that has been done, from `base` where that is kept. `look` may say which layer and head of
+    the last stack to show first."""
     config = lanes[-1].config
     layer, head = min(look.get("layer", 0), config.layers - 1), min(look.get("head", 0), config.attention.heads - 1)
     shown = Head(lanes[-1].side, "cross_attn" if config.encoder else "attn", layer, head)
     cells = overview_side(lanes)
-    seen = library.glances.of(made, shown.hook, head, cells)
+    seen = library.glances.of(made, shown.hook, head, cells, base)
     looked = Looked(digest(name, seen.trace), checkpoint, seen.trace, list(lanes))
     return Long(looked, made, cells, shown, seen.overviews)
 
@@ -88,11 +108,11 @@ def overview_side(lanes: Sequence[Lane]) -> int:
 def attention_long(long: Long, *, name: str, look: Mapping[str, int], notes: Mapping[str, Any]) -> bytes:
     """The payload: the overviews, and of the head that is shown first the whole pattern in tiles and one row."""
     lanes, trace = long.looked.lanes, long.trace
-    pattern = long.pattern(long.shown)
+    pattern, edited = long.pattern(long.shown), long.edited(long.shown)
     row = min(look.get("query", first_row(pattern, lanes[-1], long.shown)), len(pattern) - 1)
     arrays, tiles = overviews(long), []
     for number, (rows, columns) in enumerate(at_rest(*pattern.shape)):
-        about, parts = tiled(pattern, rows, columns)
+        about, parts = tiled(pattern, rows, columns, edited)
         tiles.append(about)
         arrays |= {f"tile.{number}.{part}": value for part, value in parts.items()}
     listed, parts = heaviest(pattern, row)
@@ -102,6 +122,7 @@ def attention_long(long: Long, *, name: str, look: Mapping[str, int], notes: Map
         "model": model_header(name, lanes[-1].config),
         "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
         "edited": sorted({hook for edit in trace.edits for hook in edit.touches()}),
+        "editedHeads": edited_heads(trace, lanes),
         "reads": None,
         "scoreTable": [{**asdict(score), "focus": "attn"} for score in SCORES if score.key in MEASURED],
         "look": {"layer": long.shown.layer, "head": long.shown.head, "query": row},
@@ -145,21 +166,28 @@ def spans(size: int) -> list[tuple[int, int]]:
     return [(first, min(first + width, size)) for first in starts]
 
 
-def tiled(pattern: Tensor, rows: tuple[int, int], columns: tuple[int, int]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def tiled(
+    pattern: Tensor, rows: tuple[int, int], columns: tuple[int, int], edited: Tensor | None = None
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """A window as at most TILE x TILE cells: `weight` row column, each the largest of its block and exact.
 
     `at` says which of its block that is, counted row by row; it is left out where a block is one weight. A window in
-    which every weight is zero is "empty" and brings neither.
+    which every weight is zero is "empty" and brings neither. Of `edited`, 0 where no edit put a weight, comes u8 where
+    any of a block is another, unless none of the window is.
     """
     found = tile(pattern, rows, columns, TILE)
     high, wide = found.block
     about = {"rows": list(rows), "columns": list(columns), "block": [high, wide], "empty": not bool(found.weight.any())}
+    arrays: dict[str, Tensor] = {}
+    if edited is not None:
+        put = peaks(peaks((edited[slice(*rows), slice(*columns)] > 0).to(torch.uint8), -2, high), -1, wide)
+        arrays |= {"edited": put} if put.any() else {}
     if about["empty"]:
-        return about, {}
+        return about, arrays
     if high * wide == 1:
-        return about, {"weight": found.weight}
+        return about, arrays | {"weight": found.weight}
     at = (found.pos - rows[0]) % high * wide + (found.key - columns[0]) % wide
-    return about, {"weight": found.weight, "at": at.to(torch.uint8 if high * wide <= 256 else torch.int32)}
+    return about, arrays | {"weight": found.weight, "at": at.to(torch.uint8 if high * wide <= 256 else torch.int32)}
 
 
 def heaviest(pattern: Tensor, row: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -176,10 +204,15 @@ def answered_long(long: Long, query: Query) -> bytes:
         raise ValueError(STALE)
     match query:
         case {"ask": "tile", "rows": [int(top), int(bottom)], "columns": [int(left), int(right)]}:
-            return pack(*tiled(long.pattern(head_of(long, query)), (top, bottom), (left, right)))
+            head = head_of(long, query)
+            return pack(*tiled(long.pattern(head), (top, bottom), (left, right), long.edited(head)))
         case {"ask": "row", "pos": int(pos)}:
             pattern = long.pattern(head_of(long, query, "pos"))
             return pack(*heaviest(pattern, pos))
+        case {"ask": "column", "key": int(key)}:
+            return column_of(long, head_of(long, query, "key"), key)
+        case {"ask": "ov" | "qk"}:  # of the weights and the tokens, however many there are
+            return answered(long.looked, query)
         case {"ask": "scores", "layer": int(layer), "side": str(side)}:
             check(long.looked, query, ("side", "layer"))
             return pack({}, measured(long, side, layer))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from engine.analysis.sizes import Formula, Memory, Step, activations, forward, kv_cache
+from engine.analysis.sizes import Formula, Memory, Step, activations, forward, kv_cache, reading
 from engine.analysis.sizes.shape import stacks
 from engine.config import ModelConfig
 from views.payload import pack
@@ -13,7 +13,9 @@ from views.table_files import Table
 
 HUES = {"norm": "soft", "embedding": "residual", "patches": "residual", "pooler": "probability", "head": "probability"}
 HUES |= {"cross-attention": "query", "attention": "attention", "MLP": "mlp", "keys": "key", "logits": "probability"}
-SQUARE = ", × length"
+SQUARE, PATCHES = ", × length", ", × patches"
+Axis = tuple[str, str]  # what stands below a chart, and what one of its numbers counts
+TOKENS, PIXELS = ("length, tokens", "tokens"), ("side of the picture, pixels", "pixels a side")
 Sums = list[tuple[str, int]]
 Chart = dict[str, Any]
 
@@ -39,8 +41,11 @@ def waterfall(steps: Sequence[Step]) -> Chart:
 def cost_charts(config: ModelConfig, batch: int, length: int, number: int, lengths: Sequence[int]) -> list[Chart]:
     """Operations, cache and memory of training as the text grows to each of `lengths`, `length` being among them.
 
-    There is no cache where the model continues no text.
+    There is no cache where the model continues no text. Of a model of pictures, lengths are the picture's side in
+    pixels, and the operations are those of a whole picture.
     """
+    if config.embedding.patches is not None:
+        return picture_charts(config, batch, length, number, lengths)
     read = len(stacks(config))
     work = by_length(lambda n: work_kinds(config, n), lengths)
     each = [{**part, "amounts": [flops / (n * read) for n, flops in zip(lengths, part["amounts"], strict=True)]}
@@ -53,8 +58,29 @@ def cost_charts(config: ModelConfig, batch: int, length: int, number: int, lengt
     return [*charts, curves("Activations kept in training", "bytes", lengths, length, kept)]
 
 
-def curves(title: str, unit: str, lengths: Sequence[int], now: int, parts: Sequence[dict[str, Any]]) -> Chart:
-    return {"kind": "curves", "title": title, "unit": unit, "lengths": list(lengths), "now": now, "parts": list(parts)}
+def picture_charts(config: ModelConfig, batch: int, side: int, number: int, sides: Sequence[int]) -> list[Chart]:
+    def work(pixels: int) -> Sums:
+        larger = reading(config, pixels)
+        return work_kinds(larger, larger.context)
+
+    def kept(pixels: int) -> Sums:
+        larger = reading(config, pixels)
+        return memory_kinds(activations(larger, batch, larger.context, number))
+
+    def parts(of: Callable[[int], Sums]) -> list[dict[str, Any]]:
+        return [{**part, "name": part["name"].replace(SQUARE, PATCHES)} for part in by_length(of, sides)]
+
+    return [
+        curves("Operations of a forward pass", "operations a picture", sides, side, parts(work), PIXELS),
+        curves("Activations kept in training", "bytes", sides, side, parts(kept), PIXELS),
+    ]
+
+
+def curves(
+    title: str, unit: str, lengths: Sequence[int], now: int, parts: Sequence[dict[str, Any]], axis: Axis = TOKENS
+) -> Chart:
+    drawn = {"unit": unit, "axis": axis[0], "each": axis[1], "lengths": list(lengths), "now": now}
+    return {"kind": "curves", "title": title, **drawn, "parts": list(parts)}
 
 
 def by_length(of: Callable[[int], Sums], lengths: Sequence[int]) -> list[dict[str, Any]]:
@@ -98,8 +124,12 @@ def curve_table(model: str, chart: Chart) -> Table:
         for n, amount in zip(chart["lengths"], one["amounts"], strict=True)
     ]
     length, part, amounts = (list(column) for column in zip(*rows, strict=True))
-    columns = {"length": length, "part": part, chart["unit"]: amounts}
-    return Table(columns, {"model": model, "table": f"{chart['title']}, by length"})
+    columns = {"side" if chart["axis"] == PIXELS[0] else "length": length, "part": part, chart["unit"]: amounts}
+    return Table(columns, {"model": model, "table": table_name(chart)})
+
+
+def table_name(chart: Chart) -> str:
+    return f"{chart['title']}, by {chart['axis'].partition(',')[0]}"
 
 
 def formula_table(model: str, title: str, unit: str, rows: Iterable[tuple[str, Formula]]) -> Table:

@@ -5,7 +5,7 @@
 // `#layer=2&head=0&cell=[5,7]`: a value that reads as JSON is JSON, any other is text.
 
 const DELAY = 150; // ms: dragging across heads writes the address once; browsers refuse hundreds of writes a minute
-const LONGEST = 4000; // characters
+const LONGEST = 20000; // characters
 
 let state = parse(location.hash || opened());
 let path = location.pathname;

@@ -30,7 +30,6 @@ class Attention extends AttentionPage {
   constructor(root) {
     super();
     this.style = make("style", "", CSS);
-    this.styled = new Set();
     this.element = make("div", "attention");
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.style, this.element);
@@ -162,32 +161,6 @@ class Attention extends AttentionPage {
     if (trace.holds(layer)) return;
     const late = () => trace === this.trace && layer === this.state.layer;
     trace.fetch(layer).then(() => late() && this.refresh(), (error) => late() && this.parts.notice(error.message));
-  }
-
-  /** Opens the tab that the state names; the one before stays until the module is here. */
-  async open() {
-    const name = (this.opened = this.state.view);
-    const root = make("div", `view view-${name}`);
-    let module = null;
-    let failure = null;
-    try {
-      module = await import(`./attention_${name}.js`);
-    } catch (error) {
-      failure = error;
-    }
-    if (this.opened !== name) return;
-    this.view?.destroy();
-    this.view = null;
-    this.parts.room.replaceChildren(root);
-    if (failure) {
-      console.error(failure);
-      root.append(make("p", "sentence", `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`));
-      return;
-    }
-    if (module.CSS && !this.styled.has(name)) this.style.textContent += module.CSS;
-    this.styled.add(name);
-    this.view = module.mount(root, this);
-    this.view.update();
   }
 
   // --- what the views ask ------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 // One head averaged over many texts, as a small map: positions down and across, and how many texts stand behind each row.
+import { endOf } from "./attention_ends.js";
 import { at, mountCells } from "./cells.js";
 import { make, range } from "./dom.js";
 import { percent } from "./format.js";
@@ -20,7 +21,7 @@ export function mountAverage(root, page) {
     const pitch = Math.floor(Math.max(CELL.least, Math.min(CELL.most, Math.min(WIDEST, page.width - BESIDE) / cols)));
     const every = Math.ceil(LABEL / pitch);
     const cells = make("div");
-    const top = Math.max(0.1, ...answer.pattern.data.filter((weight) => weight <= 1));
+    const top = endOf(page, "averaged", Math.max(0.1, ...answer.pattern.data.filter((weight) => weight <= 1)));
     const data = { block, role: "attention", scale: "unit", max: top, width: pitch * cols, pitch, height: pitch - 1, label: `attention from ${rows} positions to ${cols}, averaged` };
     root.replaceChildren(cells); // where the colours are
     mountCells(cells, data, (event, where) => event === "hover" && said(block, where));

@@ -3,8 +3,8 @@ import { make } from "./dom.js";
 
 const LINE = 13; // CSS pixels between two written pieces
 const TEXT = 15; // the height of a piece
-const WIDEST = { wide: 116, narrow: 84 }; // of the pieces at the left
-const TALLEST = 78; // of the slanted pieces on top, where the page does not say `tallest`
+const WIDEST = { wide: 172, narrow: 84 }; // of the pieces at the left
+const TALLEST = { wide: 110, narrow: 78 }; // of the slanted pieces on top, where the page does not say `tallest`
 const RISE = 14; // of a slanted piece beyond what its length makes of it
 const [SINE, COSINE] = [0.82, 0.57]; // of the angle of a slanted piece
 const KEPT = 4096; // widths that are remembered
@@ -93,7 +93,7 @@ function above(page, wide) {
 
 /** How long a slanted piece may be, so that it stands within the axis. */
 function slanted(page) {
-  return Math.min(Math.ceil(written(page.keys)) + 1, Math.floor(((page.tallest ?? TALLEST) - RISE) / SINE));
+  return Math.min(Math.ceil(written(page.keys)) + 1, Math.floor(((page.tallest ?? TALLEST[page.narrow ? "narrow" : "wide"]) - RISE) / SINE));
 }
 
 /** How far the last slanted piece reaches beyond its column. */
@@ -110,7 +110,7 @@ const widths = new Map(); // piece -> CSS pixels
 let pen = null;
 
 /** The width of the longest piece, in the weight of a lit one. */
-function written(pieces) {
+export function written(pieces) {
   if (widths.size > KEPT) widths.clear();
   return pieces.reduce((most, piece) => Math.max(most, width(piece)), 0);
 }

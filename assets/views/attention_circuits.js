@@ -1,5 +1,6 @@
 // What a head's weights do to any token, whatever the text around it: the tokens that it writes when it is attended to (OV),
 // and which tokens attend to which by content alone (QK). Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
+import { endOf } from "./attention_ends.js";
 import { at, extent, mountCells } from "./cells.js";
 import { legible } from "./contrast.js";
 import { make, range } from "./dom.js";
@@ -28,7 +29,7 @@ class Circuits {
   update() {
     const { page } = this;
     const { side, focus, layer, head } = page.state;
-    const wanted = [page.trace.trace, side, focus, layer, head, page.width, this.theme()].join();
+    const wanted = [page.trace.trace, side, focus, layer, head, page.width, this.theme(), page.drawnAgain].join();
     if (wanted === this.wanted) return;
     this.wanted = wanted;
     const turn = ++this.turn;
@@ -61,7 +62,7 @@ class Circuits {
     const [rows, cols] = top.shape;
     const fitting = Math.floor((this.page.width - LABEL) / PROMOTED);
     const shown = Math.max(1, Math.min(cols, this.page.narrow ? 2 * fitting : fitting)); // in two lines on a phone
-    const most = Math.max(...logits.data.map(Math.abs), 1e-9);
+    const most = endOf(this.page, "promoted", Math.max(...logits.data.map(Math.abs), 1e-9));
     let copies = 0;
     const grid = make("div", "promoted");
     grid.setAttribute("role", "table");
@@ -119,9 +120,10 @@ class Circuits {
     const corner = make("p", "corner");
     corner.append(make("span", "role-query", "query"), " down, ", make("span", "role-key", "key"), " across: q · k / √d_head");
     this.qk.body.replaceChildren(corner, map, colours.element);
-    colours.show(block);
+    const max = endOf(this.page, "qk", extent(block));
+    colours.show(block, max);
     const label = `scores of ${rows} tokens as queries by ${cols} as keys`;
-    const view = mountCells(cells, { block, role: "attention", scale: "signed", max: extent(block), width, pitch, height: pitch - 2, label }, (event, where) => {
+    const view = mountCells(cells, { block, role: "attention", scale: "signed", max, width, pitch, height: pitch - 2, label }, (event, where) => {
       if (event === "pick") return;
       view.mark({ lit: where?.col ?? null, picked: where });
       [...labels.children].forEach((one, i) => one.classList.toggle("pointed", i === where?.row));
@@ -129,13 +131,13 @@ class Circuits {
       if (where) this.page.tip(`${names[ids.data[where.row]]} → ${names[keys.data[where.col]]}`, number(at(block, where.row, where.col)));
       else this.page.tip(null);
     });
-    if (wide >= CELL.written) cells.append(written(block, width / cols, this.inks(block)));
+    if (wide >= CELL.written) cells.append(written(block, width / cols, this.inks(max)));
   }
 
   /** x -> the colour in which a number is read on the cell of x. */
-  inks(block) {
-    const [inks, colours, most] = [legible(this.qk.element), ramp(this.qk.element, "attention", "signed"), extent(block)];
-    return (x) => inks(colours[step(x, "signed", most)]);
+  inks(max) {
+    const [inks, colours] = [legible(this.qk.element), ramp(this.qk.element, "attention", "signed")];
+    return (x) => inks(colours[step(x, "signed", max)]);
   }
 
   mark() {}

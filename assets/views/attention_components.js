@@ -18,8 +18,8 @@ export function short(x) {
 
 /**
  * Shows strips in `root`; `hover(place | null)` hears which component is under the pointer, counted as drawn.
- * update(data): {strips: [{name, note, role, values, tall, faint?, numbered?, result?}], order, label, width, tail}: `order` are the
- * components from left to right, `label`, `width` and `tail` the three columns in CSS pixels, `result` what stands at the right.
+ * update(data): {strips: [{name, note, role, values, ends, tall, faint?, numbered?, result?}], order, label, width, tail}: `order` are the
+ * components from left to right, `label`, `width` and `tail` the three columns in CSS pixels, `ends` from where to where bars could reach, `result` what stands at the right.
  */
 export function mount(root, hover) {
   const light = make("div", "component-lit");
@@ -71,7 +71,7 @@ function fill({ name, canvas, result }, colours, strip, { order, width }) {
   result.replaceChildren(...(strip.result ?? []));
 }
 
-function draw(canvas, colours, { role, values, tall, numbered }, order, width) {
+function draw(canvas, colours, { role, values, ends: [low, high], tall, numbered }, order, width) {
   const wide = width / order.length;
   const written = wide >= FITS ? WRITTEN : 0;
   const indexed = numbered ? WRITTEN : 0;
@@ -80,7 +80,6 @@ function draw(canvas, colours, { role, values, tall, numbered }, order, width) {
   const context = emptied(canvas, width, height);
   context.setTransform(dpr, 0, 0, dpr, 0, 0);
   const { [role]: hue, negative, hairline: line, ink, soft, mono } = colours;
-  const [low, high] = ends(values);
   const scale = (tall - 2) / (high - low || 1);
   const zero = 1 + high * scale;
   context.fillStyle = line;
@@ -106,7 +105,7 @@ function isEven(order) {
 }
 
 /** From where to where the bars of a vector reach; 0 is always between. */
-function ends(values) {
+export function ends(values) {
   let [low, high] = [0, 0];
   for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
   return [low, high];

@@ -1,4 +1,5 @@
 // What is to be said about the chosen row, the chosen column and the head, in numbers and in a sentence.
+import { written as widest } from "./attention_axes.js";
 import { called } from "./attention_names.js";
 import { inColumn, measures } from "./attention_scores.js";
 import { at } from "./cells.js";
@@ -8,6 +9,7 @@ import { percent } from "./format.js";
 const BRIGHT = 1.5; // times what an even row would give, as engine/analysis/sinks.py has it
 const LISTED = 8; // keys of a row
 const READERS = 3; // queries of a column
+const NAMED = { least: 84, most: 148 }; // CSS pixels of a token beside its bar
 const PATIENCE = 250; // ms that a column is looked at before the server is asked about it
 
 export function mount(root, page) {
@@ -17,6 +19,8 @@ export function mount(root, page) {
   root.append(row.element, column.element, head.element);
   return {
     update() {
+      const named = Math.min(NAMED.most, Math.max(NAMED.least, Math.ceil(widest([...page.trace.pieces, ...page.keys]))));
+      root.style.setProperty("--named", `${named}px`);
       row.show();
       column.show();
       head.show();

@@ -1,13 +1,13 @@
 // One query against all its keys: a row of products for every key, under the components they belong to, and their sums.
-import { extent, mountCells } from "./cells.js";
+import { mountCells } from "./cells.js";
 import { short } from "./attention_components.js";
 import { make } from "./dom.js";
 import { percent } from "./format.js";
 
 /**
  * Shows the rows in `root`; emits "hover" {row, col} | null and "pick" {row}.
- * update(data): {block, pieces, special, sums, weights, allowed, label, width, tail, pitch, narrow}: `block` is key component (cells.js),
- * `sums` q·k a key, `weights` the stored pattern, `allowed` the mask. `mark({key, hovered, place})` frames the chosen key and lights the pointed one and a component.
+ * update(data): {block, max, pieces, special, sums, most, weights, allowed, label, width, tail, pitch, narrow}: `block` is key component (cells.js),
+ * whose ramp ends at `max`, `sums` q·k a key, whose bars are full at `most`, `weights` the stored pattern, `allowed` the mask. `mark({key, hovered, place})` frames the chosen key and lights the pointed one and a component.
  */
 export function mount(root, emit) {
   const names = make("div", "keys-names");
@@ -63,7 +63,7 @@ export function mount(root, emit) {
       fill(rows, data);
       const { block, width, pitch, pieces } = data;
       const label = `q × k of ${pieces.length} keys, component by component`;
-      const drawn = { block, role: "attention", scale: "signed", max: extent(block), width, pitch, height: pitch - 3, label };
+      const drawn = { block, role: "attention", scale: "signed", max: data.max, width, pitch, height: pitch - 3, label };
       if (cells) cells.update(drawn);
       else cells = mountCells(canvas, drawn, emit);
     },
@@ -106,8 +106,7 @@ function move(rows, marked, kind, at) {
 }
 
 /** Writes the rows; what already stands there stays. */
-function fill(rows, { pieces, special, sums, weights, allowed }) {
-  const most = sums.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1;
+function fill(rows, { pieces, special, sums, most, weights, allowed }) {
   rows.forEach((row, i) => {
     const { name, piece, sum, bar, value, weight } = row;
     if (row.piece.textContent !== pieces[i]) piece.textContent = name.title = pieces[i];
@@ -118,7 +117,7 @@ function fill(rows, { pieces, special, sums, weights, allowed }) {
       bar.classList.toggle("below", sums[i] < 0);
     }
     row.shown = shown;
-    bar.style.transform = `scaleX(${Math.abs(sums[i]) / most})`;
+    bar.style.transform = `scaleX(${Math.abs(sums[i]) / (most || 1)})`;
     value.firstChild.data = short(sums[i]);
     weight.firstChild.data = allowed[i] ? percent(weights[i]) : "masked";
   });

@@ -18,6 +18,7 @@ const LEFT = { least: 300, share: 0.265, most: 380 }; // the width of all heads
 const DETAILS = 300; // the width of the row where it stands beside the map
 const ROOMY = 780; // room at the right in which it does
 const GAP = 28;
+const VIEWS = ["map", "text", "circuits"]; // those that take no whole pattern
 
 /** data is the payload of views/attention_long.py. */
 export function mount(root, data) {
@@ -34,6 +35,8 @@ class LongAttention extends AttentionPage {
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.style, this.element);
     this.state = restore(address.read());
+    this.views = VIEWS;
+    this.hover = null;
     this.edition = 0; // grows with everything that makes every picture another one: data, stack, attention, width, theme
     this.numbers = new Numbers(this, { arrived: () => this.arrived(), failed: (sentence) => this.failed(sentence) });
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.trace && this.measure());
@@ -46,6 +49,7 @@ class LongAttention extends AttentionPage {
   destroy() {
     this.resize.disconnect();
     this.numbers.stop();
+    this.view?.destroy();
     window.removeEventListener("keydown", this.onKey);
     this.unfollow();
     this.element.remove();
@@ -73,10 +77,10 @@ class LongAttention extends AttentionPage {
 
   build() {
     this.parts = frame(this);
-    this.element.querySelector(".tabs").remove(); // of so long a text there is the map alone
-    this.parts.room.setAttribute("role", "group");
     this.heads = mountHeads(this.parts.heads, this);
-    this.map = mountMap(this.parts.room, this);
+    [this.mapped, this.opening] = [make("div"), make("div")];
+    this.parts.room.append(this.mapped, this.opening);
+    this.map = mountMap(this.mapped, this);
     this.details = mountRow(this.parts.details, this);
     this.element.dataset.ready = "true";
   }
@@ -107,7 +111,8 @@ class LongAttention extends AttentionPage {
   fit() {
     const { state, trace } = this;
     const { layers, heads, crosses } = trace.model;
-    Object.assign(state, { view: "map", heads: [], side: trace.side });
+    Object.assign(state, { heads: [], side: trace.side });
+    if (!VIEWS.includes(state.view)) state.view = "map";
     state.focus = crosses && state.focus !== "attn" ? "cross_attn" : "attn";
     state.layer = clamp(state.layer, layers);
     state.head = clamp(state.head, heads);
@@ -140,7 +145,7 @@ class LongAttention extends AttentionPage {
     this.fit();
     if (turned) this.edition++;
     if (this.refused && (moved || turned)) this.failed(""); // what was refused was of the head before
-    if (jump) this.map.reveal(state.query, state.key);
+    if (jump && state.view === "map") this.map.reveal(state.query, state.key);
     this.remember();
     this.refresh();
     if (moved || turned) this.tell(`${this.trace.side ? `${this.trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
@@ -150,7 +155,7 @@ class LongAttention extends AttentionPage {
     this.lay();
     this.parts.show();
     this.heads.update();
-    this.map.update();
+    this.show();
     this.details.update();
     this.score();
   }
@@ -158,15 +163,36 @@ class LongAttention extends AttentionPage {
   /** Tiles or a row have come. */
   arrived() {
     this.fit();
-    this.map.update();
+    this.show();
     this.details.update();
+  }
+
+  /** The tab: the map, which stays, or one that is opened beside it. */
+  show() {
+    const { view, query } = this.state;
+    this.mapped.hidden = view !== "map";
+    this.opening.hidden = view === "map";
+    if (view === "map") return this.map.update();
+    this.numbers.want(this.head, [], query);
+    if (this.opened === view) this.view?.update();
+    else this.open();
+  }
+
+  get place() {
+    return this.opening;
+  }
+
+  /** The pointer is over a weight, {row, col}, or nothing. */
+  point(where) {
+    this.hover = where;
+    this.view?.mark();
   }
 
   /** What is looked at cannot be had, and why; "" once something else is. */
   failed(sentence) {
     this.refused = sentence;
     this.parts.notice(sentence || (this.data.notice ?? ""));
-    if (sentence) this.map.say(this.map.window);
+    if (sentence && this.state.view === "map") this.map.say(this.map.window);
     this.details.update();
   }
 
@@ -213,6 +239,19 @@ class LongAttention extends AttentionPage {
     const { data, shape } = this.trace.arrays[`patterns.${this.trace.prefix}${this.state.focus}`];
     const [, heads, rows, cols] = shape;
     return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
+  }
+
+  /** Every weight of the chosen row ("out") or column ("in"), or a promise where it is not here. */
+  line(way) {
+    const { query, key } = this.state;
+    if (way === "in") return this.column(key).then(({ arrays }) => Float64Array.from(arrays.weights.data));
+    const found = this.row();
+    return found ? Float64Array.from(found.weights) : this.request({ ask: "row", ...this.head, pos: query }).then(({ arrays }) => Float64Array.from(arrays.weights.data));
+  }
+
+  /** Of a key: what each query gives it, and a sentence on why. */
+  column(key) {
+    return this.request({ ask: "column", ...this.head, key });
   }
 
   /** The chosen row of the shown head, or null while it is on its way. */

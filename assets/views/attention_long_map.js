@@ -1,5 +1,6 @@
 // One head of a long text: the whole of it with every peak in sight, down to single weights under the pointer. A cell stands for a block
 // of weights and shows the largest; as one comes nearer, smaller blocks come from the server, and the coarser ones stay until they do.
+import { editedSign } from "./attention_edited.js";
 import { axes } from "./attention_long_axes.js";
 import { peakAt, span, spans } from "./attention_long_numbers.js";
 import { gestures } from "./attention_long_gestures.js";
@@ -42,6 +43,7 @@ class LongMap {
     this.grid.append(corner, this.axes.top, this.axes.left, this.box);
     this.minimap = minimap(page, (row, col) => this.centre(row, col));
     this.legend = make("div", "long-legend");
+    this.sign = editedSign("cells");
     root.append(this.zoomLine(), this.grid, this.legend);
     this.stop = gestures(this.box, this);
   }
@@ -183,7 +185,8 @@ class LongMap {
     const inView = ({ rows, columns }) => rows[1] > top && rows[0] < top + down && columns[1] > left && columns[0] < left + across;
     this.tiles = page.numbers.of(page.head).filter((one) => one.high >= finest.high && one.wide >= finest.wide && inView(one));
     const overview = page.pattern(page.state.layer, page.state.head);
-    this.painter.paint({ ...this.rest, ...seen, overview, cells, tiles: this.tiles, apart: finest.high * finest.wide === 1, edition: page.edition });
+    this.painter.paint({ ...this.rest, ...seen, overview, cells, tiles: this.tiles, apart: finest.high * finest.wide === 1, cell: finest, edition: page.edition });
+    this.sign.hidden = !this.tiles.some(({ edited }) => edited);
   }
 
   mark() {
@@ -223,7 +226,7 @@ class LongMap {
     element.querySelector(".legend-text").textContent = "0 to 1 of the row; empty: exactly 0";
     const keys = make("span", "long-keys");
     for (const [name, does] of [["wheel", "or "], ["+", " "], ["−", " zoom · drag moves · "], ["0", " whole"]]) keys.append(make("kbd", "", name), ` ${does}`);
-    this.legend.replaceChildren(element, ...(page.narrow ? [] : [keys]));
+    this.legend.replaceChildren(element, this.sign, ...(page.narrow ? [] : [keys]));
   }
 
   // --- looking and picking (gestures.js calls these) -----------------------------------------------------------------------

@@ -21,7 +21,7 @@ export class Numbers {
     this.tiles.clear();
     this.rows.clear();
     const { first, arrays } = data;
-    first.tiles.forEach((one, i) => this.tiles.set(named(first, one.rows, one.columns), tile(first, one, arrays[`tile.${i}.weight`], arrays[`tile.${i}.at`])));
+    first.tiles.forEach((one, i) => this.tiles.set(named(first, one.rows, one.columns), tile(first, one, (part) => arrays[`tile.${i}.${part}`])));
     this.rows.set(`${which(first)} ${first.pos}`, row(first.row, arrays, "row."));
   }
 
@@ -46,35 +46,37 @@ export class Numbers {
     const unread = !this.rows.has(`${which(head)} ${pos}`);
     if (!missing.length && !unread) return;
     this.timer = setTimeout(() => {
-      for (const { rows, columns } of missing) this.fetch(this.tiles, named(head, rows, columns), { ask: "tile", ...head, rows, columns }, (answer) => tile(head, answer, answer.arrays.weight, answer.arrays.at), () => this.composedTile(head, rows, columns));
+      for (const { rows, columns } of missing) this.fetch(this.tiles, named(head, rows, columns), { ask: "tile", ...head, rows, columns }, (answer) => tile(head, answer, (part) => answer.arrays[part]), () => this.composedTile(head, rows, columns));
       if (unread) this.fetch(this.rows, `${which(head)} ${pos}`, { ask: "row", ...head, pos }, (answer) => row(answer, answer.arrays, ""), () => this.composedRow(head, pos));
       trim(this.tiles, KEPT.tiles);
       trim(this.rows, KEPT.rows);
     }, PATIENCE);
   }
 
-  /** Weights of a window of a head, row by row, put together from tiles of single weights: a file that works alone has those of one head. */
+  /** {weights, edited} of a window of a head, row by row, put together from tiles of single weights: a file that works alone has those of one head. */
   async region(head, rows, columns) {
     const { trace, keys, data } = this.page;
     const across = columns[1] - columns[0];
     const weights = new Float32Array((rows[1] - rows[0]) * across);
+    const edited = new Uint8Array(weights.length);
     for (const down of spans(...rows, data.tile, trace.length)) {
       for (const over of spans(...columns, data.tile, keys.length)) {
         const { arrays } = await this.page.request({ ask: "tile", ...head, rows: down, columns: over });
-        if (!arrays.weight) continue;
         const wide = over[1] - over[0];
         const [left, right] = [Math.max(over[0], columns[0]), Math.min(over[1], columns[1])];
         for (let row = Math.max(down[0], rows[0]); row < Math.min(down[1], rows[1]); row++) {
           const start = (row - down[0]) * wide;
-          weights.set(arrays.weight.data.subarray(start + left - over[0], start + right - over[0]), (row - rows[0]) * across + left - columns[0]);
+          for (const [to, from] of [[weights, arrays.weight], [edited, arrays.edited]]) {
+            if (from) to.set(from.data.subarray(start + left - over[0], start + right - over[0]), (row - rows[0]) * across + left - columns[0]);
+          }
         }
       }
     }
-    return weights;
+    return { weights, edited };
   }
 
   async composedRow(head, pos) {
-    return listed(await this.region(head, [pos, pos + 1], [0, this.page.keys.length]));
+    return listed((await this.region(head, [pos, pos + 1], [0, this.page.keys.length])).weights);
   }
 
   /** A tile as the server makes it of what is wider than that: of each block its largest weight, and where that stands. */
@@ -83,17 +85,19 @@ export class Numbers {
     const [height, width] = [rows[1] - rows[0], columns[1] - columns[0]];
     const [high, wide] = [Math.ceil(height / side), Math.ceil(width / side)];
     if (high * wide === 1) throw new Error("there is nothing finer");
-    const weights = await this.region(head, rows, columns);
+    const { weights, edited } = await this.region(head, rows, columns);
     const [down, across] = [Math.ceil(height / high), Math.ceil(width / wide)];
-    const [weight, at] = [new Float32Array(down * across), new Int32Array(down * across)];
+    const [weight, at, put] = [new Float32Array(down * across), new Int32Array(down * across), new Uint8Array(down * across)];
     for (let row = 0; row < height; row++) {
       for (let col = 0; col < width; col++) {
         const n = Math.floor(row / high) * across + Math.floor(col / wide);
         const value = weights[row * width + col];
         if (value > weight[n]) [weight[n], at[n]] = [value, (row % high) * wide + (col % wide)];
+        put[n] |= edited[row * width + col];
       }
     }
-    return tile(head, { rows, columns, block: [high, wide] }, { data: weight }, { data: at });
+    const parts = { weight: { data: weight }, at: { data: at }, edited: put.includes(1) ? { data: put } : undefined };
+    return tile(head, { rows, columns, block: [high, wide] }, (part) => parts[part]);
   }
 
   /** `instead` is tried where the question is refused. */
@@ -154,8 +158,10 @@ export function spans(from, to, width, size) {
   return found;
 }
 
-function tile(head, { rows, columns, block: [high, wide] }, weight, at) {
-  return { head: which(head), rows, columns, high, wide, across: Math.ceil((columns[1] - columns[0]) / wide), weight: weight?.data ?? null, at: at?.data ?? null };
+/** `part` gives the numbers of "weight", "at" and "edited" where there are any. */
+function tile(head, { rows, columns, block: [high, wide] }, part) {
+  const [weight, at, edited] = ["weight", "at", "edited"].map((name) => part(name)?.data ?? null);
+  return { head: which(head), rows, columns, high, wide, across: Math.ceil((columns[1] - columns[0]) / wide), weight, at, edited };
 }
 
 function row({ rest, others }, arrays, prefix) {

@@ -1,4 +1,5 @@
 // Paints what is in view of a long map: the head's overview, over it the tiles that are here, the coarsest first.
+import { drawEdited } from "./attention_long_edited.js";
 import { at } from "./cells.js";
 import { ramp, step } from "./palette.js";
 
@@ -12,7 +13,7 @@ export class Painter {
 
   /**
    * view = {rows, cols, width, height: of the whole; top, left, across, down: what is in view; wide, tall: of a weight; overview: {block, max}
-   * with `cells` a side; tiles, which are no finer than a pixel; apart: whether a cell is one weight; edition}, in weights and CSS pixels.
+   * with `cells` a side; tiles, which are no finer than a pixel; apart: whether a cell is one weight; cell: {high, wide} weights of one; edition}, in weights and CSS pixels.
    */
   paint(view) {
     const { canvas } = this;
@@ -33,6 +34,7 @@ export class Painter {
     put(this.image(block, max), [0, rows], [0, cols], Math.ceil(rows / view.cells), Math.ceil(cols / view.cells));
     for (const one of view.tiles) put(this.tileImage(one, edition), one.rows, one.columns, one.high, one.wide);
     if (view.apart) gaps(context, view, { x, y, dpr });
+    drawEdited(context, this.root, view);
   }
 
   tileImage(one, edition) {

@@ -2,15 +2,18 @@
 import { make, section } from "./dom.js";
 import { percent } from "./format.js";
 
+const READERS = 5; // queries of a column
 const AROUND = 12; // tokens before and behind
 
 export function mount(root, page) {
   const row = rowPart(page);
+  const column = columnPart(page);
   const words = wordsPart(page);
-  root.append(row.element, words.element);
+  root.append(row.element, column.element, words.element);
   return {
     update() {
       row.show();
+      column.show();
       words.show();
     },
     destroy: () => root.replaceChildren(),
@@ -63,6 +66,53 @@ function line(page, key, weight, most) {
   name.title = keys[key];
   button.append(make("span", "place", key), name, bar(weight / most), make("span", "share", percent(weight)));
   button.addEventListener("click", () => page.go({ key, jump: true }));
+  return button;
+}
+
+/** What looks at the chosen key: its heaviest queries and why it is bright or not, once somebody asks. */
+function columnPart(page) {
+  const element = section("", "");
+  element.className = "long-row";
+  const ask = make("button", "chip", "say how much, and why");
+  const list = make("div", "weights");
+  const why = make("p", "why");
+  why.setAttribute("aria-live", "polite");
+  element.append(ask, list, why);
+  let about = "";
+  const blank = () => {
+    list.replaceChildren();
+    why.textContent = "";
+    [ask.hidden, why.hidden] = [false, true];
+  };
+  ask.addEventListener("click", async () => {
+    const wanted = about;
+    const { trace, state } = page;
+    const found = await page.column(state.key).catch((error) => ({ sentence: error.message }));
+    if (wanted !== about) return;
+    [ask.hidden, why.hidden] = [true, false];
+    why.textContent = found.sentence;
+    const weights = found.arrays?.weights.data ?? [];
+    const best = Array.from(weights.keys()).filter((row) => weights[row] > 0).sort((a, b) => weights[b] - weights[a] || a - b).slice(0, READERS);
+    list.replaceChildren(...best.map((row) => reader(page, trace.pieces[row], row, weights[row], weights[best[0]])));
+  });
+  const show = () => {
+    const { trace, state, keys } = page;
+    element.firstChild.replaceChildren(`What looks at ${state.key} `, make("bdi", "", keys[state.key]));
+    const now = JSON.stringify([trace.trace, page.head, state.key]);
+    if (now !== about) blank();
+    about = now;
+  };
+  return { element, show };
+}
+
+function reader(page, piece, row, weight, most) {
+  const button = make("button", "weight");
+  button.classList.toggle("as-query", row === page.state.query);
+  button.setAttribute("aria-label", `${row}, ${piece}: ${percent(weight)}, go to this query`);
+  const name = make("bdi", "", piece);
+  name.title = piece;
+  button.append(make("span", "place", row), name, bar(weight / most), make("span", "share", percent(weight)));
+  button.addEventListener("click", () => page.go({ query: row, key: page.state.key, jump: true }));
   return button;
 }
 

@@ -26,9 +26,14 @@ export const MEASURES = [
   ["sentences", "over many texts", ({ state, trace }) => `Head ${state.head + 1} of block ${state.layer + 1} averaged over many ${trace.grid ? "pictures, position by position: what they show" : "texts, position by position: which words stood there"} is averaged out.`],
 ];
 
+/** Those that there are: of a long text, whose weights come a `line` at a time, no more than the head itself. */
+export function measuresOf(page) {
+  return page.line ? MEASURES.slice(0, 1) : MEASURES;
+}
+
 /** The measure that the state names, as far as there is one for this attention. */
-export function measureOf({ state }) {
-  return MEASURES.find(([id]) => id === state.over) ?? MEASURES[0];
+export function measureOf(page) {
+  return measuresOf(page).find(([id]) => id === page.state.over) ?? MEASURES[0];
 }
 
 /** "out": what the chosen token looks at; "in": what looks at it, which a flow that comes a token at a time cannot say. */
@@ -62,6 +67,7 @@ export function weights(page) {
   const { heads, layers } = trace.model;
   switch (measureOf(page)[0]) {
     case "head": {
+      if (page.line) return page.line(wayOf(page));
       const { block, max } = page.pattern(layer, head);
       return line(block, max);
     }

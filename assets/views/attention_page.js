@@ -2,10 +2,18 @@
 // that the keyboard turns and the address remembers, with a bubble, a voice, and questions to the server.
 import * as address from "./address.js";
 import { remembered } from "./attention_state.js";
+import { make } from "./dom.js";
 import { request } from "./store.js";
 
-/** Whoever extends it has `trace`, `state`, the `parts` of attention_frame.js, and `go(change)`. */
+/** Whoever extends it has `trace`, `state`, `style`, the `parts` of attention_frame.js, and `go(change)`. */
 export class AttentionPage {
+  styled = new Set(); // views whose look is here
+
+  /** Where the views stand. */
+  get place() {
+    return this.parts.room;
+  }
+
   /** The pieces of the columns. */
   get keys() {
     return this.trace.keys(this.state.focus);
@@ -14,6 +22,32 @@ export class AttentionPage {
   /** Whether each column is a special token. */
   get specialKeys() {
     return (this.state.focus === "cross_attn" ? this.trace.source : this.trace).special;
+  }
+
+  /** Opens the tab that the state names; the one before stays until the module is here. */
+  async open() {
+    const name = (this.opened = this.state.view);
+    const root = make("div", `view view-${name}`);
+    let module = null;
+    let failure = null;
+    try {
+      module = await import(`./attention_${name}.js`);
+    } catch (error) {
+      failure = error;
+    }
+    if (this.opened !== name) return;
+    this.view?.destroy();
+    this.view = null;
+    this.place.replaceChildren(root);
+    if (failure) {
+      console.error(failure);
+      root.append(make("p", "sentence", `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`));
+      return;
+    }
+    if (module.CSS && !this.styled.has(name)) this.style.textContent += module.CSS;
+    this.styled.add(name);
+    this.view = module.mount(root, this);
+    this.view.update();
   }
 
   tip(title, value) {

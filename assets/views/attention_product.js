@@ -1,7 +1,9 @@
 // How one score comes about: a query and a key, component by component, their products and the sum; and under it the same
 // products for every key that the query could choose.
-import { mount as mountComponents, scaleNote } from "./attention_components.js";
+import { ends, mount as mountComponents, scaleNote } from "./attention_components.js";
 import { mount as mountKeys } from "./attention_keys.js";
+import { endOf } from "./attention_ends.js";
+import { extent } from "./cells.js";
 import { factorText, here, passed, product } from "./attention_row.js";
 import { choices } from "./choices.js";
 import { make, range } from "./dom.js";
@@ -181,10 +183,17 @@ class Product {
       this.strip(q, "q", "query", state.query, TALL.operand),
       ...before("k", "key", state.key),
       this.strip(k, "k", "key", state.key, TALL.operand),
-      { name: ["q × k"], note: scaleNote(found.chosen.products), role: "attention", values: found.chosen.products, tall: TALL.product, numbered: true, result: [`Σ ${number(found.chosen.dot)}`] },
+      { kind: "q × k", name: ["q × k"], note: scaleNote(found.chosen.products), role: "attention", values: found.chosen.products, tall: TALL.product, numbered: true, result: [`Σ ${number(found.chosen.dot)}`] },
     ];
-    this.components.update({ strips, order: found.order, ...this.columns });
+    const scaled = strips.map((strip) => ({ ...strip, ends: this.ended(strip) }));
+    this.components.update({ strips: scaled, order: found.order, ...this.columns });
     this.showSum();
+  }
+
+  /** From where to where the bars of a strip could reach. */
+  ended({ kind, values }) {
+    const [low, high] = ends(values);
+    return [-endOf(this.page, `${kind} below 0`, -low), endOf(this.page, `${kind} above 0`, high)];
   }
 
   strip(hook, letter, role, pos, tall, faint = false) {
@@ -194,7 +203,7 @@ class Product {
     const turned = hook.endsWith("_rotated");
     const what = turned ? "turned" : hook.endsWith("_norm.out") ? "normed" : faint ? "as projected" : "";
     const name = [`${letter} `, make("bdi", "", faint ? "" : piece)];
-    return { name, note: what ? `${what}, ${scaleNote(values)}` : scaleNote(values), role, values, tall, faint };
+    return { kind: `${letter} ${what}`, name, note: what ? `${what}, ${scaleNote(values)}` : scaleNote(values), role, values, tall, faint };
   }
 
   /** Positive and negative products apart, their sum, the score, and the stored one. */
@@ -221,9 +230,11 @@ class Product {
     found.all.forEach(({ products }, key) => found.order.forEach((i, place) => (data[key * width + place] = products[i])));
     const block = { data, offset: 0, stride: width, rows: found.all.length, cols: width };
     const row = (part) => trace.row(page.hook(part), state.query, state.head);
+    const max = endOf(page, "products of keys", extent(block));
+    const most = endOf(page, "sums", found.all.reduce((a, { dot }) => Math.max(a, Math.abs(dot)), 0));
     this.keys.update({
       block, pieces: page.keys, special: page.specialKeys, sums: found.all.map(({ dot }) => dot), weights: row("pattern"), allowed: row("mask"),
-      pitch: rows(page.keys.length, page.narrow).pitch, ...this.columns,
+      max, most, pitch: rows(page.keys.length, page.narrow).pitch, ...this.columns,
     });
     const worst = found.all.reduce((most, { score }, key) => Math.max(most, Math.abs(score - found.stored[key])), 0);
     const name = make("bdi", "role-query", trace.pieces[state.query]);
@@ -234,7 +245,7 @@ class Product {
     const sums = make("span");
     sums.append(make("span", "aside"), make("span", "", "q·k"), make("span", "aside", "weight"));
     this.heads.replaceChildren(make("span", "", "key"), make("span", "", state.sorted ? "components, largest |q × k| of the chosen key first" : `components 0 to ${width - 1}`), sums);
-    this.ramp.show(block);
+    this.ramp.show(block, max);
   }
 
   /** What there is to know before one reads these vectors. */

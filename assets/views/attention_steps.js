@@ -1,6 +1,7 @@
 // The steps of one head, side by side: raw products, scores, bias, mask, softmax, and how much each key then hands over. The
 // same cell is lit in all of them with its number below, and the row it stands in is written out under them.
 import { editedCells, editedSign } from "./attention_edited.js";
+import { endOf } from "./attention_ends.js";
 import { write } from "./attention_ledger.js";
 import { panels, weightedPanel } from "./attention_panels.js";
 import { here } from "./attention_row.js";
@@ -203,17 +204,24 @@ class Steps {
     return { element, labels };
   }
 
+  /** Where the colours of a step end. */
+  ended({ id, block, scale }) {
+    if (scale === "unit") return 1;
+    return endOf(this.page, `step ${id}`, scale === "signed" ? extent(block) : largest(block));
+  }
+
   drawn({ id, block, role, scale, title, hidden }) {
     const { pitch, width } = this.scale;
     const { state } = this.page;
-    const max = scale === "signed" ? extent(block) : scale === "length" ? largest(block) : 1;
+    const max = this.ended({ id, block, scale });
     const label = `${title} of block ${state.layer + 1} head ${state.head + 1}: ${block.rows} queries by ${block.cols} keys`;
     return { block, role, scale: scale === "signed" ? "signed" : "unit", max, width, pitch, height: pitch >= 12 ? pitch - 2 : pitch >= 7 ? pitch - 1 : pitch, label, hidden, edited: this.edited(id) };
   }
 
-  explain(colours, { block, scale }) {
-    colours.show(block);
-    if (scale === "length") colours.element.querySelector(".legend-text").textContent = `0 to ${number(largest(block))}`;
+  explain(colours, one) {
+    const end = this.ended(one);
+    colours.show(one.block, end);
+    if (one.scale === "length") colours.element.querySelector(".legend-text").textContent = `0 to ${number(end)}`;
   }
 
   // --- looking and picking -----------------------------------------------------------------------------------------------

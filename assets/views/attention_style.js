@@ -105,13 +105,13 @@ const HEADS = `
 `;
 
 const DETAILS = `
-.details { display: grid; gap: 22px; font-size: 13px; }
+.details { display: grid; grid-template-columns: minmax(0, 1fr); gap: 22px; font-size: 13px; }
 .attention:not(.beside):not(.narrow) .details { grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 28px; margin-top: 22px; padding-top: 16px; border-top: 1px solid var(--hairline); }
 .narrow .details { margin-top: 24px; padding-top: 14px; border-top: 1px solid var(--hairline); }
 .details h3 { line-height: 19px; margin-bottom: 7px; overflow-wrap: anywhere; }
-.details h3 bdi { color: var(--ink); }
+.details h3 bdi { color: var(--ink); white-space: pre-wrap; }
 .weights { display: grid; gap: 1px; }
-.attention .weight { display: grid; grid-template-columns: 84px minmax(20px, 1fr) 60px; gap: 8px; align-items: center; min-height: 22px; width: 100%; border-radius: 4px; }
+.attention .weight { display: grid; grid-template-columns: var(--named, 84px) minmax(20px, 1fr) 60px; gap: 8px; align-items: center; min-height: 22px; width: 100%; border-radius: 4px; }
 .attention button.weight:hover { background: var(--panel); }
 .weight bdi { overflow: hidden; text-overflow: ellipsis; }
 .weight.as-key bdi { color: var(--key); font-weight: 600; }

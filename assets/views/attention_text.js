@@ -1,7 +1,8 @@
 // Attention painted over the words of the text: what the chosen token looks at, or what looks at it.
 import { AVERAGE, mountAverage } from "./attention_average.js";
+import { endOf } from "./attention_ends.js";
 import { called } from "./attention_names.js";
-import { downward, MEASURES, measureOf, wayOf, weights } from "./attention_over.js";
+import { downward, measureOf, measuresOf, wayOf, weights } from "./attention_over.js";
 import { mountRange, RANGE } from "./attention_range.js";
 import { choices } from "./choices.js";
 import { legible } from "./contrast.js";
@@ -30,7 +31,7 @@ class Over {
     this.page = page;
     this.turn = 0;
     root.classList.add("over-text");
-    this.measures = choices("what is painted", MEASURES.map(([id, label]) => [id, label]), (over) => page.go({ over: over === "head" ? undefined : over }));
+    this.measures = choices("what is painted", measuresOf(page).map(([id, label]) => [id, label]), (over) => page.go({ over: over === "head" ? undefined : over }));
     this.ways = choices("direction", WAYS, (way) => this.face(way));
     this.range = mountRange(page);
     this.definition = make("p", "over-meaning");
@@ -49,8 +50,10 @@ class Over {
     const { page } = this;
     const [id, , definition] = measureOf(page);
     this.way = wayOf(page);
-    this.measures.name("sentences", page.trace.grid ? "over many pictures" : "over many texts");
+    const several = measuresOf(page).length > 1;
+    if (several) this.measures.name("sentences", page.trace.grid ? "over many pictures" : "over many texts");
     this.measures.show(id);
+    this.measures.element.hidden = !several;
     this.ways.show(this.way, downward(page) ? ["in"] : []);
     this.ways.element.hidden = id === "sentences";
     this.range.show(id === "rollout");
@@ -107,7 +110,8 @@ class Over {
     const { page } = this;
     this.line = line;
     this.spelled = id === "flow" ? number : percent;
-    this.top = this.drawsPicture ? Math.max(1e-9, ...line.slice(page.trace.grid.offset)) : Math.max(FULL, ...line);
+    const most = this.drawsPicture ? Math.max(1e-9, ...line.slice(page.trace.grid.offset)) : Math.max(FULL, ...line);
+    this.top = endOf(page, `painted ${id}`, most);
     this.table = ramp(this.body, "attention", "unit");
     this.inks = legible(this.body);
     this.body.style.setProperty("--chosen", `var(--${this.way === "out" ? "query" : "key"})`);
@@ -176,7 +180,7 @@ class Over {
   pictureData() {
     const { trace } = this.page;
     const grid = { ...trace.grid, predicts: trace.grid.predicts && this.way === "out" };
-    return { picture: trace.arrays.picture, grid, weights: Float32Array.from(this.line), query: this.chosen, width: Math.min(PICTURE, this.page.width - 20) };
+    return { picture: trace.arrays.picture, grid, weights: Float32Array.from(this.line), top: this.top, query: this.chosen, width: Math.min(PICTURE, this.page.width - 20) };
   }
 
   paint() {

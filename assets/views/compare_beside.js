@@ -1,4 +1,5 @@
 // One view of the shown head for every run, side by side: the views of the page about attention, each before the face of its run.
+import { Ends } from "./compare_ends.js";
 import { Face } from "./compare_face.js";
 import { alone } from "./compare_merge.js";
 import { headingOf } from "./compare_heading.js";
@@ -6,6 +7,7 @@ import { make } from "./dom.js";
 
 const GAP = 26; // CSS pixels between two runs
 const LEAST = 360; // CSS pixels that a run needs beside another
+const SCALED = ["product", "steps", "text", "circuits"]; // views with ramps and bars that no share of a row ends
 const MODULES = {
   lines: () => import("./attention_lines.js"),
   product: () => import("./attention_product.js"),
@@ -53,13 +55,15 @@ class Beside {
 
   build() {
     this.close();
+    this.lab.ends = new Ends((letters) => this.again(letters));
     this.columns = this.lab.sides.map(({ letter }) => {
       const [element, heading, note, room] = [make("section", "run-of"), make("div", "map-head"), make("p", "sentence no-partner"), make("div")];
       element.setAttribute("aria-label", letter);
       element.append(heading, note, room);
       return { letter, element, heading, note, room, face: new Face(this.lab, letter), view: null };
     });
-    this.root.replaceChildren(...this.columns.map(({ element }) => element));
+    this.scaled = make("p", "sentence one-scale", "Colours and bars end at the same number in every run.");
+    this.root.replaceChildren(...this.columns.map(({ element }) => element), this.scaled);
   }
 
   /** As many runs side by side as have room, and as many in each line. */
@@ -86,6 +90,7 @@ class Beside {
     if (module?.CSS && !this.styled.has(name)) this.lab.style.textContent += module.CSS;
     this.styled.add(name);
     if (failure) console.error(failure);
+    this.lab.ends = new Ends((letters) => this.again(letters));
     for (const column of this.columns) {
       column.view?.destroy();
       const room = make("div", `view view-${name}`);
@@ -99,6 +104,7 @@ class Beside {
 
   show() {
     const { lab } = this;
+    this.scaled.hidden = !SCALED.includes(lab.state.view);
     for (const column of this.columns) {
       const { letter, heading, face, room } = column;
       const known = Boolean(lab.attention(letter));
@@ -109,8 +115,13 @@ class Beside {
         column.view ??= column.open?.() ?? null;
         column.view?.update();
       }
+      else this.lab.ends.forget(letter);
       this.explain(column, known);
     }
+  }
+
+  again(letters) {
+    for (const { letter, view, room } of this.columns) if (letters.includes(letter) && !room.hidden) view?.update();
   }
 
   /** Why a run shows nothing, or another row than the others. */

@@ -63,6 +63,16 @@ export class Face {
     return (this.state.focus === "cross_attn" ? this.trace.source : this.trace).special;
   }
 
+  /** Where a ramp ends: for all runs at the same number. */
+  end(name, own) {
+    return this.lab.ends.end(this.letter, name, own);
+  }
+
+  /** How often this run was drawn again because another one has larger numbers. */
+  get drawnAgain() {
+    return this.lab.ends.turns[this.letter];
+  }
+
   hook(part) {
     return `blocks.${this.state.layer}.${this.state.focus}.${part}`;
   }

@@ -6,10 +6,11 @@ import { headingOf, headingOfDifference } from "./compare_heading.js";
 import { alone, subtract } from "./compare_merge.js";
 import { points } from "./compare_pointed.js";
 import { make, range } from "./dom.js";
+import { percent } from "./format.js";
 import { legend } from "./legend.js";
 import { mount as mountPicture } from "./picture.js";
 
-const CELL = { least: 3, most: 30 }; // CSS pixels
+const CELL = { least: 3, legible: 13, most: 30 }; // CSS pixels
 const GAP = 22;
 const LARGER = 1.2; // a difference has the tokens of both runs
 const PICTURE = 150;
@@ -46,7 +47,10 @@ export function mount(root, lab) {
       const most = Math.max(...ready.map(({ one, data }) => (one.differs && data ? data.max : 0)));
       const rooms = ready.flatMap(({ one, data }) => (data ? [one.map.room(data)] : []));
       const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * Math.min(...rooms)) / 10));
-      for (const { one, data } of ready) one.show(data && one.differs ? { ...data, max: most || 1, differs: most > 0 } : data, wide);
+      for (const { one, data } of ready) {
+        const own = data && Math.max(wide, Math.min(CELL.legible, one.map.room(data))); // of a short text beside a long one
+        one.show(data && one.differs ? { ...data, max: most || 1, differs: most > 0 } : data, own);
+      }
       view.mark();
       const where = [lab.edition, ...Object.values(lab.state.cursor)].join();
       if (where !== revealed) view.reveal();
@@ -58,7 +62,7 @@ export function mount(root, lab) {
       for (const { letter, differs, map: one, look } of places) {
         const { row, col } = differs ? lab.merged(letter, lab.cursor) : lab.carry(letter, lab.cursor);
         one.mark(row, col, picked);
-        look?.(row);
+        look?.();
       }
     },
     reveal() {
@@ -171,32 +175,52 @@ function differences(lab, letter, { max, blank, differs }) {
 /** What a model of pictures reads, with the shown row's attention laid over it. */
 function pictures(lab, letter, root) {
   let view = null;
-  let at = null;
+  let drawn = ""; // the rows that are drawn, and of what
+  const said = make("p", "picture-note");
   const data = () => {
     const { trace } = lab.side(letter);
-    const found = lab.pattern(letter);
-    const { block, max } = found;
-    const query = at ?? lab.carry(letter, lab.state.cursor).row ?? 0;
-    const start = block.offset + query * block.stride;
-    const row = Float32Array.from(block.data.subarray(start, start + block.cols), (w) => w / max);
-    return { picture: trace.arrays.picture, original: null, grid: trace.grid, weights: row, query, width: Math.min(PICTURE, lab.across) };
+    const query = looking(lab, letter);
+    const top = Math.max(...lab.sides.flatMap((side) => (pictured(lab, side) ? [most(rowOf(lab, side.letter), side.trace.grid)] : [])));
+    said.textContent = `blue is 0 to ${percent(top)} of the row, in every picture`;
+    return { picture: trace.arrays.picture, original: null, grid: trace.grid, weights: rowOf(lab, letter), top, query, width: Math.min(PICTURE, lab.across) };
   };
+  const rows = () => lab.sides.map(({ letter: each }) => looking(lab, each)).join();
   const heard = (event, where) => {
     if (event === "pick") lab.go({ cursor: { ...lab.carry(letter, lab.state.cursor), letter, row: where.row } });
     else lab.point(where && { letter, row: where.row, col: null });
   };
   return {
     update() {
-      const { trace } = lab.side(letter);
-      root.hidden = !(trace.grid && trace.arrays.picture && lab.pattern(letter));
+      root.hidden = !pictured(lab, lab.side(letter));
       if (root.hidden) return;
-      if (view) view.update(data());
-      else view = mountPicture(root.appendChild(make("div")), data(), heard);
+      drawn = rows();
+      if (view) return view.update(data());
+      view = mountPicture(root.appendChild(make("div")), data(), heard);
+      root.append(said);
     },
-    look(row) {
-      if (row === at || root.hidden || !view) return;
-      at = row;
+    look() {
+      if (root.hidden || !view || drawn === rows()) return;
+      drawn = rows();
       view.update(data());
     },
   };
+}
+
+function pictured(lab, { letter, trace }) {
+  return Boolean(trace.grid && trace.arrays.picture && lab.pattern(letter));
+}
+
+/** The row of a run that is looked at; its first, where the run has no such token. */
+function looking(lab, letter) {
+  return lab.attention(letter) ? (lab.carry(letter, lab.cursor).row ?? lab.carry(letter, lab.state.cursor).row ?? 0) : 0;
+}
+
+function rowOf(lab, letter) {
+  const { block, max } = lab.pattern(letter);
+  const start = block.offset + looking(lab, letter) * block.stride;
+  return Float32Array.from(block.data.subarray(start, start + block.cols), (weight) => weight / max);
+}
+
+function most(weights, { offset }) {
+  return Math.max(...weights.slice(offset), 1e-9);
 }

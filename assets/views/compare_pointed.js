@@ -42,7 +42,9 @@ function spoken(lab) {
     const shared = ({ block, max }, part) => between(block, max, r[part], c[part]);
     const sums = both ? [shared(lab.pattern("A"), "first"), shared(lab.pattern(letter), "second")] : null;
     const gap = sums && sums[1] - sums[0];
-    said.push(item(`${letter} − A`, sums ? `${gap < 0 ? "−" : "+"}${points(gap)}` : "no partner", "more"));
+    const several = sums && [r, c].some(({ first, second }) => first.length > 1 || second.length > 1);
+    const summed = several ? `, tokens together (${sums.map(percent).join(" and ")}),` : "";
+    said.push(item(`${letter} − A${summed}`, sums ? `${gap < 0 ? "−" : "+"}${points(gap)}` : "no partner", "more"));
   }
   return [where, ...said];
 }

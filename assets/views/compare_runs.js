@@ -110,7 +110,7 @@ export class Runs {
 
   /** Whether a run's model is A's, or was once: the same one, or another step of the same training. */
   related(letter) {
-    const [one, other] = ["A", letter].map((each) => this.side(each).title.split(" · step ")[0]);
+    const [one, other] = ["A", letter].map((each) => this.side(each).title.replace(/ · step .*|^run:|@\d+$/g, ""));
     return one === other;
   }
 

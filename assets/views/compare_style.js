@@ -13,6 +13,7 @@ export const CSS = `
 .beside-runs { display: grid; row-gap: 30px; align-items: start; }
 .run-of { min-width: 0; }
 .run-of .map-head { margin-bottom: 10px; padding-bottom: 6px; border-bottom: 1px solid var(--hairline); }
+.beside-runs .one-scale { grid-column: 1 / -1; font-size: 13px; margin: -14px 0 0; }
 .run-of .no-partner { font-size: 13px; margin: 0 0 10px; }
 .maps { display: grid; gap: 18px 22px; align-items: start; }
 .map-of { min-width: 0; }

@@ -7,11 +7,14 @@ import { make, range } from "./dom.js";
  * `chosen` are heads that are marked, each in the colour of a role: [[layer, head, role], ...]. With `order`, [[layer, head], ...], the thumbnails
  * stand in that order, `columns` a row, each under its name. `caption(layer, head)` is what stands under one: {text, share, dim}.
  * Emits "head" {layer, head} and, where the parent listens, "add" for one clicked with shift or ctrl, and "extend" for a step
- * with shift. `edited(layer, head)` says which of them an edit changed. `mark({layer, head, chosen})` moves the frames and `caption(of)` what stands under them; nothing is drawn again.
+ * with shift. `edited(layer, head)` says which of them an edit changed. `update(data)` draws all of them again, and where the same heads stand
+ * in the same places into the canvases that are there. `mark({layer, head, chosen})` moves the frames and `caption(of)` what stands under them;
+ * nothing is drawn again.
  */
 export function mount(root, data, emit) {
   let shown = data;
-  let cells = []; // {layer, head, button, caption}, in the order they stand
+  let cells = []; // {layer, head, button, canvas, caption}, in the order they stand
+  let built = ""; // which heads stand where
   root.classList.add("headgrid");
   root.setAttribute("role", "grid");
   root.addEventListener("click", (event) => {
@@ -36,17 +39,16 @@ export function mount(root, data, emit) {
   const view = {
     update(next) {
       shown = next;
-      root.setAttribute("aria-label", next.order ? "attention patterns in order" : "attention patterns, layer down, head across");
-      const places = next.order ?? range(0, next.layers * next.heads).map((i) => [Math.floor(i / next.heads), i % next.heads]);
-      cells = places.map(([layer, head]) => thumbnail(root, next, layer, head));
-      const columns = next.order ? next.columns : next.heads;
-      root.replaceChildren(...range(0, Math.ceil(cells.length / columns)).map((i) => {
-        const row = make("div");
-        row.setAttribute("role", "row");
-        if (!next.order) row.append(rowHeader(i));
-        row.append(...cells.slice(i * columns, (i + 1) * columns).map(({ element }) => element));
-        return row;
-      }));
+      const { layers, heads, order, columns } = next;
+      root.setAttribute("aria-label", order ? "attention patterns in order" : "attention patterns, layer down, head across");
+      const places = order ?? range(0, layers * heads).map((i) => [Math.floor(i / heads), i % heads]);
+      const structure = [Boolean(order), order ? columns : heads, Boolean(next.caption), places.join(" ")].join();
+      if (structure !== built) {
+        cells = places.map(([layer, head]) => thumbnail(next, layer, head));
+        root.replaceChildren(...rows(cells, order ? columns : heads, !order));
+        built = structure;
+      }
+      for (const cell of cells) draw(cell, root, next);
       view.caption(next.caption);
       view.mark(next);
     },
@@ -86,31 +88,43 @@ function name({ button }, edited) {
   button.setAttribute("aria-label", `${button.getAttribute("aria-label").replace(/, edited$/, "")}${edited ? ", edited" : ""}`);
 }
 
+function rows(cells, columns, numbered) {
+  return range(0, Math.ceil(cells.length / columns)).map((i) => {
+    const row = make("div");
+    row.setAttribute("role", "row");
+    if (numbered) row.append(rowHeader(i));
+    row.append(...cells.slice(i * columns, (i + 1) * columns).map(({ element }) => element));
+    return row;
+  });
+}
+
 function rowHeader(layer) {
   const label = make("span", "layer", layer + 1);
   label.setAttribute("role", "rowheader");
   return label;
 }
 
-function thumbnail(root, { side, pattern, caption, order }, layer, head) {
+function thumbnail({ caption, order }, layer, head) {
   const button = make("button");
   button.setAttribute("role", "gridcell");
   button.setAttribute("aria-label", `block ${layer + 1}, head ${head + 1}`);
   button.dataset.layer = layer;
   button.dataset.head = head;
-  const canvas = make("canvas");
-  const { block: whole, max } = pattern(layer, head);
-  const block = peaks(whole, Math.floor(side * (window.devicePixelRatio || 1)));
-  const pitch = side / block.rows;
-  paint(canvas, root, { block, role: "attention", scale: "unit", max, width: side, pitch, height: pitch });
-  button.append(canvas);
-  if (!caption && !order) return { layer, head, button, element: button, caption: null };
+  const canvas = button.appendChild(make("canvas"));
+  if (!caption && !order) return { layer, head, button, canvas, element: button, caption: null };
   const element = make("div", "captioned");
   element.setAttribute("role", "presentation");
   const below = make("span", "caption");
   if (order) element.append(make("span", "which", `${layer + 1}·${head + 1}`));
   element.append(button, below);
-  return { layer, head, button, element, caption: below };
+  return { layer, head, button, canvas, element, caption: below };
+}
+
+function draw({ layer, head, canvas }, root, { side, pattern }) {
+  const { block: whole, max } = pattern(layer, head);
+  const block = peaks(whole, Math.floor(side * (window.devicePixelRatio || 1)));
+  const pitch = side / block.rows;
+  paint(canvas, root, { block, role: "attention", scale: "unit", max, width: side, pitch, height: pitch });
 }
 
 /** A block with at most `most` rows and columns, each cell the largest of its rectangle, so that no peak is lost. */

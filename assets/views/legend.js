@@ -19,7 +19,7 @@ export function axis(pieces, width) {
   return { element, labels };
 }
 
-/** What a colour means, in numbers: {element, show(block)}. `root` is where the theme's colours are read. */
+/** What a colour means, in numbers: {element, show(block, end)}, `end` where not that of the block itself. `root` is where the theme's colours are read. */
 export function legend(root, { role, scale, width }) {
   const element = make("div", "legend");
   const table = ramp(root, role, scale);
@@ -33,8 +33,8 @@ export function legend(root, { role, scale, width }) {
   element.title = unit
     ? "colour grows with the square root of the weight"
     : "from grey (negative) to the hue (positive); 1 value in 100 lies beyond";
-  const show = (block) => {
-    if (!unit) text.textContent = `±${rounded(extent(block))}`;
+  const show = (block, end = extent(block)) => {
+    if (!unit) text.textContent = `±${rounded(end)}`;
   };
   return { element, show };
 }

@@ -6,9 +6,9 @@ import { colour, curve } from "./palette.js";
 const FAINT = 0.16; // of the picture under the attention
 
 /**
- * data = {picture, grid, weights, query, width}: `picture` is an array height width channel in 0..1 (-1: nothing there),
+ * data = {picture, grid, weights, top?, query, width}: `picture` is an array height width channel in 0..1 (-1: nothing there),
  * `grid` {side, offset, predicts}: its cells in rows of `side`, cell i being row i + offset of the model. `weights` is one row
- * of a pattern. Emits "hover" {row} | null and "pick" {row}.
+ * of a pattern, and the colour is full at `top`, or at the largest of them. Emits "hover" {row} | null and "pick" {row}.
  */
 export function mount(root, data, emit) {
   root.classList.add("picture");
@@ -85,7 +85,7 @@ function range(weights, end) {
   return total;
 }
 
-function draw(canvas, root, { picture, grid, weights, query, width }) {
+function draw(canvas, root, { picture, grid, weights, top, query, width }) {
   const dpr = window.devicePixelRatio || 1;
   canvas.width = canvas.height = Math.round(width * dpr);
   canvas.style.width = canvas.style.height = `${width}px`;
@@ -94,11 +94,11 @@ function draw(canvas, root, { picture, grid, weights, query, width }) {
   const hue = colour(root, "attention");
   paintPixels(context, root, picture, 0, 0, picture.shape[0], width);
   const cell = width / grid.side;
-  const top = Math.max(...weights.slice(grid.offset), 1e-9);
+  const full = top ?? Math.max(...weights.slice(grid.offset), 1e-9);
   for (let i = grid.offset; i < weights.length; i++) {
     const [x, y] = at(i - grid.offset, grid, cell);
     context.fillStyle = hue;
-    context.globalAlpha = curve(weights[i] / top) * (1 - FAINT);
+    context.globalAlpha = curve(weights[i] / full) * (1 - FAINT);
     context.fillRect(x, y, cell, cell);
   }
   context.globalAlpha = 1;

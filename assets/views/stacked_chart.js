@@ -13,7 +13,7 @@ const BINARY = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, 
 const DECIMAL = [[1e15, "10¹⁵"], [1e12, "trillions"], [1e9, "billions"], [1e6, "millions"], [1e3, "thousands"], [1, ""]];
 
 export class StackedChart {
-  /** data = {title, unit, lengths, now, parts: [{name, role, pale, amounts}]}: an amount in `unit` for each length. */
+  /** data = {title, unit, axis, each, lengths, now, parts: [{name, role, pale, amounts}]}: an amount in `unit` for each length. */
   constructor({ data, width }) {
     this.data = data;
     const { lengths, parts } = data;
@@ -22,8 +22,8 @@ export class StackedChart {
     const most = Math.max(...this.sums.at(-1)) || 1;
     const [scale, word] = (data.unit === "bytes" ? BINARY : DECIMAL).find(([size]) => most >= size) ?? [1, ""];
     this.scale = scale;
-    const title = `${data.title}: ${data.unit} by length; left and right go along the lengths, up and down from part to part`;
-    this.chart = chart({ width, height: HIGH, from: { x: lengths[0], y: 0 }, to: { x: lengths.at(-1), y: most / scale }, label: "length, tokens", title });
+    const title = `${data.title}: ${data.unit} by ${data.axis}; left and right go along it, up and down from part to part`;
+    this.chart = chart({ width, height: HIGH, from: { x: lengths[0], y: 0 }, to: { x: lengths.at(-1), y: most / scale }, label: data.axis, title });
     this.element = this.chart.element;
     this.element.prepend(make("p", "unit", [data.unit, word].filter(Boolean).join(", ")));
     this.said = this.element.querySelector(".told");
@@ -119,7 +119,7 @@ export class StackedChart {
       this.bands[i].classList.toggle("faint", part !== null && i !== part);
     });
     const one = part === null ? "" : ` · ${parts[part].name}: ${written(parts[part].amounts[j])}, ${percent(all ? parts[part].amounts[j] / all : 0)}`;
-    this.said.textContent = `${lengths[j].toLocaleString("en")} tokens: ${written(all)} ${this.data.unit}${one}`;
+    this.said.textContent = `${lengths[j].toLocaleString("en")} ${this.data.each}: ${written(all)} ${this.data.unit}${one}`;
   }
 }
 

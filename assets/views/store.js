@@ -43,9 +43,9 @@ export function inquire(query) {
   });
 }
 
-/** The questions that have been answered and are remembered, the least recently used first. */
+/** The questions that have been answered and are remembered, the most recently used first: what is on screen is among them. */
 export function asked() {
-  return Array.from(answers.keys()).filter((key) => !waiting.has(key)).map((key) => JSON.parse(key));
+  return Array.from(answers.keys()).filter((key) => !waiting.has(key)).reverse().map((key) => JSON.parse(key));
 }
 
 /** For the courier: the questions not answered yet, oldest first. */

@@ -12,13 +12,15 @@ export async function state(view) {
 }
 
 /**
- * `hash` is what `state` gives, `take` is the payload's entry; `hidden` are controls that the link takes out of sight, `shade` fixes light or dark.
+ * Raises an Error, with a sentence, where it would be too long to be read. `hash` is what `state` gives, `take` is the payload's entry; `hidden` are controls that the link takes out of sight, `shade` fixes light or dark.
  */
 export function link(take, hash, { hidden = [], shade = "" } = {}) {
   const query = new URLSearchParams(take.link);
   if (hidden.length) query.set("hide", hidden.join(","));
   if (shade) query.set("embed_options", `${shade}_theme`);
-  return `${location.origin}${location.pathname}?${query.toString().replaceAll("%2C", ",")}${hash}`;
+  const said = query.toString().replaceAll("%2C", ",");
+  if (said.length > LONGEST) throw new Error(`No link can hold this: it would have ${written(said.length)} characters behind the ?, and at most ${written(LONGEST)} are read. Take a shorter text or fewer edits, or take the file or the lines of Python.`);
+  return `${location.origin}${location.pathname}?${said}${hash}`;
 }
 
 /** What the address says in vain because it is too long to be read, a part of a sentence. */
@@ -27,8 +29,12 @@ export function unread() {
   const names = query.split("&").length;
   if (query.length <= LONGEST && names <= MOST) return [];
   const many = query.length > LONGEST ? [query.length, LONGEST, "characters"] : [names, MOST, "entries"];
-  const [has, most] = many.map((count) => count.toLocaleString("en"));
+  const [has, most] = many.slice(0, 2).map(written);
   return [`the address has ${has} ${many[2]} behind the ? and at most ${most} are read, so all that stands there (text, model, edits) is left out`];
+}
+
+function written(count) {
+  return count.toLocaleString("en");
 }
 
 /** What the part behind the # asks for and this run does not have, a part of a sentence each. */

@@ -78,7 +78,7 @@ def block(size: int, side: int) -> int:
 
 
 def peaks(values: Tensor, axis: int, size: int) -> Tensor:
-    """The largest of every `size` values along `axis`; the last of them may be of fewer."""
+    """The largest of every `size` values along `axis`, counted from the end (-1); the last may be of fewer."""
     if size == 1:
         return values
     whole = values.shape[axis] // size * size

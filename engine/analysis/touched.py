@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from engine.analysis.recorded import patterns, side_of
-from engine.edits import Edit
-from engine.hooks import matching
+from engine.config import ModelConfig, kv_heads
+from engine.edits import Edit, Fetched
+from engine.hooks import Axes, matching
 from engine.layers.softmax import softmax
 from engine.trace import Trace
 
@@ -20,17 +21,19 @@ WITHIN = 1e-5  # what rounding leaves between a weight and its softmax
 STAGES = ("scores", "capped", "bias", "mask", "masked_scores", "pattern")  # pos key, in their order
 
 
-def touched_heads(trace: Trace, side: str = "", crosses: bool = False) -> Tensor:
+def touched_heads(trace: Trace, stack: ModelConfig, side: str = "", crosses: bool = False) -> Tensor:
     """Bool layer head: whether an edit of the run changes something within the head, of its attention's own.
 
-    An edit of the whole layer's output, or of what goes into it, is none of a head.
+    An edit of the whole layer's output, or of what goes into it, is none of a head. `stack` is the config of the stack
+    that `side` names; nothing of what the run recorded is read.
     """
-    shape = [len(one) for one in patterns(trace, side, crosses)]
-    found = torch.zeros(len(shape), shape[0], dtype=torch.bool)
+    attention = stack.cross_attention if crosses else stack.attention
+    found = torch.zeros(stack.layers, attention.heads, dtype=torch.bool)
     for layer, heads in enumerate(found):
         for edit, part in touching(trace, layer, side, crosses):
             if part not in ("out", "head_out"):
-                heads[of_heads(trace, edit, layer_name(trace, layer, side, crosses) + part, len(heads))] = True
+                axes = trace.hooks[layer_name(trace, layer, side, crosses) + part].axes
+                heads[of_heads(edit, axes, part, len(heads), kv_heads(attention))] = True
             elif part == "head_out" and "head" in limits(edit):
                 heads[limits(edit)["head"]] = True
     return found
@@ -68,8 +71,7 @@ def put(trace: Trace, before: Trace, name: str, stage: str, edits: list[Edit], l
         case "pattern":
             weights = softmax(of(trace, "masked_scores"), trace[f"{name}temperature"][:, None, None])
             return (of(trace, "pattern") - weights).abs() > WITHIN
-    named_by = [named(trace, edit, name + stage, like) for edit in edits]
-    return torch.stack(named_by).any(0)
+    return torch.stack([named(edit, trace.hooks[name + stage].axes, like) for edit in edits]).any(0)
 
 
 def touching(trace: Trace, layer: int, side: str, crosses: bool) -> Iterator[tuple[Edit, str]]:
@@ -90,18 +92,17 @@ def layer_name(trace: Trace, layer: int, side: str, crosses: bool) -> str:
 
 def limits(edit: Edit) -> dict[str, list[int]]:
     """The indices of each axis that an edit names; all of an axis that is not there."""
+    edit = edit.edit if isinstance(edit, Fetched) else edit
     at = {axis: [i] if isinstance(i, int) else list(i) for axis, i in getattr(edit, "at", {}).items()}
     heads = getattr(edit, "heads", None)
     return at if heads is None else at | {"head": list(heads)}
 
 
-def of_heads(trace: Trace, edit: Edit, hook: str, heads: int) -> list[int]:
-    """The heads that an edit of a hook reaches; those that share a changed key or value all do."""
-    if "head" not in limits(edit) or "head" not in trace.hooks[hook].axes:
+def of_heads(edit: Edit, axes: Axes, part: str, heads: int, shared: int) -> list[int]:
+    """The heads that an edit of a part reaches; of `heads` those that share a changed one of `shared` keys, all do."""
+    if "head" not in limits(edit) or "head" not in axes:
         return list(range(heads))
-    part = hook.rpartition(".")[2]
-    groups = trace[hook].shape[2] if part in ("k", "v", "k_rotated") and hook in trace else heads
-    share = heads // groups
+    share = heads // shared if part.partition(".")[0] in ("k", "v", "k_norm", "k_rotated") else 1
     return [one * share + i for one in limits(edit)["head"] for i in range(share)]
 
 
@@ -113,11 +114,11 @@ def given(trace: Trace, name: str, queries: int, keys: int) -> Tensor:
     return torch.where(trace[f"{name}mask"][0, :, :queries, :keys], scores, float("-inf"))
 
 
-def named(trace: Trace, edit: Edit, hook: str, cells: Tensor) -> Tensor:
-    """Bool, of the shape of `cells` (head pos key): which of them an edit of a hook names."""
+def named(edit: Edit, axes: Axes, cells: Tensor) -> Tensor:
+    """Bool, of the shape of `cells` (head pos key): which of them an edit of a hook with these axes names."""
     found = torch.ones_like(cells, dtype=torch.bool)
     for dim, axis in enumerate(("head", "pos", "key")):
-        if axis in limits(edit) and axis in trace.hooks[hook].axes:
+        if axis in limits(edit) and axis in axes:
             line = torch.zeros(cells.shape[dim], dtype=torch.bool)
             line[[i for i in limits(edit)[axis] if -len(line) <= i < len(line)]] = True
             found &= line.view([-1 if d == dim else 1 for d in range(3)])

@@ -53,6 +53,9 @@ HIDEABLE = OF_A_RUN | {
     "rerank": "re-ranked",
     "measuring": "measuring",
     "sides together": "swap, copy, add",
+    "task row": "task, seed, name",
+    "recipe open": "every option",
+    "own data": "your data",
 }
 SIDES = {
     f"{letter}_{field}": f"{letter.upper()}: {name}"
@@ -173,7 +176,8 @@ def lost(
         found.append(f"it is of version {version[:20]!r} and this Loupe reads version {VERSION}")
     model = said.get("model")
     if model is not None and not (library.knows(model) if models is None else model in models):
-        found.append(f"the model {model[:80]!r} is not here")
+        elsewhere = f"the model {model[:80]!r} does not suit this page"
+        found.append(elsewhere if library.knows(model) else library.absent(model))
     for key, rule in rules.items():
         if key in said and (must := rule(said[key])):
             found.append(f"{key} is {said[key][:20]!r} and must be {must}")

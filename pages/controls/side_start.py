@@ -7,11 +7,14 @@ from typing import Any
 
 import streamlit as st
 
+from engine import library
 from engine.experiment import Experiment
+from engine.training.snapshots import snapshots
 from pages.controls.experiment import MADE
 from pages.controls.subject import EMPTY, EVERY_FIELD, EXAMPLES, FIRST, KEPT, example
 
 LETTERS = "ABCD"
+RUN = "run: "  # before the name of a training run, among the models; its steps stand beside them
 PICTURE = "own"  # a person's own picture as the bytes of its file, which no address holds
 OWN = ("model", "step", *EVERY_FIELD, "edits", PICTURE)
 NUMBERS = ("step", "picture", "given")
@@ -41,18 +44,19 @@ def begin() -> None:
     first = first_things()
     start = {"A": first, "B": beside(first)}
     for letter in LETTERS:
-        named = address.get(key(letter, "model"))
+        said = with_step({own: text for own in OWN if (text := address.get(key(letter, own))) is not None})
+        named = said.get("model")
         if letter not in start and named is None and key(letter, "model") not in kept:
             continue
         default = start.get(letter, first)
         if named is not None:
             default = {**empty(), "model": named, **values_of_example(named)}
-            default |= {field: "" for field in ("second", "target", "span") if key(letter, "text") in address}
+            default |= {field: "" for field in ("second", "target", "span") if "text" in said}
         same = named is None or kept.get(key(letter, "model")) == named
         for field in OWN:
             own = key(letter, field)
             before = kept.get(own, default[field]) if same else default[field]
-            state[own] = parsed(field, address[own]) if own in address and field != PICTURE else before
+            state[own] = parsed(field, str(said[field])) if field in said and field != PICTURE else before
 
 
 def remember(said: dict[str, str]) -> None:
@@ -70,7 +74,16 @@ def first_things() -> dict[str, Any]:
     """What the other pages look at, or what they would open on."""
     kept = st.session_state.get(KEPT, {})
     named = kept.get("model", FIRST)
-    return {**empty(), **(kept if kept else values_of_example(named)), "model": named}
+    return with_step({**empty(), **(kept if kept else values_of_example(named)), "model": named})
+
+
+def with_step(said: dict[str, Any]) -> dict[str, Any]:
+    """What a side is, with a run and its step apart where its model is both, "run:NAME@STEP", as on other pages."""
+    run, _, step = str(said.get("model", "")).removeprefix(library.RUN).partition("@")
+    steps = snapshots().get(run, []) if str(said.get("model", "")).startswith(library.RUN) else []
+    if not steps or (step and step not in map(str, steps)):
+        return said
+    return {**said, "model": f"{RUN}{run}", **({"step": int(step)} if step else {})}
 
 
 def beside(first: dict[str, Any]) -> dict[str, Any]:
@@ -87,7 +100,7 @@ def empty() -> dict[str, Any]:
 
 
 def values_of_example(name: str) -> dict[str, Any]:
-    found = EXAMPLES.get(name) or example(name)
+    found = EXAMPLES.get(name) or example(name.replace(RUN, library.RUN, 1) if name.startswith(RUN) else name)
     return {field: found[field] for field in EVERY_FIELD if field in found}
 
 

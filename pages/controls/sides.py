@@ -27,6 +27,7 @@ from pages.controls.side_start import (
     LETTERS,
     OWN,
     PICTURE,
+    RUN,
     begin,
     empty,
     key,
@@ -45,8 +46,6 @@ from pages.controls.subject import (
     pixels,
     reading,
 )
-
-RUN = "run: "  # before the name of a training run, among the models
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,8 @@ def example(name: str) -> dict[str, Any]:
         found = {"text": f"{found['text']} {tokenizer.piece(tokenizer.mask_id)}"}
     if head == "span":
         found = QUESTION if kind(checkpoint) == "question" else {"text": " ".join(QUESTION.values())}
-    return found if readable(checkpoint, found["text"], found.get("second", "")) else {"text": own_words(checkpoint)}
+    fits = readable(checkpoint, found["text"], found.get("second", ""), whole=True)
+    return found if fits else {"text": own_words(checkpoint)}
 
 
 def new_model() -> None:

@@ -14,8 +14,8 @@ from engine.limits import MAX_TOKENS
 from engine.reading import kind
 from pages.controls.links import VERSION, VERSIONED, offered
 from pages.controls.side_picture import standing
-from pages.controls.side_start import PICTURE, key
-from pages.controls.sides import RUN, Side, in_address
+from pages.controls.side_start import PICTURE, RUN, key
+from pages.controls.sides import Side, in_address
 from pages.controls.subject import FIELDS
 from pages.controls.take import STALE, UNKNOWN, Answer, alone, answered, fields_said, filed
 from views.compare import ahead, named

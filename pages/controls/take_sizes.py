@@ -10,7 +10,7 @@ from engine.analysis.sizes import Formula, Memory, Step, activations, forward, k
 from engine.config import ModelConfig
 from pages.controls.links import address_now
 from pages.controls.take_made import Made, Taken
-from views.sizes import curve_table, formula_table
+from views.sizes import curve_table, formula_table, table_name
 
 PAGE = "architecture"
 
@@ -39,7 +39,7 @@ def of_costs(
 ) -> Made:
     """`asked` are batch, length and the bytes of a number."""
     tables: dict[str, Callable[[], Taken]] = {
-        f"{chart['title']}, by length": partial(curve_table, name, dict(chart)) for chart in charts
+        table_name(dict(chart)): partial(curve_table, name, dict(chart)) for chart in charts
     }
     for title, (unit, rows) in by_part(config, *asked).items():
         tables |= {title: partial(formula_table, name, title, unit, rows)} if rows else {}
@@ -55,7 +55,7 @@ def by_part(
 ) -> dict[str, tuple[str, list[tuple[str, Formula]]]]:
     work = [(f"{one.block}: {one.name}", one.formula) for one in forward(config, length)]
     return {
-        "operations of a text, by part": ("operations", work),
+        "operations by part": ("operations", work),
         "KV cache, by part": ("bytes", named(kv_cache(config, batch, length, number))),
         "memory of training, by part": ("bytes", named([*activations(config, batch, length, number), *states(config)])),
     }

@@ -1,8 +1,11 @@
 """Compare: two runs or more side by side, of any models, texts, training steps or edits."""
 
+import streamlit as st
+
+from engine.training.snapshots import snapshots
 from pages.controls.experiment import heard
-from pages.controls.links import honour_link, whole
-from pages.controls.side_start import LETTERS, NUMBERS, key
+from pages.controls.links import Rule, honour_link, one_of, whole
+from pages.controls.side_start import LETTERS, NUMBERS, RUN, key
 from pages.controls.sides import Side, sides, silence
 from pages.controls.subject import EXAMPLES, Subject, notice
 from pages.controls.take_compare import Comparing
@@ -30,7 +33,14 @@ def on_silence() -> None:
             silence(letter, layer, head, side, focus == "cross_attn")
 
 
-honour_link({key(letter, field): whole() for letter in LETTERS for field in NUMBERS})
+def kept(letter: str) -> Rule:
+    """What a link may say of a side's step: one that its run kept."""
+    steps = snapshots().get(st.query_params.get(key(letter, "model"), "").removeprefix(RUN))
+    return whole() if steps is None else one_of(steps)
+
+
+rules = {key(letter, field): whole() for letter in LETTERS for field in NUMBERS}
+honour_link(rules | {key(letter, "step"): kept(letter) for letter in LETTERS})
 found = sides()
 first, *others = map(shown, found)
 pairs = [compared(first, other) for other in others]

@@ -24,6 +24,7 @@ NOBODY = "nothing"
 SIZES = {"layers": "layers", "d_model": "width, d", "heads": "heads", "d_mlp": "MLP width"}
 WIDE = 132  # CSS pixels of a switch: two fit beside each other, on a phone too
 POINTS = 48  # of a curve
+LARGER = 3  # times the side of the pictures that a model reads is where its curves end
 LENGTH = 512  # tokens, at first
 BYTES = {"bfloat16": 2, "float32": 4, "int8": 1}
 CONTROLS = ("model", "against", "published", "switches", "length", "batch", "number")  # that a link can hide
@@ -189,26 +190,34 @@ def costs(config: ModelConfig) -> None:
             length = st.slider(
                 "length, tokens", 1, length, min(length, LENGTH), key="length", bind="query-params", width=360
             )
-        batch = st.slider("batch, texts", 1, 256, 1, key="batch", bind="query-params", width=360)
+        read = "pictures" if fixed else "texts"
+        batch = st.slider(f"batch, {read}", 1, 256, 1, key="batch", bind="query-params", width=360)
         number = BYTES[st.selectbox("numbers in", list(BYTES), key="number", bind="query-params", width=130)]
-    answer = counting.answering(count_payload, refuse)
-    if not fixed:
-        answer = draw_costs(config, (batch, length, number), answer)
+    answer = draw_costs(config, (batch, length, number), counting.answering(count_payload, refuse))
     courier("courier", taking.answering(payload, answer))
     operations(config, length, fixed)
     cache_and_training(config, batch, length, number)
 
 
+def along(config: ModelConfig, length: int) -> tuple[int, list[int]]:
+    """Where a model stands in its charts, and where they are drawn: lengths of its text, or sides of its picture."""
+    patches = config.embedding.patches
+    if patches is None:
+        return length, sorted({max(1, config.context * i // POINTS) for i in range(1, POINTS + 1)} | {length})
+    return patches.image, [patches.size * side for side in range(1, LARGER * patches.side + 1)]
+
+
 def draw_costs(config: ModelConfig, asked: tuple[int, int, int], other: Answer) -> Answer:
-    """The charts, as functions of the length; the answers to what is asked of them, in front of the `other` ones."""
+    """The charts, as functions of `along`; the answers to what is asked of them, in front of the `other` ones."""
     batch, length, number = asked
-    lengths = sorted({max(1, config.context * i // POINTS) for i in range(1, POINTS + 1)} | {length})
-    drawn_now = cost_charts(config, *asked, lengths)
+    now, lengths = along(config, length)
+    drawn_now = cost_charts(config, batch, now, number, lengths)
     costing = of_costs(
         shown[0][0], source(name), config, asked, drawn_now,
         lambda: cost_lines(name, own, chosen, numbers, asked), CONTROLS,
     )  # fmt: skip
-    sentence = f"A batch of {batch:,}, {length:,} tokens chosen, numbers of {number} bytes."
+    read = f"{now:,} tokens chosen" if config.embedding.patches is None else f"pictures of {now:,} pixels a side"
+    sentence = f"A batch of {batch:,}, {read}, numbers of {number} bytes."
     payload = sizes_drawn(drawn_now, {"sentence": sentence, "take": costing.header})
     charts(payload, key="costs view")
     return costing.answering(payload, other)
@@ -220,7 +229,7 @@ def operations(config: ModelConfig, length: int, fixed: bool) -> None:
     read = f"one picture, {length:,} positions" if fixed else f"one text of {length:,} tokens"
     st.markdown("#### Operations by part")
     st.caption(
-        f"{per_token(config, length):,.0f} a token, {flops:,} for {read}; training takes "
+        f"{per_token(config, length):,.0f} a {'position' if fixed else 'token'}, {flops:,} for {read}; training takes "
         f"{1 + BACKWARD} times as many. Two for each multiply and add of a matrix product; scores that a mask forbids "
         "are computed too, and grow with the square of the length."
     )

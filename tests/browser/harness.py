@@ -23,7 +23,7 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 ]
 UVICORN = [
     *"uvicorn asgi:app --host 127.0.0.1 --port {port} --ws-per-message-deflate false".split(),
-    *"--h11-max-incomplete-event-size 1048576".split(),  # as `make run` serves it
+    *"--h11-max-incomplete-event-size 4194304".split(),  # as `make run` serves it
 ]
 STARTUP = 90.0  # seconds until a server must answer
 

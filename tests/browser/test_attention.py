@@ -157,6 +157,19 @@ def test_hovering_switching_heads_and_picking_ask_no_server(look: Callable[..., 
     assert wire.reruns == settled, "the sentence about a column that is kept was asked for again"
 
 
+def test_another_text_is_painted_into_the_thumbnails_that_are_there(look: Callable[..., "Page"]) -> None:
+    page = look()
+    thumbnails = page.locator(".headgrid button canvas")
+    before = thumbnails.nth(5).evaluate("canvas => { canvas.kept = true; return canvas.toDataURL(); }")
+    run = root(page).evaluate("e => e.loupe.trace.trace")
+    field = page.get_by_label("text", exact=True)
+    field.fill("The dog saw a cat in the garden")
+    field.press("Enter")
+    page.wait_for_function(f"run => {FIND}.trace.trace !== run", arg=run)
+    after, kept = thumbnails.nth(5).evaluate("canvas => [canvas.toDataURL(), canvas.kept]")
+    assert kept and after != before
+
+
 def test_heads_are_measured_sorted_and_dimmed_by_a_score(look: Callable[..., "Page"]) -> None:
     page = look()
     pattern = traced().stack("attn.pattern")[:, 0]
@@ -311,6 +324,19 @@ def test_a_phone_in_the_dark_has_everything_below_one_another(browser, server: s
     assert widest <= 391
     assert page.locator(".loupe-view:has(> .attention)").get_attribute("data-theme") == "dark"
     context.close()
+
+
+def test_a_token_of_any_length_stays_within_the_details(look: Callable[..., "Page"]) -> None:
+    page = look()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    beyond = root(page).evaluate(
+        """e => { const { loupe } = e; loupe.trace.pieces[7] = "geometry_" + "prismatic_".repeat(6);
+        loupe.go({ key: 7 });
+        const edge = e.querySelector(".details").getBoundingClientRect().right;
+        return [...e.querySelectorAll(".details :is(h3, .score, .weight, .rank)")].filter(
+          (one) => one.getBoundingClientRect().right > edge + 1 || one.scrollWidth > one.clientWidth + 1).length; }"""
+    )
+    assert beyond == 0
 
 
 def test_every_control_has_a_name(look: Callable[..., "Page"]) -> None:

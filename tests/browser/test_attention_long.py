@@ -13,8 +13,11 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint, load
 from engine.config import MLP, Attention, ModelConfig, Positions
 from engine.data.stories import story
+from engine.edits import Edit, PaintMask, PaintPattern
+from engine.experiment import Experiment
 from engine.run import run
 from engine.tokenizers import END, train
+from pages.controls.experiment_link import from_link, to_link
 from tests.browser.harness import UVICORN, served
 from tests.browser.test_take import saved
 from tests.engine import tiny
@@ -29,6 +32,13 @@ FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector
 HERE = f"""() => {{ const page = {FIND}; const {{ map }} = page;
 const same = (a, b) => `${{a.rows}} ${{a.columns}}` === `${{b.rows}} ${{b.columns}}`;
 return !!page.row() && map.missing(map.window).every(one => map.tiles.some(tile => same(one, tile))); }}"""
+COLOURED = """e => { const pen = document.createElement("canvas").getContext("2d");
+pen.fillStyle = getComputedStyle(e).getPropertyValue("--edited");
+const wanted = [1, 3, 5].map(at => parseInt(pen.fillStyle.slice(at, at + 2), 16));
+const { canvas } = e.loupe.map, { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+let found = 0;
+for (let i = 0; i < data.length; i += 4) found += data[i + 3] && wanted.every((x, n) => Math.abs(x - data[i + n]) < 64);
+return found; }"""
 LENGTH, SHOWN = 520, (1, 2)
 
 
@@ -70,8 +80,12 @@ def made(folder: Path) -> tuple[str, dict[str, Tensor]]:
 
 @pytest.fixture
 def look(open_page: Callable[[str], "Page"], long_server: str, made: Any) -> Callable[..., "Page"]:
-    def open_(hash: str = f"#layer={SHOWN[0]}&head={SHOWN[1]}") -> "Page":
-        page = open_page(f"{long_server}/attention?model=reader&text={quote(made[0])}{hash}")
+    def open_(hash: str = f"#layer={SHOWN[0]}&head={SHOWN[1]}", *edits: Edit) -> "Page":
+        experiment = Experiment()
+        for edit in edits:
+            experiment = experiment.add(edit)
+        link = f"&edits={quote(to_link(experiment))}" if edits else ""
+        page = open_page(f"{long_server}/attention?model=reader&text={quote(made[0])}{link}{hash}")
         page.wait_for_selector(READY)
         page.wait_for_function(HERE)
         return page
@@ -260,3 +274,80 @@ def test_the_file_of_a_long_text_shows_any_weight_of_the_shown_head_and_says_wha
     root(alone).evaluate("e => e.loupe.go({ layer: 0, head: 0, query: 17 })")
     alone.locator(".notice").get_by_text("no server behind it").wait_for()
     alone.context.close()
+
+
+def test_edited_heads_and_cells_are_marked_at_every_zoom(look: Callable[..., "Page"]) -> None:
+    painted = PaintMask(cells=[[300, 40], [301, 40]], layer=SHOWN[0], heads=[SHOWN[1]])
+    page = look(f"#layer={SHOWN[0]}&head={SHOWN[1]}&query=300&key=40", painted)
+    expected = {(300, 40), (301, 40)}
+    for zoom in (1, 4, 30):
+        root(page).evaluate("(e, zoom) => e.loupe.map.zoomBy(zoom / e.loupe.map.window.zoom)", zoom)
+        root(page).evaluate("e => e.loupe.map.reveal(300, 40)")
+        page.wait_for_function(HERE)
+        tiles = root(page).evaluate(
+            """e => e.loupe.map.tiles.filter(t => t.edited).map(({ rows, columns, high, wide, across, edited }) => (
+            { rows, columns, high, wide, across, at: Array.from(edited.keys()).filter(i => edited[i]) }))"""
+        )
+        for tile in tiles:
+            high, wide = tile["high"], tile["wide"]
+            places = {divmod(i, tile["across"]) for i in tile["at"]}
+            starts = tile["rows"][0], tile["columns"][0]
+            assert places == {((row - starts[0]) // high, (col - starts[1]) // wide) for row, col in expected}
+        assert tiles and page.locator(".long-legend .edited-sign").is_visible()
+    assert page.locator(".headgrid button.edited").count() == 1
+    assert page.locator(".title .edited-tag").is_visible()
+    drawn = root(page).evaluate(COLOURED)
+    assert drawn > 20, "no line is drawn around the edited cells"
+    root(page).evaluate("e => e.loupe.go({ head: 0 })")
+    page.wait_for_function(HERE)
+    assert root(page).evaluate(COLOURED) == 0
+    assert page.locator(".title .edited-tag").is_hidden() and page.locator(".long-legend .edited-sign").is_hidden()
+
+
+def test_a_long_text_is_painted_with_a_row_or_a_column_and_its_columns_are_told(
+    look: Callable[..., "Page"], made: Any
+) -> None:
+    page, pattern = look(f"#layer={SHOWN[0]}&head={SHOWN[1]}&query=300&key=40"), made[1]["patterns"][SHOWN]
+    page.get_by_role("tab", name="Text").click()
+    for way, expected in (("what it looks at", pattern[300]), ("what looks at it", None)):
+        page.get_by_role("button", name=way).click()
+        key = state(page)["key"]
+        line = pattern[:, key] if expected is None else expected
+        page.wait_for_function(f"want => Math.abs({FIND}.view.line?.[want[0]] - want[1]) < 1e-9", arg=[
+            int(line.argmax()), float(line.max()),
+        ])
+        shown = root(page).evaluate("e => Array.from(e.loupe.view.line, String)")
+        assert torch.equal(torch.tensor([float(x) for x in shown]), line)
+    page.get_by_role("button", name="say how much, and why").click()
+    page.wait_for_selector(".long-row .why:not([hidden])")
+    assert f"(key {key})" in page.locator(".long-row .why").inner_text()
+    page.get_by_role("tab", name="Circuits").click()
+    page.wait_for_selector(".promoted-row")
+    page.get_by_role("tab", name="Map").click()
+    page.wait_for_function(HERE)
+    assert page.locator(".long-map canvas").is_visible() and page.locator(".view-circuits").is_hidden()
+
+
+def test_a_mask_and_a_pattern_of_a_long_text_are_painted_through_a_window(look: Callable[..., "Page"]) -> None:
+    page = look(f"#layer={SHOWN[0]}&head={SHOWN[1]}")
+    mask = PaintMask(cells=[[300, 40]], layer=SHOWN[0])
+    weight = PaintPattern(SHOWN[0], [[300, 41]], [0.3], [SHOWN[1]])
+    for kind, column, key in (("Mask who", 40, " "), ("Pattern say what", 41, "3")):
+        page.locator(".experiment .start").click()
+        page.get_by_role("button", name=kind).click()
+        if key == "3":
+            page.get_by_label("attend").select_option(label="weights painted by hand")
+        page.locator(".mask canvas").wait_for()
+        page.locator('[data-name="go to row"]').fill("300")
+        page.locator('[data-name="go to col"]').fill(str(column))
+        page.locator(".painter .note").get_by_text(f"({column})").wait_for()
+        page.locator(".mask canvas").focus()
+        page.keyboard.press(key)
+        if key == "3":
+            page.locator(".painter .note").get_by_text("30.0").wait_for()
+        page.get_by_role("button", name="Add", exact=True).click()
+        page.locator(".form").wait_for(state="detached")
+    link = page.evaluate("new URL(location).searchParams.get('edits')")
+    assert from_link(link)[0].edits == (mask, weight)
+    assert "block 2 of 2 computed again" in page.locator(".took").inner_text()
+    page.locator(".effects .heads .cells canvas").wait_for()

@@ -142,6 +142,11 @@ def test_the_most_alike_head_is_named_and_shown(look: Callable[..., "Page"]) -> 
     root(page).evaluate("e => e.loupe.go({layer: 3, head: 3})")
     found = drawn(page, "B", True)
     np.testing.assert_allclose(found[~np.isnan(found)], (other - one).flatten().numpy(), atol=1e-6)
+    word = next(i for i, group in enumerate(aligned.groups) if len(group.first) > 1)
+    last, key = aligned.groups[-1].first[0], aligned.groups[word].first[-1]
+    root(page).evaluate(f"e => e.loupe.go({{cursor: {{letter: 'A', row: {last}, col: {key}}}}})")
+    said = page.locator(".pointed .more").inner_text()
+    assert f"tokens together ({100 * one[-1, word].item():.3g}" in said and "points" in said
     page.locator(".match").nth(15).click()
     assert (state(page)["layer"], state(page)["head"]) == (3, 3)
     assert state(page)["other"] == [best // 4, best % 4]

@@ -90,6 +90,26 @@ def test_each_run_has_its_own_products_and_steps_and_the_same_cursor(look: Calla
     ]
 
 
+def test_the_same_colour_is_the_same_number_in_every_run(look: Callable[..., "Page"]) -> None:
+    page = look("steps")
+    page.locator(".ledger").nth(1).wait_for()
+    scores = [traced(text(i))["blocks.3.attn.scores"][0, HEAD].abs().flatten().sort().values for i in (0, 1)]
+    own = [one[min(len(one) - 1, int(0.99 * len(one)))].item() for one in scores]  # 1 in 100 lies beyond
+    legends = [run_of(page, i).locator('[data-step="scores"] .legend-text').inner_text() for i in (0, 1)]
+    assert legends[0] == legends[1] and own[0] != pytest.approx(own[1], rel=0.02)
+    assert float(legends[0].removeprefix("±")) == pytest.approx(max(own), rel=0.005)
+    page.get_by_role("tab", name="Text").click()
+    page.locator(".said-of").nth(1).wait_for()
+    cursor = state(page)["cursor"]
+    assert cursor["letter"] == "A"
+    row = traced(FIRST)["blocks.3.attn.pattern"][0, HEAD, cursor["row"]]
+    last = traced(SECOND)["blocks.3.attn.pattern"][0, HEAD, -1]
+    assert cursor["row"] == len(row) - 1
+    ends = [run_of(page, i).locator(".key-of").inner_text() for i in (0, 1)]
+    assert ends[0] == ends[1] and f"{100 * max(row.max(), last.max()):.3g}" in ends[0]
+    assert "same number in every run" in page.locator(".one-scale").inner_text()
+
+
 def test_points_and_circuits_of_each_run_are_those_of_its_own_trace(look: Callable[..., "Page"]) -> None:
     page = look("points")
     page.locator(".points-axes", has_text="variance").nth(1).wait_for()

@@ -57,6 +57,17 @@ def test_nothing_of_streamlits_own_stands_in_the_header(server: str, page: "Page
     assert box and box["height"] <= 50
 
 
+@pytest.mark.parametrize("width", [1100, 1280])
+def test_what_a_page_says_in_the_header_leaves_the_words_of_the_pages_alone(
+    server: str, page: "Page", width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 700})
+    open_walkthrough(page, f"{server}/?model=digits-imagegpt")
+    said = page.locator(".st-key-headline").bounding_box()
+    words = [link.bounding_box() for link in page.get_by_test_id("stTopNavLink").all()]
+    assert said and max(box["x"] + box["width"] for box in words if box) <= said["x"]
+
+
 def test_light_and_dark_reach_the_page_and_its_views(server: str, page: "Page") -> None:
     open_walkthrough(page, server)
     view = page.locator(".loupe-view[data-theme]").first

@@ -150,6 +150,22 @@ def test_a_link_to_a_head_that_is_not_here_says_so(look: Look) -> None:
     assert "block 10 is not here, there are 4" in page.locator(".loupe-lost").inner_text()
 
 
+def test_no_link_is_made_that_no_page_could_read(look: Look) -> None:
+    said = look().evaluate(
+        """async () => {
+        const loaded = performance.getEntriesByType('resource').map(({ name }) => name);
+        const { link } = await import(loaded.find((name) => name.endsWith('/take_link.js')));
+        const made = link({ link: { text: 'x'.repeat(500000) } }, '#layer=1');
+        try {
+          return [made.length, link({ link: { text: '\u65e5'.repeat(60000) } }, '')];
+        } catch (error) {
+          return [made.length, error.message];
+        }
+        }"""
+    )
+    assert said[0] > 500_000 and "540,005 characters behind the ?, and at most 524,288 are read" in said[1]
+
+
 def test_the_lines_are_those_of_the_cell_that_is_looked_at_and_escape_closes(look: Look) -> None:
     page = look(hash="#layer=2&head=1&query=5&key=3")
     page.get_by_role("button", name="Copy lines").click()

@@ -8,8 +8,9 @@ import torch
 from engine.checkpoints import Checkpoint
 from engine.config import Head, ModelConfig
 from engine.processors import PalettePixels
-from engine.reading import kind, read_picture
+from engine.reading import kind, own_words, read_picture, readable
 from engine.run import run
+from engine.tokenizers.char import train
 from tests.engine import tiny
 
 SIDE, LEVELS = 3, 5
@@ -48,3 +49,12 @@ def test_a_picture_is_never_judged_by_a_part_of_it() -> None:
         read_picture(painter(CLASSES), image, limit=8)
     with pytest.raises(ValueError, match="reads at most 9 pixels, and by its preprocessor_config.json .* has 16; cor"):
         read_picture(painter(CLASSES, side=4), image)
+
+
+def test_the_words_of_a_model_of_its_own_are_no_special_tokens_and_fit_in_what_it_reads() -> None:
+    tokenizer = train(["abcdef"])
+    config = replace(tiny.config(), vocab_size=tokenizer.vocab_size, context=8)
+    checkpoint = Checkpoint(tiny.model(config), tokenizer)
+    words = own_words(checkpoint)
+    assert words and set(words) <= set("abcdef") and readable(checkpoint, words, whole=True)
+    assert readable(checkpoint, "abcabcabc") and not readable(checkpoint, "abcabcabc", whole=True)

@@ -114,6 +114,10 @@ def test_the_charts_are_at_the_length_the_batch_and_the_numbers_that_are_chosen(
     assert costs["charts"][1]["parts"][0]["amounts"][at] == 2 * 5 * 4 * 12 * 100 * 768
 
 
-def test_a_model_of_pictures_has_no_lengths_to_go_along() -> None:
+def test_the_charts_of_a_model_of_pictures_go_along_the_pictures_side() -> None:
     drawn = [e for e in opened(model="vit-b-16").get("bidi_component") if ".sizes." in e.proto.component_name]
-    assert len(drawn) == 1
+    costs = unpack(drawn[1].proto.bytes)[0]
+    work, kept = costs["charts"]
+    assert (work["unit"], kept["title"]) == ("operations a picture", "Activations kept in training")
+    assert (work["now"], work["lengths"][0], work["lengths"][-1]) == (224, 16, 3 * 224)
+    assert "pictures of 224 pixels a side" in costs["sentence"]

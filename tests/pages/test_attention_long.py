@@ -81,3 +81,31 @@ def test_what_is_drawn_first_is_the_engines() -> None:
     trace = run(library.checkpoint("mine").model, header["lanes"][""]["ids"])
     row = trace["blocks.0.attn.pattern"][0, 0, 299]
     assert torch.equal(torch.tensor(arrays["row.weights"].data), row)
+
+
+def test_a_long_text_is_shown_before_and_after_and_every_value_can_be_edited() -> None:
+    silent = SilenceHeads(1, [0])
+    app = long_page(300, edits=to_link(Experiment().add(silent)))
+    header, arrays = view(app, "effects")
+    ids, model = view(app, "attention_long")[0]["lanes"][""]["ids"], library.checkpoint("mine").model
+    before, after = run(model, ids)["logits"][0, -1], run(model, ids, edits=[silent])["logits"][0, -1]
+    listed = arrays["shift.id"].data[0].tolist()
+    expected = torch.stack([before[listed], after[listed]], -1)
+    torch.testing.assert_close(torch.tensor(arrays["shift.logit"].data[0]), expected, atol=1e-5, rtol=1e-4)
+    assert header["took"]["start"] == 1 and header["later"]
+    (stack,) = view(app, "experiment")[0]["stacks"]
+    scores = next(one for one in stack["inner"] if one["part"] == "attn.scores")
+    assert scores["axes"] == [["head", 2], ["pos", 300], ["key", 300]]
+
+
+def test_while_guesses_are_asked_a_long_text_is_the_run_before_the_edits() -> None:
+    silent = SilenceHeads(1, [0])
+    app = long_page(300, edits=to_link(Experiment().add(silent)))
+    plain = view(long_page(300), "attention_long")[0]["trace"]
+    app.session_state["guessing"] = True
+    app.run()
+    header, _ = view(app, "effects")
+    assert header["hidden"] and view(app, "attention_long")[0]["trace"] == plain
+    app.session_state["revealed"] = header["trace"]
+    app.run()
+    assert not view(app, "effects")[0]["hidden"] and view(app, "attention_long")[0]["edited"] == list(silent.touches())

@@ -185,7 +185,8 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     checkpoint.save(tmp_path / "other")
     (tmp_path / "other" / "model.safetensors").rename(folder / "snapshots" / "step-0000300.safetensors")
     (tmp_path / "runs" / "empty").mkdir()
-    monkeypatch.setattr("pages.controls.sides.snapshots", lambda: snapshots(tmp_path / "runs"))
+    for module in ("sides", "side_start"):
+        monkeypatch.setattr(f"pages.controls.{module}.snapshots", lambda: snapshots(tmp_path / "runs"))
     monkeypatch.setattr("pages.controls.sides.snapshot", lambda run, step: snapshot(run, step, tmp_path / "runs"))
     return tmp_path / "runs"
 
@@ -195,6 +196,15 @@ def test_the_snapshots_of_a_run_are_listed_by_step(runs: Path) -> None:
     assert snapshot("twice", 300, runs).is_file()
     with pytest.raises(ValueError, match="no step 10 of a run called '../twice'"):
         snapshot("../twice", 10, runs)
+
+
+def test_a_step_as_other_pages_call_it_is_its_run_and_its_step(runs: Path) -> None:
+    app = opened(a_model="run:twice@10", a_text="The dog sat", b_model="run:twice", b_text="The dog sat")
+    header, arrays = view(app)
+    assert [side["title"] for side in header["sides"]] == ["twice · step 10", "twice · step 300"]
+    assert arrays["B:attn.relative"].data[0].min() > 0.1
+    assert (app.selectbox(key="a_model").value, app.selectbox(key="a_step").value) == ("run: twice", 10)
+    assert "no model called “run:twice@11”" in opened(a_model="run:twice@11").warning[0].value
 
 
 def test_steps_of_a_training_are_compared(runs: Path) -> None:

@@ -73,13 +73,13 @@ def test_the_charts_of_an_architecture_are_taken_as_lines_that_give_the_same() -
     assert cache.bytes == 2 * 3 * 2 * 12 * 512 * 768
     tables = {}
     for place, name in ((0, "from the back of an envelope"), (1, "KV cache of generation, by length"),
-                        (1, "operations of a text, by part"), (1, "memory of training, by part")):  # fmt: skip
+                        (1, "operations by part"), (1, "memory of training, by part")):  # fmt: skip
         _, answer = of_charts(app, place, take="data", matrix=name, format="parquet")
         tables[name] = pd.read_parquet(io.BytesIO(answer["file"].data.tobytes()))
     assert tables["from the back of an envelope"]["parameters"].sum() == parameters("gpt2")
     curve = tables["KV cache of generation, by length"].set_index("length")["bytes"]
     assert curve[512] == cache.bytes and curve[1024] == 2 * cache.bytes
-    assert tables["operations of a text, by part"]["operations"].sum() == sum(one.flops for one in found["work"])
+    assert tables["operations by part"]["operations"].sum() == sum(one.flops for one in found["work"])
     held = sum(one.bytes for one in [*found["kept"], *found["adam"]])
     assert tables["memory of training, by part"]["bytes"].sum() == held
 

@@ -1,16 +1,20 @@
 """What the page about attention sends of a long text: elements of the engine's patterns, every peak, and few bytes."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
 from engine import library
+from engine.analysis.circuits import qk
 from engine.analysis.heads import head_scores
+from engine.analysis.sinks import column, sentence
+from engine.analysis.touched import touched_cells
 from engine.checkpoints import Checkpoint
 from engine.config import MLP, Attention, Encoder, ModelConfig, Positions
-from engine.edits import AttentionTemperature
+from engine.edits import AttentionTemperature, PaintMask
 from engine.library import LongRun
 from engine.model import Transformer, initialise
 from engine.reading import Reading
@@ -66,8 +70,8 @@ def check_tile(pattern: Tensor, about: dict, arrays: dict[str, Named], prefix: s
         return
     weight, at = arrays[f"{prefix}weight"], arrays.get(f"{prefix}at")
     assert max(weight.data.shape) <= TILE
-    for row, column, value, rows, columns in cells(about, weight, at):
-        assert value == float(pattern[row, column]) == float(pattern[rows, columns].max())
+    for row, key, value, rows, columns in cells(about, weight, at):
+        assert value == float(pattern[row, key]) == float(pattern[rows, columns].max())
 
 
 def test_the_tiles_that_arrive_cover_the_head_with_the_largest_weight_of_every_block() -> None:
@@ -181,6 +185,9 @@ def test_edits_reach_the_first_head_and_those_asked_for_later() -> None:
         {"ask": "scores", "layer": 2},
         {"ask": "scores", "side": "encoder"},
         {"ask": "sink"},
+        {"ask": "column", "key": LENGTH},
+        {"ask": "column"},
+        {"ask": "qk", "head": 4},
         {"ask": "row", "pos": 0, "trace": "another"},
     ],
 )
@@ -222,3 +229,64 @@ def test_1024_tokens_through_gpt2_small_are_looked_at_within_a_megabyte() -> Non
     spent = len(opened) + sum(map(len, head)) + sum(map(len, zoom))
     assert len(opened) > OVERVIEWS / 2 and spent <= 1_000_000 < whole / 600
     assert not any(tensor.dim() == 4 for tensor in long.trace.values()), "a pattern was kept"
+
+
+def test_what_edits_put_into_a_head_comes_with_its_tiles_at_every_zoom_and_the_head_is_named() -> None:
+    model, read = tiny.model(SMALL), ids(LENGTH)
+    edits = [PaintMask(cells=[[200, 7], [250, 120], [290, 299]], layer=1, heads=[2])]
+    long = looked_at(model, read, None, *edits, layer=1, head=2)
+    header, arrays = payload(long)
+    assert header["editedHeads"] == {"attn": [[1, 2]]}
+    expected = touched_cells(run(model, read, edits=edits), run(model, read), 1)[2] > 0
+    assert expected.sum() == 3
+    seen = torch.zeros(LENGTH, LENGTH, dtype=torch.bool)
+    for number, about in enumerate(header["first"]["tiles"]):
+        (top, bottom), (left, right), (high, wide) = about["rows"], about["columns"], about["block"]
+        found = arrays.get(f"tile.{number}.edited")
+        blocks = torch.zeros(-(-(bottom - top) // high), -(-(right - left) // wide), dtype=torch.bool)
+        blocks = blocks if found is None else torch.tensor(found.data).bool()
+        whole = blocks.repeat_interleave(high, 0).repeat_interleave(wide, 1)[: bottom - top, : right - left]
+        seen[top:bottom, left:right] |= whole
+        for row, key in expected[top:bottom, left:right].nonzero().tolist():
+            assert blocks[row // high, key // wide]
+    assert seen[expected].all() and seen.sum() <= 3 * 16
+    _, near = asked(long, ask="tile", layer=1, head=2, rows=[173, 301], columns=[0, 128])
+    assert torch.equal(torch.tensor(near["edited"].data).bool(), expected[173:301, :128])
+    for head in (1, 2):
+        _, far = asked(long, ask="tile", layer=1, head=head, rows=[0, 128], columns=[0, 128])
+        assert "edited" not in far
+
+
+def test_a_masked_window_without_a_weight_still_says_what_edits_took_away() -> None:
+    model, read = tiny.model(SMALL), ids(LENGTH)
+    long = looked_at(model, read, None, PaintMask(columns=list(range(128)), layer=1, heads=[2]))
+    about, arrays = asked(long, ask="tile", layer=1, head=2, rows=[173, 301], columns=[0, 128])
+    assert about["empty"] and bool(arrays["edited"].data.all()) and "weight" not in arrays
+
+
+@pytest.mark.parametrize(("side", "focus"), [("encoder", "attn"), ("decoder", "attn"), ("decoder", "cross_attn")])
+def test_a_column_of_a_long_text_is_told_as_that_of_a_short_one(side: str, focus: str) -> None:
+    model, read, target = tiny.model(TWO), ids(280), ids(LENGTH, 1)
+    where = {"side": side, "focus": focus, "layer": 1, "head": 2}
+    header, arrays = asked(looked_at(model, read, target), ask="column", key=5, **where)
+    trace = run(model, read, target=target)
+    torch.testing.assert_close(
+        torch.tensor(arrays["weights"].data), trace[f"{side}.blocks.1.{focus}.pattern"][0, 2, :, 5]
+    )
+    assert header["sentence"] == sentence(column(trace, 1, 5, 2, side, focus == "cross_attn"))
+
+
+def test_heads_that_share_a_key_have_its_value_in_a_column_of_a_long_text() -> None:
+    model, read = tiny.model(replace(SMALL, attention=Attention(4, kv_heads=2))), ids(LENGTH)
+    header, _ = asked(looked_at(model, read), ask="column", layer=1, head=3, key=0)
+    assert header["sentence"] == sentence(column(run(model, read), 1, 0, 3))
+
+
+def test_circuits_of_a_long_text_are_those_of_its_first_tokens() -> None:
+    model, read = tiny.model(SMALL), ids(LENGTH)
+    _, arrays = asked(looked_at(model, read), ask="qk", layer=1, head=2)
+    order = list(dict.fromkeys(read.ids))
+    assert arrays["ids"].data.tolist() == order
+    torch.testing.assert_close(torch.tensor(arrays["scores"].data), qk(model, 1, 2, order, order))
+    _, arrays = asked(looked_at(model, read), ask="ov", layer=1, head=2)
+    assert arrays["top"].data.shape == (len(order), 8)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.analysis.sizes import activations, count, envelope, forward, kv_cache
+from engine.analysis.sizes import activations, count, envelope, forward, kv_cache, reading
 from engine.named import NAMED
 from views.payload import unpack
 from views.sizes import cost_charts, curve_table, formula_table, sizes, waterfall
@@ -49,3 +49,27 @@ def test_tables_have_a_row_for_each_length_and_part_and_each_formula() -> None:
     steps = envelope(BERT)
     table = formula_table("bert-base", "steps", "parameters", [(step.name, step.formula) for step in steps]).columns
     assert sum(table["parameters"]) == count(BERT) and table["formula"][1] == steps[1].formula.text
+
+
+def test_the_curves_of_a_model_of_pictures_are_functions_of_the_pictures_side() -> None:
+    config = NAMED["vit-b-16"].config
+    work, kept = cost_charts(config, 2, 224, 4, [112, 224, 384])
+    assert work["axis"] == "side of the picture, pixels" and (work["now"], work["lengths"]) == (224, [112, 224, 384])
+    for j, patches in enumerate((7, 14, 24)):
+        n, d = patches**2 + 1, 768
+        blocks = 12 * (24 * n * d * d + 4 * n * n * d)  # q, k, v and output, MLP of 4d; scores and weighted values
+        outside = 2 * patches**2 * 3 * 16 * 16 * d + 2 * 1000 * d
+        assert sum(part["amounts"][j] for part in work["parts"]) == blocks + outside
+        squared = sum(part["amounts"][j] for part in work["parts"] if part["name"] == "attention, × patches")
+        assert squared == 12 * 4 * n * n * d
+    saved = sum(part.bytes for part in activations(config, 2, 197, 4))
+    assert sum(part["amounts"][1] for part in kept["parts"]) == saved
+    table = curve_table("vit-b-16", kept).columns
+    assert table["side"][:3] == [112, 224, 384]
+
+
+def test_a_picture_has_to_be_cut_into_whole_patches_by_a_model_that_reads_one() -> None:
+    with pytest.raises(ValueError, match="must divide"):
+        reading(NAMED["vit-b-16"].config, 100)
+    with pytest.raises(ValueError, match="must read pictures"):
+        reading(BERT, 224)

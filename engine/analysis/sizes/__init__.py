@@ -4,6 +4,7 @@ from engine.analysis.sizes.envelope import Step, envelope
 from engine.analysis.sizes.formula import MEANINGS, Formula, Symbol
 from engine.analysis.sizes.memory import Memory, activations, kv_cache, states
 from engine.analysis.sizes.parameters import Part, count, parameters
+from engine.analysis.sizes.shape import reading
 from engine.analysis.sizes.work import BACKWARD, Work, forward, per_token
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "kv_cache",
     "parameters",
     "per_token",
+    "reading",
     "states",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.analysis.sizes.formula import Formula, Symbol, Whole
 from engine.config import Attention, ModelConfig, kv_heads
@@ -93,6 +93,19 @@ def stacks(config: ModelConfig) -> Sequence[Stack]:
         return [Stack(config, L=depth)]
     first = depth if config.encoder.layers == config.layers else Symbol("L_e", config.encoder.layers)
     return [Stack(config.encoder_stack, "encoder.", L=first), Stack(config, "decoder.", crosses=True, L=depth)]
+
+
+def reading(config: ModelConfig, image: int) -> ModelConfig:
+    """The same model for square pictures of `image` pixels a side, in patches as large as before.
+
+    Raises ValueError for a model that reads no pictures, and for a side that its patches do not divide.
+    """
+    patches = config.embedding.patches
+    if patches is None:
+        raise ValueError("the model must read pictures, and this one reads tokens; ask for another length of text.")
+    larger = replace(patches, image=image)
+    embedding = replace(config.embedding, patches=larger)
+    return replace(config, context=larger.before + larger.count, embedding=embedding)
 
 
 def norm_width(config: ModelConfig) -> int:

@@ -28,7 +28,7 @@ COUNT = len(tiny.IDS)
 
 
 def heads(*edits: Edit) -> list[list[int]]:
-    found: list[list[int]] = touched_heads(run(MODEL, tiny.IDS, edits=list(edits))).nonzero().tolist()
+    found: list[list[int]] = touched_heads(run(MODEL, tiny.IDS, edits=list(edits)), MODEL.config).nonzero().tolist()
     return found
 
 
@@ -106,8 +106,10 @@ def test_of_two_stacks_each_attention_is_marked_by_itself() -> None:
     model = twins("t5")[0].model
     edits = [PaintMask(columns=[1], layer=0, heads=[1], stack="decoder", cross=True)]
     plain, trace = (run(model, [5, 6, 7], target=[3, 4], edits=one) for one in ([], edits))
-    assert touched_heads(trace, "decoder", True).nonzero().tolist() == [[0, 1]]
-    assert not touched_heads(trace, "decoder").any() and not touched_heads(trace, "encoder").any()
+    stack = model.config
+    assert touched_heads(trace, stack, "decoder", True).nonzero().tolist() == [[0, 1]]
+    assert not touched_heads(trace, stack, "decoder").any()
+    assert not touched_heads(trace, stack.encoder_stack, "encoder").any()
     assert touched_cells(trace, plain, 0, "decoder", True).nonzero().tolist() == [[1, 0, 1], [1, 1, 1]]
     bias = run(model, [5, 6, 7], target=[3, 4], edits=[SetPattern(1, "uniform", stack="encoder")])
     assert bool((touched_cells(bias, plain, 1, "encoder") == 1 + STAGES.index("masked_scores")).all())
