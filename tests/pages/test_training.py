@@ -165,7 +165,7 @@ def test_a_link_to_a_step_that_was_not_kept_names_those_that_were(trained: str, 
     near = [max(one for one in kept if one < missing), min(one for one in kept if one > missing)]
     said = absent(f"{trained}@{missing}", tmp_path)
     assert said.endswith(f"those of {near[0]} and {near[1]}")
-    assert absent("nobody@3", tmp_path) == "there is no run called 'nobody'"
+    assert absent("nobody@3", tmp_path) == "there is no run called 'nobody'; those here are learnt"
     assert "a whole number" in absent(f"{trained}@x", tmp_path)
 
 
