@@ -3,7 +3,7 @@
 `[data.rows]` reads a file (engine.data.table), `[data.hub]` a data set by its hub name (engine.data.hub). What a model
 can be asked follows from the columns that are named, `LEARNS`:
 
-    text              next, masked
+    text              next, masked, infill
     text, label       classification (and what a text alone allows)
     source, target    sequence_to_sequence, completion
     tokens, tags      token_classification
@@ -23,7 +23,7 @@ Form = Literal["text", "labelled", "pairs", "tagged"]
 FORMS: dict[tuple[str, ...], Form] = {
     ("text",): "text", ("text", "label"): "labelled", ("source", "target"): "pairs", ("tokens", "tags"): "tagged",
 }  # fmt: skip
-OF_TEXT = ("next", "masked")
+OF_TEXT = ("next", "masked", "infill")
 LEARNS: dict[Form, tuple[str, ...]] = {
     "text": OF_TEXT,
     "labelled": ("classification", *OF_TEXT),

@@ -16,6 +16,7 @@ from engine.tokenizers import Tokenizer
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import RunFolder
 from engine.training.objectives import UNASKED, Examples
+from engine.training.objectives.infill import MASK
 from engine.training.recipe import Recipe
 from engine.training.sources import Source
 from engine.training.sources.tagged import TaggedTexts
@@ -88,7 +89,7 @@ def default_probe(recipe: Recipe, source: Source) -> Probe:
         one = source.told["held_out"][int(source.shelves["held_out"].fit[row])]
         return Probe(one.text, " ".join(one.tags))
     if recipe.objective.kind == "infill":
-        return with_gap(ids, asked, tokenizer)
+        return with_gap(ids, asked, tokenizer, len(ids) if recipe.data.infill is not None else SHOWN)
     if asked.dim() == 0:
         label = source.labels[int(asked)] if source.labels else None
         return Probe(tokenizer.decode(ids.tolist(), special=False), label)
@@ -151,11 +152,19 @@ def with_mask(ids: Tensor, asked: Tensor, tokenizer: Tokenizer) -> Probe:
     return Probe(shown)
 
 
-def with_gap(ids: Tensor, asked: Tensor, tokenizer: Tokenizer) -> Probe:
-    """The text with its gap, and what fills it."""
-    first = int((asked != UNASKED).nonzero()[0])
+def with_gap(ids: Tensor, asked: Tensor, tokenizer: Tokenizer, most: int) -> Probe:
+    """The text with its gap, no more than `most` tokens around it, and what fills it. There is no space behind the gap
+    where the tokenizer would read one as a word.
+    """
+    stop = int((asked != UNASKED).nonzero()[0])
+    gap = int((ids == tokenizer.special_tokens[MASK]).nonzero()[0])
+    first = max(0, min(gap - most // 2, stop - most))
     span = asked[asked != UNASKED][:-1]
-    return Probe(tokenizer.decode(ids[:first].tolist()), tokenizer.decode(span.tolist(), special=False))
+    text, at = ids[first:stop][:most].tolist(), gap - first
+    parts = (tokenizer.decode(part) for part in (text[:at], text[at : at + 1], text[at + 1 :]))
+    written = (tokenizer.decode(text), "".join(parts))
+    shown = next((one for one in written if list(tokenizer.encode(one).ids) == text), written[0])
+    return Probe(shown, tokenizer.decode(span.tolist(), special=False))
 
 
 def pair_at(ids: Tensor, asked: Tensor, separator: int, tokenizer: Tokenizer) -> Probe:

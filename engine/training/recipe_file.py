@@ -97,10 +97,11 @@ def _model(value: Any, data: dict[str, Any]) -> Any:
     if "vocab_size" in value:
         raise ValueError("model.vocab_size is the tokenizer's; remove it, or set data.tokenizer.vocab_size.")
     if "infill" in value:
-        raise ValueError("model.infill has marks that are the tokenizer's; remove it, [data.infill] brings it.")
-    batch, source = data.get("batch"), data.get("data")
+        raise ValueError("model.infill has marks that are the tokenizer's; remove it, the objective brings them.")
+    batch, objective = data.get("batch"), data.get("objective")
     context = batch.get("context") if isinstance(batch, dict) else None
-    infill = {"infill": UNKNOWN_MARKS} if isinstance(source, dict) and "infill" in source else {}
+    fills = isinstance(objective, dict) and objective.get("kind") == "infill"
+    infill = {"infill": UNKNOWN_MARKS} if fills else {}
     return {"vocab_size": 1, **infill, **({"context": context} if isinstance(context, int) else {}), **value}
 
 

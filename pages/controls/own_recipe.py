@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from engine.config import ModelConfig
 from engine.data.hub import Hub
-from engine.data.own import LEARNS, Columns, Rows
+from engine.data.own import LEARNS, OF_TEXT, Columns, Rows
 from engine.data.table import Table
 from engine.training import Recipe
 from engine.training.data_recipe import Data, Text, TokenizerRecipe
@@ -17,7 +17,7 @@ from engine.training.objectives import OBJECTIVES
 from pages.controls.presets import presets
 
 LIKE = {"next": "python-reference", "completion": "repeat", "sequence_to_sequence": "english-french"}
-LIKE |= {"classification": "sentiment", "token_classification": "names", "masked": "masked-stories"}
+LIKE |= {"classification": "sentiment", "token_classification": "names", "masked": "masked-stories", "infill": "infill"}
 SHARE = 0.1  # that is held out
 MARKS = 3  # tokens beside those of a row's texts, at most
 LONGEST = 256  # tokens of a row
@@ -25,6 +25,7 @@ WORDS = 4_096  # of a vocabulary of words, at most
 PIECE = re.compile(r"\w+|\S|\s")
 ABOUT = {
     "next": "A decoder that learns to write like {}.", "masked": "An encoder that learns to guess hidden words of {}.",
+    "infill": "A GLM that learns to fill gaps in {} from what stands on both sides.",
     "classification": "An encoder that learns to tell the labels of {} apart.",
     "token_classification": "An encoder that learns to tag the words of {}.",
     "sequence_to_sequence": "An encoder-decoder that learns what becomes of what in {}.",
@@ -57,7 +58,7 @@ def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recip
     texts = {key: column(table, getattr(data, key), key) for key in data.given}
     base = like(objective)
     words = base is not None and base.data.tokenizer.kind not in ("char", "byte")
-    if objective in ("next", "masked"):
+    if objective in OF_TEXT:
         all_of = sum(lengths(texts["text"], words))
         return fitted(own, objective, name, 2 ** int(math.log2(max(8, SHARE * all_of - 2))))
     inputs = [lengths(texts[key], words) for key in data.given if key not in ("label", "tags")]

@@ -80,7 +80,7 @@ def test_the_text_of_the_recipe_does_not_tell_where_the_file_lies(tmp_path: Path
     assert recipe_of(app).schedule.steps == 500 and Path(recipe_of(app).data.text.path).is_file()
 
 
-@pytest.mark.parametrize("objective", ["next", "masked"])
+@pytest.mark.parametrize("objective", ["next", "masked", "infill"])
 def test_each_objective_of_a_text_trains(objective: str, tmp_path: Path) -> None:
     app = brought("hamlet.txt", HAMLET.encode())
     box = next(one for one in app.selectbox if one.label == "to be learned")

@@ -25,8 +25,8 @@ def translated(model: Transformer, ids: Tensor, padding: Tensor, end: int, longe
 
 @torch.no_grad()
 def continued(model: Transformer, prompts: list[Tensor], end: int, longest: int) -> list[list[int]]:
-    """What follows each of `prompts`, up to `end` or `longest` tokens. Rows have their own lengths, and each its own
-    place for the next token."""
+    """What follows each of `prompts`, up to `end`, `longest` tokens or what the model can read. Rows have their own
+    lengths, and each its own place for the next token."""
     starts = torch.tensor([len(prompt) for prompt in prompts], device=model.device)
     ids = torch.full((len(prompts), int(starts.max()) + longest), end, device=model.device)
     for i, prompt in enumerate(prompts):
@@ -38,7 +38,8 @@ def continued(model: Transformer, prompts: list[Tensor], end: int, longest: int)
         logits = model(ids[rows, :read], padding=place[:read] < lengths[:, None])
         written = logits[torch.arange(len(rows)), lengths - 1].argmax(-1)
         ids[rows, lengths] = written
-        rows, lengths = rows[written != end], lengths[written != end] + 1
+        goes_on = (written != end) & (lengths < model.config.context)
+        rows, lengths = rows[goes_on], lengths[goes_on] + 1
         if not len(rows):
             break
     return [until(ids[i, begin:].tolist(), end) for i, begin in enumerate(starts.tolist())]

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
 
 from engine.training.measures.decoding import continued
 from engine.training.objectives.infill import prompt
+from engine.training.sources.gapped_windows import GappedWindows
 from engine.training.sources.infill import GappedPassages
 from engine.training.trainer import Trainer
 
-GAPS, AT_ONCE = 1_000, 100
-LONGEST = 48  # tokens of a span
+GAPS, WINDOWS, AT_ONCE = 1_000, 200, 100
+LONGEST = 48  # tokens that are written, where no span is longer
 
 
 def measured(trainer: Trainer) -> dict[str, Any]:
-    shelf = passages(trainer).shelves["held_out"]
-    gaps = [shelf.tokens.document(index) for index in shelf.fit[:GAPS].tolist()]
+    source = gapped(trainer)
+    gaps = source.gaps(GAPS if isinstance(source, GappedPassages) else WINDOWS)
     parts = [gaps[begin : begin + AT_ONCE] for begin in range(0, len(gaps), AT_ONCE)]
     exact = sum(
         given == span.tolist()
@@ -32,22 +34,22 @@ def measured(trainer: Trainer) -> dict[str, Any]:
     }
 
 
-def filled(trainer: Trainer, gaps: list[tuple[Tensor, ...]]) -> list[list[int]]:
-    source = passages(trainer)
+def filled(trainer: Trainer, gaps: Sequence[Sequence[Tensor]]) -> list[list[int]]:
+    source = gapped(trainer)
     prompts = [prompt(before, after, source.marks).to(trainer.device) for before, _, after in gaps]
-    return continued(trainer.model, prompts, source.marks.end, LONGEST)
+    longest = max(LONGEST, *(len(span) + 1 for _, span, _ in gaps))
+    return continued(trainer.model, prompts, source.marks.end, longest)
 
 
 def sample(trainer: Trainer) -> str:
-    """A held-out passage with its gap, and what the model puts there."""
-    source = passages(trainer)
-    shelf = source.shelves["held_out"]
-    gap = shelf.tokens.document(int(shelf.fit[0]))
+    """A held-out passage or window with its gap, and what the model puts there."""
+    source = gapped(trainer)
+    (gap,) = source.gaps(1)
     (span,) = filled(trainer, [gap])
     text = source.corpus.tokenizer.decode
     return f"{text(gap[0])}[{text(span)}]{text(gap[2])}"
 
 
-def passages(trainer: Trainer) -> GappedPassages:
-    assert isinstance(trainer.source, GappedPassages)
+def gapped(trainer: Trainer) -> GappedPassages | GappedWindows:
+    assert isinstance(trainer.source, GappedPassages | GappedWindows)
     return trainer.source

@@ -20,37 +20,45 @@ PRESENT = object()  # an optional part, whatever it holds
 @dataclass(frozen=True)
 class ObjectiveKind:
     """`data` are the tables [data.*] that it can learn from, `unit` is what its loss is the mean of, and `needs` what
-    its model's config must say, by dotted key; `of_data` is the same for some of the tables alone.
+    its model's config must say, by dotted key; `of_data` is the same for some of the tables alone. With `two_axes`
+    positions count a gap's and a span's places apart where a model is made to suit, if their kind can.
     """
 
     data: tuple[str, ...]
     unit: str = "nats a token"
     needs: Mapping[str, Any] = field(default_factory=dict)
     of_data: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    two_axes: bool = False
 
 
+ONE_AXIS = {"positions.axes": 1}
 LANGUAGE = {"head.kind": "language", "encoder": None}
-CAUSAL = LANGUAGE | {"attention.mask": "causal"}
+CAUSAL = LANGUAGE | {"attention.mask": "causal"} | ONE_AXIS
 TWO_TEXTS = {"head.next_sentence": True, "embedding.segments": 2}
 
 OBJECTIVES = {
     "next": ObjectiveKind((*RUNNING, "repeats"), needs=CAUSAL),
     "repeated": ObjectiveKind(("repeats",), needs=CAUSAL),
     "completion": ObjectiveKind((*PAIRS, *OWN), "nats a token of the target", CAUSAL),
-    "sequence_to_sequence": ObjectiveKind((*PAIRS, *OWN), needs={"head.kind": "language", "encoder": PRESENT}),
+    "sequence_to_sequence": ObjectiveKind(
+        (*PAIRS, *OWN), needs={"head.kind": "language", "encoder": PRESENT} | ONE_AXIS
+    ),
     "masked": ObjectiveKind(
         ("sentence_pairs", *RUNNING),
         "nats a masked token, and nats a pair of sentences where there are pairs",
-        {"head.kind": "masked", "attention.mask": "full", "encoder": None},
+        {"head.kind": "masked", "attention.mask": "full", "encoder": None} | ONE_AXIS,
         {"sentence_pairs": TWO_TEXTS, **{name: {"head.next_sentence": False} for name in RUNNING}},
     ),
     "infill": ObjectiveKind(
-        ("infill",), "nats a token of the gap", LANGUAGE | {"attention.mask": "prefix", "infill": PRESENT}
+        ("infill", *RUNNING), "nats a token of the gap", LANGUAGE | {"attention.mask": "prefix", "infill": PRESENT},
+        two_axes=True,
     ),
     "classification": ObjectiveKind(
-        ("digits", *LABELLED, *OWN), "nats a picture or text", {"head.kind": "sequence", "encoder": None}
+        ("digits", *LABELLED, *OWN), "nats a picture or text", {"head.kind": "sequence", "encoder": None} | ONE_AXIS
     ),
-    "token_classification": ObjectiveKind((*TAGGED, *OWN), "nats a word", {"head.kind": "token", "encoder": None}),
+    "token_classification": ObjectiveKind(
+        (*TAGGED, *OWN), "nats a word", {"head.kind": "token", "encoder": None} | ONE_AXIS
+    ),
     "next_pixel": ObjectiveKind(("digits",), "nats a pixel", CAUSAL | {"tied": False}),
 }
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.tokenizers import Tokenizer
 from engine.training.objectives.examples import UNASKED, Examples
 from engine.training.objectives.padded import padded, real
 
@@ -23,6 +24,10 @@ class Marks:
     mask: int
     start: int
     end: int
+
+
+def marks_of(tokenizer: Tokenizer) -> Marks:
+    return Marks(*(tokenizer.special_tokens[name] for name in (MASK, START, END)))
 
 
 def infilled(gapped: Sequence[Sequence[Tensor]], marks: Marks) -> Examples:

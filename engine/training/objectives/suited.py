@@ -23,7 +23,19 @@ def suited(kind: str, data: str, model: Mapping[str, Any]) -> tuple[dict[str, An
             continue
         table[last] = beside(found) if wanted is PRESENT else wanted
         told.append(f"{key} {said(wanted)}")
+    if objective.two_axes and found["positions"]["axes"] == 1 and can_have_two_axes(found):
+        found["positions"]["axes"] = 2
+        told.append(f"positions.axes {said(2)}")
     return found, tuple(told)
+
+
+def can_have_two_axes(model: Mapping[str, Any]) -> bool:
+    """Whether its positions go with `engine.config.Infill` as GLM has it, one half of what is turned for each axis."""
+    positions, attention = model["positions"], model["attention"]
+    width = attention["d_head"] or model["d_model"] // attention["heads"]
+    turned = width // 2 if positions["turned"] is None else positions["turned"]
+    rotary = positions["kind"] == "rotary" and positions["scaling"] is None and turned % 2 == 0 and turned <= width // 2
+    return rotary or positions["kind"] == "learned"
 
 
 def beside(decoder: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -14,10 +15,11 @@ from torch import Tensor
 from engine.config import Infill, ModelConfig
 from engine.data.seeds import seed_for
 from engine.data.sentences import span
+from engine.tokenizers import Tokenizer
 from engine.training.atomic import write_json
 from engine.training.corpus import Document, Documents, open_corpus
 from engine.training.objectives import Examples
-from engine.training.objectives.infill import END, MASK, START, Marks, infilled
+from engine.training.objectives.infill import END, MASK, START, infilled, marks_of
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
@@ -44,12 +46,12 @@ class GappedPassages(Source):
         )
         self.corpus = open_corpus(documents, recipe.data, seed, folder)
         self.tokenizer = self.corpus.tokenizer
-        self.marks = Marks(*(self.tokenizer.special_tokens[name] for name in (MASK, START, END)))
+        self.marks = marks_of(self.tokenizer)
         self.end_ids = (self.marks.end,)
         write_json(folder / "generation_config.json", {"eos_token_id": self.marks.end})  # for whoever opens a snapshot
         self.told = told
         pieces = [self.tokenizer.decode([id]) for id in range(self.tokenizer.vocab_size)]
-        self.begins = torch.tensor([piece[:1].isspace() for piece in pieces])
+        self.begins = word_beginnings(self.tokenizer)
         self.letters = torch.tensor([piece.strip().isalpha() for piece in pieces])
         self.common = self.most_common()
         self.shelves = {
@@ -68,11 +70,12 @@ class GappedPassages(Source):
         if kind < told.own:
             return pieces
         ids = torch.cat(list(pieces))
+        edges = edges_at(self.begins[ids])
         if kind < told.own + told.long:
-            return with_long_gap(ids, self.begins, chance)
+            return with_long_gap(ids, edges, chance)
         if kind < told.own + told.long + told.recurring:
-            return self.with_recurring(ids, chance) or with_gaps(ids, self.begins, told.hidden, chance)
-        return with_gaps(ids, self.begins, told.hidden, chance)
+            return self.with_recurring(ids, chance) or with_gaps(ids, edges, told.hidden, chance)
+        return with_gaps(ids, edges, told.hidden, chance)
 
     def with_recurring(self, ids: Tensor, chance: torch.Generator) -> list[Tensor]:
         return with_recurring_gaps(ids, words(ids, self.begins, self.letters), self.common, chance)
@@ -84,16 +87,22 @@ class GappedPassages(Source):
             counts.update(tuple(ids[start:stop].tolist()) for start, stop in words(ids, self.begins, self.letters))
         return frozenset(word for word, _ in counts.most_common(COMMON))
 
+    def gaps(self, most: int) -> Sequence[Sequence[Tensor]]:
+        """Those held out, each as text, span, text; no more than asked."""
+        shelf = self.shelves["held_out"]
+        return [shelf.tokens.document(index) for index in shelf.fit[:most].tolist()]
+
     def fitted(self, config: ModelConfig) -> ModelConfig:
         return replace(super().fitted(config), infill=Infill(self.marks.mask, self.marks.start))
 
 
-def with_gaps(ids: Tensor, begins: Tensor, hidden: float, chance: torch.Generator) -> list[Tensor]:
-    """`ids` cut into text, span, text, ..., about the share `hidden` of the words in spans of few words.
+def with_gaps(
+    ids: Tensor, edges: list[int], hidden: float, chance: torch.Generator, most: int = MOST
+) -> list[Tensor]:
+    """`ids` cut into text, span, text, ..., about the share `hidden` of the words in at most `most` spans of few words.
 
-    `begins` (vocab) says which tokens begin a word. No two spans touch; their lengths fall off geometrically.
+    `edges` are those of its words, from 0 to its length. No two spans touch; their lengths fall off geometrically.
     """
-    edges = word_edges(ids, begins)
     words = len(edges) - 1
     spans: list[tuple[int, int]] = []
     left = max(1, round(hidden * words))
@@ -104,14 +113,13 @@ def with_gaps(ids: Tensor, begins: Tensor, hidden: float, chance: torch.Generato
         if length and all(first + length < start or first > stop for start, stop in spans):
             spans.append((first, first + length))
             left -= length
-        if left <= 0 or len(spans) == MOST:
+        if left <= 0 or len(spans) == most:
             break
     return cut_at(ids, [edges[word] for span in sorted(spans) for word in span])
 
 
-def with_long_gap(ids: Tensor, begins: Tensor, chance: torch.Generator) -> list[Tensor]:
+def with_long_gap(ids: Tensor, edges: list[int], chance: torch.Generator) -> list[Tensor]:
     """`ids` cut into text, span, text, the span being half of the words to nearly all of them."""
-    edges = word_edges(ids, begins)
     words = len(edges) - 1
     draw = torch.rand(2, generator=chance, dtype=torch.float64).tolist()
     length = min(math.ceil(words * (0.5 + 0.5 * draw[0])), max(words - 1, 1))
@@ -155,9 +163,18 @@ def words(ids: Tensor, begins: Tensor, letters: Tensor) -> list[tuple[int, int]]
     return found
 
 
-def word_edges(ids: Tensor, begins: Tensor) -> list[int]:
-    """Where each word begins, and the end of the last."""
-    return [*sorted({0, *begins[ids].nonzero().flatten().tolist()}), len(ids)]
+def word_beginnings(tokenizer: Tokenizer) -> Tensor:
+    """vocab: which tokens begin a word, so that there is a space between a letter and them."""
+    vocabulary = range(tokenizer.vocab_size)
+    letters = (id for id in vocabulary if tokenizer.decode([id]).strip().isalnum())
+    before = [*islice(letters, 1)]
+    end = len(tokenizer.decode(before))
+    return torch.tensor([tokenizer.decode([*before, id])[end : end + 1].isspace() for id in vocabulary])
+
+
+def edges_at(first: Tensor) -> list[int]:
+    """Where each word begins, and the end of the last; `first` (pos) says which tokens begin one."""
+    return [*sorted({0, *first.nonzero().flatten().tolist()}), len(first)]
 
 
 def cut_at(ids: Tensor, cuts: list[int]) -> list[Tensor]:

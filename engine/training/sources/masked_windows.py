@@ -22,7 +22,7 @@ class MaskedWindows(Windows):
 
     special_tokens: ClassVar[tuple[str, ...]] = (PAD, CLS, SEP, MASK, END)
     template: ClassVar[Literal["bare", "bert"]] = "bert"
-    more: ClassVar[int] = -2  # [CLS] and [SEP]
+    more: int = -2  # [CLS] and [SEP]
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe, folder)

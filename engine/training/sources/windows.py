@@ -31,7 +31,7 @@ class Windows(Source):
 
     special_tokens: ClassVar[tuple[str, ...]] = (END,)
     template: ClassVar[Literal["bare", "bert"]] = "bare"
-    more: ClassVar[int] = 1
+    more: int = 1
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)

@@ -33,6 +33,7 @@ MODELS = {
     "next": "attention = { heads = 2 }\n",
     "completion": "attention = { heads = 2 }\n",
     "masked": FULL + 'head = { kind = "masked" }\n',
+    "infill": 'attention = { heads = 2, mask = "prefix" }\npositions = { kind = "rotary", axes = 2 }\n',
     "classification": FULL + 'tied = false\nhead = { kind = "sequence", classes = 2, read = "mean" }\n',
     "token_classification": FULL + 'tied = false\nhead = { kind = "token", classes = 2 }\n',
     "sequence_to_sequence": 'attention = { heads = 2 }\n[model.encoder]\nlayers = 1\n' + FULL,
@@ -40,6 +41,7 @@ MODELS = {
 COLUMNS = {
     "next": 'text = "text"',
     "masked": 'text = "text"',
+    "infill": 'text = "text"',
     "classification": 'text = "text"\nlabel = "label"',
     "completion": 'source = "text"\ntarget = "answer"',
     "sequence_to_sequence": 'source = "text"\ntarget = "answer"',
@@ -185,7 +187,7 @@ def test_columns_that_do_not_go_together_or_with_the_objective_are_refused(folde
     with pytest.raises(ValueError, match="got none"):
         Rows(path="x.csv")
     recipe = recipe_of(folder, "next")
-    with pytest.raises(ValueError, match='"next" or "masked" for text, got "completion"'):
+    with pytest.raises(ValueError, match='"next" or "masked" or "infill" for text, got "completion"'):
         replace(recipe, objective=replace(recipe.objective, kind="completion"))
     assert {kind for kinds in LEARNS.values() for kind in kinds} == MODELS.keys()
     with pytest.raises(ValueError, match="is a place on one machine"):

@@ -154,8 +154,8 @@ def test_every_objective_has_data_and_a_measure_and_no_other_pair_is_taken() -> 
     assert OBJECTIVES.keys() == MEASURES.keys() == set(get_args(get_type_hints(Objective)["kind"]))
     assert SOURCES.keys() == {(data, kind) for kind, one in OBJECTIVES.items() for data in one.data}
     bert = shrunk(RECIPES / "stories-bert.toml")
-    with pytest.raises(ValueError, match='objective.kind must be "next" or "masked" for .data.stories., got "infill"'):
-        replace(bert, data=Data(stories=Stories()), objective=Objective("infill"))
+    with pytest.raises(ValueError, match='must be "next" or "masked" or "infill" for .data.stories., got "completion"'):
+        replace(bert, data=Data(stories=Stories()), objective=Objective("completion"))
     with pytest.raises(ValueError, match='model.head.next_sentence must be False for .* "masked", got True'):
         replace(bert, data=Data(stories=Stories()))
     with pytest.raises(ValueError, match='must be "classification" or "next_pixel" for .data.digits., got "masked"'):

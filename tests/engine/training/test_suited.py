@@ -17,6 +17,8 @@ CHANGES = {
     ("addition", "sequence_to_sequence"): {"encoder is added"},
     ("reverse", "completion"): {"encoder is left out"},
     ("induction", "next"): set(),
+    ("stories", "infill"): {"attention.mask is prefix", "positions.axes is 2"},
+    ("masked-stories", "infill"): {"head.kind is language", "attention.mask is prefix", "positions.axes is 2"},
 }
 
 
