@@ -81,7 +81,7 @@ def product(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
 def steps(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
     parts = tuple(part for part in STEPS if at.block + part in at.trace)
     yield f"for part in {parts!r}:"
-    yield f'    print(part, {at.name}["{at.block}" + part][0, {at.head}, {row}, {col}].item())'
+    yield f'    print(part, {at.name}["{at.block}" + part][..., {at.head}, {row}, {col}].item())'
 
 
 def points(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:

@@ -8,6 +8,7 @@ import { frame, viewsOf } from "./attention_frame.js";
 import { mount as mountHeads } from "./attention_heads.js";
 import { clamp, led, restore } from "./attention_state.js";
 import { CSS } from "./attention_style.js";
+import { taken } from "./attention_taken.js";
 import { make, range } from "./dom.js";
 import { Trace } from "./trace.js";
 
@@ -161,6 +162,11 @@ class Attention extends AttentionPage {
     if (trace.holds(layer)) return;
     const late = () => trace === this.trace && layer === this.state.layer;
     trace.fetch(layer).then(() => late() && this.refresh(), (error) => late() && this.parts.notice(error.message));
+  }
+
+  /** What the open tab shows in place of the pattern (take_shown.js). */
+  taken() {
+    return taken(this);
   }
 
   // --- what the views ask ------------------------------------------------------------------------------------------------

@@ -199,6 +199,7 @@ class TakeAway {
     made.tabIndex = 0;
     made.hidden = true;
     const show = this.act("Copy lines", "they load the model and print the number that is looked at", async () => {
+      made.hidden = true; // what stands there may be of another tab
       const { asks } = shown(this.place.view);
       const { lines } = await this.ask({ take: "python", ...asks });
       await this.copy(lines, made, "The lines");

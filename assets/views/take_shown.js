@@ -6,13 +6,14 @@ const PARTS = { scores: "scores", masked: "masked_scores" }; // what a map may s
 
 /**
  * {where, what, sentence} for a caption, `asks` for the server: {hook, head, row, col} of the element that is looked at, names as
- * the engine has them, or what the view's own `looked()` says; undefined where no single one is. `file` is what a matrix is called.
+ * the engine has them, or what the view's own `looked()` says; undefined where no single one is. `asks.tab` is what a view that has
+ * `taken()` shows in place of that hook. `file` is what a matrix is called.
  */
 export function shown(view) {
   if (view.looked) return view.looked();
-  const { where, what, sentence, hook, head, row, col, moved } = element(view);
-  const asks = { hook, head, row, col, ...(moved && { moved }) }; // "length" or "share" of what a weight moves, in place of the weight
-  return { where, what, sentence, ...(hook && { asks, file: [hook.replaceAll(".", "-"), moved].filter(Boolean).join("-") }) };
+  const { where, what, sentence, hook, head, row, col, moved, tab, file } = element(view);
+  const asks = { hook, head, row, col, ...(moved && { moved }), ...(tab && { tab }) }; // "length" or "share" of what a weight moves, in place of the weight
+  return { where, what, sentence, ...(hook && { asks, file: file ?? [hook.replaceAll(".", "-"), moved].filter(Boolean).join("-") }) };
 }
 
 function element(view) {
@@ -32,6 +33,8 @@ function ofAttention(view) {
   const moved = shows === "weighted" ? (state.shares ? "share" : "length") : undefined;
   const found = { what, hook: trace.named(name), head: state.head, row: state.query, col: state.key, moved };
   const between = `${trace.pieces[state.query]} → ${keys[state.key]}`;
+  const other = view.taken?.();
+  if (other) return { ...found, ...other };
   if (moved) return { ...found, sentence: `${between}: ${view.view?.said?.(state.query, state.key) ?? ""}` };
   const weight = trace.has(name) ? undefined : view.row?.()?.weights[state.key]; // of a long text one row is here
   return { ...found, sentence: weight === undefined ? told(trace, name, found, between) : `${between}: ${percent(weight)}` };

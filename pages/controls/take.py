@@ -17,7 +17,10 @@ from engine.trace import Trace
 from pages.controls.links import VERSION, address_of, offered
 from pages.controls.subject import FIELDS, Subject, given, seed
 from views.ahead import ahead
+from views.attention_answers import Looked as Attended
+from views.attention_tables import attention_file
 from views.export import Answered, packed, self_contained
+from views.lines_of_attention import attention_lines
 from views.lines_of_norms import norm_lines, norm_matrix
 from views.lines_of_python import Fields, Looked, lines
 from views.matrix_files import Matrix, as_file, matrix_of
@@ -73,6 +76,8 @@ class Taking:
             match query:
                 case {"take": "python"}:
                     return pack({"lines": self.written(query)}, {})
+                case {"take": "data", "tab": tab, "format": str(format)} if format in FORMATS:
+                    return filed(attention_file(self.attended, self.subject.name, tab, format))
                 case {"take": "data", "hook": str(hook), "format": str(format)} if format in FORMATS:
                     head = query.get("head")
                     matrix = self.matrix(hook, head if isinstance(head, int) else None)
@@ -88,10 +93,20 @@ class Taking:
 
     def written(self, query: Mapping[str, Any]) -> str:
         at = looked(query)
+        if "tab" in query:
+            row, col = (0, 0) if at is None else (at.row, at.col)
+            subject = self.subject
+            return attention_lines(self.attended, subject.name, fields_of(subject), query["tab"], row, col)
         if at is None or at.head is None or query.get(MOVED) not in MOVES:
             return self.python(at)
         more = norm_lines(self.trace, at.hook, at.head, at.row, at.col, query[MOVED] == "share")
         return "\n".join([self.python(None).rstrip("\n"), *more]) + "\n"
+
+    @property
+    def attended(self) -> Attended:
+        """What the answers of the page about attention are made of."""
+        name = self.subject.name
+        return Attended(digest(name, self.trace), self.subject.checkpoint, self.trace, list(self.lanes))
 
     def python(self, at: Looked | None) -> str:
         subject = self.subject

@@ -12,6 +12,8 @@ import pytest
 import torch
 
 from engine import library
+from engine.analysis.points import head_points
+from engine.analysis.rollout import rollout
 from engine.reading import read_text
 from engine.trace import Trace
 
@@ -143,6 +145,24 @@ def test_a_link_opens_on_what_was_looked_at_and_hides_what_a_teacher_chose(
     state = page.locator(".attention").evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")
     assert state == [1, 2]
     assert page.locator(".st-key-model").is_hidden() and page.locator(".st-key-text").is_visible()
+
+
+def test_what_a_tab_shows_in_place_of_the_pattern_is_what_is_taken(look: Look, tmp_path: Path) -> None:
+    page = look(hash="#view=text&over=rollout&last=1&layer=1&head=2&query=5&key=2")
+    page.locator(".said-of bdi").first.wait_for()
+    rolled = rollout(traced(), "", 0, 2)[-1].numpy()
+    with np.load(saved(page, "npz", tmp_path), allow_pickle=False) as file:
+        np.testing.assert_allclose(file["values"], rolled, atol=1e-6)
+    texts = [one.text or "" for one in ElementTree.parse(saved(page, "SVG", tmp_path)).iter(f"{SVG}text")]
+    (said,) = [text for text in texts if text.startswith("rollout, ")]
+    assert float(said.split(": ")[-1].split("\u00a0")[0]) == pytest.approx(100 * rolled[5, 2], abs=0.06)
+    assert "stories, blocks 1 to 2 of 4, all 4 heads" in texts
+    page.locator('[data-view="points"]').click()
+    page.locator('[aria-label="Data"] button', has_text="npz").wait_for()
+    with np.load(saved(page, "npz", tmp_path), allow_pickle=False) as file:
+        found = head_points(traced(), 1, 2)
+        expected = torch.cat([found.queries, found.keys])
+        np.testing.assert_allclose(np.stack([file["x"], file["y"]], -1), expected, atol=1e-5)
 
 
 def test_a_link_to_a_head_that_is_not_here_says_so(look: Look) -> None:
