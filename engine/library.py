@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.analysis.reduced import Glance, glance, head_pattern
+from engine.analysis.reduced import Glance, glance, head_pattern, mean_head, revisited
 from engine.analysis.touched_long import touched_head
 from engine.checkpoints import Checkpoint, load, shipped
 from engine.checkpoints.locate import WEIGHTS, Place, locate
@@ -286,13 +286,31 @@ class Glances:
 
     def edited(self, made: LongRun, hook: str, head: int, cells: int) -> Tensor:
         """Which cells of such a head edits put there, u8 pos key. Raises as `touched_head` does."""
-        key = (*made.key, hook, head, "edited")
-        found: Tensor | None = self._shelf.find(key)
-        if found is None:
+
+        def make() -> tuple[Tensor]:
             base = self.of(made, hook, head, cells).trace
-            found = touched_head(made.model, made.read, hook, head, base, made.edits, target=made.target)
-            found = self._shelf.keep(key, found, found.nbytes)
-        return found
+            return (touched_head(made.model, made.read, hook, head, base, made.edits, target=made.target),)
+
+        return self.kept(made, (hook, head, "edited"), make)[0]
+
+    def mean(self, made: LongRun, hook: str, cells: int) -> Tensor:
+        """The mean of all heads of one layer of the first text, pos key, from that run."""
+
+        def make() -> tuple[Tensor]:
+            base = self.of(made, hook, 0, cells).trace
+            found = revisited(made.model, made.read, {hook: mean_head}, base, made.edits, target=made.target)
+            return (found[hook],)
+
+        return self.kept(made, (hook, "mean"), make)[0]
+
+    def kept(self, made: LongRun, what: Hashable, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+        """What was once made of that run, in memory as its patterns are."""
+        key = (*made.key, what)
+        found: tuple[tuple[Tensor, ...], object] | None = self._shelf.find(key)
+        if found is None:
+            values = make()
+            found = self._shelf.keep(key, (values, made.model.hooks), sum(one.nbytes for one in values))
+        return found[0]
 
     def _keep(self, made: LongRun, hook: str, head: int, pattern: Tensor) -> Tensor:
         """With the model's hooks, as a trace has them: while these are held, no other model has their id."""

@@ -11,13 +11,13 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from engine.analysis.averages import by_norm, over_heads, over_texts
+from engine.analysis.averages import Averaged, by_norm, over_heads, over_texts
 from engine.analysis.circuits import promoted, qk
 from engine.analysis.copying import copying
-from engine.analysis.flow import crossed_network, flow, flows, network
-from engine.analysis.points import head_points
+from engine.analysis.flow import crossed_network, flow, flow_from, flows, network
+from engine.analysis.points import HeadPoints, head_points
 from engine.analysis.positional import positional
-from engine.analysis.rollout import crossed, rollout
+from engine.analysis.rollout import crossed, layer_means, rollout
 from engine.analysis.sinks import Column, column, sentence
 from engine.checkpoints import Checkpoint
 from engine.model import Transformer
@@ -139,11 +139,12 @@ def rolled(looked: Looked, query: Query) -> bytes:
 def flowed(looked: Looked, query: Query) -> bytes:
     """Of the row that is named; of all of them where none is, or of none where they take longer than PATIENCE."""
     crosses, side = where(query)
-    pipes = crossed_network(looked.trace) if crosses else network(looked.trace, side)
     if "pos" in query:
         check(looked, query, ("side", "pos"))
-        return pack({}, {"flow": flow(pipes, query["pos"])})
-    found = flows(pipes, PATIENCE)
+        pos, trace = query["pos"], looked.trace
+        row = flow(crossed_network(trace), pos) if crosses else flow_from(layer_means(trace, side), pos)
+        return pack({}, {"flow": row})
+    found = flows(crossed_network(looked.trace) if crosses else network(looked.trace, side), PATIENCE)
     return pack({"whole": found is not None}, {} if found is None else {"flow": found})
 
 
@@ -152,23 +153,32 @@ def averaged(looked: Looked, query: Query) -> bytes:
     if query.get("over") == "sentences":
         return over_sentences(looked, query["layer"], query["head"], side, crosses)
     layers = [query["layer"]] if query.get("over") == "heads" else None
-    pattern = over_heads(looked.trace, layers, None, side, crosses)
+    heads = [query["head"]] if query.get("over") == "layers" and query.get("alone") else None
+    pattern = over_heads(looked.trace, layers, heads, side, crosses)
     return pack({}, {"pattern": pattern, "count": torch.ones(len(pattern), dtype=torch.int32)})
 
 
 def over_sentences(looked: Looked, layer: int, head: int, side: str, crosses: bool) -> bytes:
+    found = many_texts(looked, side, crosses)
+    return pack({}, {"pattern": found.pattern[layer, head], "count": found.texts.int()})
+
+
+def many_texts(looked: Looked, side: str, crosses: bool) -> Averaged:
+    """Of sample texts of the model, or pictures, read under the edits of this run."""
     model = looked.checkpoint.model
     keep = [f"*{'cross_attn' if crosses else 'attn'}.pattern"]
     reads = samples(looked.checkpoint, TEXTS, LONGEST)
     traces = (run(model, one.read, keep, looked.trace.edits, target=one.target) for one in reads)
-    found = over_texts(traces, FEWEST, side, crosses)
-    return pack({}, {"pattern": found.pattern[layer, head], "count": found.texts.int()})
+    return over_texts(traces, FEWEST, side, crosses)
 
 
 def points(looked: Looked, query: Query) -> bytes:
     crosses, side = where(query)
     how: Literal["pca", "tsne"] = "tsne" if query.get("how") == "tsne" else "pca"
-    found = head_points(looked.trace, query["layer"], query["head"], side, crosses, how)
+    return packed_points(head_points(looked.trace, query["layer"], query["head"], side, crosses, how))
+
+
+def packed_points(found: HeadPoints) -> bytes:
     shares = None if found.explained is None else list(found.explained)
     nearer = found.joint.correlation
     c = found.joint.scale
@@ -204,13 +214,18 @@ def seeks(looked: Looked, query: Query) -> bytes:
 def unmeasured(looked: Looked, query: Query) -> bytes:
     """The scores that take more than the run itself: copying (from the weights) and positional (from further runs)."""
     model, arrays = looked.checkpoint.model, {}
-    copied = COPYING.setdefault(model, {})
     for lane in looked.lanes:
-        if lane.side not in copied:
-            copied[lane.side] = copying(model, lane.side)
-        arrays[f"scores.{lane.prefix}attn.copying"] = copied[lane.side]
+        arrays[f"scores.{lane.prefix}attn.copying"] = copied(model, lane.side)
         arrays[f"scores.{lane.prefix}attn.positional"] = positional(model, looked.trace, lane.side)
     return pack({}, arrays)
+
+
+def copied(model: Transformer, side: str) -> Tensor:
+    """layer head."""
+    kept = COPYING.setdefault(model, {})
+    if side not in kept:
+        kept[side] = copying(model, side)
+    return kept[side]
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,10 @@ from engine.checkpoints import Checkpoint
 from engine.library import LongRun
 from engine.trace import Trace
 from views.attention import edited_heads
-from views.attention_answers import STALE, UNKNOWN, Looked, Query, answered, check
+from views.attention_answers import STALE, UNKNOWN, Looked, Query, answered, check, copied
 from views.attention_long_column import column_of
+from views.attention_long_whole import answered_whole
+from views.attention_long_window import points_of, window_of
 from views.payload import pack
 from views.walkthrough import Lane, digest, lane_header, model_header
 
@@ -32,7 +34,7 @@ ACROSS = 256  # cells that a view shows, along each side
 OVERVIEWS = 256 * 2**10  # bytes of all overviews together
 CELLS = (16, 64)  # a side of one, at least and at most
 LISTED = 20  # keys of a row
-MEASURED = tuple(HeadScores.__dataclass_fields__)  # scores that need the layer's pattern alone
+MEASURED = (*HeadScores.__dataclass_fields__, "copying")  # scores that need the layer's pattern alone, or no text
 Focus = Literal["attn", "cross_attn"]
 
 
@@ -211,11 +213,18 @@ def answered_long(long: Long, query: Query) -> bytes:
             return pack(*heaviest(pattern, pos))
         case {"ask": "column", "key": int(key)}:
             return column_of(long, head_of(long, query, "key"), key)
+        case {"ask": "window", "pos": int(pos)}:
+            picked = query.get("key")
+            return window_of(long, head_of(long, query, "pos", *(() if picked is None else ("key",))), pos, picked)
+        case {"ask": "points", "how": "pca" | "tsne" as how}:
+            return points_of(long, head_of(long, query), how)
         case {"ask": "ov" | "qk"}:  # of the weights and the tokens, however many there are
             return answered(long.looked, query)
         case {"ask": "scores", "layer": int(layer), "side": str(side)}:
             check(long.looked, query, ("side", "layer"))
             return pack({}, measured(long, side, layer))
+        case {"ask": "average" | "rollout" | "flow"}:
+            return answered_whole(long, query)
     raise ValueError(UNKNOWN)
 
 
@@ -232,7 +241,8 @@ def measured(long: Long, side: str, layer: int) -> dict[str, Tensor]:
     wanted = {f"{block}pattern": first_text, f"{block}mask": first_text}
     seen = revisited(made.model, made.read, wanted, long.trace, made.edits, target=made.target)
     ids = torch.tensor(lane.ids) if lane.ids else None
-    return vars(scores(seen[f"{block}pattern"].float(), ids, seen[f"{block}mask"]))
+    found = vars(scores(seen[f"{block}pattern"].float(), ids, seen[f"{block}mask"]))
+    return found | {"copying": copied(long.looked.checkpoint.model, side)[layer]}
 
 
 def first_text(value: Tensor) -> Tensor:

@@ -167,7 +167,7 @@ class Alignment {
 
   spoken(i) {
     const row = this.rowOf(i);
-    if (row < 0) return `${this.pieces.target[i]}: no row wrote it`;
+    if (row < 0) return `${this.pieces.target[i]}: ${this.page.trace.rows?.[0] ? "the row that wrote it is not in this window" : "no row wrote it"}`;
     const best = this.pieces.source.reduce((most, _, key) => (this.weight(row, key) > this.weight(row, most) ? key : most), 0);
     return `${this.pieces.target[i]}: most from ${this.pieces.source[best]}, ${percent(this.weight(row, best))}`;
   }

@@ -49,9 +49,9 @@ export function frame(page) {
   return { heads: left, room, details, live, show, tip: pointed.show, notice: say };
 }
 
-/** The tabs that make sense of what is looked at, of the page's own `views` where it has not all: an alignment is one of two texts. */
+/** The tabs that make sense of what is looked at: an alignment is one of two texts. */
 export function viewsOf(page) {
-  return VIEWS.filter(([name]) => (page.views?.includes(name) ?? true) && (name !== "alignment" || page.state.focus === "cross_attn"));
+  return VIEWS.filter(([name]) => name !== "alignment" || page.state.focus === "cross_attn");
 }
 
 function titleLine(page) {

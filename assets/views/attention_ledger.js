@@ -84,10 +84,11 @@ function sum(page, row, stored, keys) {
     element.textContent = "No key is allowed in this row: its weights are all 0, and what the head hands on is 0.";
     return element;
   }
-  const rest = stored.length - keys.length;
+  const count = stored.length + (page.trace.outside?.(page.state.query).count ?? 0);
+  const rest = count - keys.length;
   const held = 1 - keys.reduce((total, col) => total + row.weights[col], 0);
-  const others = rest ? ` The other ${rest} ${rest === 1 ? "key holds" : "keys hold"} ${percent(Math.max(0, held))}.` : "";
-  element.textContent = `max = ${number(row.top)}; Σ over ${stored.length} ${stored.length === 1 ? "key" : "keys"} of e^(s − max) = ${number(row.total)}.${others}`;
+  const others = rest ? ` The other ${rest.toLocaleString("en")} ${rest === 1 ? "key holds" : "keys hold"} ${percent(Math.max(0, held))}.` : "";
+  element.textContent = `max = ${number(row.top)}; Σ over ${count.toLocaleString("en")} ${count === 1 ? "key" : "keys"} of e^(s − max) = ${number(row.total)}.${others}`;
   return element;
 }
 

@@ -2,12 +2,13 @@
 // attention.js is for short texts: it holds what is looked at, and the parts read it (`page`) at every update.
 import * as address from "./address.js";
 import { AttentionPage } from "./attention_page.js";
-import { frame } from "./attention_frame.js";
+import { frame, viewsOf } from "./attention_frame.js";
 import { mount as mountHeads } from "./attention_heads.js";
 import { mount as mountMap } from "./attention_long_map.js";
 import { Numbers } from "./attention_long_numbers.js";
 import { mount as mountRow } from "./attention_long_row.js";
 import { CSS as LONG } from "./attention_long_style.js";
+import { CSS as WINDOW, mount as mountWindow, WINDOWED } from "./attention_long_window.js";
 import { clamp, restore } from "./attention_state.js";
 import { CSS } from "./attention_style.js";
 import { make, range } from "./dom.js";
@@ -17,8 +18,9 @@ const NARROW = 800; // CSS pixels of width below which everything stands in one 
 const LEFT = { least: 300, share: 0.265, most: 380 }; // the width of all heads
 const DETAILS = 300; // the width of the row where it stands beside the map
 const ROOMY = 780; // room at the right in which it does
+const WIDE = [...WINDOWED, "points"]; // views that take all the room there is
+const WIDER = 1140; // unless there is as much
 const GAP = 28;
-const VIEWS = ["map", "text", "circuits"]; // those that take no whole pattern
 
 /** data is the payload of views/attention_long.py. */
 export function mount(root, data) {
@@ -30,12 +32,11 @@ export function mount(root, data) {
 class LongAttention extends AttentionPage {
   constructor(root) {
     super();
-    this.style = make("style", "", CSS + LONG);
+    this.style = make("style", "", CSS + LONG + WINDOW);
     this.element = make("div", "attention long");
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.style, this.element);
     this.state = restore(address.read());
-    this.views = VIEWS;
     this.hover = null;
     this.edition = 0; // grows with everything that makes every picture another one: data, stack, attention, width, theme
     this.numbers = new Numbers(this, { arrived: () => this.arrived(), failed: (sentence) => this.failed(sentence) });
@@ -97,9 +98,11 @@ class LongAttention extends AttentionPage {
     this.narrow = this.across < NARROW;
     const left = Math.round(Math.max(LEFT.least, Math.min(LEFT.most, this.across * LEFT.share)));
     const right = this.narrow ? this.across : this.across - left - GAP;
-    const beside = !this.narrow && right >= ROOMY;
+    const beside = !this.narrow && right >= (WIDE.includes(this.state.view) ? WIDER : ROOMY);
+    const before = this.width;
     this.left = this.narrow ? this.across : left;
     this.width = beside ? right - DETAILS - GAP : right;
+    if (this.width !== before) this.edition++;
     this.element.classList.toggle("narrow", this.narrow);
     this.element.classList.toggle("beside", beside);
     this.element.classList.toggle("crossing", this.state.focus === "cross_attn");
@@ -112,8 +115,8 @@ class LongAttention extends AttentionPage {
     const { state, trace } = this;
     const { layers, heads, crosses } = trace.model;
     Object.assign(state, { heads: [], side: trace.side });
-    if (!VIEWS.includes(state.view)) state.view = "map";
     state.focus = crosses && state.focus !== "attn" ? "cross_attn" : "attn";
+    if (!viewsOf(this).some(([name]) => name === state.view)) state.view = "map";
     state.layer = clamp(state.layer, layers);
     state.head = clamp(state.head, heads);
     if (!(state.query < trace.length)) state.query = this.firstRow();
@@ -182,6 +185,11 @@ class LongAttention extends AttentionPage {
     return this.opening;
   }
 
+  /** A view that takes every number of a pattern gets a window of them. */
+  mounted(module, root, name) {
+    return WINDOWED.includes(name) ? mountWindow(root, this, module) : module.mount(root, this);
+  }
+
   /** The pointer is over a weight, {row, col}, or nothing. */
   point(where) {
     this.hover = where;
@@ -247,6 +255,13 @@ class LongAttention extends AttentionPage {
     if (way === "in") return this.column(key).then(({ arrays }) => Float64Array.from(arrays.weights.data));
     const found = this.row();
     return found ? Float64Array.from(found.weights) : this.request({ ask: "row", ...this.head, pos: query }).then(({ arrays }) => Float64Array.from(arrays.weights.data));
+  }
+
+  /** Every weight of any row of the shown head; none while they are on their way. */
+  weightsOf(pos) {
+    const found = this.numbers.row(this.head, pos);
+    if (!found) this.numbers.want(this.head, [], pos);
+    return Float64Array.from(found?.weights ?? new Float64Array(this.keys.length));
   }
 
   /** Of a key: what each query gives it, and a sentence on why. */

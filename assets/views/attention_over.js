@@ -8,7 +8,13 @@ const SOURCE = "Abnar and Zuidema 2020";
 export const MEASURES = [
   ["head", "this head", () => "The weights of this head: after the softmax, each row adds up to 1."],
   ["heads", "mean of heads", ({ state, trace }) => `The mean of the ${trace.model.heads} heads of block ${state.layer + 1}, cell by cell.`],
-  ["layers", "mean of layers", ({ trace }) => `The mean over all ${trace.model.heads} heads of all ${trace.model.layers} blocks, cell by cell: each counts as much as any other.`],
+  [
+    "layers", "mean of layers",
+    ({ state, trace }) =>
+      state.alone
+        ? `The mean of head ${state.head + 1} of all ${trace.model.layers} blocks, cell by cell. Heads of one number have nothing else in common: which one does what is chance.`
+        : `The mean over all ${trace.model.heads} heads of all ${trace.model.layers} blocks, cell by cell: each counts as much as any other.`,
+  ],
   [
     "rollout", "rollout",
     ({ state, trace }) =>
@@ -26,14 +32,9 @@ export const MEASURES = [
   ["sentences", "over many texts", ({ state, trace }) => `Head ${state.head + 1} of block ${state.layer + 1} averaged over many ${trace.grid ? "pictures, position by position: what they show" : "texts, position by position: which words stood there"} is averaged out.`],
 ];
 
-/** Those that there are: of a long text, whose weights come a `line` at a time, no more than the head itself. */
-export function measuresOf(page) {
-  return page.line ? MEASURES.slice(0, 1) : MEASURES;
-}
-
-/** The measure that the state names, as far as there is one for this attention. */
+/** The measure that the state names. */
 export function measureOf(page) {
-  return measuresOf(page).find(([id]) => id === page.state.over) ?? MEASURES[0];
+  return MEASURES.find(([id]) => id === page.state.over) ?? MEASURES[0];
 }
 
 /** "out": what the chosen token looks at; "in": what looks at it, which a flow that comes a token at a time cannot say. */
@@ -73,11 +74,10 @@ export function weights(page) {
     }
     case "heads":
       return mean(page, range(0, heads).map((one) => [layer, one]), line) ?? answered(page, { ask: "average", side, focus, over: "heads", layer, head }, "pattern", line);
-    case "layers":
-      return (
-        mean(page, range(0, layers * heads).map((one) => [Math.floor(one / heads), one % heads]), line) ??
-        answered(page, { ask: "average", side, focus, over: "layers", layer, head }, "pattern", line)
-      );
+    case "layers": {
+      const counted = range(0, layers * heads).map((one) => [Math.floor(one / heads), one % heads]).filter(([, one]) => !state.alone || one === head);
+      return mean(page, counted, line) ?? answered(page, { ask: "average", side, focus, over: "layers", layer, head, alone: Boolean(state.alone) }, "pattern", line);
+    }
     case "rollout": {
       const [first, last] = span(state, trace);
       return answered(page, { ask: "rollout", side, focus, first, last, head: state.alone ? head : null }, "rollout", line);
@@ -115,7 +115,12 @@ function mean(page, heads, line) {
   return lines[0].map((_, i) => lines.reduce((sum, one) => sum + one[i], 0) / lines.length);
 }
 
+/** Of a long text, whose patterns stay with the server, the row or column is asked for alone. */
 async function answered(page, query, name, line) {
+  if (page.line) {
+    const where = wayOf(page) === "out" ? { pos: page.state.query } : { key: page.state.key };
+    return Float64Array.from((await page.request({ ...query, ...where })).arrays.line.data);
+  }
   const { data, shape } = (await page.request(query)).arrays[name];
   return line({ data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] });
 }

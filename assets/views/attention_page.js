@@ -46,8 +46,12 @@ export class AttentionPage {
     }
     if (module.CSS && !this.styled.has(name)) this.style.textContent += module.CSS;
     this.styled.add(name);
-    this.view = module.mount(root, this);
+    this.view = this.mounted(module, root, name);
     this.view.update();
+  }
+
+  mounted(module, root) {
+    return module.mount(root, this);
   }
 
   tip(title, value) {

@@ -11,6 +11,10 @@ const WAYS = [["pca", "PCA", "the two directions in which queries and keys toget
 const LEAST = 0.005; // the smallest weight that is drawn as a line
 const THICK = 11; // CSS pixels of a weight of 1
 const NAMED = 4; // keys whose weight is written beside them
+const EACH = 0.007; // seconds of a t-SNE for every point, of a thousand or two
+const SLOW = 3; // seconds from which on that is said, and the server is asked only once the view stands still
+const PATIENCE = 700; // ms
+const TRIED = 400; // other names for which there may be room
 const LINE = 16; // CSS pixels that a name is high
 
 export function mount(root, page) {
@@ -90,13 +94,24 @@ class Points {
     this.size();
     if (wanted === this.wanted) return this.draw();
     this.wanted = wanted;
-    this.ask(query);
+    clearTimeout(this.timer);
+    this.turn++;
+    this.frame.classList.add("waiting");
+    this.timer = setTimeout(() => this.ask(query), this.waits() ? PATIENCE : 0);
+  }
+
+  /** Says what is on its way; true where that takes long. */
+  waits() {
+    const { page } = this;
+    const count = page.trace.length + page.keys.length;
+    const seconds = this.projection === "tsne" ? Math.round(count * EACH) : 0;
+    if (seconds >= SLOW) this.axes.textContent = `t-SNE of ${count.toLocaleString("en")} points is being computed, which takes about ${seconds} seconds …`;
+    else if (!this.answer) this.axes.textContent = "the plane is being computed …";
+    return seconds >= SLOW;
   }
 
   async ask(query) {
     const turn = ++this.turn;
-    this.frame.classList.add("waiting");
-    if (!this.answer) this.axes.textContent = "the plane is being computed …";
     try {
       const { arrays, shares, note } = await this.page.request(query);
       if (turn !== this.turn) return;
@@ -160,6 +175,7 @@ class Points {
   }
 
   weights(row) {
+    if (this.page.weightsOf) return this.page.weightsOf(row);
     const { block, max } = this.page.pattern(this.state.layer, this.state.head);
     const start = block.offset + row * block.stride;
     return Float64Array.from(block.data.subarray(start, start + block.cols), (weight) => weight / max);
@@ -221,7 +237,8 @@ class Points {
     }
     context.font = context.font.replace(/^.*?(?=\d+px)/, "");
     context.fillStyle = soft;
-    for (const i of range(0, this.count)) if (!first.includes(i)) write(i, this.piece(i), {});
+    const others = range(0, this.count).filter((i) => !first.includes(i) && placement.inside([...this.plane.at(i), ...this.plane.at(i)]));
+    for (const [n, i] of others.entries()) if (n % Math.ceil(others.length / TRIED) === 0) write(i, this.piece(i), {});
   }
 
   point(i) {
@@ -258,6 +275,7 @@ class Points {
   }
 
   destroy() {
+    clearTimeout(this.timer);
     this.turn++;
     this.page.tip(null);
   }

@@ -34,14 +34,16 @@ export function temperatureOf(trace, block, head) {
 
 /**
  * The softmax of row `row` over its stored masked scores: {masked, top, exponentials, total, weights, temperature}, with `top` the
- * largest score that is taken off all of them, each score and `top` divided by the temperature. A row without keys has `total` 0.
+ * largest score that is taken off all of them, each score and `top` divided by the temperature. A row without keys has `total` 0. Of a
+ * trace that holds a window only (attention_long_window.js), `top` and `total` are those of the whole row.
  */
 export function softmaxRow(trace, block, row, head) {
   const temperature = temperatureOf(trace, block, head);
   const masked = Float64Array.from(trace.row(`${block}masked_scores`, row, head), (s) => s / temperature);
-  const top = masked.reduce((a, b) => Math.max(a, b), -Infinity);
+  const outside = trace.outside?.(row) ?? { top: -Infinity, total: 0 };
+  const top = masked.reduce((a, b) => Math.max(a, b), outside.top);
   const exponentials = masked.map((s) => (Number.isFinite(top) ? Math.exp(s - top) : 0));
-  const total = exponentials.reduce((sum, x) => sum + x, 0);
+  const total = exponentials.reduce((sum, x) => sum + x, outside.total);
   return { masked, top, exponentials, total, weights: exponentials.map((x) => (total ? x / total : 0)), temperature };
 }
 

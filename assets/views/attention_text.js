@@ -2,7 +2,7 @@
 import { AVERAGE, mountAverage } from "./attention_average.js";
 import { endOf } from "./attention_ends.js";
 import { called } from "./attention_names.js";
-import { downward, measureOf, measuresOf, wayOf, weights } from "./attention_over.js";
+import { downward, MEASURES, measureOf, wayOf, weights } from "./attention_over.js";
 import { mountRange, RANGE } from "./attention_range.js";
 import { choices } from "./choices.js";
 import { legible } from "./contrast.js";
@@ -14,6 +14,7 @@ import { mount as mountPicture } from "./picture.js";
 import { letters, mount as mountProse, PROSE } from "./prose.js";
 
 const FULL = 0.1; // the least weight at which the colour may be full, so that an even spread does not look like a peak
+const PATIENCE = 300; // milliseconds without an answer after which it is said what is computed
 const NAMED = 5; // of the largest weights, in words
 const PICTURE = 420; // CSS pixels
 const WAYS = [["out", "what it looks at", "the row of the chosen token"], ["in", "what looks at it", "the column of the chosen token"]];
@@ -31,7 +32,7 @@ class Over {
     this.page = page;
     this.turn = 0;
     root.classList.add("over-text");
-    this.measures = choices("what is painted", measuresOf(page).map(([id, label]) => [id, label]), (over) => page.go({ over: over === "head" ? undefined : over }));
+    this.measures = choices("what is painted", MEASURES.map(([id, label]) => [id, label]), (over) => page.go({ over: over === "head" ? undefined : over }));
     this.ways = choices("direction", WAYS, (way) => this.face(way));
     this.range = mountRange(page);
     this.definition = make("p", "over-meaning");
@@ -43,20 +44,20 @@ class Over {
     this.key = make("div", "key-of");
     const bar = make("div", "over-bar");
     bar.append(this.measures.element, this.ways.element);
-    root.append(bar, this.body, this.average, this.key, this.said, this.range.element, this.definition);
+    const [text, about] = [[this.body, this.average], [this.key, this.said]];
+    const whose = [this.range.element, this.definition];
+    root.append(bar, ...(page.line ? [...whose, ...about, ...text] : [...text, ...about, ...whose])); // under a long text nobody would see it
   }
 
   update() {
     const { page } = this;
     const [id, , definition] = measureOf(page);
     this.way = wayOf(page);
-    const several = measuresOf(page).length > 1;
-    if (several) this.measures.name("sentences", page.trace.grid ? "over many pictures" : "over many texts");
+    this.measures.name("sentences", page.trace.grid ? "over many pictures" : "over many texts");
     this.measures.show(id);
-    this.measures.element.hidden = !several;
     this.ways.show(this.way, downward(page) ? ["in"] : []);
     this.ways.element.hidden = id === "sentences";
-    this.range.show(id === "rollout");
+    this.range.show(id);
     this.definition.textContent = definition(page);
     this.find(id);
   }
@@ -71,6 +72,7 @@ class Over {
         this.wait();
         const { arrays } = await page.request({ ask: "average", side, focus, over: "sentences", layer, head });
         if (turn === this.turn) this.show(() => this.averaged.show(arrays), true);
+        if (turn === this.turn) this.definition.textContent += this.beyond(arrays.count.shape[0]);
         return;
       }
       const found = weights(page);
@@ -80,14 +82,31 @@ class Over {
       if (turn === this.turn) this.ways.show(this.way, downward(page) ? ["in"] : []);
       if (turn === this.turn) this.show(() => this.draw(line, id), false);
     } catch (error) {
-      if (turn === this.turn) this.fail(error.message);
+      if (turn !== this.turn) return;
+      if (this.way !== wayOf(page)) this.update(); // as above
+      else this.fail(error.message, id);
     }
   }
 
-  /** What is drawn until the answer comes is of another question: paler, and silent. */
+  /** What is drawn until the answer comes is of another question: paler, and silent; a long wait says what it is for. */
   wait(waiting = true) {
     this.waiting = waiting;
     for (const part of [this.body, this.average]) part.classList.toggle("waiting", waiting);
+    clearTimeout(this.patience);
+    if (waiting) this.patience = setTimeout(() => this.telling(), PATIENCE);
+  }
+
+  telling() {
+    const [id, label] = measureOf(this.page);
+    const { grid, length } = this.page.trace;
+    this.said.hidden = false;
+    this.said.textContent = id === "sentences" ? `Reading many ${grid ? "pictures" : "texts"} …` : `Computing ${id === "head" ? "the weights" : `the ${label}`} of ${length.toLocaleString("en")} tokens …`;
+  }
+
+  /** Of rows that have no average, because the texts are shorter than this one. */
+  beyond(rows) {
+    const { grid, length } = this.page.trace;
+    return grid || rows >= length ? "" : ` Too few of them are longer than ${rows} tokens: later positions of this text have no average.`;
   }
 
   show(draw, averaged) {
@@ -99,11 +118,13 @@ class Over {
     this.mark();
   }
 
-  fail(sentence) {
-    this.wait(false);
-    this.body.hidden = this.average.hidden = this.key.hidden = true;
-    this.said.hidden = false;
-    this.said.textContent = sentence;
+  /** The text stays, unpainted: there may be an answer for another token of it. */
+  fail(sentence, id) {
+    const { page, way } = this;
+    this.show(() => this.draw(new Float64Array(way === "out" ? page.keys.length : page.trace.length), id), false);
+    this.ways.show(way, downward(page) ? ["in"] : []);
+    this.key.hidden = true;
+    this.said.textContent = sentence.charAt(0).toUpperCase() + sentence.slice(1);
   }
 
   draw(line, id) {
@@ -242,6 +263,7 @@ class Over {
 
   destroy() {
     this.turn++;
+    clearTimeout(this.patience);
     this.page.tip(null);
   }
 }
@@ -280,5 +302,10 @@ export const CSS = `${PROSE}${AVERAGE}${RANGE}
 .over-text .key-of { margin-top: 20px; }
 .over-text .said-of { margin-top: 8px; font-size: 15px; line-height: 1.6; }
 .over-text .said-of bdi { font-weight: 600; }
+.attention.long .over-text .choices .option { padding-inline: 7px; font-size: 12.5px; }
+.attention.long .over-text > .blocks-of { margin: -8px 0 12px; }
+.attention.long .over-text .over-meaning { margin: 0; }
+.attention.long .over-text .key-of { margin-top: 14px; }
+.attention.long .over-text .said-of { margin-bottom: 16px; }
 @media (prefers-reduced-motion: reduce) { .over-text .texts { transition: none; } }
 `;

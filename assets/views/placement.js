@@ -1,16 +1,17 @@
-// Names beside points, placed one after another where they cover neither a point nor a name: for hundreds of points, not
-// for thousands (see `room` in plane.js).
+// Names beside points, placed one after another where they cover neither a point nor a name.
 
 const EDGE = 4; // CSS pixels that stay free inside the frame
+const CELL = 32; // CSS pixels, a side of the squares by which boxes are found
+const ACROSS = 4096; // of them in a row, at most
 
 export class Placement {
   constructor({ width, height }) {
-    Object.assign(this, { width, height, points: [], names: [] });
+    Object.assign(this, { width, height, points: new Map(), names: new Map() });
   }
 
   /** Keeps the square around a point free. */
   block(x, y, radius) {
-    this.points.push([x - radius, y - radius, x + radius, y + radius]);
+    put(this.points, [x - radius, y - radius, x + radius, y + radius]);
   }
 
   /**
@@ -25,7 +26,7 @@ export class Placement {
     const clear = boxes.filter((one) => free(one, this.names));
     const box = clear.find((one) => free(one, this.points)) ?? (may || must ? clear[0] : undefined) ?? (must ? boxes[0] : undefined);
     if (!box) return null;
-    this.names.push(box);
+    put(this.names, box);
     return { x: box[0], y: (box[1] + box[3]) / 2 };
   }
 
@@ -34,6 +35,19 @@ export class Placement {
   }
 }
 
-function free([left, top, right, bottom], taken) {
-  return taken.every(([l, t, r, b]) => right <= l || left >= r || bottom <= t || top >= b);
+function put(taken, box) {
+  for (const cell of cells(box)) taken.has(cell) ? taken.get(cell).push(box) : taken.set(cell, [box]);
+}
+
+function free(box, taken) {
+  const [left, top, right, bottom] = box;
+  return cells(box).every((cell) => (taken.get(cell) ?? []).every(([l, t, r, b]) => right <= l || left >= r || bottom <= t || top >= b));
+}
+
+/** The squares that a box touches. */
+function cells(box) {
+  const [left, top, right, bottom] = box.map((x) => Math.floor(x / CELL));
+  const found = [];
+  for (let row = top; row <= bottom; row++) for (let col = left; col <= right; col++) found.push(row * ACROSS + col);
+  return found;
 }

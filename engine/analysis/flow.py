@@ -7,18 +7,19 @@ and what `rollout` multiplies are the capacities between them; the flow from a p
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.analysis.rollout import Heads, averaged_layers, mixed_layers, past_of
+from engine.analysis.rollout import Heads, averaged_layers, mixed, mixed_layers, past_of
+from engine.limits import FLOW_WORK
 from engine.trace import Trace
 
 SCALE = 2**30  # a capacity of 1; what leaves a position sums to 1, so no flow leaves the range of an int32
-MOST_EDGES = 200_000  # 12 layers of 128 tokens: a second or two a row; of twice the tokens more than ten times that
+RATE = 15e6  # weights times keys that one core reads in a second, as far as it can be said beforehand
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,16 @@ def network(
 ) -> Network:
     """Of the self-attention of one stack, layers `start` up to `end`: A' between the positions of two layers.
 
-    Raises ValueError for more than MOST_EDGES weights, and for layers or heads that the run does not have.
+    Raises ValueError for layers or heads that the run does not have.
     """
-    mixed = mixed_layers(trace, side, False, start, end, heads)
-    count = len(mixed[0])
-    pipes = [(mixed[layer], (layer + 1) * count, layer * count) for layer in range(len(mixed))]
-    return joined(pipes, range(len(mixed) * count, (len(mixed) + 1) * count), range(count))
+    return stacked(mixed_layers(trace, side, False, start, end, heads))
+
+
+def stacked(layers: Sequence[Tensor]) -> Network:
+    """`layers` are A' of each, pos key, the first layer first."""
+    count = len(layers[0])
+    pipes = [(layer, (i + 1) * count, i * count) for i, layer in enumerate(layers)]
+    return joined(pipes, range(len(layers) * count, (len(layers) + 1) * count), range(count))
 
 
 def crossed_network(
@@ -63,25 +68,24 @@ def crossed_network(
     encoder = mixed_layers(trace, "encoder", False, 0, None, None)
     own = mixed_layers(trace, "decoder", False, start, end, heads)
     fetched = averaged_layers(trace, "decoder", True, start, end, cross_heads)
+    return both_stacks(encoder, own, fetched)
+
+
+def both_stacks(encoder: Sequence[Tensor], own: Sequence[Tensor], fetched: Sequence[Tensor]) -> Network:
+    """A' of the layers' self-attention, pos key, and the mean of the heads of each cross-attention."""
     sources, targets = len(encoder[0]), len(own[0])
-    pipes = [(mixed, (layer + 1) * sources, layer * sources) for layer, mixed in enumerate(encoder)]
+    pipes = [(layer, (i + 1) * sources, i * sources) for i, layer in enumerate(encoder)]
     encoded = len(encoder) * sources
     bottom = encoded + sources
-    for mixed, cross in zip(own, fetched, strict=True):
+    for layer, cross in zip(own, fetched, strict=True):
         between, top = bottom + targets, bottom + 2 * targets
-        pipes += [(mixed, between, bottom), (past_of(cross)[:, 0].diag(), top, between), (0.5 * cross, top, encoded)]
+        pipes += [(layer, between, bottom), (past_of(cross)[:, 0].diag(), top, between), (0.5 * cross, top, encoded)]
         bottom = top
     return joined(pipes, range(bottom, bottom + targets), range(sources))
 
 
 def joined(pipes: list[tuple[Tensor, int, int]], tops: range, inputs: range) -> Network:
     """`pipes` are capacities from to, with the first node of either end."""
-    count = sum(capacity.numel() for capacity, _, _ in pipes)
-    if count > MOST_EDGES:
-        raise ValueError(
-            f"attention flow reads at most {MOST_EDGES:,} weights (layers x pos x key), got {count:,}; shorten the "
-            "text, take fewer layers, or use rollout."
-        )
     parts = []
     for capacity, above, below in pipes:
         whole = np.rint(capacity.numpy() * SCALE).astype(np.int32)
@@ -95,10 +99,11 @@ def flow(pipes: Network, pos: int) -> Tensor:
 
     Each input is a problem of its own (Dinic's algorithm, scipy's), so that they add up to no total. Capacities are
     whole 2^-30ths: a flow is exact to 2^-31 for each edge of its narrowest cut. Raises ValueError for a position
-    outside the text.
+    outside the text, and for more than FLOW_WORK weights times keys.
     """
     if not 0 <= pos < len(pipes.tops):
         raise ValueError(f"a position must be in 0..{len(pipes.tops) - 1}, got {pos}.")
+    afford(len(pipes.edges[0]), len(pipes.inputs))
     most = solver(pipes)
     return torch.tensor([most(pos, key) for key in range(len(pipes.inputs))], dtype=torch.float32)
 
@@ -106,12 +111,55 @@ def flow(pipes: Network, pos: int) -> Tensor:
 def flows(pipes: Network, seconds: float) -> Tensor | None:
     """`flow` of every position, pos key; None where that would take longer than `seconds`, as one of them tells."""
     rows, keys = len(pipes.tops), len(pipes.inputs)
+    if len(pipes.edges[0]) * keys > FLOW_WORK:
+        return None
     most = solver(pipes)
     began = time.perf_counter()
     most(rows - 1, keys // 2)
     if (time.perf_counter() - began) * rows * keys > seconds:
         return None
     return torch.tensor([[most(pos, key) for key in range(keys)] for pos in range(rows)], dtype=torch.float32)
+
+
+def flow_from(averages: Sequence[Tensor], pos: int) -> Tensor:
+    """`flow` of one position, of the means of each layer's heads (pos key, the first layer first).
+
+    What the position cannot reach takes no part, so that an early one of a causal model is cheap in a long text. Raises
+    ValueError for more than FLOW_WORK weights times keys, before it takes memory for them.
+    """
+    reached = torch.zeros(len(averages[0]), dtype=torch.bool)
+    reached[pos] = True
+    for average in reversed(averages):
+        reached |= average[reached].any(0)
+    inside = [average[reached][:, reached] for average in averages]
+    afford(weights_of(inside) + len(inside) * len(inside[0]), len(inside[0]))
+    found = torch.zeros(len(reached))
+    found[reached] = flow(stacked([mixed(average) for average in inside]), int(reached[:pos].sum()))
+    return found
+
+
+def crossed_flow_from(
+    encoder: Sequence[Tensor], own: Sequence[Tensor], fetched: Sequence[Tensor], pos: int
+) -> Tensor:
+    """As `flow_from`, through both stacks: from a position of the target to each key of the source."""
+    afford(weights_of([*encoder, *own, *fetched]), len(encoder[0]))
+    pipes = both_stacks([mixed(one) for one in encoder], [mixed(one) for one in own], [one.double() for one in fetched])
+    return flow(pipes, pos)
+
+
+def weights_of(averages: Sequence[Tensor]) -> int:
+    return sum(int(average.count_nonzero()) for average in averages)
+
+
+def afford(weights: int, keys: int) -> None:
+    if (work := weights * keys) > FLOW_WORK:
+        took = work / RATE
+        time = f"{took:.0f} seconds" if took < 100 else f"{took / 60:,.0f} minutes"
+        raise ValueError(
+            f"the attention flow of this token reads {weights:,} weights for each of {keys:,} keys, {work:,} in all: "
+            f"some {time}. LOUPE_FLOW_WORK allows {FLOW_WORK:,}; choose an earlier token of a decoder, a shorter text "
+            "or the rollout, or start Loupe with a higher LOUPE_FLOW_WORK."
+        )
 
 
 def solver(pipes: Network) -> Callable[[int, int], float]:

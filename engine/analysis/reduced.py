@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
 
 from engine.analysis.tiles import overview
@@ -194,6 +195,11 @@ def head_pattern(
 def one_head(pattern: Tensor, head: int) -> Tensor:
     """Of the first text, pos key; a copy, so that the others' memory is free."""
     return pattern[0, head].clone()
+
+
+def mean_head(pattern: Tensor) -> Tensor:
+    """The mean of all heads of the first text, pos key."""
+    return pattern[0].mean(0, dtype=torch.float64).float()
 
 
 def pattern_with(model: Transformer, hook: str, head: int) -> str:

@@ -6,7 +6,7 @@ the half that goes past the attention being the residual stream; A is the mean o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -25,11 +25,15 @@ def rollout(trace: Trace, side: str = "", start: int = 0, end: int | None = None
     rows sum to 1. `side` picks "encoder" or "decoder" of two stacks. Raises ValueError for layers or heads that the run
     does not have, or did not record.
     """
-    mixed = mixed_layers(trace, side, False, start, end, heads)
-    products = [mixed[0]]
-    for layer in mixed[1:]:
-        products.append(layer @ products[-1])
-    return torch.stack(products).float()
+    return torch.stack(list(rolled(averaged_layers(trace, side, False, start, end, heads)))).float()
+
+
+def rolled(averages: Iterable[Tensor]) -> Iterator[Tensor]:
+    """The product behind each layer, pos key in float64, of the means of each layer's heads, the first layer first."""
+    product: Tensor | None = None
+    for average in averages:
+        product = mixed(average) if product is None else mixed(average) @ product
+        yield product
 
 
 @dataclass(frozen=True)
@@ -53,17 +57,26 @@ def crossed(
     self-attention, then half of what stands there and half of what its cross-attention fetches, which is the encoder's
     output and so the encoder's own rollout over all its layers. No gradients (Chefer et al. 2021) take part.
     """
-    own = mixed_layers(trace, "decoder", False, start, end, heads)
+    own = averaged_layers(trace, "decoder", False, start, end, heads)
     fetched = averaged_layers(trace, "decoder", True, start, end, cross_heads)
     encoded = rollout(trace, "encoder")[-1].double()
-    target, source = torch.eye(len(own[0]), dtype=torch.float64), torch.zeros_like(fetched[0])
-    targets, sources = [], []
-    for mixed, cross in zip(own, fetched, strict=True):
-        past = past_of(cross)
-        target, source = past * (mixed @ target), past * (mixed @ source) + 0.5 * cross @ encoded
-        targets.append(target)
-        sources.append(source)
+    sources, targets = zip(*rolled_both(encoded, zip(own, fetched, strict=True)), strict=True)
     return Crossed(torch.stack(sources).float(), torch.stack(targets).float())
+
+
+def rolled_both(encoded: Tensor, averages: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
+    """As `rolled`, of the means of a decoder layer's self- and cross-attention: the shares of source and target.
+
+    `encoded` is the whole rollout of the encoder, pos key.
+    """
+    source = target = None
+    for own, cross in averages:
+        layer, fetched = mixed(own), cross.double()
+        if source is None or target is None:
+            source, target = torch.zeros_like(fetched), torch.eye(len(layer), dtype=torch.float64)
+        past = past_of(fetched)
+        target, source = past * (layer @ target), past * (layer @ source) + 0.5 * fetched @ encoded
+        yield source, target
 
 
 def past_of(cross: Tensor) -> Tensor:
@@ -71,12 +84,22 @@ def past_of(cross: Tensor) -> Tensor:
     return 1 - 0.5 * cross.sum(-1, keepdim=True)
 
 
+def layer_means(trace: Trace, side: str = "", crosses: bool = False) -> list[Tensor]:
+    """The mean of the heads of each layer, pos key."""
+    return averaged_layers(trace, side, crosses, 0, None, None)
+
+
 def mixed_layers(
     trace: Trace, side: str, crosses: bool, start: int, end: int | None, heads: Heads | None
 ) -> list[Tensor]:
     """A' of each layer, pos key, in float64. A row that sees nothing is its residual alone, so all rows sum to 1."""
-    found = averaged_layers(trace, side, crosses, start, end, heads)
-    return [0.5 * one + (1 - 0.5 * one.sum(-1)).diag() for one in found]
+    return [mixed(average) for average in averaged_layers(trace, side, crosses, start, end, heads)]
+
+
+def mixed(average: Tensor) -> Tensor:
+    """A' of one layer."""
+    average = average.double()
+    return 0.5 * average + (1 - 0.5 * average.sum(-1)).diag()
 
 
 def averaged_layers(

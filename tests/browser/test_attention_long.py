@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 import pytest
 import torch
-from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load
 from engine.config import MLP, Attention, ModelConfig, Positions
@@ -61,7 +60,7 @@ def long_server(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module")
-def made(folder: Path) -> tuple[str, dict[str, Tensor]]:
+def made(folder: Path) -> tuple[str, dict[str, Any]]:
     """A text of LENGTH tokens, and the patterns that the engine has of it, layer by layer."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in the server, so that sums are taken in the same order
@@ -74,8 +73,9 @@ def made(folder: Path) -> tuple[str, dict[str, Tensor]]:
     text = checkpoint.tokenizer.decode(read.ids)
     read = checkpoint.tokenizer.encode(text)
     trace = run(checkpoint.model, read, keep="*.pattern")
+    whole = run(checkpoint.model, read, keep=("*.pattern", "*.scores"))
     torch.set_num_threads(threads)
-    return text, {"patterns": trace.stack("attn.pattern")[:, 0], "ids": torch.tensor(read.ids)}
+    return text, {"patterns": trace.stack("attn.pattern")[:, 0], "ids": torch.tensor(read.ids), "whole": whole}
 
 
 @pytest.fixture
@@ -318,14 +318,80 @@ def test_a_long_text_is_painted_with_a_row_or_a_column_and_its_columns_are_told(
         ])
         shown = root(page).evaluate("e => Array.from(e.loupe.view.line, String)")
         assert torch.equal(torch.tensor([float(x) for x in shown]), line)
+    page.get_by_role("button", name="what it looks at").click()
+    query = state(page)["query"]
+    page.get_by_role("button", name="rollout").click()
+    page.wait_for_selector("text=is mixed mostly from")
+    mixed = [0.5 * one.mean(0) + 0.5 * torch.eye(LENGTH) for one in made[1]["patterns"]]
+    rolled = torch.tensor(root(page).evaluate("e => Array.from(e.loupe.view.line)"))
+    torch.testing.assert_close(rolled, (mixed[1] @ mixed[0])[query], atol=1e-6, rtol=1e-5)
+    root(page).evaluate("e => e.loupe.go({ query: 519 })")
+    page.get_by_role("button", name="flow").click()
+    page.wait_for_selector("text=LOUPE_FLOW_WORK")
+    assert page.locator(".over-text .texts").is_visible(), "another token can be chosen where this one is refused"
+    root(page).evaluate("e => e.loupe.go({ query: 30 })")
+    page.wait_for_selector("text=can get most from")
+    page.get_by_role("button", name="this head").click()
     page.get_by_role("button", name="say how much, and why").click()
     page.wait_for_selector(".long-row .why:not([hidden])")
+    key = state(page)["key"]
     assert f"(key {key})" in page.locator(".long-row .why").inner_text()
     page.get_by_role("tab", name="Circuits").click()
     page.wait_for_selector(".promoted-row")
     page.get_by_role("tab", name="Map").click()
     page.wait_for_function(HERE)
     assert page.locator(".long-map canvas").is_visible() and page.locator(".view-circuits").is_hidden()
+
+
+WINDOWED = f"""name => {{ const {{ view, state }} = {FIND};
+return state.view === name && view?.view && view.shows() && !view.root.classList.contains('waiting') }}"""
+
+
+def windowed(page: "Page", tab: str, name: str) -> tuple[list[int], list[int]]:
+    """Opens a tab; the rows and the keys of its window."""
+    page.get_by_role("tab", name=tab, exact=True).click()
+    page.wait_for_function(WINDOWED, arg=name)
+    rows, keys = root(page).evaluate("e => [e.loupe.view.trace.rows, e.loupe.view.trace.columns]")
+    return rows, keys
+
+
+def test_lines_product_and_steps_of_a_long_text_stand_in_a_window_of_the_engines_numbers(
+    look: Callable[..., "Page"], wire: "Wire", made: Any
+) -> None:
+    page, whole = look(f"#layer={SHOWN[0]}&head={SHOWN[1]}&query=300"), made[1]["whole"]
+    scores, pattern = (whole[f"blocks.{SHOWN[0]}.attn.{part}"][0, SHOWN[1]] for part in ("scores", "pattern"))
+    rows, keys = windowed(page, "Lines", "lines")
+    page.wait_for_function(f"() => {FIND}.view.view.drawn().curves.length > 0")
+    curves = root(page).evaluate("e => e.loupe.view.view.drawn().curves.map(c => [c.query, c.key, String(c.weight)])")
+    assert 300 in rows and int(pattern[300].argmax()) in keys and curves
+    expected = [float(pattern[rows[row], keys[key]]) for row, key, _ in curves]
+    assert [float(weight) for *_, weight in curves] == pytest.approx(expected, rel=1e-4)
+    outside = 1 - float(pattern[300, keys].sum())
+    said = page.locator(".window-note strong").inner_text().removesuffix("\u00a0%")
+    assert float(said) / 100 == pytest.approx(outside, rel=5e-3, abs=1e-6)
+    sent = wire.reruns
+    windowed(page, "q·k", "product")
+    verdict, key = page.locator(".attention-product .verdict"), state(page)["key"]
+    score = float(scores[300, key])
+    for said in ("stored", "recomputed"):
+        assert float(verdict.get_attribute(f"data-{said}") or "") == pytest.approx(score, rel=1e-4)
+    windowed(page, "Steps", "steps")
+    page.locator('[data-step="weighted"] canvas').wait_for()
+    listed, weights = root(page).evaluate(
+        "e => { const { keys, row } = e.loupe.view.view.written; return [keys, Array.from(row.weights)]; }"
+    )
+    stored = pattern[300, keys]
+    assert weights == pytest.approx(stored.tolist(), rel=1e-4), "the softmax runs over the keys that are not listed too"
+    assert [keys[i] for i in listed] == [keys[i] for i in stored.argsort(descending=True)[: len(listed)]]
+    assert wire.reruns == sent, "another view of the window asked for it again"
+    page.locator('[data-step="pattern"] canvas').click(position={"x": 1, "y": 1})
+    assert (state(page)["query"], state(page)["key"]) == (rows[0], keys[0])
+    page.wait_for_function(WINDOWED, arg="steps")
+    assert root(page).evaluate("e => e.loupe.view.trace.rows[0]") == rows[0] - 24, "the window did not follow"
+    root(page).evaluate("e => e.loupe.go({ head: 0, query: 17 })")
+    page.wait_for_function(WINDOWED, arg="steps")
+    rows = root(page).evaluate("e => e.loupe.view.trace.rows")
+    assert 17 in rows and "On its way" not in page.locator(".window-note").inner_text()
 
 
 def test_a_mask_and_a_pattern_of_a_long_text_are_painted_through_a_window(look: Callable[..., "Page"]) -> None:

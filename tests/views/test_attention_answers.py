@@ -62,6 +62,12 @@ def test_means_are_over_the_heads_of_a_layer_or_of_all(over: str, axis: tuple[in
     np.testing.assert_allclose(arrays["pattern"].data, expected.numpy(), atol=1e-6)
 
 
+def test_a_mean_of_the_layers_may_be_of_the_heads_of_one_number() -> None:
+    expected = PAGE.trace.stack("attn.pattern")[:, 0, 2].mean(0)
+    _, arrays = asked(PAGE, "average", over="layers", layer=1, head=2, alone=True)
+    np.testing.assert_allclose(arrays["pattern"].data, expected.numpy(), atol=1e-6)
+
+
 def test_many_sentences_are_averaged_and_counted() -> None:
     _, arrays = asked(PAGE, "average", over="sentences", layer=1, head=0)
     pattern, count = arrays["pattern"].data, arrays["count"].data

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from engine import library
 from engine.analysis.circuits import qk
+from engine.analysis.copying import copying
 from engine.analysis.heads import head_scores
 from engine.analysis.sinks import column, sentence
 from engine.analysis.touched import touched_cells
@@ -139,6 +140,7 @@ def test_a_row_lists_its_heaviest_keys_and_what_all_others_share() -> None:
 def test_scores_of_a_layer_are_those_of_the_whole_run() -> None:
     model, read = tiny.model(SMALL), ids(LENGTH)
     whole, long = vars(head_scores(run(model, read))), looked_at(model, read)
+    whole["copying"] = copying(model)
     assert {score["key"] for score in payload(long)[0]["scoreTable"]} == whole.keys()
     for layer in range(2):
         _, arrays = asked(long, ask="scores", layer=layer)

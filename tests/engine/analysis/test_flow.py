@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.analysis import flow as module
-from engine.analysis.flow import crossed_network, flow, flows, network
+from engine.analysis.flow import crossed_flow_from, crossed_network, flow, flow_from, flows, network
 from engine.analysis.rollout import crossed
 from engine.config import Encoder
 from engine.layers.mask import Causal, Drawn
@@ -92,6 +92,17 @@ def test_no_less_can_flow_to_the_source_than_is_rolled_out_to_it() -> None:
     assert whole is not None and bool((whole >= crossed(trace).source[-1] - 1e-6).all())
 
 
+def test_the_flow_of_one_position_of_two_stacks_is_its_row() -> None:
+    trace = run(twins("t5")[0].model, [5, 6, 7, 8, 9], target=[3, 4, 5, 7])
+    means = [
+        [trace[name][0].mean(0) for name in trace if name.startswith(side) and name.endswith(f".{focus}.pattern")]
+        for side, focus in (("encoder", "attn"), ("decoder", "attn"), ("decoder", "cross_attn"))
+    ]
+    for pos in range(4):
+        found = crossed_flow_from(means[0], means[1], means[2], pos)
+        assert np.allclose(found, flow(crossed_network(trace), pos), atol=1e-6)
+
+
 def test_a_row_that_sees_nothing_of_the_source_gets_nothing_through_its_own_cross_attention() -> None:
     model = tiny.model(tiny.config(layers=1, encoder=Encoder(1, tiny.CONFIG.attention, tiny.MLP(12))))
     trace = run(model, [1, 2, 3], target=[3, 4])
@@ -115,10 +126,30 @@ def test_a_position_that_sees_nothing_gets_itself_alone() -> None:
 
 def test_flow_is_refused_where_it_would_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     assert flows(network(TRACE), 0.0) is None
-    monkeypatch.setattr(module, "MOST_EDGES", 3 * COUNT**2 - 1)
-    with pytest.raises(ValueError, match=r"at most 191 weights .* got 192"):
-        network(TRACE)
+    edges = 3 * COUNT * (COUNT + 1) // 2
+    allowed = edges * COUNT - 1
+    monkeypatch.setattr(module, "FLOW_WORK", allowed)
+    with pytest.raises(ValueError, match=rf"{edges} weights .* {COUNT} keys.* LOUPE_FLOW_WORK allows {allowed}"):
+        flow(network(TRACE), 0)
+    assert flows(network(TRACE), 60) is None
     assert len(flow(network(TRACE, end=2), 0)) == COUNT
+
+
+@pytest.mark.parametrize("attention", ["causal", "full"])
+def test_the_flow_of_one_position_is_its_row(attention: str) -> None:
+    trace = run(tiny.model(tiny.config(attention={"mask": attention})), tiny.IDS)
+    averages = [trace[f"blocks.{layer}.attn.pattern"][0].mean(0) for layer in range(3)]
+    pipes = network(trace)
+    for pos in range(COUNT):
+        assert np.allclose(flow_from(averages, pos), flow(pipes, pos), atol=1e-6)
+
+
+def test_an_early_position_is_not_refused_for_the_text_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    averages = [TRACE[f"blocks.{layer}.attn.pattern"][0].mean(0) for layer in range(3)]
+    monkeypatch.setattr(module, "FLOW_WORK", 300)
+    assert np.allclose(flow_from(averages, 2)[3:], 0) and float(flow_from(averages, 2)[:3].min()) > 0
+    with pytest.raises(ValueError, match="LOUPE_FLOW_WORK"):
+        flow_from(averages, 7)
 
 
 def test_a_position_outside_is_refused() -> None:
