@@ -116,6 +116,13 @@ def test_who_waits_is_light_and_has_not_loaded_pytorch(queue: Queue, wait: Waite
     assert resident < 40 * 2**20
 
 
+def listens(pid: int) -> bool:
+    """Whether the process has come as far as to do something about a SIGTERM."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+
 @pytest.mark.parametrize("how", ["control.json", "SIGTERM"])
 def test_a_run_that_waits_can_be_cancelled_and_says_that_it_stopped(
     queue: Queue, wait: Waiter, how: str
@@ -127,6 +134,7 @@ def test_a_run_that_waits_can_be_cancelled_and_says_that_it_stopped(
     if how == "control.json":
         (folder / "control.json").write_text('{"mode": "stop"}')
     else:
+        until(lambda: listens(second.pid))
         second.terminate()
     assert second.wait(10) == 130
     status = read_status(folder / "status.json")
