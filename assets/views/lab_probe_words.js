@@ -37,7 +37,8 @@ export function words(lab) {
     };
     if (text) text.update(data);
     else text = prose.mount(place, data, heard);
-    title.textContent = kind === "here" ? "Loss at each hidden token" : "Loss at each token, given those before it";
+    const of = kind === "text" ? "token, given those before it" : lab.task.objective === "masked" ? "hidden token" : "token";
+    title.textContent = `Loss at each ${of}`;
     sums.textContent = total(frame);
     colours.update(ends);
   };
