@@ -9,7 +9,7 @@ from os import getloadavg
 import torch
 from transformers.utils import logging
 
-from bench import attention, browser, forward, generation, lab, memory, opening, training
+from bench import attention, browser, forward, generation, lab, memory, opening, streaming, training
 from bench.paired import Row
 from engine.memory import keep_freed_memory
 
@@ -19,6 +19,7 @@ TIMED = {
     "forward": forward.rows,
     "attention": attention.rows,
     "generation": generation.rows,
+    "streaming": streaming.rows,
     "training": training.rows,
 }
 TOLD = {"attention": attention.lines, "memory": memory.lines, "browser": browser.lines, "lab": lab.lines}

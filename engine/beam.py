@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.prompt import Prompt, Reader, Text, begin, text_of
+from engine.stopping import Stop, Stopping, stopping
 
 if TYPE_CHECKING:
     from engine.checkpoints import Checkpoint
@@ -24,7 +25,8 @@ class Hypothesis:
 
     `log_probability` (nats) is the sum over them, and `score` that divided by their number to the power of the length
     penalty. `parent` says which of the hypotheses that the step before kept it continues; the first step's continue
-    the prompt. It came up in step len(ids) - 1.
+    the prompt. It came up in step len(ids) - 1, the `rank`-th by log-probability (1 is the first) of the candidates.
+    `stopped` is what ends it there.
     """
 
     ids: tuple[int, ...]
@@ -32,6 +34,8 @@ class Hypothesis:
     score: float
     parent: int
     prompt: Prompt = field(repr=False)
+    rank: int = 1
+    stopped: Stop | None = None
 
     @property
     def id(self) -> int:
@@ -54,7 +58,7 @@ class BeamStep:
     """One token further: the candidates, each list the most probable first.
 
     `kept` go on, `finished` ended here, `pruned` are given up. `best` are the finished of all steps so far, the
-    highest score first; of these, too, only as many stay as there are beams.
+    highest score first; of these, too, only as many stay as there are `beams`.
     """
 
     index: int
@@ -62,6 +66,21 @@ class BeamStep:
     finished: tuple[Hypothesis, ...]
     pruned: tuple[Hypothesis, ...]
     best: tuple[Hypothesis, ...]
+    beams: int
+
+    @property
+    def candidates(self) -> tuple[Hypothesis, ...]:
+        """All of them, the most probable first."""
+        return tuple(sorted((*self.kept, *self.finished, *self.pruned), key=lambda one: one.rank))
+
+    def margin(self, one: Hypothesis) -> float:
+        """How many nats one of the pruned is behind the last that was taken in its stead.
+
+        One that would go on is behind the last that does. One that ends is behind the last of the first candidates, as
+        many as there are beams, for only those may end.
+        """
+        last = self.candidates[min(self.beams, len(self.candidates)) - 1] if one.stopped else self.kept[-1]
+        return last.log_probability - one.log_probability
 
 
 @dataclass(frozen=True)
@@ -120,34 +139,32 @@ def beam(
     early_stopping: EarlyStopping = False,
     n_best: int = 1,
     stop_at_end: bool = True,
+    stop_strings: str | Sequence[str] = (),
 ) -> BeamResult:
     """The `n_best` texts found (fewer where fewer were), with the whole search.
 
-    `prompt`, `target` and `max_tokens` are those of `generate`. Raises ValueError as that does.
+    `prompt`, `target`, `max_tokens` and `stop_strings` are those of `generate`. Raises ValueError as that does.
     """
     settings = Beam(beams, length_penalty, early_stopping)
     if not 1 <= n_best <= beams:
         raise ValueError(f"n_best must lie in 1..{beams}, the number of beams, got {n_best}.")
     begun = begin(checkpoint, prompt, target)
-    steps = tuple(search(begun, settings, max_tokens, stop_at_end))
+    steps = tuple(search(stopping(begun, max_tokens, stop_at_end, stop_strings), settings))
     return BeamResult(begun, steps, steps[-1].best[:n_best] if steps else ())
 
 
 @torch.inference_mode()
-def search(
-    prompt: Prompt, settings: Beam, max_tokens: int | None = None, stop_at_end: bool = True
-) -> Iterator[BeamStep]:
+def search(ending: Stopping, settings: Beam) -> Iterator[BeamStep]:
     """The search as it goes, a step for every token. What is unfinished at the last counts as finished."""
-    room = prompt.room(max_tokens)
-    ends = prompt.checkpoint.end_ids if stop_at_end else ()
+    prompt, room = ending.prompt, ending.room
     reader, new = Reader(prompt, room), [prompt.ids]
     kept: tuple[Hypothesis, ...] = (Hypothesis((), 0.0, 0.0, 0, prompt),)
     best: tuple[Hypothesis, ...] = ()
     for index in range(room):
         log_probabilities = reader.read(new).float().log_softmax(-1)
-        count = max(2, 1 + len(ends)) * settings.beams  # so that enough go on, however many end
-        candidates = continuations(kept, log_probabilities, count, settings)
-        step = decide(index, candidates, best, settings, ends, last=index == room - 1)
+        count = max(2, 1 + len(ending.ends)) * settings.beams  # so that enough go on, however many end
+        candidates = continuations(kept, log_probabilities, count, settings, ending)
+        step = decide(index, candidates, best, settings)
         yield step
         if settings.is_over(step, room):
             return
@@ -159,36 +176,30 @@ def search(
 
 
 def continuations(
-    kept: Sequence[Hypothesis], log_probabilities: Tensor, count: int, settings: Beam
+    kept: Sequence[Hypothesis], log_probabilities: Tensor, count: int, settings: Beam, ending: Stopping
 ) -> list[Hypothesis]:
     """The `count` most probable ways to go on; `log_probabilities` is hypothesis vocab, of the next token."""
     so_far = torch.tensor([one.log_probability for one in kept], device=log_probabilities.device)
     total = (log_probabilities + so_far[:, None]).flatten()
     top = total.topk(min(count, len(total)))
-    vocab, length = log_probabilities.shape[-1], len(kept[0].ids) + 1
+    vocab, length, prompt = log_probabilities.shape[-1], len(kept[0].ids) + 1, ending.prompt
     found = []
-    for value, place in zip(top.values.tolist(), top.indices.tolist(), strict=True):
+    for rank, (value, place) in enumerate(zip(top.values.tolist(), top.indices.tolist(), strict=True), 1):
         parent, id = divmod(place, vocab)
-        one = kept[parent]
-        found.append(Hypothesis((*one.ids, id), value, settings.score(value, length), parent, one.prompt))
+        ids = kept[parent].ids
+        stopped = ending.at((*prompt.ids, *ids), id, len(ids))
+        found.append(Hypothesis((*ids, id), value, settings.score(value, length), parent, prompt, rank, stopped))
     return found
 
 
-def decide(
-    index: int,
-    candidates: Sequence[Hypothesis],
-    best: Sequence[Hypothesis],
-    settings: Beam,
-    ends: Sequence[int],
-    last: bool,
-) -> BeamStep:
+def decide(index: int, candidates: Sequence[Hypothesis], best: Sequence[Hypothesis], settings: Beam) -> BeamStep:
     """What goes on, what is finished, and what is given up.
 
     A text counts as finished only where it is among the first, as many as there are beams.
     """
-    finished = [one for one in candidates[: settings.beams] if last or one.id in ends]
-    kept = [one for one in candidates if not last and one.id not in ends][: settings.beams]
-    taken = {one.ids for one in (*finished, *kept)}
-    pruned = [one for one in candidates if one.ids not in taken]
+    finished = [one for one in candidates[: settings.beams] if one.stopped]
+    kept = [one for one in candidates if not one.stopped][: settings.beams]
+    taken = {one.rank for one in (*finished, *kept)}
+    pruned = [one for one in candidates if one.rank not in taken]
     ranked = sorted((*best, *finished), key=lambda one: -one.score)[: settings.beams]
-    return BeamStep(index, tuple(kept), tuple(finished), tuple(pruned), tuple(ranked))
+    return BeamStep(index, tuple(kept), tuple(finished), tuple(pruned), tuple(ranked), settings.beams)

@@ -1,4 +1,5 @@
-"""The engine from the command line: `python -m engine train RECIPE`, `runs`, `fork RUN STEP NEW`, `size MODEL`."""
+"""The engine from the command line: `python -m engine train RECIPE`, `runs`, `fork RUN STEP NEW`, `generate MODEL
+PROMPT`, `size MODEL`."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from engine import cli_generate
 from engine.analysis.sizes.report import report
 from engine.checkpoints import load
 from engine.limits import RUNS_FOLDER
@@ -68,6 +70,7 @@ def parser() -> argparse.ArgumentParser:
     forking.add_argument("new", help="what the new run is called")
     forking.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="of the recipe, such as optimiser.lr=1e-4")
     forking.set_defaults(run=run_fork)
+    cli_generate.add_to(commands)
     sizing = commands.add_parser("size", help="count a model's parameters, operations and memory")
     sizing.add_argument("model", help="a published name such as bert-base, a shipped one, or a checkpoint's folder")
     sizing.add_argument("--batch", type=int, default=1, help="texts at once (default: 1)")

@@ -95,6 +95,14 @@ class HookPoint:
         return f"HookPoint({self.name}: {' '.join(self.axes)})"
 
 
+def any_wanted(hooks: Iterable[HookPoint]) -> bool:
+    """Whether one of them is `wanted`."""
+    if is_compiling():
+        return False
+    run = _active.get()
+    return run is not None and any(run.wants(hook) for hook in hooks)
+
+
 def editing() -> bool:
     """Whether the active run changes values, so that what is known of them beforehand may not hold."""
     if is_compiling():

@@ -32,25 +32,33 @@ class Prompt:
     ids: tuple[int, ...]
     source: tuple[int, ...] = ()
 
-    def room(self, max_tokens: int | None) -> int:
-        """How many tokens to write: at most `max_tokens`, and as many as the context leaves.
+    @property
+    def left(self) -> int:
+        """How many tokens the context leaves.
 
         A picture is full with its last pixel, which is written even where the context has no place to read it; any
-        other model stops so early that what it wrote can be read again. None is 50 tokens, or the rest of the picture.
+        other model stops so early that what it wrote can be read again.
         """
+        pixels = picture_pixels(self.checkpoint)
+        return (self.checkpoint.config.context if pixels is None else pixels + 1) - len(self.ids)
+
+    def room(self, max_tokens: int | None) -> int:
+        """How many tokens to write: at most `max_tokens` (None: 50, or the rest of the picture), and `left`."""
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens must be 0 or more, got {max_tokens}.")
-        pixels = picture_pixels(self.checkpoint)
-        left = (self.checkpoint.config.context if pixels is None else pixels + 1) - len(self.ids)
-        wanted = TOKENS if pixels is None else left
-        return min(left, wanted if max_tokens is None else max_tokens)
+        wanted = TOKENS if picture_pixels(self.checkpoint) is None else self.left
+        return min(self.left, wanted if max_tokens is None else max_tokens)
 
 
 class Reader:
-    """A model reading a prompt and what is written behind it; `room` is how many tokens will be written."""
+    """A model reading a prompt and what is written behind it; `room` is how many tokens will be written.
 
-    def __init__(self, prompt: Prompt, room: int) -> None:
+    Of the positions it reads, `at` are those that are followed to the model's end.
+    """
+
+    def __init__(self, prompt: Prompt, room: int, at: slice = LAST) -> None:
         self.model = model = prompt.checkpoint.model
+        self.at = at
         self.source = torch.tensor([prompt.source], device=model.device) if prompt.source else None
         length = len(prompt.ids) + max(room - 1, 0)  # the last token is written and not read
         self.cache = KVCache(model.config, 1, length, next(model.parameters()), len(prompt.source))
@@ -59,8 +67,8 @@ class Reader:
         """batch vocab: the logits of what follows, once each row of the batch has read its new ids."""
         new = torch.tensor(rows, device=self.model.device)
         if self.source is None:
-            return self.model(new, cache=self.cache, logits_at=LAST)[:, -1]
-        return self.model(self.source, target=new, cache=self.cache, logits_at=LAST)[:, -1]
+            return self.model(new, cache=self.cache, logits_at=self.at)[:, -1]
+        return self.model(self.source, target=new, cache=self.cache, logits_at=self.at)[:, -1]
 
     def reorder(self, rows: Sequence[int]) -> None:
         """As `KVCache.reorder`."""

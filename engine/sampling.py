@@ -1,70 +1,102 @@
-"""From logits to the distribution a token is drawn from, every stage kept: temperature, top-k, top-p."""
+"""From logits to the distribution a token is drawn from, every stage kept: what is penalised, tempered, cut off."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from engine.cuts import min_p, top_k, top_p, typical
 from engine.layers.softmax import softmax
-
-HEAD = 512  # tokens: a nucleus is nearly always smaller
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """`temperature` 0 is greedy. `top_k` 0 and `top_p` 1 keep everything.
+    """`temperature` 0 is greedy. `top_k` 0, `top_p` 1, `min_p` 0 and `typical_p` 1 keep everything.
 
-    top-k keeps the k most probable tokens (Fan et al. 2018); top-p then the fewest of those whose share of
-    what is left reaches p (nucleus sampling, Holtzman et al. 2020).
+    They come one after the other, each taking shares of what is left: the repetition penalty (Keskar et al. 2019,
+    section 4.1), the temperature, top-k, top-p, min-p, typical. Order and edges are those of transformers.
     """
 
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
+    min_p: float = 0.0
+    typical_p: float = 1.0
+    repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < float("inf"):
             raise ValueError(f"the output temperature must be 0 (greedy) or more, got {self.temperature}.")
         if self.top_k < 0:
             raise ValueError(f"top-k must be 0 (all) or more, got {self.top_k}.")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top-p must be above 0 and at most 1, got {self.top_p}.")
+        for name, value in (("top-p", self.top_p), ("typical-p", self.typical_p)):
+            if not 0 < value <= 1:
+                raise ValueError(f"{name} must be above 0 and at most 1, got {value}.")
+        if not 0 <= self.min_p <= 1:
+            raise ValueError(f"min-p must lie in 0..1, got {self.min_p}.")
+        if not 0 < self.repetition_penalty < float("inf"):
+            raise ValueError(f"the repetition penalty must be above 0 (1: none), got {self.repetition_penalty}.")
 
 
 @dataclass(frozen=True)
 class Distribution:
     """Every stage from logits to `probabilities`, all shaped like the logits (... vocab).
 
-    `scaled` = logits / temperature; `shares` = softmax(scaled); `in_top_k` and `in_top_p` say what each cut
-    kept (the second of what the first had left); `probabilities` are the shares of what is kept, made to sum
-    to 1 again.
+    `penalized` = the logits after the repetition penalty; `scaled` = those / temperature; `shares` = softmax(scaled);
+    `in_top_k`, `in_top_p`, `in_min_p` and `in_typical` say what each cut kept of what the one before it had left;
+    `probabilities` are the shares of what is kept in the end, made to sum to 1 again.
     """
 
     logits: Tensor
+    penalized: Tensor
     scaled: Tensor
     shares: Tensor
     in_top_k: Tensor
     in_top_p: Tensor
+    in_min_p: Tensor
+    in_typical: Tensor
     probabilities: Tensor
 
 
-def distribution(logits: Tensor, sampling: Sampling) -> Distribution:
-    """logits: ... vocab. At temperature 0 the most probable token has it all, as in the limit."""
+def distribution(logits: Tensor, sampling: Sampling, before: Sequence[int] = ()) -> Distribution:
+    """logits: ... vocab; `before` are the ids that were read, which the repetition penalty is about.
+
+    At temperature 0 the most probable token has it all, as in the limit.
+    """
+    penalized = penalize(logits, sampling.repetition_penalty, before)
     temperature = sampling.temperature
-    scaled = logits if temperature == 1 else logits / temperature if temperature > 0 else limit(logits)
-    if not bool(scaled.isfinite().all()):  # so cold that the quotient overflows
-        scaled = limit(logits)
+    scaled = penalized if temperature == 1 else penalized / temperature if temperature > 0 else limit(penalized)
+    if not bool(scaled.amax(-1).isfinite().all()):  # so cold that the quotient overflows
+        scaled = limit(penalized)
     shares = softmax(scaled)
     in_top_k = top_k(scaled, sampling.top_k)
-    in_top_p = in_top_k & top_p(among(scaled, in_top_k, shares), sampling.top_p)
-    return Distribution(logits, scaled, shares, in_top_k, in_top_p, among(scaled, in_top_p, shares))
+    in_top_p = in_top_k & top_p(left(scaled, in_top_k), sampling.top_p) if sampling.top_p < 1 else in_top_k
+    in_min_p = in_top_p & min_p(left(scaled, in_top_p), sampling.min_p) if sampling.min_p > 0 else in_top_p
+    in_typical = in_min_p & typical(left(scaled, in_min_p), sampling.typical_p) if sampling.typical_p < 1 else in_min_p
+    probabilities = shares if bool(in_typical.all()) else softmax(left(scaled, in_typical))
+    return Distribution(logits, penalized, scaled, shares, in_top_k, in_top_p, in_min_p, in_typical, probabilities)
 
 
-def among(scaled: Tensor, kept: Tensor, shares: Tensor) -> Tensor:
-    """The softmax over the kept tokens alone; `shares` is what it gives when all are kept."""
-    return shares if bool(kept.all()) else softmax(scaled.masked_fill(~kept, float("-inf")))
+def left(scaled: Tensor, kept: Tensor) -> Tensor:
+    """`scaled`, -inf where a cut left a token out."""
+    return scaled.masked_fill(~kept, float("-inf"))
+
+
+def penalize(logits: Tensor, penalty: float, before: Sequence[int]) -> Tensor:
+    """The logits of tokens that were read, once or more: divided by `penalty` where positive, else multiplied.
+
+    An id that cannot be written, such as a picture's start token, has no logit.
+    """
+    size = logits.shape[-1]
+    ids = sorted({id for id in before if id < size}) if penalty != 1 else []
+    if not ids:
+        return logits
+    at = torch.tensor(ids, device=logits.device)
+    old = logits[..., at]
+    return logits.index_copy(-1, at, torch.where(old < 0, old * penalty, old / penalty))
 
 
 def limit(logits: Tensor) -> Tensor:
@@ -73,36 +105,27 @@ def limit(logits: Tensor) -> Tensor:
     return torch.full_like(logits, float("-inf")).scatter(-1, best, 0.0)
 
 
-def top_k(scaled: Tensor, k: int) -> Tensor:
-    """Bool like `scaled`: the k largest; ties at the edge go to the smaller token id."""
-    if k == 0 or k >= scaled.shape[-1]:
-        return torch.ones_like(scaled, dtype=torch.bool)
-    return largest(scaled, torch.full_like(scaled[..., :1], k, dtype=torch.long), scaled.topk(k).values)
-
-
-def top_p(shares: Tensor, p: float) -> Tensor:
-    """Bool like `shares`: the fewest tokens, most probable first, whose shares reach p, never none."""
-    if p >= 1:
-        return torch.ones_like(shares, dtype=torch.bool)
-    for count in (min(HEAD, shares.shape[-1]), shares.shape[-1]):
-        ranked = shares.topk(count).values
-        before = ranked.cumsum(-1) - ranked
-        if bool((before[..., -1] >= p).all()):
-            break  # every nucleus lies within the head: the long tail need not be sorted
-    return largest(shares, (before < p).sum(-1, keepdim=True), ranked)
-
-
-def largest(values: Tensor, count: Tensor, ranked: Tensor) -> Tensor:
-    """Bool like `values`: in each row its `count` (... 1) largest, ties at the edge going to the smaller index.
-
-    `ranked` are at least so many of the row's values, largest first.
-    """
-    edge = ranked.gather(-1, count - 1)
-    above, at_edge = values > edge, values == edge
-    room = count - above.sum(-1, keepdim=True)
-    return above | (at_edge & (at_edge.cumsum(-1) <= room))
-
-
 def draw(probabilities: Tensor, generator: torch.Generator) -> int:
     """One token id from a 1-D distribution."""
     return int(torch.multinomial(probabilities, 1, generator=generator))
+
+
+def pass_over(count: int, like: Tensor, generator: torch.Generator) -> None:
+    """Leaves the generator where `count` draws from distributions of this size and dtype would have left it."""
+    for _ in range(count):
+        draw(torch.ones_like(like), generator)
+
+
+def rank(logits: Tensor, id: int) -> int:
+    """1 for the most probable token (vocab); tokens with the same logit share the better rank."""
+    return 1 + int((logits > logits[id]).sum())
+
+
+def entropy(probabilities: Tensor) -> Tensor:
+    """... in nats, of ... vocab: -sum p ln p. Divided by ln 2 it is in bits (Shannon 1948)."""
+    return -torch.special.xlogy(probabilities, probabilities).sum(-1)
+
+
+def effective_choices(probabilities: Tensor) -> Tensor:
+    """... : exp(entropy), how many equally probable tokens would be as uncertain (its perplexity)."""
+    return entropy(probabilities).exp()

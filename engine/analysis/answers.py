@@ -61,4 +61,4 @@ def logistic(logits: Tensor, temperature: float = 1.0) -> Distribution:
     scaled = logits / temperature if temperature > 0 else certain
     shares = torch.sigmoid(scaled)
     kept = torch.ones_like(shares, dtype=torch.bool)
-    return Distribution(logits, scaled, shares, kept, kept, shares)
+    return Distribution(logits, logits, scaled, shares, kept, kept, kept, kept, shares)

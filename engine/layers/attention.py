@@ -10,7 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from engine.config import Attention as AttentionConfig
 from engine.config import ModelConfig, kv_heads
-from engine.hooks import HookPoint, editing
+from engine.hooks import HookPoint, any_wanted, editing
 from engine.layers.cache import LayerCache
 from engine.layers.dropout import dropout
 from engine.layers.mask import AttentionMask
@@ -120,7 +120,7 @@ class Attention(Module):
             k, v = k.transpose(1, 2), v.transpose(1, 2)
             if cache is not None:
                 k, v = cache.append(k, v)
-        seen = self.softcap is not None or self.nearest is not None or any(hook.wanted for hook in self.inner_hooks)
+        seen = self.softcap is not None or self.nearest is not None or any_wanted(self.inner_hooks)
         attend = self.fused if not seen else self.in_strips if self.only_pattern_of(q, shared) else self.explicit
         z = self.hook_z(attend(q, k, v, shared).transpose(1, 2))  # batch pos head d_head
         return self.hook_out(self.join(z))

@@ -16,9 +16,11 @@ SLICE = 2048  # rows
 
 
 def onto_vocabulary(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """x W^T + b. One thread goes through a wide W in slices that its cache holds, in two thirds of the time."""
+    """x W^T + b. One thread goes through a wide W in slices that its cache holds, in two thirds of the time; for a
+    single position it reads W once in any case.
+    """
     whole = is_compiling() or torch.is_grad_enabled() or x.device.type != "cpu" or len(weight) < 4 * SLICE
-    if whole or torch.get_num_threads() > 1:
+    if whole or x.numel() == x.shape[-1] or torch.get_num_threads() > 1:
         return linear(x, weight, bias)
     biases = [None] * len(weight) if bias is None else bias.split(SLICE)
     return torch.cat([linear(x, rows, b) for rows, b in zip(weight.split(SLICE), biases, strict=False)], dim=-1)

@@ -65,15 +65,7 @@ class FastTokenizer:
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
         texts = [text] if pair is None else [text, pair]
-        for each in texts:
-            check_unicode(each)
-            check_words(self.fast, self._ids, each)
-        try:
-            found = self.fast.encode(text, pair, add_special_tokens=special)
-        except Exception as error:  # `tokenizers` raises nothing narrower
-            raise ValueError(
-                f"the tokenizer must write any text, and fails ({error}); fetch its files again."
-            ) from error
+        found = self._read(text, pair, special)
         added = found.special_tokens_mask
         starts = [len(text) + len(BETWEEN) if which == 1 else 0 for which in found.sequence_ids]
         return Encoding(
@@ -85,10 +77,25 @@ class FastTokenizer:
             segments=tuple(found.type_ids),
         )
 
+    def ids(self, text: str, *, special: bool = True) -> list[int]:
+        """Those of `encode` alone, which take a fraction of the time: for a corpus."""
+        return self._read(text, None, special).ids
+
+    def _read(self, text: str, pair: str | None, special: bool) -> tokenizers.Encoding:
+        for each in [text] if pair is None else [text, pair]:
+            check_unicode(each)
+            check_words(self.fast, self._ids, each)
+        try:
+            return self.fast.encode(text, pair, add_special_tokens=special)
+        except Exception as error:  # `tokenizers` raises nothing narrower
+            raise ValueError(
+                f"the tokenizer must write any text, and fails ({error}); fetch its files again."
+            ) from error
+
     @contextmanager
     def as_text(self) -> Iterator[None]:
-        """Meanwhile a special token that is typed counts as the text that it is written with; but of Unigram, whose
-        model has it among its pieces, as itself."""
+        """Meanwhile a special token that is typed counts as the text that it is written with, where the model has it
+        not among its pieces, as that of a published Unigram may."""
         self.fast.encode_special_tokens = True
         try:
             yield
@@ -100,6 +107,13 @@ class FastTokenizer:
         runs = groupby(wanted, key=lambda id: 0 <= id < self.vocab_size and self._meanings[id] is not None)
         texts = (self._text(list(run)) if known else "".join(map(self.piece, run)) for known, run in runs)
         return "".join(texts)
+
+    def spelled(self, ids: Iterable[int]) -> bytes:
+        """The text with its special tokens in UTF-8, where it is cut within a character too."""
+        wanted = list(map(int, ids))
+        if not self._spelling.splits_characters:
+            return self.decode(wanted).encode("utf-8")
+        return b"".join(self._meanings[id] or b"" for id in wanted if 0 <= id < self.vocab_size)
 
     def save(self, path: Path) -> None:
         """`path` is the folder, or the `tokenizer.json` in it. transformers reads what is written."""

@@ -55,6 +55,9 @@ class Tokenizer(Protocol):
     def decode(self, ids: Iterable[int], *, special: bool = True) -> str:
         """`special=False` leaves out special tokens; an id outside the vocabulary reads "#17"."""
 
+    def spelled(self, ids: Iterable[int]) -> bytes:
+        """The text with its special tokens in UTF-8, where it is cut within a character too."""
+
     def piece(self, id: int) -> str:
         """One token as it is drawn; an id outside the vocabulary is "#17"."""
 

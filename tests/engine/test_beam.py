@@ -111,6 +111,25 @@ def test_a_step_sorts_its_candidates_into_kept_finished_and_pruned() -> None:
     assert best
 
 
+def test_what_is_pruned_says_by_how_much_it_is_behind_the_last_that_was_taken() -> None:
+    checkpoint, _ = twins("gpt2", 1, ends=ENDS)
+    steps = beam(checkpoint, SOURCE, 3, 20, early_stopping="never").steps
+    ends = 0
+    for step in steps:
+        logs = [one.log_probability for one in step.candidates]
+        assert logs == sorted(logs, reverse=True)
+        assert [one.rank for one in step.candidates] == list(range(1, len(logs) + 1))
+        for one in step.pruned:
+            taken = step.candidates[2] if one.stopped else step.kept[-1]
+            assert step.margin(one) == taken.log_probability - one.log_probability >= 0
+            ends += one.id in ENDS
+        assert all(one.stopped is not None for one in step.finished)
+        assert all(one.stopped is None for one in step.kept)
+    assert ends
+    reasons = {one.stopped.kind for step in steps for one in step.finished if one.stopped}
+    assert "end" in reasons
+
+
 def test_enough_beams_find_the_most_probable_of_all_texts() -> None:
     model = tiny.model(tiny.config(vocab_size=5))
     result = beam(Checkpoint(model), [1, 2], 25, 3, length_penalty=0.0, n_best=5)
