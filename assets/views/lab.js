@@ -86,6 +86,7 @@ class Lab extends Run {
   /** Looks at a run that has just begun, and has it stand in the address; `beside` are overlaid. */
   look(run, beside = null) {
     this.follow(run);
+    this.follower.soon();
     if (beside) this.emit("overlay", [...new Set([...this.data.overlays, ...beside])].filter((name) => name !== run));
     this.emit("look", run);
     this.refresh();

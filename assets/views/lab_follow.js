@@ -2,7 +2,8 @@
 import { inquire } from "./store.js";
 
 const BUSY = ["queued", "preparing", "running"];
-const PACE = { busy: 400, paused: 1500, failed: 3000 }; // ms between two questions
+const PACE = { busy: 400, begun: 150, paused: 1500, failed: 3000 }; // ms between two questions
+const CURVE = 2; // points that a curve begins with; until they are there, somebody waits for them
 const EAGER = 4000; // ms after an order in which the page looks often, for what comes of it
 const SLOW = 5000; // ms without an answer after which the page says so
 
@@ -14,7 +15,7 @@ export function busy(state) {
 export class Follower {
   /** `heard(answer)` is called for each answer, `failed(sentence)` when there is none, with "" when there is one again. */
   constructor(heard, failed) {
-    Object.assign(this, { heard, failed, run: null, cursor: undefined, state: "", timer: 0, eager: 0 });
+    Object.assign(this, { heard, failed, run: null, cursor: undefined, state: "", points: 0, timer: 0, eager: 0 });
     Object.assign(this, { asking: false, again: false, closed: false });
     this.onSight = () => document.visibilityState === "visible" && this.now();
     document.addEventListener("visibilitychange", this.onSight);
@@ -22,7 +23,7 @@ export class Follower {
 
   /** Follows another run, from the beginning; null follows none. */
   follow(run) {
-    Object.assign(this, { run, cursor: undefined, state: "" });
+    Object.assign(this, { run, cursor: undefined, state: "", points: 0 });
     if (run !== null) this.later(0);
   }
 
@@ -54,6 +55,7 @@ export class Follower {
       if (run === this.run) {
         this.cursor = answer.cursor;
         this.state = answer.status.state;
+        this.points += answer.arrays["metrics.step"]?.data.length ?? 0;
         this.failed("");
         this.heard(answer);
         wait = this.pause(answer.status);
@@ -70,7 +72,9 @@ export class Follower {
   /** How long until the next question; null where nothing more can come by itself. */
   pause({ state, catching_up: late }) {
     if (late) return 0;
-    if (busy(state) || performance.now() < this.eager) return PACE.busy;
+    const eager = performance.now() < this.eager;
+    if (eager && busy(state) && this.points < CURVE) return PACE.begun;
+    if (busy(state) || eager) return PACE.busy;
     return state === "paused" ? PACE.paused : null;
   }
 

@@ -17,9 +17,9 @@ export function frame(lab) {
   const notice = make("p", "notice");
   notice.setAttribute("role", "status");
   notice.hidden = true;
-  const places = Object.fromEntries(["transport", "curves", "probe"].map((name) => [name, make("div", `lab-${name}`)]));
+  const places = Object.fromEntries(["transport", "curves", "probe", "answer"].map((name) => [name, make("div", `lab-${name}`)]));
   const body = make("div", "lab-body");
-  body.append(places.curves, places.probe);
+  body.append(places.curves, places.probe, places.answer);
   const below = make("div", "lab-below");
   const tip = bubble(lab.element);
   const live = make("output", "live");
@@ -31,10 +31,10 @@ export function frame(lab) {
   };
   const top = transport.mount(places.transport, lab, say);
   const drawn = curves.mount(places.curves, lab);
-  const parts = [top, drawn, probe.mount(places.probe, lab), tabbed(below, lab)];
+  const parts = [top, drawn, probe.mount(places.probe, lab, places.answer), tabbed(below, lab)];
   const show = () => {
     const known = lab.status !== null;
-    places.probe.classList.toggle("unknown", !known);
+    for (const one of [places.probe, places.answer]) one.classList.toggle("unknown", !known);
     below.hidden = !known;
   };
   return {

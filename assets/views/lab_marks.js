@@ -89,7 +89,7 @@ export function list(lab) {
   element.append(heading, items);
   let drawn = "";
   let buttons = [];
-  const draw = () => {
+  const draw = (waits) => {
     buttons = lab.marks.map((mark) => {
       const button = make("button", "happening");
       button.type = "button";
@@ -102,13 +102,14 @@ export function list(lab) {
       row.append(button);
       return row;
     });
-    const nothing = make("li", "sentence", lab.active ? SOON : NOTHING);
+    const nothing = make("li", "sentence", waits ? SOON : NOTHING);
     items.replaceChildren(...(rows.length ? rows : [nothing]));
   };
   const update = () => {
     element.hidden = lab.status === null;
-    const key = `${lab.editions.marks} ${lab.active}`;
-    if (key !== drawn) draw();
+    const waits = lab.active || !lab.metrics.length; // nothing can have happened yet, or more may
+    const key = `${lab.editions.marks} ${waits}`;
+    if (key !== drawn) draw(waits);
     drawn = key;
     for (const { button, mark } of buttons) button.setAttribute("aria-current", String(mark.step === lab.shown));
   };

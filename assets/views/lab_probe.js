@@ -15,34 +15,38 @@ export { CSS } from "./lab_probe_style.js";
 
 const GAP = 20; // CSS pixels between all heads and the one
 const [FRAME, THUMBNAIL] = [26, 53]; // CSS pixels around all heads and of each where they stand beside the one
+const TALLER = 160; // CSS pixels by which the example may reach below the curves before its answers stand under them
 const FIGURE = 100; // CSS pixels that a picture needs beside the heads
 
-export function mount(root, lab) {
-  return new Probe(root, lab);
+/** The example and its heads stand in `root`, what the model answers below it in `answer`. */
+export function mount(root, lab, answer) {
+  return new Probe(root, lab, answer);
 }
 
 class Probe {
-  constructor(root, lab) {
-    Object.assign(this, { root, lab, row: null, shown: "" });
+  constructor(root, lab, answer) {
+    Object.assign(this, { root, lab, answer, row: null, shown: "" });
     const pick = (row) => this.pick(row);
     const title = make("div", "probe-title");
     this.step = make("span");
     title.append(make("h2", "", "One example"), this.step);
     this.parts = { form: form(lab), choice: choice(lab), heads: heads(lab), map: headMap(lab, pick), picture: picture(lab, pick), words: words(lab), written: writing(lab), next: next(lab) };
-    const { form: fields, choice: chosen, heads: all, map, picture: pixels, ...answers } = this.parts;
+    const { form: fields, choice: chosen, heads: all, map, picture: pixels, words: read, written, next: likely } = this.parts;
     this.seen = make("div", "probe-seen");
     const pictures = make("div", "probe-pictures");
     pictures.append(all.element, pixels.element, map.element);
     this.scores = make("div", "probe-scores");
-    this.answer = make("div", "probe-answer");
-    this.answer.append(...Object.values(answers).map(({ element }) => element));
-    this.seen.append(chosen.element, pictures, this.scores, this.answer);
+    this.said = make("div", "answer-said");
+    this.said.append(read.element, written.element);
+    answer.append(this.said, likely.element);
+    this.seen.append(chosen.element, pictures, this.scores);
     this.nothing = make("p", "probe-cost");
     root.append(title, fields.element, this.nothing, this.seen);
   }
 
   destroy() {
     this.root.replaceChildren();
+    this.answer.replaceChildren();
   }
 
   mark() {}
@@ -52,7 +56,7 @@ class Probe {
     this.parts.form.update();
     const attention = lab.attentions.find(({ key }) => key === lab.state.attention) ?? lab.attentions.at(-1);
     const there = Boolean(lab.frame && attention && holds(lab.frame, attention.key));
-    this.seen.hidden = !there;
+    this.seen.hidden = this.answer.hidden = !there;
     this.nothing.hidden = there;
     if (!there) this.missing();
     else this.draw(lab.frame, attention);
@@ -87,8 +91,19 @@ class Probe {
     this.name(frame, attention);
     parts.picture.update(frame, kind, shown, row ?? 0, losses, this.beside(attention));
     parts.words.update(frame, kind, at, attention, losses);
-    parts.written.update(frame, kind, at, losses, this.width);
+    this.said.hidden = kind === "class" || kind === "pixels";
+    this.stand([lab.edition, this.width, attention.key, shown.rows.length, kind].join());
+    parts.written.update(frame, kind, at, losses, this.said.clientWidth);
     parts.next.update(frame, kind, at, attention);
+  }
+
+  /** The answers stand in a line below both columns, or under the curves where the example is much taller than these. Measured only
+   * where something of another size is shown, so that nothing jumps while a model learns. */
+  stand(sizes) {
+    if (sizes === this.stood) return;
+    this.stood = sizes;
+    const taller = this.root.offsetHeight > this.root.previousElementSibling.offsetHeight + TALLER;
+    this.answer.classList.toggle("under", taller && !this.lab.narrow);
   }
 
   /** The widths of all heads and of the map: beside each other where the map loses nothing by it. */

@@ -44,8 +44,14 @@ const HEAD = `
 `;
 
 const SAID = `
-.lab .probe-answer { display: grid; gap: 16px; margin-top: 16px; }
-.lab .probe-answer h3 { line-height: 22px; overflow-wrap: anywhere; }
+.lab-answer:not([hidden]) { display: grid; gap: 16px 32px; grid-template-columns: subgrid; grid-column: 1 / -1; align-items: start; margin-top: 22px; }
+.lab-answer > [hidden] + .probe-next { grid-column: 2; }
+.lab-body:has(> .under) { grid-template-rows: auto 1fr; }
+.lab-body:has(> .under) > .lab-probe { grid-row: 1 / span 2; grid-column: 2; }
+.lab-answer.under:not([hidden]) { grid-column: 1; grid-template-columns: minmax(0, 1fr); }
+.lab-answer.under > .probe-next { grid-column: 1 !important; }
+.lab .answer-said { min-width: 0; }
+.lab .lab-answer h3 { line-height: 22px; overflow-wrap: anywhere; }
 .lab .probe-answer h3 bdi { color: var(--ink); }
 .lab .probe-next-line { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 4px 14px; align-items: center; margin-bottom: 4px; min-height: 28px; }
 .lab .probe-next-line .turns { font-size: 12.5px; color: var(--soft); }

@@ -4,9 +4,10 @@ const FRAME = `
 .lab.attention { display: block; min-height: 640px; }
 .lab .notice { margin: 10px 0 0 !important; }
 .lab-body { display: grid; grid-template-columns: minmax(0, 58fr) minmax(0, 42fr); gap: 0 32px; align-items: start; margin-top: 14px; }
-.lab-probe.unknown { visibility: hidden; }
+.lab-body > .unknown { visibility: hidden; }
 .lab-below { margin-top: 26px; contain: layout; }
 .lab.narrow .lab-body { display: block; }
+.lab.narrow .lab-answer { grid-template-columns: minmax(0, 1fr); }
 .lab.narrow .lab-probe { margin-top: 26px; padding-top: 16px; border-top: 1px solid var(--hairline); }
 .lab .tip { white-space: normal; }
 .lab .tip bdi { white-space: pre-wrap; }
@@ -96,7 +97,8 @@ const CURVES = `
 .flag-told { position: absolute; z-index: 5; padding: 6px 10px; border-radius: 6px; background: var(--ink); color: var(--ground); font-size: 12.5px; line-height: 1.4; }
 .happened { margin-top: 8px; }
 .happened h3 { margin-bottom: 4px; }
-.happened-list { list-style: none; margin: 0; padding: 0; max-height: 196px; overflow-y: auto; scrollbar-width: thin; }
+.happened-list { list-style: none; margin: 0; padding: 0; height: 108px; overflow-y: auto; scrollbar-width: thin; }
+.narrow .happened-list { height: auto; max-height: 196px; }
 .lab .happening { display: grid; grid-template-columns: 20px 58px minmax(0, 1fr); gap: 8px; align-items: baseline; width: 100%; padding: 4px 6px; border-radius: 5px; font-size: 13px; line-height: 18px; }
 .happening .flag-sign { border-radius: 3px; }
 .happening-step { font: 12.5px var(--mono); text-align: right; }

@@ -14,7 +14,7 @@ export const CSS = `
 .lab.pictured .handle.step:focus-visible { outline: none; }
 .lab[data-part] > :is(.lab-transport, .notice, .lab-body, .lab-below) { display: none; }
 ${Object.entries(PLACES).map(([part, place]) => `.lab[data-part=${part}] > ${place}`).join(", ")} { display: block; margin-top: 0; }
-.lab[data-part=curves] .lab-probe, .lab[data-part=example] .lab-curves { display: none; }
+.lab[data-part=curves] :is(.lab-probe, .lab-answer), .lab[data-part=example] .lab-curves { display: none; }
 .lab.narrow[data-part=example] .lab-probe { margin-top: 0; padding-top: 0; border-top: 0; }
 `;
 

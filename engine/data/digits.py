@@ -6,8 +6,11 @@ counts the inked ones in a block of 4 by 4, from 0 (paper) to 16 (ink).
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -35,17 +38,25 @@ def split(seed: int) -> Digits:
     13 people wrote them, and which of them wrote which is not recorded. So the test pictures are new drawings
     by the same hands, and accuracy on them says nothing about the handwriting of somebody else.
     """
-    from sklearn.datasets import load_digits  # takes seconds to import, and nothing else here needs it
-
-    data = load_digits()
-    images = torch.from_numpy(data.images).to(torch.uint8)
-    labels = torch.from_numpy(data.target).to(torch.int64)
+    images, labels = drawings()
     is_test = torch.zeros(len(labels), dtype=torch.bool)
     for digit in range(CLASSES):
         of_digit = (labels == digit).nonzero().flatten().tolist()
         shuffled = sorted(of_digit, key=lambda index: blake2b(f"{seed}:{index}".encode(), digest_size=8).digest())
         is_test[shuffled[: round(len(shuffled) * HELD_OUT)]] = True
     return Digits(images[~is_test], labels[~is_test], images[is_test], labels[is_test])
+
+
+def drawings() -> tuple[Tensor, Tensor]:
+    """All of them, image height width, and the digits they show. Their file is read where it lies: importing
+    scikit-learn takes a second or two, and somebody waits for the first step of a training meanwhile."""
+    found = find_spec("sklearn")
+    if found is None or found.submodule_search_locations is None:
+        raise ValueError("the digits come with scikit-learn, which is not installed; pip install scikit-learn.")
+    file = Path(found.submodule_search_locations[0], "datasets", "data", "digits.csv.gz")
+    with gzip.open(file, "rt", encoding="ascii") as lines:
+        rows = torch.tensor([[int(float(entry)) for entry in line.split(",")] for line in lines])
+    return rows[:, :-1].reshape(-1, SIDE, SIDE).to(torch.uint8), rows[:, -1]
 
 
 def augment(

@@ -44,7 +44,7 @@ class PairTask(ABC):
     """A text that becomes another. An encoder-decoder learns it, or a decoder that goes on behind a separator."""
 
     tokenizers: ClassVar[tuple[str, ...]] = ("char",)  # the kinds that suit it
-    separator: ClassVar[str] = EQUALS  # one token, whatever the tokenizer; one of SEPARATORS
+    separator: ClassVar[str] = EQUALS  # one token, whatever the tokenizer; one of SEPARATORS, or "": each source's last
     ended: ClassVar[bool] = True  # False where all targets have one length, so that a decoder is not asked for the end
     grouped: ClassVar[str] = ""  # what `group` says of an example, such as "length"
 
@@ -57,8 +57,8 @@ class PairTask(ABC):
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
         """All examples of a part, from the first; no source of one part is in the other."""
 
-    def group(self, pair: Pair) -> int:
-        """How hard it is, in the unit that `grouped` names."""
+    def group(self, pair: Pair) -> int | str:
+        """How hard it is, in the unit that `grouped` names; or of what kind."""
         return len(pair.source)
 
     def origins(self, pair: Pair) -> tuple[int, ...]:

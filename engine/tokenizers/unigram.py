@@ -23,7 +23,7 @@ PENALTY = 1e-4  # by which the trainer tells apart the characters that EM droppe
 
 
 def train(texts: Iterable[str], vocab_size: int = 1024, special_tokens: Sequence[str] = (END,)) -> FastTokenizer:
-    """All characters of the texts are pieces; any other is <unk>.
+    """All characters of the texts are pieces; any other is <unk>. The other special tokens come behind the pieces.
 
     Fewer entries than `vocab_size` are made where the texts have no more candidates.
     """
@@ -40,10 +40,13 @@ def train(texts: Iterable[str], vocab_size: int = 1024, special_tokens: Sequence
     )
     scores = dict(json.loads(trained.model.__getstate__())["vocab"])
     pieces = _in_order({piece: score for piece, score in scores.items() if piece not in names})
-    fast = Tokenizer(models.Unigram([*((name, 0.0) for name in names), *pieces], names.index(UNKNOWN), False))
+    # Of the special tokens the model has the unknown one alone, as it must, less probable than the characters of its
+    # name: it would read any other as itself where it is only text.
+    lowest = pieces[-1][1]
+    fast = Tokenizer(models.Unigram([(UNKNOWN, (len(UNKNOWN) + 1) * lowest), *pieces], 0, False))
     fast.pre_tokenizer = space
     fast.decoder = decoders.Metaspace(replacement=SPACE, prepend_scheme="first")
-    fast.add_special_tokens(names)
+    fast.add_special_tokens([UNKNOWN, *(name for name in names if name != UNKNOWN)])
     return FastTokenizer(fast)
 
 

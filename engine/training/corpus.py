@@ -20,6 +20,7 @@ from torch import Tensor
 from engine.tokenizers import END, FastTokenizer, Tokenizer, read_tokenizer, train
 from engine.tokenizers.template import bare, enclosed
 from engine.training.atomic import replacing
+from engine.training.base import tokenizer_of
 from engine.training.data_recipe import Data, TokenizerRecipe
 from engine.training.objectives.padded import Rows, gathered
 
@@ -87,10 +88,11 @@ class Corpus:
     tokenizer: Tokenizer
 
 
-def open_corpus(documents: Documents, data: Data, seed: int, folder: Path) -> Corpus:
+def open_corpus(documents: Documents, data: Data, seed: int, folder: Path, base: str = "") -> Corpus:
     """Read from the run directory `folder` where an earlier start left it, made and written there otherwise.
 
-    The tokenizer lies in the folder itself, where `engine.load` looks for it, and the tokens in `data/`.
+    The tokenizer lies in the folder itself, where `engine.load` looks for it, and the tokens in `data/`. It is that of
+    the checkpoint `base` where there is one.
     """
     key = blake2b(json.dumps([asdict(data), seed]).encode(), digest_size=8).hexdigest()
     file = folder / "data" / f"tokens-{key}.safetensors"
@@ -98,7 +100,7 @@ def open_corpus(documents: Documents, data: Data, seed: int, folder: Path) -> Co
     tokenizer = read_tokenizer(folder) if kept else None
     if kept and tokenizer is not None:
         return Corpus(_unpacked(kept, "train"), _unpacked(kept, "held_out"), tokenizer)
-    corpus = make_corpus(documents, data.tokenizer)
+    corpus = make_corpus(documents, data.tokenizer, base)
     file.parent.mkdir(parents=True, exist_ok=True)
     corpus.tokenizer.save(folder)
     with replacing(file) as partial:
@@ -121,14 +123,23 @@ def _unpacked(kept: dict[str, Tensor], part: str) -> Tokens:
     return Tokens(*(kept[f"{part}.{name}"] for name in FIELDS))
 
 
-def make_corpus(documents: Documents, recipe: TokenizerRecipe) -> Corpus:
-    learned = (text for document in islice(documents.train(), recipe.sample) for text in document.texts)
-    sample = chain([documents.alphabet] if documents.alphabet else [], learned)
-    tokenizer = shaped(train(recipe.kind, sample, recipe.vocab_size, names(documents, recipe)), documents)
+def make_corpus(documents: Documents, recipe: TokenizerRecipe, base: str = "") -> Corpus:
+    told = documents.train()
+    first = list(islice(told, recipe.sample))
+    wanted = names(documents, recipe) or ()
+    tokenizer = tokenizer_of(base, wanted) if base else learned(first, documents, recipe)
     ended, marked = documents.ended, documents.marked
     with nullcontext() if recipe.special_tokens else tokenizer.as_text():  # marks of one's own stand in the texts
-        ours, theirs = (tokenised(part(), tokenizer, ended, marked) for part in (documents.train, documents.held_out))
+        ours = tokenised(chain(first, told), tokenizer, ended, marked)
+        theirs = tokenised(documents.held_out(), tokenizer, ended, marked)
     return Corpus(ours, theirs, tokenizer)
+
+
+def learned(first: Iterable[Document], documents: Documents, recipe: TokenizerRecipe) -> FastTokenizer:
+    """From the first documents, as many as the recipe says, and the alphabet."""
+    texts = (text for document in first for text in document.texts)
+    sample = chain([documents.alphabet] if documents.alphabet else [], texts)
+    return shaped(train(recipe.kind, sample, recipe.vocab_size, names(documents, recipe)), documents)
 
 
 def names(documents: Documents, recipe: TokenizerRecipe) -> tuple[str, ...] | None:
@@ -145,7 +156,7 @@ def shaped(tokenizer: FastTokenizer, documents: Documents) -> FastTokenizer:
     return bare(tokenizer) if documents.template == "bare" else enclosed(tokenizer)
 
 
-def tokenised(documents: Iterable[Document], tokenizer: Tokenizer, ended: bool, marked: bool = False) -> Tokens:
+def tokenised(documents: Iterable[Document], tokenizer: FastTokenizer, ended: bool, marked: bool = False) -> Tokens:
     ids: list[int] = []
     starts: list[list[int]] = []
     labels: list[int] = []
@@ -155,5 +166,5 @@ def tokenised(documents: Iterable[Document], tokenizer: Tokenizer, ended: bool, 
         labels.append(document.label)
         for text in document.texts:
             starts[-1].append(len(ids))
-            ids += [*tokenizer.encode(text, special=marked).ids, *end]
+            ids += [*tokenizer.ids(text, special=marked), *end]
     return Tokens(torch.tensor(ids, dtype=torch.int32), torch.tensor(starts), torch.tensor(labels))

@@ -14,6 +14,8 @@ from engine.data.bounds import a_share, at_least, symbols
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
 from engine.data.hub import Hub
+from engine.data.in_context.task import InContext
+from engine.data.instructions import Bilingual, Instructions
 from engine.data.modular import Modular
 from engine.data.names import Names
 from engine.data.own import Columns, Rows
@@ -171,6 +173,9 @@ class Data:
     addition: Addition | None = None
     dates: Dates | None = None
     translation: Translation | None = None
+    bilingual: Bilingual | None = None
+    instructions: Instructions | None = None
+    in_context: InContext | None = None
     brackets: Brackets | None = None
     sentiment: Sentiment | None = None
     names: Names | None = None
@@ -214,4 +219,4 @@ def tables(of: type) -> tuple[str, ...]:
 
 
 PAIRS, LABELLED, TAGGED, OWN = tables(PairTask), tables(LabelTask), tables(TagTask), tables(Columns)
-RUNNING = ("stories", "text", "python_reference", *OWN)  # what windows are cut from
+RUNNING = ("stories", "text", "python_reference", "bilingual", *OWN)  # what windows are cut from

@@ -157,6 +157,7 @@ class Journal:
         if self.status.state != "paused" or self.status.step != trainer.step:
             trainer.save_latest()
             self.tell("paused", trainer.step)
+            self.watcher.look(trainer, {})  # what is seen is the step at which it rests
         self.watcher.look_again(trainer)
 
     def end(self, trainer: Trainer) -> None:

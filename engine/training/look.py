@@ -28,17 +28,30 @@ SEEN = ("attn.pattern", "attn.mask", "resid_post", "mlp.post", "logits")
 
 def look(checkpoint: Checkpoint, question: Question, step: int, kept: bool = False) -> Frame:
     """The model must be in evaluation; it is left as it was, and nothing random is drawn."""
-    written = free_running(checkpoint, question)
-    return frame(seen(checkpoint, question, written), checkpoint, question, written, step, kept)
+    trace, written = seen(checkpoint, question)
+    return frame(trace, checkpoint, question, written, step, kept)
 
 
-def seen(checkpoint: Checkpoint, question: Question, written: Sequence[int] = ()) -> Trace:
-    """The run that a frame is made of. Behind an encoder, where no target is known, it reads what it has `written`."""
+def seen(checkpoint: Checkpoint, question: Question) -> tuple[Trace, tuple[int, ...]]:
+    """The run that a frame is made of, and what the model writes by itself. Behind an encoder, where no target is
+    known, that is also what it reads. Where it knows every word of a target, it writes that, and need not be asked."""
     model, target = checkpoint.model, question.target
+    names = [name for name in model.hook_names if name.endswith(SEEN)]
     if target is None and model.config.encoder is not None and not model.config.rereads:
+        written = free_running(checkpoint, question)
         begun = (model.config.encoder.start, *written)[: max(len(written), 1)]
-        target = Encoding.from_ids(begun)
-    return run(model, question.read, [name for name in model.hook_names if name.endswith(SEEN)], target=target)
+        return run(model, question.read, names, target=Encoding.from_ids(begun)), written
+    trace = run(model, question.read, names, target=target)
+    return trace, known(trace, checkpoint, question) or free_running(checkpoint, question)
+
+
+def known(trace: Trace, checkpoint: Checkpoint, question: Question) -> tuple[int, ...]:
+    """The right answers up to their end, where each is the most likely token; empty otherwise."""
+    answers = tuple(id for id in question.asked if id != UNASKED)
+    if question.prompt is None or not answers or answers[-1] not in checkpoint.end_ids:
+        return ()
+    places = [place for place, id in enumerate(question.asked) if id != UNASKED]
+    return answers if tuple(trace["logits"][0, places].argmax(-1).tolist()) == answers else ()
 
 
 def free_running(checkpoint: Checkpoint, question: Question) -> tuple[int, ...]:

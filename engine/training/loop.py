@@ -64,7 +64,8 @@ def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterat
                 time.sleep(POLL)
                 continue
             began = time.perf_counter()
-            watched = journal.watcher.wants(trainer.step + 1)
+            rests = order.mode == "pause" and trainer.step + 1 >= order.until
+            watched = rests or journal.watcher.wants(trainer.step + 1)
             update = trainer.advance(order.lr, closely=watched)
             spent = trainer.progress.seconds + time.perf_counter() - began
             due = journal.due(trainer.step, spent) or order.mode == "pause"

@@ -68,7 +68,7 @@ def plan(machine: Machine, able: Abilities, beside: int = 1, before: int = 0) ->
     formats = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
     compiled = machine.compile == "on" or (machine.compile == "auto" and device == "cuda")
     threads = machine.threads or before or max(able.cores // beside, 1)
-    why = (*reasons(machine, able, device, precision, compiled), of_threads(threads, machine, beside, before))
+    why = (*reasons(machine, able, device, precision, compiled), of_threads(threads, machine, able, beside, before))
     return Plan(device, formats[precision], precision == "float16", compiled, threads, why)
 
 
@@ -89,7 +89,13 @@ def reasons(machine: Machine, able: Abilities, device: str, precision: str, comp
     )
 
 
-def of_threads(threads: int, machine: Machine, beside: int, before: int) -> str:
-    each = "one for each core that this process may use"
-    shared = f"the cores are shared among the {beside} trainings that may run at a time" if beside > 1 else each
-    return f"Threads {threads}: {'as the recipe asks' if machine.threads else 'as it began' if before else shared}."
+def of_threads(threads: int, machine: Machine, able: Abilities, beside: int, before: int) -> str:
+    if machine.threads or before:
+        return f"Threads {threads}: {'as the recipe asks' if machine.threads else 'as it began'}."
+    if beside == 1:
+        return f"Threads {threads}: one for each core that this process may use."
+    cores = f"{able.cores} core{'' if able.cores == 1 else 's'}"
+    return (
+        f"Threads {threads}: a share of {cores} for each of the {beside} trainings that may run at a time, whether or "
+        "not others do; a run keeps its number, on which rounding depends. machine.threads in a recipe sets another."
+    )

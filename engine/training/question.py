@@ -10,6 +10,7 @@ from torch import Tensor
 
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
+from engine.data.digits import split as cut
 from engine.processors import ImageProcessor, PalettePixels
 from engine.tokenizers import Encoding, Tokenizer
 from engine.training.objectives import UNASKED
@@ -54,11 +55,9 @@ def question(probe: Probe, checkpoint: Checkpoint, recipe: Recipe) -> Question:
 
 
 def of_picture(probe: Probe, checkpoint: Checkpoint, split: int) -> Question:
-    from engine.data.digits import split as digits  # scikit-learn is slow to import
-
     if probe.picture is None:
         raise ValueError("this model reads pictures, and the probe is a text; choose a picture.")
-    held_out = digits(split)
+    held_out = cut(split)
     if probe.picture >= len(held_out.test_labels):
         last = len(held_out.test_labels) - 1
         raise ValueError(f"the picture must be one of 0 to {last}, those held out, got {probe.picture}.")

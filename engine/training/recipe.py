@@ -11,7 +11,7 @@ from typing import Literal
 from engine.config import ModelConfig
 from engine.data.bounds import at_least
 from engine.data.own import LEARNS, Columns
-from engine.training.data_recipe import Data
+from engine.training.data_recipe import Data, Gaps
 from engine.training.objectives import OBJECTIVES, check_model
 
 DeviceName = Literal["auto", "cpu", "cuda"]
@@ -24,6 +24,10 @@ class Objective:
 
     The share `smoothing` of what a target asks is spread over all classes alike (Szegedy et al. 2016, section 7). It is
     part of the loss in training; what is measured on held-out data is without.
+
+    Where gaps are cut into running text, a share `long_gaps` of the windows has one of half the words or more, which is
+    GLM's document-level objective (Du et al. 2022, section 2.1.1); in the others short ones hold about the share
+    `hidden` of the words. Passages with gaps of their own have these shares in [data.infill].
     """
 
     kind: Literal[
@@ -31,10 +35,19 @@ class Objective:
         "token_classification", "next_pixel",
     ] = "next"  # fmt: skip
     smoothing: float = 0.0
+    long_gaps: float = Gaps.long
+    hidden: float = Gaps.hidden
 
     def __post_init__(self) -> None:
         if not 0 <= self.smoothing < 1:
             raise ValueError(f"objective.smoothing must be a share in [0, 1), got {self.smoothing}.")
+        for name in ("long_gaps", "hidden"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"objective.{name} must be a share in [0, 1], got {getattr(self, name)}.")
+
+    @property
+    def cuts(self) -> tuple[float, float]:
+        return self.long_gaps, self.hidden
 
 
 @dataclass(frozen=True)
@@ -123,8 +136,9 @@ class Log:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and how to compute; none of it is part of what is learned. `threads` 0 uses every core, or as many
-    as each of the trainings that the app lets run at a time gets."""
+    """Where and how to compute; none of it is part of what is learned but for rounding, which another number of
+    `threads` changes. 0 of them is one for each core, or, started by the app, that number divided by the trainings that
+    it lets run at a time, whether or not others run."""
 
     device: DeviceName = "auto"
     precision: Precision = "auto"
@@ -137,7 +151,11 @@ class Machine:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What `model` takes from the data, such as its vocabulary, is filled in by the source: `Source.fitted`."""
+    """What `model` takes from the data, such as its vocabulary, is filled in by the source: `Source.fitted`.
+
+    With a `base`, a shipped checkpoint of the same `model`, training begins with its weights, and its tokenizer cuts
+    the texts: fine-tuning.
+    """
 
     model: ModelConfig
     data: Data
@@ -149,6 +167,7 @@ class Recipe:
     machine: Machine = field(default_factory=Machine)
     seed: int = 0
     about: str = ""
+    base: str = ""
 
     def __post_init__(self) -> None:
         if self.batch.context > self.model.context:
@@ -164,6 +183,11 @@ class Recipe:
         if self.data.kind not in OBJECTIVES[kind].data:
             fitting = " or ".join(f'"{name}"' for name, one in OBJECTIVES.items() if self.data.kind in one.data)
             raise ValueError(f'objective.kind must be {fitting} for [data.{self.data.kind}], got "{kind}".')
+        if self.data.infill is not None and self.objective.cuts != Objective().cuts:
+            raise ValueError(
+                "objective.long_gaps and objective.hidden are for gaps in running text; for [data.infill] set its own "
+                "long and hidden."
+            )
         own = self.data.table
         if isinstance(own, Columns) and kind not in LEARNS[own.form]:
             fitting = " or ".join(f'"{name}"' for name in LEARNS[own.form])

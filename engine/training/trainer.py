@@ -15,6 +15,7 @@ from engine.data.seeds import seed_for
 from engine.memory import keep_freed_memory
 from engine.model import Transformer, initialise
 from engine.training import latest
+from engine.training.base import begin_with
 from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
 from engine.training.gradients import bound, norms, norms_by_part
@@ -75,7 +76,8 @@ class Trainer:
         with peers.leader_first():
             self.source = open_source(recipe, run.path)
         config = self.source.fitted(recipe.model)
-        self.model = initialise(Transformer(config), seed_for(recipe.seed, "weights")).to(self.device).train()
+        model = initialise(Transformer(config), seed_for(recipe.seed, "weights"))
+        self.model = (begin_with(model, recipe.base) if recipe.base else model).to(self.device).train()
         self.drawn: dict[int, list[Examples]] = {}
         self.forward: Forward = torch.compile(self.model.both) if plan.compile else self.model.both
         self.optimiser = optimisers(self.model, recipe.optimiser)

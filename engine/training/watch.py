@@ -101,7 +101,8 @@ def block_of(hook: str) -> str:
 def histogram(values: Iterable[Tensor]) -> Histogram:
     """Of finite values; the rest is left out."""
     whole = torch.cat([one.float() for one in values])
-    whole = whole[whole.isfinite()]
+    if not len(whole) or not all(end.isfinite() for end in whole.aminmax()):
+        whole = whole[whole.isfinite()]
     if not len(whole):
         return Histogram(0.0, 0.0, (0,) * BINS)
     low, high = (float(end) for end in whole.aminmax())

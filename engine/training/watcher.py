@@ -16,7 +16,7 @@ from engine.trace import Trace
 from engine.training.answer import Answer, write_answer
 from engine.training.folder import RunFolder
 from engine.training.frames import FOLDER, FrameFile, forget_older
-from engine.training.look import frame, free_running, seen
+from engine.training.look import frame, seen
 from engine.training.past import frame_files
 from engine.training.probe import FILE, default_probe, read_probe, watch
 from engine.training.question import Question, question
@@ -81,8 +81,7 @@ class Watcher:
         if self.question is None or self.file is None or self.file.last >= step:
             return None
         with trainer.evaluating():
-            written = free_running(checkpoint, self.question)
-            trace = seen(checkpoint, self.question, written)
+            trace, written = seen(checkpoint, self.question)
             self.file.append(frame(trace, checkpoint, self.question, written, step, step in self.kept))
         return trace
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from engine.limits import MAX_TRAININGS
 from engine.training import Recipe
 from engine.training.data_recipe import OWN, PAIRS
+from engine.training.machine import Abilities, plan
+from engine.training.recipe import Machine
 
 DECIDED = {  # by the data and the task, or said elsewhere on the page
     "model.vocab_size", "model.context", "model.infill", "model.encoder.start", "model.head.kind", "model.head.classes",
@@ -29,6 +32,12 @@ SAID = {  # options as they are called in the recipe
     "longrope": "LongRoPE", "llama3": "Llama 3", "parallel_one_norm": "parallel, one norm",
     "cuda": "CUDA", "cpu": "CPU",
 }  # fmt: skip
+THREADS = (
+    "On a CPU. 0 gives each of the {most} trainings that may run at a time as many, whether or not others run: "
+    "{share} on this machine. More can serve a wide model with a long context, slow down a little one, and make the "
+    "pages wait. Weights are the same bit for bit with the same number only."
+).format(most=MAX_TRAININGS, share=plan(Machine("cpu"), Abilities.here(), MAX_TRAININGS).threads)
+
 HELP = {
     "data.documents": "Examples to learn from, drawn from the seed.",
     "data.held_out": "What the model is measured on and never learns from: a number of examples, or a share.",
@@ -69,6 +78,8 @@ HELP = {
     "head.read": "Which position the classes are read from: the first, the last, or the mean of all.",
     "objective.kind": "What the model is asked; only what fits the data is offered.",
     "objective.smoothing": "The share of each target that is spread over all other answers; 0 is none.",
+    "objective.long_gaps": "The share of windows with one gap of half the words or more (GLM, section 2.1.1).",
+    "objective.hidden": "The share of the words that the short gaps of the other windows hold, about.",
     "optimiser.kind": "AdamW adapts each weight’s step, SGD does not; Muon makes matrices’ updates orthogonal.",
     "optimiser.lr": "The highest learning rate, reached at the end of the warm-up. It can be changed while training.",
     "optimiser.betas": "How slowly AdamW forgets gradients, and their squares.",
@@ -86,10 +97,17 @@ HELP = {
     "log.snapshots": "Steps whose weights are kept, close together at first, for the time slider.",
     "log.latest_every": "Steps between two savings from which a run that was killed goes on.",
     "machine.precision": "Of the products in the forward and backward pass; weights are always float32.",
-    "machine.threads": "0 shares the cores among the trainings that may run at a time.",
+    "machine.threads": THREADS,
 }  # by the end of the dotted key, of which the longest counts
 
 Said = Mapping[str, Any]  # what the controls of the same table say, as far as they are drawn
+
+
+def cuts_gaps(said: Said, recipe: Recipe) -> bool:
+    """Whether gaps are cut into a running text; passages that come with gaps have the shares of theirs in the data."""
+    return said["kind"] == "infill" and recipe.data.infill is None
+
+
 WHEN: dict[str, Callable[[Said, Recipe], bool]] = {  # by the end of the dotted key: what has no meaning is not offered
     "positions.theta": lambda said, _: said["kind"] == "rotary",
     "positions.turned": lambda said, _: said["kind"] == "rotary",
@@ -121,6 +139,8 @@ WHEN: dict[str, Callable[[Said, Recipe], bool]] = {  # by the end of the dotted 
     "head.activation": lambda _, recipe: recipe.model.head.kind in ("masked", "token"),
     "head.pooler": lambda _, recipe: recipe.model.head.kind == "sequence",
     "head.pooler_activation": lambda said, _: bool(said["pooler"]),
+    "objective.long_gaps": cuts_gaps,
+    "objective.hidden": cuts_gaps,
     "optimiser.betas": lambda said, _: said["kind"] != "sgd",
     "optimiser.eps": lambda said, _: said["kind"] != "sgd",
     "optimiser.momentum": lambda said, _: said["kind"] != "adamw",

@@ -286,6 +286,7 @@ def test_play_pause_ten_steps_the_rate_and_stop_are_done_by_the_training(
     page.wait_for_function(f"{FIND}.loupe.status.lr === 0.0123")
     page.locator(".transport-small.step").click()
     until(page, f"paused at step {at + 11} of")
+    page.wait_for_function(f"{FIND}.loupe.frame.step === {at + 11}")  # where it rests is seen
     assert json.loads((folder / "control.json").read_text())["lr"] == 0.0123
     page.locator(".transport-small.stop").click()
     until(page, f"stopped at step {at + 11}")
@@ -296,6 +297,7 @@ def test_play_pause_ten_steps_the_rate_and_stop_are_done_by_the_training(
     page.locator(".transport-small.reset").click()
     until(page, "at its beginning")
     assert asked(page, "lab.metrics.length") == 0
+    page.locator(".happened", has_text="Nothing yet").wait_for()
     deadline = time.monotonic() + 10
     while any(state(one).get("state") == "running" for one in runs.iterdir() if (one / "status.json").exists()):
         assert time.monotonic() < deadline

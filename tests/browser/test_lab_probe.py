@@ -174,7 +174,8 @@ def test_going_through_the_steps_keeps_every_element_and_asks_for_nothing(look: 
         before = wire.reruns
         page.wait_for_timeout(1000)
     moved = lab(page).evaluate(
-        """e => { const lab = e.loupe, nodes = () => Array.from(e.querySelectorAll(".lab-probe *, .lab-tab-two *"));
+        """e => { const parts = ".lab-probe *, .lab-answer *, .lab-tab-two *";
+        const lab = e.loupe, nodes = () => Array.from(e.querySelectorAll(parts));
         lab.go({ step: lab.steps[0] });
         const [there, first] = [nodes(), e.querySelector(".probe-next").textContent];
         for (const step of lab.steps.slice(1, -1)) lab.go({ step });
@@ -246,3 +247,17 @@ def test_a_picture_is_chosen_and_its_classes_are_those_of_the_model(look: Look, 
     looks = trace["blocks.1.attn.pattern"][0, 0]
     assert hover(page, ".probe-map", 0, 5, looks.shape) == f"≈ {100 * round(255 * float(looks[0, 5])) / 255:.0f}\u00a0%"
     assert "[CLS]" in (page.locator(".probe-picture figure canvas").nth(1).get_attribute("aria-label") or "")
+
+
+def test_answers_stand_below_both_columns_and_under_the_curves_where_the_example_is_tall(look: Look) -> None:
+    def box(page: Page, part: str) -> Any:
+        return asked(page, f"lab.element.querySelector('{part}').getBoundingClientRect().toJSON()")
+
+    page = look("reverse")
+    answer, written, likely = (box(page, part) for part in (".lab-answer", ".probe-written", ".probe-next"))
+    assert answer["y"] >= max(box(page, part)["bottom"] for part in (".lab-curves", ".lab-probe"))
+    assert (written["x"], likely["x"]) == (box(page, ".lab-curves")["x"], box(page, ".lab-probe")["x"])
+    assert written["y"] == likely["y"]
+    page = look("digits-vit")
+    likely, probe = box(page, ".probe-next"), box(page, ".lab-probe")
+    assert likely["x"] == box(page, ".lab-curves")["x"] and likely["bottom"] < probe["bottom"] + 200

@@ -8,7 +8,10 @@ from engine.reading import kind
 from engine.run import run
 from engine.samples import samples
 
-NAMES = ("stories", "stories-bert", "translate-en-fr", "infill", "induction", "digits-vit", "digits-imagegpt")
+NAMES = (
+    "stories", "stories-bert", "translate-en-fr", "infill", "induction", "digits-vit", "digits-imagegpt", "bilingual",
+    "instruct", "in-context",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

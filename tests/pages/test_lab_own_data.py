@@ -86,6 +86,13 @@ def test_each_objective_of_a_text_trains(objective: str, tmp_path: Path) -> None
     box = next(one for one in app.selectbox if one.label == "to be learned")
     box.select(objective).run()
     assert recipe_of(app).objective.kind == objective
+    shares = [one for one in app.number_input if one.label in ("long gaps", "hidden")]
+    assert len(shares) == (2 if objective == "infill" else 0)
+    for share in shares:
+        share.set_value(0.5)
+    if shares:
+        app.run()
+        assert recipe_of(app).objective.cuts == (0.5, 0.5)
     prepared(app, tmp_path)
 
 

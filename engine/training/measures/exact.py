@@ -48,11 +48,12 @@ def asked_of(source: TaughtPairs, count: int) -> list[tuple[Pair, Ids]]:
     return [(told[index], ids) for index, ids in zip(fit, source.ids("held_out", fit), strict=True)]
 
 
-def by_group(groups: Sequence[int], right: Sequence[bool]) -> dict[str, float]:
+def by_group(groups: Sequence[int | str], right: Sequence[bool]) -> dict[str, float]:
     """The share that is right in each group."""
     count = Counter(groups)
     found = Counter(group for group, one in zip(groups, right, strict=True) if one)
-    return {str(group): found[group] / count[group] for group in sorted(count)}
+    ordered = sorted(count, key=lambda group: (len(str(group)), str(group)))
+    return {str(group): found[group] / count[group] for group in ordered}
 
 
 def written(trainer: Trainer, pairs: Sequence[Ids]) -> list[list[int]]:

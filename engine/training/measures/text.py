@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.generate import generate
+from engine.training.measures import in_context
 from engine.training.trainer import Trainer
 
 PROMPT = "Once upon a time"
@@ -12,12 +13,14 @@ LONGEST = 300  # tokens; a story ends before
 
 
 def measured(trainer: Trainer) -> dict[str, Any]:
-    """Loss and accuracy on held-out text, which the card has of every model, say it."""
-    return {}
+    """Loss and accuracy on held-out text, which the card has of every model, say it; of prompts there is more."""
+    return in_context.measured(trainer) if trainer.recipe.data.in_context is not None else {}
 
 
 def sample(trainer: Trainer) -> str:
-    """After PROMPT, after the beginning of a held-out text, or after a segment and a half."""
+    """After PROMPT, after the beginning of a held-out text, or after a segment and a half; of prompts one answer."""
+    if trainer.recipe.data.in_context is not None:
+        return in_context.sample(trainer)
     data, tokenizer = trainer.recipe.data, trainer.source.tokenizer
     assert tokenizer is not None
     repeats = data.repeats

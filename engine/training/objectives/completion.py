@@ -15,9 +15,10 @@ from engine.training.objectives.padded import Rows
 
 @dataclass(frozen=True)
 class Marks:
-    """Ids: `separator` stands between the two texts, `end` closes the second. `asked`: the end is asked as well."""
+    """Ids: `separator` stands between the two texts, `end` closes the second. `asked`: the end is asked as well. Where
+    `separator` is None the last token of each first text is its own."""
 
-    separator: int
+    separator: int | None
     end: int
     asked: bool = True
 
@@ -26,8 +27,9 @@ def completed(sources: Rows, targets: Rows, marks: Marks) -> Examples:
     """Row by row x1 .. xm separator y1 .. yn is read, and y1 .. yn end is asked from the separator on. Without the end
     the last of y is not read, since nothing follows it."""
     whole = joined(sources, targets, marks)
-    place, first = torch.arange(whole.shape[1] - 1), sources.lengths[:, None]
-    lengths = sources.lengths + targets.lengths + int(marks.asked)
+    before = sources.lengths - int(marks.separator is None)
+    place, first = torch.arange(whole.shape[1] - 1), before[:, None]
+    lengths = before + targets.lengths + int(marks.asked)
     behind = place >= lengths[:, None]
     inputs = {"ids": whole[:, :-1].masked_fill(behind, marks.end)}
     if len(lengths.unique()) > 1:
@@ -37,17 +39,18 @@ def completed(sources: Rows, targets: Rows, marks: Marks) -> Examples:
 
 def joined(sources: Rows, targets: Rows, marks: Marks) -> Tensor:
     """batch pos: each source, the separator, its target, and the end from there on."""
-    first, second = sources.lengths[:, None], targets.lengths[:, None]
+    own = marks.separator is None
+    first, second = sources.lengths[:, None] - int(own), targets.lengths[:, None]
     width = int((first + second).max()) + 1 + int(marks.asked)
-    signs = torch.tensor([marks.separator, marks.end]).expand(len(first), -1)
+    signs = torch.tensor([marks.end if marks.separator is None else marks.separator, marks.end]).expand(len(first), -1)
     place, left = torch.arange(width), sources.ids.shape[1]
     separator = left + targets.ids.shape[1]
     found = torch.where(place < first, place, left + place - first - 1)
-    found = torch.where(place == first, separator, found)
+    found = torch.where(place == first, place if own else separator, found)
     found = torch.where(place > first + second, separator + 1, found)
     return torch.cat([sources.ids, targets.ids, signs], dim=1).gather(1, found)
 
 
 def prompt(source: Tensor, marks: Marks) -> Tensor:
     """What a person writes for the model to complete."""
-    return torch.cat([source.long(), torch.tensor([marks.separator])])
+    return source.long() if marks.separator is None else torch.cat([source.long(), torch.tensor([marks.separator])])

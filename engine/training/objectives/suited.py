@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import reduce
 from typing import Any
 
 from engine.training.objectives import OBJECTIVES, PRESENT
@@ -15,18 +16,26 @@ def suited(kind: str, data: str, model: Mapping[str, Any]) -> tuple[dict[str, An
     found, told = deepcopy(dict(model)), []
     objective = OBJECTIVES[kind]
     for key, wanted in {**objective.needs, **objective.of_data.get(data, {})}.items():
-        *way, last = key.split(".")
-        table = found
-        for part in way:
-            table = table[part]
+        table, last = place(found, key)
         if table[last] == wanted or (wanted is PRESENT and (table[last] is not None or last != "encoder")):
             continue
         table[last] = beside(found) if wanted is PRESENT else wanted
         told.append(f"{key} {said(wanted)}")
+    for key, instead in objective.never.items():
+        table, last = place(found, key)
+        if table[last] in instead:
+            table[last] = instead[table[last]]
+            told.append(f"{key} {said(table[last])}")
     if objective.two_axes and found["positions"]["axes"] == 1 and can_have_two_axes(found):
         found["positions"]["axes"] = 2
         told.append(f"positions.axes {said(2)}")
     return found, tuple(told)
+
+
+def place(model: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """The table in which a dotted key stands, and its last part."""
+    *way, last = key.split(".")
+    return reduce(lambda table, part: table[part], way, model), last
 
 
 def can_have_two_axes(model: Mapping[str, Any]) -> bool:

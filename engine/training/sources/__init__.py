@@ -11,6 +11,7 @@ from engine.training.recipe import Recipe
 from engine.training.sources.completion import Completion
 from engine.training.sources.digits import DigitPixels, NamedDigits
 from engine.training.sources.gapped_windows import GappedWindows
+from engine.training.sources.in_context import Prompts
 from engine.training.sources.infill import GappedPassages
 from engine.training.sources.labelled import LabelledTexts
 from engine.training.sources.masked_windows import MaskedWindows
@@ -27,6 +28,7 @@ SOURCES: dict[tuple[str, str], Callable[[Recipe, Path], Source]] = {
     ("repeats", "next"): RepeatedSequences,
     ("repeats", "repeated"): RepeatedSequences,
     **{(name, "infill"): GappedWindows for name in RUNNING},
+    ("in_context", "next"): Prompts,
     ("sentence_pairs", "masked"): PairsOfPassages,
     ("infill", "infill"): GappedPassages,
     ("digits", "classification"): NamedDigits,

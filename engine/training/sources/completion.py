@@ -16,18 +16,21 @@ from engine.training.sources.shelved import END
 
 
 class Completion(TaughtPairs):
-    """Source, separator, target: the separator is the task's, and a token of its own."""
+    """Source, separator, target: the separator is the task's, or the last token of each source where it has none."""
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe, folder)
         named = self.corpus.tokenizer.special_tokens
-        self.marks = Marks(named[self.task.separator], named[END], self.task.ended)
+        end = self.corpus.tokenizer.end_id
+        assert end is not None  # END, or that of the base
+        self.marks = Marks(named[self.task.separator] if self.task.separator else None, end, self.task.ended)
 
     def special_tokens(self) -> tuple[str, ...]:
-        return self.task.separator, END
+        return (self.task.separator, END) if self.task.separator else (END,)
 
     def lengths(self, tokens: Tokens) -> Tensor:
-        return tokens.lengths.sum(1) + int(self.task.ended)  # the separator is read, and the last token is not
+        added = int(self.task.ended) - int(not self.task.separator)
+        return tokens.lengths.sum(1) + added  # the separator is read, and the last token is not
 
     def laid_out(self, sources: Rows, targets: Rows) -> Examples:
         return completed(sources, targets, self.marks)

@@ -15,7 +15,6 @@ from engine.data.drawing import Part
 from engine.data.seeds import seed_for
 from engine.tokenizers import END as END_OF_TEXT
 from engine.training.atomic import write_json
-from engine.training.data_recipe import Gaps
 from engine.training.objectives import Examples
 from engine.training.objectives.infill import END, MASK, START, infilled, marks_of
 from engine.training.recipe import Recipe
@@ -26,15 +25,14 @@ from engine.training.sources.windows import Windows
 APART = 16  # tokens of the context for each gap
 LONG_WORD = 16  # tokens: where words are longer than that on average, gaps are cut between any two tokens
 SHORTEST = 0.25  # of the longest window
-LONG, HIDDEN = Gaps.long, Gaps.hidden  # as where passages have gaps
 
 
 class GappedWindows(Windows):
     """Of SHORTEST to all of what the context leaves beside the marks of the gaps: were they all as long, a model would
     count how much a gap must hold, and fill those of a shorter text with too much.
 
-    To learn from, the share LONG of the windows has one gap of half the words or more, the others have short ones that
-    hold about the share HIDDEN of the words. Held out, each has one short gap.
+    To learn from, the share `objective.long_gaps` of the windows has one gap of half the words or more, the others have
+    short ones that hold about the share `objective.hidden` of the words. Held out, each has one short gap.
     """
 
     special_tokens: ClassVar[tuple[str, ...]] = (END_OF_TEXT, MASK, START, END)
@@ -68,12 +66,12 @@ class GappedWindows(Windows):
         return [self.cut(ids[:stop], part, draw) for ids, stop in zip(windows, stops, strict=True)]
 
     def cut(self, ids: Tensor, part: Part, chance: torch.Generator) -> list[Tensor]:
-        edges = self.edges(ids)
+        edges, asked = self.edges(ids), self.recipe.objective
         if part == "held_out":
             return with_gaps(ids, edges, 0.0, chance, most=1)
-        if float(torch.rand((), generator=chance)) < LONG:
+        if float(torch.rand((), generator=chance)) < asked.long_gaps:
             return with_long_gap(ids, edges, chance)
-        return with_gaps(ids, edges, HIDDEN, chance, self.most)
+        return with_gaps(ids, edges, asked.hidden, chance, self.most)
 
     def edges(self, ids: Tensor) -> list[int]:
         """What a gap may begin and end at: the edges of words, the end of a document being one, or of all tokens."""

@@ -44,7 +44,7 @@ class GappedPassages(Source):
             lambda: passages(ours, told.documents), lambda: passages(theirs, told.held_out), (MASK, START, END),
             template="bare",
         )
-        self.corpus = open_corpus(documents, recipe.data, seed, folder)
+        self.corpus = open_corpus(documents, recipe.data, seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
         self.marks = marks_of(self.tokenizer)
         self.end_ids = (self.marks.end,)

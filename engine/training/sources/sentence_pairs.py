@@ -27,7 +27,7 @@ class PairsOfPassages(Source):
         told, seed = recipe.data.sentence_pairs, recipe.seed
         ours, theirs = seed_for(seed, "sentence pairs"), seed_for(seed, "held-out sentence pairs")
         documents = Documents(lambda: passages(ours, told.documents), lambda: passages(theirs, told.held_out))
-        self.corpus = open_corpus(documents, recipe.data, seed, folder)
+        self.corpus = open_corpus(documents, recipe.data, seed, folder, recipe.base)
         self.tokenizer = tokenizer = self.corpus.tokenizer
         special = set(tokenizer.special_tokens.values())
         ordinary = torch.tensor([id for id in range(tokenizer.vocab_size) if id not in special])

@@ -24,7 +24,7 @@ PAD, END = "<pad>", "</s>"
 class ShelvedTexts(Source):
     def __init__(self, recipe: Recipe, folder: Path, documents: Documents) -> None:
         super().__init__(recipe)
-        self.corpus = open_corpus(documents, recipe.data, recipe.seed, folder)
+        self.corpus = open_corpus(documents, recipe.data, recipe.seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
         self.fill = self.tokenizer.pad_id or 0
         self.shelves = {

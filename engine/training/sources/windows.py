@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from engine.data.instructions import Bilingual
 from engine.data.own import Columns
 from engine.data.own_tasks import OwnTexts
 from engine.data.seeds import seed_for
@@ -38,7 +39,7 @@ class Windows(Source):
         read = replace(
             documents(recipe.data, recipe.seed), special_tokens=self.special_tokens, template=self.template, ended=True
         )
-        self.corpus = open_corpus(read, recipe.data, recipe.seed, folder)
+        self.corpus = open_corpus(read, recipe.data, recipe.seed, folder, recipe.base)
         self.tokenizer = self.corpus.tokenizer
         self.length = recipe.batch.context + self.more
         for part, tokens in (("training", self.corpus.train), ("held-out", self.corpus.held_out)):
@@ -70,6 +71,8 @@ def documents(data: Data, seed: int) -> Documents:
         return _file(data.text)
     if data.python_reference is not None:
         return _halves(*split(python_reference(), data.python_reference.held_out))
+    if data.bilingual is not None:
+        return _bilingual(data.bilingual, seed)
     if isinstance(data.table, Columns):
         return _rows(data.table, seed)
     raise ValueError(f"windows are cut from running text, and [data.{data.kind}] is none.")
@@ -80,6 +83,14 @@ def _stories(recipe: Stories, seed: int) -> Documents:
     return Documents(
         lambda: (Document((story(ours, index),)) for index in range(recipe.documents)),
         lambda: (Document((story(theirs, index),)) for index in range(recipe.held_out)),
+    )
+
+
+def _bilingual(recipe: Bilingual, seed: int) -> Documents:
+    return Documents(
+        lambda: (Document((text,)) for text in recipe.texts("train", seed)),
+        lambda: (Document((text,)) for text in recipe.texts("held_out", seed)),
+        alphabet=" ",  # that stands around a special token, and is none between two words
     )
 
 

@@ -14,7 +14,7 @@ from engine.data.stories import story
 UNSEEN = 987_654  # a seed that no recipe uses
 
 
-@pytest.mark.parametrize("name", ["stories", "induction"])
+@pytest.mark.parametrize("name", ["stories", "induction", "bilingual"])
 def test_it_is_small_whole_and_has_a_card(name: str) -> None:
     checkpoint = load(name)
     assert checkpoint.report.ok and not checkpoint.report.notes

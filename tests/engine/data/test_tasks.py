@@ -14,6 +14,7 @@ from engine.data.addition import Addition
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
 from engine.data.drawing import HELD_OUT, Part, drawn, is_held_out, number
+from engine.data.instructions import Instructions
 from engine.data.modular import Modular
 from engine.data.names import Names
 from engine.data.rewriting import Rewriting
@@ -28,6 +29,7 @@ SMALL: dict[str, PairTask | LabelTask | TagTask] = {
     "addition": Addition(digits=2, documents=2_000, held_out=300),
     "dates": Dates(1990, 1999, documents=2_000, held_out=300),
     "translation": Translation(documents=200, held_out=50),
+    "instructions": Instructions(documents=200, held_out=50),
     "brackets": Brackets(shortest=2, longest=8, documents=2_000, held_out=300),
     "sentiment": Sentiment(documents=1_000, held_out=300),
     "names": Names(documents=600, held_out=200),
@@ -68,7 +70,7 @@ def test_a_task_tells_as_many_as_it_is_asked_for_and_fewer_are_the_first_of_them
 def test_the_alphabet_has_all_that_is_written(name: str) -> None:
     task = SMALL[name]
     if isinstance(task, TagTask) or not task.alphabet:
-        assert name in ("translation", "sentiment", "names")  # their words are those of the examples
+        assert name in ("translation", "instructions", "sentiment", "names")  # their words are those of the examples
         return
     written = {character for text, answer in told(task, "held_out", 1) for character in f"{text}{answer}"}
     written -= set("01") if isinstance(task, LabelTask) else set()  # the labels are no text

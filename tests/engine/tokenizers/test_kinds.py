@@ -33,6 +33,15 @@ def test_text_survives_encoding_and_its_tokens_cover_it_in_order(kind: str, text
     assert_spans_cover(text, encoding.spans, between_words=" " if kind == "word" else "")
 
 
+@every_kind
+def test_ids_alone_are_those_of_the_encoding(kind: str) -> None:
+    for special in (True, False):
+        text = f"the cat{END}the [MASK] dog"
+        assert KINDS[kind].ids(text, special=special) == list(KINDS[kind].encode(text, special=special).ids)
+    with pytest.raises(ValueError, match="lone surrogate"):
+        KINDS[kind].ids("a \ud800 b")
+
+
 @pytest.mark.parametrize("kind", OF_CHARACTERS)
 def test_the_span_of_a_token_holds_exactly_its_piece(kind: str) -> None:
     encoding = KINDS[kind].encode(NASTY)

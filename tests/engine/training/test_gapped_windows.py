@@ -12,13 +12,15 @@ from engine.checkpoints import load
 from engine.data.task import EVERY
 from engine.reading import read_infill
 from engine.tokenizers import Encoding
-from engine.training import Recipe, RunFolder, parse_recipe, train
+from engine.training import Recipe, RunFolder, parse_recipe, read_recipe, train
 from engine.training.objectives import UNASKED
 from engine.training.probe import default_probe
 from engine.training.question import question
+from engine.training.recipe import Objective
 from engine.training.sources import open_source
 from engine.training.sources.gapped_windows import GappedWindows
 
+LAB = Path(__file__).parents[3] / "assets" / "lab"
 TEXT = "The quick brown fox jumps over the lazy dog, and every small bird sings of what it saw.\n"
 COLOURS = "red orange yellow green blue violet grey brown\n"
 HELD_OUT = 0.2
@@ -109,6 +111,28 @@ def test_gaps_are_words_and_short_and_long_ones_are_drawn(tmp_path: Path) -> Non
     assert 0.25 < sum(share > 0.48 for share in shares) / len(shares) < 0.6
     short = [share for share in shares if share < 0.45]
     assert 0.15 < sum(short) / len(short) < 0.4
+
+
+def test_the_recipe_says_how_much_is_hidden(tmp_path: Path) -> None:
+    recipe = recipe_of(tmp_path, tokenizer="char", context=128)
+
+    def shares(long_gaps: float, hidden: float) -> list[float]:
+        asked = Objective("infill", 0.0, long_gaps, hidden)
+        source = opened(replace(recipe, objective=asked), tmp_path / f"{long_gaps} {hidden}")
+        drawn = [pieces for step in range(1, 20) for pieces in source.pieces("train", step)]
+        return [sum(map(len, pieces[1::2])) / sum(map(len, pieces)) for pieces in drawn]
+
+    assert min(shares(1.0, 0.1)) > 0.4  # one gap of half the words or more in all of them
+    little, much = (sum(found) / len(found) for found in (shares(0.0, 0.1), shares(0.0, 0.6)))
+    assert little < 0.3 and 0.5 < much < 0.7
+
+
+def test_shares_that_nothing_would_read_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"objective.hidden must be a share in \[0, 1\], got 1.5"):
+        Objective("infill", hidden=1.5)
+    passages = read_recipe(LAB / "infill.toml")
+    with pytest.raises(ValueError, match=r"objective.hidden are for gaps in running text; for \[data.infill\] set its"):
+        replace(passages, objective=replace(passages.objective, hidden=0.5))
 
 
 def test_a_text_without_spaces_has_gaps_between_its_letters(tmp_path: Path) -> None:

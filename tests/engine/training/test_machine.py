@@ -45,7 +45,7 @@ def test_the_plan_says_what_it_chose_and_why() -> None:
 
 def test_trainings_that_may_run_together_share_the_cores_and_one_that_goes_on_has_those_it_began_with() -> None:
     assert [plan(Machine(), CPU, beside).threads for beside in (1, 2, 4, 100)] == [6, 3, 1, 1]
-    assert plan(Machine(), CPU, 2).why[-1].startswith("Threads 3: the cores are shared among the 2 trainings")
+    assert plan(Machine(), CPU, 2).why[-1].startswith("Threads 3: a share of 6 cores for each of the 2 trainings")
     assert (plan(Machine(), CPU, 2, before=5).threads, plan(Machine(), CPU, 2, before=5).why[-1]) == (
         5, "Threads 5: as it began.",
     )  # fmt: skip

@@ -9,6 +9,7 @@ from engine.config import MLP, Attention, Encoder, Infill, ModelConfig, Norm, Po
 from engine.model import Transformer, initialise
 from engine.tokenizers import train
 from engine.training.objectives import UNASKED, Examples, check_model, score, shares_of
+from engine.training.objectives import completion as completing
 from engine.training.objectives import infill as filling
 from engine.training.objectives import masked as masking
 from engine.training.objectives import sequence_to_sequence as translating
@@ -184,3 +185,19 @@ def test_a_model_that_cannot_learn_by_an_objective_is_refused() -> None:
         check_model("next", TWO_STACKS)
     check_model("sequence_to_sequence", TWO_STACKS)
     check_model("infill", PREFIX)
+
+
+def test_where_each_source_ends_with_its_own_separator_what_follows_that_is_asked() -> None:
+    """The same row as with one separator for all, but for which one it is."""
+    sources, targets = rows_of([ids(5, 6, 7), ids(9)]), rows_of([ids(11), ids(12, 13)])
+    shared = completing.completed(sources, targets, completing.Marks(3, 1))
+    own = rows_of([ids(5, 6, 7, 3), ids(9, 4)])
+    examples = completing.completed(own, targets, completing.Marks(None, 1))
+    assert shared.ids.tolist() == [[5, 6, 7, 3, 11], [9, 3, 12, 13, 1]]
+    assert examples.ids.tolist() == [[5, 6, 7, 3, 11], [9, 4, 12, 13, 1]]
+    assert torch.equal(examples.targets, shared.targets) and examples.targets.tolist() == [
+        [UNASKED, UNASKED, UNASKED, 11, 1],
+        [UNASKED, 12, 13, 1, UNASKED],
+    ]
+    assert torch.equal(examples.inputs["padding"], shared.inputs["padding"])
+    assert completing.prompt(ids(9, 4), completing.Marks(None, 1)).tolist() == [9, 4]

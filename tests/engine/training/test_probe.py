@@ -108,6 +108,28 @@ def test_a_gap_is_filled_behind_the_text(opened: Any) -> None:
         question(Probe("A text without one."), checkpoint, recipe)
 
 
+@pytest.mark.parametrize("name", ["translate-en-fr", "infill"])
+def test_what_a_model_knows_it_writes_and_is_not_asked_twice(
+    name: str, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint, recipe, probe = opened(name)
+    prompt = asked(opened(name)).prompt
+    written = [step.id for step in generate(checkpoint, prompt, greedy=True)]
+    own = checkpoint.tokenizer.decode(written, special=False)
+    almost = " ".join([*own.split()[:-1], "the" if name == "infill" else "le"])
+    for target, asks in ((own, 0), (almost, 1)):
+        told: list[int] = []
+
+        def counted(*given: Any, **how: Any) -> Any:
+            told.append(1)  # noqa: B023
+            return generate(*given, **how)
+
+        monkeypatch.setattr("engine.training.look.generate", counted)
+        given = question(replace(probe, target=target), checkpoint, recipe)
+        found = look(checkpoint, given, 0).tensors["free.ids"].tolist()
+        assert found == written[: given.room] and len(told) == asks
+
+
 def test_a_masked_word_is_asked_where_the_text_hides_it(opened: Any) -> None:
     checkpoint, recipe, probe = opened("stories-bert")
     given = asked(opened("stories-bert"))

@@ -15,6 +15,7 @@ from engine.config import ModelConfig
 from engine.data.addition import Addition
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
+from engine.data.instructions import Bilingual, Instructions
 from engine.data.modular import Modular
 from engine.data.names import Names
 from engine.data.rewriting import Rewriting
@@ -36,6 +37,9 @@ LITTLE: dict[str, dict[str, Any]] = {
     "infill": {"infill": Gaps(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
     "digits-vit": {},
     "digits-imagegpt": {},
+    "bilingual": {"bilingual": Bilingual(40, 10)},
+    "instruct": {"instructions": Instructions(40, 10)},
+    "in-context": {},
 }
 FEW: dict[str, dict[str, Any]] = {  # of the laboratory
     "reverse": {"rewriting": Rewriting("reverse", documents=40, held_out=10)},
@@ -76,6 +80,8 @@ MEASURED = {
     "infill": {"token_accuracy", "exact_spans", "gaps", "decoding"},
     "digits-vit": {"test_accuracy", "pictures"},
     "digits-imagegpt": {"bits_per_pixel", "pictures", "completion"},
+    "instruct": WRITTEN | {"by_instruction"},
+    "in-context": {"accuracy_by_examples", "prompts", "decoding", "unseen"},
 }
 
 
@@ -91,9 +97,11 @@ def narrow(model: ModelConfig) -> ModelConfig:
 
 
 def shrunk(path: Path, steps: int = 5) -> Recipe:
+    """Without a base, whose model is as large as it is."""
     recipe = read_recipe(path)
     return replace(
         recipe,
+        base="",
         model=narrow(recipe.model),
         data=replace(recipe.data, **ALL[path]),
         schedule=replace(recipe.schedule, steps=steps, warmup=1),

@@ -80,7 +80,7 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with_wherever_that_is(
     of_cores(6, background=True)
     status = read_status(run.status)
     assert status is not None and len(status.chosen) == 5
-    assert status.chosen[3] == "Threads 3: the cores are shared among the 2 trainings that may run at a time."
+    assert status.chosen[3].startswith("Threads 3: a share of 6 cores for each of the 2 trainings")
     assert status.chosen[4].startswith("Priority low")
     of_cores(2)
     status = read_status(run.status)

@@ -10,12 +10,14 @@ from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.locate import SHIPPED
 from engine.data import sentences, translation
 from engine.data.digits import split
+from engine.data.instructions import Bilingual, Instructions, instructed
 from engine.generate import generate
 from engine.processors import ImageProcessor, PalettePixels
 from engine.run import run
 
 UNSEEN = 987_654  # a seed that no recipe uses
 MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 8}
+MEGABYTES |= {"instruct": 3, "in-context": 2}
 
 
 def opened(name: str) -> tuple[Checkpoint, Mapping[str, Any]]:
@@ -50,6 +52,52 @@ def test_sentences_never_seen_are_translated_exactly() -> None:
     pairs = [translation.pair(UNSEEN, index) for index in range(40)]
     assert sum(written(checkpoint, pair.english) == pair.french for pair in pairs) >= 37
     assert written(checkpoint, "The delighted dog sleeps.") == "Le chien très heureux dort."
+
+
+def test_sentences_never_seen_are_translated_as_the_token_behind_them_says() -> None:
+    checkpoint, measured = opened("instruct")
+    assert measured["exact_match"] > 0.9 and measured["examples"] == 2_000
+    assert min(measured["by_instruction"].values()) > 0.9 and len(measured["by_instruction"]) == 2
+    asked = [instructed(Instructions(), UNSEEN, index) for index in range(40)]
+    right = 0
+    for pair in asked:
+        (*_, last) = generate(checkpoint, pair.source, greedy=True)
+        right += last.text == f"{pair.source}{pair.target}<|endoftext|>"
+    assert right >= 34
+
+
+def test_the_head_that_the_page_opens_on_looks_at_the_word_to_be_translated_next() -> None:
+    """"black" is written when "noir" is looked at, and "cat" when "chat" is: the two change places."""
+    checkpoint, _ = opened("instruct")
+    assert checkpoint.tokenizer is not None
+    encoding = checkpoint.tokenizer.encode("le chat noir dort [toEnglish] the black")
+    assert encoding.pieces == ("le", "chat", "noir", "dort", "·", "[toEnglish]", "·", "the", "black")
+    pattern = run(checkpoint.model, encoding)["blocks.3.attn.pattern"][0, 1]
+    assert pattern[7].argmax() == 2 and pattern[8].argmax() == 1 and pattern[7:].amax(-1).min() > 0.8
+
+
+def test_the_base_of_instruct_writes_both_languages_and_translates_neither() -> None:
+    checkpoint, _ = opened("bilingual")
+    words = {language: set(" ".join(texts).lower().split()) for language, texts in both_languages().items()}
+    for text, language in (("the king", "english"), ("le roi", "french")):
+        *_, last = generate(checkpoint, text, greedy=True)
+        written = last.text.removeprefix(text).removesuffix("<|endoftext|>").removesuffix(".").lower().split()
+        assert written and set(written) <= words[language]
+    asked = [instructed(Instructions(), UNSEEN, index) for index in range(10)]
+    for pair in asked:
+        *_, last = generate(checkpoint, pair.source, greedy=True)
+        assert pair.target.strip() not in last.text
+
+
+def both_languages() -> dict[str, list[str]]:
+    texts = list(Bilingual(documents=4_000, plain=1.0).texts("train", UNSEEN))
+    return {"english": texts[::2], "french": texts[1::2]}
+
+
+def test_a_row_of_a_prompt_is_answered_the_better_the_more_stand_above_it() -> None:
+    _, measured = opened("in-context")
+    shares = [measured["accuracy_by_examples"][str(k)] for k in (0, 1, 2, 4, 8)]
+    assert shares == sorted(shares) and shares[0] < 0.15 and shares[-1] > max(0.65, shares[1] + 0.15)
 
 
 def test_adjectives_and_nouns_cross_in_the_head_that_the_card_names() -> None:

@@ -81,10 +81,10 @@ def test_a_text_is_cut_once_at_a_line_and_nothing_is_lost(tmp_path: Path) -> Non
     assert theirs.startswith("line ") and 0.2 < len(theirs) / len(ours + theirs) < 0.3
 
 
-TYPED = "so <|endoftext|> is typed, and [MASK], [CLS] too.\n" + "<|> [end of text] MASK CLS: it is text.\n" * 40
+TYPED = "so <|endoftext|> is typed, and [MASK], [CLS], <unk> too.\n" + 40 * "<|> [end of text] MASK CLS unk: is text.\n"
 
 
-@pytest.mark.parametrize("kind", ["char", "word", "byte", "bpe", "bpe-characters", "wordpiece"])
+@pytest.mark.parametrize("kind", ["char", "word", "byte", "bpe", "bpe-characters", "wordpiece", "unigram"])
 def test_a_mark_that_is_typed_in_a_text_is_read_as_text(kind: TokenizerKind, tmp_path: Path) -> None:
     (tmp_path / "typed.txt").write_text(TYPED)
     data = Data(text=Text(str(tmp_path / "typed.txt")), tokenizer=TokenizerRecipe(kind))

@@ -5,12 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from engine.config import ModelConfig
+from engine.plain import build
 from engine.training import parse_recipe, read_recipe
-from engine.training.objectives import OBJECTIVES
+from engine.training.objectives import OBJECTIVES, check_model
 from engine.training.objectives.suited import suited
 from engine.training.recipe_file import as_toml
 
 LAB = Path(__file__).parents[3] / "assets" / "lab"
+HEADS = {"classification": "sequence", "token_classification": "token"}
+ONE_AXIS = {"positions": {"kind": "learned"}}
 CHANGES = {
     ("stories", "masked"): {"head.kind is masked", "attention.mask is full"},
     ("masked-stories", "next"): {"head.kind is language", "attention.mask is causal"},
@@ -37,6 +41,24 @@ def test_a_model_is_changed_where_the_objective_leaves_no_choice_and_nowhere_els
     else:  # the encoder that was left out is as the decoder now
         assert replace(again.model, encoder=None) == replace(recipe.model, encoder=None)
         assert again.model.encoder is not None and again.model.encoder.attention.mask == "full"
+
+
+@pytest.mark.parametrize("kind", ["classification", "token_classification"])
+def test_a_model_that_filled_gaps_reads_the_whole_text_to_classify_it(kind: str) -> None:
+    said = asdict(read_recipe(LAB / "infill.toml"))["model"] | {"infill": None}
+    with pytest.raises(ValueError, match="model.attention.mask must not be 'prefix' .* it stands for 'full' there"):
+        check_model(kind, build(ModelConfig, said | {"head": {"kind": HEADS[kind], "classes": 2}, **ONE_AXIS}))
+    model, told = suited(kind, "rows", said)
+    assert "attention.mask is full" in told and model["attention"]["mask"] == "full"
+    causal, told = suited(kind, "rows", said | {"attention": said["attention"] | {"mask": "causal"}})
+    assert causal["attention"]["mask"] == "causal" and not any("mask" in one for one in told)
+
+
+@pytest.mark.parametrize("task", ["infill", "masked-stories"])
+def test_a_decoder_behind_an_encoder_never_reads_what_it_is_to_write(task: str) -> None:
+    model, told = suited("sequence_to_sequence", "rows", asdict(read_recipe(LAB / f"{task}.toml"))["model"])
+    assert "attention.mask is causal" in told and model["attention"]["mask"] == "causal"
+    assert model["encoder"]["attention"]["mask"] == "full"
 
 
 def test_what_cannot_be_made_to_fit_is_left_for_a_person() -> None:

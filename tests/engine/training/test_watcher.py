@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.checkpoints import load
-from engine.training import Recipe, RunFolder, Step, pause, read_status, resume, train
+from engine.training import Recipe, RunFolder, Step, one_step, pause, read_status, resume, train
 from engine.training import watched_lines as lines_module
 from engine.training.answer import read_answer
 from engine.training.frames import Frame, read_frames
@@ -125,6 +125,37 @@ def test_another_probe_is_seen_while_the_run_is_paused(recipe: Recipe, run: RunF
             assert time.monotonic() < end
             time.sleep(0.01)
         assert [one.step for one in frames(run, Probe("a dog"))] == [3]
+    finally:
+        resume(run.path)
+        thread.join(20)
+
+
+def test_the_step_at_which_a_run_rests_is_seen(
+    recipe: Recipe, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.training.watcher.PACE", 1e9)  # no look because of the time
+    monkeypatch.setattr("engine.training.watcher.LINE_PACE", 0.0)
+    seldom = replace(recipe, log=replace(recipe.log, snapshots=2))
+
+    def follow(steps: Iterator[Step]) -> None:
+        for step in steps:
+            if step.step == 3:
+                pause(run.path)
+
+    def wait_for(step: int) -> None:
+        end = time.monotonic() + 20
+        while not (paused(run) and frames(run)[-1].step == step):
+            assert time.monotonic() < end, [one.step for one in frames(run)]
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=follow, args=(train(seldom, run.path),))
+    thread.start()
+    try:
+        wait_for(3)
+        one_step(run.path)
+        wait_for(4)
+        assert [one.step for one in frames(run)] == [0, 3, 4]
+        assert read_lines(run.path / "watch.jsonl")[-1]["gradients"]
     finally:
         resume(run.path)
         thread.join(20)

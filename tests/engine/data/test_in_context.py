@@ -1,0 +1,89 @@
+"""Prompts whose rule only their rows tell."""
+
+from __future__ import annotations
+
+from itertools import islice
+from random import Random
+
+import pytest
+
+from engine.data.drawing import is_held_out
+from engine.data.in_context.relations import LETTERS, RULES, VOWELS
+from engine.data.in_context.task import SIGNS, SPLIT, rows
+from engine.data.in_context.words import FRENCH, KINDS, OPPOSITES
+
+
+def prompt(name: str, part: str, number: int, count: int = 12) -> list[tuple[str, str]]:
+    chance = Random(f"{name}{part}{number}").random
+    relation = RULES[name][0](chance, part, SPLIT)  # type: ignore[arg-type]
+    words = [relation.word(chance) for _ in range(count)]
+    return [(word, relation.answer(word)) for word in words]
+
+
+def told(name: str, part: str) -> list[list[tuple[str, str]]]:
+    return [prompt(name, part, number) for number in range(60)]
+
+
+@pytest.mark.parametrize("name", LETTERS)
+def test_rules_about_letters_are_practised_on_other_words_than_they_are_measured_on(name: str) -> None:
+    for part in ("train", "held_out"):
+        words = [word for one in told(name, part) for word, _ in one]
+        assert {is_held_out(word, SPLIT) for word in words} == {part == "held_out"}
+
+
+def test_rules_about_letters_do_what_they_are_called() -> None:
+    assert {name: answer("yellow") for name, answer in LETTERS.items()} == {
+        "first letter": "y",
+        "last letter": "w",
+        "without the first letter": "ellow",
+        "without the last letter": "yello",
+        "reverse": "wolley",
+        "capitals": "YELLOW",
+    }
+
+
+def test_what_is_put_before_or_behind_a_word_is_one_in_a_prompt_and_another_in_what_is_held_out() -> None:
+    found: dict[str, set[str]] = {"train": set(), "held_out": set()}
+    for part, seen in found.items():
+        for one in told("suffix", part):
+            (added,) = {answer.removeprefix(word) for word, answer in one}
+            seen.add(added)
+            assert 1 <= len(added) <= 3
+    assert len(found["train"]) > 20 and not found["train"] & found["held_out"]
+    for one in told("prefix", "train"):
+        assert len({answer.removesuffix(word) for word, answer in one}) == 1
+
+
+def test_two_kinds_have_two_labels_that_are_drawn_for_each_prompt() -> None:
+    of = {word: kind for kind, words in KINDS.items() for word in words.split()}
+    seen: dict[str, set[str]] = {"train": set(), "held_out": set()}
+    for part, labels in seen.items():
+        for one in told("kinds", part):
+            named = {(of[word], label) for word, label in one}
+            assert len(named) == len({kind for kind, _ in named}) == len({label for _, label in named}) <= 2
+            labels |= {label for _, label in named}
+    assert len(seen["train"]) > 80 and not seen["train"] & seen["held_out"]
+
+
+def test_a_word_that_begins_with_a_vowel_has_one_label_and_others_another() -> None:
+    for one in told("vowel or consonant", "held_out"):
+        named = {(word[0] in VOWELS, label) for word, label in one}
+        assert len(named) == len({label for _, label in named}) <= 2
+
+
+def test_what_must_be_known_by_heart_is_what_the_tables_say() -> None:
+    french, opposites = dict(FRENCH), dict([*OPPOSITES, *((b, a) for a, b in OPPOSITES)])
+    assert all(french[word] == answer for one in told("English to French", "train") for word, answer in one)
+    assert all(french[answer] == word for one in told("French to English", "train") for word, answer in one)
+    assert all(word in KINDS[answer].split() for one in told("what it is", "train") for word, answer in one)
+    assert all(opposites[word] == answer for one in told("opposites", "train") for word, answer in one)
+    assert len({word for pair in OPPOSITES for word in pair}) == 2 * len(OPPOSITES)  # none has two opposites
+
+
+def test_no_word_comes_twice_in_a_prompt_and_every_sign_has_a_token() -> None:
+    for seed in range(60):
+        one = list(islice(rows("train", seed), 10))
+        assert len({word for word, _ in one}) == 10
+        assert set("".join(word + answer for word, answer in one)) <= set(SIGNS)
+    assert list(islice(rows("train", 7), 10)) == list(islice(rows("train", 7), 10))
+    assert list(islice(rows("train", 7), 10)) != list(islice(rows("held_out", 7), 10))
