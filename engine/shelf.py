@@ -37,6 +37,11 @@ class Shelf(Generic[Value]):
                 self._bytes -= self._kept.popitem(last=False)[1][1]
             return value
 
+    def drop(self, key: Hashable) -> None:
+        """Keeps it no longer, if it did."""
+        with self._lock:
+            self._bytes -= self._kept.pop(key, (None, 0))[1]
+
     def clear(self) -> None:
         with self._lock:
             self._kept.clear()

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from engine import library
-from engine.analysis.heads import SCORES, HeadScores, scores
+from engine.analysis.heads import SCORES, scores
 from engine.analysis.reduced import revisited
 from engine.analysis.tiles import peaks, tile, top_keys
 from engine.analysis.touched import STAGES, touched_heads, touching
@@ -24,8 +24,10 @@ from engine.trace import Trace
 from views.attention import edited_heads
 from views.attention_answers import STALE, UNKNOWN, Looked, Query, answered, check, copied
 from views.attention_long_column import column_of
+from views.attention_long_moved import moved_of, values_of
+from views.attention_long_placed import placed
 from views.attention_long_whole import answered_whole
-from views.attention_long_window import points_of, window_of
+from views.attention_long_window import SEVERAL, points_of, window_of
 from views.payload import pack
 from views.walkthrough import Lane, digest, lane_header, model_header
 
@@ -34,7 +36,6 @@ ACROSS = 256  # cells that a view shows, along each side
 OVERVIEWS = 256 * 2**10  # bytes of all overviews together
 CELLS = (16, 64)  # a side of one, at least and at most
 LISTED = 20  # keys of a row
-MEASURED = (*HeadScores.__dataclass_fields__, "copying")  # scores that need the layer's pattern alone, or no text
 Focus = Literal["attn", "cross_attn"]
 
 
@@ -126,7 +127,7 @@ def attention_long(long: Long, *, name: str, look: Mapping[str, int], notes: Map
         "edited": sorted({hook for edit in trace.edits for hook in edit.touches()}),
         "editedHeads": edited_heads(trace, lanes),
         "reads": None,
-        "scoreTable": [{**asdict(score), "focus": "attn"} for score in SCORES if score.key in MEASURED],
+        "scoreTable": [{**asdict(score), "focus": "attn"} for score in SCORES],
         "look": {"layer": long.shown.layer, "head": long.shown.head, "query": row},
         "first": {**asdict(long.shown), "pos": row, "row": listed, "tiles": tiles},
         "tile": TILE,
@@ -169,15 +170,15 @@ def spans(size: int) -> list[tuple[int, int]]:
 
 
 def tiled(
-    pattern: Tensor, rows: tuple[int, int], columns: tuple[int, int], edited: Tensor | None = None
+    pattern: Tensor, rows: tuple[int, int], columns: tuple[int, int], edited: Tensor | None = None, side: int = TILE
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """A window as at most TILE x TILE cells: `weight` row column, each the largest of its block and exact.
+    """A window as at most `side` x `side` cells: `weight` row column, each the largest of its block and exact.
 
     `at` says which of its block that is, counted row by row; it is left out where a block is one weight. A window in
     which every weight is zero is "empty" and brings neither. Of `edited`, 0 where no edit put a weight, comes u8 where
     any of a block is another, unless none of the window is.
     """
-    found = tile(pattern, rows, columns, TILE)
+    found = tile(pattern, rows, columns, side)
     high, wide = found.block
     about = {"rows": list(rows), "columns": list(columns), "block": [high, wide], "empty": not bool(found.weight.any())}
     arrays: dict[str, Tensor] = {}
@@ -207,7 +208,10 @@ def answered_long(long: Long, query: Query) -> bytes:
     match query:
         case {"ask": "tile", "rows": [int(top), int(bottom)], "columns": [int(left), int(right)]}:
             head = head_of(long, query)
-            return pack(*tiled(long.pattern(head), (top, bottom), (left, right), long.edited(head)))
+            values = values_of(long, head, query.get("shows"))
+            return pack(*tiled(values, (top, bottom), (left, right), long.edited(head)))
+        case {"ask": "moved"}:
+            return moved_of(long, head_of(long, query))
         case {"ask": "row", "pos": int(pos)}:
             pattern = long.pattern(head_of(long, query, "pos"))
             return pack(*heaviest(pattern, pos))
@@ -215,7 +219,8 @@ def answered_long(long: Long, query: Query) -> bytes:
             return column_of(long, head_of(long, query, "key"), key)
         case {"ask": "window", "pos": int(pos)}:
             picked = query.get("key")
-            return window_of(long, head_of(long, query, "pos", *(() if picked is None else ("key",))), pos, picked)
+            head = head_of(long, query, "pos", *(() if picked is None else ("key",)))
+            return window_of(long, head, pos, picked, beside(long, query))
         case {"ask": "points", "how": "pca" | "tsne" as how}:
             return points_of(long, head_of(long, query), how)
         case {"ask": "ov" | "qk"}:  # of the weights and the tokens, however many there are
@@ -223,6 +228,9 @@ def answered_long(long: Long, query: Query) -> bytes:
         case {"ask": "scores", "layer": int(layer), "side": str(side)}:
             check(long.looked, query, ("side", "layer"))
             return pack({}, measured(long, side, layer))
+        case {"ask": "positional", "side": str(side)}:
+            check(long.looked, query, ("side",))
+            return placed(long, side, query.get("whole") is True)
         case {"ask": "average" | "rollout" | "flow"}:
             return answered_whole(long, query)
     raise ValueError(UNKNOWN)
@@ -232,6 +240,14 @@ def head_of(long: Long, query: Query, *more: str) -> Head:
     check(long.looked, query, ("side", "layer", "head", *more))
     focus: Focus = "cross_attn" if query.get("focus") == "cross_attn" else "attn"
     return Head(query["side"], focus, query["layer"], query["head"])
+
+
+def beside(long: Long, query: Query) -> list[Head]:
+    """The heads that a query compares with its own, [[layer, head], ...], of the same attention."""
+    match query.get("beside", []):
+        case [*heads] if len(heads) < SEVERAL and all(isinstance(one, list) and len(one) == 2 for one in heads):
+            return [head_of(long, {**query, "layer": layer, "head": head}) for layer, head in heads]
+    raise ValueError(UNKNOWN)
 
 
 def measured(long: Long, side: str, layer: int) -> dict[str, Tensor]:

@@ -15,12 +15,13 @@ Span = tuple[int, int]
 
 def ahead_long(long: Long, looked: Head, row: int) -> Iterator[Query]:
     """Questions of assets/views/attention_long.js in the order in which they are worth their room: of the head that is
-    `looked` at every weight, then of each head its `row` and its tiles at rest.
+    `looked` at every weight and what they move, then of each head its `row` and its tiles at rest.
 
     The view makes all other rows and tiles of the looked head from its weights.
     """
     rows, keys = sizes(long, looked)
     yield from tiles(long, looked, product(windows(rows), windows(keys)))
+    yield asked(long, looked, ask="moved")
     for head in heads(long):
         rows, keys = sizes(long, head)
         yield from tiles(long, head, at_rest(rows, keys))

@@ -5,6 +5,7 @@ What a view of the window adds up over a row needs the keys that are left out to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,41 +28,61 @@ if TYPE_CHECKING:
 
 ROWS = 48
 KEYS = 64
+KEYS_OF_SEVERAL = 128  # of several heads that stand side by side
+SEVERAL = 12  # heads, as many as assets/views/attention_colours.js has colours for
 OF_KEYS = ("k", "v", "k_norm.out", "k_rotated")  # what has a row for every key
 SQUARES = ("scores", "capped", "bias", "mask", "masked_scores", "pattern")  # head pos key
 
 Parts = dict[str, Tensor]  # by the last part of the hook's name
 
 
-def window_of(long: Long, head: Head, first: int, key: int | None) -> bytes:
+def window_of(long: Long, head: Head, first: int, key: int | None, beside: Sequence[Head] = ()) -> bytes:
     """Of the rows from `first` on, ROWS of them, and of the keys that `chosen` chooses, each value of the attention.
 
     Arrays have their hook's name and axes with the one head alone; `temperature` has every head's. Beside them stand
     `weighted`, |pattern v W_O|, and `relative`, its shares of the whole row; by row `outside.share`, the weight on the
     keys that are not listed, `outside.top`, the largest of all the row's masked scores over the temperature, and
-    `outside.total`, what the keys that are not listed add to the sum of e^(s - top).
+    `outside.total`, what the keys that are not listed add to the sum of e^(s - top). Of the heads `beside` this one,
+    counted from 0, there are `beside.0.pattern`, row key, and `beside.0.share`, the weight on the keys not listed.
     """
     length = next(len(lane.pieces) for lane in long.looked.lanes if lane.side == head.side)
     first = max(0, min(first, length - ROWS))
     seen = one_head(strip(long, head, first), head.head)
-    keys = chosen(seen["pattern"], key)
+    others = [pattern_rows(long, one, first)[one.head] for one in beside]
+    keys = chosen(seen["pattern"], key, others)
     block = head.hook.removesuffix("pattern")
     arrays = {f"{block}{part}": listed(part, value, keys) for part, value in seen.items()}
     arrays |= edited(long, head, first, keys) | weighted(long, head, seen, keys) | outside(seen, head.head, keys)
+    for number, (one, pattern) in enumerate(zip(beside, others, strict=True)):
+        drawn = compared(long, one, first, pattern, keys)
+        arrays |= {f"beside.{number}.{part}": value for part, value in drawn.items()}
     dtype = str(seen["scores"].dtype).removeprefix("torch.")
     header = {"first": first, "count": seen["pattern"].shape[-1], "dtype": dtype}
     return pack(header, arrays | {"keys": keys.int()})
 
 
-def chosen(pattern: Tensor, key: int | None) -> Tensor:
+def chosen(pattern: Tensor, key: int | None, beside: Sequence[Tensor] = ()) -> Tensor:
     """Of each row (of row key) the heaviest key, `key` where there is one, then those with the most weight in all
-    rows; sorted."""
-    weights = pattern.float().sum(0)
+    rows; sorted. Of the heads `beside` it, of equal axes, the heaviest keys come behind those of `pattern`."""
+    every = [pattern, *beside]
+    weights = torch.stack([one.float().sum(0) for one in every]).sum(0)
     some = max(1, int((weights > 0).sum()) + int(key is not None and weights[key] == 0))
-    weights[pattern.argmax(-1)[pattern.amax(-1) > 0]] += len(pattern)
+    most = len(pattern) * len(every)  # of weight that a key can have
+    best = [torch.unique(one.argmax(-1)[one.amax(-1) > 0]) for one in every]
+    if beside:
+        weights[torch.unique(torch.cat(best))] += most
+    weights[best[0]] += most
     if key is not None:
         weights[key] = torch.inf
-    return weights.topk(min(KEYS, some)).indices.sort().values
+    return weights.topk(min(KEYS_OF_SEVERAL if beside else KEYS, some)).indices.sort().values
+
+
+def compared(long: Long, head: Head, first: int, pattern: Tensor, keys: Tensor) -> Parts:
+    """What of a head is drawn beside another."""
+    left = torch.ones(pattern.shape[-1], dtype=torch.bool).index_fill(0, keys, False)
+    parts = {"pattern": pattern[:, keys], "share": pattern[:, left].double().sum(-1).float()}
+    cells = list(edited(long, head, first, keys).values())
+    return parts | ({"edited": cells[0][0]} if cells else {})
 
 
 def listed(part: str, value: Tensor, keys: Tensor) -> Tensor:
@@ -114,8 +135,7 @@ def one_head(every: Parts, head: int) -> Parts:
 
 def strip(long: Long, head: Head, first: int) -> Parts:
     """Of all heads of a layer the rows from `first` on and every key, computed once for as long as there is room."""
-    made, block = long.made, head.hook.removesuffix("pattern")
-    key = (*made.key, block, first, "window")
+    made, block, key = long.made, head.hook.removesuffix("pattern"), strip_key(long, head, first)
     kept: tuple[Parts, object] | None = library.traces.shelf.find(key)
     if kept is not None:
         return kept[0]
@@ -126,6 +146,24 @@ def strip(long: Long, head: Head, first: int) -> Parts:
     size = sum(value.nbytes for value in found.values())
     answer: Parts = library.traces.shelf.keep(key, (found, made.model.hooks), size)[0]
     return answer
+
+
+def strip_key(long: Long, head: Head, first: int) -> tuple[object, ...]:
+    return (*long.made.key, head.hook, first, "window")
+
+
+def pattern_rows(long: Long, head: Head, first: int) -> Tensor:
+    """Of all heads of a layer the pattern's rows from `first` on, head row key; kept without the rest of a strip."""
+    whole: tuple[Parts, object] | None = library.traces.shelf.find(strip_key(long, head, first))
+    if whole is not None:
+        return whole[0]["pattern"]
+    made, cut = long.made, partial(cut_to, part="pattern", first=first, width=0)
+
+    def make() -> tuple[Tensor]:
+        seen = revisited(made.model, made.read, {head.hook: cut}, long.trace, made.edits, target=made.target)
+        return (seen[head.hook],)
+
+    return library.glances.kept(made, (head.hook, first, "rows"), make)[0]
 
 
 def cut_to(value: Tensor, part: str, first: int, width: int) -> Tensor:

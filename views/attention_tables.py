@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
 from engine.analysis.averages import by_norm
 from engine.analysis.circuits import lacks
+from engine.analysis.edges import edges
 from engine.analysis.points import vectors
 from engine.analysis.weights.circuit import Which, attention_of
 from views.attention_answers import HEAD, UNKNOWN, Looked, Query, answered, check, where
@@ -18,6 +19,7 @@ from views.payload import Named, unpack
 from views.table_files import Format, Table, table_file
 from views.walkthrough import Lane
 
+MOST_HEADS = 12  # whose lines are drawn at once
 CIRCUITS: tuple[Which, ...] = ("ov", "qk")
 STAGES = ("scores", "capped", "bias", "masked_scores", "pattern")
 
@@ -179,6 +181,74 @@ def stages(looked: Looked, query: Query) -> dict[str, tuple[int, ...]]:
     return {part: (0, query["head"]) if "batch" in dims else (query["head"],) for part, dims in here.items()}
 
 
+class Drawn(NamedTuple):
+    """Which lines a view draws: of heads (layer, head), from a weight on, all or those of one query or key."""
+
+    heads: list[tuple[int, int]]
+    least: float
+    pos: int | None
+    key: int | None
+
+
+def drawn(looked: Looked, query: Query) -> Drawn:
+    """Raises ValueError for what no view draws."""
+    heads, least = query.get("heads"), query.get("least")
+    if not isinstance(heads, list) or not 0 < len(heads) <= MOST_HEADS or not all(map(paired, heads)):
+        raise ValueError(UNKNOWN)
+    if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
+        raise ValueError(UNKNOWN)
+    for layer, head in heads:
+        check(looked, {**query, "layer": layer, "head": head}, HEAD)
+    check(looked, query, tuple(name for name in ("pos", "key") if name in query))
+    return Drawn([(layer, head) for layer, head in heads], float(least), query.get("pos"), query.get("key"))
+
+
+def paired(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2
+
+
+def lines(looked: Looked, model: str, query: Query) -> Table:
+    """Every line that is drawn."""
+    crosses, side = where(query)
+    shown, (own, source) = drawn(looked, query), lanes_of(looked, query)
+    found = edges(looked.trace, shown.heads, shown.least, side, crosses, shown.pos, shown.key)
+    columns: dict[str, Any] = {
+        "layer": found.layer.numpy(),
+        "head": found.head.numpy(),
+        "query": found.query.numpy(),
+        "query_token": [own.pieces[i] for i in found.query],
+        "key": found.key.numpy(),
+        "key_token": [source.pieces[i] for i in found.key],
+        "weight": found.weight.numpy(),
+    }
+    kind = "cross_attn" if crosses else "attn"
+    return Table(columns, {"model": model, "attention": f"{side} {kind}".strip(), "least": str(shown.least)})
+
+
+def shift(query: Query) -> int:
+    """How many rows before a target word stands the row that it is joined by."""
+    return 0 if query.get("by") == "own" else 1
+
+
+def alignment(looked: Looked, model: str, query: Query) -> Table:
+    """Every target word that a row joins with every source word; `most` is 1 where a word has the most of its row."""
+    own, source = lanes_of(looked, query)
+    pattern = looked.trace[f"{stem(query)}.pattern"][0, query["head"]].detach().float().cpu()
+    weights = pattern[: len(pattern) - shift(query)]
+    row, key = np.indices(tuple(weights.shape)).reshape(2, -1)
+    target = row + shift(query)
+    columns: dict[str, Any] = {
+        "target": target,
+        "target_token": [own.pieces[i] for i in target],
+        "row": row,
+        "source": key,
+        "source_token": [source.pieces[i] for i in key],
+        "weight": flat(weights),
+        "most": (key == weights.argmax(-1).numpy()[row]).astype(np.int8),
+    }
+    return Table(columns, about(model, query))
+
+
 Made = Callable[[Looked, str, Query], Matrix | Table]
 TABLES: dict[str, tuple[Made, tuple[str, ...]]] = {
     "average": (measured, HEAD),
@@ -188,4 +258,6 @@ TABLES: dict[str, tuple[Made, tuple[str, ...]]] = {
     "circuits": (circuits, HEAD),
     "product": (product, (*HEAD, "pos", "key")),
     "steps": (steps, HEAD),
+    "lines": (lines, ("side",)),
+    "alignment": (alignment, HEAD),
 }

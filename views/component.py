@@ -27,6 +27,7 @@ from views.theme import css_variables
 
 MODULES = Path(__file__).resolve().parent.parent / "assets" / "views"
 DECLARED = "declared modules"  # in the session state
+PINNED = "modules of this run"  # there too
 PAGE = "page"  # there too: which page runs, as app.py says
 QUESTIONS_AT_ONCE = 32  # answered by one rerun of a courier; the browser asks again for the rest
 
@@ -51,6 +52,16 @@ export default async function (component) {
 
 # The leading line end says "this is CSS": Streamlit takes a single line for the path of a file.
 SENTENCE = "\n.loupe-sentence{font:14px var(--st-font);color:var(--st-text-color);margin:8px 0}"
+
+
+def begin(page: str) -> None:
+    """The whole script runs, for `page`: app.py says so, and no fragment does.
+
+    What is mounted until it runs again has one address, though modules are edited meanwhile: a courier of another
+    address has a store of its own, and what views ask of theirs nobody would carry.
+    """
+    st.session_state[PAGE] = page
+    st.session_state.pop(PINNED, None)
 
 
 def view(name: str, *, events: tuple[str, ...] = ()) -> Callable[..., Any]:
@@ -131,8 +142,9 @@ def _answers(turn: int, questions: list[Question], answer: Callable[[dict[str, A
 
 
 def _registered(module: str, name: str) -> Any:
-    """The mounting command whose loader imports `module` at its present address and hands `name` to it."""
-    digest = _digest(_stamps())
+    """The mounting command whose loader imports `module` at the address of this run and hands `name` to it."""
+    digest = st.session_state.get(PINNED) or _digest(_stamps())
+    st.session_state[PINNED] = digest
     if st.session_state.get(DECLARED) != digest:  # once a session: what is declared belongs to a runtime
         declare_component(f"modules-{digest}", path=MODULES)
         st.session_state[DECLARED] = digest

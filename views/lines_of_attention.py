@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.analysis.points import vectors
 from views.attention_answers import FEWEST, LONGEST, PROMOTED, TEXTS, Looked, Query, check, distinct, where
-from views.attention_tables import attention_table, known_circuits, shared, stages, stem
+from views.attention_tables import attention_table, drawn, known_circuits, lanes_of, shared, shift, stages, stem
 from views.lines_of_python import Fields, Imports, import_lines, quoted, running
 from views.matrix_files import Matrix
 
@@ -147,6 +147,25 @@ def steps(at: At, imports: Imports) -> Iterator[str]:
     yield f"print(values[{at.row}, {at.col}].tolist())"
 
 
+def lines(at: At, imports: Imports) -> Iterator[str]:
+    shown = drawn(at.looked, at.query)
+    needed(imports, "engine.analysis.edges", "edges")
+    one = {"query": shown.pos, "key": shown.key}
+    more = "".join(f", {name}={place}" for name, place in one.items() if place is not None)
+    yield f"found = edges(trace, {shown.heads}, {shown.least}{at.where}{more})  # of each (layer, head)"
+    yield "values = found.weight  # edge; found.layer, .head, .query and .key are its ends"
+    yield "print(len(values), values.sum().item())"
+
+
+def alignment(at: At, imports: Imports) -> Iterator[str]:
+    yield f'rows = trace["{stem(at.query)}.pattern"][0, {at.query["head"]}]  # row source'
+    late = shift(at.query)
+    yield "values = rows[:-1]  # target source: a word stands with the row before it" if late else "values = rows"
+    yield "print(values.argmax(-1).tolist())"
+    if at.row < len(lanes_of(at.looked, at.query)[0].pieces) - late:
+        yield f"print(values[{at.row}, {at.col}].item())"
+
+
 LINES: dict[str, Callable[[At, Imports], Iterator[str]]] = {
     "average": average,
     "rollout": rollout,
@@ -155,4 +174,6 @@ LINES: dict[str, Callable[[At, Imports], Iterator[str]]] = {
     "circuits": circuits,
     "product": product,
     "steps": steps,
+    "lines": lines,
+    "alignment": alignment,
 }

@@ -69,9 +69,15 @@ def lines(
 
 
 def running(
-    name: str, checkpoint: Checkpoint, given: Fields, trace: Trace, *, bound: str = "trace", only: str | None = None
+    name: str,
+    checkpoint: Checkpoint,
+    given: Fields,
+    trace: Trace,
+    *,
+    bound: str = "trace",
+    only: str | tuple[str, ...] | None = None,
 ) -> tuple[Imports, list[str]]:
-    """What to import, and the lines that load, read and run: they bind `bound`, of all hooks or of one `only`."""
+    """What to import, and the lines that load, read and run: they bind `bound`, of all hooks or of some `only`."""
     reads = reading_lines(checkpoint, given)
     made = edit_lines(trace.edits)
     imports = {
@@ -83,7 +89,8 @@ def running(
     source, note = source_of(name)
     opening = [f"checkpoint = load({source}){note}", *reads, *made]
     whole = "reading.read" if reads[-1].startswith("reading") else "read"
-    more = "" if only is None else f", [{quoted(only)}]"
+    kept = (only,) if isinstance(only, str) else only
+    more = "" if kept is None else f", [{', '.join(map(quoted, kept))}]"
     more += ", target=reading.target" if trace.target is not None else ""
     more += ", edits=edits" if made else ""
     opening.append(f"{bound} = run(checkpoint.model, {whole}{more})")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from engine import library
+from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
 from views.compare_looked import Looked, alignments, group_of, place
 from views.compare_pair import Compared, Shown
@@ -40,7 +42,13 @@ class Head:
 
     @property
     def trace(self) -> Trace:
-        return self.shown.trace
+        """In which every value has its name: of a long text, whose run keeps none, that of its first token."""
+        shown, read, target = self.shown, self.shown.reading.read, self.shown.reading.target
+        if shown.long is None:
+            return shown.trace
+        if isinstance(read, Encoding):
+            read, target = read.truncated(1), target and target.truncated(1)
+        return library.traces.of(shown.name, read, (), target)
 
     def where(self) -> str:
         """The last arguments of the engine's functions about a head; none where they are the usual ones."""

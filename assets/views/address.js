@@ -1,11 +1,16 @@
 // View state (layer, head, the chosen cell) in the page's address, after the #, without asking the server.
 // Streamlit owns the query string: whenever it changes that, it pushes an address without the part after the #. This
-// module sees the change and puts that part back, as long as the page is the same one.
+// module sees the change and puts that part back, as long as the page is the same one. What nobody could read again, a
+// very long text, it takes out of the query at once.
 //
 // `#layer=2&head=0&cell=[5,7]`: a value that reads as JSON is JSON, any other is text.
 
 const DELAY = 150; // ms: dragging across heads writes the address once; browsers refuse hundreds of writes a minute
 const LONGEST = 20000; // characters
+/** Characters of a query: Streamlit reads nothing of a longer one, and a browser opens no address above 2 MiB. */
+export const READABLE = 2 ** 19;
+/** The query that the page was opened with; from another one on it is nobody's business any more. */
+export const arrived = location.search.slice(1);
 
 let state = parse(location.hash || opened());
 let path = location.pathname;
@@ -31,6 +36,23 @@ export function follow(callback) {
   return () => followers.delete(callback);
 }
 
+/** The names of the longest entries of a query (the text behind the ?), without which it can be read; none of most. */
+export function excess(query) {
+  const entries = query.split("&").sort((one, other) => other.length - one.length);
+  const found = [];
+  for (let left = query.length; left > READABLE; left -= entries[found.length - 1].length + 1) found.push(entries[found.length].split("=")[0]);
+  return found;
+}
+
+/** Takes out of the address what is too long for it; an address that came so is read by nobody, and emptied. */
+function shorten() {
+  const query = location.search.slice(1);
+  const out = excess(query);
+  if (!out.length) return;
+  const left = query === arrived ? [] : query.split("&").filter((entry) => !out.includes(entry.split("=")[0]));
+  history.replaceState(history.state, "", `${location.pathname}${left.length ? "?" : ""}${left.join("&")}${location.hash}`);
+}
+
 function put() {
   clearTimeout(timer);
   timer = 0;
@@ -42,6 +64,7 @@ function put() {
 
 /** After any change of the address: ours to restore, someone else's to follow, or another page to start afresh. */
 function watch() {
+  shorten();
   if (timer) return; // what waits to be written is newer
   if (path === location.pathname && !location.hash) return put();
   if (path === location.pathname && location.hash === print(state)) return;
@@ -82,6 +105,7 @@ function print(object) {
   return query && `#${query}`;
 }
 
+shorten();
 put();
 addEventListener("hashchange", watch);
 addEventListener("popstate", watch);

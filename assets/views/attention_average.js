@@ -42,7 +42,7 @@ export function mountAverage(root, page) {
   const said = (block, where) => {
     if (!where) return page.tip(null);
     const texts = answer.count.data[where.row].toLocaleString("en");
-    page.tip(`position ${where.row} → position ${where.col}, mean of ${texts} ${page.trace.grid ? "pictures" : "texts"}`, percent(at(block, where.row, where.col)));
+    page.tip(`position ${where.row + 1} → position ${where.col + 1}, mean of ${texts} ${page.trace.grid ? "pictures" : "texts"}`, percent(at(block, where.row, where.col)));
   };
   return { show: draw };
 }

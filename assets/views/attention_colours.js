@@ -2,7 +2,7 @@
 
 export const MOST = 12; // heads compared at once: as many colours as tokens.json has for them
 
-const given = new WeakMap(); // page -> Map of "layer.head" -> number of its colour
+const given = new WeakMap(); // page -> Map of "layer.head" -> number of its colour; a window has those of the page that it is in
 
 /** The heads that are compared, [[layer, head], ...], the shown one first. */
 export function compared(page) {
@@ -14,8 +14,9 @@ export function compared(page) {
 /** The role (a colour of tokens.json) of each of `heads`: attention's own where there is one only. */
 export function roles(page, heads) {
   if (heads.length === 1) return ["attention"];
-  const colours = given.get(page) ?? new Map();
-  given.set(page, colours);
+  const owner = page.page ?? page;
+  const colours = given.get(owner) ?? new Map();
+  given.set(owner, colours);
   const names = heads.map((head) => head.join("."));
   for (const name of colours.keys()) if (!names.includes(name)) colours.delete(name);
   for (const name of [...names].sort()) {

@@ -38,10 +38,11 @@ export function mount(root, page) {
     update() {
       const { state } = page;
       const score = measured(page, state.score);
-      parts.show(score, adding);
-      const order = score && state.order ? sorted(score, page.trace.model.heads, state.order) : null;
-      const key = [page.edition, page.left, state.score, order && state.order].join();
-      const data = gridData(page, score, order);
+      const waits = score && page.scoring?.(score.key);
+      parts.show(score, adding, waits);
+      const order = score && state.order && !waits ? sorted(score, page.trace.model.heads, state.order) : null;
+      const key = [page.edition, page.left, score?.key, order && state.order].join();
+      const data = gridData(page, score, order, waits);
       if (!grid) grid = mountGrid(parts.grid, data, (event, where) => heard[event](where));
       else if (key !== drawn) grid.update(data);
       else {
@@ -68,7 +69,7 @@ function build(root, page) {
   const measure = measureControls(page);
   const colours = make("div", "heads-legend");
   const chips = make("div", "compared");
-  const add = make("button", "", "+ compare");
+  const add = make("button", "control", "+ compare");
   add.title = "then a click adds a head to the lines; so does a click with shift or ctrl, or shift with an arrow key";
   root.append(title, measure.element, grid, chips, colours);
   const sign = editedSign("head");
@@ -77,9 +78,9 @@ function build(root, page) {
     element.querySelector(".legend-text").textContent = "weight, 0 to 1";
     colours.replaceChildren(element, sign);
   };
-  const show = (score, adding) => {
-    axes.textContent = score && page.state.order ? `${page.state.order} ${score.title.toLowerCase()} first` : "block down, head across";
-    measure.show(score);
+  const show = (score, adding, waits) => {
+    axes.textContent = score && page.state.order && !waits ? `${page.state.order} ${score.title.toLowerCase()} first` : "block down, head across";
+    measure.show(score, waits);
     const { layers, heads } = page.trace.model;
     sign.hidden = !range(0, layers * heads).some((i) => isEdited(page, Math.floor(i / heads), i % heads));
     add.setAttribute("aria-pressed", String(adding));
@@ -89,7 +90,8 @@ function build(root, page) {
 }
 
 function removal(page, layer, head, role) {
-  const button = make("button", "", `${layer + 1}·${head + 1} ×`);
+  const button = make("button");
+  button.append(make("span", "patch"), `${layer + 1}·${head + 1}`, make("span", "control", " ×"));
   button.style.setProperty("--chosen", `var(--${role})`);
   button.setAttribute("aria-label", `compare block ${layer + 1}, head ${head + 1} no longer`);
   button.addEventListener("click", () => page.go({ heads: toggled(page.state.heads, layer, head) }));
@@ -111,14 +113,16 @@ function measureControls(page) {
   least.append(slider, said);
   line.append(which, order, least);
   const meaning = make("p", "meaning");
-  element.append(line, meaning);
+  const progress = scoring(page);
+  element.append(line, progress.element, meaning);
   let score = null;
   slider.addEventListener("input", () => {
     const { low, high } = score;
     page.go({ threshold: Number(slider.value) === 0 ? undefined : Number((low + ((high - low) * slider.value) / 100).toPrecision(4)) });
   });
-  const show = (next) => {
+  const show = (next, waits) => {
     score = next;
+    progress.show(waits);
     element.hidden = !page.trace.scoreTable.length;
     fill(which, [["", "score of each head …"], ...measures(page).filter(({ values }) => values).map(({ key, title }) => [key, title])]);
     which.value = score?.key ?? "";
@@ -130,8 +134,28 @@ function measureControls(page) {
     const { low, high, values } = score;
     const from = page.state.threshold;
     slider.value = from === undefined || high === low ? 0 : (100 * (from - low)) / (high - low);
-    const kept = from === undefined ? values.length : values.filter((x) => x >= from).length;
-    said.textContent = `≥ ${inColumn(from ?? low, score.unit)} · ${kept} of ${values.length}`;
+    const known = waits ? waits.scored * page.trace.model.heads : values.length;
+    const kept = from === undefined ? known : values.filter((x) => x >= from).length;
+    said.textContent = `≥ ${inColumn(from ?? low, score.unit)} · ${kept} of ${known}`;
+  };
+  return { element, show };
+}
+
+/** How far a score has come that is asked for layer by layer, and what it does not say yet. */
+function scoring(page) {
+  const element = make("div", "scoring");
+  const bar = make("progress");
+  bar.setAttribute("aria-label", "how many of the heads are scored");
+  const said = make("p");
+  element.append(bar, said);
+  const show = (waits) => {
+    element.hidden = !waits;
+    if (!waits) return;
+    const { layers } = page.trace.model;
+    Object.assign(bar, { max: waits.steps, value: waits.done });
+    const missing = waits.scored + 1 === layers ? `block ${layers} has` : `blocks ${waits.scored + 1} to ${layers} have`;
+    const sorted = page.state.order ? ", and are sorted once they do" : "";
+    said.textContent = `${waits.scored} of ${layers} blocks scored; ${missing} none yet (…)${sorted}.`;
   };
   return { element, show };
 }
@@ -165,7 +189,7 @@ function coloured(page) {
   return heads.length < 2 ? [] : roles(page, heads).map((role, i) => [...heads[i], role]);
 }
 
-function gridData(page, score, order) {
+function gridData(page, score, order, waits) {
   const { trace, state } = page;
   const { layers, heads } = trace.model;
   const room = page.left - (order ? 0 : LABEL);
@@ -173,6 +197,7 @@ function gridData(page, score, order) {
   const columns = order ? Math.max(1, Math.min(heads, Math.floor((room + between) / (SORTED_LEAST + EDGE + between)))) : heads;
   const side = Math.max(LEAST, Math.min(WIDEST, Math.floor((room + between) / columns) - between - EDGE));
   const caption = score && ((layer, head) => {
+    if (waits && layer >= waits.scored) return { text: "…", share: 0, dim: false };
     const value = score.values[layer * heads + head];
     const floor = Math.min(0, score.low);
     const share = Number.isNaN(value) || score.high === floor ? 0 : (value - floor) / (score.high - floor);

@@ -56,6 +56,7 @@ class Lines {
     this.made = made;
     this.showHeads();
     this.slider.show();
+    this.fetch();
     this.soon();
   }
 
@@ -143,7 +144,7 @@ class Lines {
     };
   }
 
-  /** Squares say numbers, which are exact: what is here in bytes only is fetched. */
+  /** Which lines are drawn, and what squares say, are exact: what is here in bytes only is fetched. */
   fetch() {
     const { trace } = this.page;
     this.compared.forEach(([layer]) => {
@@ -192,7 +193,7 @@ class Lines {
       return element;
     };
     const whole = range(0, heads).every((one) => this.compared.some(([l, h]) => l === layer && h === one));
-    const all = !page.single && heads > 1 && heads <= MOST_HEADS && !whole ? [button(`all heads of block ${layer + 1}`, { heads: range(0, heads).map((one) => [layer, one]) })] : [];
+    const all = heads > 1 && heads <= MOST_HEADS && !whole ? [button(`all heads of block ${layer + 1}`, { heads: range(0, heads).map((one) => [layer, one]) })] : [];
     return this.compared.length > 1 ? [...all, button("only the shown one", { heads: [[layer, head]] })] : all;
   }
 
@@ -262,7 +263,7 @@ class Lines {
     const drawnNote = make("strong", "", `${curves.length.toLocaleString("en")} ${curves.length === 1 ? "line" : "lines"}`);
     const why = cut === null ? `weaker than ${percent(this.slider.value())}` : `weaker than ${percent(cut)}, the most that can be told apart`;
     const held = percent(leftShare);
-    this.note.replaceChildren(drawnNote, `${of} drawn; `, left ? `${left.toLocaleString("en")} left out: ${why}, together ${held} of the weight${page.single ? " on these keys" : ""}.` : "none left out.");
+    this.note.replaceChildren(drawnNote, `${of} drawn; `, left ? `${left.toLocaleString("en")} left out: ${why}, together ${held} of the weight${page.someKeys ? " on these keys" : ""}.` : "none left out.");
     if (!only && !curves.length) this.note.append(" Draw from a smaller weight to see them.");
   }
 

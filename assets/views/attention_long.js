@@ -1,17 +1,21 @@
 // Attention of a text too long to be sent whole: all heads as overviews, and one of them in tiles at the zoom in view. The shell, as
 // attention.js is for short texts: it holds what is looked at, and the parts read it (`page`) at every update.
 import * as address from "./address.js";
+import { compared } from "./attention_colours.js";
 import { AttentionPage } from "./attention_page.js";
 import { frame, viewsOf } from "./attention_frame.js";
 import { mount as mountHeads } from "./attention_heads.js";
 import { mount as mountMap } from "./attention_long_map.js";
+import { Moved } from "./attention_long_moved.js";
 import { Numbers } from "./attention_long_numbers.js";
 import { mount as mountRow } from "./attention_long_row.js";
 import { CSS as LONG } from "./attention_long_style.js";
 import { CSS as WINDOW, mount as mountWindow, WINDOWED } from "./attention_long_window.js";
-import { clamp, restore } from "./attention_state.js";
+import { Scoring } from "./attention_long_scores.js";
+import { clamp, led, restore } from "./attention_state.js";
 import { CSS } from "./attention_style.js";
-import { make, range } from "./dom.js";
+import { make } from "./dom.js";
+import { percent } from "./format.js";
 import { Trace } from "./trace.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
@@ -40,6 +44,7 @@ class LongAttention extends AttentionPage {
     this.hover = null;
     this.edition = 0; // grows with everything that makes every picture another one: data, stack, attention, width, theme
     this.numbers = new Numbers(this, { arrived: () => this.arrived(), failed: (sentence) => this.failed(sentence) });
+    this.scores = new Scoring(this);
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.trace && this.measure());
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
@@ -50,6 +55,7 @@ class LongAttention extends AttentionPage {
   destroy() {
     this.resize.disconnect();
     this.numbers.stop();
+    this.scores.stop();
     this.view?.destroy();
     window.removeEventListener("keydown", this.onKey);
     this.unfollow();
@@ -61,14 +67,14 @@ class LongAttention extends AttentionPage {
     const { state } = this;
     const before = this.trace;
     const changed = before?.model.name !== data.model.name;
-    if (changed && (before || !state.chosen)) Object.assign(state, { side: undefined, focus: undefined }, data.look);
+    if (changed && (before || !state.chosen)) Object.assign(state, { side: undefined, focus: undefined, heads: [] }, data.look);
     this.data = data;
     if (this.run !== data.trace) this.numbers.begin(data);
     this.run = data.trace;
     this.trace = new Trace(data, state.side in data.lanes ? state.side : undefined);
     const same = before?.side === this.trace.side && before.pieces.join("\n") === this.trace.pieces.join("\n");
     if (before && !same) Object.assign(state, { query: data.look.query, key: undefined, pinned: false, zoom: undefined, from: undefined });
-    this.unmeasured();
+    this.scores.begin(data);
     this.fit();
     if (before && changed) this.remember();
     if (!this.parts) this.build();
@@ -114,11 +120,12 @@ class LongAttention extends AttentionPage {
   fit() {
     const { state, trace } = this;
     const { layers, heads, crosses } = trace.model;
-    Object.assign(state, { heads: [], side: trace.side });
+    state.side = trace.side;
     state.focus = crosses && state.focus !== "attn" ? "cross_attn" : "attn";
     if (!viewsOf(this).some(([name]) => name === state.view)) state.view = "map";
     state.layer = clamp(state.layer, layers);
     state.head = clamp(state.head, heads);
+    state.heads = led(state.heads.filter(([layer, head]) => layer < layers && head < heads), state.layer, state.head);
     if (!(state.query < trace.length)) state.query = this.firstRow();
     if (!(state.pinned && state.key < this.keys.length)) Object.assign(state, { key: this.row()?.key[0] ?? clamp(state.query, this.keys.length), pinned: false });
   }
@@ -131,12 +138,12 @@ class LongAttention extends AttentionPage {
   }
 
   /** Merges `change` into the state, remembers it in the address, and shows it everywhere; `jump` brings the cell into view. */
-  go({ jump = false, heads = [], ...change }) {
+  go({ jump = false, ...change }) {
     const { state } = this;
-    if (heads.length) [change.layer, change.head] = heads[0];
+    if (change.heads?.length && change.layer === undefined && change.head === undefined) [change.layer, change.head] = change.heads[0];
     const turned = (change.side ?? state.side) !== state.side || (change.focus ?? state.focus) !== state.focus;
     const away = change.side !== undefined && change.side !== this.trace.side && change.side in this.data.lanes;
-    if (turned) Object.assign(state, { query: undefined, key: undefined, pinned: false, zoom: undefined, from: undefined });
+    if (turned) Object.assign(state, { heads: [], query: undefined, key: undefined, pinned: false, zoom: undefined, from: undefined });
     if (away) {
       this.trace = new Trace(this.data, change.side);
       Object.assign(state, { focus: undefined, layer: 0, head: 0 });
@@ -160,7 +167,7 @@ class LongAttention extends AttentionPage {
     this.heads.update();
     this.show();
     this.details.update();
-    this.score();
+    this.scores.go();
   }
 
   /** Tiles or a row have come. */
@@ -204,34 +211,16 @@ class LongAttention extends AttentionPage {
     this.details.update();
   }
 
-  // --- scores of the heads, layer by layer, once they are asked for -----------------------------------------------------------
-
-  unmeasured() {
-    const { arrays, lanes, scoreTable } = this.data;
-    for (const [side, { model }] of Object.entries(lanes)) {
-      for (const { key } of scoreTable) arrays[`scores.${side && `${side}.`}attn.${key}`] ??= { data: new Float32Array(model.layers * model.heads).fill(NaN) };
-    }
-    this.measured = new Set(); // stacks whose scores are here or on their way
+  /** How far a score has come: {done, steps, scored}, `scored` blocks from the first on; null where every head has it. */
+  scoring(key) {
+    return this.scores.progress(key);
   }
 
-  async score() {
-    const { data, trace, state, measured } = this;
-    if (!state.score || state.focus !== "attn" || measured.has(trace.side)) return;
-    measured.add(trace.side);
-    try {
-      for (const layer of range(0, trace.model.layers)) {
-        const { arrays } = await this.request({ ask: "scores", side: trace.side, layer });
-        if (data !== this.data) return;
-        for (const [key, { data: values }] of Object.entries(arrays)) data.arrays[`scores.${trace.prefix}attn.${key}`].data.set(values, layer * trace.model.heads);
-        this.heads.update();
-      }
-      this.edition++; // what is sorted by a score stands otherwise now
-      this.refresh();
-    } catch (error) {
-      if (data !== this.data) return;
-      measured.delete(trace.side);
-      this.parts.notice(error.message);
-    }
+  /** More heads are scored; where it is `all`, what is sorted by that stands otherwise now. */
+  scored(all) {
+    if (all) this.edition++;
+    if (all) this.refresh();
+    else this.heads.update();
   }
 
   // --- what the parts ask ------------------------------------------------------------------------------------------------
@@ -240,6 +229,17 @@ class LongAttention extends AttentionPage {
   get head() {
     const { side, focus, layer, head } = this.state;
     return { side, focus, layer, head };
+  }
+
+  /** Lines of several heads say which (take_shown.js); what is taken away of them as data is the shown one's. */
+  taken() {
+    const { state, trace, keys } = this;
+    const heads = compared(this);
+    if (state.view !== "lines" || heads.length < 2) return undefined;
+    const weight = this.row()?.weights[state.key];
+    const where = heads.map(([layer, head]) => `block ${layer + 1} head ${head + 1}`).join(", ");
+    const sentence = `block ${state.layer + 1} head ${state.head + 1}: ${trace.pieces[state.query]} → ${keys[state.key]}${weight === undefined ? "" : `: ${percent(weight)}`}`;
+    return { where: `${trace.side ? `${trace.side} ` : ""}${where}`, sentence };
   }
 
   /** A head's overview as a block of cells.js. */
@@ -267,6 +267,21 @@ class LongAttention extends AttentionPage {
   /** Of a key: what each query gives it, and a sentence on why. */
   column(key) {
     return this.request({ ask: "column", ...this.head, key });
+  }
+
+  /** What the weights of a head move, a promise; the store asks once. */
+  async moved(head) {
+    return new Moved(await this.request({ ask: "moved", ...head }));
+  }
+
+  /** That of the shown head, or null while it is on its way: then the map is drawn again. */
+  movedHere() {
+    const name = JSON.stringify([this.trace.trace, this.head]);
+    if (this.weighed?.name === name) return this.weighed.moved;
+    const found = (this.weighed = { name, moved: null });
+    const late = () => found !== this.weighed;
+    this.moved(this.head).then((moved) => late() || (Object.assign(found, { moved }), this.arrived()), (error) => late() || this.failed(error.message));
+    return null;
   }
 
   /** The chosen row of the shown head, or null while it is on its way. */

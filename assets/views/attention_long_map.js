@@ -5,18 +5,14 @@ import { axes } from "./attention_long_axes.js";
 import { peakAt, span, spans } from "./attention_long_numbers.js";
 import { gestures } from "./attention_long_gestures.js";
 import { minimap } from "./attention_long_minimap.js";
+import { legendText, shownBy, spelled, switcher } from "./attention_long_moved.js";
 import { Painter } from "./attention_long_paint.js";
+import { inside, OVERHANG, Zoomed } from "./attention_long_zoom.js";
 import { make } from "./dom.js";
 import { percent } from "./format.js";
 import { legend } from "./legend.js";
 
-const CELL = 30; // CSS pixels of a weight, at most
-const CHROME = 360; // what stands above and below the map in a window
-const LEAST_TALL = 340;
-const BESIDE = { wide: 98, narrow: 70 }; // the axis at the left
 const ABOVE = 58; // the axis on top
-const OVERHANG = 40; // how far its names reach beyond the map
-const STRETCH = 6; // how much taller than wide a weight may be, or wider, where there are far more keys than queries, or fewer
 const THIN = 6; // below this height or width a lit row or column is a line
 const STEP = 1.5; // of a zoom by key or button
 
@@ -24,9 +20,10 @@ export function mount(root, page) {
   return new LongMap(root, page);
 }
 
-class LongMap {
+export class LongMap extends Zoomed {
   constructor(root, page) {
-    Object.assign(this, { root, page, hover: null, pointer: null });
+    super(page);
+    Object.assign(this, { root, hover: null, pointer: null });
     this.grid = make("div", "long-grid");
     this.box = make("div", "long-map");
     this.box.tabIndex = 0;
@@ -44,7 +41,8 @@ class LongMap {
     this.minimap = minimap(page, (row, col) => this.centre(row, col));
     this.legend = make("div", "long-legend");
     this.sign = editedSign("cells");
-    root.append(this.zoomLine(), this.grid, this.legend);
+    this.switcher = switcher(page);
+    root.append(this.switcher.element, this.zoomLine(), this.grid, this.legend);
     this.stop = gestures(this.box, this);
   }
 
@@ -71,78 +69,6 @@ class LongMap {
     return line;
   }
 
-  // --- what is in view ---------------------------------------------------------------------------------------------------
-
-  /** How large a weight is when the whole pattern is in view. */
-  measure() {
-    const { page } = this;
-    const [rows, cols] = [page.trace.length, page.keys.length];
-    const beside = page.narrow ? BESIDE.narrow : BESIDE.wide;
-    const room = page.width - beside - (page.narrow ? 4 : OVERHANG);
-    let [wide, tall] = [Math.min(CELL, room / cols), Math.min(CELL, Math.max(LEAST_TALL, window.innerHeight - CHROME) / rows)];
-    const stretch = rows === cols ? 1 : STRETCH;
-    [wide, tall] = [Math.min(wide, stretch * tall), Math.min(tall, stretch * wide)];
-    this.rest = { rows, cols, wide, tall, width: Math.round(cols * wide), height: Math.round(rows * tall), beside };
-  }
-
-  get window() {
-    const { rows, cols, wide: wideAtRest, tall: tallAtRest, width, height } = this.rest;
-    const { state } = this.page;
-    const zoom = this.fitting(state.zoom);
-    const [wide, tall] = [Math.min(Math.max(CELL, wideAtRest), zoom * wideAtRest), Math.min(Math.max(CELL, tallAtRest), zoom * tallAtRest)];
-    const [across, down] = [Math.min(cols, width / wide), Math.min(rows, height / tall)];
-    const [row, col] = isPlace(state.from) ? state.from : [0, 0];
-    return { zoom, wide, tall, across, down, top: inside(row, rows - down), left: inside(col, cols - across) };
-  }
-
-  fitting(zoom) {
-    return Number.isFinite(zoom) ? Math.max(1, Math.min(this.most, zoom)) : 1;
-  }
-
-  /** The largest zoom: single weights as large as they get. */
-  get most() {
-    return Math.max(1, CELL / Math.min(this.rest.wide, this.rest.tall));
-  }
-
-  /** Looks at what begins at (row, col). */
-  look(zoom, row, col) {
-    const { page } = this;
-    page.state.zoom = this.fitting(zoom);
-    page.state.from = [row, col];
-    const { top, left } = this.window;
-    const whole = page.state.zoom === 1;
-    page.state.from = whole ? undefined : [top, left].map((x) => Number(x.toFixed(2)));
-    page.state.zoom = whole ? undefined : Number(page.state.zoom.toFixed(3));
-    page.remember();
-    this.show();
-  }
-
-  /** Zooms by `factor`; what is at (x, y) of the map, in CSS pixels, stays there. */
-  zoomBy(factor, x = this.rest.width / 2, y = this.rest.height / 2) {
-    const before = this.window;
-    const [row, col] = [before.top + y / before.tall, before.left + x / before.wide];
-    this.page.state.zoom = this.fitting(before.zoom * factor);
-    const { wide, tall } = this.window;
-    this.look(this.page.state.zoom, row - y / tall, col - x / wide);
-  }
-
-  move(x, y) {
-    const { zoom, top, left, wide, tall } = this.window;
-    this.look(zoom, top - y / tall, left - x / wide);
-  }
-
-  centre(row, col) {
-    const { zoom, across, down } = this.window;
-    this.look(zoom, row + 0.5 - down / 2, col + 0.5 - across / 2);
-  }
-
-  /** Moves the window, where it has to, so that a cell is in it. */
-  reveal(row, col) {
-    const { zoom, top, left, across, down } = this.window;
-    const near = (at, from, count) => (at < from || at + 1 > from + count ? at + 0.5 - count / 2 : from);
-    this.look(zoom, near(row, top, down), near(col, left, across));
-  }
-
   // --- drawing -----------------------------------------------------------------------------------------------------------
 
   update() {
@@ -150,6 +76,7 @@ class LongMap {
     this.measure();
     const { width, height, beside } = this.rest;
     for (const [name, size] of [["beside", beside], ["above", ABOVE], ["overhang", page.narrow ? 4 : OVERHANG], ["map", width]]) this.root.style.setProperty(`--${name}`, `${size}px`);
+    this.switcher.show();
     this.axes.left.style.height = `${height}px`;
     Object.assign(this.box.style, { width: `${width}px`, height: `${height}px` });
     this.showLegend();
@@ -161,11 +88,11 @@ class LongMap {
     const seen = this.window;
     this.box.style.touchAction = seen.zoom > 1 ? "none" : "pan-y";
     this.wanted = { high: span(seen.down, page.data), wide: span(seen.across, page.data) };
-    page.numbers.want(page.head, this.missing(seen), page.state.query);
+    page.numbers.want(page.head, this.missing(seen), page.state.query, this.kind);
     this.draw(seen);
     if (this.pointer) this.point(this.pointer.x, this.pointer.y); // what lies under it is another cell now
     else this.mark();
-    this.minimap.update(seen, this.rest);
+    this.minimap.update(seen, this.rest, this.small());
     this.out.disabled = this.whole.disabled = seen.zoom === 1;
     this.in.disabled = seen.zoom >= this.most;
     this.say(seen);
@@ -177,15 +104,30 @@ class LongMap {
     return spans(top, top + down, high, rows).flatMap((one) => spans(left, left + across, wide, cols).map((other) => ({ rows: one, columns: other })));
   }
 
+  /** "length" or "share" of what weights move, in place of weights. */
+  get kind() {
+    return shownBy(this.page.state);
+  }
+
+  /** The overview of what is shown; of what weights move, the weights' own until it is here. */
+  small() {
+    const { page, kind } = this;
+    const moved = kind && page.movedHere();
+    const { layer, head } = page.state;
+    return moved ? { ...moved.overview(kind), role: "value", name: kind } : { ...page.pattern(layer, head), role: "attention", name: "" };
+  }
+
   draw(seen) {
-    const { page } = this;
+    const { page, kind } = this;
+    const moved = kind && page.movedHere();
     const { tile, cells } = page.data;
     const finest = { high: this.wanted.high / tile, wide: this.wanted.wide / tile };
     const { top, left, across, down } = seen;
     const inView = ({ rows, columns }) => rows[1] > top && rows[0] < top + down && columns[1] > left && columns[0] < left + across;
-    this.tiles = page.numbers.of(page.head).filter((one) => one.high >= finest.high && one.wide >= finest.wide && inView(one));
-    const overview = page.pattern(page.state.layer, page.state.head);
-    this.painter.paint({ ...this.rest, ...seen, overview, cells, tiles: this.tiles, apart: finest.high * finest.wide === 1, cell: finest, edition: page.edition });
+    this.tiles = kind && !moved ? [] : page.numbers.of(page.head, kind).filter((one) => one.high >= finest.high && one.wide >= finest.wide && inView(one));
+    const overview = kind && !moved ? null : this.small();
+    const [role, max] = kind ? ["value", kind === "length" ? moved?.max : 1] : ["attention", 1];
+    this.painter.paint({ ...this.rest, ...seen, overview, cells, role, max, tiles: this.tiles, apart: finest.high * finest.wide === 1, cell: finest, edition: page.edition });
     this.sign.hidden = !this.tiles.some(({ edited }) => edited);
   }
 
@@ -220,10 +162,13 @@ class LongMap {
 
   showLegend() {
     const { page } = this;
-    if (this.legendEdition === page.edition) return;
-    this.legendEdition = page.edition;
-    const { element } = legend(page.element, { role: "attention", scale: "unit", width: 90 });
-    element.querySelector(".legend-text").textContent = "0 to 1 of the row; empty: exactly 0";
+    const { kind } = this;
+    const text = legendText(kind, kind && page.movedHere()?.max);
+    const edition = [page.edition, kind, text].join();
+    if (this.legendEdition === edition) return;
+    this.legendEdition = edition;
+    const { element } = legend(page.element, { role: kind ? "value" : "attention", scale: "unit", width: 90 });
+    element.querySelector(".legend-text").textContent = text;
     const keys = make("span", "long-keys");
     for (const [name, does] of [["wheel", "or "], ["+", " "], ["−", " zoom · drag moves · "], ["0", " whole"]]) keys.append(make("kbd", "", name), ` ${does}`);
     this.legend.replaceChildren(element, this.sign, ...(page.narrow ? [] : [keys]));
@@ -247,7 +192,7 @@ class LongMap {
     if (!this.hover) return page.tip(null);
     const { row, col, weight, high, wide } = this.hover;
     const of = high * wide > 1 && weight ? `  largest of ${high} × ${wide}` : "";
-    page.tip(`${page.trace.pieces[row]} ${row} → ${page.keys[col]} ${col}`, weight === null ? "" : `${percent(weight)}${of}`);
+    page.tip(`${page.trace.pieces[row]} ${row} → ${page.keys[col]} ${col}`, weight === null ? "" : `${spelled(weight, this.kind)}${of}`);
   }
 
   pick(x, y) {
@@ -267,8 +212,19 @@ class LongMap {
     const query = inside(page.state.query + dy * by(down), this.rest.rows - 1);
     const key = inside(page.state.key + dx * by(across), this.rest.cols - 1);
     page.go({ query, key, jump: true });
-    const weights = page.row()?.weights;
-    page.tell(`${page.trace.pieces[query]} ${query} → ${page.keys[key]} ${key}${weights ? `: ${percent(weights[key])}` : ""}`);
+    const said = this.said(query, key);
+    page.tell(`${page.trace.pieces[query]} ${query} → ${page.keys[key]} ${key}${said && ": "}${said}`);
+  }
+
+  /** What a cell of the chosen row holds, for a caption and for the voice; "" while that is on its way. */
+  said(row, col) {
+    const { page, kind } = this;
+    const weights = row === page.state.query ? page.row()?.weights : undefined;
+    const moved = kind && page.movedHere();
+    if (!weights || (kind && !moved)) return "";
+    if (!kind) return percent(weights[col]);
+    const value = spelled(moved.of(weights[col], row, col, kind), kind);
+    return kind === "share" ? `${value} of the row’s lengths of p · v W_O` : `length of p · v W_O ${value}`;
   }
 
   /** By key one zooms on the chosen cell. */
@@ -281,12 +237,4 @@ class LongMap {
     if (key === "0" || !within) act();
     else this.zoomBy(key === "-" ? 1 / STEP : STEP, x, y);
   }
-}
-
-function isPlace(from) {
-  return Array.isArray(from) && from.length === 2 && from.every(Number.isFinite);
-}
-
-function inside(x, most) {
-  return Math.max(0, Math.min(Math.max(0, most), x));
 }

@@ -5,7 +5,7 @@ import { make } from "./dom.js";
 const TALL = 46; // CSS pixels
 const WIDE = { least: 28, most: 168 };
 
-/** {element, update(window, rest)}; calls `go(row, col)` with what is to be in the middle. */
+/** {element, update(window, rest, shown)}; `shown` is the {block, max, role} to draw, with a `name`. Calls `go(row, col)` with what is to be in the middle. */
 export function minimap(page, go) {
   const element = make("div", "minimap");
   const canvas = make("canvas");
@@ -24,15 +24,14 @@ export function minimap(page, go) {
   });
   canvas.addEventListener("pointermove", (event) => canvas.hasPointerCapture(event.pointerId) && jump(event));
 
-  const update = ({ zoom, top, left, across, down }, { rows, cols }) => {
+  const update = ({ zoom, top, left, across, down }, { rows, cols }, { block, max, role, name }) => {
     const { state } = page;
     const width = Math.round(Math.max(WIDE.least, Math.min(WIDE.most, (TALL * cols) / rows)));
     size = { rows, cols, width };
-    const key = [page.edition, state.side, state.focus, state.layer, state.head].join();
+    const key = [page.edition, state.side, state.focus, state.layer, state.head, name].join();
     if (key !== drawn) {
-      const { block, max } = page.pattern(state.layer, state.head);
       const pitch = TALL / block.rows;
-      paint(canvas, page.element, { block, role: "attention", scale: "unit", max, width, pitch, height: pitch, hidden: (r, c) => !block.data[block.offset + r * block.stride + c] });
+      paint(canvas, page.element, { block, role, scale: "unit", max, width, pitch, height: pitch, hidden: (r, c) => !block.data[block.offset + r * block.stride + c] });
       Object.assign(canvas.style, { width: `${width}px`, height: `${TALL}px` });
     }
     drawn = key;

@@ -29,9 +29,9 @@ export class Numbers {
     clearTimeout(this.timer);
   }
 
-  /** The tiles of a head that are here, the coarsest first. */
-  of(head) {
-    const name = which(head);
+  /** The tiles of a head that are here, the coarsest first; `shows` as in `want`. */
+  of(head, shows) {
+    const name = of(head, shows);
     return [...this.tiles.values()].filter((one) => one?.head === name).sort((a, b) => b.high * b.wide - a.high * a.wide);
   }
 
@@ -39,14 +39,20 @@ export class Numbers {
     return this.rows.get(`${which(head)} ${pos}`) ?? null;
   }
 
-  /** Asks for what of this is not here, in a moment, unless something else is wanted by then. */
-  want(head, windows, pos) {
+  /**
+   * Asks for what of this is not here, in a moment, unless something else is wanted by then: windows of a head, of its weights or of what
+   * they move, `shows` "length" or "share"; and the weights of row `pos`.
+   */
+  want(head, windows, pos, shows) {
     clearTimeout(this.timer);
-    const missing = windows.filter(({ rows, columns }) => !this.tiles.has(named(head, rows, columns)));
+    const missing = windows.filter(({ rows, columns }) => !this.tiles.has(named(head, rows, columns, shows)));
     const unread = !this.rows.has(`${which(head)} ${pos}`);
     if (!missing.length && !unread) return;
     this.timer = setTimeout(() => {
-      for (const { rows, columns } of missing) this.fetch(this.tiles, named(head, rows, columns), { ask: "tile", ...head, rows, columns }, (answer) => tile(head, answer, (part) => answer.arrays[part]), () => this.composedTile(head, rows, columns));
+      for (const { rows, columns } of missing) {
+        const query = { ask: "tile", ...head, rows, columns, ...(shows && { shows }) };
+        this.fetch(this.tiles, named(head, rows, columns, shows), query, (answer) => tile(head, answer, (part) => answer.arrays[part], shows), () => this.composedTile(head, rows, columns, shows));
+      }
       if (unread) this.fetch(this.rows, `${which(head)} ${pos}`, { ask: "row", ...head, pos }, (answer) => row(answer, answer.arrays, ""), () => this.composedRow(head, pos));
       trim(this.tiles, KEPT.tiles);
       trim(this.rows, KEPT.rows);
@@ -80,12 +86,13 @@ export class Numbers {
   }
 
   /** A tile as the server makes it of what is wider than that: of each block its largest weight, and where that stands. */
-  async composedTile(head, rows, columns) {
+  async composedTile(head, rows, columns, shows) {
     const { tile: side } = this.page.data;
     const [height, width] = [rows[1] - rows[0], columns[1] - columns[0]];
     const [high, wide] = [Math.ceil(height / side), Math.ceil(width / side)];
-    if (high * wide === 1) throw new Error("there is nothing finer");
+    if (high * wide === 1 && !shows) throw new Error("there is nothing finer");
     const { weights, edited } = await this.region(head, rows, columns);
+    if (shows) await this.page.moved(head).then((moved) => weights.forEach((weight, n) => (weights[n] = moved.of(weight, rows[0] + Math.floor(n / width), columns[0] + (n % width), shows))));
     const [down, across] = [Math.ceil(height / high), Math.ceil(width / wide)];
     const [weight, at, put] = [new Float32Array(down * across), new Int32Array(down * across), new Uint8Array(down * across)];
     for (let row = 0; row < height; row++) {
@@ -97,7 +104,7 @@ export class Numbers {
       }
     }
     const parts = { weight: { data: weight }, at: { data: at }, edited: put.includes(1) ? { data: put } : undefined };
-    return tile(head, { rows, columns, block: [high, wide] }, (part) => parts[part]);
+    return tile(head, { rows, columns, block: [high, wide] }, (part) => parts[part], shows);
   }
 
   /** `instead` is tried where the question is refused. */
@@ -159,9 +166,9 @@ export function spans(from, to, width, size) {
 }
 
 /** `part` gives the numbers of "weight", "at" and "edited" where there are any. */
-function tile(head, { rows, columns, block: [high, wide] }, part) {
+function tile(head, { rows, columns, block: [high, wide] }, part, shows) {
   const [weight, at, edited] = ["weight", "at", "edited"].map((name) => part(name)?.data ?? null);
-  return { head: which(head), rows, columns, high, wide, across: Math.ceil((columns[1] - columns[0]) / wide), weight, at, edited };
+  return { head: of(head, shows), rows, columns, high, wide, across: Math.ceil((columns[1] - columns[0]) / wide), weight, at, edited };
 }
 
 function row({ rest, others }, arrays, prefix) {
@@ -173,8 +180,13 @@ function which({ side, focus, layer, head }) {
   return [side, focus, layer, head].join();
 }
 
-function named(head, rows, columns) {
-  return `${which(head)} ${rows} ${columns}`;
+/** A head, as what it is shown. */
+function of(head, shows) {
+  return shows ? `${which(head)} ${shows}` : which(head);
+}
+
+function named(head, rows, columns, shows) {
+  return `${of(head, shows)} ${rows} ${columns}`;
 }
 
 function trim(kept, most) {

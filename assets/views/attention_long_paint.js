@@ -13,7 +13,7 @@ export class Painter {
 
   /**
    * view = {rows, cols, width, height: of the whole; top, left, across, down: what is in view; wide, tall: of a weight; overview: {block, max}
-   * with `cells` a side; tiles, which are no finer than a pixel; apart: whether a cell is one weight; cell: {high, wide} weights of one; edition}, in weights and CSS pixels.
+   * with `cells` a side, or null; role: whose colour; max: of a tile, where the ramp ends; tiles, which are no finer than a pixel; apart: whether a cell is one weight; cell: {high, wide} weights of one; edition}, in weights and CSS pixels.
    */
   paint(view) {
     const { canvas } = this;
@@ -30,25 +30,25 @@ export class Painter {
       context.clearRect(x(begin), y(first), x(end) - x(begin), y(last) - y(first));
       if (image) context.drawImage(image, x(begin), y(first), x(begin + image.width * breadth) - x(begin), y(first + image.height * high) - y(first));
     };
-    const { block, max } = view.overview;
-    put(this.image(block, max), [0, rows], [0, cols], Math.ceil(rows / view.cells), Math.ceil(cols / view.cells));
-    for (const one of view.tiles) put(this.tileImage(one, edition), one.rows, one.columns, one.high, one.wide);
+    this.role = view.role;
+    if (view.overview) put(this.image(view.overview.block, view.overview.max), [0, rows], [0, cols], Math.ceil(rows / view.cells), Math.ceil(cols / view.cells));
+    for (const one of view.tiles) put(this.tileImage(one, edition, view.max), one.rows, one.columns, one.high, one.wide);
     if (view.apart) gaps(context, view, { x, y, dpr });
     drawEdited(context, this.root, view);
   }
 
-  tileImage(one, edition) {
+  tileImage(one, edition, max) {
     if (!one.weight) return null;
     const kept = this.images.get(one);
     if (kept?.edition === edition) return kept.image;
-    const image = this.image({ data: one.weight, offset: 0, stride: one.across, rows: one.weight.length / one.across, cols: one.across }, 1);
+    const image = this.image({ data: one.weight, offset: 0, stride: one.across, rows: one.weight.length / one.across, cols: one.across }, max);
     this.images.set(one, { edition, image });
     return image;
   }
 
   /** A block as a picture, one pixel a cell; what is exactly zero stays empty. */
   image(block, max) {
-    const table = ramp(this.root, "attention", "unit");
+    const table = ramp(this.root, this.role, "unit");
     const image = new ImageData(block.cols, block.rows);
     const pixels = new Uint32Array(image.data.buffer);
     for (let r = 0, i = 0; r < block.rows; r++) {

@@ -32,7 +32,8 @@ function rowPart(page) {
     const found = page.row();
     element.firstChild.replaceChildren(`What ${query} `, make("bdi", "", trace.pieces[query]), " looks at");
     const focused = list.getRootNode().activeElement?.dataset?.key;
-    if (found) cell.replaceChildren(...spelled(trace.pieces[query], keys[key], query, key, percent(found.weights[key])));
+    const moved = found && state.view === "map" && state.shows === "weighted" ? page.map.said(query, key) : "";
+    if (found) cell.replaceChildren(...spelled(trace.pieces[query], keys[key], query, key, percent(found.weights[key])), moved && `; ${moved}`);
     else cell.textContent = page.refused ? "" : "On its way …";
     list.style.opacity = found ? "" : 0.3;
     if (page.refused && !found) list.replaceChildren();

@@ -1,8 +1,12 @@
 // What the page about attention looks like for a long text, beyond attention_style.js.
 
 export const CSS = `
-.attention .compared { display: none; }
-.attention.crossing .measure, .attention.crossing .meaning { display: none; }
+.attention.crossing .measure, .attention.crossing .meaning, .attention.crossing .scoring { display: none; }
+.scoring { margin: 0 0 10px; font-size: 12.5px; line-height: 1.45; color: var(--soft); }
+.scoring progress { display: block; width: 100%; height: 6px; accent-color: var(--attention); margin-bottom: 4px; }
+.scoring p { margin: 0 !important; }
+.long-shows { display: flex; flex-wrap: wrap; align-items: center; gap: 8px 18px; min-height: 28px; }
+.long-shows .as-shares { display: flex; gap: 6px; align-items: center; font-size: 13px; }
 .long-line { display: flex; align-items: center; gap: 10px 16px; margin: 6px 0 4px; min-height: 48px; max-width: max(420px, calc(var(--beside) + var(--map))); }
 .long-zoom { display: flex; gap: 6px; flex: none; }
 .attention .long-zoom button { min-width: 30px; height: 28px; padding: 0 9px; border-radius: 6px; background: var(--panel); text-align: center; font-variant-numeric: tabular-nums; }

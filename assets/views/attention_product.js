@@ -240,7 +240,7 @@ class Product {
     const name = make("bdi", "role-query", trace.pieces[state.query]);
     const note = `each row the products q × k; largest difference from a stored score ${difference(worst)}`;
     const heading = make("b");
-    heading.append("The query of ", name, page.single ? " against these keys" : " against every key");
+    heading.append("The query of ", name, page.someKeys ? " against these keys" : " against every key");
     this.keysTitle.replaceChildren(heading, make("span", "", note));
     const sums = make("span");
     sums.append(make("span", "aside"), make("span", "", "q·k"), make("span", "aside", "weight"));

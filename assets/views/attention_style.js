@@ -99,7 +99,7 @@ const HEADS = `
 .small .caption, .small .which { font-size: 10px; line-height: 13px; letter-spacing: -.04em; }
 .compared { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; margin-top: 10px; font-size: 12.5px; color: var(--soft); }
 .attention .compared button { border: 1px solid var(--hairline); border-radius: 12px; padding: 1px 9px; color: var(--ink); font-size: 12.5px; }
-.attention .compared [aria-label]::before { content: ""; display: inline-block; width: 9px; height: 9px; border-radius: 2px; background: var(--chosen); margin-right: 6px; }
+.attention .compared .patch { display: inline-block; width: 9px; height: 9px; border-radius: 2px; background: var(--chosen); margin-right: 6px; }
 .attention .compared button:hover { border-color: var(--soft); }
 .attention .compared [aria-pressed=true] { background: var(--attention); border-color: var(--attention); color: var(--ground); }
 `;

@@ -72,6 +72,7 @@ class Over {
         this.wait();
         const { arrays } = await page.request({ ask: "average", side, focus, over: "sentences", layer, head });
         if (turn === this.turn) this.show(() => this.averaged.show(arrays), true);
+        if (turn === this.turn) this.many = arrays;
         if (turn === this.turn) this.definition.textContent += this.beyond(arrays.count.shape[0]);
         return;
       }

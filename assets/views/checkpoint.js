@@ -1,4 +1,5 @@
 // The card of a checkpoint: what it is, its blocks drawn, where its parameters are, and that its numbers are the reference's.
+import * as address from "./address.js";
 import { assemble, BETWEEN, CSS as DRAWING_CSS, drawStacks, named, percent, pile, titleOf } from "./architecture.js";
 import { make } from "./dom.js";
 import { formula, FORMULA_CSS } from "./formula.js";
@@ -41,6 +42,7 @@ class Card {
 
   update(data) {
     if (this.data?.name !== data.name) this.compared = null;
+    if (!this.data) this.chosen = address.read().block;
     this.data = data;
     this.blocks = counted(data.model);
     const largest = this.blocks.reduce((best, block) => (block.count > best.count ? block : best), { count: -1 });
@@ -166,6 +168,7 @@ class Card {
 
   choose(block) {
     if (!block || !this.blocks.some((one) => one.block === block)) return;
+    if (this.chosen !== block) address.write({ block });
     this.chosen = block;
     this.show(null);
   }

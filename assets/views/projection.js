@@ -77,9 +77,11 @@ class Projected {
     const same = this.data?.checkpoint === data.checkpoint;
     this.data = data;
     if (!same) {
-      const { table, how } = address.read();
+      const { table, how, frame, without } = address.read();
       const named = data.tables.find(({ name }) => name === table) ?? data.tables[0];
       Object.assign(this, { table: named, how: how === "tsne" ? "tsne" : "pca", answer: null, chosen: null, near: null });
+      this.whole = frame === "all";
+      this.hidden = new Set(Array.isArray(without) ? without.filter((kind) => KINDS.some(([one]) => one === kind)) : []);
       this.build();
       if (this.seen || data.answer) this.ask();
     } else this.build();
@@ -179,6 +181,7 @@ class Projected {
     if (this.table.rows >= 4) chip("t-SNE", this.how === "tsne", () => turn(this.table, "tsne"), "who is near whom in all dimensions; up to 2,000 of them");
     const framed = (whole) => () => {
       this.whole = whole;
+      address.write({ frame: whole ? "all" : null });
       this.bar();
       this.fit();
       this.draw();
@@ -198,6 +201,7 @@ class Projected {
         button.append(make("span", "dot-of"), make("span", "", words), make("small", "", count.toLocaleString("en")));
         button.addEventListener("click", () => {
           this.hidden.has(kind) ? this.hidden.delete(kind) : this.hidden.add(kind);
+          address.write({ without: this.hidden.size ? [...this.hidden] : null });
           this.bar();
           this.fit();
           this.draw();

@@ -2,7 +2,7 @@
 import * as address from "./address.js";
 import { make } from "./dom.js";
 import { asked, request } from "./store.js";
-import { link, missed, state, unread } from "./take_link.js";
+import { link, missed, state, unlinked, unread } from "./take_link.js";
 import { shown } from "./take_shown.js";
 import { CSS } from "./take_style.js";
 import { shade } from "./theme.js";
@@ -39,10 +39,11 @@ class TakeAway {
     this.panel.append(...ROWS.filter((name) => this.offers(name)).flatMap((name) => this[name]()), this.said);
     this.element.append(this.button, this.panel);
     place.root.after(this.element);
-    this.update();
     const { view, data } = place;
     const state = address.read();
-    this.lost([...unread(), ...(view.missed ? view.missed(state) : missed(state, data))]);
+    const lost = [...unread(), ...(view.missed ? view.missed(state) : missed(state, data))];
+    this.update();
+    if (lost.length) this.tell(`Not all of this link could be restored: ${lost.join("; ")}.`);
   }
 
   get take() {
@@ -56,7 +57,7 @@ class TakeAway {
 
   update() {
     shade(this.element);
-    this.told?.remove();
+    this.tell(unlinked(this.take));
     for (const made of this.element.querySelectorAll(".made")) made.hidden = true; // it was of what was shown then
     if (this.paper) this.paper.hidden = this.place.root.dataset.theme !== "dark";
     const { controls, matrices = [] } = this.take;
@@ -87,10 +88,12 @@ class TakeAway {
     else this.button.focus();
   }
 
-  /** A sentence above the view about what the address asked for in vain. */
-  lost(parts) {
-    if (!parts.length) return;
-    this.told = make("p", "loupe-view loupe-lost", `Not all of this link could be restored: ${parts.join("; ")}.`);
+  /** A sentence above the view about its address, in place of the one before; none for "". */
+  tell(sentence) {
+    if (sentence && this.told?.isConnected && this.told.textContent === sentence) return shade(this.told);
+    this.told?.remove();
+    if (!sentence) return;
+    this.told = make("p", "loupe-view loupe-lost", sentence);
     this.told.setAttribute("role", "status");
     shade(this.told);
     this.place.root.before(this.told);
@@ -160,10 +163,12 @@ class TakeAway {
     const parts = this.parts();
     const centimetres = () => Math.max(WIDTH.least, Math.min(WIDTH.most, width.valueAsNumber || WIDTH.usual));
     const svg = this.act("SVG", "shapes and text, for print and for drawing programs", async () => {
-      this.save(new Blob([await this.svg(centimetres(), parts.value)], { type: "image/svg+xml" }), "svg");
+      const { text, note } = await this.svg(centimetres(), parts.value);
+      this.save(new Blob([text], { type: "image/svg+xml" }), "svg", "", note);
     });
     const png = this.act("PNG", `${DPI} dots an inch`, async () => {
-      this.save(await pngFile(await this.svg(centimetres(), parts.value), centimetres()), "png");
+      const { text, note } = await this.svg(centimetres(), parts.value);
+      this.save(await pngFile(text), "png", "", note);
     });
     this.paper = this.box("light, for paper");
     return this.row("Picture", parts, svg, png, label, this.paper, make("p", "", "as it stands here, with its legend and a caption"));
@@ -245,21 +250,21 @@ class TakeAway {
   }
 
   caption() {
-    const { where, what, sentence } = shown(this.place.view);
-    const { title, model, read } = this.take;
+    const { where, what, sentence, read = this.take.read } = shown(this.place.view);
+    const { title, model } = this.take;
     const text = read.length > CLIPPED ? `${read.slice(0, CLIPPED)}… (${read.length.toLocaleString("en")} characters)` : read;
     const lines = [[model, where].filter(Boolean).join(", "), text, sentence].filter(Boolean);
     return { title: what ? `${title}: ${what}` : title, lines, mark: "Loupe" };
   }
 
-  save(blob, ending, more = "") {
+  save(blob, ending, more = "", note = "") {
     const parts = ["loupe", this.take.title, this.take.model, more].filter(Boolean).map((part) => part.toLowerCase().replace(/[^\w.~-]+/g, "-"));
     const anchor = make("a");
     anchor.download = `${parts.join("-")}.${ending}`;
     anchor.href = URL.createObjectURL(blob);
     anchor.click();
     setTimeout(() => URL.revokeObjectURL(anchor.href), 60000);
-    this.say(`${anchor.download}, ${size(blob.size)}`);
+    this.say([anchor.download, size(blob.size), note].filter(Boolean).join(", "));
   }
 
   made() {

@@ -1,8 +1,9 @@
 // The address of what is shown now: model, text and settings as the page says them, the view's own state behind the #.
+import { arrived, excess, READABLE } from "./address.js";
 
 const WRITTEN = 250; // ms until address.js has written what it was told
-const LONGEST = 2 ** 19; // characters of a query, which Streamlit drops without a word where it is longer,
-const MOST = 1000; // or where it names more
+const MOST = 1000; // entries of a query, which Streamlit drops without a word where it names more
+const CALLED = { text: "text", second: "second text", target: "target", span: "gap’s words", edits: "edits" };
 
 /** The part behind the #, with where the view stands even if nobody has moved it: an example may change one day. */
 export async function state(view) {
@@ -12,25 +13,49 @@ export async function state(view) {
 }
 
 /**
- * Raises an Error, with a sentence, where it would be too long to be read. `hash` is what `state` gives, `take` is the payload's entry; `hidden` are controls that the link takes out of sight, `shade` fixes light or dark.
+ * Raises an Error, with the sentence of `unlinked`, where it would be too long to be read. `hash` is what `state` gives, `take` is
+ * the payload's entry; `hidden` are controls that the link takes out of sight, `shade` fixes light or dark.
  */
 export function link(take, hash, { hidden = [], shade = "" } = {}) {
-  const query = new URLSearchParams(take.link);
-  if (hidden.length) query.set("hide", hidden.join(","));
-  if (shade) query.set("embed_options", `${shade}_theme`);
-  const said = query.toString().replaceAll("%2C", ",");
-  if (said.length > LONGEST) throw new Error(`No link can hold this: it would have ${written(said.length)} characters behind the ?, and at most ${written(LONGEST)} are read. Take a shorter text or fewer edits, or take the file or the lines of Python.`);
-  return `${location.origin}${location.pathname}?${said}${hash}`;
+  const more = { ...(hidden.length && { hide: hidden.join(",") }), ...(shade && { embed_options: `${shade}_theme` }) };
+  const query = queryOf({ ...take.link, ...more });
+  if (excess(query).length) throw new Error(tooLong(query));
+  return `${location.origin}${location.pathname}?${query}${hash}`;
 }
 
-/** What the address says in vain because it is too long to be read, a part of a sentence. */
+/** What a person must know of what is shown before they reload the page: a sentence, "" where the address holds all of it. */
+export function unlinked(take) {
+  const query = queryOf(take.link);
+  return excess(query).length ? tooLong(query) : "";
+}
+
+function queryOf(entries) {
+  return new URLSearchParams(entries).toString().replaceAll("%2C", ",");
+}
+
+function tooLong(query) {
+  const names = excess(query).map(called);
+  const [is, they, it, stay] = names.length > 1 || names[0].endsWith("s") ? ["are", "They", "them", "stay"] : ["is", "It", "it", "stays"];
+  const subject = names.join(" and ").replace(/^./, (letter) => letter.toUpperCase());
+  const sizes = `the address would have ${written(query.length)} characters behind the ?, and at most ${written(READABLE)} are read`;
+  return `${subject} ${is} too long for a link: ${sizes}. ${they} ${stay} here until the page is reloaded or closed; paste ${it} again then.`;
+}
+
+/** Of an entry of the query: "the text", and of a comparison "the text of A". */
+function called(name) {
+  const [, side, field] = name.match(/^(?:([a-d])_)?(.*)$/);
+  return `the ${CALLED[field] ?? field}${side ? ` of ${side.toUpperCase()}` : ""}`;
+}
+
+let untold = arrived;
+
+/** What the address that the page was opened with says in vain because it is too long to be read, a part of a sentence; once. */
 export function unread() {
-  const query = location.search.slice(1);
-  const names = query.split("&").length;
-  if (query.length <= LONGEST && names <= MOST) return [];
-  const many = query.length > LONGEST ? [query.length, LONGEST, "characters"] : [names, MOST, "entries"];
-  const [has, most] = many.slice(0, 2).map(written);
-  return [`the address has ${has} ${many[2]} behind the ? and at most ${most} are read, so all that stands there (text, model, edits) is left out`];
+  const [query, names] = [untold, untold.split("&").length];
+  untold = "";
+  if (query.length <= READABLE && names <= MOST) return [];
+  const [has, most, what] = query.length > READABLE ? [query.length, READABLE, "characters"] : [names, MOST, "entries"];
+  return [`the address had ${written(has)} ${what} behind the ? and at most ${written(most)} are read, so all that stood there (text, model, edits) is left out`];
 }
 
 function written(count) {

@@ -7,13 +7,13 @@ const PARTS = { scores: "scores", masked: "masked_scores" }; // what a map may s
 /**
  * {where, what, sentence} for a caption, `asks` for the server: {hook, head, row, col} of the element that is looked at, names as
  * the engine has them, or what the view's own `looked()` says; undefined where no single one is. `asks.tab` is what a view that has
- * `taken()` shows in place of that hook. `file` is what a matrix is called.
+ * `taken()` shows in place of that hook. `file` is what a matrix is called, `read` what was read where that is not the page's text.
  */
 export function shown(view) {
   if (view.looked) return view.looked();
-  const { where, what, sentence, hook, head, row, col, moved, tab, file } = element(view);
+  const { where, what, sentence, read, hook, head, row, col, moved, tab, file } = element(view);
   const asks = { hook, head, row, col, ...(moved && { moved }), ...(tab && { tab }) }; // "length" or "share" of what a weight moves, in place of the weight
-  return { where, what, sentence, ...(hook && { asks, file: file ?? [hook.replaceAll(".", "-"), moved].filter(Boolean).join("-") }) };
+  return { where, what, sentence, read, ...(hook && { asks, file: file ?? [hook.replaceAll(".", "-"), moved].filter(Boolean).join("-") }) };
 }
 
 function element(view) {
@@ -26,7 +26,8 @@ function element(view) {
 
 function ofAttention(view) {
   const { state, trace, element, keys } = view;
-  const shows = state.view === "map" && !view.data?.first ? state.shows : undefined; // of a long text there is the pattern alone
+  const map = state.view === "map" && (!view.data?.first || state.shows === "weighted"); // of a long text there is no other part
+  const shows = map ? state.shows : undefined;
   const part = PARTS[shows] ?? "pattern";
   const name = `blocks.${state.layer}.${state.focus}.${part}`;
   const what = element.querySelector('.tab[aria-selected="true"]')?.textContent ?? "";
@@ -35,7 +36,7 @@ function ofAttention(view) {
   const between = `${trace.pieces[state.query]} → ${keys[state.key]}`;
   const other = view.taken?.();
   if (other) return { ...found, ...other };
-  if (moved) return { ...found, sentence: `${between}: ${view.view?.said?.(state.query, state.key) ?? ""}` };
+  if (moved) return { ...found, sentence: `${between}: ${(view.map ?? view.view)?.said?.(state.query, state.key) ?? ""}` };
   const weight = trace.has(name) ? undefined : view.row?.()?.weights[state.key]; // of a long text one row is here
   return { ...found, sentence: weight === undefined ? told(trace, name, found, between) : `${between}: ${percent(weight)}` };
 }

@@ -1,4 +1,5 @@
 // Every tensor of a file and what became of it: a table that is searched and filtered here, of any length.
+import * as address from "./address.js";
 import { make } from "./dom.js";
 
 const ROW = 27; // CSS pixels
@@ -29,7 +30,9 @@ class Tensors {
   }
 
   update(data) {
-    const before = this.search?.value ?? "";
+    const { status, named } = address.read();
+    const before = this.search?.value ?? String(named ?? "");
+    this.status = this.data ? this.status : (status ?? null);
     this.data = data;
     if (this.status && !data.ledger[this.status]) this.status = null;
     const heading = make("div", "tensors-head");
@@ -44,6 +47,7 @@ class Tensors {
       chip.append(make("strong", "", count.toLocaleString("en")), make("span", "", status === null ? "all" : data.meaning[status]));
       chip.addEventListener("click", () => {
         this.status = status;
+        address.write({ status });
         for (const other of chips.children) other.setAttribute("aria-pressed", other === chip);
         this.filter();
       });
@@ -54,7 +58,10 @@ class Tensors {
     this.search.value = before;
     this.search.placeholder = "find a name";
     this.search.setAttribute("aria-label", "find a tensor by its name");
-    this.search.addEventListener("input", () => this.filter());
+    this.search.addEventListener("input", () => {
+      address.write({ named: this.search.value || null });
+      this.filter();
+    });
     heading.append(title, chips, this.search);
     this.scroller = make("div", "scroller");
     this.scroller.tabIndex = 0;

@@ -1,5 +1,6 @@
 // Any mounted view as SVG: its boxes, texts and drawings where they stand on the screen, as shapes that print at any size.
 import { recorded } from "./vector_canvas.js";
+import { WITHOUT } from "./vector_controls.js";
 import { Walk } from "./vector_walk.js";
 
 const QUIET = 450; // ms without a change after which a view is drawn to its end: it may fetch and measure meanwhile
@@ -11,7 +12,7 @@ const STILL = ".loupe-view, .loupe-view * { transition: none !important; animati
  * What is scrolled out of a box is cut at the box's edge.
  */
 export async function drawn(root, redraw) {
-  const still = root.parentNode.appendChild(Object.assign(document.createElement("style"), { textContent: STILL }));
+  const still = root.parentNode.appendChild(Object.assign(document.createElement("style"), { textContent: STILL + WITHOUT }));
   try {
     const drawings = await recorded(() => {
       redraw();

@@ -1,4 +1,4 @@
-// What has a picture of its own inside a page, as SVG: canvases, SVG elements, and the controls that a browser draws.
+// What has a picture of its own inside a page, as SVG: canvases, SVG elements, and what is written in fields.
 import { short } from "./vector_canvas.js";
 import { filled, shape } from "./vector_paint.js";
 import { write } from "./vector_text.js";
@@ -67,23 +67,8 @@ export function paintSvg(into, element, box) {
   into.append(copy);
 }
 
-/** Draws a control as browsers do; `ground` is the colour of a tick. */
-export function paintControl(into, element, style, box, ground) {
-  const middle = box.y + box.height / 2;
-  const accent = filled(style.accentColor === "auto" ? style.color : style.accentColor)?.fill ?? "#000";
-  if (element.type === "checkbox" || element.type === "radio") {
-    const inner = { x: box.x + 0.5, y: box.y + 0.5, width: box.width - 1, height: box.height - 1, rx: element.type === "radio" ? box.width / 2 : 2 };
-    into.append(shape("rect", { ...inner, fill: element.checked ? accent : "none", stroke: element.checked ? accent : filled(style.color, "stroke").stroke }));
-    const [x, y, size] = [box.x, box.y, box.width];
-    if (element.checked) into.append(shape("path", { d: `M${x + 0.22 * size} ${y + 0.52 * size}L${x + 0.42 * size} ${y + 0.72 * size}L${x + 0.78 * size} ${y + 0.3 * size}`, fill: "none", stroke: ground.fill, "stroke-width": 1.6 }));
-  } else if (element.type === "range") {
-    const share = (element.valueAsNumber - element.min) / (element.max - element.min || 1);
-    const at = box.x + 7 + share * (box.width - 14);
-    into.append(shape("line", { x1: box.x, x2: box.x + box.width, y1: middle, y2: middle, stroke: filled(style.color, "stroke").stroke, "stroke-opacity": 0.25, "stroke-width": 4, "stroke-linecap": "round" }));
-    into.append(shape("line", { x1: box.x, x2: at, y1: middle, y2: middle, stroke: accent, "stroke-width": 4, "stroke-linecap": "round" }), shape("circle", { cx: at, cy: middle, r: 7, fill: accent }));
-  } else {
-    const text = element.tagName === "SELECT" ? (element.selectedOptions[0]?.textContent ?? "") : element.value || element.placeholder;
-    if (element.tagName === "SELECT") into.append(shape("path", { d: `M${short(box.x + box.width - 18)} ${short(middle - 2)}l4 4l4 -4`, fill: "none", stroke: filled(style.color, "stroke").stroke, "stroke-width": 1.5 }));
-    write(into, text, box.x + parseFloat(style.paddingLeft) + parseFloat(style.borderLeftWidth), middle, style);
-  }
+/** Writes what stands in a field, where it stands; a picture has no place for a hint of what might. */
+export function paintControl(into, element, style, box) {
+  const text = element.tagName === "SELECT" && element.value ? element.selectedOptions[0].textContent : element.value;
+  if (text) write(into, text, box.x + parseFloat(style.paddingLeft) + parseFloat(style.borderLeftWidth), box.y + box.height / 2, style);
 }

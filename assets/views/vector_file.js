@@ -5,22 +5,39 @@ import { printable, width as measured } from "./vector_text.js";
 
 export const DPI = 300;
 const INCH = 2.54; // cm
+const PAGE = { width: 17, height: 25 }; // centimetres of paper within margins
+const LEGIBLE = 0.0068; // centimetres a CSS pixel, at which text is 2.5 points high: no picture is made smaller so that it fits a page
 const MARGIN = 16; // CSS pixels around the picture
 const LINE = 18;
 const SIZE = 13;
 const MOST_PIXELS = 2 ** 14; // a side of a canvas that every browser makes
 
 /**
- * SVG text. `picture` is what vector.js gives, `caption` {title, lines: [text], mark}, `root` the view, whose letters and
- * colours the caption has, `centimetres` the width on paper.
+ * {width, note} of a picture of this shape (CSS pixels) that was asked for at a width on paper, centimetres: less wide where it
+ * would be taller than a page, and a sentence about that; "" where it fits.
  */
-export function svgFile(picture, caption, root, centimetres) {
+export function onPaper(wide, high, asked) {
+  const tall = (asked * high) / wide;
+  const most = Math.max(PAGE.height, (asked * PAGE.height) / PAGE.width);
+  const centimetres = (x) => `${Number(x.toFixed(1))} cm`;
+  if (tall <= most) return { width: asked, note: "" };
+  const width = Math.floor((100 * asked * most) / tall) / 100;
+  if (width < LEGIBLE * wide) return { width: asked, note: `${centimetres(tall)} tall, more than a page` };
+  return { width, note: `${centimetres(width)} wide and not ${centimetres(asked)}, so that it fits a page: it would be ${centimetres(tall)} tall` };
+}
+
+/**
+ * SVG text. `picture` is what vector.js gives, `caption` {title, lines: [text], mark}, `root` the view, whose letters and
+ * colours the caption has, `asked` the width on paper in centimetres. Gives {text, note}, the note of `onPaper`.
+ */
+export function svgFile(picture, caption, root, asked) {
   const style = getComputedStyle(root);
   const [ink, soft, ground] = ["--ink", "--soft", "--ground"].map((name) => filled(style.getPropertyValue(name).trim() || "black").fill);
   const family = style.getPropertyValue("--sans").trim() || "sans-serif";
   const inner = Math.max(picture.width, 200);
   const lines = caption.lines.flatMap((line) => broken(line, inner, `${SIZE}px ${family}`));
   const [width, height] = [inner + 2 * MARGIN, picture.height + 3 * MARGIN + LINE * (lines.length + 1)];
+  const { width: centimetres, note } = onPaper(width, height, asked);
   const size = { width: `${centimetres}cm`, height: `${short((centimetres * height) / width)}cm`, viewBox: `0 0 ${short(width)} ${short(height)}` };
   const svg = shape("svg", { ...size, role: "img", "aria-label": printable(`${caption.title}. ${caption.lines.join(" ")}`) });
   const moved = shape("g", { transform: `translate(${MARGIN} ${MARGIN})` });
@@ -31,15 +48,16 @@ export function svgFile(picture, caption, root, centimetres) {
   put(caption.title, MARGIN, top, { fill: ink, "font-weight": 600 });
   put(caption.mark, width - MARGIN, top, { fill: soft, "text-anchor": "end" });
   lines.forEach((line, i) => put(line, MARGIN, top + LINE * (i + 1), { fill: soft }));
-  return new XMLSerializer().serializeToString(svg);
+  return { text: new XMLSerializer().serializeToString(svg), note };
 }
 
-/** The SVG text, drawn `centimetres` wide at DPI: a Blob. */
-export async function pngFile(svg, centimetres) {
+/** The SVG text, drawn as wide as it says at DPI: a Blob. */
+export async function pngFile(svg) {
   const image = new Image();
   image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   try {
     await image.decode();
+    const centimetres = Number(svg.match(/width="([\d.]+)cm"/)[1]);
     const [, across, down] = svg.match(/viewBox="0 0 ([\d.]+) ([\d.]+)"/).map(Number);
     const canvas = document.createElement("canvas");
     canvas.width = Math.round((centimetres / INCH) * DPI);

@@ -1,8 +1,10 @@
 // The walk through a page's elements: each one's box, texts and drawings become shapes, in the order in which they are painted.
 import { short } from "./vector_canvas.js";
 import { paintCanvas, paintControl, paintSvg } from "./vector_embedded.js";
-import { filled, LOOK, paintBox, shape } from "./vector_paint.js";
+import { LOOK, paintBox, shape } from "./vector_paint.js";
 import { paintText } from "./vector_text.js";
+
+const FIELD = /^(INPUT|SELECT|TEXTAREA)$/; // of which a picture has what is said in it, and nothing around that
 
 export class Walk {
   constructor(root, drawings, turns) {
@@ -11,7 +13,6 @@ export class Walk {
     this.defs = shape("defs");
     this.content = shape("g");
     this.order = new Map([root, ...root.querySelectorAll("*")].map((element, i) => [element, i]));
-    this.ground = filled(getComputedStyle(root).getPropertyValue("--ground").trim() || "white");
   }
 
   /** A stacking context (CSS 2, appendix E): what stands in the flow, then what is placed, by z-index and order. */
@@ -36,7 +37,7 @@ export class Walk {
     const hides = style.overflowX !== "visible" || style.overflowY !== "visible";
     if (hides && (box.width <= 1 || box.height <= 1)) return;
     const group = this.group(element, style, box, into);
-    if (style.visibility === "visible") {
+    if (style.visibility === "visible" && !FIELD.test(element.tagName)) {
       paintBox(group, this.defs, box, style);
       this.generated(element, style, box, group, above);
     }
@@ -81,7 +82,7 @@ export class Walk {
     const visible = style.visibility === "visible";
     if (element.tagName === "CANVAS") return visible && paintCanvas(into, this.defs, element, box, this.drawings.get(element));
     if (element.tagName === "svg") return visible && paintSvg(into, element, box);
-    if (element.tagName === "INPUT" || element.tagName === "SELECT") return visible && paintControl(into, element, style, box, this.ground);
+    if (FIELD.test(element.tagName)) return visible && paintControl(into, element, style, box);
     const flexible = /flex|grid/.test(style.display);
     for (const child of element.childNodes) {
       if (child.nodeType === Node.TEXT_NODE) {

@@ -62,6 +62,7 @@ class Weights {
     const { heads } = this.data.matrices[this.index];
     this.head = Number.isInteger(head) && head >= 0 && head < heads ? head : null;
     this.through = this.head !== null && this.data.matrices[this.index].circuit !== "" && address.read().circuit === true;
+    this.log = address.read().counts === "log";
     if (this.width) this.ask();
   }
 
@@ -307,7 +308,11 @@ class Weights {
     const toggle = make("button", "chip", "log counts");
     toggle.type = "button";
     toggle.setAttribute("aria-pressed", this.log);
-    toggle.addEventListener("click", () => { this.log = !this.log; this.draw(); });
+    toggle.addEventListener("click", () => {
+      address.write({ counts: this.log ? null : "log" });
+      this.log = !this.log;
+      this.draw();
+    });
     heading.append(make("h4", "", "How its numbers are distributed"), toggle);
     return panel(heading, made.element, [
       ["mean", number(stats.mean)], ["std", number(stats.std)], ["min", number(stats.min)], ["max", number(stats.max)],

@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 
 from engine.analysis.recorded import names, patterns, side_of
 from engine.analysis.weights.circuit import attention_of, rows
+from engine.layers.attention import Attention
 from engine.model import Transformer
 from engine.trace import Trace
 
@@ -82,11 +83,15 @@ def by_norm(
     attention = attention_of(model, layer, side, crosses)
     pattern = patterns(trace, side, crosses)[layer]
     v = trace[names(trace, f"{'cross_attn' if crosses else 'attn'}.v", side)[layer]][0, : pattern.shape[-1]]
+    norms = pattern.abs() * moved(attention, v)[:, None]
+    return norms / norms.sum(-1, keepdim=True).clamp(min=torch.finfo(norms.dtype).tiny) if share else norms
+
+
+def moved(attention: Attention, v: Tensor) -> Tensor:
+    """|v W_O| of each query head, head key, in float32; `v` is key kv_head d_head."""
     group = attention.heads // attention.kv_heads
     W_O = rows(attention.out.weight.mT, attention)  # head d_head d_model
-    moved = torch.stack([(v[:, i // group] @ W_O[i]).float().norm(dim=-1) for i in range(attention.heads)])  # head key
-    norms = pattern.abs() * moved[:, None]
-    return norms / norms.sum(-1, keepdim=True).clamp(min=torch.finfo(norms.dtype).tiny) if share else norms
+    return torch.stack([(v[:, i // group] @ W_O[i]).float().norm(dim=-1) for i in range(attention.heads)])
 
 
 def chosen(what: str, given: Sequence[int] | None, count: int) -> list[int]:

@@ -16,7 +16,7 @@ from engine.edits import Edit
 from engine.experiment import Experiment
 from engine.reading import kind
 from engine.trace import Trace
-from pages.controls.experiment_link import UNLINKED, clipped, from_link, linkable, to_link
+from pages.controls.experiment_link import clipped, from_link, linkable, to_link, unlinked
 from pages.controls.subject import Subject, look, reading
 from views.component import view
 from views.continuation import continuations
@@ -120,7 +120,7 @@ def notes(made: Experiment, trace: str) -> dict[str, Any]:
     """What the panel is told beside the edits; `trace` is the name of the run that is drawn."""
     state = st.session_state
     said = state.get(SAID, SILENT)
-    broken = said["broken"] if linkable(made) else [*said["broken"], UNLINKED]
+    broken = said["broken"] if linkable(made) else [*said["broken"], unlinked(made)]
     asked = {"guessing": bool(state.get(GUESSING)), "answered": state.get(ANSWERED, ""), "left": state.get(LEFT, 0)}
     return {"trace": trace, "shown": shown_picture(), **asked, **said, "broken": broken}
 

@@ -14,10 +14,11 @@ from engine.limits import MAX_EDITS
 LONGEST = 200_000  # characters of JSON in a link
 SAID = 3  # sentences about single edits, and the number of the others
 SENTENCE = 300  # characters of one
-UNLINKED = (
-    "These edits are too long for an address: a reload, or the link, opens the page without them; "
-    "paint whole rows and columns, or fewer cells."
-)
+UNLINKED = "These edits are too long for an address: a reload, or the link, opens the page without them; "
+PAINTED = "paint whole rows and columns, or fewer cells."
+PICTURED = "most of them is a picture that values are taken from: choose it again then."
+MANY = "take some of them out."
+DRAWN = ("cells", "rows", "columns", "weights", "allowed")  # what is painted, of an edit
 BROKEN = "The edits in this address could not be read; the page shows the model as it is."
 
 
@@ -28,6 +29,14 @@ def as_text(experiment: Experiment) -> str:
 def linkable(experiment: Experiment) -> bool:
     """Whether `from_link` would read it again."""
     return len(as_text(experiment)) <= LONGEST
+
+
+def unlinked(experiment: Experiment) -> str:
+    """What a person can do about edits that are not `linkable`: it depends on the longest of them."""
+    longest = max((entry.edit.to_dict() for entry in experiment.entries), key=lambda data: len(json.dumps(data)))
+    pictured = any(isinstance(part, dict) and part.get("pixels") for part in longest.values())
+    painted = any(longest.get(field) for field in DRAWN)
+    return UNLINKED + (PICTURED if pictured else PAINTED if painted else MANY)
 
 
 def to_link(experiment: Experiment) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ from engine import library
 from pages.controls.subject import EMPTY, KEPT, given, seed
 
 VERSION = 1
+READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
 HIDE, VERSIONED = "hide", "v"
 HIDDEN, LOST = "hidden controls", "lost from the link"  # in the session state
 PAGE, SINCE = "page of the link", "shown with the link"
@@ -33,6 +35,15 @@ HIDEABLE = OF_A_RUN | {
     "temperature": "output temperature",
     "top_k": "top-k",
     "top_p": "top-p",
+    "method": "method",
+    "min_p": "min-p",
+    "typical_p": "typical",
+    "repetition_penalty": "repetition penalty",
+    "penalty_alpha": "degeneration penalty",
+    "candidates": "candidates",
+    "most": "most tokens",
+    "stop_at": "stop string",
+    "seed": "seed",
     "what if": "what if …",
     "against": "compare with",
     "switches": "switches and sizes",
@@ -114,6 +125,17 @@ def address_of(model: str, fields: Sequence[str], controls: Sequence[str]) -> di
         if kept in st.query_params:
             found[kept] = st.query_params[kept]
     return {key: str(value) for key, value in found.items() if key == "model" or value != ""}
+
+
+def fitting(said: Mapping[str, str]) -> dict[str, str]:
+    """What of a query an address can hold: all, or what is left without its longest entries."""
+    lengths = {name: len(urlencode({name: text})) + 1 for name, text in said.items()}
+    found = dict(said)
+    for name in sorted(lengths, key=lambda name: -lengths[name]):
+        if sum(lengths[kept] for kept in found) - 1 <= READABLE:
+            break
+        del found[name]
+    return found
 
 
 def address_now(**said: str) -> dict[str, str]:

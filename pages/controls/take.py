@@ -14,7 +14,7 @@ import numpy as np
 from engine.checkpoints import Checkpoint
 from engine.reading import kind
 from engine.trace import Trace
-from pages.controls.links import VERSION, address_of, offered
+from pages.controls.links import VERSION, address_of, fitting, offered
 from pages.controls.subject import FIELDS, Subject, given, seed
 from views.ahead import ahead
 from views.attention_answers import Looked as Attended
@@ -32,6 +32,7 @@ Answer = Callable[[dict[str, Any]], bytes]
 
 STALE = "The text, the model or the edits have changed since; ask again."
 UNKNOWN = "The page asked for something that cannot be taken away; reload the page."
+UNLINKED = "The text is too long for a link; paste it into Loupe to see this there."
 MOST_ANSWERS = 1000  # of what a view asks, in one file
 MOST_BYTES = 3_000_000  # of those answers, as they stand in the file
 LEAST = 300  # bytes of one of them
@@ -82,8 +83,7 @@ class Taking:
                     head = query.get("head")
                     matrix = self.matrix(hook, head if isinstance(head, int) else None)
                     if isinstance(head, int) and query.get(MOVED) in MOVES:
-                        share = query[MOVED] == "share"
-                        matrix = norm_matrix(self.subject.checkpoint, self.trace, matrix, head, share)
+                        matrix = self.moved(matrix, head, query[MOVED] == "share")
                     return filed(as_file(matrix, format))
                 case {"take": "html", "state": str(state), "asked": list(asked)}:
                     return filed(self.html(payload, state, asked, other, looked(query)).encode())
@@ -115,6 +115,10 @@ class Taking:
     def matrix(self, hook: str, head: int | None) -> Matrix:
         return matrix_of(self.trace, self.lanes, self.subject.name, hook, head)
 
+    def moved(self, pattern: Matrix, head: int, share: bool) -> Matrix:
+        """What the weights of a pattern move, in their place."""
+        return norm_matrix(self.subject.checkpoint, self.trace, pattern, head, share)
+
     def html(self, payload: bytes, state: str, asked: Sequence[Any], other: Answer, at: Looked | None) -> str:
         queries = [*asked, *ahead(self.view, digest(self.subject.name, self.trace), self.lanes)]
         return alone(self.view, self.header, payload, state, answered(queries, other))
@@ -130,7 +134,8 @@ def alone(
 ) -> str:
     """The file of a view; `header` is what its payload says under "take", `page` the page's name if not the view's."""
     link = f"/{page or view}?{urlencode(header['link'])}{state}"  # on whichever Loupe
-    caption = (" · ".join(filter(None, (header["model"], header["read"]))), f"In Loupe: {link}")
+    linked = f"In Loupe: {link}" if fitting(header["link"]) == header["link"] else UNLINKED
+    caption = (" · ".join(filter(None, (header["model"], header["read"]))), linked)
     title = f"{header['title']} · Loupe"
     return self_contained(view, payload, title=title, caption=caption, state=state, answers=answers)
 

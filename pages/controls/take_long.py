@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from pages.controls.take import UNKNOWN, Answer, Taking, alone, answered
+from pages.controls.take import MOVED, MOVES, UNKNOWN, Answer, Taking, alone, answered, fields_of, looked
 from views.attention_long import Head, Long
 from views.attention_long_ahead import ahead_long
+from views.attention_long_moved import values_of
+from views.lines_of_norms import moved_lines, moved_name
 from views.lines_of_python import Looked
 from views.matrix_files import Matrix
 
@@ -22,13 +24,31 @@ class TakingLong(Taking):
 
     long: Long | None = None
 
+    def written(self, query: Mapping[str, Any]) -> str:
+        at, kind = looked(query), query.get(MOVED)
+        if at is None or kind not in MOVES or "tab" in query:
+            return super().written(query)
+        head, subject = self.head_at(at), self.subject
+        given = fields_of(subject)
+        return moved_lines(subject.name, subject.checkpoint, given, self.trace, at, head.side, kind == "share")
+
     def python(self, at: Looked | None) -> str:
         if at is None:
             return super().python(None)
+        self.head_at(at)
+        return super().python(replace(at, alone=True))
+
+    def head_at(self, at: Looked) -> Head:
+        """The head that is looked at. Raises ValueError for a cell that it does not have."""
         rows, columns = self.matrix(at.hook, at.head).values.shape
         if not (0 <= at.row < rows and 0 <= at.col < columns):
             raise ValueError(UNKNOWN)
-        return super().python(replace(at, alone=True))
+        return self.head(at.hook, at.head)
+
+    def moved(self, pattern: Matrix, head: int, share: bool) -> Matrix:
+        assert self.long is not None
+        values = values_of(self.long, self.head(pattern.name, head), "share" if share else "length")
+        return replace(pattern, name=moved_name(pattern.name, share), values=values.cpu().numpy())
 
     def html(self, payload: bytes, state: str, asked: Sequence[Any], other: Answer, at: Looked | None) -> str:
         assert self.long is not None

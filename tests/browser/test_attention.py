@@ -157,6 +157,19 @@ def test_hovering_switching_heads_and_picking_ask_no_server(look: Callable[..., 
     assert wire.reruns == settled, "the sentence about a column that is kept was asked for again"
 
 
+def test_a_score_that_the_address_names_is_captioned_once_it_is_here_and_the_page_goes_on(
+    look: Callable[..., "Page"],
+) -> None:
+    page = look(hash='#score="copying"')
+    page.wait_for_function(f"() => {FIND}.trace.arrays['scores.attn.copying']")  # which comes later than the patterns
+    captions = page.locator(".headgrid .caption")
+    captions.first.wait_for()
+    assert "–" not in captions.all_text_contents() and page.locator(".notice").inner_text() == ""
+    before = state(page)["head"]
+    page.keyboard.press("]")
+    assert state(page)["head"] == (before + 1) % 4
+
+
 def test_another_text_is_painted_into_the_thumbnails_that_are_there(look: Callable[..., "Page"]) -> None:
     page = look()
     thumbnails = page.locator(".headgrid button canvas")

@@ -9,10 +9,12 @@ from urllib.parse import quote
 import pytest
 import torch
 
+from engine.analysis.averages import by_norm
+from engine.analysis.positional import positional
 from engine.checkpoints import Checkpoint, load
 from engine.config import MLP, Attention, ModelConfig, Positions
 from engine.data.stories import story
-from engine.edits import Edit, PaintMask, PaintPattern
+from engine.edits import AttentionTemperature, Edit, PaintMask, PaintPattern
 from engine.experiment import Experiment
 from engine.run import run
 from engine.tokenizers import END, train
@@ -39,6 +41,7 @@ let found = 0;
 for (let i = 0; i < data.length; i += 4) found += data[i + 3] && wanted.every((x, n) => Math.abs(x - data[i + n]) < 64);
 return found; }"""
 LENGTH, SHOWN = 520, (1, 2)
+HOT = AttentionTemperature(2.0)  # makes another run of it, of which nothing is scored yet
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +76,12 @@ def made(folder: Path) -> tuple[str, dict[str, Any]]:
     text = checkpoint.tokenizer.decode(read.ids)
     read = checkpoint.tokenizer.encode(text)
     trace = run(checkpoint.model, read, keep="*.pattern")
-    whole = run(checkpoint.model, read, keep=("*.pattern", "*.scores"))
+    whole = run(checkpoint.model, read, keep=("*.pattern", "*.scores", "*.v"))
+    moved = [by_norm(checkpoint.model, whole, SHOWN[0], share=share)[SHOWN[1]] for share in (False, True)]
+    placed, hot = (positional(checkpoint.model, run(checkpoint.model, read, edits=one)) for one in ((), (HOT,)))
     torch.set_num_threads(threads)
-    return text, {"patterns": trace.stack("attn.pattern")[:, 0], "ids": torch.tensor(read.ids), "whole": whole}
+    more = {"whole": whole, "moved": moved, "positional": placed, "placed hot": hot}
+    return text, {"patterns": trace.stack("attn.pattern")[:, 0], "ids": torch.tensor(read.ids), **more}
 
 
 @pytest.fixture
@@ -117,6 +123,21 @@ def tip(page: "Page") -> tuple[int, int, float, str]:
     row, col = (int(end.rsplit(" ", 1)[-1]) for end in page.locator(".tip bdi").inner_text().split(" → "))
     weight, _, block = page.locator(".tip strong").inner_text().partition("\u00a0%")
     return row, col, float(weight.replace("−", "-")) / 100, block.strip()
+
+
+def checked(element: "Locator", expected: torch.Tensor) -> None:
+    """Every tile that the map draws has the largest of each block."""
+    tiles = element.evaluate(
+        """e => e.loupe.map.tiles.map(({rows, columns, high, wide, weight}) =>
+        ({rows, columns, high, wide, weight: weight && Array.from(weight, String)}))"""
+    )
+    assert tiles
+    for tile in tiles:
+        (top, bottom), (left, right), high, wide = tile["rows"], tile["columns"], tile["high"], tile["wide"]
+        window = expected[top:bottom, left:right]
+        largest = torch.nn.functional.max_pool2d(window[None], (high, wide), ceil_mode=True)[0]
+        sent = torch.tensor([float(x) for x in tile["weight"]]) if tile["weight"] else torch.zeros(largest.numel())
+        torch.testing.assert_close(sent.view_as(largest), largest)
 
 
 def test_every_tile_holds_the_engines_weights_at_every_zoom(look: Callable[..., "Page"], made: Any) -> None:
@@ -257,6 +278,9 @@ def test_the_file_of_a_long_text_shows_any_weight_of_the_shown_head_and_says_wha
     look: Callable[..., "Page"], made: Any, browser: "Browser", tmp_path: Path
 ) -> None:
     page = look()
+    page.get_by_label("score of the heads").select_option("positional")
+    page.wait_for_function(f"() => !{FIND}.scoring('positional')")
+    page.get_by_label("score of the heads").select_option("")
     page.get_by_role("button", name="Take away").click()
     path = saved(page, "HTML", tmp_path)
     assert path.stat().st_size < 5_000_000
@@ -270,6 +294,16 @@ def test_the_file_of_a_long_text_shows_any_weight_of_the_shown_head_and_says_wha
     for _ in range(4):
         alone.locator(".long-map").press("+")
         alone.wait_for_function(here)
+    for shares, expected in enumerate(made[1]["moved"]):
+        root(alone).evaluate("(e, shares) => e.loupe.go({ shows: 'weighted', shares: Boolean(shares) })", shares)
+        for zoom in (1, 30):
+            root(alone).evaluate("(e, zoom) => e.loupe.map.look(zoom, 300, 150)", zoom)
+            alone.wait_for_function(here)
+            checked(root(alone), expected)
+    alone.get_by_label("score of the heads").select_option("positional")
+    alone.wait_for_function("() => !document.querySelector('.attention').loupe.scoring('positional')")
+    placed = root(alone).evaluate("e => Array.from(e.loupe.trace.arrays['scores.attn.positional'].data)")
+    assert placed == pytest.approx(made[1]["positional"].flatten().tolist(), abs=1e-4)
     assert alone.locator(".notice").inner_text() == ""
     root(alone).evaluate("e => e.loupe.go({ layer: 0, head: 0, query: 17 })")
     alone.locator(".notice").get_by_text("no server behind it").wait_for()
@@ -344,7 +378,8 @@ def test_a_long_text_is_painted_with_a_row_or_a_column_and_its_columns_are_told(
 
 
 WINDOWED = f"""name => {{ const {{ view, state }} = {FIND};
-return state.view === name && view?.view && view.shows() && !view.root.classList.contains('waiting') }}"""
+const has = style => view?.root.classList.contains(style);
+return state.view === name && view?.view && has(`view-${{name}}`) && view.shows() && !has('waiting') }}"""
 
 
 def windowed(page: "Page", tab: str, name: str) -> tuple[list[int], list[int]]:
@@ -392,6 +427,98 @@ def test_lines_product_and_steps_of_a_long_text_stand_in_a_window_of_the_engines
     page.wait_for_function(WINDOWED, arg="steps")
     rows = root(page).evaluate("e => e.loupe.view.trace.rows")
     assert 17 in rows and "On its way" not in page.locator(".window-note").inner_text()
+
+
+def test_lines_of_a_long_text_show_several_heads_each_in_its_colour_and_of_any_block(
+    look: Callable[..., "Page"], made: Any
+) -> None:
+    page, patterns = look(f"#layer={SHOWN[0]}&head={SHOWN[1]}&query=300"), made[1]["patterns"]
+    windowed(page, "Lines", "lines")
+    for layer, head in ((0, 3), (1, 0)):
+        page.locator(f'.headgrid button[data-layer="{layer}"][data-head="{head}"]').click(modifiers=["Shift"])
+    page.wait_for_function(f"() => {FIND}.view.view.compared.length === 3 && {FIND}.view.view.drawn().curves.length")
+    page.wait_for_function(WINDOWED, arg="lines")
+    rows, keys = root(page).evaluate("e => [e.loupe.view.trace.rows, e.loupe.view.trace.columns]")
+    heads = root(page).evaluate("e => e.loupe.view.view.compared")
+    assert heads == [[0, 3], [1, 0], list(SHOWN)]
+    curves = root(page).evaluate(
+        "e => e.loupe.view.view.drawn().curves.map(c => [c.head, c.query, c.key, String(c.weight)])"
+    )
+    assert {head for head, *_ in curves} == {0, 1, 2}
+    expected = [float(patterns[(*heads[head], rows[row], keys[key])]) for head, row, key, _ in curves]
+    assert [float(weight) for *_, weight in curves] == pytest.approx(expected, rel=1e-4)
+    colours = page.locator(".lines-colour").evaluate_all("all => all.map(e => e.style.background)")
+    framed = page.locator(".among").evaluate_all("all => all.map(e => e.style.getPropertyValue('--chosen'))")
+    assert set(colours) == set(framed) and len(set(colours)) == 3
+    said = [text.split(" ") for text in page.locator(".window-note strong").all_text_contents()]
+    outside = {f"{layer + 1}·{head + 1}": 1 - float(patterns[layer, head, 300, keys].sum()) for layer, head in heads}
+    shares = {name: float(share.removesuffix("\u00a0%").replace("−", "-")) / 100 for name, share in said}
+    assert shares == pytest.approx(outside, rel=5e-3, abs=1e-6)
+    assert state(page)["heads"][0] == list(SHOWN) and "heads=" in page.url
+    page.get_by_label("take block 1 · head 4 out").click()
+    page.wait_for_function(f"() => {FIND}.view.view.compared.length === 2")
+    windowed(page, "Steps", "steps")
+    assert page.locator(".attention .sentence", has_text="could not").count() == 0
+
+
+def test_the_long_map_shows_what_weights_move_at_every_zoom_and_the_pointer_its_length(
+    look: Callable[..., "Page"], made: Any
+) -> None:
+    page, whole = look(f"#layer={SHOWN[0]}&head={SHOWN[1]}&query=300&key=7"), made[1]["moved"]
+    sent = page.locator(".long-map canvas").screenshot()
+    page.get_by_role("button", name="value-weighted").click()
+    for shares, expected in ((False, whole[0]), (True, whole[1])):
+        page.get_by_label("shares of the row").set_checked(shares)
+        for zoom in (1, 30):
+            root(page).evaluate("(e, zoom) => e.loupe.map.look(zoom, 300, 150)", zoom)
+            page.wait_for_function(HERE)
+            checked(root(page), expected)
+        page.locator(".long-map").hover(position=place(page, 307, 155))
+        value = page.locator(".tip strong").inner_text().removesuffix("\u00a0%").replace("−", "-")
+        assert float(value) == pytest.approx(float(expected[307, 155]) * (100 if shares else 1), rel=5e-3)
+        assert "p · v W_O" in page.locator(".long-cell").inner_text()
+    assert page.locator(".long-map canvas").screenshot() != sent
+    assert "shows=" in page.url and "the row’s lengths" in page.locator(".long-legend .legend-text").inner_text()
+
+
+def test_the_positional_share_is_scored_step_by_step_and_sorted_once_every_head_has_it(
+    look: Callable[..., "Page"], made: Any
+) -> None:
+    page, expected = look('#order="largest"', HOT), made[1]["placed hot"].flatten()
+    root(page).evaluate(
+        """({ loupe: { heads, element } }) => { window.seen = []; const real = heads.update;
+        heads.update = () => { real();
+        const all = [...element.querySelectorAll('.headgrid .caption')].map(e => e.textContent);
+        const scoring = element.querySelector('.scoring');
+        window.seen.push([all.filter(x => x === '…').length, scoring.hidden, scoring.textContent]); }; }"""
+    )
+    page.get_by_label("score of the heads").select_option("positional")
+    page.wait_for_function(f"() => !{FIND}.scoring('positional')")
+    found = root(page).evaluate("e => Array.from(e.loupe.trace.arrays['scores.attn.positional'].data)")
+    assert found == pytest.approx(expected.tolist(), abs=1e-4)
+    told = page.evaluate("window.seen")
+    assert [8, 4, 0] == list(dict.fromkeys(count for count, *_ in told)), "heads show … until they have a score"
+    assert told[-1][1] and any("0 of 2 blocks scored" in said and "sorted once" in said for *_, said in told)
+    order = page.locator(".headgrid .which").all_text_contents()
+    best = expected.argsort(descending=True).tolist()
+    assert order == [f"{i // 4 + 1}·{i % 4 + 1}" for i in best]
+
+
+def test_a_score_that_is_not_chosen_any_more_is_asked_for_no_further(look: Callable[..., "Page"]) -> None:
+    page = look("#query=200", AttentionTemperature(1.5))  # a run of which nothing is scored yet
+    root(page).evaluate(
+        """({ loupe }) => loupe.scored = all => { Object.getPrototypeOf(loupe).scored.call(loupe, all);
+        if (loupe.scores.of('positional').done === 5) loupe.go({ score: undefined }); }"""
+    )
+    page.get_by_label("score of the heads").select_option("positional")
+    at_rest = f"() => !{FIND}.scores.of('positional').going && {FIND}.scores.of('positional').done"
+    page.wait_for_function(at_rest)
+    page.wait_for_timeout(500)
+    assert root(page).evaluate("e => e.loupe.scores.of('positional').done") == 5
+    root(page).evaluate("e => { delete e.loupe.scored; }")
+    page.get_by_label("score of the heads").select_option("positional")
+    page.wait_for_function(f"() => !{FIND}.scoring('positional')")
+    assert page.locator(".headgrid .caption", has_text="…").count() == 0
 
 
 def test_a_mask_and_a_pattern_of_a_long_text_are_painted_through_a_window(look: Callable[..., "Page"]) -> None:

@@ -122,7 +122,7 @@ def test_an_average_over_texts_shows_how_many_stand_behind_each_row(show: Show) 
     counts = page.locator(".average .counts span").all_text_contents()
     assert re.fullmatch(r"\d+", counts[0]) and int(counts[0]) > 1
     page.locator(".average canvas").hover(position={"x": 3, "y": 3})
-    assert page.locator(".tip").inner_text().startswith("position 0 → position 0, mean of")
+    assert page.locator(".tip").inner_text().startswith("position 1 → position 1, mean of")
     assert "100" in page.locator(".tip strong").inner_text()  # the first position can look at itself only
 
 

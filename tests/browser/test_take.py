@@ -15,6 +15,8 @@ from engine import library
 from engine.analysis.points import head_points
 from engine.analysis.rollout import rollout
 from engine.reading import read_text
+from engine.run import run
+from engine.samples import samples
 from engine.trace import Trace
 
 if TYPE_CHECKING:
@@ -183,7 +185,87 @@ def test_no_link_is_made_that_no_page_could_read(look: Look) -> None:
         }
         }"""
     )
-    assert said[0] > 500_000 and "540,005 characters behind the ?, and at most 524,288 are read" in said[1]
+    sizes = "the address would have 540,005 characters behind the ?, and at most 524,288 are read"
+    assert said[0] > 500_000 and said[1].startswith(f"The text is too long for a link: {sizes}.")
+
+
+def test_a_text_that_no_address_can_hold_is_said_once_and_stays_until_the_reload(look: Look) -> None:
+    """A browser opens no address above 2 MiB: what stood there would be gone with a reload, and the model with it."""
+    page = look(model="stories-bert", text="It began to [MASK].")
+    field = page.get_by_label("text", exact=True)
+    long = "\u65e5\u672c\u8a9e " * 75_000
+    field.fill(long, timeout=15_000)
+    field.press("Enter")
+    said = page.locator(".loupe-lost")
+    said.get_by_text("The text is too long for a link").wait_for()
+    assert "2,100,0" in said.inner_text() and said.inner_text().endswith("paste it again then.")
+    assert urlsplit(page.url).query == "model=stories-bert" and field.input_value() == long
+    page.get_by_role("button", name="Copy link").click()
+    page.locator("output.said").get_by_text(said.inner_text()).wait_for()
+    page.reload()
+    page.wait_for_selector('.attention[data-ready="true"] canvas')
+    assert page.get_by_text("too long for a link").count() == 0
+    assert page.locator(".attention").evaluate("e => e.loupe.data.model.name") == "stories-bert"
+    field.fill("It was a [MASK] day.")
+    field.press("Enter")
+    page.wait_for_url("**text=It+was+a*")
+
+
+def test_no_control_stands_in_a_picture_and_what_is_chosen_does(look: Look, tmp_path: Path) -> None:
+    page = look(hash="#view=lines&layer=0&head=1&heads=[[0,1],[2,3]]")
+    hidden = {"+ compare", "‹", "›", "×", " ×", "Map", "Steps", "only the shown one"}
+
+    def texts() -> set[str]:
+        picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
+        return {text.text or "" for text in picture.iter(f"{SVG}text")}
+
+    for tab, there in (("lines", "block 3 · head 4"), ("map", "pattern"), ("points", "PCA")):
+        page.locator(f'[data-view="{tab}"]').click()
+        page.wait_for_timeout(300)
+        found = texts()
+        assert there in found and not found & hidden
+        assert not found & {"raw scores", "value-weighted", "t-SNE"}
+    assert page.get_by_role("button", name="+ compare").is_visible()
+    page = look("walkthrough")
+    assert page.get_by_role("button", name="append").is_visible()
+    assert not texts() & {"append", "draw again"}
+
+
+def test_a_picture_is_no_taller_than_a_page_and_says_what_became_of_its_width(look: Look, tmp_path: Path) -> None:
+    page = look(hash="#view=circuits", text=" ".join("the dog saw a cat and ran to her mother in town".split() * 3))
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.locator(".scored").wait_for()
+    picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
+    wide, tall = (float((picture.get(side) or "").removesuffix("cm")) for side in ("width", "height"))
+    assert tall == pytest.approx(25, abs=0.05) and wide < 17
+    said = page.locator("output.said").inner_text()
+    assert f"{wide:.1f}".removesuffix(".0") in said and "so that it fits a page: it would be" in said
+
+
+def test_a_picture_of_a_mean_over_many_texts_says_of_how_many_and_the_value(look: Look, tmp_path: Path) -> None:
+    page = look(hash="#view=text&over=sentences&layer=1&head=2&query=5&key=2")
+    page.locator(".average canvas").wait_for()
+    texts = [one.text or "" for one in ElementTree.parse(saved(page, "SVG", tmp_path)).iter(f"{SVG}text")]
+    checkpoint = library.checkpoint("stories")
+    rows = [run(checkpoint.model, one.read)["blocks.1.attn.pattern"][0, 2, 5, 2] for one in samples(checkpoint, 24, 48)]
+    (said,) = [text for text in texts if "position 6 → position 3" in text]
+    value = said.split("position 3: ")[1].split("\u00a0")[0]
+    assert float(value) == pytest.approx(100 * torch.stack(rows).mean().item(), rel=5e-3)
+    assert said.endswith("mean of the 24 texts that reach it") and "24 texts made for the model" in texts
+    assert "stories, block 2 of 4, head 3 of 4" in texts and TEXT not in texts
+
+
+def test_the_lines_that_are_drawn_are_what_is_taken(look: Look, tmp_path: Path) -> None:
+    page = look(hash="#view=lines&layer=1&head=2&heads=[[1,2],[0,1]]&least=0.05")
+    page.locator(".lines-note strong").wait_for()
+    drawn = page.locator(".attention-lines").evaluate(
+        """({ loupe }) => loupe.drawn().curves.map(
+            ({ head, query, key, weight }) => [...loupe.compared[head], query, key, weight])"""
+    )
+    with np.load(saved(page, "npz", tmp_path), allow_pickle=False) as file:
+        taken = np.stack([file[name] for name in ("layer", "head", "query", "key", "weight")], -1)
+    np.testing.assert_allclose(sorted(map(tuple, taken.tolist())), sorted(map(tuple, drawn)))
+    assert len(drawn) > 10
 
 
 def test_the_lines_are_those_of_the_cell_that_is_looked_at_and_escape_closes(look: Look) -> None:

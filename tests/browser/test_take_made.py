@@ -147,9 +147,45 @@ def test_what_a_link_says_of_the_views_and_is_not_there_is_said(
     page.locator(".loupe-lost").get_by_text('there is no matrix "nothing" here').wait_for()
 
 
+def test_a_link_to_a_checkpoint_opens_on_all_that_was_chosen_there(
+    open_page: Callable[[str], "Page"], server: str
+) -> None:
+    page = open_page(f"{server}/checkpoint?model=translate-en-fr")
+    page.locator(".projected").scroll_into_view_if_needed()
+    page.wait_for_selector('.projected[data-ready="true"] .near-row')
+    page.locator('[aria-label^="decoder.blocks.1.cross_attn.k.weight"]').click()
+    page.locator(".weights .chip", has_text="3").click()
+    page.get_by_role("button", name="log counts").click()
+    page.locator(".chip-of", has_text="all").click()
+    page.locator(".kind-of").nth(1).click()
+    page.locator(".near-row").nth(3).click()
+    page.locator(".status.loaded").click()
+    page.get_by_label("find a tensor by its name").fill("norm")
+    page.locator(".card .row[data-block]").nth(1).click()
+    seen = """() => {
+        const roots = [...document.querySelectorAll('*')].map(({ shadowRoot }) => shadowRoot).filter(Boolean);
+        const all = (names) => roots.flatMap((root) => [...root.querySelectorAll(names)]);
+        const pressed = all('[aria-pressed]').map((one) => one.textContent + one.getAttribute('aria-pressed'));
+        const said = all('.shown h3, .chosen-of, .card .looked, .tensor-search').map((e) => e.value ?? e.textContent);
+        return [...pressed, ...said]; }"""
+    before = page.evaluate(seen)
+    bar = page.locator(".loupe-take").first
+    bar.get_by_role("button", name="Take away").click()
+    bar.get_by_role("button", name="Copy link").click()
+    page.locator("input.made:visible").wait_for()
+    link = page.locator("input.made:visible").input_value()
+    page = open_page(link)
+    page.locator(".projected").scroll_into_view_if_needed()
+    page.wait_for_selector('.projected[data-ready="true"] .near-row')
+    page.locator(".shown h3").get_by_text("head 3").wait_for()
+    assert page.evaluate(seen) == before
+    assert any("normtrue" in one or one == "norm" for one in before) and "log countstrue" in before
+
+
 def test_an_address_that_is_too_long_to_be_read_says_so(open_page: Callable[[str], "Page"], server: str) -> None:
     edits = quote(json.dumps([{"edit": "SilenceHeads", "layer": 0, "heads": [1]}] * 10_000))
     page = open_page(f"{server}/attention?text=the+dog&edits={edits}")
     said = page.locator(".loupe-lost")
     said.wait_for()
-    assert "at most 524,288 are read" in said.inner_text()
+    assert "at most 524,288 are read, so all that stood there" in said.inner_text()
+    assert "edits" not in page.url

@@ -204,3 +204,13 @@ def test_a_head_of_a_long_run_is_kept_as_long_as_nobody_else_can_have_its_name(o
             torch.testing.assert_close(glances.head(made, hook, head, cells=4), whole)
         del model, made
         gc.collect()
+
+
+def test_what_is_dropped_from_a_shelf_makes_room_for_as_much() -> None:
+    shelf = library.Shelf(10)
+    for key in ("old", "young"):
+        shelf.keep(key, key, 5)
+    shelf.drop("young")
+    shelf.drop("never there")
+    shelf.keep("new", "new", 5)
+    assert [shelf.find(key) for key in ("old", "young", "new")] == ["old", None, "new"]

@@ -14,9 +14,11 @@ from engine.edits import (
     Edit,
     PaintMask,
     PaintPattern,
+    Patch,
     Replace,
     Scale,
     SilenceHeads,
+    Source,
     edit_from_dict,
 )
 from engine.experiment import Experiment
@@ -24,7 +26,7 @@ from engine.limits import MAX_EDITS
 from engine.reading import read_text, read_translation
 from engine.run import run
 from pages.controls import experiment as what_if
-from pages.controls.experiment_link import BROKEN, UNLINKED, from_link, linkable, to_link
+from pages.controls.experiment_link import BROKEN, PAINTED, PICTURED, from_link, linkable, to_link, unlinked
 from pages.controls.subject import Subject
 from views.payload import Named, unpack
 from views.walkthrough import digest
@@ -239,7 +241,16 @@ def test_edits_that_no_address_can_hold_are_said_to_be_lost_with_a_reload() -> N
     assert not linkable(heavy) and from_link(to_link(heavy)) == (Experiment(), [BROKEN])
     app = opened(experiment=heavy)
     panel, _ = sent(app, "experiment")
-    assert panel["broken"] == [UNLINKED] and "edits" not in app.query_params and panel["entries"][0]["on"]
+    assert panel["broken"] == [unlinked(heavy)] and unlinked(heavy).endswith(PAINTED)
+    assert "edits" not in app.query_params and panel["entries"][0]["on"]
+
+
+def test_of_a_picture_that_is_too_large_for_an_address_no_fewer_cells_are_advised() -> None:
+    pixels = torch.rand(3, 96, 96, generator=torch.Generator().manual_seed(0)).tolist()
+    patch = Patch("blocks.0.resid_post", Source(pixels=pixels, name="your own picture"))
+    heavy = made(patch, PaintMask(cells=[[1, 0]], layer=0))
+    assert not linkable(heavy)
+    assert unlinked(heavy).endswith(PICTURED) and PAINTED not in unlinked(heavy)
 
 
 def test_while_guesses_are_asked_the_page_shows_the_run_before_the_edits() -> None:

@@ -13,6 +13,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import shipped
+from pages.controls.links import READABLE, fitting
+from pages.controls.take import answered
 from views.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
@@ -109,6 +111,55 @@ def test_the_file_holds_the_payload_and_what_was_asked() -> None:
     queries = [one["query"] for one in json.loads(given)["answers"]]
     assert queries[0] == mean and {"trace": header["trace"], "ask": "scores"} in queries
     assert sum(query["ask"] == "sink" for query in queries) == 16 * len(header["lanes"][""]["pieces"])
+
+
+def test_the_file_answers_what_was_asked_first_and_then_what_is_worth_most() -> None:
+    app = opened("attention", text="the dog sat")
+    header, _ = view(app, "attention")
+    where = {"trace": header["trace"], "side": "", "focus": "attn"}
+    means = [where | {"ask": "average", "over": "layers", "layer": 0, "head": head} for head in (2, 0, 2)]
+    _, answer = asked(app, "attention", take="html", state="", asked=means)
+    (given,) = re.findall(r'id="given">(.*?)</script>', answer["file"].data.tobytes().decode(), re.DOTALL)
+    queries = [one["query"] for one in json.loads(given)["answers"]]
+    assert queries[:2] == means[:2]
+    heads = [(layer, head) for layer in range(4) for head in range(4)]
+    expected = ["scores", *["weighted"] * 4, *["points", "ov", "qk"] * 16]
+    expected += ["sink"] * (16 * len(header["lanes"][""]["pieces"]))
+    assert [query["ask"] for query in queries[2:]] == expected
+    assert [(one["layer"], one["head"]) for one in queries if one["ask"] == "points"] == heads
+
+
+def test_where_a_file_has_no_room_what_comes_first_is_kept() -> None:
+    rng = np.random.default_rng(0)
+    payloads = {name: rng.bytes(size) for name, size in (("a", 600), ("large", 9000), ("b", 600), ("c", 600))}
+    queries = [{"ask": name} for name in ("a", "a", "large", "b", "c")]
+
+    def kept(**limits: int) -> list[str]:
+        return [one.query["ask"] for one in answered(queries, lambda query: payloads[query["ask"]], **limits)]
+
+    assert kept() == ["a", "large", "b", "c"]
+    assert kept(most=2) == ["a", "large"]
+    assert kept(room=2000) == ["a", "b"]  # what is too large is left out, and what comes after it may still fit
+
+
+def test_of_an_address_that_is_too_long_the_longest_entries_are_left_out() -> None:
+    said = {"model": "stories", "a_text": "\u65e5" * 60_000, "b_text": "x" * 400_000, "edits": "y" * 100}
+    assert fitting(said) == {"model": "stories", "b_text": "x" * 400_000, "edits": "y" * 100}
+    left = {"model": "stories", "c_text": "z" * 200_000, "edits": "y" * 100}
+    assert fitting({**said, "c_text": "z" * 200_000}) == left
+    short = {"text": "the dog", "model": "stories"}
+    assert list(fitting(short).items()) == list(short.items())
+    exact = "x" * (READABLE - len("text="))
+    assert fitting({"text": exact}) and not fitting({"text": exact + "x"})
+
+
+def test_a_text_that_no_link_can_hold_is_not_in_the_link_of_the_file() -> None:
+    app = opened("attention", text="the dog sat")
+    for text, part in (("the dog sat", "In Loupe: /attention?v=1"), ("\u65e5" * 60_000, "too long for a link")):
+        app.text_input(key="text").set_value(text).run()
+        _, answer = asked(app, "attention", take="html", state="#layer=1", asked=[])
+        caption = answer["file"].data.tobytes().decode().partition("<header>")[2].partition("</header>")[0]
+        assert caption.count("<p>") == 2 and part in caption
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,44 @@ def test_lines_and_data_of_the_steps_are_every_stage_of_the_head(model: str) -> 
     assert list(table.columns[:5]) == ["query", "query_token", "key", "key_token", "raw"]
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("one", [{}, {"pos": 2}, {"key": 1}])
+def test_lines_and_data_of_the_lines_are_the_weights_that_are_drawn(model: str, one: dict[str, int]) -> None:
+    app = opened("attention", model=model)
+    tab = {"ask": "lines", "heads": [[1, 1], [0, 2]], "least": 0.05} | one | place(model)
+    found = lines(app, model, tab)
+    drawn = []
+    for layer, head in tab["heads"]:
+        pattern = found["trace"][hook(model).replace("blocks.1", f"blocks.{layer}")][0, head].double().numpy()
+        for query, key in np.argwhere(pattern >= 0.05):
+            if one in ({}, {"pos": query}, {"key": key}):
+                drawn.append((layer, head, query, key, pattern[query, key]))
+    table = pd.read_parquet(file(app, tab, "parquet"))
+    expected = np.array(drawn)
+    assert len(drawn) > 1
+    np.testing.assert_allclose(table[["layer", "head", "query", "key", "weight"]].to_numpy(), expected)
+    np.testing.assert_allclose(found["values"].numpy(), expected[:, 4])
+    assert found["printed"].split()[0] == str(len(drawn))
+
+
+@pytest.mark.parametrize("by", ["written", "own"])
+def test_lines_and_data_of_the_alignment_join_each_target_word_with_the_source(by: str) -> None:
+    model = "translate-en-fr"
+    app = opened("attention", model=model)
+    tab = {"ask": "alignment", "by": by} | HERE | place(model)
+    found = lines(app, model, tab)
+    pattern = found["trace"][hook(model)][0, 1].numpy()
+    joined = {target: pattern[target - (by == "written")] for target in range(by == "written", len(pattern))}
+    np.testing.assert_array_equal(found["values"].numpy(), list(joined.values()))
+    table = pd.read_parquet(file(app, tab, "parquet"))
+    for target, rows in table.groupby("target"):
+        np.testing.assert_array_equal(rows["weight"], joined[target])
+        assert rows["source"][rows["most"] == 1].tolist() == [joined[target].argmax()]
+    assert sorted(set(table["target"])) == list(joined)
+    most = [int(one.argmax()) for one in joined.values()]
+    assert found["printed"].split("\n")[:2] == [str(most), str(pattern[2, 1].item())]
+
+
 def test_the_lines_of_a_measure_have_the_pages_edits() -> None:
     app = opened("attention")
     tab = MEASURES["mean of texts"] | place("stories")
@@ -165,6 +203,12 @@ def test_the_lines_of_a_measure_have_the_pages_edits() -> None:
         {"ask": "points", "side": "", "focus": "cross_attn", **HERE},
         {"ask": "product", "side": "", "focus": "attn", "pos": 0, "key": -1, **HERE},
         {"ask": "steps", "side": "", "focus": "attn", "layer": 0},
+        {"ask": "lines", "side": "", "focus": "attn", "heads": [], "least": 0.1},
+        {"ask": "lines", "side": "", "focus": "attn", "heads": [[0, 99]], "least": 0.1},
+        {"ask": "lines", "side": "", "focus": "attn", "heads": [[0]], "least": 0.1},
+        {"ask": "lines", "side": "", "focus": "attn", "heads": [[0, 1]], "least": "all"},
+        {"ask": "lines", "side": "", "focus": "attn", "heads": [[0, 1]], "least": 0.1, "pos": 99},
+        {"ask": "alignment", "side": "", "focus": "cross_attn", **HERE},
     ],
 )
 def test_a_tab_that_is_not_there_is_a_sentence(tab: Any) -> None:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from engine.analysis.averages import by_norm
 from engine.limits import MAX_TOKENS
+from engine.run import run
 from tests.pages.test_attention_long import long_page, mine  # noqa: F401
 from tests.pages.test_take import asked, ran, view
 from views.payload import unpack
@@ -36,6 +38,25 @@ def test_the_lines_and_the_data_of_a_long_text_are_the_whole_pattern_of_the_show
         assert file["values"].dtype == np.float32 and file["dims"].tolist() == ["query", "key"]
         np.testing.assert_allclose(file["values"], values.numpy(), atol=1e-7)
         assert file["query_tokens"].tolist() == header["lanes"][""]["pieces"]
+
+
+@pytest.mark.parametrize(("kind", "share"), [("length", False), ("share", True)])
+def test_the_lines_and_the_data_of_a_value_weighted_map_are_what_the_weights_move(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, kind: str, share: bool
+) -> None:
+    monkeypatch.setattr("views.lines_of_python.MODELS_FOLDER", str(tmp_path))
+    app = long_page(MAX_TOKENS + 40)
+    of = {"hook": HOOK, "head": 1, "moved": kind}
+    found = ran(asked(app, "attention_long", take="python", row=290, col=7, **of)[0]["lines"])
+    assert len(found["trace"]) == 2 and float(found["printed"]) == found["values"][290, 7].item()
+    model = found["checkpoint"].model
+    expected = by_norm(model, run(model, found["trace"].ids), 1, share=share)[1]
+    torch.testing.assert_close(found["values"], expected)
+    _, answer = asked(app, "attention_long", take="data", format="npz", **of)
+    with np.load(io.BytesIO(answer["file"].data.tobytes())) as file:
+        np.testing.assert_allclose(file["values"], expected, atol=1e-6)
+    with pytest.raises(ValueError, match="cannot be taken away"):
+        asked(app, "attention_long", take="python", row=290, col=9999, **of)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +85,8 @@ def test_the_file_of_a_long_text_has_every_tile_of_the_shown_head_and_the_others
     assert said["view"] == "attention_long"
     whole = np.full((MAX_TOKENS + 40,) * 2, np.nan, np.float32)
     heads = set()
+    (moved,) = [one["query"] for one in said["answers"] if one["query"]["ask"] == "moved"]
+    assert (moved["layer"], moved["head"]) == (1, 1)
     for one in said["answers"]:
         query = one["query"]
         heads.add((query["layer"], query["head"]))

@@ -19,7 +19,7 @@ from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, asked, ids, looked_at
 from views.attention import is_attention
 from views.attention_long import answered_long
-from views.attention_long_window import KEYS, OF_KEYS, ROWS, SQUARES, chosen
+from views.attention_long_window import KEYS, KEYS_OF_SEVERAL, OF_KEYS, ROWS, SEVERAL, SQUARES, chosen
 from views.payload import Named
 
 ALIBI = replace(SMALL, positions=Positions("alibi"))
@@ -139,9 +139,43 @@ def test_a_window_at_the_end_reaches_back() -> None:
     assert header["first"] == LENGTH - ROWS and arrays["blocks.0.attn.pattern"].data.shape[1] == ROWS
 
 
+def test_heads_beside_another_bring_their_weights_on_keys_that_are_common_to_all() -> None:
+    model, read = tiny.model(SMALL), ids(LENGTH)
+    painted = PaintMask(cells=[[200, 7]], layer=0, heads=[3])
+    long, others = looked_at(model, read, None, painted), [[0, 3], [1, 0], [0, 1]]
+    header, arrays = asked(long, ask="window", layer=1, head=2, pos=190, key=7, beside=others)
+    trace = run(model, read, edits=[painted])
+    keys = check(trace, "blocks.1.attn.", 2, header, arrays)
+    rows = slice(190, 190 + ROWS)
+    every = [trace[f"blocks.{layer}.attn.pattern"][0, head, rows] for layer, head in [[1, 2], *others]]
+    first, rest = {7, *every[0].argmax(-1).tolist()}, {key for one in every[1:] for key in one.argmax(-1).tolist()}
+    assert len(keys) == KEYS_OF_SEVERAL and first <= set(keys.tolist())
+    assert rest <= set(keys.tolist()) or set(keys.tolist()) <= first | rest
+    for number, pattern in enumerate(every[1:]):
+        found = {part: arrays.get(f"beside.{number}.{part}") for part in ("pattern", "share", "edited")}
+        torch.testing.assert_close(torch.tensor(found["pattern"].data), pattern[:, keys])
+        left = 1 - pattern[:, keys].sum(-1)
+        torch.testing.assert_close(torch.tensor(found["share"].data), left, atol=1e-5, rtol=1e-4)
+        assert (found["edited"] is not None) == (number == 0)
+    whole = touched_cells(trace, run(model, read), 0)[3, rows]
+    assert torch.equal(torch.tensor(arrays["beside.0.edited"].data), whole[:, keys])
+
+
+def test_the_shown_heads_own_keys_come_before_those_of_the_heads_beside_it() -> None:
+    made = torch.Generator().manual_seed(0)
+    faint = [torch.rand(ROWS, 900, generator=made).softmax(-1) for _ in range(2)]  # weights of a thousandth
+    strong = [torch.eye(900)[first : first + ROWS] for first in (300, 600)]  # 1 each, and more than fit
+    best = set(faint[0].argmax(-1).tolist())
+    keys = set(chosen(faint[0], None, [*strong, faint[1]]).tolist())
+    assert best <= keys and len(keys) == KEYS_OF_SEVERAL < len(best) + 2 * ROWS
+    assert keys - best <= set(range(300, 300 + ROWS)) | set(range(600, 600 + ROWS))
+
+
 @pytest.mark.parametrize(
     "query",
     [
+        *({"ask": "window", "pos": 0, "beside": one} for one in (3, [3], [[0]], [[0, 9]], [["a", 0]])),
+        {"ask": "window", "pos": 0, "beside": [[0, 0]] * SEVERAL},
         {"ask": "window", "pos": LENGTH, "key": 0},
         {"ask": "window", "pos": 0, "key": LENGTH},
         {"ask": "window", "key": 0},
@@ -183,6 +217,8 @@ def test_a_window_into_gpt2_small_takes_little_and_another_head_of_the_layer_no_
     where = {"trace": long.looked.digest, "side": "", "focus": "attn", "layer": 6, "pos": 700, "key": 3}
     sent = len(answered_long(long, where | {"ask": "window", "head": 0}))
     assert sent < 300_000
+    several = {"ask": "window", "head": 0, "beside": [[6, head] for head in range(1, SEVERAL)]}
+    assert len(answered_long(long, where | several)) < 700_000
 
     def again(*given: object, **options: object) -> None:
         raise AssertionError("the layer was computed again")

@@ -57,6 +57,25 @@ def test_an_edited_module_gets_a_new_address(modules: Path) -> None:
     assert address() != before
 
 
+def test_what_is_mounted_between_two_runs_of_the_whole_script_has_the_address_of_the_first(modules: Path) -> None:
+    def page() -> None:
+        import streamlit as st
+
+        from views import component
+
+        if st.session_state["whole"]:  # else a fragment alone
+            component.begin("page")
+        component.view("probe")({}, key="probe")
+
+    app = AppTest.from_function(page)
+    addresses = []
+    for whole in (True, False, True):
+        app.session_state["whole"] = whole
+        addresses.append(mounted(app.run())[0].js_content)
+        (modules / "probe.js").write_text(f"export const name = 'edited {len(addresses)}';")
+    assert addresses[0] == addresses[1] != addresses[2]
+
+
 def test_a_courier_answers_what_was_asked_and_refuses_with_the_sentence(modules: Path) -> None:
     def answer(query: dict[str, Any]) -> bytes:
         if query["layer"] > 3:
