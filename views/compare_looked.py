@@ -10,6 +10,7 @@ from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group, shared
 from engine.analysis.weights.projection import How
+from views.attention_long import Head
 from views.compare_pair import Compared
 from views.matrix_files import Matrix, matrix_of
 
@@ -88,21 +89,24 @@ def check(pairs: Sequence[Compared], looked: Looked) -> None:
 
 def place(pair: Compared, looked: Looked, letter: str) -> tuple[str, int]:
     """The hook of a run's pattern, and the head. Raises ValueError for a head that the run does not have."""
+    found = head_of(pair, looked, letter)
+    return found.hook, found.head
+
+
+def head_of(pair: Compared, looked: Looked, letter: str) -> Head:
     attention = pair.attentions[looked.at(pair)][letter != "A"]
-    shown = pair.first if letter == "A" else pair.second
-    if letter not in looked.heads:
+    config = (pair.first if letter == "A" else pair.second).lane(attention.side).config
+    layer, head = looked.heads.get(letter, (-1, -1))
+    if not (0 <= layer < config.layers and 0 <= head < config.attention.heads):
         raise ValueError(NOWHERE)
-    layer, head = looked.heads[letter]
-    hook = f"{shown.lane(attention.side).prefix}blocks.{layer}.{attention.focus}.pattern"
-    if hook not in shown.trace or not 0 <= head < shown.trace[hook].shape[1]:
-        raise ValueError(NOWHERE)
-    return hook, head
+    return attention.head(layer, head)
 
 
 def pattern(pair: Compared, looked: Looked, letter: str) -> Tensor:
     """Of one run, query key."""
-    hook, head = place(pair, looked, letter)
-    return (pair.first if letter == "A" else pair.second).trace[hook][0, head]
+    found = head_of(pair, looked, letter)
+    shown = pair.first if letter == "A" else pair.second
+    return shown.trace[found.hook][0, found.head] if shown.long is None else shown.long.pattern(found)
 
 
 def alignments(pair: Compared, looked: Looked) -> tuple[Alignment, Alignment]:
@@ -135,7 +139,12 @@ def matrix(pairs: Sequence[Compared], looked: Looked, name: str) -> Matrix:
         return of_difference(pair, looked)
     shown = pair.first if letter == "A" else pair.second
     hook, head = place(pair, looked, letter)
-    return matrix_of(shown.trace, shown.lanes, shown.title, hook, head)
+    if shown.long is None:
+        return matrix_of(shown.trace, shown.lanes, shown.title, hook, head)
+    values = pattern(pair, looked, letter).detach().cpu().float().numpy()
+    attention = pair.attentions[looked.at(pair)][letter != "A"]
+    tokens = {"query": shown.lane(attention.side).pieces, "key": shown.lane(attention.keys()).pieces}
+    return Matrix(hook, shown.title, values, ("query", "key"), tokens)
 
 
 def of_difference(pair: Compared, looked: Looked) -> Matrix:

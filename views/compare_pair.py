@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from torch import Tensor
 
 from engine.analysis.alignment import Alignment, by_characters, by_pieces
-from engine.analysis.predictions import predictions
+from engine.analysis.predictions import Predictions, predictions
 from engine.analysis.recorded import patterns
 from engine.analysis.similarity import Pair, head_changes, head_similarity, stream_distance
 from engine.checkpoints import Checkpoint
 from engine.reading import Reading, kind
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace
+from views.attention_long import Focus, Head, Long
 from views.walkthrough import Lane, candidate_names
 
 LISTED = 12  # candidates at every place
@@ -24,7 +26,10 @@ AT_ONCE = 10**8  # differences of weights; more are computed when somebody looks
 
 @dataclass(frozen=True)
 class Shown:
-    """One of the runs that are compared, by its letter; `title` is how its model is called."""
+    """One of the runs that are compared, by its letter; `title` is how its model is called.
+
+    Of a text too long to be drawn whole `trace` holds no pattern, and `long` has them.
+    """
 
     letter: str
     title: str
@@ -35,6 +40,7 @@ class Shown:
     lanes: list[Lane]
     notice: str = ""
     before: Trace | None = None
+    long: Long | None = None
 
     def lane(self, side: str) -> Lane:
         return next(lane for lane in self.lanes if lane.side == side)
@@ -57,8 +63,11 @@ class Attention:
         return f"{self.side}.{self.focus}" if self.side else self.focus
 
     @property
-    def focus(self) -> str:
+    def focus(self) -> Focus:
         return "cross_attn" if self.crosses else "attn"
+
+    def head(self, layer: int, head: int) -> Head:
+        return Head(self.side, self.focus, layer, head)
 
     def keys(self) -> str:
         """The stack whose tokens are the columns."""
@@ -110,8 +119,20 @@ def aligned(first: Shown, second: Shown, side: str, other: str) -> Alignment:
         return Alignment((), (len(mine.pieces), len(theirs.pieces)))
     texts = first.encoding(side), second.encoding(other)
     if texts[0] is not None and texts[1] is not None and vocabulary(first) != vocabulary(second):
-        return by_characters(texts[0], texts[1])
-    return by_pieces(mine.pieces, theirs.pieces)
+        return by_spans(texts[0], texts[1])
+    return by_tokens(tuple(mine.pieces), tuple(theirs.pieces))
+
+
+@lru_cache(maxsize=16)
+def by_tokens(first: tuple[str, ...], second: tuple[str, ...]) -> Alignment:
+    """`by_pieces`, which of a thousand tokens takes a good part of a second."""
+    return by_pieces(first, second)
+
+
+@lru_cache(maxsize=16)
+def by_spans(first: Encoding, second: Encoding) -> Alignment:
+    """`by_characters`, in the same way."""
+    return by_characters(first, second)
 
 
 def vocabulary(shown: Shown) -> tuple[str, ...]:
@@ -143,13 +164,18 @@ def attention_pair(pair: Compared, number: int, arrays: dict[str, Tensor]) -> di
             arrays |= {f"{one.key}.relative": streams.relative.float(), f"{one.key}.cosine": streams.cosine.float()}
         except ValueError as error:
             apart = str(error)
+    return belonging(pair, number) | {"streams": apart}
+
+
+def belonging(pair: Compared, number: int) -> dict[str, Any]:
+    """Which attentions of the two it is, and which of their queries and keys belong together."""
+    one, other = pair.attentions[number]
     return {
         "key": one.key,
         "first": {"side": one.side, "focus": one.focus},
         "second": {"side": other.side, "focus": other.focus},
-        "queries": grouped(found.queries),
-        "keys": grouped(found.keys),
-        "streams": apart,
+        "queries": grouped(pair.alignment(one.side, other.side)),
+        "keys": grouped(pair.alignment(one.keys(), other.keys())),
     }
 
 
@@ -165,6 +191,19 @@ def grouped(alignment: Alignment) -> list[list[Any]]:
 
 def spoken(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, Any]:
     """What both heads say at the places that belong together; a sentence where they choose among other things."""
+    header = saying(pair)
+    if header["sentence"]:
+        return header
+    once = header["once"]
+    places = [(0, 0)] if once else [(group[0][-1], group[1][-1]) for group in header["groups"]]
+    logits = [one.trace["logits"] if once else one.trace["logits"][0] for one in (pair.first, pair.second)]
+    found = predictions(logits[0], logits[1], places, LISTED)
+    arrays |= {f"says.{name}": value for name, value in said(found).items()}
+    return header | {"names": candidates(pair, found.ids)}
+
+
+def saying(pair: Compared) -> dict[str, Any]:
+    """At which places both heads say something, and whether that is about the same things."""
     first, second = pair.first, pair.second
     if not all("logits" in one.trace for one in (first, second)):
         return {"sentence": "One of the two says nothing about its text: it has no head."}
@@ -174,20 +213,22 @@ def spoken(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, Any]:
     if kinds[0] == "span":
         return {"sentence": "Where an answer starts and ends is looked at on the page Walkthrough."}
     once = "pos" not in first.trace.dims("logits")
-    groups = pair.alignment(first.lanes[-1].side, second.lanes[-1].side).groups
-    places = [(0, 0)] if once else [(group.first[-1], group.second[-1]) for group in groups]
-    logits = [one.trace["logits"] if once else one.trace["logits"][0] for one in (first, second)]
-    found = predictions(logits[0], logits[1], places, LISTED)
-    arrays |= {f"says.{name}": getattr(found, name) for name in ("first", "second", "kl", "variation")}
-    arrays["says.ids"] = found.ids.int()
-    names = first.checkpoint.labels if kinds[0] in ("sequence", "token") else choices(first)
     return {
-        "names": candidate_names(found.ids, names or None, ()),
         "groups": grouped(pair.alignment(first.lanes[-1].side, second.lanes[-1].side)),
         "once": once,
         "reads": "next" if first.checkpoint.model.config.generates else "class" if once else "here",
         "sentence": "",
     }
+
+
+def said(found: Predictions) -> dict[str, Tensor]:
+    return {name: getattr(found, name) for name in ("first", "second", "kl", "variation")} | {"ids": found.ids.int()}
+
+
+def candidates(pair: Compared, ids: Tensor) -> dict[str, str]:
+    """How what is chosen among is called, by id."""
+    classes = pair.first.checkpoint.model.config.head.kind in ("sequence", "token")
+    return candidate_names(ids, (pair.first.checkpoint.labels if classes else choices(pair.first)) or None, ())
 
 
 def choices(shown: Shown) -> tuple[str, ...]:

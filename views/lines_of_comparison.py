@@ -13,6 +13,7 @@ from views.lines_of_python import Fields, Imports, import_lines, indexed, runnin
 from views.lines_of_tabs import tab_lines
 
 ALIGNING = "engine.analysis.alignment"
+WHOLE = ("product", "steps", "points")  # tabs that look at all that an attention computes
 
 
 def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], looked: Looked) -> str:
@@ -22,7 +23,8 @@ def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], loo
     opening: list[str] = []
     for shown in (pairs[0].first, *(pair.second for pair in pairs)):
         name = shown.letter.lower()
-        more, lines = running(shown.name, shown.checkpoint, given[shown.letter], shown.trace, bound=name)
+        only = needed(pairs, looked, shown)
+        more, lines = running(shown.name, shown.checkpoint, given[shown.letter], shown.trace, bound=name, only=only)
         opening += [f"# {shown.letter}", *lines]
         if looked.view == "circuits":
             opening.append(f"model_{name} = checkpoint.model")
@@ -38,8 +40,20 @@ def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], loo
     return "\n".join([*import_lines(imports), "", *opening, "", *values, printed(pairs, looked), *shown_there]) + "\n"
 
 
+def needed(pairs: Sequence[Compared], looked: Looked, shown: Shown) -> str | None:
+    """The hooks that the lines look at, of a long text, of which not every value finds room; None is all."""
+    if shown.long is None:
+        return None
+    having = [pair for pair in pairs if looked.number(pair) is not None and shown in (pair.first, pair.second)]
+    if not having:
+        return "logits"
+    hook, _ = place(having[0], looked, shown.letter)
+    return hook if looked.view not in WHOLE else f"{hook.removesuffix('pattern')}*"
+
+
 def pattern_line(shown: Shown, hook: str, head: int) -> str:
-    index, axes = indexed(shown.trace, hook, head)
+    alone = (f"0, {head}", ("query", "key"))  # of a pattern that the trace does not hold
+    index, axes = indexed(shown.trace, hook, head) if shown.long is None else alone
     name = shown.letter.lower()
     return f'pattern_{name} = {name}["{hook}"][{index}]  # {" ".join(("query", *axes[1:]))}'
 

@@ -4,6 +4,7 @@ import * as address from "./address.js";
 import { CSS as ATTENTION } from "./attention_style.js";
 import { mount as mountBeside } from "./compare_beside.js";
 import { Cursor } from "./compare_cursor.js";
+import { Face } from "./compare_face.js";
 import { frame } from "./compare_frame.js";
 import { mount as mountHeads } from "./compare_heads.js";
 import { mount as mountMaps } from "./compare_maps.js";
@@ -25,7 +26,7 @@ export function mount(root, data, emit) {
   return lab;
 }
 
-class Compare extends Cursor {
+export class Compare extends Cursor {
   constructor(root, emit) {
     super();
     this.emit = emit;
@@ -58,7 +59,7 @@ class Compare extends Cursor {
     const changed = before !== undefined && before !== data.sides.map(({ title, model }) => [title, model.name]).join();
     if (changed) Object.assign(state, { other: null, heads: {} });
     if (this.data ? this.data.sides[0].title !== data.sides[0].title : !state.chosen) Object.assign(state, { layer: data.look.layer, head: data.look.head });
-    if (this.data && this.words(this.data) !== this.words(data)) state.cursor = null;
+    if (this.data && this.words(this.data) !== this.words(data)) Object.assign(state, { cursor: null, zoom: undefined, from: undefined });
     this.data = data;
     this.similar = new Map(); // "B:attn" -> block of similarities, or a sentence, or null while it is on its way
     this.hover = null;
@@ -74,10 +75,28 @@ class Compare extends Cursor {
   build() {
     this.parts = frame(this);
     const { maps, beside, pointed, heads, predictions, streams, similarity } = this.parts.places;
-    this.maps = mountMaps(maps, this);
+    this.maps = this.mountMaps(maps);
     this.pointed = mountPointed(pointed, this);
-    this.views = [this.maps, mountBeside(beside, this), this.pointed, mountHeads(heads, this), mountPredictions(predictions, this), mountStreams(streams, this), mountSimilarity(similarity, this)];
+    this.beside = mountBeside(beside, this);
+    this.views = [this.maps, this.beside, this.pointed, this.mountHeads(heads), mountPredictions(predictions, this), mountStreams(streams, this), mountSimilarity(similarity, this)];
     this.element.dataset.ready = "true";
+  }
+
+  mountMaps(root) {
+    return mountMaps(root, this);
+  }
+
+  mountHeads(root) {
+    return mountHeads(root, this);
+  }
+
+  mountView(name, module, root, face) {
+    return module.mount(root, face);
+  }
+
+  /** One run as the views of one head see it. */
+  face(letter) {
+    return new Face(this, letter);
   }
 
   /** How much room there is, and everything drawn again in it. */
@@ -113,7 +132,7 @@ class Compare extends Cursor {
     const { state } = this;
     const turned = change.attention !== undefined && change.attention !== state.attention;
     const moved = (change.layer ?? state.layer) !== state.layer || (change.head ?? state.head) !== state.head;
-    if (turned) Object.assign(state, { cursor: null, other: null, layer: 0, head: 0, heads: {} });
+    if (turned) Object.assign(state, { cursor: null, other: null, layer: 0, head: 0, heads: {}, zoom: undefined, from: undefined });
     if (moved && change.other === undefined) state.other = null;
     Object.assign(state, change);
     this.hover = null;
@@ -139,10 +158,15 @@ class Compare extends Cursor {
     return { where: said.join("; "), what, sentence: this.pointed.said(), asks: { ...asks, view: state.view, how: state.own.how === "tsne" ? "tsne" : "pca" }, file: "" };
   }
 
-  /** Shows the state everywhere; layers that are not here yet are fetched, and shown when they are. */
+  /** Shows the state everywhere. */
   refresh() {
     this.parts.show();
     for (const view of this.views) view.update();
+    this.bring();
+  }
+
+  /** Layers that are not here yet are fetched, and shown when they are. */
+  bring() {
     const { data } = this;
     for (const { letter, trace } of this.sides) {
       const layer = this.headOf(letter)[0];

@@ -1,6 +1,5 @@
 // One view of the shown head for every run, side by side: the views of the page about attention, each before the face of its run.
 import { Ends } from "./compare_ends.js";
-import { Face } from "./compare_face.js";
 import { alone } from "./compare_merge.js";
 import { headingOf } from "./compare_heading.js";
 import { make } from "./dom.js";
@@ -60,7 +59,7 @@ class Beside {
       const [element, heading, note, room] = [make("section", "run-of"), make("div", "map-head"), make("p", "sentence no-partner"), make("div")];
       element.setAttribute("aria-label", letter);
       element.append(heading, note, room);
-      return { letter, element, heading, note, room, face: new Face(this.lab, letter), view: null };
+      return { letter, element, heading, note, room, face: this.lab.face(letter), view: null };
     });
     this.scaled = make("p", "sentence one-scale", "Colours and bars end at the same number in every run.");
     this.root.replaceChildren(...this.columns.map(({ element }) => element), this.scaled);
@@ -96,7 +95,7 @@ class Beside {
       const room = make("div", `view view-${name}`);
       column.room.replaceChildren(room);
       column.view = null;
-      column.open = module ? () => module.mount(room, column.face) : null;
+      column.open = module ? () => this.lab.mountView(name, module, room, column.face) : null;
       if (failure) room.append(make("p", "sentence", `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`));
     }
     this.show();

@@ -1,6 +1,5 @@
 // The cell under the one cursor in words: which tokens, its weight in every run, and the differences.
-import { at } from "./cells.js";
-import { alone, between } from "./compare_merge.js";
+import { alone } from "./compare_merge.js";
 import { make } from "./dom.js";
 import { percent } from "./format.js";
 
@@ -29,18 +28,18 @@ function spoken(lab) {
   const names = (part) => [...new Set(cells.map((cell) => cell[part]).filter((name) => name !== null))].join(" | ");
   where.append(make("bdi", "role-query", names("query")), " → ", make("bdi", "role-key", names("key")));
   if (here.row === null || here.col === null) return [where];
-  const values = cells.map(({ letter, row, col }) => {
-    const found = lab.pattern(letter);
-    return { letter, value: found && row !== null && col !== null ? at(found.block, row, col) / found.max : null };
-  });
-  const said = values.map(({ letter, value }) => item(letter, value === null ? "–" : percent(value)));
+  const values = cells.map(({ letter, row, col }) => ({ letter, value: lab.attention(letter) && row !== null && col !== null ? lab.weight(letter, row, col) : null }));
+  const said = values.map(({ letter, value }) => item(letter, value === null ? "–" : value === undefined ? "…" : percent(value)));
   for (const { letter } of lab.sides.slice(1)) {
     const pair = lab.pair(letter);
     const { row, col } = lab.merged(letter, lab.cursor);
     const [r, c] = [pair?.queries.entries[row], pair?.keys.entries[col]];
-    const both = r && c && !alone(r) && !alone(c) && lab.pattern("A") && lab.pattern(letter);
-    const shared = ({ block, max }, part) => between(block, max, r[part], c[part]);
-    const sums = both ? [shared(lab.pattern("A"), "first"), shared(lab.pattern(letter), "second")] : null;
+    const both = r && c && !alone(r) && !alone(c) && lab.attention("A") && lab.attention(letter);
+    const sums = both ? [["A", "first"], [letter, "second"]].map(([one, part]) => lab.shared(one, r[part], c[part])) : null;
+    if (sums?.includes(undefined)) {
+      said.push(item(`${letter} − A`, "…", "more"));
+      continue;
+    }
     const gap = sums && sums[1] - sums[0];
     const several = sums && [r, c].some(({ first, second }) => first.length > 1 || second.length > 1);
     const summed = several ? `, tokens together (${sums.map(percent).join(" and ")}),` : "";

@@ -21,24 +21,22 @@ export function mount(root, lab) {
       about.textContent = missing;
       if (missing) return;
       about.replaceChildren(...reader(lab, beside, says));
-      show(row, beside, says);
+      const found = lab.said(beside, row);
+      for (const part of [apart, list]) part.classList.toggle("late", !found);
+      if (found) show(found, beside);
     },
     destroy: () => root.replaceChildren(),
   };
   return view;
 
-  function show(row, beside, says) {
-    const part = (name) => lab.data.arrays[`${beside}:says.${name}`];
-    const { shape, data: ids } = part("ids");
-    const [first, second] = [part("first").data, part("second").data];
-    const from = row * shape[1];
-    const most = Math.max(...[first, second].map((p) => Math.max(...p.subarray(from, from + shape[1]))), 1e-9);
+  function show({ names, ids, first, second, kl, variation }, beside) {
+    const most = Math.max(...[first, second].map(({ data }) => Math.max(...data)), 1e-9);
     const heading = ["", "", "A", beside, `${beside} − A`].map((text) => make("span", "heading", text));
-    const rows = Array.from({ length: shape[1] }, (_, i) => candidate(says.names[ids[from + i]], first[from + i], second[from + i], most));
+    const rows = Array.from(ids.data, (id, i) => candidate(names[id], first.data[i], second.data[i], most));
     list.replaceChildren(...heading, ...rows.flat());
     apart.replaceChildren(
-      item(`KL(A ‖ ${beside})`, `${number(part("kl").data[row])} bits`, "the expected surprise, in bits, of who believes the other run where A is right"),
-      item("goes elsewhere", percent(part("variation").data[row]), "half the sum of all |differences|: the share of the probability that is given to other candidates"),
+      item(`KL(A ‖ ${beside})`, `${number(kl.data[0])} bits`, "the expected surprise, in bits, of who believes the other run where A is right"),
+      item("goes elsewhere", percent(variation.data[0]), "half the sum of all |differences|: the share of the probability that is given to other candidates"),
     );
   }
 }

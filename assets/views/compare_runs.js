@@ -1,7 +1,7 @@
 // The runs that are compared: their numbers, which head of each is shown, and where a place of one stands in the others.
 import { at } from "./cells.js";
 import { Detailed } from "./compare_face.js";
-import { merge } from "./compare_merge.js";
+import { between, merge } from "./compare_merge.js";
 import { range } from "./dom.js";
 import { request } from "./store.js";
 import { Trace } from "./trace.js";
@@ -142,8 +142,9 @@ export class Runs {
         this.similar.set(name, found);
         this.refresh();
       };
-      const query = { ask: "similarity", trace: this.side("A").trace.trace, pair: letter, key: this.state.attention, over: this.state.over ?? "here" };
-      request(query).then(({ arrays, rows }) => settle({ block: matrixOf(arrays.similarity), rows }), (error) => settle({ sentence: error.message }));
+      const [trace, other] = ["A", letter].map((one) => this.side(one).trace.trace);
+      const query = { ask: "similarity", trace, other, pair: letter, key: this.state.attention, over: this.state.over ?? "here" };
+      request(query).then(({ arrays, rows, of }) => settle({ block: matrixOf(arrays.similarity), rows, of }), (error) => settle({ sentence: error.message }));
     }
     return this.similar.get(name)?.block ?? null;
   }
@@ -167,6 +168,35 @@ export class Runs {
     const { data, shape } = trace.arrays[`patterns.${trace.prefix}${focus}`];
     const [, heads, rows, cols] = shape;
     return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
+  }
+
+  /** One weight of a run's shown head; null where the run has no such attention, undefined while it is on its way. */
+  weight(letter, row, col) {
+    const found = this.pattern(letter);
+    return found && at(found.block, row, col) / found.max;
+  }
+
+  /** What tokens of a run give together to others, as `weight`: summed over keys, averaged over queries. */
+  shared(letter, queries, keys) {
+    const found = this.pattern(letter);
+    return found && between(found.block, found.max, queries, keys);
+  }
+
+  /** What A and another run say at one of the places of `says`: {names, ids, first, second, kl, variation}, of one row each. */
+  said(letter, place) {
+    const { says } = this.data.pairs[letter];
+    const row = (name) => {
+      const { data, shape } = this.data.arrays[`${letter}:says.${name}`];
+      const size = shape[1] ?? 1;
+      return { data: data.subarray(place * size, (place + 1) * size), shape: [1, size] };
+    };
+    return { names: says.names, ...Object.fromEntries(["ids", "first", "second", "kl", "variation"].map((name) => [name, row(name)])) };
+  }
+
+  /** How far the residual streams of A and another run are apart: {relative, cosine}, layer group; undefined where they cannot be compared. */
+  distances(letter) {
+    const [relative, cosine] = ["relative", "cosine"].map((name) => this.data.arrays[`${letter}:${this.state.attention}.${name}`]);
+    return relative && { relative, cosine };
   }
 
   /** (row, col) => whether a run's mask takes the key away; undefined where nothing is known to be masked. */

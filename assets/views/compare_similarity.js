@@ -61,7 +61,7 @@ export function mount(root, lab) {
       about.textContent = known
         ? `1 − the total variation distance between two heads’ rows, the mean over the rows but the first: 100 % is the same attention. Attention to a token that the other text lacks counts as attention elsewhere.`
         : block ? "No row counts: the texts share no token behind their first." : !lab.described(beside) ? lab.absent(beside) : (answer?.sentence ?? "Every head is being compared with every other …");
-      if (answer?.rows) about.append(` ${answer.rows.toLocaleString("en")} rows.`);
+      if (answer?.rows) about.append(` ${answer.rows.toLocaleString("en")}${answer.of > answer.rows ? ` of ${answer.of.toLocaleString("en")} rows, evenly apart` : " rows"}.`);
       over.hidden = !lab.described(beside);
       chips[1].chip.textContent = `on 24 other ${lab.side("A").trace.grid ? "pictures" : "texts"}`;
       for (const { value, chip } of chips) chip.setAttribute("aria-pressed", String(value === lab.state.over));

@@ -11,6 +11,7 @@ from engine import library
 from engine.experiment import Experiment
 from engine.training.snapshots import snapshots
 from pages.controls.experiment import MADE
+from pages.controls.links import fitting
 from pages.controls.subject import EMPTY, EVERY_FIELD, EXAMPLES, FIRST, KEPT, example
 
 LETTERS = "ABCD"
@@ -60,8 +61,8 @@ def begin() -> None:
 
 
 def remember(said: dict[str, str]) -> None:
-    """Puts what the sides are into the address, whatever they opened on."""
-    address = st.query_params
+    """Puts what the sides are into the address, whatever they opened on, but for texts that are too long for one."""
+    address, said = st.query_params, fitting(said)
     mine = {key(letter, field) for letter in LETTERS for field in OWN}
     for own in mine & set(address) - set(said):
         del address[own]

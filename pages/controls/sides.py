@@ -5,23 +5,20 @@ Every control has the letter in front of its key (`a_model`, `b_text`), under wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import streamlit as st
 
 from engine import library
-from engine.checkpoints import Checkpoint
-from engine.edits import Edit, SilenceHeads
+from engine.edits import SilenceHeads
 from engine.experiment import Experiment
-from engine.limits import MAX_TOKENS
-from engine.reading import Kind, Reading, kind
-from engine.trace import Trace
-from engine.training.snapshots import snapshot, snapshots
-from pages.controls.experiment import MADE, MISFITS, sentence
+from engine.reading import Kind, kind
+from engine.training.snapshots import snapshots
+from pages.controls.experiment import MADE
 from pages.controls.experiment_link import from_link
-from pages.controls.side_picture import picture_of, put, standing
+from pages.controls.side_picture import picture_of, put
+from pages.controls.side_run import Side, library_name, run, said
 from pages.controls.side_start import (
     LAST,
     LETTERS,
@@ -44,27 +41,7 @@ from pages.controls.subject import (
     KEPT,
     LABELS,
     pixels,
-    reading,
 )
-
-
-@dataclass(frozen=True)
-class Side:
-    """`trace` is the run with the edits that fit, `before` the one without any; `problem` says why edits were left
-    out, or is empty."""
-
-    letter: str
-    title: str
-    name: str
-    checkpoint: Checkpoint
-    reading: Reading
-    trace: Trace
-    before: Trace
-    problem: str
-
-    @property
-    def limit(self) -> int:
-        return min(MAX_TOKENS, self.checkpoint.model.config.context)
 
 
 def sides() -> list[Side]:
@@ -78,7 +55,7 @@ def sides() -> list[Side]:
         under(shown)
     st.session_state[LAST] = {own: st.session_state[own] for letter in shown for own in keys(letter)}
     remember({own: value for letter in shown for own, value in in_address(letter).items()})
-    found = [side for letter in shown if (side := made(letter)) is not None]
+    found = run([side for letter in shown if (side := said(letter)) is not None])
     if len(found) < 2 or found[0].letter != "A":
         st.info("A comparison needs A and one more that can be run; see above what is missing.")
         st.stop()
@@ -154,7 +131,7 @@ def reads(letter: str) -> tuple[Kind, int]:
         opened = library.checkpoint(library_name(letter))
         return kind(opened), pixels(opened)
     except (ValueError, OSError):
-        return "text", 1  # `made` says why it does not open
+        return "text", 1  # `said` says why it does not open
 
 
 def fields(letter: str) -> None:
@@ -239,51 +216,6 @@ def new_model(letter: str) -> None:
     own = empty() | values_of_example(state[key(letter, "model")])
     read = everything(neighbour) if alike else own
     fill(letter, {field: read[field] for field in (*EVERY_FIELD, PICTURE)} | {"edits": ""})
-
-
-def library_name(letter: str) -> str:
-    """What the library calls a side's model. Raises ValueError for a run's step that is not there."""
-    named: str = st.session_state[key(letter, "model")]
-    if not named.startswith(RUN):
-        return named
-    run, steps = named.removeprefix(RUN), snapshots()
-    count = st.session_state.get(key(letter, "step"), 0)
-    count = count if count in steps.get(run, ()) else (steps.get(run) or [0])[-1]
-    return library.offer(library.Opening(snapshot(run, count), title=f"{run}-{count}"))
-
-
-def made(letter: str) -> Side | None:
-    """What stands in the controls of a side, run; None, with a sentence on the page, where that cannot be."""
-    state = st.session_state
-    try:
-        name = library_name(letter)
-        checkpoint = library.checkpoint(name)
-        read = reading(checkpoint, MAX_TOKENS, partial(standing, letter))
-    except (ValueError, OSError) as error:
-        st.warning(f"{letter}: {error}")
-        return None
-    if not len(read.read):
-        st.info(f"{letter} has nothing to read yet.")
-        return None
-    text = state.get(key(letter, "edits"), "").strip()
-    experiment, broken = from_link(text) if text else (Experiment(), [])
-    before, trace, refused = run(name, read, experiment.edits)
-    named = state[key(letter, "model")].removeprefix(RUN)
-    title = f"{named} · step {state[key(letter, 'step')]:,}" if state[key(letter, "model")].startswith(RUN) else named
-    return Side(letter, title, name, checkpoint, read, trace, before, " ".join([*broken, *refused]))
-
-
-def run(name: str, read: Reading, edits: tuple[Edit, ...]) -> tuple[Trace, Trace, list[str]]:
-    """Without edits, under those that fit, and a sentence for each that does not."""
-    fits, refused = list[Edit](), list[str]()
-    trace = before = library.traces.of(name, read.read, fits, read.target)
-    for edit in edits:
-        try:
-            trace = library.traces.of(name, read.read, [*fits, edit], read.target)
-            fits.append(edit)
-        except MISFITS as error:
-            refused.append(f"One edit does not fit here and is left out: {sentence(error)}")
-    return before, trace, refused
 
 
 def silence(letter: str, layer: int, head: int, side: str, crosses: bool) -> None:

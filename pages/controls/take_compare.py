@@ -10,15 +10,17 @@ from typing import Any
 
 import streamlit as st
 
-from engine.limits import MAX_TOKENS
 from engine.reading import kind
 from pages.controls.links import VERSION, VERSIONED, offered
 from pages.controls.side_picture import standing
+from pages.controls.side_run import LIMIT, Side
 from pages.controls.side_start import PICTURE, RUN, key
-from pages.controls.sides import Side, in_address
+from pages.controls.sides import in_address
 from pages.controls.subject import FIELDS
 from pages.controls.take import STALE, UNKNOWN, Answer, alone, answered, fields_said, filed
+from pages.controls.take_long import ROOM
 from views.compare import ahead, named
+from views.compare_long import ahead_long_comparison
 from views.compare_looked import looked_at, matrix, names
 from views.compare_pair import Compared
 from views.lines_of_comparison import comparison_lines
@@ -27,7 +29,7 @@ from views.matrix_files import as_file
 from views.payload import pack
 from views.table_files import FORMATS
 
-VIEW = "compare"
+VIEW, LONG_VIEW = "compare", "compare_long"
 TOGETHER = "sides together"  # the key of what swaps, copies and adds sides
 
 
@@ -70,11 +72,17 @@ class Comparing:
                 ):
                     return filed(as_file(matrix(self.pairs, looked_at(query, self.pairs), name), format))
                 case {"take": "html", "state": str(state), "asked": list(asked)}:
-                    answers = answered([*asked, *ahead(self.pairs)], other)
-                    return filed(alone(VIEW, self.header, payload, state, answers).encode())
+                    return filed(self.html(payload, state, asked, other, query).encode())
             raise ValueError(UNKNOWN)
 
         return answer
+
+    def html(self, payload: bytes, state: str, asked: Sequence[Any], other: Answer, query: dict[str, Any]) -> str:
+        if self.sides[0].long is None:
+            return alone(VIEW, self.header, payload, state, answered([*asked, *ahead(self.pairs)], other))
+        more = ahead_long_comparison(self.pairs, looked_at(query, self.pairs))
+        answers = answered(chain(asked, more), other, room=ROOM)
+        return alone(LONG_VIEW, self.header, payload, state, answers, VIEW)
 
     def python(self, query: dict[str, Any]) -> str:
         given = {side.letter: fields_of(side) for side in self.sides}
@@ -98,5 +106,5 @@ def read_by(side: Side) -> str:
 
 
 def fields_of(side: Side) -> Fields:
-    return fields_said(side.checkpoint, MAX_TOKENS, partial(standing, side.letter))
+    return fields_said(side.checkpoint, LIMIT, partial(standing, side.letter))
 

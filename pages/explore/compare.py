@@ -1,34 +1,37 @@
 """Compare: two runs or more side by side, of any models, texts, training steps or edits."""
 
+from functools import partial
+
 import streamlit as st
 
 from engine.training.snapshots import snapshots
 from pages.controls.experiment import heard
 from pages.controls.links import Rule, honour_link, one_of, whole
+from pages.controls.side_run import Side
 from pages.controls.side_start import LETTERS, NUMBERS, RUN, key
-from pages.controls.sides import Side, sides, silence
+from pages.controls.sides import sides, silence
 from pages.controls.subject import EXAMPLES, Subject, notice
 from pages.controls.take_compare import Comparing
 from views.compare import answered, compare
+from views.compare_long import answered_long_comparison, compare_long
 from views.compare_pair import Shown, compared
 from views.component import courier, view
-from views.walkthrough import lanes
 
-PICTURE = "compare"
+PICTURE, LONG = "compare", "compare long"
 picture = view("compare", events=("silence",))
+long_picture = view("compare_long", events=("silence",))
 
 
 def shown(side: Side) -> Shown:
     cut = notice(Subject(side.name, side.checkpoint, side.reading, side.limit))
     said = " ".join(text for text in (side.problem, cut) if text)
-    stacks = lanes(side.checkpoint, side.reading)
     whose = (side.letter, side.title, side.name, side.checkpoint, side.reading)
-    return Shown(*whose, side.trace, stacks, said, side.before)
+    return Shown(*whose, side.trace, side.lanes, said, side.before, side.long)
 
 
-def on_silence() -> None:
+def on_silence(key: str) -> None:
     """A head of one side is silenced, or heard again; a browser sends it, so that anything may come."""
-    match heard(PICTURE, "silence"):
+    match heard(key, "silence"):
         case {"letter": str(letter), "layer": int(layer), "head": int(head), "side": str(side), "focus": str(focus)}:
             silence(letter, layer, head, side, focus == "cross_attn")
 
@@ -46,6 +49,12 @@ first, *others = map(shown, found)
 pairs = [compared(first, other) for other in others]
 taking = Comparing(found, pairs)
 look = EXAMPLES.get(first.title, {}).get("look", {})
-drawn = compare(pairs, {"look": {"layer": 0, "head": 0, **look}, "take": taking.header})
-picture(drawn, key=PICTURE, on={"silence": on_silence})
-courier("courier", taking.answering(drawn, lambda query: answered(pairs, query)))
+notes = {"look": {"layer": 0, "head": 0, **look}, "take": taking.header}
+if first.long is None:
+    drawn = compare(pairs, notes)
+    picture(drawn, key=PICTURE, on={"silence": partial(on_silence, PICTURE)})
+    courier("courier", taking.answering(drawn, lambda query: answered(pairs, query)))
+else:
+    drawn = compare_long(pairs, notes)
+    long_picture(drawn, key=LONG, on={"silence": partial(on_silence, LONG)})
+    courier("courier", taking.answering(drawn, lambda query: answered_long_comparison(pairs, query)))

@@ -10,7 +10,7 @@ import torch
 
 from engine import library
 from engine.analysis.alignment import by_characters, shared
-from engine.reading import read_text
+from engine.reading import pictures, read_picture, read_text
 from engine.trace import Trace
 
 if TYPE_CHECKING:
@@ -210,3 +210,35 @@ def test_a_phone_in_the_dark_has_everything_below_one_another(browser, server: s
     )
     assert nameless == 0
     context.close()
+
+
+def width(page: "Page", number: int) -> float:
+    """Of one map, without what stands around it."""
+    box = page.locator(".map-of").nth(number).locator("canvas").first.bounding_box()
+    assert box is not None
+    return box["width"]
+
+
+def test_a_short_text_beside_a_long_one_has_cells_that_can_be_read(look: Callable[..., "Page"]) -> None:
+    long = " ".join([FIRST] * 9)
+    page = look(a_text=long, b_text="Max has a ball.")
+    assert len(traced(long).encoding) > 60
+    columns = [len(traced(text).encoding) for text in (long, "Max has a ball.")]
+    wide = [width(page, i) / count for i, count in enumerate(columns)]
+    assert wide[0] < 7 and wide[1] >= 13
+    same = look(a_text=FIRST, b_text=FIRST.replace("red", "blue"))
+    assert width(same, 0) == pytest.approx(width(same, 1), abs=0.5)
+
+
+def test_pictures_of_all_runs_are_coloured_by_one_scale(look: Callable[..., "Page"]) -> None:
+    page = look(hash="#layer=1&head=2", a_model="digits-vit", a_picture="0", b_model="digits-vit", b_picture="1")
+    said_under = page.locator(".map-of .picture-note", has_text="in every picture")
+    said_under.nth(1).wait_for()
+    notes = said_under.all_inner_texts()
+    row = state(page)["cursor"]["row"]
+    checkpoint = library.checkpoint("digits-vit")
+    patterns = [library.traces.of("digits-vit", read_picture(checkpoint, pictures()[0][i]).read) for i in (0, 1)]
+    most = [float(trace["blocks.1.attn.pattern"][0, 2, row, 1:].max()) for trace in patterns]
+    said = {float(note.split("0 to ")[1].split("\u00a0")[0]) for note in notes}
+    assert len(said) == 1 and said.pop() == pytest.approx(100 * max(most), rel=5e-3)
+    assert most[0] != pytest.approx(most[1], rel=0.02)

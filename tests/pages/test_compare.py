@@ -93,6 +93,7 @@ def test_an_edit_changes_one_side_alone() -> None:
     ("edits", "said"),
     [
         ("no list", "could not be read"),
+        ("[", "could not be read"),
         ('[{"edit": "SilenceHeads", "layer": 99, "heads": [0]}]', "does not fit"),
         ('[{"edit": "Nonsense"}]', "could not be read"),
     ],
@@ -185,9 +186,9 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     checkpoint.save(tmp_path / "other")
     (tmp_path / "other" / "model.safetensors").rename(folder / "snapshots" / "step-0000300.safetensors")
     (tmp_path / "runs" / "empty").mkdir()
-    for module in ("sides", "side_start"):
+    for module in ("sides", "side_run", "side_start"):
         monkeypatch.setattr(f"pages.controls.{module}.snapshots", lambda: snapshots(tmp_path / "runs"))
-    monkeypatch.setattr("pages.controls.sides.snapshot", lambda run, step: snapshot(run, step, tmp_path / "runs"))
+    monkeypatch.setattr("pages.controls.side_run.snapshot", lambda run, step: snapshot(run, step, tmp_path / "runs"))
     return tmp_path / "runs"
 
 
