@@ -5,6 +5,8 @@ from typing import Literal
 
 import streamlit as st
 
+from views.component import begin
+
 THEME = Path(__file__).parent / "assets" / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."
 
@@ -20,6 +22,7 @@ page = st.navigation(
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="home", default=True, visibility=at_root),
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="walkthrough", visibility=at_name),
         st.Page("pages/explore/attention.py", title="Attention", url_path="attention"),
+        st.Page("pages/explore/generate.py", title="Generate", url_path="generate"),
         st.Page("pages/explore/compare.py", title="Compare", url_path="compare"),
         st.Page("pages/train/lab.py", title="Train", url_path="train"),
         st.Page("pages/inspect/architecture.py", title="Architecture", url_path="architecture"),
@@ -37,5 +40,5 @@ st.set_page_config(
 )
 st.logo(str(THEME / "loupe.svg"), size="small")
 st.html(THEME / "app.css")
-st.session_state.page = page.url_path  # by which a page knows that it has just been turned to
+begin(page.url_path)  # by which a page knows that it has just been turned to
 page.run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +55,7 @@ ASKED = {"text": "question", "second": "context"}  # what they are called where 
 QUESTION = {"text": "Who has the red ball?", "second": "Max gave the red ball to Anna."}
 # What stands in a field that no example fills, and in a control that the page does not have; a text is "".
 EMPTY = {"picture": 0, "given": 32, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
+AREA = 110  # CSS pixels of a text of several lines
 KEPT = "subject"  # in the session state: what was looked at last, for the next page
 
 
@@ -74,6 +75,22 @@ def nothing_more() -> None:
 
 def subject(more: Callable[[], None] = nothing_more, limit: int = MAX_TOKENS) -> Subject:
     """Draws the controls in one row, `more` behind them; ends the page with a sentence where nothing can be read."""
+    wanted = controls(more)
+    try:
+        checkpoint = library.checkpoint(st.session_state.model)
+        shown = reading(checkpoint, limit)
+    except (ValueError, OSError) as error:
+        st.warning(str(error))
+        st.stop()
+    if not len(shown.read):
+        st.info("There is nothing to read yet: type a few words above.")
+        st.stop()
+    headline(checkpoint, wanted)
+    return Subject(st.session_state.model, checkpoint, shown, min(limit, checkpoint.model.config.context))
+
+
+def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] = LABELS) -> Kind:
+    """The row of what the model reads, of which model, and of `more`; says what kind of thing that model reads."""
     state = st.session_state
     opened_here = state.get("opened", ())  # on the page about checkpoints
     asked = [st.query_params.get("model", ""), state.get("model", ""), state.get(KEPT, {}).get("model", "")]
@@ -86,21 +103,11 @@ def subject(more: Callable[[], None] = nothing_more, limit: int = MAX_TOKENS) ->
             wanted, most = kind(named), pixels(named)
         except (ValueError, OSError):
             wanted, most = "text", 1  # the page says below why this model does not open
-        show_fields(wanted, most)
+        show_fields(wanted, most, labels)
         st.selectbox("model", models, key="model", bind="query-params", on_change=new_model, width=145)
         more()
     state[KEPT] = {key: state[key] for key in ("page", "model", *EVERY_FIELD) if key in state}
-    try:
-        checkpoint = library.checkpoint(state.model)
-        shown = reading(checkpoint, limit)
-    except (ValueError, OSError) as error:
-        st.warning(str(error))
-        st.stop()
-    if not len(shown.read):
-        st.info("There is nothing to read yet: type a few words above.")
-        st.stop()
-    headline(checkpoint, wanted)
-    return Subject(state.model, checkpoint, shown, min(limit, checkpoint.model.config.context))
+    return wanted
 
 
 def begin(models: list[str]) -> None:
@@ -124,9 +131,9 @@ def begin(models: list[str]) -> None:
             address["model"] = name  # a reload, or the link, finds it again
 
 
-def show_fields(wanted: Kind, most: int) -> None:
+def show_fields(wanted: Kind, most: int, labels: Mapping[str, str] = LABELS) -> None:
     """The controls of what a model reads; of a picture at most `most` pixels can be given."""
-    fields, labels = FIELDS[wanted], LABELS | (ASKED if wanted == "question" else {})
+    fields, labels = FIELDS[wanted], {**labels, **(ASKED if wanted == "question" else {})}
     for field in fields:
         if field == "picture":
             last = len(pictures()[0]) - 1
@@ -136,7 +143,15 @@ def show_fields(wanted: Kind, most: int) -> None:
         elif field == "given":
             st.slider("pixels given", 0, most, key=field, bind="query-params", width="stretch")
         else:
-            st.text_input(labels[field], key=field, live="150ms", bind="query-params", width="stretch")
+            text_field(labels[field], field)
+
+
+def text_field(label: str, field: str) -> None:
+    """A line, and an area for a model that reads texts of several lines: a browser's line would lose where they end."""
+    if "\n" in str(EXAMPLES.get(st.session_state.model, {}).get(field, "")):
+        st.text_area(label, key=field, height=AREA, bind="query-params", width="stretch")
+    else:
+        st.text_input(label, key=field, live="150ms", bind="query-params", width="stretch")
 
 
 def pixels(checkpoint: Checkpoint) -> int:

@@ -79,6 +79,21 @@ def test_a_page_goes_on_with_the_model_and_the_text_of_the_one_before() -> None:
     assert app.text_input(key="text").value == "another one"
 
 
+def test_a_model_of_several_lines_is_given_an_area_and_another_one_a_line_again() -> None:
+    app = opened(model="in-context")
+    several = app.text_area(key="text").value
+    assert several.count("\n") == 3 and "\\n" in view(app)[0]["lanes"][""]["pieces"]
+    app.text_area(key="text").set_value(several.replace("queen", "king")).run()
+    assert app.text_area(key="text").value == several.replace("queen", "king")
+    app.selectbox(key="model").set_value("stories").run()
+    assert not app.text_area and "king" in app.text_input(key="text").value
+    linked = opened(model="in-context", text="egg: gge\ntea:")
+    assert linked.text_area(key="text").value == "egg: gge\ntea:"
+    linked.selectbox(key="model").set_value("stories").run()
+    linked.selectbox(key="model").set_value("in-context").run()
+    assert linked.text_area(key="text").value.startswith("egg: gge")
+
+
 def test_an_example_is_carried_as_well_and_what_the_address_names_comes_first() -> None:
     app = opened(WALKTHROUGH, model="translate-en-fr").switch_page(ATTENTION).run()
     assert view(app)[0]["model"]["name"] == "translate-en-fr"

@@ -1,0 +1,55 @@
+// The tabs of the page Generate: name, title, what it shows, its module, and why it has nothing to show of a model ("" where it has).
+import { make } from "./dom.js";
+
+const always = () => "";
+
+export const TABS = [
+  ["write", "Write", "a text, token by token: what each was chosen from, and other ways on from there", () => import("./generate_write.js"), always],
+  ["beam", "Beam", "a beam search as a tree: every hypothesis, what was given up, and why greedy misses the best", () => import("./generate_beam.js"), always],
+  ["temperature", "Temperature", "what dividing the logits does to a distribution", () => import("./generate_temperature.js"), always],
+  ["prompting", "Prompting", "examples in the prompt, and an instruction behind the text", () => import("./generate_prompting.js"), always],
+  ["cache", "Cache", "the keys and values that are kept, what is read anew for each token, and what that saves", () => import("./generate_cache.js"), always],
+  ["surprise", "Surprise", "how probable each token of a text was, and the loss they add up to", () => import("./generate_surprise.js"), always],
+];
+
+export function known(name) {
+  return TABS.some(([one]) => one === name);
+}
+
+/** {element, show()}: one tab is in the tab order, arrow keys move among them. */
+export function tabLine(page) {
+  const element = make("div", "tabs");
+  element.setAttribute("role", "tablist");
+  element.setAttribute("aria-label", "from a distribution to text");
+  const buttons = TABS.map(([name, title, about]) => {
+    const button = make("button", "tab", title);
+    button.type = "button";
+    button.setAttribute("role", "tab");
+    Object.assign(button.dataset, { view: name, title });
+    button.title = about;
+    button.addEventListener("click", () => button.ariaDisabled !== "true" && page.go({ view: name }));
+    return button;
+  });
+  element.append(...buttons);
+  element.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const open = buttons.filter((button) => button.ariaDisabled !== "true");
+    const next = open[(open.findIndex(({ dataset }) => dataset.view === page.view) + by + open.length) % open.length];
+    page.go({ view: next.dataset.view });
+    next.focus();
+  });
+  const show = () => {
+    buttons.forEach((button, i) => {
+      const [name, , about, , missing] = TABS[i];
+      const why = missing(page.data);
+      button.title = why || about;
+      button.ariaDisabled = String(Boolean(why));
+      button.setAttribute("aria-selected", String(name === page.view));
+      button.tabIndex = name === page.view ? 0 : -1;
+    });
+  };
+  return { element, show };
+}

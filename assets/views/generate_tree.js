@@ -1,0 +1,166 @@
+// What was written from one prompt: a tree of tokens. Two texts share what they have in common, and each of its leaves is a branch.
+// Trees outlive the page: they stand here as long as the browser's tab is open, and in its session storage for a reload.
+
+const STORED = "loupe generate "; // and which prompt
+const MOST = 12; // trees that are kept; those not looked at longest go
+const FIELDS = ["parent", "id", "piece", "p", "log", "drawn", "rank", "said", "shift", "chosen", "stop"];
+
+const trees = new Map(); // what the page calls model and prompt -> Tree, the newest last
+
+/** The tree of a prompt by its name, as it was left. `kept` is what a file that works alone brings along. */
+export function treeOf(made, kept) {
+  let tree = trees.get(made);
+  if (!tree) {
+    tree = new Tree(made);
+    tree.restore(kept ?? read(made));
+  }
+  trees.delete(made);
+  trees.set(made, tree);
+  for (const old of trees.keys()) if (trees.size > MOST) trees.delete(old);
+  return tree;
+}
+
+function read(made) {
+  try {
+    return JSON.parse(sessionStorage.getItem(STORED + made) ?? "null");
+  } catch (error) {
+    if (error instanceof DOMException || error instanceof SyntaxError) return null; // no storage here, or of another hand
+    throw error;
+  }
+}
+
+export class Tree {
+  constructor(made) {
+    this.made = made;
+    this.clear();
+  }
+
+  /** Nothing but the prompt. `shown` is the last token of the branch that is shown, `at` which of its tokens is looked at (null: the newest). */
+  clear() {
+    this.nodes = new Map([[0, { key: 0, parent: null, children: [] }]]);
+    this.next = 1;
+    this.shown = 0;
+    this.at = null;
+    this.settings = []; // those that tokens were written with
+  }
+
+  get isEmpty() {
+    return this.nodes.size === 1;
+  }
+
+  /**
+   * Puts a token behind the node `parent` and returns its key; one that is there already is written anew. `token` is {id, piece, p, log, drawn, rank,
+   * step, stop, chosen, shift}: its probability in the model's own distribution, the logarithm of that, the probability in what it was drawn from.
+   */
+  add(parent, token, settings) {
+    const siblings = this.nodes.get(parent).children;
+    let key = siblings.find((one) => this.nodes.get(one).id === token.id);
+    if (key === undefined) {
+      key = this.next++;
+      siblings.push(key);
+      this.nodes.set(key, { key, parent, children: [] });
+    }
+    const said = this.remember(settings);
+    Object.assign(this.nodes.get(key), { chosen: false, stop: null, shift: 0, ...token, said });
+    return key;
+  }
+
+  remember(settings) {
+    const text = JSON.stringify(settings);
+    const known = this.settings.findIndex((one) => JSON.stringify(one) === text);
+    return known >= 0 ? known : this.settings.push(settings) - 1;
+  }
+
+  /** The tokens from the prompt to a node. */
+  path(key = this.shown) {
+    const found = [];
+    for (let node = this.nodes.get(key); node?.parent !== null; node = this.nodes.get(node.parent)) found.push(node);
+    return found.reverse();
+  }
+
+  ids(key = this.shown) {
+    return this.path(key).map(({ id }) => id);
+  }
+
+  settingsOf(node) {
+    return this.settings[node.said];
+  }
+
+  /** The last tokens of all branches, in the order in which they hang on the tree. */
+  leaves() {
+    const found = [];
+    const walk = [0];
+    while (walk.length) {
+      const { key, children } = this.nodes.get(walk.pop());
+      if (!children.length && key) found.push(key);
+      walk.push(...children.toReversed());
+    }
+    return found;
+  }
+
+  /** The last token of the branch that goes on from a node, by its newest turns. */
+  leafOf(key) {
+    let node = this.nodes.get(key);
+    while (node.children.length) node = this.nodes.get(node.children.at(-1));
+    return node.key;
+  }
+
+  /** Takes a branch away: its last token, and all before that no other branch has. */
+  remove(leaf) {
+    const onPath = this.path().some(({ key }) => key === leaf);
+    let node = this.nodes.get(leaf);
+    while (node.parent !== null && !node.children.length) {
+      const parent = this.nodes.get(node.parent);
+      parent.children = parent.children.filter((key) => key !== node.key);
+      this.nodes.delete(node.key);
+      node = parent;
+    }
+    if (onPath || !this.nodes.has(this.shown)) Object.assign(this, { shown: this.leafOf(node.key), at: null });
+  }
+
+  /** {count, sum, perplexity} of what was written up to a node, by the model's own distribution. */
+  measure(key = this.shown) {
+    const path = this.path(key);
+    const sum = path.reduce((total, { log }) => total + log, 0);
+    return { count: path.length, sum, perplexity: Math.exp(-sum / path.length) };
+  }
+
+  // --- kept ----------------------------------------------------------------------------------------------------------------
+
+  /** As JSON: the tokens without the steps in which they were written, which can be asked again. */
+  kept() {
+    const order = [...this.nodes.keys()];
+    const place = new Map(order.map((key, i) => [key, i]));
+    const nodes = order.slice(1).map((key) => {
+      const node = this.nodes.get(key);
+      return FIELDS.map((field) => (field === "parent" ? place.get(node.parent) : node[field]));
+    });
+    return { nodes, shown: place.get(this.shown), settings: this.settings };
+  }
+
+  /** What `kept` gave; anything else came from elsewhere and is passed over. */
+  restore(kept) {
+    this.clear();
+    if (!Array.isArray(kept?.nodes) || !Array.isArray(kept.settings)) return;
+    this.settings = kept.settings;
+    for (const [i, row] of kept.nodes.entries()) {
+      const node = Object.fromEntries(FIELDS.map((field, j) => [field, row[j]]));
+      const fits = Number.isInteger(node.parent) && node.parent >= 0 && node.parent <= i && Number.isInteger(node.id) && typeof node.piece === "string";
+      if (!fits || !Number.isFinite(node.log) || !(node.said in this.settings)) return this.clear();
+      this.nodes.set(i + 1, { ...node, key: i + 1, children: [] });
+      this.nodes.get(node.parent).children.push(i + 1);
+    }
+    this.next = this.nodes.size;
+    if (this.nodes.has(kept.shown)) this.shown = kept.shown;
+  }
+
+  /** Into the session storage, as far as there is room. */
+  save() {
+    try {
+      if (this.isEmpty) return sessionStorage.removeItem(STORED + this.made);
+      sessionStorage.setItem(STORED + this.made, JSON.stringify(this.kept()));
+    } catch (error) {
+      if (!(error instanceof DOMException)) throw error; // it stays in memory
+    }
+  }
+}

@@ -1,0 +1,179 @@
+"""The page Generate in a browser: a text is written and stopped, branches stay, and the numbers are the engine's."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+import torch
+
+from engine import library
+from engine.generate import generate
+from tests.browser.test_take import saved
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+TEXT = "Max gave the red ball to"
+FIND = "[...document.querySelectorAll('*')].map((e) => (e.shadowRoot ?? e).querySelector?.('.generate')).find(Boolean)"
+IDLE = f"() => !{FIND}?.loupe.run.active"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def look(open_page: Callable[[str], "Page"], server: str) -> Callable[..., "Page"]:
+    def open_(more: str = "", **query: str) -> "Page":
+        said = "&".join(f"{name}={quote(value)}" for name, value in {"text": TEXT, **query}.items())
+        page = open_page(f"{server}/generate?{said}{more}")
+        page.locator(".generate[data-ready]").wait_for()
+        return page
+
+    return open_
+
+
+def told(page: "Page", expression: str) -> Any:
+    return page.evaluate(f"() => {{ const page = {FIND}.loupe; return {expression}; }}")
+
+
+def write(page: "Page", start: Callable[[], object]) -> None:
+    """Until nothing is written any more."""
+    start()
+    page.wait_for_function(IDLE)
+
+
+def go(page: "Page") -> "Locator":
+    return page.locator(".write-button.go")
+
+
+def written(ids: list[int], count: int, **settings: Any) -> list[int]:
+    checkpoint = library.checkpoint("stories")
+    return [step.id for step in generate(checkpoint, TEXT, count, begun=ids, **settings)]
+
+
+def test_a_text_is_written_branches_and_outlives_the_page(look: Callable[..., "Page"]) -> None:
+    page = look(most="12", seed="7")
+    write(page, lambda: page.keyboard.press("Enter"))
+    first = written([], 12, seed=7)
+    assert told(page, "page.written") == first
+    assert page.locator(".write-told").inner_text() == "It stopped after 12 tokens, as many as were asked for."
+    page.locator(".tok.written").nth(3).click()
+    row = page.locator("button.step-row:not(.is-chosen)").first
+    other = told(page, "page.tab.step.rows.find(({id}) => id !== page.tree.path()[3].id).id")
+    write(page, row.click)
+    branch = [*first[:3], other]
+    assert told(page, "page.written") == branch + written(branch, 16, seed=7)
+    assert page.locator(".branch").count() == 2 and page.locator(".tok.chosen").count() == 1
+    page.get_by_role("link", name="Attention").click()
+    page.locator(".attention:not(.generate)").wait_for()
+    page.get_by_role("link", name="Generate").click()
+    page.locator(".branch").nth(1).wait_for()
+    page.locator(".branch").nth(0).click()
+    assert told(page, "page.written") == first
+    page.reload()
+    page.locator(".branch").nth(1).wait_for()
+    page.get_by_role("button", name="delete the branch").first.click()
+    assert page.locator(".branch").count() == 1
+    page.get_by_role("button", name="Delete all").click()
+    assert told(page, "page.tree.isEmpty") and page.locator(".tok.written").count() == 0
+
+
+def test_the_step_of_a_token_shows_the_engines_numbers(look: Callable[..., "Page"]) -> None:
+    page = look(most="6", temperature="0.7", top_k="5")
+    write(page, go(page).click)
+    page.locator(".tok.written").nth(2).click()
+    ids = told(page, "page.written")
+    step = next(generate(library.checkpoint("stories"), TEXT, 3, begun=ids[:2], temperature=0.7, top_k=5))
+    rows = told(page, "page.tab.step.rows.map(({id, logits, probabilities}) => [id, logits, probabilities])")
+    for id, logit, probability in rows:
+        assert logit == pytest.approx(float(step.logits[id]), abs=1e-4)
+        assert probability == pytest.approx(float(step.distribution.probabilities[id]), abs=1e-5)
+    assert page.locator(".step-row.heading").inner_text().split("\n").count("5 left") >= 1
+    chosen = page.locator(".step-row.is-chosen .piece").inner_text()
+    assert chosen == library.checkpoint("stories").tokenizer.piece(ids[2])
+
+
+def test_escape_stops_it_where_it_stands(look: Callable[..., "Page"]) -> None:
+    page = look(most="240", method="greedy", text="One day", repetition_penalty="1.4")
+    go(page).click()
+    page.locator(".tok.written").first.wait_for()
+    page.keyboard.press("Escape")
+    count = page.locator(".tok.written").count()
+    said = page.locator(".write-told").inner_text()
+    assert said.startswith(("You stopped it after", "The end token", "It stopped"))
+    page.wait_for_timeout(700)  # an answer that was on its way
+    assert page.locator(".tok.written").count() == count == len(told(page, "page.written"))
+
+
+def test_a_setting_holds_for_what_is_written_from_then_on(look: Callable[..., "Page"]) -> None:
+    page = look(most="3", method="greedy")
+    write(page, go(page).click)
+    before = told(page, "page.written")
+    page.locator("input[aria-label='most tokens']").fill("5")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"() => {FIND}.loupe.data.settings.most === 5")
+    assert told(page, "page.written") == before
+    write(page, go(page).click)
+    assert told(page, "page.written") == written([], 8, greedy=True)
+    assert told(page, "page.tree.path().map((node) => page.tree.settingsOf(node).most)") == [3] * 3 + [5] * 5
+
+
+def test_a_picture_a_target_and_a_gap_are_written_where_they_stand(look: Callable[..., "Page"]) -> None:
+    page = look(model="digits-imagegpt", given="50", most="60", text="")
+    write(page, go(page).click)
+    assert page.locator(".write-told").inner_text() == "The picture is complete, with all its 64 pixels."
+    assert page.locator(".pixel-frame canvas").is_visible()
+    page = look(model="translate-en-fr", text="The dog sees a cat .", method="greedy")
+    write(page, go(page).click)
+    assert page.locator(".part").count() == 2 and page.locator(".part").nth(1).locator(".tok.written").count() > 3
+    page = look(model="infill", text="Max gave the red [gMASK] to Anna.", method="greedy")
+    write(page, go(page).click)
+    assert page.locator(".gap-of .tok.written").count() == len(told(page, "page.written"))
+
+
+def test_the_temperature_of_2_4_5_and_of_the_models_logits(look: Callable[..., "Page"]) -> None:
+    page = look("#view=temperature&t=1")
+    page.get_by_text("[0.035, 0.259, 0.705]").wait_for()
+    page.get_by_role("button", name="T = 5").click()
+    page.get_by_text("softmax([2, 4, 5] / 5.00)").wait_for()
+    shown = told(page, "page.tab.numbers.tempered.found.curves.map((curve) => curve[100])")
+    assert shown == pytest.approx((torch.tensor([2.0, 4.0, 5.0]) / 5).softmax(-1).tolist(), abs=1e-6)
+    step = next(generate(library.checkpoint("stories"), TEXT, 1))
+    page.wait_for_function(f"() => {FIND}.loupe.tab.logits.tempered.found")
+    curves = told(page, "page.tab.logits.tempered.found.curves.map((curve) => curve[40])")
+    expected = (step.logits / 2).softmax(-1)[step.logits.topk(8).indices]
+    assert curves == pytest.approx(expected.tolist(), abs=1e-6)
+    page.get_by_label("number 3").fill("2")
+    page.get_by_text("softmax([2, 4, 2]").wait_for()
+
+
+def test_the_file_holds_what_was_written_and_every_step_of_it(
+    look: Callable[..., "Page"], browser: "Browser", tmp_path: Path
+) -> None:
+    page = look(most="5", method="greedy")
+    write(page, go(page).click)
+    page.get_by_role("button", name="Take away").click()
+    path = saved(page, "HTML", tmp_path)
+    alone = browser.new_page()
+    alone.goto(path.as_uri())
+    alone.locator(".tok.written").nth(2).click()
+    alone.locator(".step-row.is-chosen").wait_for()
+    assert told(alone, "page.written") == written([], 5, greedy=True)
+    assert not go(alone).is_visible()
+    piece = library.checkpoint("stories").tokenizer.piece(told(alone, "page.written")[2])
+    assert alone.locator(".step-row.is-chosen .piece").inner_text() == piece
+    alone.close()
+
+
+def test_what_somebody_typed_into_the_address_breaks_nothing(look: Callable[..., "Page"]) -> None:
+    page = look('#view={"x":1}&t="hot"&numbers=[1,"2"]&at=-5', method="beam", temperature="-9", seed="x")
+    assert page.locator('.tab[aria-selected="true"]').inner_text() == "Write"
+    page.get_by_role("tab", name="Temperature").click()
+    page.get_by_text("softmax([2, 4, 5] / 1.00)").wait_for()

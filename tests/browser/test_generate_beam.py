@@ -1,0 +1,96 @@
+"""The tabs Beam and Cache in a browser: the tree is walked and played, the grid grows, the numbers are the engine's."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from engine import library
+from engine.prompt import begin
+from tests.browser.test_generate import FIND, IDLE, told
+from views.generate_cache import Cached, cache_arrays
+from views.generate_search import EXAMPLES, Wanted, searched
+from views.generate_writing import Call, Writing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+Open = Callable[[str], "Page"]
+
+
+def writing(model: str, text: str) -> Writing:
+    checkpoint = library.checkpoint(model)
+    return Writing(model, checkpoint, begin(checkpoint, text), Call(repr(text)))
+
+
+def test_the_tree_of_the_example_is_walked_played_and_written_on_from(open_page: Open, server: str) -> None:
+    example = EXAMPLES[0]
+    said = "&".join(f"{name}={quote(example[name])}" for name in ("model", "text", "stop_at"))
+    page = open_page(f"{server}/generate?{said}#view=beam&beam_tokens={example['tokens']}")
+    nodes = page.locator(".beam-node")
+    nodes.first.wait_for()
+    search = searched(writing(example["model"], example["text"]), Wanted(tokens=12, stop_at=example["stop_at"]))
+    apart = sum(at < 0 for at in search.on_greedy)
+    assert nodes.count() == len(search.nodes) + apart
+    assert nodes.evaluate_all("all => all.filter((one) => one.classList.contains('is-pruned')).length") == sum(
+        search.state(one) == "pruned" for one in search.nodes
+    )
+    assert "The paths part at token 1: greedy takes “outside”" in page.locator(".beam-why").inner_text()
+    assert page.locator(".beam-row .beam-text").first.inner_text() == "for a walk."
+
+    pruned = next(one for one in search.nodes if len(one.ids) == 3 and search.state(one) == "pruned")
+    page.locator(f'[data-node="3:{pruned.rank}"]').click()
+    assert f"Rank {pruned.rank} of the 8 candidates of step 3: pruned" in page.locator(".beam-state").inner_text()
+    assert page.locator(".beam-node.is-lit").count() == 3
+    page.keyboard.press("ArrowLeft")
+    assert told(page, "page.tab.picked.key") == f"2:{search.nodes[search.parent(pruned)].rank}"
+
+    page.locator(".beam-slider").fill("4")
+    assert page.locator(".beam-column.is-later").count() == len(search.steps) - 4
+    assert page.locator(".beam-found h3").inner_text() == "Finished so far, the best first"
+    page.get_by_role("button", name="play the steps").click()
+    page.locator(".beam-where", has_text="step 5 of").wait_for()
+    page.locator(f'[data-node="3:{pruned.rank}"]').click()
+    page.get_by_role("button", name="Write on from here").click()
+    page.locator('.generate[data-ready="write"]').wait_for()
+    page.wait_for_function(f"() => {FIND}.loupe.written.length > 3")
+    page.wait_for_function(IDLE)
+    assert told(page, "page.written.slice(0, 3)") == list(pruned.ids)
+
+
+def test_the_search_follows_its_controls(open_page: Open, server: str) -> None:
+    page = open_page(f"{server}/generate?model=stories#view=beam&beam_tokens=6&beam_beams=99&beam_step=%22x%22")
+    page.locator(".beam-node").first.wait_for()
+    assert told(page, "page.tab.search.query.beams") == 4  # nonsense is passed over
+    page.get_by_label("beams", exact=True).fill("2")
+    page.get_by_label("beams", exact=True).press("Enter")
+    page.wait_for_function(f"() => {FIND}.loupe.tab.search.query.beams === 2")
+    page.get_by_role("button", name="yes").click()
+    page.wait_for_function(f"() => {FIND}.loupe.tab.search.query.early === 'yes'")
+    page.wait_for_function("() => location.hash.includes('beam_early=yes') && location.hash.includes('beam_beams=2')")
+    assert page.locator(".beam-row .beam-text").count() == 3  # two texts and the greedy one
+
+
+def test_the_cache_grows_with_what_is_written(open_page: Open, server: str) -> None:
+    text = "Max gave the red ball to"
+    page = open_page(f"{server}/generate?model=stories&text={quote(text)}&most=6&method=greedy#view=cache")
+    page.locator(".cache-frame canvas").first.wait_for()
+    given = told(page, "page.tab.found.pieces.length")
+    page.get_by_role("button", name="Write", exact=True).click()
+    page.wait_for_function(f"() => {FIND}.loupe.tab.found.pieces.length === {given + 6}")
+    page.wait_for_function(IDLE)
+    ids = tuple(told(page, "page.written"))
+    arrays = cache_arrays(Cached(writing("stories", text), ids))
+    page.locator(".cache-frame canvas").first.focus()
+    page.keyboard.press("ArrowRight")  # the newest position
+    k, v = (float(arrays[name][0, 0, -1]) for name in "kv")
+    said = page.locator(".cache-said").inner_text()
+    assert said.startswith(f"block 1, head 1, position {given + 6} ")
+    shown = [float(part.split(",")[0]) for part in said.replace("|v| ", "|k| ").split("|k| ")[1:]]
+    assert shown == pytest.approx([k, v], rel=1e-4)
+    page.locator(".cache-slider").fill("2")
+    assert f"{given + 2} positions" in page.locator(".cache-sums").first.inner_text()
+    page.get_by_role("button", name="Measure here").click()
+    page.wait_for_function(f"() => {FIND}.loupe.tab.measure.found.length > 1")
+    assert page.locator(".cache-point").count() >= 4

@@ -1,0 +1,272 @@
+"""What the page Generate is told: every number is the engine's, and a text in pieces is the text in one go."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine import library
+from engine.generate import Step, generate
+from engine.layers.softmax import softmax
+from engine.prompt import begin
+from engine.reading import pictures
+from engine.sampling import rank
+from views.generate import drawn
+from views.generate_answers import answered
+from views.generate_live import MOST, Live
+from views.generate_steps import ROWS, STAGES, steps_payload
+from views.generate_writing import UNKNOWN, Call, Settings, Writing
+from views.payload import Named, unpack
+
+EVERY = Settings(temperature=1.3, top_k=40, top_p=0.95, min_p=0.02, typical_p=0.9, repetition_penalty=1.2, seed=3)
+USUAL = Settings()
+TEXT = "Max gave the red ball to"
+
+
+def writing(name: str = "stories", text: Any = TEXT, target: str | None = None) -> Writing:
+    checkpoint = library.checkpoint(name)
+    return Writing(name, checkpoint, begin(checkpoint, text, target), Call(repr(text)))
+
+
+def kinds() -> list[Writing]:
+    pixels = library.checkpoint("digits-imagegpt").processor.ids(pictures()[0][0]).flatten()[:40]
+    return [
+        writing(),
+        writing("translate-en-fr", "The dog sees a small white cat.", "Le"),
+        writing("infill", "Max gave the red [gMASK] to Anna."),
+        writing("digits-imagegpt", pixels),
+    ]
+
+
+def asked(one: Writing, settings: Settings = USUAL, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
+    said = {name: value for name, value in vars(settings).items() if value != getattr(USUAL, name)}
+    return unpack(answered(one, {"trace": one.made, "settings": said, **query}))
+
+
+def straight(one: Writing, settings: Settings, most: int) -> list[Step]:
+    prompt = one.prompt
+    read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
+    return list(generate(one.checkpoint, read, most, target=target, **settings.options))
+
+
+def in_pieces(
+    one: Writing, settings: Settings, goal: int, patience: int, forget: bool = False
+) -> tuple[list[int], dict[str, Any]]:
+    ids: list[int] = []
+    for _ in range(goal + 1):
+        header, arrays = asked(one, settings, ask="write", begun=ids, goal=goal, patience=patience)
+        ids += arrays["id"].data.tolist()
+        if header["stop"]:
+            return ids, header
+        if forget:
+            one = replace(one, live=Live())
+    raise AssertionError("nothing ends it")
+
+
+@pytest.mark.parametrize("settings", [EVERY, Settings(method="greedy"), Settings(method="contrastive")])
+@pytest.mark.parametrize("patience", [0, 30])
+def test_a_text_written_in_pieces_is_the_text_written_in_one_go(settings: Settings, patience: int) -> None:
+    for one in kinds():
+        expected = straight(one, settings, 14)
+        ids, header = in_pieces(one, settings, 14, patience)
+        assert ids == [step.id for step in expected]
+        assert header["text"] == expected[-1].text
+        assert expected[-1].stopped and header["stop"]["sentence"] == expected[-1].stopped.sentence
+
+
+def test_what_no_generator_waits_for_is_written_on_exactly() -> None:
+    one = writing()
+    expected = [step.id for step in straight(one, EVERY, 8)]
+    assert in_pieces(one, EVERY, 8, 0, forget=True)[0] == expected
+
+
+def test_a_generator_waits_for_the_next_question_and_few_of_them_do() -> None:
+    one = writing()
+    asked(one, ask="write", begun=[], goal=9, patience=0)
+    ((key, waiting),) = one.live.waiting.items()
+    (first,) = key[-1]
+    asked(one, ask="write", begun=[first], goal=9, patience=0)
+    assert list(one.live.waiting.values()) == [waiting]
+    for seed in range(2 * MOST):
+        asked(one, Settings(seed=seed), ask="write", begun=[], goal=9, patience=0)
+    assert len(one.live.waiting) == MOST
+
+
+def test_a_branch_goes_on_from_another_token_with_the_random_numbers_of_its_place() -> None:
+    one = writing()
+    first = [step.id for step in straight(one, EVERY, 6)]
+    other = next(id for id in asked(one, EVERY, ask="step", begun=first[:2])[1]["top.id"].data[0] if id != first[2])
+    header, arrays = asked(one, EVERY, ask="write", begun=[*first[:2], int(other)], goal=6, patience=1000)
+    expected = generate(one.checkpoint, one.prompt.ids, 6, begun=[*first[:2], int(other)], **EVERY.options)
+    assert arrays["id"].data.tolist() == [step.id for step in expected] and header["stop"]["kind"] == "max_tokens"
+
+
+@pytest.mark.parametrize("settings", [EVERY, replace(EVERY, repetition_penalty=1.0), Settings(method="greedy")])
+def test_every_stage_of_a_step_is_the_engines(settings: Settings) -> None:
+    for one in kinds():
+        steps = straight(one, settings, 5)
+        _, arrays = steps_payload(one, steps)
+        for index, step in enumerate(steps):
+            found, ids = step.distribution, arrays["top.id"][index]
+            for stage in STAGES:
+                torch.testing.assert_close(arrays[f"top.{stage}"][index], getattr(found, stage)[ids])
+            for place, cut in enumerate(("in_top_k", "in_top_p", "in_min_p", "in_typical")):
+                assert arrays[f"top.{cut}"][index].tolist() == getattr(found, cut)[ids].tolist()
+                assert arrays["kept"][index, place] == getattr(found, cut).sum()
+            own = softmax(step.logits)
+            torch.testing.assert_close(arrays["top.own"][index], own[ids])
+            torch.testing.assert_close(arrays["top.log_own"][index].exp(), own[ids])
+            assert ids[-1] == step.id == arrays["id"][index]
+            assert arrays["top.rank"][index].tolist() == [rank(step.logits, id) for id in ids.tolist()]
+            rest = [value.sum() - value[ids[:-1]].sum() for value in (own, found.shares, found.probabilities)]
+            torch.testing.assert_close(arrays["rest"][index], torch.stack(rest), atol=1e-5, rtol=0)
+
+
+def test_the_rows_are_the_most_probable_and_entropy_is_that_of_the_whole_vocabulary() -> None:
+    one = writing()
+    (step,) = straight(one, EVERY, 1)
+    _, arrays = steps_payload(one, [step])
+    order = sorted(range(one.checkpoint.config.outputs), key=lambda id: -float(step.distribution.penalized[id]))
+    assert arrays["top.id"][0, :-1].tolist() == order[:ROWS]
+    for place, shares in enumerate((step.logits.double().softmax(-1), step.distribution.probabilities.double())):
+        some = shares[shares > 0]
+        bits = float(-(some * some.log2()).sum())
+        assert float(arrays["entropy"][0, place]) == pytest.approx(bits, abs=1e-4)
+        assert float(arrays["choices"][0, place]) == pytest.approx(2**bits, rel=1e-4)
+
+
+def test_the_candidates_of_contrastive_search_are_the_engines_and_the_best_was_chosen() -> None:
+    one, settings = writing(), Settings(method="contrastive", penalty_alpha=0.5, candidates=5)
+    _, arrays = asked(one, settings, ask="write", begun=[], goal=3, patience=1000)
+    for index, step in enumerate(straight(one, settings, 3)):
+        assert arrays["candidate.id"].data[index].tolist() == [made.id for made in step.candidates]
+        scores = arrays["candidate.score"].data[index]
+        np.testing.assert_allclose(scores, [made.score for made in step.candidates], atol=1e-6)
+        assert arrays["id"].data[index] == arrays["candidate.id"].data[index][scores.argmax()]
+
+
+def test_a_step_of_a_token_that_was_chosen_by_hand_is_about_that_token() -> None:
+    one = writing()
+    _, arrays = asked(one, ask="step", begun=[], id=7)
+    assert arrays["id"].data.tolist() == [7] == arrays["top.id"].data[0, -1:].tolist()
+    header, _ = asked(one, ask="step", begun=[], id=one.checkpoint.end_ids[0])
+    assert header["stop"]["kind"] == "end"
+
+
+def test_behind_the_end_nothing_follows_and_that_is_said() -> None:
+    one = writing()
+    end = one.checkpoint.end_ids[0]
+    for ask in ({"ask": "step"}, {"ask": "write", "goal": 9, "patience": 0}):
+        header, arrays = asked(one, begun=[end], **ask)
+        assert header["stop"]["kind"] == "end" and not arrays
+
+
+def test_stop_strings_and_a_full_context_stop_it() -> None:
+    one = writing()
+    sentence = in_pieces(one, Settings(method="greedy", stop_at="zzz|."), 60, 0)[1]["stop"]
+    assert sentence["kind"] == "string" and "'.'" in sentence["sentence"]
+    small = writing("stories", [5] * 254)
+    assert small.prompt.left == 2
+    ids, header = in_pieces(small, Settings(method="greedy"), 60, 0)
+    assert len(ids) == 2 and header["stop"]["kind"] == "context"
+    full = writing("stories", [5] * 256)
+    assert asked(full, ask="write", begun=[], goal=60, patience=0)[0]["stop"]["kind"] == "context"
+    assert "256" in unpack(drawn(full, {}))[0]["full"]["sentence"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"ask": "nothing"},
+        {"ask": ["write"]},
+        {"ask": "write", "begun": [], "goal": 0, "patience": 0},
+        {"ask": "write", "begun": [], "goal": 10**9, "patience": 0},
+        {"ask": "write", "begun": "12", "goal": 5, "patience": 0},
+        {"ask": "write", "begun": [10**6], "goal": 5, "patience": 0},
+        {"ask": "write", "begun": [-1], "goal": 5, "patience": 0},
+        {"ask": "write", "begun": [True], "goal": 5, "patience": 0},
+        {"ask": "write", "begun": [1] * 5000, "goal": 5, "patience": 0},
+        {"ask": "step", "begun": [], "id": "x"},
+        {"ask": "step", "begun": [], "settings": {"method": "beam"}},
+        {"ask": "step", "begun": [], "settings": {"temperature": float("nan")}},
+        {"ask": "step", "begun": [], "settings": {"temperature": -1}},
+        {"ask": "step", "begun": [], "settings": {"top_k": 1.5}},
+        {"ask": "step", "begun": [], "settings": {"most": 10**9}},
+        {"ask": "step", "begun": [], "settings": {"stop_at": "x" * 10**4}},
+        {"ask": "step", "begun": [], "settings": {"unknown": 1}},
+        {"ask": "step", "begun": [], "settings": []},
+        {"ask": "tempered", "values": [1]},
+        {"ask": "tempered", "values": [1, "2"]},
+        {"ask": "tempered", "values": [1, float("inf")]},
+        {"ask": "tempered", "values": [1.0] * 99},
+        {"ask": "tempered"},
+    ],
+)
+def test_what_a_browser_should_not_ask_is_answered_with_a_sentence(query: dict[str, Any]) -> None:
+    one = writing()
+    with pytest.raises(ValueError, match=r"\w+ .*\."):
+        answered(one, {"trace": one.made, **query})
+
+
+def test_of_another_prompt_nothing_is_answered() -> None:
+    one = writing()
+    for ask in ("write", "step", "tempered"):
+        with pytest.raises(ValueError, match="has changed since"):
+            answered(one, {"ask": ask, "trace": "other", "begun": [], "goal": 3, "patience": 0})
+    assert one.made != writing(text="Another").made
+
+
+def test_softmax_of_2_4_5_flattens_as_the_temperature_grows() -> None:
+    one = writing()
+    _, arrays = unpack(answered(one, {"trace": one.made, "ask": "tempered", "values": [2, 4, 5]}))
+    grid = arrays["temperature"].data.tolist()
+    assert len(grid) == 101 and grid[0] == 0 and grid[-1] == 5
+    at_one = arrays["probability"].data[20]
+    np.testing.assert_allclose(at_one, [0.035, 0.259, 0.705], atol=5e-4)
+    for t, row in zip(grid[1:], arrays["probability"].data[1:], strict=True):
+        np.testing.assert_allclose(row, (torch.tensor([2.0, 4.0, 5.0]) / t).softmax(-1).numpy(), atol=1e-6)
+    assert arrays["probability"].data[0].tolist() == [0, 0, 1]
+    assert all(a <= b + 1e-6 for a, b in pairwise(arrays["entropy"].data.tolist()))
+    assert arrays["choices"].data[0] == 1 and 2.8 < arrays["choices"].data[-1] < 3
+
+
+def test_the_models_own_logits_are_tempered_over_the_whole_vocabulary() -> None:
+    one = writing()
+    ids = [step.id for step in straight(one, Settings(), 2)]
+    header, arrays = unpack(answered(one, {"trace": one.made, "ask": "tempered", "begun": ids}))
+    step = next(generate(one.checkpoint, one.prompt.ids, 3, begun=ids))
+    expected = (step.logits / 2).softmax(-1)
+    found = arrays["probability"].data[40]
+    np.testing.assert_allclose(found, expected[torch.from_numpy(arrays["id"].data.copy()).long()].numpy(), atol=1e-6)
+    assert found.sum() + arrays["rest"].data[40] == pytest.approx(1, abs=1e-5)
+    assert header["count"] == len(expected) and header["pieces"] == [one.piece(id) for id in arrays["id"].data.tolist()]
+
+
+def test_the_page_draws_the_prompt_and_of_a_picture_its_palette() -> None:
+    for one in kinds():
+        header, arrays = unpack(drawn(one, {}))
+        assert header["prompt"]["ids"] == list(one.prompt.ids) and header["left"] == one.prompt.left
+        assert (header["source"] is not None) == bool(one.prompt.source)
+        assert bool(arrays) == (one.name == "digits-imagegpt") == (header["grid"] is not None)
+    processor = one.checkpoint.processor
+    for id in (0, 5, 16):
+        colour = processor.picture([id] * 64)[0, 0].flatten().tolist()
+        assert arrays["palette"].data[id].tolist() == pytest.approx(colour)
+    assert arrays["palette"].data.shape[0] == one.checkpoint.config.outputs == processor.start_id
+
+
+@pytest.mark.parametrize(("name", "spaced"), [("stories", False), ("translate-en-fr", True), ("induction", False)])
+def test_spaces_stand_between_tokens_where_the_tokenizer_puts_them(name: str, spaced: bool) -> None:
+    text: Callable[[str], Sequence[int] | str] = lambda name: TEXT if name == "stories" else [4, 5]  # noqa: E731
+    assert unpack(drawn(writing(name, text(name)), {}))[0]["spaced"] is spaced
+
+
+def test_nothing_is_said_that_a_setting_does_not_know() -> None:
+    with pytest.raises(ValueError, match=UNKNOWN):
+        Settings.of({"beams": 4})
+    assert Settings.of({"temperature": 2}).options == {"temperature": 2.0}

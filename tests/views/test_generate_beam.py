@@ -1,0 +1,255 @@
+"""The tab Beam: its tree is the engine's search, and its sentences say what the numbers do."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from engine import beam, generate, library
+from engine.beam import BeamResult
+from engine.prompt import begin
+from engine.reading import pictures
+from engine.run import run
+from tests.engine.twins import twins
+from views.generate_answers import answered
+from views.generate_beam_taken import node_table, path_table, search_lines
+from views.generate_beam_told import fork, greedy_told, over_told
+from views.generate_search import EXAMPLES, MOST, STATES, Search, Wanted, searched
+from views.generate_writing import STALE, UNKNOWN, Call, Writing
+from views.payload import unpack
+
+NAMES = [example["model"] for example in EXAMPLES]
+
+
+def writing(name: str, text: Any, target: str | None = None) -> Writing:
+    checkpoint = library.checkpoint(name)
+    return Writing(name, checkpoint, begin(checkpoint, text, target), Call(repr(text)))
+
+
+def example(number: int = 0, **more: Any) -> tuple[Writing, Wanted]:
+    found = EXAMPLES[number]
+    wanted = Wanted(beams=found["beams"], tokens=found["tokens"], stop_at=found["stop_at"])
+    return writing(found["model"], found["text"]), replace(wanted, **more)
+
+
+def kinds() -> list[tuple[Writing, Wanted]]:
+    pixels = library.checkpoint("digits-imagegpt").processor.ids(pictures()[0][0]).flatten()[:40]
+    return [
+        example(0),
+        example(1, early="never", penalty=0.6, best=4),
+        (writing("translate-en-fr", "The dog sees a small white cat.", "Le"), Wanted(beams=3, early="yes")),
+        (writing("digits-imagegpt", pixels), Wanted(tokens=8, beams=2, best=1)),
+    ]
+
+
+def engine_search(one: Writing, wanted: Wanted) -> BeamResult:
+    prompt = one.prompt
+    read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
+    early = {"no": False, "yes": True, "never": "never"}[wanted.early]
+    return beam(
+        one.checkpoint, read, wanted.beams, wanted.tokens, target=target, length_penalty=wanted.penalty,
+        early_stopping=early, n_best=wanted.best, stop_strings=wanted.stop_at.split("|") if wanted.stop_at else (),
+    )  # fmt: skip
+
+
+def asked(one: Writing, wanted: Wanted) -> tuple[dict[str, Any], Any]:
+    return unpack(answered(one, {"ask": "beam", "trace": one.made, **vars(wanted)}))
+
+
+def log_probabilities(one: Writing, ids: tuple[int, ...]) -> torch.Tensor:
+    """Of each of the ids, by a run over all of them, without a cache."""
+    prompt, model = one.prompt, one.checkpoint.model
+    read = [*prompt.ids, *ids]
+    trace = run(model, prompt.source, target=read) if prompt.source else run(model, read)
+    logs = trace["logits"][0, len(prompt.ids) - 1 : -1].log_softmax(-1)
+    return logs.gather(1, torch.tensor(ids)[:, None])[:, 0]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_the_tree_is_the_engines_search(number: int) -> None:
+    one, wanted = kinds()[number]
+    header, arrays = asked(one, wanted)
+    result = engine_search(one, wanted)
+    nodes = {name.removeprefix("node."): named.data for name, named in arrays.items() if name.startswith("node.")}
+    every = [(step, each) for step in result.steps for each in step.candidates]
+    assert len(every) == len(nodes["id"])
+    for at, (step, each) in enumerate(every):
+        state = STATES[nodes["state"][at]]
+        assert each in getattr(step, state)
+        assert (nodes["step"][at], nodes["rank"][at], nodes["id"][at]) == (step.index, each.rank, each.id)
+        assert nodes["log_probability"][at] == pytest.approx(each.log_probability, abs=1e-6)
+        assert nodes["score"][at] == pytest.approx(each.score, abs=1e-6)
+        line = [at]
+        while nodes["parent"][line[-1]] >= 0:
+            line.append(nodes["parent"][line[-1]])
+        assert tuple(nodes["id"][list(reversed(line))]) == each.ids
+        if state == "pruned":
+            assert nodes["margin"][at] == pytest.approx(step.margin(each), abs=1e-6)
+            ahead = next(other for other in step.candidates if other.rank == nodes["behind"][at])
+            assert ahead.log_probability - each.log_probability == pytest.approx(step.margin(each), abs=1e-6)
+        else:
+            assert math.isnan(nodes["margin"][at]) and nodes["behind"][at] == 0
+    assert [every[at][1].ids for at in header["best"]] == [each.ids for each in result.hypotheses]
+    assert header["texts"] == [each.text for each in result.hypotheses]
+    for found, step in zip(header["found"], result.steps, strict=True):
+        assert [every[at][1].ids for at in found] == [each.ids for each in step.best]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_the_greedy_path_is_what_greedy_writes(number: int) -> None:
+    one, wanted = kinds()[number]
+    header, arrays = asked(one, wanted)
+    prompt = one.prompt
+    read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
+    stops = wanted.stop_at.split("|") if wanted.stop_at else ()
+    steps = list(generate(one.checkpoint, read, wanted.tokens, target=target, greedy=True, stop_strings=stops))
+    assert arrays["greedy.id"].data.tolist() == [step.id for step in steps]
+    own = log_probabilities(one, tuple(step.id for step in steps))
+    assert arrays["greedy.own"].data == pytest.approx(own.numpy(), abs=1e-4)
+    assert arrays["greedy.total"].data == pytest.approx(own.cumsum(0).numpy(), abs=1e-4)
+    assert header["greedy_text"] == steps[-1].text
+    for count, at in enumerate(arrays["greedy.node"].data, 1):
+        if at >= 0:
+            assert arrays["node.step"].data[at] == count - 1
+            assert arrays["node.id"].data[at] == steps[count - 1].id
+            assert arrays["node.log_probability"].data[at] == pytest.approx(own[:count].sum().item(), abs=1e-4)
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_greedy_misses_the_best_text_of_every_shipped_example(number: int) -> None:
+    one, wanted = example(number)
+    result = engine_search(one, wanted).hypotheses[0]
+    prompt = one.prompt
+    stops = [wanted.stop_at] if wanted.stop_at else []
+    steps = list(generate(one.checkpoint, prompt.ids, wanted.tokens, greedy=True, stop_strings=stops))
+    greedy = log_probabilities(one, tuple(step.id for step in steps))
+    best = log_probabilities(one, result.ids)
+    assert steps[-1].stopped and steps[-1].stopped.kind in ("end", "string")
+    assert result.stopped and result.stopped.kind in ("end", "string")
+    assert best.sum() > greedy.sum() + 1  # nats
+    assert best.mean() > greedy.mean() + 0.05
+    assert result.log_probability == pytest.approx(float(best.sum()), abs=1e-3)
+
+
+def test_the_first_example_says_where_greedy_went_wrong() -> None:
+    one, wanted = example()
+    search = searched(one, wanted)
+    own, best = search.greedy.own, search.best[0]
+    line = log_probabilities(one, best.ids)
+    at = fork(search, best)
+    assert (at, best.ids[:at]) == (0, search.greedy.ids[:at]) and own[at] > line[at]
+    parting, outcome, left = greedy_told(search)
+    gain, loss = float(own[at] - line[at]), float(own[at + 1 :].sum() - line[at + 1 :].sum())
+    assert "The paths part at token 1: greedy takes “outside”" in parting and "the best text has “for”" in parting
+    assert f"gains {gain:.2f} nats there, and loses {-loss:.2f} with all that follows" in parting
+    times = math.exp(best.log_probability - float(own.sum()))
+    assert outcome.startswith(f"So the best text is {times:.3g} times as probable as greedy’s")
+    assert left == "The search finished greedy’s text at token 6, and 4 better ones."
+
+
+def test_an_agreeing_search_says_so() -> None:
+    one, wanted = example(0, beams=1, best=1)
+    assert greedy_told(searched(one, wanted))[0].startswith("Greedy finds the best text too: each of its 6 tokens")
+
+
+@pytest.fixture(scope="module")
+def searches() -> list[Search]:
+    found = []
+    for seed in range(40):
+        checkpoint, _ = twins("gpt2", seed, ends=(1, 8, 13))
+        one = Writing("twin", checkpoint, begin(checkpoint, [5, 9, 7]), Call("[5, 9, 7]"))
+        for wanted in (Wanted(beams=2, best=1, tokens=6), Wanted(beams=2, best=1, tokens=9, early="yes", penalty=2.0)):
+            found.append(searched(one, wanted))
+    return found
+
+
+def test_what_became_of_the_greedy_path_is_told_in_every_case(searches: list[Search]) -> None:
+    told = set()
+    for search in searches:
+        if len(sentences := greedy_told(search)) == 1:
+            continue
+        best, total = search.best[0], float(search.greedy.total[-1])
+        score = search.wanted.beam.score(total, len(search.greedy.ids))
+        ahead = "So the best text" if best.log_probability >= total else "In sum greedy’s text"
+        assert sentences[1].startswith("Greedy’s text is the better" if best.score < score else ahead)
+        told |= {sentences[1][:12], " ".join(sentences[2].split()[:4])}
+        for count, step in enumerate(search.steps, 1):
+            gone = search.greedy.ids[:count] not in {one.ids for one in (*step.kept, *step.finished)}
+            if gone and len(search.greedy.ids) >= count:
+                assert f"The search gave greedy’s path up at token {count}:" in sentences[2]
+                break
+    assert len(told) >= 5
+
+
+def test_what_ended_the_search_is_told_as_the_engine_decided_it(searches: list[Search]) -> None:
+    kinds = set()
+    for search in searches:
+        last, beams, sentence = search.steps[-1], search.wanted.beams, over_told(search)
+        if not last.kept:
+            assert len(search.steps) == search.wanted.tokens and "no more tokens were asked for" in sentence
+        elif search.wanted.early == "yes":
+            assert len(last.best) == beams and "as soon as 2 texts were finished" in sentence
+        else:
+            bound = search.wanted.beam.score(last.kept[0].log_probability, len(search.steps))
+            assert bound <= last.best[-1].score and f"would score {bound:.3f}".replace("-", "−") in sentence
+        kinds.add((bool(last.kept), search.wanted.early))
+    assert len(kinds) >= 3
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"beams": MOST["beams"] + 1}, "beams must lie in 1..10, got 11."),
+        ({"tokens": 0}, "tokens must lie in 1..64, got 0."),
+        ({"best": 5}, "the n best must lie in 1..4"),
+        ({"penalty": float("nan")}, "the length penalty must lie in"),
+        ({"early": "perhaps"}, "early stopping must be one of no, yes, never"),
+        ({"beams": "4"}, UNKNOWN),
+        ({"stop_at": None}, UNKNOWN),
+        ({"stop_at": "x" * 999}, "at most 200 characters"),
+        ({"trace": "another"}, STALE),
+    ],
+)
+def test_what_a_browser_asks_is_checked(more: dict[str, Any], sentence: str) -> None:
+    one, wanted = example()
+    with pytest.raises(ValueError) as refused:
+        answered(one, {"ask": "beam", "trace": one.made, **vars(wanted), **more})
+    assert sentence in str(refused.value)
+
+
+def test_a_full_context_leaves_nothing_to_search() -> None:
+    one = writing("translate-en-fr", "The dog sees a cat.")
+    full = replace(one, prompt=replace(one.prompt, ids=(*one.prompt.ids, *[7] * (24 - len(one.prompt.ids)))))
+    with pytest.raises(ValueError, match="context of 24 tokens is full. There is nothing to search"):
+        searched(full, Wanted())
+
+
+def test_the_tables_are_of_the_search_that_is_shown() -> None:
+    one, wanted = example(0, best=2)
+    result = engine_search(one, wanted)
+    every = [each for step in result.steps for each in step.candidates]
+    nodes = node_table(one, {"search": vars(wanted)}).columns
+    assert list(nodes["text"]) == [each.text for each in every]
+    assert list(nodes["log_probability"]) == pytest.approx([each.log_probability for each in every], abs=1e-6)
+    assert [every[at].ids for at, place in enumerate(nodes["n_best"]) if place] and sum(nodes["on_greedy_path"]) == 6
+    paths = path_table(one, {"search": vars(wanted)}).columns
+    rows = list(zip(paths["text"], paths["id"], paths["log_probability"], strict=True))
+    best = [(id, value) for text, id, value in rows if text == "best"]
+    assert tuple(id for id, _ in best) == result.hypotheses[0].ids
+    own = log_probabilities(one, result.hypotheses[0].ids)
+    assert [value for _, value in best] == pytest.approx(own.tolist(), abs=1e-4)
+
+
+def test_the_lines_of_python_make_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+    for one, wanted in (example(0, best=2), example(1, early="never", penalty=0.5)):
+        names: dict[str, Any] = {}
+        exec(search_lines(one, {"search": vars(wanted)}), names)
+        expected = engine_search(one, wanted)
+        assert [each.ids for each in names["result"].hypotheses] == [each.ids for each in expected.hypotheses]
+        search = searched(one, wanted)
+        assert tuple(step.id for step in names["steps"]) == search.greedy.ids
+        assert names["log_probability"] == pytest.approx(float(search.greedy.total[-1]), abs=1e-4)
+        said = capsys.readouterr().out
+        assert repr(expected.hypotheses[0].text) in said and "nats behind" in said

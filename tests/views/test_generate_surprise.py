@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.analysis.surprise import surprise
+from engine.library import checkpoint
+from engine.prompt import begin
+from views.generate_answers import answered
+from views.generate_surprise import parts, surprise_lines, surprise_table
+from views.generate_writing import Call, Writing
+
+TEXT = "Once upon a time there was a girl"
+
+
+def writing(name: str = "stories", *prompt: Any) -> Writing:
+    loaded = checkpoint(name)
+    begun = begin(loaded, *(prompt or (TEXT,)))
+    return Writing(name, loaded, begun, Call(repr(prompt[0] if prompt else TEXT)))
+
+
+def header_of(payload: bytes) -> dict[str, Any]:
+    (length,) = struct.unpack("<I", payload[:4])
+    found: dict[str, Any] = json.loads(payload[4 : 4 + length])
+    return found
+
+
+def test_what_is_shown_of_a_token_is_what_the_engine_computed() -> None:
+    here = writing()
+    header, arrays = parts(here, ())
+    found = surprise(here.checkpoint, here.prompt.ids)
+    assert header["total"] == found.total
+    assert header["perplexity"] == found.perplexity
+    assert header["training"] == pytest.approx(found.mean, rel=1e-6)
+    assert np.array_equal(arrays["log_probability"], found.log_probabilities)
+    assert np.allclose(arrays["surprise"], -found.log_probabilities / math.log(2))
+    own = found.logits.softmax(-1)
+    for token, ids in enumerate(arrays["top.id"]):
+        assert np.array_equal(arrays["top.probability"][token], own[token, ids])
+        assert float(arrays["rest"][token]) == pytest.approx(1 - float(own[token, ids].sum()), abs=1e-6)
+
+
+def test_a_token_stands_behind_as_many_ids_as_its_place_says() -> None:
+    here = writing()
+    header, arrays = parts(here, (5, 7))
+    whole = [*here.prompt.ids, 5, 7]
+    assert [whole[at] for at in arrays["at"].tolist()] == arrays["id"].tolist()
+    assert header["read"] == whole[:-1]
+    assert all(str(id) in header["pieces"] for id in whole)
+
+
+def test_what_was_written_is_read_behind_the_prompt() -> None:
+    here = writing("translate-en-fr", "The cat sleeps.", "le chat dort.")
+    end = here.checkpoint.end_ids[0]
+    _, alone = parts(here, ())
+    _, ended = parts(here, (end,))
+    assert alone["id"].tolist() == ended["id"].tolist()  # a target is closed, by whomever
+    assert alone["id"][-1] == end
+
+
+def test_a_stale_question_and_nonsense_are_answered_with_a_sentence() -> None:
+    here = writing()
+    with pytest.raises(ValueError, match="changed since"):
+        answered(here, {"ask": "surprise", "trace": "another", "written": []})
+    with pytest.raises(ValueError, match="token ids"):
+        answered(here, {"ask": "surprise", "trace": here.made, "written": [10**6]})
+    assert header_of(answered(here, {"ask": "surprise", "trace": here.made, "written": []}))["mean"] > 0
+
+
+def test_the_lines_of_python_give_the_numbers_that_are_shown() -> None:
+    here = writing()
+    names: dict[str, Any] = {}
+    exec(surprise_lines(here, {"written": [5, 7]}), names)
+    header, _ = parts(here, (5, 7))
+    assert names["found"].total == header["total"]
+
+
+def test_the_table_has_a_row_for_each_token() -> None:
+    here = writing()
+    table = surprise_table(here, {"written": []})
+    _, arrays = parts(here, ())
+    assert list(table.columns["token"])[-1] == "·girl"
+    assert np.array_equal(table.columns["log_probability"], arrays["log_probability"])

@@ -1,0 +1,118 @@
+"""What the tab Beam asks: the tree of a search, what it found, and how the greedy text stands beside that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.beam import BeamStep, Hypothesis
+from engine.prompt import begin, shown, text_of
+from views.generate_beam_told import greedy_told, over_told
+from views.generate_search import EXAMPLES, STATES, Search, Wanted, searched
+from views.generate_steps import told
+from views.generate_writing import STALE, Query, Writing
+from views.payload import pack
+
+
+def answer(writing: Writing, query: Query) -> bytes:
+    """Raises ValueError with a sentence."""
+    if query.get("trace") != writing.made:
+        raise ValueError(STALE)
+    search = searched(writing, Wanted.of(query))
+    return pack(search_header(search), {**node_arrays(search), **greedy_arrays(search)})
+
+
+def search_header(search: Search) -> dict[str, Any]:
+    """`best` are the nodes of the n best, the best first; `found` for each step those finished so far."""
+    writing, nodes = search.writing, search.nodes
+    ids = {*(one.id for one in nodes), *search.greedy.ids}
+    return {
+        "pieces": {str(id): writing.piece(id) for id in sorted(ids)},
+        "beams": search.wanted.beams,
+        "best": [search.at(one) for one in search.best],
+        "texts": [written(search, one.ids) for one in search.best],
+        "said": [said(search, one.ids) for one in nodes],
+        "found": [[search.at(one) for one in step.best] for step in search.steps],
+        "ended": {str(at): told(one.stopped) for at, one in enumerate(nodes) if one.stopped and is_in(search, one)},
+        "greedy_text": written(search, search.greedy.ids),
+        "greedy_said": [said(search, search.greedy.ids[: at + 1]) for at in range(len(search.greedy.ids))],
+        "greedy_ended": told(search.greedy.stopped),
+        "greedy_score": search.wanted.beam.score(float(search.greedy.total[-1]), len(search.greedy.ids)),
+        "over": over_told(search),
+        "told": greedy_told(search),
+        "examples": examples(writing, search.wanted.stop_at),
+    }
+
+
+def is_in(search: Search, one: Hypothesis) -> bool:
+    return search.state(one) == "finished"
+
+
+def said(search: Search, ids: Sequence[int]) -> str:
+    """What was written, without the prompt and special tokens."""
+    return shown(search.writing.checkpoint, ids, special=False)
+
+
+def written(search: Search, ids: Iterable[int]) -> str:
+    return text_of(search.writing.checkpoint, (*search.writing.prompt.ids, *ids))
+
+
+def node_arrays(search: Search) -> dict[str, Tensor]:
+    """node, each of them; `behind` is the rank that the margin of a pruned one is measured from, and 0 elsewhere."""
+    nodes = search.nodes
+    steps = [search.steps[len(one.ids) - 1] for one in nodes]
+    states = [search.state(one) for one in nodes]
+    lost = [state == "pruned" for state in states]
+    margins = [step.margin(one) if out else math.nan for one, step, out in zip(nodes, steps, lost, strict=True)]
+    whole: Mapping[str, list[int]] = {
+        "step": [step.index for step in steps],
+        "rank": [one.rank for one in nodes],
+        "parent": [search.parent(one) for one in nodes],
+        "id": [one.id for one in nodes],
+        "state": [STATES.index(state) for state in states],
+        "behind": [behind(step, one) if out else 0 for one, step, out in zip(nodes, steps, lost, strict=True)],
+    }
+    real = {
+        "log_probability": [one.log_probability for one in nodes],
+        "score": [one.score for one in nodes],
+        "margin": margins,
+    }
+    return {
+        **{f"node.{name}": torch.tensor(column, dtype=torch.int32) for name, column in whole.items()},
+        **{f"node.{name}": torch.tensor(column, dtype=torch.float32) for name, column in real.items()},
+    }
+
+
+def behind(step: BeamStep, one: Hypothesis) -> int:
+    """The rank from which `BeamStep.margin` measures."""
+    return min(step.beams, len(step.candidates)) if one.stopped else step.kept[-1].rank
+
+
+def greedy_arrays(search: Search) -> dict[str, Tensor]:
+    """token, each of them: `own` log-probability, the `total` so far, the `node` of the tree that it is (or -1)."""
+    greedy = search.greedy
+    lengths = range(1, len(greedy.ids) + 1)
+    scores = [search.wanted.beam.score(float(total), n) for total, n in zip(greedy.total, lengths, strict=True)]
+    return {
+        "greedy.id": torch.tensor(greedy.ids, dtype=torch.int32),
+        "greedy.own": greedy.own,
+        "greedy.total": greedy.total,
+        "greedy.score": torch.tensor(scores, dtype=torch.float32),
+        "greedy.node": torch.tensor(search.on_greedy, dtype=torch.int32),
+    }
+
+
+def examples(writing: Writing, stop_at: str) -> list[dict[str, Any]]:
+    """Those that are shipped, of the model that is looked at first; without the one that is looked at."""
+    others = [one for one in EXAMPLES if not is_here(writing, stop_at, one)]
+    return sorted(others, key=lambda one: one["model"] != writing.name)
+
+
+def is_here(writing: Writing, stop_at: str, example: Mapping[str, Any]) -> bool:
+    if (writing.name, stop_at) != (example["model"], example["stop_at"]):
+        return False
+    return begin(writing.checkpoint, example["text"]).ids == writing.prompt.ids

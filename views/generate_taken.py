@@ -1,0 +1,44 @@
+"""What of the page Generate can be taken away, tab by tab: tables by their title, and lines of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from views.generate_beam_taken import ahead_of_search, node_table, path_table, search_lines
+from views.generate_cache_taken import ahead_of_cache, cache_lines, cost_table, norm_table, time_table
+from views.generate_prompting_taken import accuracy_table, answer_table, prompting_lines
+from views.generate_surprise import surprise_lines, surprise_table
+from views.generate_temperature import ahead_of_temperature, temperature_table
+from views.generate_write_taken import ahead_of_writing, step_table, token_table
+from views.generate_writing import Query, Writing
+from views.lines_of_generating import temperature_lines, written_lines
+from views.table_files import Table
+
+TABLES: Mapping[str, Callable[[Writing, Query], Table]] = {
+    "Write: tokens": token_table,
+    "Write: one step": step_table,
+    "Beam: hypotheses": node_table,
+    "Beam: best and greedy": path_table,
+    "Temperature: probabilities": temperature_table,
+    "Prompting: answer": answer_table,
+    "Prompting: accuracy": accuracy_table,
+    "Cache: keys and values": norm_table,
+    "Cache: costs by length": cost_table,
+    "Cache: seconds": time_table,
+    "Surprise: tokens": surprise_table,
+}
+LINES: Mapping[str, Callable[[Writing, Query], str]] = {
+    "write": written_lines,
+    "beam": search_lines,
+    "temperature": temperature_lines,
+    "prompting": prompting_lines,
+    "cache": cache_lines,
+    "surprise": surprise_lines,
+}
+AHEAD: Sequence[Callable[[Writing, Query], Iterator[dict[str, Any]]]] = (
+    ahead_of_writing,
+    ahead_of_search,
+    ahead_of_temperature,
+    ahead_of_cache,
+)
