@@ -79,7 +79,8 @@ def examples(table: PromptTable, k: int, query: str, seed: int = 0) -> tuple[tup
     others = [row for row in table.rows if row[0] != query]
     if not 0 <= k <= len(others):
         raise ValueError(f"the number of examples must be 0 to {len(others)} in this table, got {k}.")
-    return tuple(Random(f"{seed}:{query}").sample(others, len(others))[:k])
+    drawn = Random(f"{seed}:{query}".encode(errors="surrogatepass"))  # of what is no text, its tokenizer speaks
+    return tuple(drawn.sample(others, len(others))[:k])
 
 
 def few_shot(table: PromptTable, k: int, query: str, seed: int = 0) -> str:

@@ -38,8 +38,8 @@ def answer(writing: Writing, query: Query) -> bytes:
     match query:
         case {"ask": "prompting"}:
             return pack(offered(writing), {})
-        case {"ask": "few_shot", "k": int(k), "query": str(asked), "seed": int(seed)}:
-            return pack(*prompt_parts(checkpoint_of(writing, query), table_of(query), k, asked[:QUERY], seed))
+        case {"ask": "few_shot"}:
+            return pack(*prompt_parts(checkpoint_of(writing, query), table_of(query), *shots_of(query)))
         case {"ask": "accuracy", "k": int(k), "seed": int(seed), "n": int(n), "from": int(at)} if 0 <= at < n <= MOST:
             name = model_of(writing, query)
             return pack({"answers": answers(name, table_of(query), k, seed, n, at)}, {})
@@ -104,6 +104,16 @@ def table_of(query: Query) -> PromptTable:
             return prompting.tables()[name]
     raise ValueError(UNKNOWN)
 
+
+
+def shots_of(query: Query) -> tuple[int, str, int]:
+    """How many examples, what is asked, and the seed. Raises ValueError with a sentence."""
+    match query:
+        case {"k": int(k), "query": str(asked), "seed": int(seed)} if len(asked) <= QUERY:
+            return k, asked, seed
+        case {"query": str(asked)} if len(asked) > QUERY:
+            raise ValueError(f"a query must have at most {QUERY} characters, got {len(asked):,}; shorten it.")
+    raise ValueError(UNKNOWN)
 
 
 def prompt_parts(

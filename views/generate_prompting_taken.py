@@ -19,6 +19,7 @@ from views.generate_prompting import (
     model_of,
     piece_of,
     prompt_parts,
+    shots_of,
     table_of,
 )
 from views.generate_writing import UNKNOWN, Query, Writing
@@ -26,6 +27,7 @@ from views.lines_of_generating import joined
 from views.lines_of_python import Imports, quoted, source_of
 from views.table_files import Table
 
+USUAL = 30  # queries, where the page says nothing
 UNMEASURED = "Nothing is measured yet: measure first."
 STEP = ("prompt", "place", "written", "token", "id", "probability")
 ASKED = ("examples", "query", "expected", "written", "right")
@@ -78,19 +80,20 @@ def columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, li
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
-def shots_of(query: Query) -> tuple[int, str, int]:
-    match query:
-        case {"k": int(k), "query": str(asked), "seed": int(seed)}:
-            return k, asked, seed
-    raise ValueError(UNKNOWN)
-
-
 def measured_of(query: Query) -> tuple[int, list[int]]:
     """How many queries were asked, with which numbers of examples. Raises ValueError where none were."""
     match query.get("measured"):
         case {"n": int(n), "ks": [*ks]} if 0 < n <= MOST and ks and all(type(k) is int for k in ks):
             return n, ks
     raise ValueError(UNMEASURED)
+
+
+def queries_of(query: Query) -> int:
+    """How many queries each number of examples is measured with, whether it was or not."""
+    match query.get("measured"):
+        case {"n": int(n)} if 0 < n <= MOST:
+            return n
+    return USUAL
 
 
 def text_of(query: Query) -> str:
@@ -115,7 +118,7 @@ def prompting_lines(writing: Writing, query: Query) -> str:
         f"table = table_of({quoted(str(query['rows']))})" if own else f"table = tables()[{quoted(table.name)}]",
         f"found = answer(checkpoint, table, {k}, {quoted(asked)}, {seed})",
         "print(found.prompt, found.written, found.right)",
-        f"curve = list(accuracy(checkpoint, table, {curve_of(table)}, {seed}, n=30))",
+        f"curve = list(accuracy(checkpoint, table, {curve_of(table)}, {seed}, n={queries_of(query)}))",
         "for one in curve:",
         "    print(one.k, one.share, one.error)",
     ]

@@ -21,6 +21,10 @@ OBJECTIVE = {
     "pixels": "the next pixel",
 }
 NEXT = "the next token"
+TAUGHT = {  # by the objective that a model was trained with, where that asks for less than every token
+    "completion": "Its own training asked only for what stands behind an instruction or a separator.",
+    "repeated": "Its own training asked only for what had stood in the text before.",
+}
 
 
 def answer(writing: Writing, query: Query) -> bytes:
@@ -45,6 +49,7 @@ def parts(writing: Writing, written: tuple[int, ...]) -> tuple[dict[str, Any], d
         "mean": found.mean,
         "perplexity": found.perplexity,
         "objective": OBJECTIVE.get(kind(writing.checkpoint), NEXT),
+        "taught": TAUGHT.get(str(writing.checkpoint.card.get("objective")), ""),
         "training": training_loss(writing.checkpoint, found.examples),
     }
     arrays = {

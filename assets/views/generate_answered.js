@@ -32,7 +32,7 @@ export class Answered {
     this.look(Math.max(0, first));
   }
 
-  /** The most probable tokens at a place: the written one is the first of them. */
+  /** The most probable tokens at a place, the written one among them. */
   at(place) {
     const { ids, shares, pieces } = this.found;
     const width = ids.shape[1];
@@ -47,13 +47,13 @@ export class Answered {
   look(place) {
     this.chips.forEach((chip, at) => chip.setAttribute("aria-pressed", String(at === place)));
     const rows = this.at(place);
-    this.rows.replaceChildren(...rows.map(({ piece, p }, i) => {
+    this.rows.replaceChildren(...rows.map(({ piece, id, p }) => {
       const row = make("div", "answered-row");
       const track = make("span", "track");
       const bar = make("i", "bar");
       bar.style.width = `${(100 * p) / rows[0].p}%`;
       track.append(bar);
-      row.classList.toggle("is-chosen", i === 0);
+      row.classList.toggle("is-chosen", id === this.found.tokens[place].id);
       row.append(make("bdi", "", piece), track, make("span", "share", percent(p)));
       return row;
     }));

@@ -105,6 +105,7 @@ class Instructed {
   stop() {
     this.turn++;
     this.active = false;
+    this.draw();
   }
 
   async measure() {

@@ -36,7 +36,7 @@ class Prompting {
 
   get name() {
     const { prompting } = this.page.state;
-    return prompting in MOUNT ? prompting : "shots";
+    return Object.hasOwn(MOUNT, prompting) ? prompting : "shots";
   }
 
   async update() {

@@ -5,6 +5,7 @@ import { Answered } from "./generate_answered.js";
 import { inputOf, selectOf } from "./generate_fields.js";
 
 const [MOST_K, OWN, FIRST_K] = [8, "your own", 4];
+const [QUERY, SEEDS] = [200, 2 ** 31]; // characters; how many there are
 const LONGEST = 4000; // characters of a person's own rows, which stand in the address
 const EXAMPLE = "red: rouge\nblue: bleu\ngreen: vert\nwhite: blanc";
 
@@ -25,6 +26,7 @@ class Shots {
     this.table = selectOf("table", (value) => page.go({ p_table: value, p_query: null }));
     this.query = inputOf("query", "text", (value) => page.go({ p_query: value || null }));
     this.query.input.setAttribute("list", "p-queries");
+    this.query.input.maxLength = QUERY;
     this.queries = make("datalist");
     this.queries.id = "p-queries";
     this.k = inputOf("examples K", "range", (value) => page.go({ p_k: Number(value) }));
@@ -32,7 +34,7 @@ class Shots {
     this.k.element.append(this.count);
     this.again = make("button", "p-button", "Other examples");
     this.again.type = "button";
-    this.again.addEventListener("click", () => page.go({ p_seed: this.asked.seed + 1 }));
+    this.again.addEventListener("click", () => page.go({ p_seed: (this.asked.seed + 1) % SEEDS }));
     bar.append(this.model.element, this.table.element, this.query.element, this.queries, this.k.element, this.again);
     const [left, middle, right] = ["p-rows", "p-prompt", "p-measured"].map((name) => make("section", name));
     this.about = make("p", "p-about");
@@ -84,8 +86,8 @@ class Shots {
       rows,
       most,
       k: Math.min(most, Number.isInteger(p_k) && p_k >= 0 ? p_k : FIRST_K),
-      query: typeof p_query === "string" && p_query.trim() ? p_query : typeof p_query === "number" ? String(p_query) : (rows[0]?.[0] ?? ""),
-      seed: Number.isInteger(p_seed) && p_seed >= 0 ? p_seed : 0,
+      query: (["string", "number"].includes(typeof p_query) && String(p_query).trim().slice(0, QUERY)) || (rows[0]?.[0] ?? ""),
+      seed: Number.isInteger(p_seed) && p_seed >= 0 && p_seed < SEEDS ? p_seed : 0,
     };
   }
 

@@ -53,21 +53,30 @@ class Surprise {
     const { written } = this;
     this.which.element.hidden = page.tree.isEmpty;
     this.which.show(page.state.surprise === "prompt" ? "prompt" : "written");
-    if (page.run.active) return; // the text is still growing
+    if (page.run.active) { // the text is still growing
+      if (!this.found) this.wait();
+      return;
+    }
     const asked = JSON.stringify([page.data.trace, written]);
-    if (asked === this.asked) return this.found && this.draw();
+    if (asked === this.asked) return asked === this.answered && this.draw();
     this.asked = asked;
     try {
       const answer = await page.request({ ask: "surprise", written });
       if (asked !== this.asked) return;
       this.found = answer;
       this.tokens = tokensOf(answer);
+      this.answered = asked;
       this.sentence.textContent = "";
     } catch (error) {
       if (asked !== this.asked) return;
       this.found = null;
       this.sentence.textContent = error.message;
     }
+    this.draw();
+  }
+
+  wait() {
+    this.sentence.textContent = "The text is still being written; its surprise is shown once it is done.";
     this.draw();
   }
 

@@ -39,7 +39,7 @@ class Sum {
     ];
     const list = make("dl", "s-lines");
     for (const [name, value] of lines) list.append(make("dt", "", name), make("dd", "", value));
-    root.replaceChildren(heading, sum, list);
+    root.replaceChildren(heading, sum, list, ...(found.taught ? [make("p", "sentence", found.taught)] : []));
   }
 
   term({ log, piece }, index) {

@@ -4,7 +4,7 @@ import { make } from "./dom.js";
 import { upTo } from "./lab_metrics.js";
 import { whole } from "./lab_words.js";
 
-const PAGES = [["Walkthrough", "walkthrough"], ["Attention", "attention"], ["Compare", "compare"], ["Checkpoint", "checkpoint"], ["Architecture", "architecture"], ["Long sequences", "long_sequences"]];
+const PAGES = [["Walkthrough", "walkthrough"], ["Attention", "attention"], ["Generate", "generate"], ["Compare", "compare"], ["Checkpoint", "checkpoint"], ["Architecture", "architecture"], ["Long sequences", "long_sequences"]];
 const NEWEST = ""; // in place of a step: the newest weights, whichever those are when a link is followed
 
 /** {head, entries(), onChange}: what stands above the menu's entries, and these for what is chosen there; `onChange` is called for a choice. */

@@ -44,6 +44,7 @@ from views.component import courier, view
 FIRST = "stories"
 TEXTS = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
+GENERATE = "pages/explore/generate.py"
 ARCHITECTURE = "pages/inspect/architecture.py"
 LONG = "pages/inspect/long_sequences.py"
 AS_STORED = "as stored"
@@ -305,6 +306,8 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
     query = {"model": name}
     st.page_link(WALKTHROUGH, label="Walkthrough", icon=":material/arrow_forward:", query_params=query)
     st.page_link(ATTENTION, label="Attention", icon=":material/arrow_forward:", query_params=query)
+    if checkpoint.config.generates:
+        st.page_link(GENERATE, label="Generate", icon=":material/arrow_forward:", query_params=query)
     st.page_link(ARCHITECTURE, label="Architecture", icon=":material/arrow_forward:", query_params=query)
     if suits(checkpoint):
         st.page_link(LONG, label="Long sequences", icon=":material/arrow_forward:", query_params=query)

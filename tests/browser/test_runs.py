@@ -193,7 +193,8 @@ def test_any_kept_step_of_a_run_opens_on_the_other_pages(show: Open, runs: Path)
         entries = page.locator("a.runs-entry").all()
         return {entry.inner_text().split("\n")[0]: entry.get_attribute("href") or "" for entry in entries}
 
-    whole = {"Walkthrough", "Attention", "Compare two steps", "Checkpoint", "Architecture", "Long sequences"}
+    others = {"Attention", "Generate", "Compare two steps", "Checkpoint", "Architecture", "Long sequences"}
+    whole = {"Walkthrough"} | others
     assert set(links()) == whole and links()["Checkpoint"].endswith(f"model=run%3A{quote(NAME)}")
     page.get_by_label("weights of", exact=True).select_option(str(kept[-2]))
     page.get_by_label("compared with", exact=True).select_option(str(kept[1]))

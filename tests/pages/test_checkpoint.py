@@ -138,8 +138,8 @@ def test_a_path_is_refused_to_anybody_else(
 def test_what_was_opened_is_offered_on_every_page(folder: Path, here: None) -> None:
     app = typed(page().run(), str(folder))
     name = name_of(app)
-    assert [link.proto.query_string for link in app.get("page_link")] == [urlencode({"model": name})] * 3
-    for path in ("explore/walkthrough.py", "explore/attention.py", "inspect/architecture.py"):
+    assert [link.proto.query_string for link in app.get("page_link")] == [urlencode({"model": name})] * 4
+    for path in ("explore/walkthrough.py", "explore/attention.py", "explore/generate.py", "inspect/architecture.py"):
         carried = page(name, path).run()
         assert not carried.exception and carried.selectbox(key="model").value == name
         later = page(path=path)

@@ -79,6 +79,7 @@ def test_a_persons_own_rows_are_a_table_and_a_bad_line_is_named(writing: Writing
         {"k": 99},
         {"k": "4"},
         {"seed": None},
+        {"query": "x" * 201},
         {"trace": "another"},
     ],
 )
@@ -135,6 +136,17 @@ def test_the_lines_of_python_write_what_stands_behind_each_instruction(writing: 
     exec(prompting_lines(writing, {"part": "instructed", "model": "instruct", "text": "le chat noir dort"}), names)
     header, _ = instructed_parts(checkpoint("instruct"), "le chat noir dort")
     assert names["written"] == {one["task"]: one["written"] for one in header["tasks"] if one["task"]}
+
+
+def test_the_lines_of_python_ask_as_many_queries_as_the_page_did(writing: Writing) -> None:
+    query = {"part": "shots", **SHOTS}
+    assert "n=30" in prompting_lines(writing, query)
+    assert "n=10" in prompting_lines(writing, {**query, "measured": {"n": 10, "ks": []}})
+
+
+def test_what_is_no_text_is_refused_by_the_tokenizer_and_not_by_the_draw_of_examples(writing: Writing) -> None:
+    with pytest.raises(ValueError, match="lone surrogate"):
+        answered(writing, {"ask": "few_shot", "trace": writing.made, **SHOTS, "query": "\ud83d"})
 
 
 def test_what_was_measured_can_be_taken_away_and_nothing_else(writing: Writing) -> None:
