@@ -2,6 +2,7 @@
 import { isEdited } from "./attention_edited.js";
 import { bubble } from "./bubble.js";
 import { make } from "./dom.js";
+import { byArrows } from "./tablist.js";
 
 export const VIEWS = [
   ["map", "Map", "every weight of this head: queries down, keys across"],
@@ -119,15 +120,7 @@ function tabLine(page) {
     return button;
   });
   element.append(...buttons);
-  element.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    const names = viewsOf(page).map(([name]) => name);
-    const view = names[(names.indexOf(page.state.view) + by + names.length) % names.length];
-    page.go({ view });
-    buttons.find((button) => button.dataset.view === view).focus();
-  });
+  byArrows(element, () => buttons.filter(({ hidden }) => !hidden));
   const show = () => {
     const names = viewsOf(page).map(([name]) => name);
     for (const button of buttons) {

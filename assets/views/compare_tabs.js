@@ -1,6 +1,7 @@
 // The ways to look at one head, as tabs over all runs: the same view of every one of them.
 import { VIEWS } from "./attention_frame.js";
 import { make } from "./dom.js";
+import { byArrows } from "./tablist.js";
 
 const ABOUT = { map: "every weight of the head in every run, and what each differs in from A: queries down, keys across" };
 
@@ -30,16 +31,7 @@ export function tabs(lab) {
     return button;
   });
   element.append(...buttons);
-  element.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    const open = buttons.filter((button) => button.ariaDisabled !== "true");
-    const here = open.findIndex(({ dataset }) => dataset.view === lab.state.view);
-    const next = open[(here + by + open.length) % open.length];
-    lab.go({ view: next.dataset.view });
-    next.focus();
-  });
+  byArrows(element, () => buttons.filter((button) => button.ariaDisabled !== "true"));
   const show = () => {
     for (const button of buttons) {
       const { view, about } = button.dataset;

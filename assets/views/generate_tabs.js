@@ -1,5 +1,6 @@
 // The tabs of the page Generate: name, title, what it shows, its module, and why it has nothing to show of a model ("" where it has).
 import { make } from "./dom.js";
+import { byArrows } from "./tablist.js";
 
 const always = () => "";
 
@@ -31,16 +32,7 @@ export function tabLine(page) {
     return button;
   });
   element.append(...buttons);
-  element.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const open = buttons.filter((button) => button.ariaDisabled !== "true");
-    const next = open[(open.findIndex(({ dataset }) => dataset.view === page.view) + by + open.length) % open.length];
-    page.go({ view: next.dataset.view });
-    next.focus();
-  });
+  byArrows(element, () => buttons.filter((button) => button.ariaDisabled !== "true"));
   const show = () => {
     buttons.forEach((button, i) => {
       const [name, , about, , missing] = TABS[i];

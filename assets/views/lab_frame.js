@@ -7,6 +7,7 @@ import { TABS } from "./lab_state.js";
 import * as transport from "./lab_transport.js";
 import * as two from "./lab_two.js";
 import * as watch from "./lab_watch.js";
+import { byArrows } from "./tablist.js";
 
 const TITLES = { two: "Two steps", gradients: "Gradients", weights: "Weights", activations: "Activations" };
 
@@ -61,7 +62,7 @@ function tabbed(root, lab) {
   room.setAttribute("role", "tabpanel");
   const tabs = TABS.map((name) => tab(lab, name));
   line.append(...tabs);
-  line.addEventListener("keydown", (event) => turn(event, lab, tabs));
+  byArrows(line, () => tabs);
   root.append(line, room);
   let [opened, part] = [null, null];
   const open = (name) => {
@@ -125,13 +126,4 @@ function tab(lab, name) {
   one.setAttribute("aria-controls", "lab-room");
   one.addEventListener("click", () => lab.go({ tab: name }));
   return one;
-}
-
-function turn(event, lab, tabs) {
-  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  if (!by) return;
-  event.preventDefault();
-  const next = (TABS.indexOf(lab.state.tab) + by + TABS.length) % TABS.length;
-  lab.go({ tab: TABS[next] });
-  tabs[next].focus();
 }

@@ -172,6 +172,17 @@ def test_the_file_holds_what_was_written_and_every_step_of_it(
     alone.close()
 
 
+def test_left_and_right_go_along_the_tabs_and_round(look: Callable[..., "Page"]) -> None:
+    page = look()
+    tabs = page.locator(".tabs .tab")
+    names = tabs.all_inner_texts()
+    tabs.first.focus()
+    for key, name in (("ArrowRight", names[1]), ("ArrowLeft", names[0]), ("ArrowLeft", names[-1])):
+        page.keyboard.press(key)
+        shown = page.locator(".tabs .tab[aria-selected=true]")
+        assert shown.inner_text() == name and shown.evaluate("tab => tab === tab.getRootNode().activeElement")
+
+
 def test_what_somebody_typed_into_the_address_breaks_nothing(look: Callable[..., "Page"]) -> None:
     page = look('#view={"x":1}&t="hot"&numbers=[1,"2"]&at=-5', method="beam", temperature="-9", seed="x")
     assert page.locator('.tab[aria-selected="true"]').inner_text() == "Write"
