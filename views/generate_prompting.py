@@ -32,10 +32,12 @@ OWN = "your own"
 
 
 def answer(writing: Writing, query: Query) -> bytes:
-    """Raises ValueError with a sentence."""
-    if query.get("trace") != writing.made:
-        raise ValueError(STALE)
+    """Only the models that are offered hang on what the page writes from: what is measured goes on when that changes.
+
+    Raises ValueError with a sentence."""
     match query:
+        case {"ask": "prompting"} if query.get("trace") != writing.made:
+            raise ValueError(STALE)
         case {"ask": "prompting"}:
             return pack(offered(writing), {})
         case {"ask": "few_shot"}:

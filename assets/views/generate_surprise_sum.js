@@ -34,7 +34,7 @@ class Sum {
     const lines = [
       ["divided by their number", `${number(found.total)} / ${tokens.length.toLocaleString("en")} = ${number(found.mean)} nats a token`],
       ["perplexity, its exponential", `exp ${number(found.mean)} = ${number(found.perplexity)}`],
-      [`the loss in training, ${found.objective}`, `${number(found.training)} nats a token, times ${tokens.length.toLocaleString("en")} = ${number(found.training * tokens.length)}`],
+      [`the loss ${found.taught ? "of a training on" : "in training,"} ${found.objective}`, `${number(found.training)} nats a token, times ${tokens.length.toLocaleString("en")} = ${number(found.training * tokens.length)}`],
       ["they differ by", difference(found.training - found.mean)],
     ];
     const list = make("dl", "s-lines");

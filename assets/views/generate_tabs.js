@@ -33,6 +33,10 @@ export function tabLine(page) {
   });
   element.append(...buttons);
   byArrows(element, () => buttons.filter((button) => button.ariaDisabled !== "true"));
+  const bring = (button) => { // into view, where the line is wider than the page
+    const [line, box] = [element.getBoundingClientRect(), button.getBoundingClientRect()];
+    if (box.left < line.left || box.right > line.right) element.scrollLeft += box.left - line.left - (line.width - box.width) / 2;
+  };
   const show = () => {
     buttons.forEach((button, i) => {
       const [name, , about, , missing] = TABS[i];
@@ -41,6 +45,7 @@ export function tabLine(page) {
       button.ariaDisabled = String(Boolean(why));
       button.setAttribute("aria-selected", String(name === page.view));
       button.tabIndex = name === page.view ? 0 : -1;
+      if (name === page.view) bring(button);
     });
   };
   return { element, show };

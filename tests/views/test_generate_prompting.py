@@ -50,6 +50,14 @@ def test_the_answer_that_is_shown_is_the_engines_and_its_tokens_are_what_the_mod
         assert int(arrays["top.id"][place][0]) == ids[place]
 
 
+def test_what_is_measured_does_not_hang_on_the_text_of_the_page_but_the_models_offered_do(writing: Writing) -> None:
+    query = {**SHOTS, "trace": "another"}
+    assert header_of(answered(writing, {"ask": "few_shot", **query}))["written"]
+    assert header_of(answered(writing, {"ask": "accuracy", **query, "n": 1, "from": 0}))["answers"]
+    with pytest.raises(ValueError, match="changed since"):
+        answered(writing, {"ask": "prompting", "trace": "another"})
+
+
 def test_accuracy_comes_in_pieces_that_are_those_of_the_engine(writing: Writing) -> None:
     query = {"ask": "accuracy", "trace": writing.made, **SHOTS, "n": 6}
     found: list[bool] = []
@@ -80,7 +88,6 @@ def test_a_persons_own_rows_are_a_table_and_a_bad_line_is_named(writing: Writing
         {"k": "4"},
         {"seed": None},
         {"query": "x" * 201},
-        {"trace": "another"},
     ],
 )
 def test_nonsense_is_answered_with_a_sentence(writing: Writing, wrong: dict[str, Any]) -> None:

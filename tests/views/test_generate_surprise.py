@@ -64,8 +64,12 @@ def test_what_was_written_is_read_behind_the_prompt() -> None:
 
 
 def test_a_model_whose_training_asked_for_less_than_every_token_says_so() -> None:
-    taught = [parts(writing(name, "le chat noir dort"), ())[0]["taught"] for name in ("instruct", "bilingual")]
-    assert taught == ["Its own training asked only for what stands behind an instruction or a separator.", ""]
+    taught = [parts(writing(name, "chat noir"), ())[0]["taught"] for name in ("instruct", "induction", "bilingual")]
+    assert taught == [
+        "Its own training asked only for what stands behind an instruction or a separator.",
+        "Its own training asked only for what had stood in the text before.",
+        "",
+    ]
 
 
 def test_a_stale_question_and_nonsense_are_answered_with_a_sentence() -> None:
