@@ -12,7 +12,7 @@ from engine.experiment import Experiment
 from engine.training.snapshots import snapshots
 from pages.controls.experiment import MADE
 from pages.controls.links import fitting
-from pages.controls.subject import EMPTY, EVERY_FIELD, EXAMPLES, FIRST, KEPT, example
+from pages.controls.subject import EMPTY, EVERY_FIELD, EXAMPLES, FIRST, KEPT, example, went_back
 
 LETTERS = "ABCD"
 RUN = "run: "  # before the name of a training run, among the models; its steps stand beside them
@@ -39,7 +39,8 @@ def key(letter: str, field: str) -> str:
 def begin() -> None:
     """What the page opens on: what the address says, else what was compared last, else A beside something like it."""
     state, address = st.session_state, st.query_params
-    if key("A", "model") in state and key("B", "model") in state:
+    here = key("A", "model") in state and key("B", "model") in state
+    if here and not (went_back() and key("A", "model") in address):
         return
     kept: dict[str, Any] = state.get(LAST, {})
     first = first_things()
@@ -64,11 +65,12 @@ def remember(said: dict[str, str]) -> None:
     """Puts what the sides are into the address, whatever they opened on, but for texts that are too long for one."""
     address, said = st.query_params, fitting(said)
     mine = {key(letter, field) for letter in LETTERS for field in OWN}
+    if went_back() and not mine & set(address):
+        return  # to write it would be a new entry of the browser's history, and nobody would ever come back past it
     for own in mine & set(address) - set(said):
         del address[own]
-    for own, text in said.items():
-        if address.get(own) != text:
-            address[own] = text
+    if fresh := {own: text for own, text in said.items() if address.get(own) != text}:
+        address.update(fresh)  # at once: each message is an entry of the browser's history
 
 
 def first_things() -> dict[str, Any]:

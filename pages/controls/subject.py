@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 import torch
 from streamlit.errors import StreamlitAPIException
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine import library
 from engine.checkpoints import Checkpoint
@@ -104,7 +105,9 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
         except (ValueError, OSError):
             wanted, most = "text", 1  # the page says below why this model does not open
         show_fields(wanted, most, labels)
-        st.selectbox("model", models, key="model", bind="query-params", on_change=new_model, width=145)
+        first = usual("model", FIRST)
+        index = models.index(first) if first in models else 0
+        st.selectbox("model", models, index, key="model", bind="query-params", on_change=new_model, width=145)
         more()
     state[KEPT] = {key: state[key] for key in ("page", "model", *EVERY_FIELD) if key in state}
     return wanted
@@ -115,7 +118,7 @@ def begin(models: list[str]) -> None:
     the model's example. What the address says of single fields stays."""
     state, address = st.session_state, st.query_params
     kept = state.get(KEPT, {})
-    if kept.get("page") == state.page:
+    if kept.get("page") == state.page and not went_back():
         return
     name = address.get("model", kept.get("model", state.get("model", FIRST)))
     name = name if name in models else FIRST
@@ -126,7 +129,7 @@ def begin(models: list[str]) -> None:
         show_example(name)
         state.model = name
     state.update(said)
-    if name != FIRST and "model" not in address:
+    if name != FIRST and "model" not in address and not went_back():
         with suppress(StreamlitAPIException):  # the box of the page before is still bound, and writes it there itself
             address["model"] = name  # a reload, or the link, finds it again
 
@@ -137,21 +140,37 @@ def show_fields(wanted: Kind, most: int, labels: Mapping[str, str] = LABELS) -> 
     for field in fields:
         if field == "picture":
             last = len(pictures()[0]) - 1
-            st.number_input(f"picture, 0 to {last}", 0, last, key=field, bind="query-params", width=130)
+            shown = usual(field, "min")
+            st.number_input(f"picture, 0 to {last}", 0, last, shown, key=field, bind="query-params", width=130)
             with st.popover("your own", width=100, key="own picture"):
                 st.file_uploader("A picture (PNG, JPEG, …)", key="upload")
         elif field == "given":
-            st.slider("pixels given", 0, most, key=field, bind="query-params", width="stretch")
+            shown = usual(field, None)
+            shown = None if shown is None else min(int(shown), most)
+            st.slider("pixels given", 0, most, shown, key=field, bind="query-params", width="stretch")
         else:
             text_field(labels[field], field)
 
 
 def text_field(label: str, field: str) -> None:
     """A line, and an area for a model that reads texts of several lines: a browser's line would lose where they end."""
+    value = str(usual(field, ""))
     if "\n" in str(EXAMPLES.get(st.session_state.model, {}).get(field, "")):
-        st.text_area(label, key=field, height=AREA, bind="query-params", width="stretch")
+        st.text_area(label, value, key=field, height=AREA, bind="query-params", width="stretch")
     else:
-        st.text_input(label, key=field, live="150ms", bind="query-params", width="stretch")
+        st.text_input(label, value, key=field, live="150ms", bind="query-params", width="stretch")
+
+
+def usual(field: str, otherwise: Any) -> Any:
+    """What a control stands at where nothing says more. Where the browser's history led here, Streamlit gives each
+    control that the address does not name just that, whatever the session holds; so it is what was looked at last."""
+    return st.session_state.pop(field, otherwise) if went_back() else otherwise
+
+
+def went_back() -> bool:
+    """Whether the browser's history led here."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
 
 
 def pixels(checkpoint: Checkpoint) -> int:

@@ -68,6 +68,21 @@ def test_what_a_page_says_in_the_header_leaves_the_words_of_the_pages_alone(
     assert said and max(box["x"] + box["width"] for box in words if box) <= said["x"]
 
 
+def test_the_way_back_leads_through_every_page_to_what_was_looked_at(server: str, page: "Page") -> None:
+    page.goto(f"{server}/attention?model=induction")
+    page.wait_for_selector(".attention[data-ready]")
+    page.get_by_role("link", name="Compare", exact=True).first.click()
+    page.wait_for_selector(".compare[data-ready]")
+    for _ in range(6):  # a page's name alone, without what its controls put there, is an entry of its own
+        page.go_back()
+        if "/attention" in page.url:
+            break
+    page.wait_for_selector(".attention[data-ready]")
+    assert page.get_by_label("text", exact=True).input_value() == "b7Kx2qmTb7Kx2qm"
+    model = page.evaluate("() => [...document.querySelectorAll('input')].some((one) => one.value === 'induction')")
+    assert model, "the model's box has another one"
+
+
 def test_light_and_dark_reach_the_page_and_its_views(server: str, page: "Page") -> None:
     open_walkthrough(page, server)
     view = page.locator(".loupe-view[data-theme]").first
