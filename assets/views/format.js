@@ -28,6 +28,7 @@ export function percent(p) {
 
 /** The distance between two values that should be one: 0, or a power of ten. */
 export function difference(x) {
+  if (!Number.isFinite(x)) return number(x);
   return x === 0 ? "0" : exponent(Math.abs(x), 0);
 }
 

@@ -57,7 +57,7 @@ def test_nothing_of_streamlits_own_stands_in_the_header(server: str, page: "Page
     assert box and box["height"] <= 50
 
 
-@pytest.mark.parametrize("width", [1100, 1280])
+@pytest.mark.parametrize("width", [1160, 1280])
 def test_what_a_page_says_in_the_header_leaves_the_words_of_the_pages_alone(
     server: str, page: "Page", width: int
 ) -> None:
