@@ -53,7 +53,7 @@ export class LongMap extends Zoomed {
 
   zoomLine() {
     const line = make("div", "long-line");
-    const zoom = make("div", "long-zoom");
+    const zoom = make("div", "long-zoom control");
     const button = (text, label, act) => {
       const made = zoom.appendChild(make("button", "", text));
       made.setAttribute("aria-label", label);
