@@ -13,10 +13,10 @@ import hashlib
 import json
 import mimetypes
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -31,7 +31,11 @@ PINNED = "modules of this run"  # there too
 PAGE = "page"  # there too: which page runs, as app.py says
 QUESTIONS_AT_ONCE = 32  # answered by one rerun of a courier; the browser asks again for the rest
 
-Question = tuple[int, dict[str, Any]]
+
+class Question(NamedTuple):
+    id: int
+    query: dict[str, Any]
+    streamed: bool = False  # answered in parts
 
 mimetypes.add_type("text/javascript", ".js")  # where a system says text/plain, browsers refuse the module
 
@@ -94,12 +98,20 @@ def view(name: str, *, events: tuple[str, ...] = ()) -> Callable[..., Any]:
     return mount
 
 
-def courier(key: str, answer: Callable[[dict[str, Any]], bytes]) -> None:
-    """Answers `request(query)` of store.js for all views of this page, by rerunning one invisible fragment.
+def courier(
+    key: str,
+    answer: Callable[[dict[str, Any]], bytes],
+    parts: Callable[[dict[str, Any]], Iterator[bytes]] | None = None,
+) -> None:
+    """Answers `request(query)` and `stream(query)` of store.js for all views of this page, by rerunning one invisible
+    fragment.
 
-    `answer` takes the query and returns bytes made by `pack`. Its ValueError is the sentence that the view
-    shows. The query comes from a browser, to be checked like any other input, and may be about what is gone.
-    Call it once a page.
+    `answer` takes the query and returns bytes made by `pack`; `parts` yields the parts of what is streamed, each of
+    which is in the browser while the next one is made. Their ValueError is the sentence that the view shows. The query
+    comes from a browser, to be checked like any other input, and may be about what is gone. Call it once a page.
+
+    No other question is answered while parts come, and a rerun of the whole page breaks them off, which is how a view
+    stops them: by an event of its own. Let an iterator end after some seconds, and the browser ask for the rest.
     """
     asked, asking, turn = f"{key} asked", f"{key} asked by", f"{key} turn"
 
@@ -114,31 +126,50 @@ def courier(key: str, answer: Callable[[dict[str, Any]], bytes]) -> None:
         ask = st.session_state.pop(asked, None)
         left = st.session_state.pop(asking, here) != here  # another page has asked, and nobody waits
         questions = [] if left else _questions(ask)
+        plain = [one for one in questions if not (parts and one.streamed)]
+        streams = [(one.id, parts(one.query)) for one in questions if parts and one.streamed]
+        coming = [id for id, _ in streams]
         st.session_state[turn] = count = st.session_state.get(turn, 0) + 1
-        data = _answers(count, questions, answer)  # no two alike, so that each one reaches courier.js
+        data = _answers(count, plain, answer, coming)  # no two alike, so that each one reaches courier.js
         _registered("courier", "courier")(key=key, data=data, on_ask_change=listen)
+        for place, part in enumerate(_parts(streams)):
+            _registered("courier_part", "courier_part")(key=f"{key} part {place}", data=part)
 
     serve()
 
 
 def _questions(value: Any) -> list[Question]:
-    """What courier.js sends, [{id, query}, ...]; anything else came from elsewhere and is passed over."""
+    """What courier.js sends, [{id, query, streamed}, ...]; anything else came from elsewhere and is passed over."""
     entries = [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-    pairs = [(entry.get("id"), entry.get("query")) for entry in entries]
-    questions = [(id, query) for id, query in pairs if isinstance(id, int) and isinstance(query, dict)]
-    return questions[:QUESTIONS_AT_ONCE]
+    said = [(entry.get("id"), entry.get("query"), entry.get("streamed") is True) for entry in entries]
+    sound = [Question(id, query, part) for id, query, part in said if isinstance(id, int) and isinstance(query, dict)]
+    return sound[:QUESTIONS_AT_ONCE]
 
 
-def _answers(turn: int, questions: list[Question], answer: Callable[[dict[str, Any]], bytes]) -> bytes:
+def _answers(
+    turn: int, questions: list[Question], answer: Callable[[dict[str, Any]], bytes], streamed: list[int]
+) -> bytes:
     payloads: dict[str, Any] = {}
     outcomes: list[dict[str, Any]] = []
-    for id, query in questions:
+    for id, query, _ in questions:
         try:
             payloads[str(id)] = np.frombuffer(answer(query), np.uint8)
             outcomes.append({"id": id})
         except ValueError as error:
             outcomes.append({"id": id, "sentence": str(error)})
-    return pack({"turn": turn, "answers": outcomes}, payloads)
+    return pack({"turn": turn, "answers": outcomes, "streamed": streamed}, payloads)
+
+
+def _parts(streams: list[tuple[int, Iterator[bytes]]]) -> Iterator[bytes]:
+    """One stream after the other, and behind each that it has ended, with the sentence if that is a fault."""
+    for id, stream in streams:
+        ended: dict[str, Any] = {"id": id, "ended": True}
+        try:
+            for part in stream:
+                yield pack({"id": id, "ended": False}, {"part": np.frombuffer(part, np.uint8)})
+        except ValueError as error:
+            ended["sentence"] = str(error)
+        yield pack(ended, {})
 
 
 def _registered(module: str, name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from views import (
     generate_beam,
@@ -15,7 +15,6 @@ from views import (
 from views.generate_writing import UNKNOWN, Query, Writing
 
 ANSWERS: Mapping[str, Callable[[Writing, Query], bytes]] = {
-    "write": generate_write.answer,
     "step": generate_write.answer,
     "beam": generate_beam.answer,
     "tempered": generate_temperature.answer,
@@ -30,6 +29,8 @@ ANSWERS: Mapping[str, Callable[[Writing, Query], bytes]] = {
     "surprise": generate_surprise.answer,
 }
 
+STREAMS: Mapping[str, Callable[[Writing, Query], Iterator[bytes]]] = {"write": generate_write.parts}
+
 
 def answered(writing: Writing, query: Query) -> bytes:
     """Raises ValueError, with a sentence, for what cannot be answered."""
@@ -37,3 +38,11 @@ def answered(writing: Writing, query: Query) -> bytes:
     if not isinstance(ask, str) or ask not in ANSWERS:
         raise ValueError(UNKNOWN)
     return ANSWERS[ask](writing, query)
+
+
+def streamed(writing: Writing, query: Query) -> Iterator[bytes]:
+    """Raises ValueError, at its first part, as `answered`."""
+    ask = query.get("ask")
+    if not isinstance(ask, str) or ask not in STREAMS:
+        raise ValueError(UNKNOWN)
+    yield from STREAMS[ask](writing, query)

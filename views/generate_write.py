@@ -7,54 +7,68 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from engine.generate import Step
-from engine.prompt import text_of
 from engine.stopping import Stop, stopping
 from views.generate_steps import steps_payload, told
 from views.generate_writing import MOST, STALE, UNKNOWN, Query, Settings, Writing
 from views.payload import pack
 
-LONGEST = 0.6  # seconds of one answer
+LONGEST = 5.0  # seconds until the browser asks again
+PACE = 0.12  # seconds of writing for a part; the first holds one token
 
 
 @dataclass(frozen=True)
 class Written:
-    """Some tokens, the seconds the engine took for all of them, and what ended the text, if it has ended."""
+    """Some tokens behind `before` of them, the seconds the engine took for all, and what ended the text, if it has."""
 
+    before: int
     steps: list[Step]
     seconds: float
     stop: Stop | None
 
 
+def parts(writing: Writing, query: Query) -> Iterator[bytes]:
+    """The next tokens, some at a time, until the text has `goal` or has ended, or it is time to ask again. Raises
+    ValueError with a sentence."""
+    settings, begun = asked(writing, query)
+    goal = query.get("goal")
+    if type(goal) is not int or not 0 < goal <= writing.prompt.left + MOST:
+        raise ValueError(UNKNOWN)
+    for found in written(writing, settings, begun, goal):
+        yield written_payload(writing, found)
+
+
 def answer(writing: Writing, query: Query) -> bytes:
     """Raises ValueError with a sentence."""
+    settings, begun = asked(writing, query)
+    chosen = query.get("id")
+    return step_payload(writing, settings, begun, None if chosen is None else writing.ids([chosen])[0])
+
+
+def asked(writing: Writing, query: Query) -> tuple[Settings, tuple[int, ...]]:
     if query.get("trace") != writing.made:
         raise ValueError(STALE)
-    settings, begun = Settings.of(query.get("settings", {})), writing.ids(query.get("begun"))
-    longest = writing.prompt.left + MOST
-    match query:
-        case {"ask": "write", "goal": int(goal), "patience": int() | float() as patience} if 0 < goal <= longest:
-            return written_payload(writing, begun, written(writing, settings, begun, goal, float(patience) / 1000))
-        case {"ask": "step"}:
-            chosen = query.get("id")
-            return step_payload(writing, settings, begun, None if chosen is None else writing.ids([chosen])[0])
-    raise ValueError(UNKNOWN)
+    return Settings.of(query.get("settings", {})), writing.ids(query.get("begun"))
 
 
-def written(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, patience: float) -> Written:
-    """One token at least, and as many more as `patience` (seconds) gives time for, until there are `goal`."""
+def written(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int) -> Iterator[Written]:
     begin = lambda: writing.generating(settings, goal, begun)  # noqa: E731
     generator = writing.live.take((writing.made, settings, goal, begun), begin)
-    found = list(timed(generator, min(patience, LONGEST)))
-    steps = [step for step, _ in found]
-    stop = ended(writing, settings, begun, goal) if not steps else steps[-1].stopped
-    if stop is None:
-        ids = (*begun, *(step.id for step in steps))
-        writing.live.leave((writing.made, settings, goal, ids), generator)
-    return Written(steps, sum(took for _, took in found), stop)
+    start, ids, pace = perf_counter(), begun, 0.0
+    while True:
+        found = list(timed(generator, pace))
+        steps = [step for step, _ in found]
+        stop = steps[-1].stopped if steps else ended(writing, settings, ids, goal)
+        late = stop is not None or perf_counter() - start > LONGEST
+        before, ids, pace = len(ids), (*ids, *(step.id for step in steps)), PACE
+        if late and stop is None:
+            writing.live.leave((writing.made, settings, goal, ids), generator)
+        yield Written(before, steps, sum(took for _, took in found), stop)
+        if late:
+            return
 
 
-def timed(generator: Iterator[Step], patience: float) -> Iterator[tuple[Step, float]]:
-    """Steps with the seconds that each took to write, until there is no patience left."""
+def timed(generator: Iterator[Step], pace: float) -> Iterator[tuple[Step, float]]:
+    """Steps with the seconds that each took to write: one, and more until `pace` (seconds) is over."""
     spent = 0.0
     while True:
         start = perf_counter()
@@ -64,7 +78,7 @@ def timed(generator: Iterator[Step], patience: float) -> Iterator[tuple[Step, fl
         took = perf_counter() - start
         yield step, took
         spent += perf_counter() - start
-        if spent >= patience or step.stopped is not None:
+        if spent >= pace or step.stopped is not None:
             return
 
 
@@ -75,10 +89,10 @@ def ended(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: in
     return (ending.at(before, begun[-1], len(begun) - 1) if begun else None) or ending.limit
 
 
-def written_payload(writing: Writing, begun: tuple[int, ...], found: Written) -> bytes:
+def written_payload(writing: Writing, found: Written) -> bytes:
     header, arrays = steps_payload(writing, found.steps)
-    text = text_of(writing.checkpoint, (*writing.prompt.ids, *begun, *(step.id for step in found.steps)))
-    return pack({**header, "text": text, "seconds": found.seconds, "stop": told(found.stop)}, arrays)
+    own = {"before": found.before, "seconds": found.seconds, "stop": told(found.stop)}
+    return pack({**header, **own}, arrays)
 
 
 def step_payload(writing: Writing, settings: Settings, begun: tuple[int, ...], chosen: int | None) -> bytes:

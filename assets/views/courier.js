@@ -4,7 +4,7 @@
 // one of the page that is left. The server then runs that page's fragment in place of, or after, the new page: the browser
 // drops what it has drawn and fails at where the fragment stands. So a page that is being left asks nothing any more.
 import { unpack } from "./payload.js";
-import { onRequest, pending, settle } from "./store.js";
+import { hand, onRequest, pending, settle } from "./store.js";
 import { speak } from "./turns.js";
 
 const FIRST_PATIENCE = 5000; // ms before open questions are asked again; doubles while the server is busy
@@ -13,24 +13,28 @@ const LEAVING = 10000; // ms after which a page that was to be left, and is stil
 
 const routes = new WeakMap(); // parentElement -> the courier that stands there
 let silent = 0; // until when nothing is asked, since the page is being left
+let newest = null; // the courier of this page
 let path = location.pathname; // of the page that the newest courier stands on
 
 /** Called by Streamlit for every answer, and for every rerun of the page, which may have swallowed a question. */
 export async function present(name, { data, parentElement, setTriggerValue }) {
   let route = routes.get(parentElement);
   if (!route) {
-    routes.set(parentElement, (route = { patience: FIRST_PATIENCE, flying: false, timer: 0, turn: 0 }));
+    routes.set(parentElement, (route = { patience: FIRST_PATIENCE, flying: false, timer: 0, turn: 0, told: 0, coming: new Set() }));
     silent = 0; // the page that was turned to
   }
   path = location.pathname;
   const turn = ++route.turn;
   route.emit = setTriggerValue;
   hide(parentElement.host);
-  const { answers, arrays } = unpack(data);
+  newest = route;
+  const { turn: told, answers, arrays, streamed } = unpack(data);
   for (const { id, sentence } of answers) settle(id, arrays[id]?.data, sentence);
   clearTimeout(route.timer);
-  route.flying = false;
+  if (told !== route.told) Object.assign(route, { told, coming: new Set(streamed) });
+  route.flying = route.coming.size > 0; // nothing else is asked before all parts are here
   if (answers.length) route.patience = FIRST_PATIENCE;
+  if (route.flying) patiently(route);
   onRequest(() => depart(route));
   return () => setTimeout(() => {
     if (turn !== route.turn || parentElement.host.isConnected) return;
@@ -38,6 +42,23 @@ export async function present(name, { data, parentElement, setTriggerValue }) {
     routes.delete(parentElement);
     route.emit = null;
   });
+}
+
+/** Called by Streamlit for every part of an answer, and again with an old one, which is not waited for any more. */
+export async function part({ data, parentElement }) {
+  hide(parentElement.host);
+  const { id, ended, sentence, arrays } = unpack(data);
+  const route = newest;
+  if (!route.coming.has(id)) return;
+  clearTimeout(route.timer);
+  route.patience = FIRST_PATIENCE;
+  if (ended) {
+    route.coming.delete(id);
+    settle(id, null, sentence);
+  } else hand(id, arrays.part.data);
+  route.flying = route.coming.size > 0;
+  if (route.flying) patiently(route);
+  else if (pending().length) depart(route);
 }
 
 /** Nothing to see, so no gap in the page either: neither around the component nor around its fragment. */
@@ -65,6 +86,10 @@ function ask(route) {
     return;
   }
   speak("courier", () => route.emit?.("ask", pending()));
+  patiently(route);
+}
+
+function patiently(route) {
   route.timer = setTimeout(() => {
     route.patience = Math.min(2 * route.patience, LAST_PATIENCE);
     ask(route);

@@ -9,19 +9,20 @@ import { CSS } from "./generate_style.js";
 import { stepQuery, stepsOf, tokenOf } from "./generate_steps.js";
 import { known, TABS, tabLine } from "./generate_tabs.js";
 import { treeOf } from "./generate_tree.js";
-import { inquire, request } from "./store.js";
+import { inquire, request, stream } from "./store.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 
-/** data is the payload of views/generate.py. */
-export function mount(root, data) {
-  const page = new Generate(root);
+/** data is the payload of views/generate.py. Emits "stop": nobody wants the rest of what comes in parts. */
+export function mount(root, data, emit) {
+  const page = new Generate(root, emit);
   page.update(data);
   return page;
 }
 
 class Generate {
-  constructor(root) {
+  constructor(root, emit) {
+    this.emit = emit;
     this.style = make("style", "", ATTENTION + CSS);
     this.element = make("div", "attention generate");
     this.element.loupe = this; // for tests: the numbers behind the picture
@@ -144,6 +145,11 @@ class Generate {
   /** Asks what has another answer each time. */
   inquire(query) {
     return inquire({ trace: this.data.trace, ...query });
+  }
+
+  /** Asks what comes in parts (store.js). */
+  stream(query, take) {
+    return stream(() => ({ trace: this.data.trace, ...query() }), take);
   }
 
   tip(title, value) {

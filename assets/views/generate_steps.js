@@ -9,39 +9,57 @@ export const CUTS = [["in_top_k", "top-k"], ["in_top_p", "top-p"], ["in_min_p", 
  * that are not there have of `own`, of `shares` and of `probabilities`; `kept` has {count, share} of each cut; entropy (bits) and choices are those of `own` and `probabilities`.
  */
 export function stepsOf({ arrays, pieces }) {
-  if (!arrays.id) return [];
-  const names = Object.keys(arrays).filter((name) => name.startsWith("top."));
-  const width = arrays["top.id"].shape[1];
-  return Array.from(arrays.id.data, (id, s) => {
-    const all = Array.from({ length: width }, (_, r) => {
-      const row = Object.fromEntries(names.map((name) => [name.slice(4), arrays[name].data[s * width + r]]));
-      return { ...row, piece: pieces[row.id] };
-    });
-    const chosen = all.pop();
-    return { id, piece: pieces[id], rows: all, chosen, ...whole(arrays, s), candidates: candidates(arrays, pieces, s) };
-  });
+  return Array.from(arrays.id?.data ?? [], (id, place) => new Step(arrays, pieces, place));
 }
 
-function whole(arrays, s) {
-  const rows = (name) => Array.from(arrays[name].data.subarray(s * arrays[name].shape[1], (s + 1) * arrays[name].shape[1]));
-  const shares = rows("kept_share");
-  const [own, tempered, probabilities] = rows("rest");
-  return {
-    kept: rows("kept").map((count, i) => ({ count, share: shares[i] })),
-    others: { own, shares: tempered, probabilities },
-    entropy: rows("entropy"),
-    choices: rows("choices"),
-  };
-}
+/** What is looked at is read from the arrays then: of a text that comes, most steps never are. */
+class Step {
+  constructor(arrays, pieces, place) {
+    Object.assign(this, { arrays, pieces, place, id: arrays.id.data[place], width: arrays["top.id"].shape[1] });
+    this.piece = pieces[this.id];
+    this.chosen = this.row(this.width - 1);
+  }
 
-/** Of contrastive search, the chosen one first: [{id, piece, confidence, penalty, score}]. */
-function candidates(arrays, pieces, s) {
-  if (!arrays["candidate.id"]) return [];
-  const width = arrays["candidate.id"].shape[1];
-  return Array.from({ length: width }, (_, r) => {
-    const at = (name) => arrays[`candidate.${name}`].data[s * width + r];
-    return { id: at("id"), piece: pieces[at("id")], confidence: at("confidence"), penalty: at("penalty"), score: at("score") };
-  });
+  row(rank) {
+    const row = {};
+    for (const name in this.arrays) if (name.startsWith("top.")) row[name.slice(4)] = this.arrays[name].data[this.place * this.width + rank];
+    row.piece = this.pieces[row.id];
+    return row;
+  }
+
+  get rows() {
+    return (this.found ??= Array.from({ length: this.width - 1 }, (_, rank) => this.row(rank)));
+  }
+
+  own(name) {
+    const { data, shape } = this.arrays[name];
+    return Array.from(data.subarray(this.place * shape[1], (this.place + 1) * shape[1]));
+  }
+
+  get kept() {
+    const shares = this.own("kept_share");
+    return this.own("kept").map((count, i) => ({ count, share: shares[i] }));
+  }
+
+  get others() {
+    const [own, shares, probabilities] = this.own("rest");
+    return { own, shares, probabilities };
+  }
+
+  get entropy() {
+    return this.own("entropy");
+  }
+
+  get choices() {
+    return this.own("choices");
+  }
+
+  /** Of contrastive search, the chosen one first: [{id, piece, confidence, penalty, score}]. */
+  get candidates() {
+    if (!this.arrays["candidate.id"]) return [];
+    const [ids, ...numbers] = ["id", "confidence", "penalty", "score"].map((name) => this.own(`candidate.${name}`));
+    return ids.map((id, i) => ({ id, piece: this.pieces[id], confidence: numbers[0][i], penalty: numbers[1][i], score: numbers[2][i] }));
+  }
 }
 
 /** What the tree keeps of a step. */

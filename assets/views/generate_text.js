@@ -122,6 +122,8 @@ class Text {
     const [lead, span] = token(node.piece, data.spaced);
     span.classList.add("written");
     span.classList.toggle("ended", data.ends.includes(node.id));
+    span.classList.toggle("chosen", Boolean(node.chosen));
+    span.style.setProperty("--tint", tint(node.p));
     span.dataset.at = at;
     this.spans.push({ span, lead });
     if (!data.gap) return this.end.before(lead, span);
@@ -134,12 +136,9 @@ class Text {
   mark(path) {
     const { tree, run } = this.page;
     const at = tree.at ?? path.length - 1;
-    path.forEach((node, i) => {
-      const { span } = this.spans[i];
-      span.style.setProperty("--tint", tint(node.p));
-      span.classList.toggle("chosen", Boolean(node.chosen));
-      span.classList.toggle("picked", i === at && path.length > 0);
-    });
+    this.picked?.classList.remove("picked");
+    this.picked = this.spans[at]?.span;
+    this.picked?.classList.add("picked");
     this.end.classList.toggle("picked", at >= path.length || !path.length);
     this.end.classList.toggle("writing", run.active);
     if (run.active) this.place.scrollTop = this.place.scrollHeight;

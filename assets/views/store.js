@@ -5,7 +5,7 @@ import { unpack } from "./payload.js";
 export const CAPACITY = 64; // answers kept; the least recently used goes first
 
 const answers = new Map(); // key -> Promise of the decoded payload, oldest use first
-const waiting = new Map(); // key -> {id, query, resolve, reject}, in the order they were asked
+const waiting = new Map(); // key -> {id, query or make, resolve, reject}, in the order they were asked
 let ring = () => {}; // tells the courier that something waits
 let last = 0;
 const visit = Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(36)).join(""); // of this page
@@ -43,6 +43,19 @@ export function inquire(query) {
   });
 }
 
+/**
+ * Asks what comes in parts: `take(part)` is called with each, decoded, as soon as it is here, and the promise resolves behind the last one, or at once where
+ * `take` returns false and wants no more. `query()` makes the query when it is sent, which is again where a rerun of the page broke it off: it says what
+ * has come by then.
+ */
+export function stream(query, take) {
+  const id = ++last;
+  return new Promise((resolve, reject) => {
+    waiting.set(`parts ${id}`, { id, make: query, take, resolve, reject });
+    ring();
+  });
+}
+
 /** The questions that have been answered and are remembered, the most recently used first: what is on screen is among them. */
 export function asked() {
   return Array.from(answers.keys()).filter((key) => !waiting.has(key)).reverse().map((key) => JSON.parse(key));
@@ -50,7 +63,14 @@ export function asked() {
 
 /** For the courier: the questions not answered yet, oldest first. */
 export function pending() {
-  return Array.from(waiting.values(), ({ id, query }) => ({ id, query }));
+  return Array.from(waiting.values(), ({ id, query, make }) => (make ? { id, query: make(), streamed: true } : { id, query }));
+}
+
+/** For the courier: a part of what answers question `id`. */
+export function hand(id, bytes) {
+  for (const question of waiting.values()) {
+    if (question.id === id && question.take?.(unpack(bytes)) === false) return settle(id);
+  }
 }
 
 /** For the courier: settles question `id` with the bytes of a payload, or with a sentence. */
@@ -59,6 +79,7 @@ export function settle(id, bytes, sentence) {
     if (question.id !== id) continue;
     waiting.delete(key);
     if (sentence) question.reject(new Error(sentence));
+    else if (question.make) question.resolve();
     else {
       try {
         question.resolve(unpack(bytes));

@@ -8,11 +8,11 @@ from pages.controls.take_generate import of_writing
 from pages.controls.writing import RULES, settings
 from views.component import courier, view
 from views.generate import drawn
-from views.generate_answers import answered
+from views.generate_answers import answered, streamed
 from views.generate_live import Live
 from views.generate_writing import Writing
 
-picture = view("generate")
+picture = view("generate", events=("stop",))
 
 honour_link(RULES)
 name, checkpoint, prompt, call = prompted()
@@ -21,4 +21,5 @@ writing = Writing(name, checkpoint, prompt, call, settings(checkpoint), live)
 taking = of_writing(writing)
 shown = drawn(writing, {"take": taking.header})
 picture(shown, key="generate view")
-courier("courier", taking.answering(shown, lambda query: answered(writing, query)))
+answering = taking.answering(shown, lambda query: answered(writing, query))
+courier("courier", answering, lambda query: streamed(writing, query))

@@ -15,6 +15,15 @@ ASK = """sizes => Promise.allSettled(sizes.map(size => window.probe.request({siz
     one => one.value ? `${one.value.size}: ${one.value.arrays.filled.data.length}` : one.reason.message))"""
 
 
+# Collects the parts of a stream that begins again behind what has come; `most` of them are wanted.
+STREAM = """([query, most]) => {
+  window.came = [];
+  const take = ({count}) => { window.came.push(count); return window.came.length < most; };
+  window.streaming = window.probe.stream(() => ({...query, begun: window.came.length}), take)
+    .then(() => window.came, (error) => [...window.came, error.message]);
+}"""
+
+
 @pytest.fixture
 def plumbing(app_server: Callable[[str], str], wire: Wire, page: "Page") -> "Page":
     page.goto(app_server("plumbing"))
@@ -128,6 +137,49 @@ def test_a_refused_question_rejects_and_may_be_asked_again(plumbing: "Page", wir
     before = wire.reruns
     assert plumbing.evaluate(ASK, [200_000]) == [sentence]
     assert wire.reruns == before + 1
+
+
+def test_a_stream_brings_its_parts_while_the_next_are_made(plumbing: "Page") -> None:
+    plumbing.evaluate(STREAM, [{"size": 4, "delay": 0.4}, 9])
+    plumbing.wait_for_function("came.length >= 2")
+    assert plumbing.evaluate("came") != [0, 1, 2, 3]
+    assert plumbing.evaluate("streaming") == [0, 1, 2, 3]
+    plumbing.evaluate(STREAM, [{"size": 3}, 9])
+    assert plumbing.evaluate("streaming") == [0, 1, 2]
+    assert plumbing.evaluate(ASK, [5]) == ["5: 5"]
+
+
+def test_a_question_asked_while_parts_come_is_answered_behind_them(plumbing: "Page", wire: Wire) -> None:
+    before = wire.reruns
+    plumbing.evaluate(STREAM, [{"size": 3, "delay": 0.2}, 9])
+    plumbing.wait_for_function("came.length")
+    assert plumbing.evaluate(ASK, [5]) == ["5: 5"]
+    assert plumbing.evaluate("came") == [0, 1, 2]
+    assert wire.reruns - before == 2
+
+
+def test_a_fault_in_a_stream_is_said_behind_the_parts_before_it(plumbing: "Page") -> None:
+    plumbing.evaluate(STREAM, [{"size": 9, "refused": 2}, 9])
+    assert plumbing.evaluate("streaming") == [0, 1, "expected a count below 2, got 2; ask for less"]
+
+
+def test_a_rerun_of_the_whole_page_breaks_a_stream_off_and_it_goes_on_behind_what_came(plumbing: "Page") -> None:
+    plumbing.evaluate(STREAM, [{"size": 6, "delay": 0.2}, 9])
+    plumbing.wait_for_function("came.length === 2")
+    turn_up(plumbing)
+    assert plumbing.evaluate("streaming") == [0, 1, 2, 3, 4, 5]
+    plumbing.get_by_role("button", name="rerun").click()
+    plumbing.wait_for_selector("text=/streamed from: .0, [1-5]/")
+
+
+def test_a_stream_that_is_not_wanted_any_more_is_not_asked_for_again(plumbing: "Page") -> None:
+    plumbing.evaluate(STREAM, [{"size": 6, "delay": 0.1}, 2])
+    assert plumbing.evaluate("streaming") == [0, 1]
+    turn_up(plumbing)  # breaks it off
+    assert plumbing.evaluate(ASK, [5]) == ["5: 5"]
+    assert plumbing.evaluate("came") == [0, 1]
+    plumbing.get_by_role("button", name="rerun").click()
+    plumbing.wait_for_selector("text=streamed from: [0]")
 
 
 def test_a_rerun_of_the_whole_page_does_not_lose_a_question(plumbing: "Page") -> None:

@@ -1,5 +1,6 @@
 """Registering and mounting views, as far as Python sees it; tests/browser/test_plumbing.py has the rest."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from views.payload import pack, unpack
 
 @pytest.fixture
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("host", "courier", "probe"):
+    for name in ("host", "courier", "courier_part", "probe"):
         (tmp_path / f"{name}.js").write_text(f"export const name = '{name}';")
     monkeypatch.setattr(component, "MODULES", tmp_path)
     return tmp_path
@@ -24,7 +25,8 @@ def script() -> None:
     from views import component
 
     component.view("probe", events=("pick",))({"count": st.session_state.get("count", 1)}, key="probe")
-    component.courier("courier", lambda query: st.session_state["answer"](query))
+    parts = st.session_state.get("parts")
+    component.courier("courier", lambda query: st.session_state["answer"](query), parts)
 
 
 def run(**state: Any) -> AppTest:
@@ -89,6 +91,28 @@ def test_a_courier_answers_what_was_asked_and_refuses_with_the_sentence(modules:
         {"id": 2, "sentence": "expected a layer of at most 3, got 9; ask for less"},
     ]
     assert unpack(arrays["1"].data.tobytes()) == ({"layer": 2}, {})
+
+
+def test_a_courier_brings_what_is_streamed_part_by_part_and_says_when_it_has_ended(modules: Path) -> None:
+    def parts(query: dict[str, Any]) -> Iterator[bytes]:
+        for count in range(query["count"]):
+            if count == 2:
+                raise ValueError("expected a count of at most 2, got 5; ask for less")
+            yield pack({"at": count}, {})
+
+    asked = [
+        {"id": 1, "query": {"count": 2}, "streamed": True},
+        {"id": 2, "query": {"count": 5}, "streamed": True},
+        {"id": 3, "query": {"layer": 2}},
+    ]
+    app = run(answer=lambda query: pack(query, {}), parts=parts, **{"courier asked": asked})
+    _, opening, *coming = [unpack(proto.bytes) for proto in mounted(app)]
+    assert opening[0]["streamed"] == [1, 2] and opening[0]["answers"] == [{"id": 3}]
+    sentence = "expected a count of at most 2, got 5; ask for less"
+    ends = [{"id": 1, "ended": True}, {"id": 2, "ended": True, "sentence": sentence}]
+    assert [header for header, _ in coming if header["ended"]] == ends
+    found = [(header["id"], unpack(arrays["part"].data.tobytes())[0]["at"]) for header, arrays in coming if arrays]
+    assert found == [(1, 0), (1, 1), (2, 0), (2, 1)]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What the page Generate is told: every number is the engine's, and a text in pieces is the text in one go."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -15,8 +15,9 @@ from engine.layers.softmax import softmax
 from engine.prompt import begin
 from engine.reading import pictures
 from engine.sampling import rank
+from views import generate_write
 from views.generate import drawn
-from views.generate_answers import answered
+from views.generate_answers import answered, streamed
 from views.generate_live import MOST, Live
 from views.generate_steps import ROWS, STAGES, steps_payload
 from views.generate_writing import UNKNOWN, Call, Settings, Writing
@@ -53,46 +54,79 @@ def straight(one: Writing, settings: Settings, most: int) -> list[Step]:
     return list(generate(one.checkpoint, read, most, target=target, **settings.options))
 
 
+def parts(
+    one: Writing, settings: Settings = USUAL, **query: Any
+) -> Generator[tuple[dict[str, Any], dict[str, Named]]]:
+    said = {name: value for name, value in vars(settings).items() if value != getattr(USUAL, name)}
+    for part in streamed(one, {"trace": one.made, "settings": said, "ask": "write", **query}):
+        yield unpack(part)
+
+
 def in_pieces(
-    one: Writing, settings: Settings, goal: int, patience: int, forget: bool = False
+    one: Writing, settings: Settings, goal: int, begun: Sequence[int] = (), forget: bool = False
 ) -> tuple[list[int], dict[str, Any]]:
-    ids: list[int] = []
+    ids = list(begun)
     for _ in range(goal + 1):
-        header, arrays = asked(one, settings, ask="write", begun=ids, goal=goal, patience=patience)
-        ids += arrays["id"].data.tolist()
-        if header["stop"]:
-            return ids, header
+        for header, arrays in parts(one, settings, begun=ids, goal=goal):
+            assert header["before"] == len(ids)
+            ids += arrays["id"].data.tolist() if "id" in arrays else []
+            if header["stop"]:
+                return ids, header
         if forget:
             one = replace(one, live=Live())
     raise AssertionError("nothing ends it")
 
 
+@pytest.fixture(params=[(0.0, 0.0), (0.0, 9.0), (0.005, 0.01), (9.0, 9.0)], ids=["tokens", "parts", "some", "whole"])
+def pace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question for every token, a part for every token, several of both, and all at once."""
+    monkeypatch.setattr(generate_write, "PACE", request.param[0])
+    monkeypatch.setattr(generate_write, "LONGEST", request.param[1])
+
+
+@pytest.mark.usefixtures("pace")
 @pytest.mark.parametrize("settings", [EVERY, Settings(method="greedy"), Settings(method="contrastive")])
-@pytest.mark.parametrize("patience", [0, 30])
-def test_a_text_written_in_pieces_is_the_text_written_in_one_go(settings: Settings, patience: int) -> None:
+def test_a_text_written_in_pieces_is_the_text_written_in_one_go(settings: Settings) -> None:
     for one in kinds():
         expected = straight(one, settings, 14)
-        ids, header = in_pieces(one, settings, 14, patience)
+        ids, header = in_pieces(one, settings, 14)
         assert ids == [step.id for step in expected]
-        assert header["text"] == expected[-1].text
         assert expected[-1].stopped and header["stop"]["sentence"] == expected[-1].stopped.sentence
 
 
-def test_what_no_generator_waits_for_is_written_on_exactly() -> None:
+def test_the_first_part_is_one_token_and_those_behind_it_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_write, "PACE", 9.0)
+    first, rest = parts(writing(), begun=[], goal=9)
+    assert len(first[1]["id"].data) == 1 and len(rest[1]["id"].data) == 8
+
+
+def test_what_no_generator_waits_for_is_written_on_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_write, "LONGEST", 0.0)
     one = writing()
     expected = [step.id for step in straight(one, EVERY, 8)]
-    assert in_pieces(one, EVERY, 8, 0, forget=True)[0] == expected
+    assert in_pieces(one, EVERY, 8, forget=True)[0] == expected
 
 
-def test_a_generator_waits_for_the_next_question_and_few_of_them_do() -> None:
+def test_what_was_broken_off_is_written_on_exactly() -> None:
     one = writing()
-    asked(one, ask="write", begun=[], goal=9, patience=0)
+    expected = [step.id for step in straight(one, EVERY, 8)]
+    coming = parts(one, EVERY, begun=[], goal=8)
+    _, arrays = next(coming)
+    coming.close()
+    assert not one.live.waiting
+    assert in_pieces(one, EVERY, 8, begun=arrays["id"].data.tolist())[0] == expected
+
+
+def test_a_generator_waits_for_the_next_question_and_few_of_them_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_write, "LONGEST", 0.0)
+    one = writing()
+    list(parts(one, begun=[], goal=9))
     ((key, waiting),) = one.live.waiting.items()
     (first,) = key[-1]
-    asked(one, ask="write", begun=[first], goal=9, patience=0)
+    list(parts(one, begun=[first], goal=9))
     assert list(one.live.waiting.values()) == [waiting]
     for seed in range(2 * MOST):
-        asked(one, Settings(seed=seed), ask="write", begun=[], goal=9, patience=0)
+        list(parts(one, Settings(seed=seed), begun=[], goal=9))
     assert len(one.live.waiting) == MOST
 
 
@@ -100,9 +134,10 @@ def test_a_branch_goes_on_from_another_token_with_the_random_numbers_of_its_plac
     one = writing()
     first = [step.id for step in straight(one, EVERY, 6)]
     other = next(id for id in asked(one, EVERY, ask="step", begun=first[:2])[1]["top.id"].data[0] if id != first[2])
-    header, arrays = asked(one, EVERY, ask="write", begun=[*first[:2], int(other)], goal=6, patience=1000)
-    expected = generate(one.checkpoint, one.prompt.ids, 6, begun=[*first[:2], int(other)], **EVERY.options)
-    assert arrays["id"].data.tolist() == [step.id for step in expected] and header["stop"]["kind"] == "max_tokens"
+    begun = [*first[:2], int(other)]
+    ids, header = in_pieces(one, EVERY, 6, begun)
+    expected = generate(one.checkpoint, one.prompt.ids, 6, begun=begun, **EVERY.options)
+    assert ids == [*begun, *(step.id for step in expected)] and header["stop"]["kind"] == "max_tokens"
 
 
 @pytest.mark.parametrize("settings", [EVERY, replace(EVERY, repetition_penalty=1.0), Settings(method="greedy")])
@@ -141,12 +176,13 @@ def test_the_rows_are_the_most_probable_and_entropy_is_that_of_the_whole_vocabul
 
 def test_the_candidates_of_contrastive_search_are_the_engines_and_the_best_was_chosen() -> None:
     one, settings = writing(), Settings(method="contrastive", penalty_alpha=0.5, candidates=5)
-    _, arrays = asked(one, settings, ask="write", begun=[], goal=3, patience=1000)
-    for index, step in enumerate(straight(one, settings, 3)):
-        assert arrays["candidate.id"].data[index].tolist() == [made.id for made in step.candidates]
-        scores = arrays["candidate.score"].data[index]
+    steps = straight(one, settings, 3)
+    _, arrays = steps_payload(one, steps)
+    for index, step in enumerate(steps):
+        assert arrays["candidate.id"][index].tolist() == [made.id for made in step.candidates]
+        scores = arrays["candidate.score"][index]
         np.testing.assert_allclose(scores, [made.score for made in step.candidates], atol=1e-6)
-        assert arrays["id"].data[index] == arrays["candidate.id"].data[index][scores.argmax()]
+        assert arrays["id"][index] == arrays["candidate.id"][index][scores.argmax()]
 
 
 def test_a_step_of_a_token_that_was_chosen_by_hand_is_about_that_token() -> None:
@@ -160,21 +196,20 @@ def test_a_step_of_a_token_that_was_chosen_by_hand_is_about_that_token() -> None
 def test_behind_the_end_nothing_follows_and_that_is_said() -> None:
     one = writing()
     end = one.checkpoint.end_ids[0]
-    for ask in ({"ask": "step"}, {"ask": "write", "goal": 9, "patience": 0}):
-        header, arrays = asked(one, begun=[end], **ask)
+    for header, arrays in (asked(one, begun=[end], ask="step"), *parts(one, begun=[end], goal=9)):
         assert header["stop"]["kind"] == "end" and not arrays
 
 
 def test_stop_strings_and_a_full_context_stop_it() -> None:
     one = writing()
-    sentence = in_pieces(one, Settings(method="greedy", stop_at="zzz|."), 60, 0)[1]["stop"]
+    sentence = in_pieces(one, Settings(method="greedy", stop_at="zzz|."), 60)[1]["stop"]
     assert sentence["kind"] == "string" and "'.'" in sentence["sentence"]
     small = writing("stories", [5] * 254)
     assert small.prompt.left == 2
-    ids, header = in_pieces(small, Settings(method="greedy"), 60, 0)
+    ids, header = in_pieces(small, Settings(method="greedy"), 60)
     assert len(ids) == 2 and header["stop"]["kind"] == "context"
     full = writing("stories", [5] * 256)
-    assert asked(full, ask="write", begun=[], goal=60, patience=0)[0]["stop"]["kind"] == "context"
+    assert next(parts(full, begun=[], goal=60))[0]["stop"]["kind"] == "context"
     assert "256" in unpack(drawn(full, {}))[0]["full"]["sentence"]
 
 
@@ -183,14 +218,8 @@ def test_stop_strings_and_a_full_context_stop_it() -> None:
     [
         {},
         {"ask": "nothing"},
-        {"ask": ["write"]},
-        {"ask": "write", "begun": [], "goal": 0, "patience": 0},
-        {"ask": "write", "begun": [], "goal": 10**9, "patience": 0},
-        {"ask": "write", "begun": "12", "goal": 5, "patience": 0},
-        {"ask": "write", "begun": [10**6], "goal": 5, "patience": 0},
-        {"ask": "write", "begun": [-1], "goal": 5, "patience": 0},
-        {"ask": "write", "begun": [True], "goal": 5, "patience": 0},
-        {"ask": "write", "begun": [1] * 5000, "goal": 5, "patience": 0},
+        {"ask": ["step"]},
+        {"ask": "write", "begun": [], "goal": 5},
         {"ask": "step", "begun": [], "id": "x"},
         {"ask": "step", "begun": [], "settings": {"method": "beam"}},
         {"ask": "step", "begun": [], "settings": {"temperature": float("nan")}},
@@ -213,11 +242,36 @@ def test_what_a_browser_should_not_ask_is_answered_with_a_sentence(query: dict[s
         answered(one, {"trace": one.made, **query})
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"ask": "nothing"},
+        {"ask": ["write"]},
+        {"begun": []},
+        {"begun": [], "goal": 0},
+        {"begun": [], "goal": 10**9},
+        {"begun": [], "goal": True},
+        {"begun": "12", "goal": 5},
+        {"begun": [10**6], "goal": 5},
+        {"begun": [-1], "goal": 5},
+        {"begun": [True], "goal": 5},
+        {"begun": [1] * 5000, "goal": 5},
+        {"begun": [], "goal": 5, "settings": {"method": "beam"}},
+    ],
+)
+def test_what_a_browser_should_not_ask_for_in_parts_is_answered_with_a_sentence(query: dict[str, Any]) -> None:
+    one = writing()
+    with pytest.raises(ValueError, match=r"\w+ .*\."):
+        next(streamed(one, {"trace": one.made, "ask": "write", **query}))
+
+
 def test_of_another_prompt_nothing_is_answered() -> None:
     one = writing()
-    for ask in ("write", "step", "tempered"):
+    for ask in ("step", "tempered"):
         with pytest.raises(ValueError, match="has changed since"):
-            answered(one, {"ask": ask, "trace": "other", "begun": [], "goal": 3, "patience": 0})
+            answered(one, {"ask": ask, "trace": "other", "begun": []})
+    with pytest.raises(ValueError, match="has changed since"):
+        next(streamed(one, {"ask": "write", "trace": "other", "begun": [], "goal": 3}))
     assert one.made != writing(text="Another").made
 
 

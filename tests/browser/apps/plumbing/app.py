@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ if not st.toggle("without probe"):
 if st.toggle("show broken"):
     broken({"why": "on purpose"}, key="broken")
 st.write(f"answered: {st.session_state.get('answered', 0)}")
+st.write(f"streamed from: {st.session_state.get('streamed', [])}")
 st.html('<div id="above"></div>')
 
 
@@ -48,5 +50,14 @@ def answer(query: dict) -> bytes:
     return pack({"size": query["size"]}, {"filled": np.full(query["size"], query["size"], "f4")})
 
 
-component.courier("courier", answer)
+def parts(query: dict) -> Iterator[bytes]:
+    st.session_state["streamed"] = [*st.session_state.get("streamed", []), query["begun"]]
+    for count in range(query["begun"], query["size"]):
+        if count == query.get("refused"):
+            raise ValueError(f"expected a count below {count}, got {count}; ask for less")
+        yield pack({"count": count}, {})
+        time.sleep(query.get("delay", 0))
+
+
+component.courier("courier", answer, parts)
 st.html('<div id="below"></div>')
