@@ -132,8 +132,9 @@ def courier(
         st.session_state[turn] = count = st.session_state.get(turn, 0) + 1
         data = _answers(count, plain, answer, coming)  # no two alike, so that each one reaches courier.js
         _registered("courier", "courier")(key=key, data=data, on_ask_change=listen)
-        for place, part in enumerate(_parts(streams)):
-            _registered("courier_part", "courier_part")(key=f"{key} part {place}", data=part)
+        for place, (header, arrays) in enumerate(_parts(streams)):
+            data = pack({"turn": count, "place": place, **header}, arrays)
+            _registered("courier_part", "courier_part")(key=f"{key} part {place}", data=data)
 
     serve()
 
@@ -160,16 +161,16 @@ def _answers(
     return pack({"turn": turn, "answers": outcomes, "streamed": streamed}, payloads)
 
 
-def _parts(streams: list[tuple[int, Iterator[bytes]]]) -> Iterator[bytes]:
+def _parts(streams: list[tuple[int, Iterator[bytes]]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """One stream after the other, and behind each that it has ended, with the sentence if that is a fault."""
     for id, stream in streams:
         ended: dict[str, Any] = {"id": id, "ended": True}
         try:
             for part in stream:
-                yield pack({"id": id, "ended": False}, {"part": np.frombuffer(part, np.uint8)})
+                yield {"id": id, "ended": False}, {"part": np.frombuffer(part, np.uint8)}
         except ValueError as error:
             ended["sentence"] = str(error)
-        yield pack(ended, {})
+        yield ended, {}
 
 
 def _registered(module: str, name: str) -> Any:

@@ -20,7 +20,7 @@ let path = location.pathname; // of the page that the newest courier stands on
 export async function present(name, { data, parentElement, setTriggerValue }) {
   let route = routes.get(parentElement);
   if (!route) {
-    routes.set(parentElement, (route = { patience: FIRST_PATIENCE, flying: false, timer: 0, turn: 0, told: 0, coming: new Set() }));
+    routes.set(parentElement, (route = { patience: FIRST_PATIENCE, flying: false, timer: 0, turn: 0, run: 0, coming: new Set(), parts: new Map() }));
     silent = 0; // the page that was turned to
   }
   path = location.pathname;
@@ -28,12 +28,12 @@ export async function present(name, { data, parentElement, setTriggerValue }) {
   route.emit = setTriggerValue;
   hide(parentElement.host);
   newest = route;
-  const { turn: told, answers, arrays, streamed } = unpack(data);
+  const { turn: run, answers, arrays, streamed } = unpack(data);
   for (const { id, sentence } of answers) settle(id, arrays[id]?.data, sentence);
   clearTimeout(route.timer);
-  if (told !== route.told) Object.assign(route, { told, coming: new Set(streamed) });
-  route.flying = route.coming.size > 0; // nothing else is asked before all parts are here
   if (answers.length) route.patience = FIRST_PATIENCE;
+  if (run !== route.run) expect(route, run, streamed);
+  route.flying = route.coming.size > 0; // nothing else is asked before all parts are here
   if (route.flying) patiently(route);
   onRequest(() => depart(route));
   return () => setTimeout(() => {
@@ -44,21 +44,37 @@ export async function present(name, { data, parentElement, setTriggerValue }) {
   });
 }
 
-/** Called by Streamlit for every part of an answer, and again with an old one, which is not waited for any more. */
+function expect(route, run, streamed) {
+  Object.assign(route, { run, next: 0, coming: new Set(streamed), parts: new Map([[run, route.parts.get(run) ?? new Map()]]) });
+  deliver(route);
+}
+
+/** Called by Streamlit for every part of an answer, in any order where several come at once, and again with an old one. */
 export async function part({ data, parentElement }) {
   hide(parentElement.host);
-  const { id, ended, sentence, arrays } = unpack(data);
   const route = newest;
-  if (!route.coming.has(id)) return;
+  const { turn: run, place, ...said } = unpack(data);
+  if (!route.parts.has(run)) route.parts.set(run, new Map()); // before the word that it comes
+  route.parts.get(run).set(place, said);
+  const { next } = route;
+  deliver(route);
+  if (route.next === next) return;
   clearTimeout(route.timer);
   route.patience = FIRST_PATIENCE;
-  if (ended) {
-    route.coming.delete(id);
-    settle(id, null, sentence);
-  } else hand(id, arrays.part.data);
   route.flying = route.coming.size > 0;
   if (route.flying) patiently(route);
   else if (pending().length) depart(route);
+}
+
+/** Hands over what has come of this run, in the order in which it was made. */
+function deliver(route) {
+  const here = route.parts.get(route.run);
+  for (; here.has(route.next); route.next++) {
+    const { id, ended, sentence, arrays } = here.get(route.next);
+    here.delete(route.next);
+    if (!ended) hand(id, arrays.part.data);
+    else if (route.coming.delete(id)) settle(id, null, sentence);
+  }
 }
 
 /** Nothing to see, so no gap in the page either: neither around the component nor around its fragment. */

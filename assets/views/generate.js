@@ -148,8 +148,8 @@ class Generate {
   }
 
   /** Asks what comes in parts (store.js). */
-  stream(query, take) {
-    return stream(() => ({ trace: this.data.trace, ...query() }), take);
+  stream(query, take, signal) {
+    return stream(() => ({ trace: this.data.trace, ...query() }), take, signal);
   }
 
   tip(title, value) {

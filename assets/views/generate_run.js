@@ -5,7 +5,7 @@ import { stepsOf, tokenOf } from "./generate_steps.js";
 export class Run {
   constructor(page) {
     this.page = page;
-    this.turn = 0;
+    this.wanted = new AbortController(); // aborts what is asked for
     this.active = false;
     this.told = "";
     this.speed = null; // {tokens, seconds} of the engine
@@ -15,21 +15,20 @@ export class Run {
   async begin(from = this.page.tree.shown, shift = 0) {
     const { page } = this;
     const { tree } = page;
-    const turn = ++this.turn;
+    this.wanted.abort();
+    const { signal } = (this.wanted = new AbortController());
     Object.assign(this, { active: true, told: "", speed: { tokens: 0, seconds: 0 }, from, tree, ids: tree.ids(from) });
     Object.assign(tree, { shown: from, at: null });
     const goal = this.ids.length + page.data.settings.most;
     page.refresh();
-    const going = () => this.active && turn === this.turn;
     let settings = null; // of the tokens that are asked for
     const query = () => {
       settings = { ...page.data.settings, seed: page.data.settings.seed + shift };
       return { ask: "write", begun: this.ids, settings, goal };
     };
     try {
-      while (going()) await page.stream(query, (part) => going() && (this.take(part, settings, shift), going()));
+      while (!signal.aborted) await page.stream(query, (part) => this.take(part, settings, shift), signal);
     } catch (error) {
-      if (!going()) return;
       this.end(error.message);
       page.refresh();
     }
@@ -53,6 +52,7 @@ export class Run {
   }
 
   end(sentence) {
+    this.wanted.abort();
     Object.assign(this, { active: false, told: sentence });
     this.tree.save();
     this.page.tell(sentence);

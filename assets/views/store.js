@@ -44,14 +44,14 @@ export function inquire(query) {
 }
 
 /**
- * Asks what comes in parts: `take(part)` is called with each, decoded, as soon as it is here, and the promise resolves behind the last one, or at once where
- * `take` returns false and wants no more. `query()` makes the query when it is sent, which is again where a rerun of the page broke it off: it says what
- * has come by then.
+ * Asks what comes in parts: `take(part)` is called with each, decoded, as soon as it is here, and the promise resolves behind the last one, or when `signal`
+ * aborts. `query()` makes the query when it is sent, which is again where a rerun of the page broke it off: it says what has come by then.
  */
-export function stream(query, take) {
+export function stream(query, take, signal) {
   const id = ++last;
   return new Promise((resolve, reject) => {
     waiting.set(`parts ${id}`, { id, make: query, take, resolve, reject });
+    signal.addEventListener("abort", () => settle(id));
     ring();
   });
 }
@@ -68,9 +68,7 @@ export function pending() {
 
 /** For the courier: a part of what answers question `id`. */
 export function hand(id, bytes) {
-  for (const question of waiting.values()) {
-    if (question.id === id && question.take?.(unpack(bytes)) === false) return settle(id);
-  }
+  for (const question of waiting.values()) if (question.id === id) question.take(unpack(bytes));
 }
 
 /** For the courier: settles question `id` with the bytes of a payload, or with a sentence. */

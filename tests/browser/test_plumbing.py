@@ -18,8 +18,9 @@ ASK = """sizes => Promise.allSettled(sizes.map(size => window.probe.request({siz
 # Collects the parts of a stream that begins again behind what has come; `most` of them are wanted.
 STREAM = """([query, most]) => {
   window.came = [];
-  const take = ({count}) => { window.came.push(count); return window.came.length < most; };
-  window.streaming = window.probe.stream(() => ({...query, begun: window.came.length}), take)
+  const wanted = new AbortController();
+  const take = ({count}) => window.came.push(count) === most && wanted.abort();
+  window.streaming = window.probe.stream(() => ({...query, begun: window.came.length}), take, wanted.signal)
     .then(() => window.came, (error) => [...window.came, error.message]);
 }"""
 

@@ -110,6 +110,8 @@ def test_a_courier_brings_what_is_streamed_part_by_part_and_says_when_it_has_end
     assert opening[0]["streamed"] == [1, 2] and opening[0]["answers"] == [{"id": 3}]
     sentence = "expected a count of at most 2, got 5; ask for less"
     ends = [{"id": 1, "ended": True}, {"id": 2, "ended": True, "sentence": sentence}]
+    assert [header.pop("place") for header, _ in coming] == list(range(6))
+    assert {header.pop("turn") for header, _ in coming} == {opening[0]["turn"]}
     assert [header for header, _ in coming if header["ended"]] == ends
     found = [(header["id"], unpack(arrays["part"].data.tobytes())[0]["at"]) for header, arrays in coming if arrays]
     assert found == [(1, 0), (1, 1), (2, 0), (2, 1)]
