@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from engine.model import Transformer
 from engine.prompt import Prompt
 from engine.run import stream
 from engine.sampling import Sampling
-from engine.stopping import Stopping
+from engine.stopping import Stop, Stopping
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,20 @@ def check(alpha: float, sampling: Sampling) -> None:
         )
 
 
-def check_room(ending: Stopping) -> None:
-    """A picture's last pixel may have no place in the context, and so no hidden state."""
-    begun, context = len(ending.prompt.ids), ending.prompt.checkpoint.config.context
-    if begun + ending.room > context:
+def readable(ending: Stopping, begun: int) -> Stopping:
+    """It ends before a token whose candidates have no place to be read, and so no hidden state: a picture's last pixel
+    is written where the context ends. Raises ValueError where that is the next one behind `begun` tokens.
+    """
+    context = ending.prompt.checkpoint.config.context
+    room = context - len(ending.prompt.ids)
+    if ending.room <= max(room, begun):
+        return ending
+    if begun >= room:
         raise ValueError(
-            f"contrastive search reads what it writes, and the context has room for {context - begun:,} tokens, got "
-            f"{ending.room:,}; lower max_tokens."
+            f"contrastive search reads each candidate before it chooses one, and the context of {context:,} tokens has "
+            "no place left for that; write the last pixel with another method."
         )
+    return replace(ending, room=room, limit=Stop("candidates", count=context))
 
 
 class ContrastiveReader:

@@ -139,6 +139,8 @@ def steps(
     alpha: float = 0.0,
 ) -> Iterator[Step]:
     prompt = ending.prompt
+    if alpha:
+        ending = contrastive.readable(ending, len(begun))
     if is_over(ending, begun):
         return
     reader = reader_of(ending, edits, alpha)
@@ -174,7 +176,6 @@ def is_over(ending: Stopping, begun: tuple[int, ...]) -> bool:
 
 def reader_of(ending: Stopping, edits: tuple[Edit, ...], alpha: float) -> Reader | EditedReader | ContrastiveReader:
     if alpha:
-        contrastive.check_room(ending)
         return ContrastiveReader(ending.prompt, ending.room, edits, alpha)
     return EditedReader(ending.prompt, ending.room, edits) if edits else Reader(ending.prompt, ending.room)
 

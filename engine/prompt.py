@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -26,11 +26,14 @@ LAST = slice(-1, None)
 
 @dataclass(frozen=True)
 class Prompt:
-    """`ids` is what the decoder reads before it writes, start tokens included; `source` what an encoder reads."""
+    """`ids` is what the decoder reads before it writes, start tokens included; `source` what an encoder reads. Of a
+    model that writes nothing they are its text, and `segments` those of a pair.
+    """
 
     checkpoint: Checkpoint
     ids: tuple[int, ...]
     source: tuple[int, ...] = ()
+    segments: tuple[int, ...] = ()
 
     @property
     def left(self) -> int:
@@ -41,6 +44,11 @@ class Prompt:
         """
         pixels = picture_pixels(self.checkpoint)
         return (self.checkpoint.config.context if pixels is None else pixels + 1) - len(self.ids)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the model can read all of it."""
+        return max(len(self.ids), len(self.source)) <= self.checkpoint.config.context
 
     def room(self, max_tokens: int | None) -> int:
         """How many tokens to write: at most `max_tokens` (None: 50, or the rest of the picture), and `left`."""
@@ -75,21 +83,37 @@ class Reader:
         self.cache.reorder(torch.tensor(rows, device=self.model.device))
 
 
-def begin(checkpoint: Checkpoint, prompt: Text, target: Text | None = None) -> Prompt:
-    """Raises ValueError for a model that writes no text, and for a prompt or target that it cannot read."""
+def begin(checkpoint: Checkpoint, prompt: Text, target: Text | None = None, longer: bool = False) -> Prompt:
+    """Raises ValueError for a model that writes no text, and for a prompt or target that it cannot read. With `longer`
+    they may be longer than what it reads: nothing is written behind such a prompt, and `surprise` reads it in windows.
+    """
     config = checkpoint.config
     check_generates(config)
     if config.encoder is not None:
         source = ids_of(checkpoint, prompt)
-        checkpoint.model.check(torch.tensor([source]))
+        check_ids(checkpoint, source, longer)
         begun = checkpoint.target(target) if isinstance(target, str) else () if target is None else target
         ids = led(config.encoder.start, ids_of(checkpoint, begun))
     elif target is not None:
         raise ValueError("a target is for an encoder-decoder, and this model has one stack; leave the target out.")
     else:
         source, ids = (), decoder_ids(checkpoint, prompt)
-    checkpoint.model.check(torch.tensor([ids]))
+    check_ids(checkpoint, ids, longer)
     return Prompt(checkpoint, ids, source)
+
+
+def check_ids(checkpoint: Checkpoint, ids: Sequence[int], longer: bool) -> None:
+    """Raises ValueError for ids that the model does not have and, unless they may be `longer`, for too many."""
+    at_once = max(1, checkpoint.config.context - 1) if longer else max(1, len(ids))
+    for some in torch.tensor([list(ids)]).split(at_once, dim=1):
+        checkpoint.model.check(some)
+
+
+@torch.inference_mode()
+def follows(prompt: Prompt) -> Tensor:
+    """vocab: the logits of what follows the last ids of a decoder's prompt, as many as the model reads."""
+    last = replace(prompt, ids=prompt.ids[-prompt.checkpoint.config.context :])
+    return Reader(last, 1).read([last.ids])[0]
 
 
 def check_generates(config: ModelConfig) -> None:

@@ -14,28 +14,36 @@ from engine.prompt import picture_pixels
 from engine.reading import kind, unit
 from engine.stopping import stopping
 from engine.tokenizers import Tokenizer
+from views.generate_missing import missing, notice, unfollowed
 from views.generate_steps import told
 from views.generate_writing import Writing, described
 from views.payload import pack
 
+LAST = 12  # tokens of a prompt that is too long
 TRIED = 2000  # tokens of a vocabulary, in search of two words
 
 
 def drawn(writing: Writing, notes: Mapping[str, Any]) -> bytes:
-    """`palette`, colour channel in 0..1, is there for a model of pictures."""
+    """`palette`, colour channel in 0..1, is there for a model of pictures. Of a prompt that is longer than its model
+    reads the last tokens are told, and how many there are."""
     checkpoint, prompt = writing.checkpoint, writing.prompt
     infill = checkpoint.config.infill
     header = {
         "trace": writing.made,
         "model": writing.name,
         "kind": kind(checkpoint),
-        "prompt": text_header(writing, prompt.ids),
-        "source": text_header(writing, prompt.source) if prompt.source else None,
+        "prompt": text_header(writing, prompt.ids if prompt.fits else prompt.ids[-LAST:]),
+        "source": text_header(writing, prompt.source) if prompt.source and prompt.fits else None,
+        "tokens": len(prompt.ids),
         "gap": None if infill is None else {"mask": infill.mask, "start": infill.start},
         "spaced": spaced(checkpoint),
         "grid": grid(checkpoint),
         "ends": list(checkpoint.end_ids),
         "left": prompt.left,
+        "fits": prompt.fits,
+        "follows": not unfollowed(prompt),
+        "missing": missing(prompt),
+        "notice": notice(prompt),
         "full": None if prompt.left > 0 else told(stopping(prompt).limit),
         "context": checkpoint.config.context,
         "vocab": checkpoint.config.outputs,

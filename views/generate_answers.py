@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 
 from views import (
     generate_beam,
+    generate_branch,
     generate_cache,
     generate_prompting,
     generate_surprise,
     generate_temperature,
     generate_write,
 )
+from views.generate_missing import missing
 from views.generate_writing import UNKNOWN, Query, Writing
 
 ANSWERS: Mapping[str, Callable[[Writing, Query], bytes]] = {
     "step": generate_write.answer,
+    "steps": generate_branch.answer,
     "beam": generate_beam.answer,
     "tempered": generate_temperature.answer,
     "prompting": generate_prompting.answer,
@@ -29,6 +32,8 @@ ANSWERS: Mapping[str, Callable[[Writing, Query], bytes]] = {
     "surprise": generate_surprise.answer,
 }
 
+# Of what is not called as its tab:
+TAB_OF = {"step": "write", "steps": "write", "cache_costs": "cache", "cache_time": "cache"}
 STREAMS: Mapping[str, Callable[[Writing, Query], Iterator[bytes]]] = {"write": generate_write.parts}
 
 
@@ -37,6 +42,7 @@ def answered(writing: Writing, query: Query) -> bytes:
     ask = query.get("ask")
     if not isinstance(ask, str) or ask not in ANSWERS:
         raise ValueError(UNKNOWN)
+    check(writing, ask)
     return ANSWERS[ask](writing, query)
 
 
@@ -45,4 +51,12 @@ def streamed(writing: Writing, query: Query) -> Iterator[bytes]:
     ask = query.get("ask")
     if not isinstance(ask, str) or ask not in STREAMS:
         raise ValueError(UNKNOWN)
+    check(writing, ask)
     yield from STREAMS[ask](writing, query)
+
+
+def check(writing: Writing, ask: str) -> None:
+    """Raises ValueError for what a tab asks that has nothing to show of this prompt."""
+    why = missing(writing.prompt).get(TAB_OF.get(ask, ask), "")
+    if why:
+        raise ValueError(why)

@@ -12,25 +12,47 @@ from torch import Tensor
 from engine.beam import BeamStep, Hypothesis
 from engine.prompt import begin, shown, text_of
 from views.generate_beam_told import greedy_told, over_told
-from views.generate_search import EXAMPLES, STATES, Search, Wanted, searched
+from views.generate_search import EXAMPLES, STATES, Search, Wanted
+from views.generate_searching import searched, searched_for
 from views.generate_steps import told
-from views.generate_writing import STALE, Query, Writing
+from views.generate_writing import STALE, UNKNOWN, Query, Writing
 from views.payload import pack
+
+LONGEST = 500  # ms of searching for one answer
 
 
 def answer(writing: Writing, query: Query) -> bytes:
-    """Raises ValueError with a sentence."""
+    """The whole search; its first `steps` where the query names them; or what is found after some `patience` (ms),
+    which goes on with the next question. Raises ValueError with a sentence."""
     if query.get("trace") != writing.made:
         raise ValueError(STALE)
-    search = searched(writing, Wanted.of(query))
+    wanted, patience = Wanted.of(query), query.get("patience")
+    if patience is None:
+        search = searched(writing, wanted, steps_of(query))
+    elif isinstance(patience, int | float):
+        search = searched_for(writing, wanted, min(LONGEST, patience) / 1000)
+    else:
+        raise ValueError(UNKNOWN)
     return pack(search_header(search), {**node_arrays(search), **greedy_arrays(search)})
 
 
+def steps_of(query: Query) -> int | None:
+    """How many a browser asks for; None is all of them."""
+    steps = query.get("steps")
+    if steps is None or (type(steps) is int and steps > 0):
+        return steps
+    raise ValueError(UNKNOWN)
+
+
 def search_header(search: Search) -> dict[str, Any]:
-    """`best` are the nodes of the n best, the best first; `found` for each step those finished so far."""
+    """`best` are the nodes of the n best, the best first; `found` for each step those finished so far. Before it is
+    over, after `count` steps of at most `room`, nothing is `told`."""
     writing, nodes = search.writing, search.nodes
     ids = {*(one.id for one in nodes), *search.greedy.ids}
     return {
+        "whole": search.is_over,
+        "count": max(len(search.steps), len(search.greedy.ids)),
+        "room": search.room,
         "pieces": {str(id): writing.piece(id) for id in sorted(ids)},
         "beams": search.wanted.beams,
         "best": [search.at(one) for one in search.best],
@@ -42,8 +64,8 @@ def search_header(search: Search) -> dict[str, Any]:
         "greedy_said": [said(search, search.greedy.ids[: at + 1]) for at in range(len(search.greedy.ids))],
         "greedy_ended": told(search.greedy.stopped),
         "greedy_score": search.wanted.beam.score(float(search.greedy.total[-1]), len(search.greedy.ids)),
-        "over": over_told(search),
-        "told": greedy_told(search),
+        "over": over_told(search) if search.is_over else "",
+        "told": greedy_told(search) if search.is_over else [],
         "examples": examples(writing, search.wanted.stop_at),
     }
 

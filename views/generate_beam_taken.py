@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from views.generate_beam import node_arrays, written
-from views.generate_search import Search, Wanted, searched
+from views.generate_beam import node_arrays, steps_of, written
+from views.generate_search import Search, Wanted
+from views.generate_searching import searched
 from views.generate_writing import Query, Writing
 from views.lines_of_generating import called, joined, opening
+from views.lines_of_python import Imports
 from views.table_files import Table
 
 USUAL = Wanted(best=1)
 SHOWN = """for one in result.hypotheses:
     print(f"{one.score:.3f} {one.log_probability:.2f} {len(one.ids)} {one.text!r}")"""
-PRUNED = """for step in result.steps:
+GOING = """for one in (*found[-1].best, *found[-1].kept):
+    why = "finished" if one.stopped else "goes on"
+    print(f"{one.score:.3f} {one.log_probability:.2f} {len(one.ids)} {why} {one.text!r}")"""
+PRUNED = """for step in found:
     for one in step.candidates:
         why = "finished" if one in step.finished else ""
         if one in step.pruned:
@@ -23,9 +28,10 @@ PRUNED = """for step in result.steps:
 
 
 def search_of(writing: Writing, query: Query) -> Search:
-    """The one that the browser says is shown."""
+    """The one that the browser says is shown, or those of its steps that are."""
     said = query.get("search")
-    return searched(writing, Wanted.of(said if isinstance(said, dict) else {}))
+    said = said if isinstance(said, dict) else {}
+    return searched(writing, Wanted.of(said), steps_of(said))
 
 
 def node_table(writing: Writing, query: Query) -> Table:
@@ -46,16 +52,21 @@ def node_table(writing: Writing, query: Query) -> Table:
         "n_best": [best.index(at) + 1 if at in best else 0 for at in range(len(nodes))],
         "text": [written(search, one.ids) for one in nodes],
     }
-    return Table(columns, {"model": writing.name, "table": "hypotheses of the beam search"})
+    return Table(columns, {"model": writing.name, "table": "hypotheses of the beam search", **part(search)})
+
+
+def part(search: Search) -> dict[str, str]:
+    """What is said of a search that is not over."""
+    return {} if search.is_over else {"steps": f"the first {len(search.steps)} of at most {search.room}"}
 
 
 def path_table(writing: Writing, query: Query) -> Table:
     """A row for each token of the best text, and below them for each of the greedy one."""
     search = search_of(writing, query)
-    greedy, line = search.greedy, search.line(search.best[0])
+    greedy, line = search.greedy, search.line(search.leading)
     own = [*(search.own(one) for one in line), *greedy.own.tolist()]
     total = [*(one.log_probability for one in line), *greedy.total.tolist()]
-    ids = [*search.best[0].ids, *greedy.ids]
+    ids = [*search.leading.ids, *greedy.ids]
     columns: dict[str, Any] = {
         "text": ["best"] * len(line) + ["greedy"] * len(greedy.ids),
         "position": [*range(len(line)), *range(len(greedy.ids))],
@@ -64,30 +75,69 @@ def path_table(writing: Writing, query: Query) -> Table:
         "log_probability": own,
         "sum": total,
     }
-    return Table(columns, {"model": writing.name, "table": "the best text and the greedy one, token by token"})
+    title = "the best text and the greedy one, token by token"
+    return Table(columns, {"model": writing.name, "table": title, **part(search)})
 
 
 def ahead_of_search(writing: Writing, query: Query) -> Iterator[dict[str, Any]]:
-    """The usual search, for a file in which somebody turns to the tab."""
+    """The usual search, for a file in which somebody turns to the tab; those that were looked at are in it already."""
+    kept = query.get("kept")
+    if isinstance(kept, Mapping) and kept.get("searches"):
+        return
     usual = vars(Wanted(stop_at=writing.settings.stop_at))
     yield {"trace": writing.made, "ask": "beam", **usual}
 
 
 def search_lines(writing: Writing, query: Query) -> str:
-    """They bind `result` to the search, and `steps` to the greedy text beside it."""
-    wanted = search_of(writing, query).wanted
-    strings = list(wanted.greedy.strings)
-    stops: dict[str, Any] = {"stop_strings": strings} if strings else {}
-    settings: dict[str, Any] = {"beams": wanted.beams}
-    if wanted.penalty != USUAL.penalty:
-        settings["length_penalty"] = wanted.penalty
-    if wanted.early != USUAL.early:
-        settings["early_stopping"] = wanted.beam.early_stopping
-    if wanted.best != USUAL.best:
-        settings["n_best"] = wanted.best
+    """They bind `found` to the steps of the search, and `steps` to those of the greedy text beside it; of a search
+    that is over `result` is all of it."""
+    search = search_of(writing, query)
     imports, lines = opening(writing)
-    imports["engine"] |= {"beam", "generate"}
-    lines += [f"result = beam({called(writing, settings | stops, wanted.tokens)})", SHOWN, PRUNED]
-    lines += [f"steps = list(generate({called(writing, {'greedy': True} | stops, wanted.tokens)}))"]
+    imports["engine"] |= {"generate"}
+    lines += over_lines(search, imports) if search.is_over else first_lines(search, imports)
+    lines += [PRUNED, greedy_line(search)]
     lines += ["log_probability = sum(float(step.logits.log_softmax(-1)[step.id]) for step in steps)"]
-    return joined(imports, [*lines, 'print("greedy", f"{log_probability:.2f}", repr(steps[-1].text))'])
+    made = joined(imports, [*lines, 'print("greedy", f"{log_probability:.2f}", repr(steps[-1].text))'])
+    return made if search.is_over else f"from itertools import islice\n\n{made}"
+
+
+def settings_of(wanted: Wanted) -> dict[str, Any]:
+    """Those of the search that are not the usual ones."""
+    found: dict[str, Any] = {"beams": wanted.beams}
+    if wanted.penalty != USUAL.penalty:
+        found["length_penalty"] = wanted.penalty
+    if wanted.early != USUAL.early:
+        found["early_stopping"] = wanted.beam.early_stopping
+    return found
+
+
+def stops_of(wanted: Wanted, name: str) -> dict[str, Any]:
+    strings = list(wanted.greedy.strings)
+    return {name: strings} if strings else {}
+
+
+def over_lines(search: Search, imports: Imports) -> list[str]:
+    wanted = search.wanted
+    imports["engine"] |= {"beam"}
+    best = {"n_best": wanted.best} if wanted.best != USUAL.best else {}
+    more = settings_of(wanted) | best | stops_of(wanted, "stop_strings")
+    return [f"result = beam({called(search.writing, more, wanted.tokens)})", SHOWN, "found = result.steps"]
+
+
+def first_lines(search: Search, imports: Imports) -> list[str]:
+    """`beam` would count as finished what it finds in its last step."""
+    wanted = search.wanted
+    imports |= {"engine.beam": {"Beam", "search"}, "engine.prompt": {"begin"}, "engine.stopping": {"stopping"}}
+    stops = "".join(f", {name}={value!r}" for name, value in stops_of(wanted, "strings").items())
+    settings = ", ".join(f"{name}={value!r}" for name, value in settings_of(wanted).items())
+    return [
+        f"ending = stopping(begin({called(search.writing, {})}), {wanted.tokens}{stops})",
+        f"found = list(islice(search(ending, Beam({settings})), {len(search.steps)}))",
+        GOING,
+    ]
+
+
+def greedy_line(search: Search) -> str:
+    wanted = search.wanted
+    text = f"generate({called(search.writing, {'greedy': True} | stops_of(wanted, 'stop_strings'), wanted.tokens)})"
+    return f"steps = list({text if search.is_over else f'islice({text}, {len(search.greedy.ids)})'})"

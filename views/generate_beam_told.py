@@ -64,8 +64,7 @@ def over_told(search: Search) -> str:
 def search_bound(search: Search) -> float:
     """What the best one that goes on is taken to score at most, as `Beam.is_over` does."""
     last, beam = search.steps[-1], search.wanted.beam
-    room = min(search.wanted.tokens, search.writing.prompt.left)
-    length = room if beam.early_stopping == "never" and beam.length_penalty > 0 else len(search.steps)
+    length = search.room if beam.early_stopping == "never" and beam.length_penalty > 0 else len(search.steps)
     return beam.score(last.kept[0].log_probability, length)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +11,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.beam import Beam, BeamStep, EarlyStopping, Hypothesis, search
-from engine.generate import Step
-from engine.stopping import Stop, stopping
+from engine.beam import Beam, BeamStep, EarlyStopping, Hypothesis
+from engine.stopping import Stop
 from views.generate_writing import UNKNOWN, Query, Settings, Writing
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[1] / "assets/texts/beam.toml").read_text())["examples"]
@@ -77,15 +76,23 @@ class Greedy:
     total: Tensor
     stopped: Stop | None
 
+    @classmethod
+    def of(cls, tokens: Sequence[tuple[int, Tensor, Stop | None]]) -> Greedy:
+        """Of id, log-probability and end of each token."""
+        ids, own, stops = zip(*tokens, strict=True)
+        logs = torch.stack(own)
+        return cls(ids, logs, logs.cumsum(0), stops[-1])
+
 
 @dataclass(frozen=True)
 class Search:
-    """A whole search. `nodes` are all hypotheses, step by step, the most probable first."""
+    """A search, or its first steps. `nodes` are all hypotheses, step by step, the most probable first."""
 
     writing: Writing
     wanted: Wanted
     steps: tuple[BeamStep, ...]
     greedy: Greedy
+    is_over: bool = True
 
     @cached_property
     def nodes(self) -> tuple[Hypothesis, ...]:
@@ -97,7 +104,18 @@ class Search:
 
     @property
     def best(self) -> tuple[Hypothesis, ...]:
+        """Of those that are finished; before it is over there may be none."""
         return self.steps[-1].best[: self.wanted.best]
+
+    @property
+    def leading(self) -> Hypothesis:
+        """The best, or where none is finished the most probable of those that go on."""
+        return (*self.best, *self.steps[-1].kept)[0]
+
+    @property
+    def room(self) -> int:
+        """The most steps that it can take."""
+        return min(self.wanted.tokens, self.writing.prompt.left)
 
     def at(self, one: Hypothesis) -> int:
         """Its place among the nodes."""
@@ -130,19 +148,3 @@ class Search:
         step = self.steps[len(one.ids) - 1]
         ranks = {name: {each.rank for each in getattr(step, name)} for name in STATES}
         return next(name for name in STATES if one.rank in ranks[name])
-
-
-def searched(writing: Writing, wanted: Wanted) -> Search:
-    """Raises ValueError where there is no room for a token, and for stop strings that no text can hold."""
-    ending = stopping(writing.prompt, wanted.tokens, True, wanted.greedy.strings)
-    if not ending.room:
-        raise ValueError(f"{ending.limit.sentence} There is nothing to search.")
-    greedy = greedy_of(tuple(writing.generating(wanted.greedy, wanted.tokens)))
-    return Search(writing, wanted, tuple(search(ending, wanted.beam)), greedy)
-
-
-def greedy_of(steps: tuple[Step, ...]) -> Greedy:
-    logits = torch.stack([step.logits for step in steps]).float()
-    chosen = torch.tensor([[step.id] for step in steps], device=logits.device)
-    own = logits.log_softmax(-1).gather(-1, chosen)[:, 0].cpu()
-    return Greedy(tuple(step.id for step in steps), own, own.cumsum(0), steps[-1].stopped)

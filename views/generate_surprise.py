@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from torch import Tensor
 
-from engine.analysis.surprise import Surprise, surprise, training_loss
+from engine.analysis.surprise import Surprise
 from engine.reading import kind
+from views.generate_measured import STRIDES, Measurement
+from views.generate_missing import unmeasured
 from views.generate_steps import BITS
-from views.generate_writing import STALE, Query, Writing
+from views.generate_writing import STALE, UNKNOWN, Query, Writing
 from views.lines_of_generating import joined, opening
 from views.payload import pack
 from views.table_files import Table
 
-ROWS = 10  # of the most probable tokens at each place
+ROWS, FEW = 10, 5  # of the most probable tokens at each place, FEW of a text that is read in windows
 OBJECTIVE = {
     "translation": "sequence to sequence, with teacher forcing",
     "infill": "infilling: the tokens of the gap",
     "pixels": "the next pixel",
 }
-NEXT = "the next token"
+NEXT, MASKED = "the next token", "masked tokens"
+HIDDEN = "Its own training hid many tokens of a text at once; here each one is hidden alone."
+PRINTED = (
+    "print(found.log_probabilities, found.ranks)",
+    "print(found.total, found.mean, found.perplexity, found.training)",
+)
+WINDOWS = "print([(one.begin, one.asked, one.end) for one in found.windows])"
 TAUGHT = {  # by the objective that a model was trained with, where that asks for less than every token
     "completion": "Its own training asked only for what stands behind an instruction or a separator.",
     "repeated": "Its own training asked only for what had stood in the text before.",
@@ -28,54 +37,96 @@ TAUGHT = {  # by the objective that a model was trained with, where that asks fo
 
 
 def answer(writing: Writing, query: Query) -> bytes:
-    """Raises ValueError with a sentence."""
+    """Of some steps, from the one that is asked for on. Raises ValueError with a sentence."""
     if query.get("trace") != writing.made:
         raise ValueError(STALE)
-    return pack(*parts(writing, writing.ids(query.get("written"))))
+    first = query.get("from", 0)
+    if type(first) is not int or first < 0:
+        raise ValueError(UNKNOWN)
+    return pack(*parts(writing, writing.ids(query.get("written")), first, apart(query)))
 
 
-def parts(writing: Writing, written: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Header and arrays: the prompt with what was `written` behind it. All arrays have an axis `token` first; `at` is
-    how many of the ids stand before the token, among what the decoder reads."""
-    found = of(writing, written)
-    own = found.logits.softmax(-1)
-    top = own.topk(min(ROWS, own.shape[-1]))
-    read = found.examples.inputs.get("target", found.examples.ids)[0].tolist()
-    shown = sorted({*found.ids.tolist(), *read, *top.indices.unique().tolist()})
+def apart(query: Query) -> str:
+    """How far its windows are from each other, one of STRIDES."""
+    said = query.get("stride", "half")
+    if not isinstance(said, str) or said not in STRIDES:
+        raise ValueError(UNKNOWN)
+    return said
+
+
+def parts(
+    writing: Writing, written: tuple[int, ...], first: int = 0, stride: str = "half"
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Header and arrays: the prompt with what was `written` behind it. All arrays have an axis `token` first, of the
+    steps from `first` on; `at` is the token's place among what is read.
+
+    `windows` have begin, first token asked and end of each, `next` is the step to ask for then, `asked` how many tokens
+    are predicted in all; the sums are of all steps up to there. `pseudo` says that tokens are masked in turn.
+    """
+    measuring = measurement(writing, written, stride)
+    end = min(first + measuring.some, len(measuring.steps))
+    if first >= end:
+        raise ValueError(UNKNOWN)
+    found, so_far = measuring.between(first, end), measuring.between(0, end)
+    read = measuring.read if first == 0 else []
+    shown = sorted({*found.ids.tolist(), *read, *found.top_ids.unique().tolist()})
     header = {
         "pieces": {str(id): writing.piece(id) for id in shown},
         "read": read,
+        "windows": [[one.begin, one.asked, one.end] for one in measuring.windows],
+        "asked": len(so_far.ids) if measuring.asked is None else measuring.asked,
+        "steps": len(measuring.steps),
+        "next": end if end < len(measuring.steps) else None,
+        "pseudo": pseudo(writing),
+        **sums(writing, so_far),
+    }
+    return header, arrays_of(found, FEW if len(measuring.windows) > 1 else ROWS, 0 if pseudo(writing) else 1)
+
+
+def sums(writing: Writing, found: Surprise) -> dict[str, Any]:
+    """What the tokens add up to, and what training would."""
+    return {
         "total": found.total,
         "mean": found.mean,
         "perplexity": found.perplexity,
-        "objective": OBJECTIVE.get(kind(writing.checkpoint), NEXT),
-        "taught": TAUGHT.get(str(writing.checkpoint.card.get("objective")), ""),
-        "training": training_loss(writing.checkpoint, found.examples),
+        "objective": MASKED if pseudo(writing) else OBJECTIVE.get(kind(writing.checkpoint), NEXT),
+        "taught": HIDDEN if pseudo(writing) else TAUGHT.get(str(writing.checkpoint.card.get("objective")), ""),
+        "training": found.training,
     }
-    arrays = {
+
+
+def pseudo(writing: Writing) -> bool:
+    return not writing.checkpoint.config.generates
+
+
+def arrays_of(found: Surprise, rows: int, behind: int) -> dict[str, Tensor]:
+    """A token stands so many places `behind` the one that it is predicted at."""
+    return {
         "id": found.ids,
-        "at": found.at + 1,
+        "at": found.at + behind,
         "log_probability": found.log_probabilities,
         "surprise": -found.log_probabilities / BITS,
         "rank": found.ranks,
         "entropy": found.entropies / BITS,
-        "top.id": top.indices,
-        "top.probability": top.values,
-        "rest": (1 - top.values.double().sum(-1)).clamp(min=0).float(),
+        "top.id": found.top_ids[:, :rows],
+        "top.probability": found.top_probabilities[:, :rows],
+        "rest": (1 - found.top_probabilities[:, :rows].double().sum(-1)).clamp(min=0).float(),
     }
-    return header, arrays
 
 
-def of(writing: Writing, written: tuple[int, ...]) -> Surprise:
-    prompt = writing.prompt
-    return surprise(writing.checkpoint, (*prompt.ids, *written), prompt.source)
+def measurement(writing: Writing, written: tuple[int, ...], stride: str = "half") -> Measurement:
+    """Raises ValueError for a text that is too long even for that."""
+    why = unmeasured(writing.prompt)
+    if why:
+        raise ValueError(why)
+    return writing.measured.of(writing.prompt, written, stride)
 
 
 def surprise_table(writing: Writing, query: Query) -> Table:
     """A row for each token that is asked for."""
-    found = of(writing, written_of(writing, query))
+    found = measurement(writing, written_of(writing, query), apart(query)).whole
     columns: dict[str, Any] = {
-        "position": (found.at + 1).numpy(),
+        "position": (found.at + (0 if pseudo(writing) else 1)).numpy(),
         "id": found.ids.numpy(),
         "token": [writing.piece(id) for id in found.ids.tolist()],
         "log_probability": found.log_probabilities.numpy(),
@@ -83,7 +134,8 @@ def surprise_table(writing: Writing, query: Query) -> Table:
         "rank": found.ranks.numpy(),
         "entropy_bits": (found.entropies / BITS).numpy(),
     }
-    about = {"loss": str(found.mean), "sum": str(found.total), "perplexity": str(found.perplexity)}
+    sums = {"loss": found.mean, "sum": found.total, "perplexity": found.perplexity}
+    about = {f"pseudo_{name}" if pseudo(writing) else name: str(value) for name, value in sums.items()}
     return Table(columns, {"model": writing.name, "table": "surprise of each token", **about})
 
 
@@ -91,20 +143,42 @@ def written_of(writing: Writing, query: Query) -> tuple[int, ...]:
     return writing.ids(query.get("written", []))
 
 
+def ahead_of_surprise(writing: Writing, query: Query) -> Iterator[dict[str, Any]]:
+    """What the tab asks of the text that is shown, as far as it has been measured."""
+    said = query.get("written", query.get("branch", []))
+    if unmeasured(writing.prompt):
+        return
+    found = measurement(writing, writing.ids(said), apart(query))
+    asks = {"trace": writing.made, "ask": "surprise", "written": said}
+    asks |= {"stride": query["stride"]} if "stride" in query else {}
+    for first in range(0, len(found.parts), found.some):
+        yield asks | ({"from": first} if first else {})
+
+
 def surprise_lines(writing: Writing, query: Query) -> str:
     """They bind `found` to the Surprise of the text that is shown."""
-    written = written_of(writing, query)
+    why = unmeasured(writing.prompt)
+    if why:
+        raise ValueError(why)
     imports, lines = opening(writing)
-    imports.setdefault("engine.prompt", set()).add("begin")
-    imports.setdefault("engine.analysis.surprise", set()).update({"surprise", "training_loss"})
     arguments = ", ".join(filter(None, (writing.call.prompt, writing.call.target)))
-    ids = f"(*begun.ids, {', '.join(map(str, written))})" if written else "begun.ids"
-    lines += [
-        f"begun = begin(checkpoint, {arguments})",
-        f"found = surprise(checkpoint, {ids}, begun.source)",
-        "print(found.log_probabilities, found.ranks)",
-        "print(found.total, found.mean, found.perplexity)",
-        "print(training_loss(checkpoint, found.examples))",
-    ]
-    return joined(imports, lines)
-
+    if pseudo(writing):
+        imports["engine.analysis.pseudo"] = {"pseudo_surprise"}
+        lines += [
+            f"read = checkpoint.tokenizer.encode({arguments})",
+            "found = pseudo_surprise(checkpoint, read.ids, read.segments)",
+        ]
+    else:
+        written = written_of(writing, query)
+        imports.setdefault("engine.prompt", set()).add("begin")
+        imports["engine.analysis.surprise"] = {"surprise"}
+        ids = f"(*begun.ids, {', '.join(map(str, written))})" if written else "begun.ids"
+        longer, stride = "", ""
+        if not writing.prompt.fits:
+            longer = ", longer=True"
+            stride = f", stride={STRIDES[apart(query)](writing.checkpoint.config.context)}"
+        lines += [
+            f"begun = begin(checkpoint, {arguments}{longer})",
+            f"found = surprise(checkpoint, {ids}, begun.source{stride})",
+        ]
+    return joined(imports, [*lines, *PRINTED, *([] if writing.prompt.fits else [WINDOWS])])

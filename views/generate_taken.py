@@ -8,7 +8,7 @@ from typing import Any
 from views.generate_beam_taken import ahead_of_search, node_table, path_table, search_lines
 from views.generate_cache_taken import ahead_of_cache, cache_lines, cost_table, norm_table, time_table
 from views.generate_prompting_taken import accuracy_table, answer_table, prompting_lines
-from views.generate_surprise import surprise_lines, surprise_table
+from views.generate_surprise import ahead_of_surprise, surprise_lines, surprise_table
 from views.generate_temperature import ahead_of_temperature, temperature_table
 from views.generate_write_taken import ahead_of_writing, step_table, token_table
 from views.generate_writing import Query, Writing
@@ -41,4 +41,5 @@ AHEAD: Sequence[Callable[[Writing, Query], Iterator[dict[str, Any]]]] = (
     ahead_of_search,
     ahead_of_temperature,
     ahead_of_cache,
+    ahead_of_surprise,
 )

@@ -9,7 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.prompt import follows
 from engine.sampling import Sampling, distribution, effective_choices, entropy
+from views.generate_missing import unfollowed
 from views.generate_steps import BITS
 from views.generate_writing import STALE, UNKNOWN, Query, Settings, Writing
 from views.payload import pack
@@ -50,7 +52,13 @@ def numbers(said: list[Any]) -> Tensor:
 
 
 def logits_behind(writing: Writing, begun: tuple[int, ...]) -> Tensor:
-    """vocab. Raises ValueError where nothing can follow."""
+    """vocab; of a text that is longer than the model reads behind its last tokens, as many as those. Raises ValueError
+    where nothing can follow."""
+    prompt = writing.prompt
+    if unfollowed(prompt):
+        raise ValueError(unfollowed(prompt))
+    if not prompt.fits:
+        return follows(prompt).float()
     step = next(writing.generating(Settings(), len(begun) + 1, begun), None)
     if step is None:
         raise ValueError("Nothing follows there, for the text has ended; look at an earlier token.")

@@ -12,6 +12,7 @@ from engine.checkpoints import Checkpoint
 from engine.generate import Step, generate
 from engine.prompt import Prompt
 from views.generate_live import Live
+from views.generate_measured import Measured
 
 Method = Literal["sample", "greedy", "contrastive"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -104,7 +105,7 @@ class Call:
 @dataclass(frozen=True)
 class Writing:
     """`made` names model and prompt, `settings` are those of the page's controls; `live` are the generators that wait
-    to be asked for more, `call` is the prompt in Python."""
+    to be asked for more, `call` is the prompt in Python, `measured` what was measured of texts."""
 
     name: str
     checkpoint: Checkpoint
@@ -112,6 +113,7 @@ class Writing:
     call: Call
     settings: Settings = field(default_factory=Settings)
     live: Live = field(default_factory=Live)
+    measured: Measured = field(default_factory=Measured)
 
     @property
     def made(self) -> str:
@@ -127,7 +129,7 @@ class Writing:
     def ids(self, said: object) -> tuple[int, ...]:
         """Tokens that a browser names. Raises ValueError where they are none of this model's, or too many."""
         size = self.checkpoint.config.outputs
-        if not isinstance(said, list) or len(said) > self.prompt.left:
+        if not isinstance(said, list) or len(said) > max(self.prompt.left, 0):
             raise ValueError(UNKNOWN)
         if not all(type(id) is int and 0 <= id < size for id in said):
             raise ValueError(f"token ids must be whole numbers in 0..{size - 1}; reload the page.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from views.generate_missing import unfollowed
 from views.generate_writing import Query, Settings, Writing
 from views.lines_of_python import Imports, import_lines, quoted, source_of
 
@@ -49,13 +50,19 @@ def temperature_lines(writing: Writing, query: Query) -> str:
     """They bind `found` to the distribution at the temperature `t`, behind the ids of `place`."""
     place, t = writing.ids(query.get("place", [])), query.get("t")
     at = float(t) if isinstance(t, int | float) and 0 <= t <= MOST_TEMPERATURE else 1.0
+    if unfollowed(writing.prompt):
+        raise ValueError(unfollowed(writing.prompt))
     imports, lines = opening(writing)
-    imports["engine"] |= {"generate"}
     imports["engine.sampling"] = {"Sampling", "distribution", "effective_choices", "entropy"}
-    more: dict[str, object] = {"begun": list(place)} if place else {}
+    if writing.prompt.fits:
+        imports["engine"] |= {"generate"}
+        more: dict[str, object] = {"begun": list(place)} if place else {}
+        lines += [f"step = next(generate({called(writing, more, len(place) + 1)}))", "logits = step.logits"]
+    else:
+        imports["engine.prompt"] = {"begin", "follows"}
+        lines += [f"logits = follows(begin({called(writing, {'longer': True})}))"]
     lines += [
-        f"step = next(generate({called(writing, more, len(place) + 1)}))",
-        f"found = distribution(step.logits, Sampling(temperature={at:g}))",
+        f"found = distribution(logits, Sampling(temperature={at:g}))",
         "top = found.probabilities.topk(8)",
         "for probability, id in zip(top.values.tolist(), top.indices.tolist()):",
         '    print(id, f"{probability:.6f}")',

@@ -4,10 +4,11 @@ import * as address from "./address.js";
 import { CSS as ATTENTION } from "./attention_style.js";
 import { bubble } from "./bubble.js";
 import { make } from "./dom.js";
+import { searchesOf, searchQuery } from "./generate_beam_run.js";
 import { Run } from "./generate_run.js";
 import { CSS } from "./generate_style.js";
 import { stepQuery, stepsOf, tokenOf } from "./generate_steps.js";
-import { known, TABS, tabLine } from "./generate_tabs.js";
+import { known, shownFor, TABS, tabLine } from "./generate_tabs.js";
 import { treeOf } from "./generate_tree.js";
 import { inquire, request, stream } from "./store.js";
 
@@ -52,7 +53,7 @@ class Generate {
   }
 
   destroy() {
-    this.run.stop();
+    this.run.leave();
     this.tree.save();
     this.resize.disconnect();
     window.removeEventListener("keydown", this.onKey);
@@ -84,9 +85,7 @@ class Generate {
 
   /** The open tab: what the address names, if there is such a tab and it has something to show. */
   get view() {
-    const { view } = this.state;
-    const tab = known(view) && TABS.find(([name]) => name === view);
-    return tab && !tab[4](this.data) ? view : TABS[0][0];
+    return shownFor(this.state.view, this.data);
   }
 
   /** Merges `change` into the state, remembers it in the address, and shows it. */
@@ -97,7 +96,8 @@ class Generate {
   }
 
   remember() {
-    address.write({ ...this.state, view: this.view === TABS[0][0] ? null : this.view });
+    const { view } = this.state; // what was asked for, whether this prompt has it or not
+    address.write({ ...this.state, view: known(view) && view !== TABS[0][0] ? view : null });
   }
 
   refresh() {
@@ -168,17 +168,10 @@ class Generate {
   /** Puts a text (ids behind the prompt) into the tree as a branch, and shows it in the tab Write; with `on`, it is written on from there. */
   async branch(ids, settings = this.data.settings, on = false) {
     const { tree } = this;
-    let [key, count] = [0, 0];
-    while (count < ids.length) {
-      const there = tree.nodes.get(key).children.find((one) => tree.nodes.get(one).id === ids[count]);
-      if (there === undefined) {
-        const answer = await this.request({ ask: "step", begun: ids.slice(0, count), settings, id: ids[count] });
-        const [step] = stepsOf(answer);
-        if (!step) break;
-        tree.add(key, tokenOf(step, { chosen: true, stop: answer.stop }), settings);
-        continue;
-      }
-      [key, count] = [there, count + 1];
+    let [key, known] = tree.follow(ids);
+    if (known < ids.length) {
+      const answer = await this.request({ ask: "steps", begun: ids.slice(0, known), ids: ids.slice(known), settings });
+      stepsOf(answer).forEach((step, i) => (key = tree.add(key, tokenOf(step, { chosen: true, stop: answer.stops[i] }), settings)));
     }
     Object.assign(tree, { shown: key, at: null });
     tree.save();
@@ -191,6 +184,7 @@ class Generate {
   key(event) {
     const target = event.composedPath()[0];
     if (event.key === "Escape" && this.run.active) return this.run.stop();
+    if (event.key === "Escape" && this.tab?.stop?.()) return;
     if (!this.tab || event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, button, a, [contenteditable], [role=slider], [role=combobox]")) return;
     this.tab.key?.(event);
   }
@@ -202,11 +196,13 @@ class Generate {
     return { where, what: what || title, sentence, asks: { tab: this.view, branch: this.written, ...asks, kept: this.kept() }, file: file || this.view };
   }
 
-  /** The tree, and what a file alone must know to show each of its steps. */
+  /** The tree, the searches, and what a file alone must know to show each of their steps. */
   kept() {
     const { tree, data } = this;
     const asks = [...tree.nodes.values()].filter(({ key }) => key).map((node) => ({ trace: data.trace, ...stepQuery(tree, node) }));
-    return { ...tree.kept(), asks: [{ trace: data.trace, ask: "step", begun: tree.ids(), settings: data.settings }, ...asks] };
+    const searches = searchesOf(data.trace);
+    const first = [...searches.map(searchQuery), { ask: "step", begun: tree.ids(), settings: data.settings }];
+    return { ...tree.kept(), searches, asks: [...first.map((one) => ({ trace: data.trace, ...one })), ...asks] };
   }
 
   missed() {

@@ -2,12 +2,14 @@
 import { make } from "./dom.js";
 import { mount as mountControls, wanted } from "./generate_beam_controls.js";
 import { idsOf, nats, points, searchOf } from "./generate_beam_data.js";
+import { SearchRun } from "./generate_beam_run.js";
 import { comparison, details, face, foundList } from "./generate_beam_side.js";
 import { CSS as STYLE } from "./generate_beam_style.js";
 import { TreePicture } from "./generate_beam_tree.js";
 
 export const CSS = STYLE;
 const PACE = 900; // ms from step to step
+const LONG = 600; // ms after which a search that was shown makes room for the one that is awaited
 
 export function mount(room, page) {
   return new Beam(room, page);
@@ -24,12 +26,16 @@ class Beam {
     this.holder = make("div", "beam-holder");
     this.holder.append(this.transport(), this.legend, this.tree.element, this.said, this.below);
     this.sentence = make("p", "sentence");
-    room.append(this.controls.element, this.sentence, this.holder);
-    this.holder.hidden = true;
+    this.early = make("div", "beam-early");
+    this.early.append(this.sentence, (this.first = this.act("is-late")));
+    room.append(this.controls.element, this.early, this.holder);
+    this.clear("");
   }
 
   destroy() {
     this.pause();
+    clearTimeout(this.long);
+    this.run?.leave();
     this.room.replaceChildren();
   }
 
@@ -59,25 +65,74 @@ class Beam {
     if (name === this.asked) return this.show();
     this.asked = name;
     this.pause();
-    if (!this.search) this.sentence.textContent = "Searching …";
+    this.run?.leave();
     this.holder.classList.add("is-old");
-    page.request(query).then((answer) => name === this.asked && this.take(answer, query), (error) => name === this.asked && this.fail(error));
+    clearTimeout(this.long);
+    this.long = setTimeout(() => this.clear("Searching …"), this.search ? LONG : 0);
+    this.run = new SearchRun(page, query, { take: (run) => this.take(run), fail: (error) => this.fail(error) });
+    this.run.begin();
   }
 
-  take(answer, query) {
-    this.search = { ...searchOf(answer), penalty: query.penalty, query };
+  /** What is here of the search, which may be nothing. */
+  take(run) {
+    clearTimeout(this.long);
+    const { answer, query } = run;
+    if (!answer) return this.clear("You stopped it before its first step.");
+    const state = answer.whole ? "whole" : run.isActive ? "going" : "stopped";
+    if (state === "stopped" && run.answers) this.page.tell(this.stopped(answer));
+    if (state === "whole" && run.answers > 1) this.page.tell(answer.over);
+    this.search = { ...searchOf(answer), penalty: query.penalty, query, state };
     this.sentence.textContent = "";
+    this.early.hidden = true;
     this.holder.hidden = false;
     this.holder.classList.remove("is-old");
-    this.drawn = null;
     this.controls.update(query, this.search.examples);
     this.show();
   }
 
-  fail(error) {
+  /** Nothing is shown of a search but a sentence. */
+  clear(sentence) {
     this.search = null;
     this.holder.hidden = true;
-    this.sentence.textContent = error.message;
+    this.early.hidden = false;
+    this.sentence.textContent = sentence;
+    this.showAct(this.first);
+  }
+
+  fail(error) {
+    clearTimeout(this.long);
+    this.run.stopped = true;
+    this.clear(error.message);
+    this.first.hidden = true;
+  }
+
+  /** A button that stops the search, or has it go on. */
+  act(name) {
+    const button = make("button", `beam-act ${name}`);
+    button.type = "button";
+    button.addEventListener("click", () => (this.run.isActive ? this.run.stop() : this.goOn()));
+    return button;
+  }
+
+  showAct(button) {
+    const { run, page } = this;
+    button.hidden = !run || page.alone || Boolean(run.answer?.whole);
+    const name = run?.isActive ? "Stop" : run?.answer ? "Search on" : "Search";
+    if (button.textContent !== name) button.textContent = name;
+    button.title = run?.isActive ? "Escape" : "";
+  }
+
+  goOn() {
+    this.run.go();
+    if (this.run.answer) this.take(this.run);
+    else this.clear("Searching …");
+  }
+
+  /** For Escape: whether there was something to stop. */
+  stop() {
+    if (!this.run?.isActive || this.page.alone) return false;
+    this.run.stop();
+    return true;
   }
 
   // --- showing -------------------------------------------------------------------------------------------------------------
@@ -98,16 +153,18 @@ class Beam {
     if (!search) return;
     const size = JSON.stringify([this.asked, page.narrow]);
     if (size !== this.drawn) this.tree.draw(search);
+    else if (this.tree.search !== search) this.tree.grow(search, this.at >= search.columns);
     this.drawn = size;
     this.tree.show(this.at);
     this.tree.pick(this.picked);
     this.showTransport();
-    this.said.textContent = this.at >= search.columns ? this.summary() : "";
+    const last = this.at >= search.columns;
+    this.said.textContent = last ? this.summary() : "";
     const focused = this.room.getRootNode().activeElement;
     const place = focused && this.below.contains(focused) ? [...this.below.querySelectorAll("button")].indexOf(focused) : -1;
     const [left, right] = [make("div", "beam-left"), make("div", "beam-right")];
-    const node = this.picked ?? (this.at >= search.columns ? search.best[0] : null);
-    if (this.at >= search.columns) left.append(comparison(page, search));
+    const node = this.picked ?? (last && search.state !== "going" ? search.best[0] ?? search.leading : null);
+    if (last && search.state === "whole") left.append(comparison(page, search));
     left.append(foundList(page, search, this.at, this.picked, (one) => this.pick(one)));
     if (node) right.append(details(page, search, node, (one, on) => this.write(one, on)));
     this.below.replaceChildren(left, right);
@@ -115,9 +172,24 @@ class Beam {
   }
 
   summary() {
-    const { nodes, over } = this.search;
+    const { nodes, over, state } = this.search;
     const count = (state) => nodes.filter((node) => node.state === state).length.toLocaleString("en");
-    return `${over} ${nodes.length.toLocaleString("en")} hypotheses were considered: ${count("kept")} kept, ${count("finished")} finished, ${count("pruned")} pruned.`;
+    const considered = `${nodes.length.toLocaleString("en")} hypotheses were considered: ${count("kept")} kept, ${count("finished")} finished, ${count("pruned")} pruned.`;
+    if (state === "stopped") return `${considered} Whether greedy missed the best is told once the search is over.`;
+    return `${over} ${considered}`.trim();
+  }
+
+  /** In a few words, until all of it is here; where the search is over and the greedy text beside it is not, its steps are fewer. */
+  progress() {
+    const { state, steps, count, room } = this.search;
+    if (state === "stopped") return this.stopped(this.search);
+    if (state === "whole") return "";
+    return steps < count ? "The search is over, greedy goes on …" : `Searching, at most ${room} steps …`;
+  }
+
+  stopped({ count, room, found }) {
+    const whole = found.length < count ? ` The search itself was over after ${found.length}.` : "";
+    return `Stopped by you after ${count} of ${room} steps.${whole}`;
   }
 
   pick(node) {
@@ -131,7 +203,7 @@ class Beam {
 
   write(node, on) {
     const { data, branch } = this.page;
-    branch.call(this.page, idsOf(node), { ...data.settings, method: "greedy" }, on).catch((error) => (this.sentence.textContent = error.message));
+    branch.call(this.page, idsOf(node), { ...data.settings, method: "greedy" }, on).catch((error) => (this.said.textContent = error.message));
   }
 
   // --- step by step --------------------------------------------------------------------------------------------------------
@@ -154,12 +226,15 @@ class Beam {
     this.slider.setAttribute("aria-label", "steps shown");
     this.slider.addEventListener("input", () => this.go(this.slider.valueAsNumber));
     this.where = make("output", "beam-where");
-    bar.append(this.back, this.play, this.next, this.slider, this.where);
+    this.going = this.act("");
+    this.now = make("span", "beam-now");
+    bar.append(this.back, this.play, this.next, this.slider, this.where, this.going, this.now);
     return bar;
   }
 
   showTransport() {
     const { columns } = this.search;
+    this.now.textContent = this.progress();
     this.slider.max = columns;
     this.slider.value = this.at;
     this.back.disabled = this.at <= 1;
@@ -168,6 +243,7 @@ class Beam {
     this.play.textContent = this.timer ? "❚❚" : "▶";
     this.play.title = this.timer ? "pause" : "play the steps";
     this.play.setAttribute("aria-label", this.play.title);
+    this.showAct(this.going);
   }
 
   go(at, playing = false) {
@@ -206,9 +282,11 @@ class Beam {
     const { search, page } = this;
     const query = search?.query ?? { ...wanted(page) };
     const [best] = search?.best ?? [];
+    const steps = search && search.state !== "whole" ? search.count : null;
     const sentence = best ? `best: “${best.text.trim()}”, log p ${nats(best.log)}, score ${points(best.score)}; greedy: log p ${nats(search.greedy.at(-1).log)}, score ${points(search.greedy.at(-1).score)}` : "";
     const { ask, ...settings } = query;
-    return { where: `${query.beams} beams, length penalty ${query.penalty}`, sentence, asks: { search: settings }, file: "beam" };
+    const where = `${query.beams} beams, length penalty ${query.penalty}${steps ? `, after ${steps} of at most ${search.room} steps` : ""}`;
+    return { where, sentence, asks: { search: { ...settings, ...(steps && { steps }) } }, file: "beam" };
   }
 
   /** For a picture: the tree as wide as it is, and nothing that can only be clicked. */

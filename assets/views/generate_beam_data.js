@@ -42,6 +42,7 @@ export function searchOf(answer) {
     greedy,
     steps,
     best: known(answer.best),
+    leading: nodes.find(({ step, state }) => step === steps - 1 && state === "kept") ?? null, // the most probable that goes on
     found: answer.found.map(known),
     rows: Math.max(...nodes.map(({ rank }) => rank)),
     columns: Math.max(steps, greedy.length),

@@ -34,9 +34,10 @@ function chain(page, line, shared, dear) {
   return row;
 }
 
-/** What was found when `at` steps were done: the n best, or before the end what was finished so far. */
+/** What was found when `at` steps were done: the n best, or before the end what was finished so far and the most probable that goes on. */
 export function foundList(page, search, at, picked, pick) {
-  const over = at >= search.columns;
+  const last = at >= search.columns;
+  const over = last && search.state === "whole";
   const list = make("section", "beam-found");
   const shown = over ? search.best : search.found[Math.min(at, search.steps) - 1];
   list.append(make("h3", "", over ? (shown.length === 1 ? `The best ${noun(page)} found` : `The ${shown.length} best ${noun(page)}s found`) : "Finished so far, the best first"));
@@ -45,8 +46,10 @@ export function foundList(page, search, at, picked, pick) {
   list.append(head);
   shown.forEach((node, i) => list.append(entry(page, node, String(i + 1), node === picked, pick)));
   if (!shown.length) list.append(make("p", "sentence", `No ${noun(page)} is finished yet.`));
-  const last = search.greedy.at(-1);
-  if (over) list.append(entry(page, last, "greedy", last === picked, pick));
+  if (!last) return list;
+  const [going, greedy] = [over ? null : search.leading, search.greedy.at(-1)];
+  if (going) list.append(entry(page, going, "going", going === picked, pick));
+  list.append(entry(page, greedy, "greedy", greedy === picked, pick));
   return list;
 }
 
@@ -99,7 +102,7 @@ export function comparison(page, search) {
 /** One hypothesis: `act(node, on)` puts it into the tab Write. */
 export function details(page, search, node, act) {
   const place = make("section", "beam-details");
-  const title = make("h3", "", node.place === 1 ? `The best ${noun(page)}` : `A hypothesis of ${node.step + 1} ${node.step ? "tokens" : "token"}`);
+  const title = make("h3", "", node.place === 1 ? `The best ${noun(page)}${search.state === "whole" ? "" : " so far"}` : `A hypothesis of ${node.step + 1} ${node.step ? "tokens" : "token"}`);
   place.append(title, make("p", "beam-state", why(node, search)), chain(page, lineOf(node), 0, null), arithmetic(search, node));
   const whole = node.place ? search.texts[node.place - 1] : node === search.greedy.at(-1) ? search.greedy_text : "";
   if (whole && !page.data.grid) place.append(make("p", "beam-whole", whole));

@@ -8,7 +8,17 @@ export const CSS = `
 .beam-stops:empty, .beam-links:empty { display: none; }
 .beam-links a { color: var(--attention); text-underline-offset: 3px; }
 .beam-holder.is-old { opacity: .45; }
+.beam-early { display: flex; align-items: center; gap: 14px; min-height: 34px; }
+.beam-early .sentence { margin: 0 !important; }
+.attention .beam-act { padding: 4px 14px; border-radius: 7px; font-weight: 600; font-size: 13.5px; background: var(--probability); color: var(--ground); white-space: nowrap; }
+.attention .beam-act:hover { filter: brightness(1.07); }
+.beam-act.is-late { animation: beam-appear .6s step-end; }
+@keyframes beam-appear { from { visibility: hidden; } }
+@media (prefers-reduced-motion: reduce) { .beam-column, .beam-edges g { animation: none !important; } }
 .beam-bar { display: flex; align-items: center; gap: 8px; min-height: 34px; }
+.beam-now { flex: 1 1 0; min-width: 0; font-size: 13px; color: var(--soft); }
+.narrow .beam-bar { flex-wrap: wrap; }
+.narrow .beam-slider { flex: 1 1 60px; min-width: 60px; }
 .beam-slider { flex: 0 1 320px; }
 .beam-where { font: 13px var(--mono); white-space: nowrap; min-width: 13ch; }
 .beam-legend { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 12.5px; color: var(--soft); margin: 4px 0 8px !important; align-items: center; }
@@ -50,6 +60,7 @@ export const CSS = `
 .beam-token .swatch { margin-right: 5px; }
 .beam-end { font-size: 9px; flex: none; margin-left: auto; }
 .beam-place { font: 600 11px var(--mono); flex: none; color: var(--ink); background: var(--probability); color: var(--ground); border-radius: 4px; padding: 0 4px; visibility: hidden; }
+.beam-place:empty { display: none; }
 .is-over .beam-place { visibility: visible; }
 .beam-numbers { font: 10.5px/14px var(--mono); color: var(--soft); white-space: nowrap; }
 .beam-over { font-size: 13px; color: var(--soft); margin: 8px 0 0 !important; min-height: 19px; }
@@ -89,7 +100,7 @@ export const CSS = `
 .attention .beam-button.quiet { background: var(--panel); color: var(--ink); font-weight: 500; }
 .attention .beam-button:hover:not(:disabled) { filter: brightness(1.07); }
 .attention .beam-button:disabled { opacity: .4; cursor: default; }
-.pictured .beam-acts, .pictured .beam-links, .pictured .beam-stops, .pictured .beam-bar { display: none; }
+.pictured .beam-acts, .pictured .beam-links, .pictured .beam-stops, .pictured .beam-early, .pictured .beam-bar { display: none; }
 .narrow .beam-below { display: flex; flex-direction: column; align-items: stretch; }
 .narrow .beam-paths { grid-template-columns: max-content minmax(0, 1fr); }
 .narrow .beam-sum { grid-column: 2; margin-bottom: 6px; }

@@ -8,6 +8,7 @@ const HIGH = 36;
 const ROW = 42;
 const HEAD = 24;
 const ROOT = 74; // what stands before the first column
+const SPREAD = 250; // ms over which steps that come together are shown, one after the other
 
 /** `on` = {pick(node), hover(node | null)}; `face(node)` draws a token. */
 export class TreePicture {
@@ -27,21 +28,62 @@ export class TreePicture {
     return this.search?.keys.get(event.target.closest?.("[data-node]")?.dataset.node) ?? null;
   }
 
-  /** All of it, once for a search and a width. */
+  /** All that is here, once for a search and a width. */
   draw(search) {
-    this.search = search;
     this.size = this.page.narrow ? SIZE.narrow : SIZE.wide;
-    const apart = search.greedy.some(({ rank }) => rank === null);
+    this.rows = search.rows;
     this.lane = HEAD + search.rows * ROW + 10;
-    const [width, height] = [this.x(search.columns - 1) + this.size.node + 12, this.lane + (apart ? ROW : 0)];
-    Object.assign(this.ground.style, { width: `${width}px`, height: `${height}px` });
-    this.edges = svg("svg", { width, height, class: "beam-edges", "aria-hidden": "true" });
-    this.columns = Array.from({ length: search.columns }, (_, step) => this.column(step));
+    this.edges = svg("svg", { class: "beam-edges", "aria-hidden": "true" });
+    this.columns = [];
     this.drawn = new Map();
     this.joints = new Map();
-    for (const node of search.keys.values()) this.put(node);
-    this.drawGreedy(search.greedy);
-    this.ground.replaceChildren(this.edges, this.root(), ...this.columns.map(({ place }) => place), ...(apart ? [this.laneName()] : []));
+    this.named = this.laneName();
+    this.ground.replaceChildren(this.edges, this.root(), this.named);
+    this.add(search);
+    if (search.state === "going") this.follow(search.steps - 1);
+  }
+
+  /** The steps that it has beyond those that are drawn; they come into view where those before are, and in the end that of the best, unless an earlier one is looked at. */
+  grow(search, isLast) {
+    if (search.rows !== this.rows) return this.draw(search);
+    const { element, size } = this;
+    const seen = this.x(this.search.steps - 1) + size.node <= element.scrollLeft + element.clientWidth;
+    const more = search.columns > this.columns.length || search.state === "whole";
+    this.add(search);
+    if (more && seen && isLast) this.follow(search.state === "whole" ? search.best[0].step : search.steps - 1);
+  }
+
+  /** While it goes, there is room for all that may come. */
+  add(search) {
+    this.search = search;
+    const going = search.state === "going";
+    const before = this.columns.length;
+    const apart = search.greedy.some(({ rank }) => rank === null);
+    const width = this.x(Math.max(search.columns, going ? search.room : 0) - 1) + this.size.node + this.size.gap;
+    const height = this.lane + (apart || going ? ROW : 0);
+    Object.assign(this.ground.style, { width: `${width}px`, height: `${height}px` });
+    for (const [name, value] of Object.entries({ width, height })) this.edges.setAttribute(name, value);
+    this.named.hidden = !apart;
+    for (let step = before; step < search.columns; step++) this.columns.push(this.column(step));
+    for (const node of search.keys.values()) if (node.step >= before) this.put(node);
+    this.drawGreedy(search.greedy.slice(before));
+    const more = this.columns.slice(before);
+    if (going) more.forEach(({ place, edges }, i) => [place, edges].forEach(({ style }) => (style.animation = `beam-appear ${(i * SPREAD) / more.length}ms step-end`)));
+    this.ground.append(...more.map(({ place }) => place));
+    this.mark();
+  }
+
+  /** The best of those that are finished, and the path of the first of them. */
+  mark() {
+    const [best] = this.search.best;
+    const line = new Set(best ? lineOf(best).map(({ key }) => key) : []);
+    for (const [key, button] of this.drawn) {
+      const { place } = this.search.keys.get(key);
+      button.classList.toggle("is-best", line.has(key));
+      this.joints.get(key).classList.toggle("is-best", line.has(key));
+      const label = button.querySelector(".beam-place");
+      label.textContent = place ? `#${place}` : "";
+    }
   }
 
   x(step) {
@@ -83,17 +125,16 @@ export class TreePicture {
     button.dataset.node = node.key;
     Object.assign(button.style, { top: `${this.y(node)}px`, width: `${this.size.node}px`, height: `${HIGH}px` });
     button.classList.toggle("is-greedy", node.isGreedy);
-    button.classList.toggle("is-best", this.search.best.some((one) => lineOf(one).includes(node) && one.place === 1));
     const numbers = make("span", "beam-numbers", `${nats(node.log)} · ${points(node.score)}`);
     const line = make("span", "beam-token");
     line.append(this.face(node));
     if (node.stop) line.append(make("span", "beam-end", "■"));
-    if (node.place) line.append(make("span", "beam-place", `#${node.place}`));
+    line.append(make("span", "beam-place"));
     button.append(line, numbers);
     button.setAttribute("aria-label", `${node.piece}, ${node.state}, step ${node.step + 1}${node.rank ? `, rank ${node.rank}` : ""}, log-probability ${nats(node.log)}, score ${points(node.score)}`);
     this.columns[node.step].place.append(button);
     this.drawn.set(node.key, button);
-    const edge = svg("path", { class: `beam-edge is-${node.state}${button.classList.contains("is-best") ? " is-best" : ""}`, d: this.bend(node) });
+    const edge = svg("path", { class: `beam-edge is-${node.state}`, d: this.bend(node) });
     if (node.rank !== null) this.columns[node.step].edges.append(edge);
     this.joints.set(node.key, edge);
   }
@@ -118,7 +159,7 @@ export class TreePicture {
       place.classList.toggle("is-later", later);
       edges.setAttribute("visibility", later ? "hidden" : "visible");
     });
-    this.ground.classList.toggle("is-over", at >= this.search.columns);
+    this.ground.classList.toggle("is-over", at >= this.search.columns && this.search.state !== "going");
     this.at = at;
   }
 

@@ -20,6 +20,7 @@ export class Run {
     Object.assign(this, { active: true, told: "", speed: { tokens: 0, seconds: 0 }, from, tree, ids: tree.ids(from) });
     Object.assign(tree, { shown: from, at: null });
     const goal = this.ids.length + page.data.settings.most;
+    document.body.dataset.writing = ""; // Streamlit's sign of a run that goes on, with a Stop of its own, stays away (assets/theme/app.css)
     page.refresh();
     let settings = null; // of the tokens that are asked for
     const query = () => {
@@ -53,6 +54,7 @@ export class Run {
 
   end(sentence) {
     this.wanted.abort();
+    delete document.body.dataset.writing;
     Object.assign(this, { active: false, told: sentence });
     this.tree.save();
     this.page.tell(sentence);
@@ -60,15 +62,21 @@ export class Run {
 
   /** Another prompt: what was written from the one before says nothing of it. */
   forget() {
-    this.stop();
+    this.leave();
     Object.assign(this, { told: "", speed: null });
   }
 
   stop() {
     if (!this.active) return;
+    this.leave();
+    this.page.emit?.("stop", this.speed.tokens); // the rerun of the page that follows ends the writing there too
+    this.page.refresh();
+  }
+
+  /** The page is rerun anyway, or left. */
+  leave() {
+    if (!this.active) return;
     const count = this.speed.tokens;
     this.end(`You stopped it after ${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}.`);
-    this.page.emit?.("stop", count); // the rerun of the page that follows ends the writing there too
-    this.page.refresh();
   }
 }

@@ -7,6 +7,7 @@ import { mount as mountSum } from "./generate_surprise_sum.js";
 import { mount as mountText } from "./generate_surprise_text.js";
 import { mount as mountToken } from "./generate_surprise_token.js";
 import { mount as mountCurve } from "./generate_surprise_curve.js";
+import { mount as mountWindows, STRIDES } from "./generate_surprise_windows.js";
 import { CSS as STYLE } from "./generate_surprise_style.js";
 import { CSS as WRITE } from "./generate_write_style.js";
 
@@ -18,7 +19,7 @@ export function mount(room, page) {
 
 class Surprise {
   constructor(room, page) {
-    Object.assign(this, { room, page, found: null, tokens: [] });
+    Object.assign(this, { room, page, found: null, tokens: [], measuring: false, turn: 0, usual: 0, bring: true });
     const bar = make("div", "s-bar");
     this.which = choices("which text", [
       ["prompt", "as given", "the text above"],
@@ -34,12 +35,13 @@ class Surprise {
     right.append(places.token);
     body.append(left, right);
     this.body = body;
-    room.append(bar, this.sentence, body);
+    this.windows = mountWindows(this);
+    room.append(bar, this.sentence, this.windows.element, body);
     this.parts = [mountText(places.text, this), mountCurve(places.curve, this), mountToken(places.token, this), mountSum(places.sum, this)];
   }
 
   destroy() {
-    this.asked = null;
+    this.turn++;
     this.room.replaceChildren();
   }
 
@@ -48,30 +50,84 @@ class Surprise {
     return this.page.state.surprise === "prompt" ? [] : this.page.written;
   }
 
-  async update() {
+  /** How far the windows of a text are apart that is read in windows. */
+  get stride() {
+    const { surprise_stride: said } = this.page.state;
+    return STRIDES.some(([one]) => one === said) ? said : STRIDES[0][0];
+  }
+
+  /** What is asked of which text. */
+  get reading() {
+    return { written: this.written, ...(!this.page.data.fits && this.stride !== STRIDES[0][0] && { stride: this.stride }) };
+  }
+
+  update() {
     const { page } = this;
-    const { written } = this;
     this.which.element.hidden = page.tree.isEmpty;
     this.which.show(page.state.surprise === "prompt" ? "prompt" : "written");
     if (page.run.active) { // the text is still growing
       if (!this.found) this.wait();
       return;
     }
-    const asked = JSON.stringify([page.data.trace, written]);
+    const asked = JSON.stringify([page.data.trace, this.reading]);
     if (asked === this.asked) return asked === this.answered && this.draw();
     this.asked = asked;
+    this.measure(null);
+  }
+
+  /** Asks for the text from the window `from` on (null: from the first), some windows at a time, until it is whole or the person stops it. */
+  async measure(from) {
+    const { page, reading } = this;
+    const turn = ++this.turn;
+    this.measuring = true;
     try {
-      const answer = await page.request({ ask: "surprise", written });
-      if (asked !== this.asked) return;
-      this.found = answer;
-      this.tokens = tokensOf(answer);
-      this.answered = asked;
-      this.sentence.textContent = "";
+      for (let next = from; this.measuring; ) {
+        const answer = await page.request({ ask: "surprise", ...reading, ...(next !== null && { from: next }) });
+        if (turn !== this.turn) return;
+        this.take(answer, next === null);
+        ({ next } = answer);
+        if (next === null) this.end();
+        this.draw();
+      }
     } catch (error) {
-      if (asked !== this.asked) return;
-      this.found = null;
+      if (turn !== this.turn) return;
+      if (from === null && this.answered !== this.asked) this.found = null;
       this.sentence.textContent = error.message;
+      this.end();
+      this.draw();
     }
+  }
+
+  take(answer, first) {
+    if (first) {
+      Object.assign(this, { found: answer, tokens: [], answered: this.asked, usual: 0 });
+      this.sentence.textContent = "";
+    } else {
+      const { next, total, mean, perplexity, training } = answer;
+      Object.assign(this.found, { next, total, mean, perplexity, training });
+      Object.assign(this.found.pieces, answer.pieces);
+    }
+    const count = this.tokens.length;
+    this.tokens.push(...tokensOf(answer, this.found));
+    if (!count) this.usual = this.mostSurprising();
+  }
+
+  end() {
+    this.turn++;
+    this.measuring = false;
+    if (this.tokens.length) this.usual = this.mostSurprising();
+  }
+
+  /** What is measured stays; says whether there was something to stop. */
+  stop() {
+    if (!this.measuring) return false;
+    this.end();
+    this.draw();
+    return true;
+  }
+
+  goOn() {
+    this.measure(this.found.next);
     this.draw();
   }
 
@@ -82,13 +138,15 @@ class Surprise {
 
   draw() {
     this.body.hidden = this.facts.hidden = !this.found;
+    this.windows.update();
     if (!this.found) return;
-    const { perplexity, mean, total } = this.found;
+    const { perplexity, mean, total, next, asked, pseudo } = this.found;
+    const count = this.tokens.length.toLocaleString("en");
     const facts = [
-      ["tokens asked for", this.tokens.length.toLocaleString("en")],
-      ["perplexity", number(perplexity)],
-      ["loss", `${number(mean)} nats a token`],
-      ["their sum", `${number(total)} nats`],
+      [pseudo ? "tokens masked" : "tokens asked for", next === null ? count : `${count} of ${asked.toLocaleString("en")}`],
+      [this.named("perplexity"), number(perplexity)],
+      [pseudo ? "minus the mean" : "loss", `${number(mean)} nats a token`],
+      pseudo ? ["pseudo-log-likelihood", `${number(-total)} nats`] : ["their sum", `${number(total)} nats`],
     ];
     this.facts.replaceChildren(...facts.map(([name, value]) => {
       const fact = make("div");
@@ -98,14 +156,37 @@ class Surprise {
     for (const part of this.parts) part.update();
   }
 
+  /** How many ids are read in all. */
+  get length() {
+    return this.found.windows.at(-1)[2];
+  }
+
+  /** Whether the text comes in several answers, or is drawn as one that does. */
+  get inPieces() {
+    return this.found.steps > 1;
+  }
+
+  /** What a measure is called: of tokens that are masked in turn it is another one. */
+  named(measure) {
+    return this.found.pseudo ? `pseudo-${measure}` : measure;
+  }
+
+  get inWindows() {
+    return this.found.windows.length > 1;
+  }
+
   /** Which token is looked at, by its place among those that are asked for: the most surprising where nobody chose. */
   get at() {
     const { surprise_at: said } = this.page.state;
-    if (Number.isInteger(said) && said >= 0 && said < this.tokens.length) return said;
+    return Number.isInteger(said) && said >= 0 && said < this.tokens.length ? said : this.usual;
+  }
+
+  mostSurprising() {
     return this.tokens.reduce((best, { surprise }, i) => (surprise > this.tokens[best].surprise ? i : best), 0);
   }
 
   look(at) {
+    this.bring = true; // into view, once it is there
     this.page.go({ surprise_at: Math.max(0, Math.min(this.tokens.length - 1, at)) });
   }
 
@@ -127,28 +208,37 @@ class Surprise {
   }
 
   looked() {
-    if (!this.found) return { where: "", sentence: this.sentence.textContent, asks: { written: this.written } };
+    if (!this.found) return { where: "", sentence: this.sentence.textContent, asks: this.reading };
     const token = this.tokens[this.at];
-    const sentence = `${this.tokens.length} tokens, perplexity ${number(this.found.perplexity)}, loss ${number(this.found.mean)} nats a token; “${token.piece}” ${token.surprise.toFixed(2)} bits`;
-    return { where: `token ${this.at + 1} of ${this.tokens.length}`, sentence, asks: { written: this.written }, file: "surprise" };
+    const windows = this.inWindows ? ` in ${this.found.windows.length.toLocaleString("en")} windows` : "";
+    const sums = `${this.named("perplexity")} ${number(this.found.perplexity)}, ${this.found.pseudo ? "" : "loss "}${number(this.found.mean)} nats a token`;
+    const sentence = `${this.tokens.length.toLocaleString("en")} tokens${windows}, ${sums}; “${token.piece}” ${token.surprise.toFixed(2)} bits`;
+    return { where: `token ${this.at + 1} of ${this.tokens.length}`, sentence, asks: this.reading, file: "surprise" };
   }
 }
 
-/** [{id, piece, at, log, surprise, rank, entropy, rows: [{id, piece, probability}], rest}] */
-function tokensOf({ arrays, pieces }) {
+/** [{id, piece, at, log, surprise, rank, entropy, rest, window, rows()}]; rows() are [{id, piece, probability}], `window` is a place in found.windows. */
+function tokensOf({ arrays }, { pieces, windows }) {
   const width = arrays["top.id"].shape[1];
-  return Array.from(arrays.id.data, (id, t) => ({
-    id,
-    piece: pieces[id],
-    at: arrays.at.data[t],
-    log: arrays.log_probability.data[t],
-    surprise: arrays.surprise.data[t],
-    rank: arrays.rank.data[t],
-    entropy: arrays.entropy.data[t],
-    rows: Array.from({ length: width }, (_, r) => {
-      const top = arrays["top.id"].data[t * width + r];
-      return { id: top, piece: pieces[top], probability: arrays["top.probability"].data[t * width + r] };
-    }),
-    rest: arrays.rest.data[t],
-  }));
+  let window = 0;
+  const row = (t, r) => {
+    const id = arrays["top.id"].data[t * width + r];
+    return { id, piece: pieces[id], probability: arrays["top.probability"].data[t * width + r] };
+  };
+  return Array.from(arrays.id.data, (id, t) => {
+    const at = arrays.at.data[t];
+    while (at >= windows[window][2] && window + 1 < windows.length) window++;
+    return {
+      id,
+      piece: pieces[id],
+      at,
+      window,
+      log: arrays.log_probability.data[t],
+      surprise: arrays.surprise.data[t],
+      rank: arrays.rank.data[t],
+      entropy: arrays.entropy.data[t],
+      rest: arrays.rest.data[t],
+      rows: () => Array.from({ length: width }, (_, r) => row(t, r)),
+    };
+  });
 }

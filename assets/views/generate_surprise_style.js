@@ -14,6 +14,21 @@ export const CSS = `
 .tok.surprising, .s-pixel.surprising { background: color-mix(in srgb, var(--ink) var(--tint, 0%), transparent); }
 .tok.surprising:hover { box-shadow: 0 0 0 1.5px var(--soft); }
 .text-legend .surprise-bar { background: linear-gradient(to right, transparent, color-mix(in srgb, var(--ink) 46%, transparent)); }
+.generate .s-windows { margin-bottom: 14px; }
+.s-windows[hidden], .s-windows-line[hidden] { display: none; }
+.s-windows-about { font-size: 13.5px; max-width: 92ch; }
+.generate .s-windows .choices { margin-top: 8px; }
+.generate .s-windows .choices[hidden] { display: none; }
+.s-windows-line { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 14px; margin-top: 8px; }
+.s-windows-told { font-size: 13.5px; font-variant-numeric: tabular-nums; }
+.s-text .tok.picked, .s-text .tok.picked:hover { position: static; box-shadow: none; outline: 2px solid var(--attention); }
+.tok.unread { color: var(--soft); cursor: default; }
+.tok.opens { border-left: 2px solid color-mix(in srgb, var(--attention) 60%, transparent); }
+.tok.before { box-shadow: inset 0 -1.5px 0 color-mix(in srgb, var(--attention) 55%, transparent); }
+.opens-of { border-left: 2px solid color-mix(in srgb, var(--attention) 60%, transparent); padding-left: 5px; margin-left: 8px; }
+.before-of { border-bottom: 1.5px solid color-mix(in srgb, var(--attention) 55%, transparent); margin-left: 8px; }
+.s-opens { stroke: var(--attention); stroke-width: 1; }
+.s-reads { stroke: var(--attention); stroke-width: 4; }
 .s-curve { margin-top: 18px; min-height: 232px; }
 .s-curve svg { cursor: pointer; max-width: 100%; height: auto; }
 .s-rect { fill: color-mix(in srgb, var(--ink) 46%, var(--ground)); }
@@ -47,6 +62,8 @@ export const CSS = `
 .narrow .s-body :is(.s-left, .s-right) { display: contents; }
 .narrow .s-sum { order: 4; }
 .narrow .s-token { order: 3; }
+.narrow .s-text .text-of { margin: 0; }
+.narrow :is(.opens-of, .before-of) { margin-left: 0; }
 .narrow .s-lines { grid-template-columns: minmax(0, 1fr); }
 .narrow .s-lines dd { margin-bottom: 6px; }
 .narrow .s-token .step-facts { grid-template-columns: repeat(2, max-content); }

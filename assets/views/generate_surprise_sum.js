@@ -16,24 +16,25 @@ class Sum {
   update() {
     const { tab, root } = this;
     const { found, tokens } = tab;
-    if (this.drawn !== found) this.build();
+    if (this.drawn !== found || this.count !== tokens.length) this.build();
     for (const term of root.querySelectorAll(".term")) term.classList.toggle("picked", Number(term.dataset.index) === tab.at);
   }
 
   build() {
     const { tab, root } = this;
     const { found, tokens } = tab;
-    this.drawn = found;
-    const heading = make("h3", "", "The loss, added up");
-    heading.append(make("span", "note", " −ln p of every token, in nats"));
+    Object.assign(this, { drawn: found, count: tokens.length });
+    const heading = make("h3", "", found.pseudo ? "Minus the pseudo-log-likelihood, added up" : "The loss, added up");
+    heading.append(make("span", "note", ` −ln p of every token${found.pseudo ? ", with that one masked" : ""}, in nats`));
     const sum = make("p", "s-addition");
-    const all = tokens.map((token, i) => this.term(token, i));
-    const shown = all.length <= FIRST + LAST + 1 ? all : [...all.slice(0, FIRST), this.between(all.length - FIRST - LAST), ...all.slice(-LAST)];
+    const terms = (from, to) => tokens.slice(from, to).map((token, i) => this.term(token, from + i));
+    const { length } = tokens;
+    const shown = length <= FIRST + LAST + 1 ? terms(0, length) : [...terms(0, FIRST), this.between(length - FIRST - LAST), ...terms(length - LAST, length)];
     shown.forEach((term, i) => sum.append(...(i ? [" + ", term] : [term])));
     sum.append(make("b", "", ` = ${number(found.total)}`));
     const lines = [
       ["divided by their number", `${number(found.total)} / ${tokens.length.toLocaleString("en")} = ${number(found.mean)} nats a token`],
-      ["perplexity, its exponential", `exp ${number(found.mean)} = ${number(found.perplexity)}`],
+      [`${tab.named("perplexity")}, its exponential`, `exp ${number(found.mean)} = ${number(found.perplexity)}`],
       [`the loss ${found.taught ? "of a training on" : "in training,"} ${found.objective}`, `${number(found.training)} nats a token, times ${tokens.length.toLocaleString("en")} = ${number(found.training * tokens.length)}`],
       ["they differ by", difference(found.training - found.mean)],
     ];

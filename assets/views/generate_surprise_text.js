@@ -12,14 +12,14 @@ export function mount(root, tab) {
 
 class Painted {
   constructor(root, tab) {
-    Object.assign(this, { root, tab, spans: [] });
+    Object.assign(this, { root, tab, spans: [], before: [] });
     this.legend = make("p", "text-legend");
     this.place = make("div", "text-of");
     this.place.tabIndex = 0;
     this.place.setAttribute("role", "group");
     this.place.setAttribute("aria-label", "the text, tinted by surprise; left and right go from token to token");
-    this.place.addEventListener("click", (event) => this.on(event, (token) => tab.look(tab.tokens.indexOf(token))));
-    this.place.addEventListener("pointerover", (event) => this.on(event, (token) => tab.tip(token), () => tab.tip(null)));
+    this.place.addEventListener("click", (event) => this.on(event, (index) => tab.look(index)));
+    this.place.addEventListener("pointerover", (event) => this.on(event, (index) => tab.tip(tab.tokens[index]), () => tab.tip(null)));
     this.place.addEventListener("pointerleave", () => tab.tip(null));
     this.place.addEventListener("keydown", (event) => {
       if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
@@ -32,23 +32,46 @@ class Painted {
   on(event, work, otherwise = () => {}) {
     const { index } = event.target.closest?.("[data-index]")?.dataset ?? {};
     if (index === undefined) otherwise();
-    else work(this.tab.tokens[index]);
+    else work(Number(index));
   }
 
   update() {
     const { tab } = this;
     if (this.drawn !== tab.found) this.build();
-    this.spans.forEach((span, i) => span.classList.toggle("picked", i === tab.at));
+    if (tab.inPieces) this.paint();
+    if (this.spans[tab.at] !== this.picked) this.pick(this.spans[tab.at]);
+  }
+
+  pick(span) {
+    const { tab } = this;
+    for (const one of [this.picked, ...this.before]) one?.classList.remove("picked", "before");
+    const { at, window } = tab.tokens[tab.at];
+    const [begin] = tab.found.windows[window];
+    this.before = tab.inWindows ? this.places.slice(begin, at) : [];
+    for (const one of this.before) one.classList.add("before");
+    span?.classList.add("picked");
+    this.picked = span;
+    if (!tab.bring || !span || tab.at !== tab.page.state.surprise_at) return;
+    tab.bring = false;
+    this.show(span);
+  }
+
+  /** Scrolls the text's own box, where the token is outside of it. */
+  show(span) {
+    const [box, one] = [this.place.getBoundingClientRect(), span.getBoundingClientRect()];
+    if (one.top < box.top) this.place.scrollTop += one.top - box.top - 6;
+    else if (one.bottom > box.bottom) this.place.scrollTop += one.bottom - box.bottom + 6;
   }
 
   build() {
     const { tab } = this;
     const { data } = tab.page;
-    this.drawn = tab.found;
+    Object.assign(this, { drawn: tab.found, spans: [], picked: null, before: [] });
     const bar = make("span", "legend-bar surprise-bar");
     const blind = `${tab.blind.toFixed(1)} bits or more: a blind guess among ${data.vocab.toLocaleString("en")}`;
-    this.legend.replaceChildren(make("span", "", "0 bits: certain"), bar, make("span", "", blind));
-    const flow = data.grid ? this.picture() : this.words();
+    const more = tab.inWindows ? [make("span", "opens-of", "the next window predicts from here"), make("span", "before-of", "what the chosen token was predicted from")] : [];
+    this.legend.replaceChildren(make("span", "", "0 bits: certain"), bar, make("span", "", blind), ...more);
+    const flow = data.grid ? this.picture() : tab.inPieces ? this.unread() : this.words();
     const source = data.source && this.part("source", data.source.pieces);
     this.place.replaceChildren(...(source ? [source, this.part("target", [], flow)] : [flow]));
   }
@@ -70,7 +93,6 @@ class Painted {
     const { read, pieces } = tab.found;
     const asked = new Map(tab.tokens.map((one, i) => [one.at, i]));
     const flow = make("div", "flow-of");
-    this.spans = [];
     for (let at = 0; at <= read.length; at++) {
       const index = asked.get(at);
       if (index === undefined && at === read.length) break;
@@ -80,6 +102,30 @@ class Painted {
       flow.append(lead, span);
     }
     return flow;
+  }
+
+  /** A text that comes in several answers: each token is tinted once it has been predicted. */
+  unread() {
+    const { read, pieces, windows } = this.tab.found;
+    const flow = make("div", "flow-of");
+    const opens = new Set(windows.slice(1).map(([, asked]) => asked));
+    this.places = read.map((id, at) => {
+      const [lead, span] = token(pieces[id], this.tab.page.data.spaced);
+      span.classList.add(at ? "unread" : "given");
+      span.classList.toggle("opens", opens.has(at));
+      flow.append(lead, span);
+      return span;
+    });
+    return flow;
+  }
+
+  paint() {
+    const { tokens } = this.tab;
+    for (let index = this.spans.length; index < tokens.length; index++) {
+      const span = this.places[tokens[index].at];
+      span.classList.remove("unread");
+      this.tint(span, index);
+    }
   }
 
   tint(span, index) {
@@ -99,7 +145,6 @@ class Painted {
     const side = Math.max(8, Math.floor(Math.min(LARGEST, width - 40) / columns));
     const picture = make("div", "s-pixels");
     picture.style.gridTemplateColumns = `repeat(${columns}, ${side}px)`;
-    this.spans = [];
     for (let cell = 0; cell < Math.min(rows * columns, tab.tokens.length); cell++) {
       const pixel = make("i", "s-pixel");
       pixel.style.height = `${side}px`;

@@ -39,19 +39,28 @@ class Token {
       ["ln p", `${number(token.log)} nats`],
       ["surprise", `${number(token.surprise)} bits`],
       ["rank", `${token.rank.toLocaleString("en")} of ${data.vocab.toLocaleString("en")}`],
-      ["entropy before it", `${number(token.entropy)} bits`],
+      [tab.found.pseudo ? "entropy there" : "entropy before it", `${number(token.entropy)} bits`],
+      ...(tab.inWindows ? [["predicted from", this.from(token)]] : []),
     ];
     this.facts.replaceChildren(...facts.map(([name, value]) => {
       const fact = make("div");
       fact.append(make("dt", "", name), make("dd", "", value));
       return fact;
     }));
-    const inside = token.rows.some(({ id }) => id === token.id);
+    const likely = token.rows();
+    const inside = likely.some(({ id }) => id === token.id);
     const own = { id: token.id, piece: token.piece, probability: Math.exp(token.log) };
-    const most = token.rows[0].probability;
-    const rows = [...token.rows, ...(inside ? [] : [own])].map((row) => this.row(row, row.id === token.id, most));
+    const most = likely[0].probability;
+    const rows = [...likely, ...(inside ? [] : [own])].map((row) => this.row(row, row.id === token.id, most));
     const rest = this.row({ id: null, piece: inside ? "all others" : "all others, with it", probability: token.rest }, false, 0);
-    this.rows.replaceChildren(make("h3", "", "What the model expected there"), ...rows, ...(data.vocab > token.rows.length ? [rest] : []));
+    this.rows.replaceChildren(make("h3", "", "What the model expected there"), ...rows, ...(data.vocab > likely.length ? [rest] : []));
+  }
+
+  /** How many tokens before it were read, and in which window. */
+  from({ at, window }) {
+    const { windows } = this.tab.found;
+    const count = at - windows[window][0];
+    return `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}, window ${window + 1}`;
   }
 
   row({ id, piece, probability }, is, most) {

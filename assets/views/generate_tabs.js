@@ -1,20 +1,29 @@
-// The tabs of the page Generate: name, title, what it shows, its module, and why it has nothing to show of a model ("" where it has).
+// The tabs of the page Generate: name, title, what it shows, its module.
 import { make } from "./dom.js";
 import { byArrows } from "./tablist.js";
 
-const always = () => "";
-
 export const TABS = [
-  ["write", "Write", "a text, token by token: what each was chosen from, and other ways on from there", () => import("./generate_write.js"), always],
-  ["beam", "Beam", "a beam search as a tree: every hypothesis, what was given up, and why greedy misses the best", () => import("./generate_beam.js"), always],
-  ["temperature", "Temperature", "what dividing the logits does to a distribution", () => import("./generate_temperature.js"), always],
-  ["prompting", "Prompting", "examples in the prompt, and an instruction behind the text", () => import("./generate_prompting.js"), always],
-  ["cache", "Cache", "the keys and values that are kept, what is read anew for each token, and what that saves", () => import("./generate_cache.js"), always],
-  ["surprise", "Surprise", "how probable each token of a text was, and the loss they add up to", () => import("./generate_surprise.js"), always],
+  ["write", "Write", "a text, token by token: what each was chosen from, and other ways on from there", () => import("./generate_write.js")],
+  ["beam", "Beam", "a beam search as a tree: every hypothesis, what was given up, and why greedy misses the best", () => import("./generate_beam.js")],
+  ["temperature", "Temperature", "what dividing the logits does to a distribution", () => import("./generate_temperature.js")],
+  ["prompting", "Prompting", "examples in the prompt, and an instruction behind the text", () => import("./generate_prompting.js")],
+  ["cache", "Cache", "the keys and values that are kept, what is read anew for each token, and what that saves", () => import("./generate_cache.js")],
+  ["surprise", "Surprise", "how probable each token of a text was, and the loss they add up to", () => import("./generate_surprise.js")],
 ];
 
 export function known(name) {
   return TABS.some(([one]) => one === name);
+}
+
+/** Why a tab has nothing to show of this prompt (views/generate_missing.py); "" where it has. */
+function missing(name, data) {
+  return data.missing[name] ?? "";
+}
+
+/** The tab that is shown where `wanted` is: where that has nothing to show, what can still be known of the text. */
+export function shownFor(wanted, data) {
+  const [usual] = TABS[0];
+  return [known(wanted) ? wanted : usual, usual, "surprise", "temperature"].find((name) => !missing(name, data));
 }
 
 /** {element, show()}: one tab is in the tab order, arrow keys move among them. */
@@ -39,8 +48,8 @@ export function tabLine(page) {
   };
   const show = () => {
     buttons.forEach((button, i) => {
-      const [name, , about, , missing] = TABS[i];
-      const why = missing(page.data);
+      const [name, , about] = TABS[i];
+      const why = missing(name, page.data);
       button.title = why || about;
       button.ariaDisabled = String(Boolean(why));
       button.setAttribute("aria-selected", String(name === page.view));

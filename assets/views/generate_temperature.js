@@ -195,8 +195,10 @@ class Temperature {
     this.logits.head.replaceChildren(turn("a token earlier", "‹", at - 1), make("span", "", "the model's logits"), turn("a token later", "›", at + 1));
     for (const button of this.logits.head.querySelectorAll(".turn")) if (button.getAttribute("aria-label") === focused) button.focus();
     const { prompt, spaced } = page.data;
+    if (!page.data.follows) return this.about.replaceChildren();
     const before = [...prompt.pieces, ...path.slice(0, at).map(({ piece }) => piece)].slice(-12);
-    this.about.replaceChildren("what follows ", make("bdi", "tok", `… ${before.join(spaced ? " " : "").replaceAll("·", " ").trim()}`));
+    const all = page.data.fits ? "what follows " : `what follows the last ${page.data.context.toLocaleString("en")} of the text's ${page.data.tokens.toLocaleString("en")} tokens, as many as the model reads: `;
+    this.about.replaceChildren(all, make("bdi", "tok", `… ${before.join(spaced ? " " : "").replaceAll("·", " ").trim()}`));
   }
 
   looked() {

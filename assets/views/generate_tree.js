@@ -78,6 +78,17 @@ export class Tree {
     return found.reverse();
   }
 
+  /** [the last node of a text that is here, how many of its ids that are]. */
+  follow(ids) {
+    let key = 0;
+    for (const [count, id] of ids.entries()) {
+      const next = this.nodes.get(key).children.find((one) => this.nodes.get(one).id === id);
+      if (next === undefined) return [key, count];
+      key = next;
+    }
+    return [key, ids.length];
+  }
+
   ids(key = this.shown) {
     return this.path(key).map(({ id }) => id);
   }

@@ -1,10 +1,12 @@
-"""How surprising each token of a text is to a model that writes, and how that adds up to the loss it was trained on."""
+"""How surprising each token of a text is to a model that writes, and how that adds up to the loss it was trained on.
+
+A text that is longer than the model reads is measured in windows that overlap.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,40 +14,50 @@ from torch import Tensor
 
 from engine.checkpoints import Checkpoint
 from engine.config import Infill
+from engine.prompt import picture_start
 from engine.sampling import entropy
-from engine.training.objectives import UNASKED, Examples, Outputs, score
+from engine.training.objectives import UNASKED, Examples, score
+
+TOP = 10  # of the most probable tokens at each place
+AT_ONCE = 2**22  # logits that are measured at a time
+MEASURED = ("log_probabilities", "ranks", "entropies", "top_ids", "top_probabilities")
+
+
+@dataclass(frozen=True)
+class Window:
+    """The ids `begin` to `end` of a text, read by themselves. Those from `asked` on are predicted, each from what
+    stands before it in the window."""
+
+    begin: int
+    asked: int
+    end: int
 
 
 @dataclass(frozen=True)
 class Surprise:
     """Of every token that the model is asked for, in reading order: its id (`ids`, token), where among the positions
-    that the decoder read it was predicted (`at`, token), and the `logits` there (token vocab). `examples` are the
-    training example that asks for the same.
+    that the decoder read it was predicted (`at`, token), ln p of it in nats (`log_probabilities`, token), and its rank
+    (`ranks`, token): 1 for the most probable, the better one for tokens with the same logit.
+
+    `entropies` (token) are in nats, the surprise to be expected before the token was read. `top_ids` and
+    `top_probabilities` (token row) are the most probable ones there. `examples` are the training examples that ask for
+    the same, one for each of the `windows`, and `training` is the loss in nats a token that training computes of them.
     """
 
     ids: Tensor
     at: Tensor
-    logits: Tensor
-    examples: Examples
-
-    @cached_property
-    def log_probabilities(self) -> Tensor:
-        """token: ln p of each, in nats. Divided by -ln 2 it is the surprise in bits (Shannon 1948)."""
-        return self.logits.log_softmax(-1).gather(-1, self.ids[:, None])[:, 0]
-
-    @property
-    def ranks(self) -> Tensor:
-        """token: 1 for the most probable; tokens with the same logit share the better rank."""
-        return (self.logits > self.logits.gather(-1, self.ids[:, None])).sum(-1) + 1
-
-    @property
-    def entropies(self) -> Tensor:
-        """token: in nats, the surprise to be expected before the token was read."""
-        return entropy(self.logits.softmax(-1))
+    log_probabilities: Tensor
+    ranks: Tensor
+    entropies: Tensor
+    top_ids: Tensor
+    top_probabilities: Tensor
+    training: float
+    examples: tuple[Examples, ...]
+    windows: tuple[Window, ...]
 
     @property
     def total(self) -> float:
-        """The loss summed over the tokens, in nats."""
+        """The loss summed over the tokens, in nats. Divided by ln 2 it is in bits (Shannon 1948)."""
         return -float(self.log_probabilities.double().sum())
 
     @property
@@ -59,32 +71,109 @@ class Surprise:
         return float(torch.tensor(self.mean, dtype=torch.float64).exp())
 
 
-@torch.inference_mode()
-def surprise(checkpoint: Checkpoint, ids: Sequence[int], source: Sequence[int] = ()) -> Surprise:
+def surprise(
+    checkpoint: Checkpoint, ids: Sequence[int], source: Sequence[int] = (), stride: int | None = None
+) -> Surprise:
     """`ids` are what a decoder reads and is asked for, as in `engine.prompt.Prompt`; `source` is what an encoder reads.
 
-    Raises ValueError for a text in which no token is asked for, or that is longer than the model reads.
+    Longer ones than the model reads are read in `windows`, `stride` tokens apart. Raises ValueError for a text in
+    which no token is asked for, and for a source, a target or a filled gap that is longer than the model reads.
     """
-    examples = examples_of(checkpoint, ids, source)
-    model = checkpoint.model
-    asked = examples.targets[0] != UNASKED
-    if not bool(asked.any()):
-        raise ValueError("surprise is of a token behind another, and this text has no second one; make it longer.")
-    model.check(examples.inputs.get("target", examples.ids))
-    logits = outputs(checkpoint, examples.to(model.device))[0][0].float().cpu()
-    return Surprise(examples.targets[0][asked], asked.nonzero()[:, 0], logits[asked], examples)
+    return joined([of_window(checkpoint, ids, window, source) for window in windows_of(checkpoint, ids, stride)])
+
+
+def slides(checkpoint: Checkpoint) -> bool:
+    """Whether its texts can be read in windows: each token hangs only on those before it, and none of them must be
+    there, as a source, a gap's text and a picture's start must."""
+    config = checkpoint.config
+    alone = config.encoder is None and config.infill is None
+    return alone and config.attention.mask == "causal" and picture_start(config) is None
+
+
+def windows_of(checkpoint: Checkpoint, ids: Sequence[int], stride: int | None = None) -> tuple[Window, ...]:
+    """In which `surprise` reads them; one where the model needs all of them at once."""
+    if not slides(checkpoint):
+        return (Window(0, 1, len(ids)),)
+    return windows(len(ids), checkpoint.config.context, stride)
+
+
+def windows(length: int, context: int, stride: int | None = None) -> tuple[Window, ...]:
+    """Of a text of `length` tokens, each window of at most `context` tokens, `stride` (None: half of the context)
+    behind the one before. Every token but the first is asked once; in all windows but the first with at least
+    `context` - `stride` tokens before it.
+
+    The sliding window of Press et al. 2021 (Shortformer, section 2), as the guide "Perplexity of fixed-length models"
+    of transformers has it. Raises ValueError for a stride at which tokens would have none before them.
+    """
+    step = max(1, context // 2) if stride is None else stride
+    if length <= context:
+        return (Window(0, 1, length),)
+    if not 1 <= step < context:
+        raise ValueError(f"the stride must lie in 1..{context - 1}, below the model's context, got {step}.")
+    count = 1 + -(-(length - context) // step)
+    ends = [min(context + i * step, length) for i in range(count)]
+    return tuple(Window(i * step, ends[i - 1] if i else 1, end) for i, end in enumerate(ends))
 
 
 @torch.inference_mode()
-def training_loss(checkpoint: Checkpoint, examples: Examples) -> float:
-    """The loss, nats a token, that a training step would compute of this example."""
-    there = examples.to(checkpoint.model.device)
-    return float(score(outputs(checkpoint, there), there)["loss"])
+def of_window(checkpoint: Checkpoint, ids: Sequence[int], window: Window, source: Sequence[int] = ()) -> Surprise:
+    """Of the tokens that one window asks for."""
+    examples = examples_of(checkpoint, ids[window.begin : window.end], source)
+    targets = examples.targets.clone()
+    targets[0, : window.asked - window.begin - 1] = UNASKED
+    asked = (targets[0] != UNASKED).nonzero()[:, 0]
+    if not len(asked):
+        raise ValueError("surprise is of a token behind another, and this text has no second one; make it longer.")
+    model, examples = checkpoint.model, replace(examples, targets=targets)
+    for read in (examples.ids, examples.inputs.get("target", examples.ids)):
+        model.check(read)
+    first = int(asked[0])
+    there = replace(examples, targets=targets[:, first:]).to(model.device)
+    logits = outputs(checkpoint, there, slice(first, None))
+    return Surprise(
+        ids=targets[0, asked],
+        at=asked + window.begin,
+        **measured(logits[0, asked - first], targets[0, asked]),
+        training=float(score((logits, None), there)["loss"]),
+        examples=(examples,),
+        windows=(window,),
+    )
 
 
-def outputs(checkpoint: Checkpoint, examples: Examples) -> Outputs:
+def joined(parts: Sequence[Surprise]) -> Surprise:
+    """Windows of one text, one behind the other."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = {name: torch.cat([getattr(part, name) for part in parts]) for name in ("ids", "at", *MEASURED)}
+    return Surprise(
+        **whole,
+        training=sum(part.training * len(part.ids) for part in parts) / len(whole["ids"]),
+        examples=tuple(one for part in parts for one in part.examples),
+        windows=tuple(one for part in parts for one in part.windows),
+    )
+
+
+def measured(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:
+    """From token vocab, and token: the entries `MEASURED` of a Surprise. Few rows at a time, for what is made of them
+    is as large as they are."""
+    rows = max(1, AT_ONCE // logits.shape[-1])
+    parts = [of_rows(logits[at : at + rows], ids[at : at + rows]) for at in range(0, len(ids), rows)]
+    return {name: torch.cat(column) for name, column in zip(MEASURED, zip(*parts, strict=True), strict=True)}
+
+
+def of_rows(logits: Tensor, ids: Tensor) -> tuple[Tensor, ...]:
+    """MEASURED, in that order."""
+    logits, wanted = logits.float().cpu(), ids[:, None]
+    own = logits.softmax(-1)
+    top = own.topk(min(TOP, own.shape[-1]))
+    ranks = (logits > logits.gather(-1, wanted)).sum(-1) + 1
+    return logits.log_softmax(-1).gather(-1, wanted)[:, 0], ranks, entropy(own), top.indices, top.values
+
+
+def outputs(checkpoint: Checkpoint, examples: Examples, at: slice) -> Tensor:
+    """batch pos vocab: the logits of the positions `at`, which are as many as the targets."""
     inputs: dict[str, Any] = dict(examples.inputs)
-    return checkpoint.model.both(**inputs)
+    return checkpoint.model(**inputs, logits_at=at)[:, -examples.targets.shape[1] :]
 
 
 def examples_of(checkpoint: Checkpoint, ids: Sequence[int], source: Sequence[int] = ()) -> Examples:

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from engine import library
+from engine.analysis.pseudo import scores
 from engine.checkpoints import Checkpoint, shipped
 from engine.processors import PalettePixels
 from engine.prompt import Prompt, begin, check_generates
@@ -35,7 +36,10 @@ def prompted() -> tuple[str, Checkpoint, Prompt, Call]:
 
 
 def check(checkpoint: Checkpoint) -> None:
-    """Raises ValueError for a model that writes nothing, with the names of those that do."""
+    """Raises ValueError for a model that neither writes nor fills in what is masked, with the names of those that
+    write."""
+    if scores(checkpoint):
+        return
     try:
         check_generates(checkpoint.config)
     except ValueError as error:
@@ -48,25 +52,31 @@ def sentence(said: str) -> str:
 
 
 def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = given) -> Prompt:
-    """Of what stands in the fields. Raises ValueError, with a sentence, for what the model cannot continue."""
+    """Of what stands in the fields; it may be longer than the model reads. Raises ValueError, with a sentence, for what
+    the model cannot continue."""
+    if scores(checkpoint):
+        read = filled(tokens(checkpoint, said("text"), said("second")) if said("text").strip() else ())
+        return Prompt(checkpoint, read.ids, segments=read.segments)
     match kind(checkpoint):
         case "translation":
             source = tokens(checkpoint, said("text"))
             target = given_target(checkpoint, said("target")) if said("target").strip() else None
-            return begin(checkpoint, filled(source), target)
+            return begin(checkpoint, filled(source), target, longer=True)
         case "infill":
-            return begin(checkpoint, filled(gapped(checkpoint, said("text"), said("span"))))
+            return begin(checkpoint, filled(gapped(checkpoint, said("text"), said("span"))), longer=True)
         case "pixels":
             processor = checkpoint.processor
             assert isinstance(processor, PalettePixels)  # as this kind says
             return begin(checkpoint, processor.ids(chosen_picture(said)).flatten()[: said("given")])
         case _:
-            return begin(checkpoint, filled(tokens(checkpoint, said("text"))))
+            return begin(checkpoint, filled(tokens(checkpoint, said("text"))), longer=True)
 
 
 def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = given) -> Call:
     """The same prompt in Python."""
     text = quoted(str(said("text")))
+    if scores(checkpoint):
+        return Call(text, quoted(said("second")) if said("second").strip() else "")
     match kind(checkpoint):
         case "translation":
             return Call(text, quoted(said("target")) if said("target").strip() else "")

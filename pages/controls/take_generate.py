@@ -14,6 +14,7 @@ from pages.controls.take import UNKNOWN, Answer
 from pages.controls.take_made import Made, Query, Taken
 from pages.controls.writing import CONTROLLED, USED
 from views.generate import drawn
+from views.generate_missing import missing
 from views.generate_taken import AHEAD, LINES, TABLES
 from views.generate_writing import Settings, Writing
 
@@ -44,6 +45,8 @@ class Written:
 def of_writing(writing: Writing) -> Written:
     fields = FIELDS[kind(writing.checkpoint)]
     texts = [str(given(field)) for field in fields if field not in ("picture", "given") and given(field)]
+    without = missing(writing.prompt)
+    tables = [name for name in TABLES if name.split(":")[0].lower() not in without]
     usual, now = asdict(Settings()), asdict(writing.settings)
     settings = {name: str(value) for name, value in now.items() if value != usual[name]}
 
@@ -51,11 +54,13 @@ def of_writing(writing: Writing) -> Written:
         tab = query.get("tab")
         if not isinstance(tab, str) or tab not in LINES:
             raise ValueError(UNKNOWN)
+        if tab in without:
+            raise ValueError(without[tab])
         return LINES[tab](writing, query)
 
     def looked(query: Query) -> Taken:
         name = query.get("matrix")
-        if not isinstance(name, str) or name not in TABLES:
+        if not isinstance(name, str) or name not in tables:
             raise ValueError(UNKNOWN)
         return TABLES[name](writing, query)
 
@@ -67,7 +72,7 @@ def of_writing(writing: Writing) -> Written:
     return Written(
         Made(
             "Generate", "generate", writing.name, " · ".join(texts) or f"picture {given('picture')}", writing.made,
-            address_of(writing.name, fields, ()) | settings, lines, patterns=list(TABLES), looked=looked,
+            address_of(writing.name, fields, ()) | settings, lines, patterns=tables, looked=looked,
             data="a table of a tab", controls=[*fields, "model", *used], ahead=ahead,
         ),
         writing,

@@ -53,14 +53,17 @@ CONTROLLED = (*SLIDERS, "method", "most", "stop_at", "seed")
 
 
 def settings(checkpoint: Checkpoint) -> Settings:
-    """Draws the row; what a method does not use is not there."""
+    """Draws the row; what a method does not use is not there, and for a model that writes nothing no row."""
+    if not checkpoint.config.generates:
+        return Settings()
     state = st.session_state
     begin()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="writing"):
-        st.selectbox("method", METHODS, key="method", bind="query-params", width=112)
+        usual = METHODS.index(USUAL["method"])
+        st.selectbox("method", METHODS, usual, key="method", bind="query-params", width=112)
         for name in USED[state.method]:
             slider(name)
-        st.number_input("most tokens", 1, MOST, key="most", bind="query-params", width=100)
+        st.number_input("most tokens", 1, MOST, USUAL["most"], key="most", bind="query-params", width=100)
         if checkpoint.tokenizer is not None:
             help = "The text ends where it comes up. Several with | between them; \\n is the end of a line."
             st.text_input("stop string", key="stop_at", bind="query-params", width=96, help=help)
@@ -78,11 +81,12 @@ def begin() -> None:
     stays = kept and "method" in state  # a page that is left takes its controls along
     for name, value in {**USUAL, **kept}.items():
         here = name in state and (stays or name in st.query_params)
-        state[name] = state[name] if here else value  # not what a control of that name said on another page
+        if not here:  # or Streamlit writes the address anew, with texts as they were when the page was opened
+            state[name] = value  # not what a control of that name said on another page
 
 
 def slider(name: str) -> None:
     label, (low, high, step), help = SLIDERS[name]
     kind: Callable[[float], float] = int if isinstance(USUAL[name], int) else float
-    ends = (kind(low), kind(high))
+    ends = (kind(low), kind(high), kind(USUAL[name]))
     st.slider(label, *ends, step=kind(step), key=name, bind="query-params", width=104, help=help)

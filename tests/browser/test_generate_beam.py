@@ -1,6 +1,7 @@
 """The tabs Beam and Cache in a browser: the tree is walked and played, the grid grows, the numbers are the engine's."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -9,12 +10,14 @@ import pytest
 from engine import library
 from engine.prompt import begin
 from tests.browser.test_generate import FIND, IDLE, told
+from tests.browser.test_take import saved
 from views.generate_cache import Cached, cache_arrays
-from views.generate_search import EXAMPLES, Wanted, searched
+from views.generate_search import EXAMPLES, Wanted
+from views.generate_searching import searched
 from views.generate_writing import Call, Writing
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 Open = Callable[[str], "Page"]
 
@@ -70,6 +73,51 @@ def test_the_search_follows_its_controls(open_page: Open, server: str) -> None:
     page.wait_for_function(f"() => {FIND}.loupe.tab.search.query.early === 'yes'")
     page.wait_for_function("() => location.hash.includes('beam_early=yes') && location.hash.includes('beam_beams=2')")
     assert page.locator(".beam-row .beam-text").count() == 3  # two texts and the greedy one
+
+
+def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
+    open_page: Open, server: str, browser: "Browser", tmp_path: Path
+) -> None:
+    text = "Max gave the red ball to"
+    page = open_page(f"{server}/generate?model=stories&text={quote(text)}#view=beam&beam_tokens=30&beam_beams=1")
+    page.locator(".beam-why").wait_for()
+    assert told(page, "page.tab.run.answers") == 1 and page.locator(".beam-act:visible").count() == 0
+    page.evaluate(f"""() => {{
+      const page = {FIND}.loupe;
+      const {{ inquire }} = page;
+      page.inquire = (query) => inquire.call(page, {{ ...query, patience: 0 }}); // a step for each answer
+    }}""")
+    page.get_by_label("beams", exact=True).fill("3")
+    page.get_by_label("beams", exact=True).press("Enter")
+    page.wait_for_function(f"() => {FIND}.loupe.tab.search?.state === 'going' && {FIND}.loupe.tab.search.steps > 3")
+    assert page.locator(".beam-now").inner_text() == "Searching, at most 30 steps …"
+    page.keyboard.press("Escape")
+    count = told(page, "page.tab.search.count")
+    page.locator(".beam-now", has_text=f"Stopped by you after {count} of 30 steps.").wait_for()
+    whole = searched(writing("stories", text), Wanted(beams=3, tokens=30))
+    some = [one for one in whole.nodes if len(one.ids) <= count]
+    page.wait_for_timeout(300)  # an answer that was on its way
+    assert told(page, "page.tab.search.nodes.map((node) => node.id)") == [one.id for one in some]
+    assert page.locator(".beam-node[data-node]").count() >= len(some) and page.locator(".beam-why").count() == 0
+
+    page.get_by_role("tab", name="Cache").click()
+    page.get_by_role("tab", name="Beam").click()
+    page.locator(".beam-now", has_text=f"Stopped by you after {count} of 30 steps.").wait_for()
+    page.get_by_role("button", name="Take away").click()
+    path = saved(page, "HTML", tmp_path)
+    alone = browser.new_page()
+    alone.goto(path.as_uri())
+    alone.locator(".beam-now", has_text=f"after {count} of 30 steps").wait_for()
+    assert told(alone, "page.tab.search.nodes.length") == len(some)
+    assert alone.locator(".beam-act:visible").count() == 0
+    alone.close()
+
+    page.get_by_role("button", name="Search on").click()
+    page.locator(".beam-why").wait_for()
+    assert told(page, "page.tab.search.nodes.map((node) => node.id)") == [one.id for one in whole.nodes]
+    best = [page.locator(".beam-place", has_text=f"#{place}").count() for place in (1, 2, 3)]
+    assert best == [1, 1, 1] and page.locator(".beam-node.is-best").count() == len(whole.best[0].ids)
+    assert page.locator(".beam-now").inner_text() == ""
 
 
 def test_the_cache_grows_with_what_is_written(open_page: Open, server: str) -> None:

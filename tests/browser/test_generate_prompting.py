@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
+from torch.nn import functional
 
 from engine import library, prompting
-from engine.analysis.surprise import surprise, training_loss
+from engine.analysis.surprise import surprise
 from engine.prompt import begin
 from tests.browser.test_generate import FIND, told
 from tests.browser.test_take import saved
@@ -61,9 +62,9 @@ def test_a_surprise_is_painted_as_computed_and_adds_up_to_the_loss_of_training(o
     tints = page.locator(".tok.surprising").evaluate_all(f"(all) => all.map({tint})")
     assert tints.index(max(tints)) == int(found.log_probabilities.argmin()) == told(page, "page.tab.at")
     assert told(page, "page.tab.found.total") == pytest.approx(found.total, rel=1e-6)
-    assert told(page, "page.tab.found.training * page.tab.tokens.length") == pytest.approx(
-        training_loss(loaded, found.examples) * len(found.ids), rel=1e-6
-    )
+    examples = found.examples[0]
+    plain = functional.cross_entropy(loaded.model(examples.ids)[0], examples.targets[0], reduction="sum")
+    assert told(page, "page.tab.found.training * page.tab.tokens.length") == pytest.approx(float(plain), rel=1e-6)
     last = len(found.ids) - 1
     page.locator(".s-addition .term").last.click()
     assert page.locator(".s-token .where").inner_text().startswith(f"token {last + 1} of {last + 1}")

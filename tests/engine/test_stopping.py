@@ -198,9 +198,16 @@ def test_contrastive_search_reads_every_candidate_under_edits(edit: Edit) -> Non
             assert one.confidence == pytest.approx(float(shares[one.id]), abs=1e-5)
 
 
-def test_contrastive_search_has_no_place_for_the_last_pixel_of_a_picture() -> None:
+def test_contrastive_search_ends_before_a_pixel_whose_candidates_have_no_place_to_be_read() -> None:
     checkpoint = Checkpoint(tiny.model(tiny.config(vocab_size=9, context=16, head=Head(outputs=8), tied=False)))
     settings = {"penalty_alpha": 0.8, "top_k": 3}
-    with pytest.raises(ValueError, match="room for 14 tokens, got 15; lower max_tokens"):
-        written(checkpoint, [7], **settings)
-    assert len(written(checkpoint, [7], 14, **settings)) == 14
+    *before, last = written(checkpoint, [7], **settings)  # behind the start token and a pixel
+    assert (last.index, last.stopped) == (13, Stop("candidates", count=16))
+    assert last.stopped and "before the last pixel" in last.stopped.sentence and "16 tokens" in last.stopped.sentence
+    assert written(checkpoint, [7], 14, **settings)[-1].stopped == Stop("max_tokens", count=14)
+    ids = [step.id for step in (*before, last)]
+    with pytest.raises(ValueError, match="no place left for that; write the last pixel with another method"):
+        written(checkpoint, [7], begun=ids, **settings)
+    assert written(checkpoint, [7], begun=[*ids, 1], **settings) == []
+    (pixel,) = written(checkpoint, [7], begun=ids, greedy=True)
+    assert pixel.stopped == Stop("picture", count=16)

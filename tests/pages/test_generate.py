@@ -65,9 +65,8 @@ def test_each_model_that_writes_is_offered_with_what_it_begins_from() -> None:
     assert len(ids["translate-en-fr"]) == 1
 
 
-@pytest.mark.parametrize("model", ["stories-bert", "digits-vit"])
-def test_a_model_that_writes_nothing_is_refused_with_the_names_of_those_that_do(model: str) -> None:
-    app = opened(model=model)
+def test_a_model_that_neither_writes_nor_masks_is_refused_with_the_names_of_those_that_write() -> None:
+    app = opened(model="digits-vit")
     (said,) = [one.value for one in app.warning]
     assert "stories" in said and "translate-en-fr" in said and "stories-bert" not in said.split(":")[-1]
     assert not [e for e in app.get("bidi_component") if "loupe.generate." in e.proto.component_name]
@@ -114,6 +113,16 @@ def test_a_setting_leaves_the_prompt_the_same_and_outlives_the_page() -> None:
     app.switch_page(ATTENTION).run()
     app.switch_page(GENERATE).run()
     assert view(app)[0]["settings"] == vars(Settings(temperature=0.4, most=7)) and view(app)[0]["trace"] == before
+
+
+def test_a_setting_at_its_usual_value_stands_in_no_address_and_another_is_written_there_by_its_control_alone() -> None:
+    """Streamlit writes the whole address anew for what a script sets, with texts as they were when the page was opened."""
+    app = opened(text="the dog")
+    app.text_input(key="text").set_value("the dog ran").run()
+    app.slider(key="temperature").set_value(0.4).run()
+    app.text_input(key="text").set_value("the dog ran to").run()
+    assert not set(app.query_params) & {"temperature", "top_p", "typical_p", "repetition_penalty", "most"}
+    assert view(app)[0]["settings"] == vars(Settings(temperature=0.4))
 
 
 def test_a_link_restores_the_settings_and_says_what_it_could_not() -> None:

@@ -14,9 +14,11 @@ from engine.reading import pictures
 from engine.run import run
 from tests.engine.twins import twins
 from views.generate_answers import answered
-from views.generate_beam_taken import node_table, path_table, search_lines
+from views.generate_beam_taken import ahead_of_search, node_table, path_table, search_lines
 from views.generate_beam_told import fork, greedy_told, over_told
-from views.generate_search import EXAMPLES, MOST, STATES, Search, Wanted, searched
+from views.generate_live import Live
+from views.generate_search import EXAMPLES, MOST, STATES, Search, Wanted
+from views.generate_searching import searched
 from views.generate_writing import STALE, UNKNOWN, Call, Writing
 from views.payload import unpack
 
@@ -54,8 +56,8 @@ def engine_search(one: Writing, wanted: Wanted) -> BeamResult:
     )  # fmt: skip
 
 
-def asked(one: Writing, wanted: Wanted) -> tuple[dict[str, Any], Any]:
-    return unpack(answered(one, {"ask": "beam", "trace": one.made, **vars(wanted)}))
+def asked(one: Writing, wanted: Wanted, **more: Any) -> tuple[dict[str, Any], Any]:
+    return unpack(answered(one, {"ask": "beam", "trace": one.made, **vars(wanted), **more}))
 
 
 def log_probabilities(one: Writing, ids: tuple[int, ...]) -> torch.Tensor:
@@ -210,6 +212,9 @@ def test_what_ended_the_search_is_told_as_the_engine_decided_it(searches: list[S
         ({"stop_at": None}, UNKNOWN),
         ({"stop_at": "x" * 999}, "at most 200 characters"),
         ({"trace": "another"}, STALE),
+        ({"steps": 0}, UNKNOWN),
+        ({"steps": True}, UNKNOWN),
+        ({"patience": "long"}, UNKNOWN),
     ],
 )
 def test_what_a_browser_asks_is_checked(more: dict[str, Any], sentence: str) -> None:
@@ -217,6 +222,92 @@ def test_what_a_browser_asks_is_checked(more: dict[str, Any], sentence: str) -> 
     with pytest.raises(ValueError) as refused:
         answered(one, {"ask": "beam", "trace": one.made, **vars(wanted), **more})
     assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_search_in_pieces_is_the_whole_search_as_far_as_it_has_come(number: int) -> None:
+    one, wanted = kinds()[number]
+    whole, arrays = asked(one, wanted)
+    one = replace(one, live=Live())
+    length, counts = whole["count"], []
+    while not counts or counts[-1] < length:
+        header, some = asked(one, wanted, patience=0)
+        counts.append(count := header["count"])
+        assert header["whole"] == (count == length) and header["room"] == wanted.tokens
+        size = sum(step < count for step in arrays["node.step"].data)
+        for name, named in some.items():
+            end = size if name.startswith("node.") else count
+            assert named.data.tolist() == pytest.approx(arrays[name].data[:end].tolist(), nan_ok=True)
+        assert header["said"] == whole["said"][:size] and header["found"] == whole["found"][:count]
+        assert bool(header["over"]) == bool(header["told"]) == header["whole"]
+    assert counts == list(range(1, length + 1)) and length > 3
+    assert header == whole
+
+
+def test_a_search_that_does_not_wait_any_more_begins_anew_and_finds_the_same() -> None:
+    one, wanted = example()
+    whole, _ = asked(one, wanted)
+    again = replace(one, live=Live())
+    before = [asked(again, wanted, patience=0)[0]["count"] for _ in range(4)]
+    again = replace(one, live=Live())
+    header = asked(again, wanted, patience=0)[0]
+    assert (before, header["count"]) == ([1, 2, 3, 4], 1)
+    while not header["whole"]:
+        header = asked(again, wanted, patience=0)[0]
+    assert header == whole
+
+
+def test_a_search_that_takes_little_time_is_one_answer_and_is_not_made_again() -> None:
+    one, wanted = example(0, beams=1, best=1, tokens=2)
+    assert asked(one, wanted, patience=float("nan"))[0]["whole"]
+    ((key, found),) = one.live.waiting.items()
+    assert found.is_over and found.search is None and found.text is None  # and so holds no KV cache
+    asked(one, replace(wanted, penalty=0.0))
+    more = example(0, best=2, tokens=2)[1]
+    asked(one, more)
+    asked(one, replace(more, best=4))
+    assert key not in one.live.waiting and len(one.live.waiting) == 2  # how many are shown makes no other search
+
+
+def test_the_first_steps_of_a_search_are_told_and_taken_as_such() -> None:
+    one, wanted = example(0, best=2)
+    result = engine_search(one, wanted)
+    for count in (2, 5):
+        header, arrays = asked(one, wanted, steps=count)
+        every = [each for step in result.steps[:count] for each in step.candidates]
+        assert not header["whole"] and header["count"] == count == len(arrays["greedy.id"].data)
+        assert [every[at].ids for at in header["best"]] == [each.ids for each in result.steps[count - 1].best[:2]]
+        query = {"search": {**vars(wanted), "steps": count}}
+        nodes = node_table(one, query)
+        assert list(nodes.columns["text"]) == [each.text for each in every]
+        assert nodes.about["steps"] == f"the first {count} of at most 12"
+        paths = path_table(one, query).columns
+        last = result.steps[count - 1]
+        leading = (*last.best, *last.kept)[0]
+        assert tuple(id for text, id in zip(paths["text"], paths["id"], strict=True) if text == "best") == leading.ids
+    assert not asked(one, wanted, steps=2)[0]["best"]
+    assert asked(one, wanted, steps=99)[0] == asked(one, wanted)[0]
+
+
+def test_the_lines_of_python_make_the_first_steps_of_a_search(capsys: pytest.CaptureFixture[str]) -> None:
+    target = writing("translate-en-fr", "The dog sees a small white cat.", "Le")
+    call = Call(repr("The dog sees a small white cat."), repr("Le"))
+    for one, wanted in (example(0, early="yes"), (replace(target, call=call), Wanted(beams=3, penalty=0.5))):
+        names: dict[str, Any] = {}
+        exec(search_lines(one, {"search": {**vars(wanted), "steps": 3}}), names)
+        expected = engine_search(one, wanted).steps[:3]
+        assert [[each.ids for each in step.kept] for step in names["found"]] == [
+            [each.ids for each in step.kept] for step in expected
+        ]
+        assert tuple(step.id for step in names["steps"]) == searched(one, wanted).greedy.ids[:3]
+        assert repr(expected[-1].kept[0].text) in capsys.readouterr().out
+
+
+def test_a_file_has_the_usual_search_only_where_none_was_looked_at() -> None:
+    one = example()[0]
+    (usual,) = ahead_of_search(one, {"kept": {"searches": []}})
+    assert unpack(answered(one, usual))[0]["whole"]
+    assert not list(ahead_of_search(one, {"kept": {"searches": [{"query": {}, "steps": 3}]}}))
 
 
 def test_a_full_context_leaves_nothing_to_search() -> None:

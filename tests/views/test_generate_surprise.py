@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import run
 from engine.analysis.surprise import surprise
 from engine.library import checkpoint
 from engine.prompt import begin
+from views import generate_measured
 from views.generate_answers import answered
-from views.generate_surprise import parts, surprise_lines, surprise_table
+from views.generate_surprise import ahead_of_surprise, parts, surprise_lines, surprise_table
 from views.generate_writing import Call, Writing
 
 TEXT = "Once upon a time there was a girl"
@@ -37,11 +39,12 @@ def test_what_is_shown_of_a_token_is_what_the_engine_computed() -> None:
     assert header["total"] == found.total
     assert header["perplexity"] == found.perplexity
     assert header["training"] == pytest.approx(found.mean, rel=1e-6)
+    assert header["windows"] == [[0, 1, len(here.prompt.ids)]] and header["next"] is None
     assert np.array_equal(arrays["log_probability"], found.log_probabilities)
     assert np.allclose(arrays["surprise"], -found.log_probabilities / math.log(2))
-    own = found.logits.softmax(-1)
+    own = run(here.checkpoint.model, list(here.prompt.ids), "logits")["logits"][0, :-1].softmax(-1)
     for token, ids in enumerate(arrays["top.id"]):
-        assert np.array_equal(arrays["top.probability"][token], own[token, ids])
+        assert np.allclose(arrays["top.probability"][token], own[token, ids], atol=1e-6)
         assert float(arrays["rest"][token]) == pytest.approx(1 - float(own[token, ids].sum()), abs=1e-6)
 
 
@@ -95,3 +98,72 @@ def test_the_table_has_a_row_for_each_token() -> None:
     _, arrays = parts(here, ())
     assert list(table.columns["token"])[-1] == "·girl"
     assert np.array_equal(table.columns["log_probability"], arrays["log_probability"])
+
+
+LONG = "Once upon a time there was a girl. " * 60
+
+
+def long_writing() -> Writing:
+    loaded = checkpoint("stories")
+    return Writing("stories", loaded, begin(loaded, LONG, longer=True), Call(repr(LONG)))
+
+
+def test_a_long_text_comes_in_answers_that_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_measured, "WORK", 3 * 256 * 957_184)  # three windows
+    here, first, found, nexts = long_writing(), 0, [], []
+    while first is not None:
+        header, arrays = parts(here, (), first)
+        found.append(arrays)
+        first = header["next"]
+        nexts.append(first)
+    whole = surprise(here.checkpoint, here.prompt.ids)
+    count = len(whole.windows)
+    assert nexts == [*range(3, count, 3), None] and len(nexts) > 1
+    for name, wanted in (("id", whole.ids), ("at", whole.at + 1), ("rank", whole.ranks)):
+        assert np.concatenate([one[name] for one in found]).tolist() == wanted.tolist()
+    assert header["total"] == pytest.approx(whole.total, rel=1e-6)
+    assert header["training"] == pytest.approx(whole.training, rel=1e-6)
+    assert header["asked"] == len(here.prompt.ids) - 1 == len(whole.ids)
+    assert all(one["top.id"].shape[1] == 5 for one in found)
+
+
+def test_sums_of_a_text_that_is_not_whole_yet_are_those_of_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_measured, "WORK", 1)
+    here = long_writing()
+    parts(here, ())
+    header, arrays = parts(here, (), 1)
+    logs = surprise(here.checkpoint, here.prompt.ids).log_probabilities
+    (_, asked, end) = header["windows"][1]
+    assert arrays["at"].tolist() == list(range(asked, end))
+    assert header["total"] == pytest.approx(-float(logs[: end - 1].double().sum()), rel=1e-6)
+
+
+def test_no_window_of_a_text_is_measured_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, measured = long_writing(), list[Any]()
+    once = generate_measured.of_window
+    monkeypatch.setattr(generate_measured, "of_window", lambda *a: measured.append(a[2]) or once(*a))
+    parts(here, ())
+    surprise_table(here, {"written": []})
+    parts(here, ())
+    windows = here.measured.of(here.prompt, ()).windows
+    assert measured == list(windows)
+    asks = list(ahead_of_surprise(here, {"branch": []}))
+    assert [ask.get("from", 0) for ask in asks][0] == 0 and all(answered(here, ask) for ask in asks)
+    assert len(measured) == len(windows)
+
+
+def test_few_texts_are_kept_and_the_last_ones() -> None:
+    here = writing()
+    first = here.measured.of(here.prompt, ())
+    assert here.measured.of(here.prompt, ()) is first
+    for id in range(generate_measured.MOST):
+        here.measured.of(here.prompt, (id,))
+    assert len(here.measured.kept) == generate_measured.MOST
+    assert here.measured.of(here.prompt, ()) is not first
+
+
+def test_a_window_that_is_not_there_is_answered_with_a_sentence() -> None:
+    here = long_writing()
+    for said in (10**6, -1, "2", True, 1.5, [1]):
+        with pytest.raises(ValueError, match="reload it"):
+            answered(here, {"ask": "surprise", "trace": here.made, "written": [], "from": said})

@@ -1,0 +1,85 @@
+"""The page Generate with a model that fills in what is masked: it writes nothing, and its tokens are masked in turn."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from engine import library
+from engine.analysis.pseudo import pseudo_surprise
+from tests.pages.test_generate import asked, keys, opened, view
+from tests.pages.test_take import ran
+from views import generate_measured
+
+PAIR = {"model": "stories-bert", "text": "Max gave the red ball to Anna.", "second": "She was happy."}
+
+
+def test_tabs_that_write_say_why_they_do_not_and_surprise_is_the_pseudo_log_likelihood() -> None:
+    app = opened(**PAIR)
+    header, _ = view(app)
+    assert list(header["missing"]) == ["write", "beam", "cache"] and not header["follows"]
+    assert all("reads every text in both directions" in why for why in header["missing"].values())
+    assert header["notice"].endswith("The tab Surprise masks each token in turn.")
+    assert not {"method", "temperature", "seed"} & keys(app)
+    loaded = library.checkpoint("stories-bert")
+    read = loaded.tokenizer.encode(PAIR["text"], PAIR["second"])
+    found = pseudo_surprise(loaded, read.ids, read.segments)
+    said, arrays = asked(app, ask="surprise", written=[])
+    assert said["pseudo"] and said["next"] is None and said["asked"] == len(found.ids)
+    assert said["total"] == pytest.approx(found.total, rel=1e-5)
+    assert said["perplexity"] == pytest.approx(found.perplexity, rel=1e-5)
+    assert [read.ids[at] for at in arrays["at"].data] == arrays["id"].data.tolist() == found.ids.tolist()
+    np.testing.assert_allclose(arrays["log_probability"].data, found.log_probabilities, atol=1e-5)
+
+
+def test_its_table_and_lines_of_python_are_what_is_shown() -> None:
+    app = opened(**PAIR)
+    said, arrays = asked(app, ask="surprise", written=[])
+    file = asked(app, take="data", matrix="Surprise: tokens", format="csv", written=[])[1]["file"].data.tobytes()
+    table = pd.read_csv(io.BytesIO(file), comment="#")
+    np.testing.assert_allclose(table["log_probability"], arrays["log_probability"].data, rtol=1e-4, atol=1e-6)
+    assert table["position"].tolist() == arrays["at"].data.tolist()
+    found = ran(asked(app, take="python", tab="surprise", written=[])[0]["lines"])["found"]
+    assert found.total == pytest.approx(said["total"], rel=1e-5)
+
+
+def test_a_text_in_several_answers_adds_up_to_the_text_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    once = asked(opened(**PAIR), ask="surprise", written=[])[0]
+    monkeypatch.setattr(generate_measured, "WORK", 1)
+    app = opened(**PAIR)
+    logs, first, steps = [], 0, 0
+    while first is not None:
+        header, arrays = asked(app, ask="surprise", written=[], **({"from": first} if first else {}))
+        logs.append(torch.from_numpy(arrays["log_probability"].data.copy()))
+        first, steps = header["next"], steps + 1
+    assert steps == once["asked"] == len(torch.cat(logs))
+    assert -float(torch.cat(logs).double().sum()) == pytest.approx(once["total"], rel=1e-5)
+    assert header["total"] == pytest.approx(once["total"], rel=1e-5)
+
+
+def test_what_it_cannot_say_is_refused_with_a_sentence_and_the_page_stays() -> None:
+    app = opened(**PAIR)
+    for query in (
+        {"ask": "step", "begun": [], "settings": {}},
+        {"ask": "tempered", "begun": []},
+        {"take": "python", "tab": "temperature", "place": [], "t": 1.0},
+    ):
+        with pytest.raises(ValueError, match="both directions"):
+            asked(app, **query)
+    assert asked(app, ask="tempered", values=[2, 4, 5])[1]["probability"].data.shape[1] == 3
+    long = opened(model="stories-bert", text="the dog ran . " * 60)
+    header, _ = view(long)
+    assert list(header["missing"]) == ["write", "beam", "cache", "surprise"]
+    assert "at most 128 tokens" in header["missing"]["surprise"] and "at most 128 tokens" in header["notice"]
+    with pytest.raises(ValueError, match="at most 128 tokens"):
+        asked(long, ask="surprise", written=[])
+
+
+def test_the_settings_of_writing_are_there_again_for_a_model_that_writes() -> None:
+    app = opened(model="stories", temperature="0.7")
+    app.selectbox(key="model").set_value("stories-bert").run()
+    assert not {"method", "temperature"} & keys(app) and view(app)[0]["missing"]
+    app.selectbox(key="model").set_value("stories").run()
+    assert view(app)[0]["settings"]["temperature"] == 0.7 and not view(app)[0]["missing"]

@@ -1,0 +1,80 @@
+"""A beam search that goes on when it is asked to, so that what it has found is seen, and nobody must await its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
+from time import perf_counter
+
+from torch import Tensor
+
+from engine.beam import BeamStep, search
+from engine.generate import Step
+from engine.stopping import Stop, stopping
+from views.generate_search import Greedy, Search, Wanted
+from views.generate_writing import Writing
+
+Token = tuple[int, Tensor, Stop | None]  # its log-probability is an array without axes
+
+
+class Searching:
+    """It goes on by a step of the search, and by a token of the greedy text beside it. Of what is over no KV cache is
+    kept. Raises ValueError where there is no room for a token, and for stop strings that no text can hold."""
+
+    def __init__(self, writing: Writing, wanted: Wanted) -> None:
+        ending = stopping(writing.prompt, wanted.tokens, True, wanted.greedy.strings)
+        if not ending.room:
+            raise ValueError(f"{ending.limit.sentence} There is nothing to search.")
+        self.writing, self.beam, self.room = writing, wanted.beam, ending.room
+        self.search: Iterator[BeamStep] | None = search(ending, wanted.beam)
+        self.text: Iterator[Step] | None = writing.generating(wanted.greedy, wanted.tokens)
+        self.steps: list[BeamStep] = []
+        self.tokens: list[Token] = []
+        self.count = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.search is None and self.text is None
+
+    def go_on(self) -> None:
+        self.count += 1
+        if self.search is not None:
+            step = next(self.search)
+            self.steps.append(step)
+            if self.beam.is_over(step, self.room):
+                self.search = None
+        if self.text is not None:
+            token = next(self.text)
+            own = token.logits.float().log_softmax(-1)[token.id].cpu()
+            self.tokens.append((token.id, own, token.stopped))
+            if token.stopped is not None:
+                self.text = None
+
+    def found(self, wanted: Wanted, most: int | None = None) -> Search:
+        """In the first `most` times that it went on."""
+        count = self.count if most is None else min(most, self.count)
+        greedy = Greedy.of(self.tokens[:count])
+        return Search(self.writing, wanted, tuple(self.steps[:count]), greedy, self.is_over and count == self.count)
+
+
+def searched(writing: Writing, wanted: Wanted, most: int | None = None) -> Search:
+    """All of it, or the first `most` steps. Raises ValueError as `Searching`."""
+    one = gone_on(writing, wanted, lambda one: most is not None and one.count >= most)
+    return one.found(wanted, most)
+
+
+def searched_for(writing: Writing, wanted: Wanted, seconds: float) -> Search:
+    """What is found once it has gone on for so long, by one step at least. Raises ValueError as `Searching`."""
+    end = perf_counter() + seconds
+    return gone_on(writing, wanted, lambda _: perf_counter() >= end, least=1).found(wanted)
+
+
+def gone_on(writing: Writing, wanted: Wanted, is_enough: Callable[[Searching], bool], least: int = 0) -> Searching:
+    """The one that waits, or one that begins, which waits again afterwards."""
+    key: Hashable = (writing.made, replace(wanted, best=1))  # how many are shown changes nothing
+    one = writing.live.take(key, lambda: Searching(writing, wanted))
+    while not one.is_over and (least > 0 or not is_enough(one)):
+        one.go_on()
+        least -= 1
+    writing.live.leave(key, one)
+    return one
