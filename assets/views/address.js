@@ -15,6 +15,7 @@ export const arrived = location.search.slice(1);
 let state = parse(location.hash || opened());
 let path = location.pathname;
 let timer = 0;
+let left = false; // another page is on its way, and whoever still stands here is of the page before
 const followers = new Set();
 
 /** What stands in the address now (with what `write` has yet to put there); {} where it makes no sense. */
@@ -22,9 +23,10 @@ export function read() {
   return { ...state };
 }
 
-/** Merges `patch` into the address; undefined or null takes an entry out. */
+/** Merges `patch` into the address; undefined or null takes an entry out. A page that is left says nothing any more. */
 export function write(patch) {
-  if (path !== location.pathname) adopt();
+  if (path !== location.pathname) turn();
+  if (left) return;
   state = Object.fromEntries(Object.entries({ ...state, ...patch }).filter(([, value]) => value !== undefined && value !== null));
   clearTimeout(timer);
   timer = setTimeout(put, DELAY);
@@ -34,6 +36,12 @@ export function write(patch) {
 export function follow(callback) {
   followers.add(callback);
   return () => followers.delete(callback);
+}
+
+/** For host.js: a view of the page that stands in the address is drawn. */
+export function arrive() {
+  if (path !== location.pathname) turn();
+  left = false;
 }
 
 /** The names of the longest entries of a query (the text behind the ?), without which it can be read; none of most. */
@@ -65,9 +73,10 @@ function put() {
 /** After any change of the address: ours to restore, someone else's to follow, or another page to start afresh. */
 function watch() {
   shorten();
+  if (path !== location.pathname) return turn();
   if (timer) return; // what waits to be written is newer
-  if (path === location.pathname && !location.hash) return put();
-  if (path === location.pathname && location.hash === print(state)) return;
+  if (!location.hash) return put();
+  if (location.hash === print(state)) return;
   adopt();
   for (const callback of followers) callback(read());
 }
@@ -80,10 +89,16 @@ function opened() {
   return address?.pathname === location.pathname ? address.hash : "";
 }
 
+/** Another page begins with what stands behind the # there; whoever follows is of the page before, and is not told. */
+function turn() {
+  adopt();
+  path = location.pathname;
+  left = true;
+}
+
 function adopt() {
   clearTimeout(timer);
   timer = 0;
-  path = location.pathname;
   state = parse(location.hash);
 }
 

@@ -169,7 +169,7 @@ export class LongMap extends Zoomed {
     this.legendEdition = edition;
     const { element } = legend(page.element, { role: kind ? "value" : "attention", scale: "unit", width: 90 });
     element.querySelector(".legend-text").textContent = text;
-    const keys = make("span", "long-keys");
+    const keys = make("span", "long-keys control");
     for (const [name, does] of [["wheel", "or "], ["+", " "], ["−", " zoom · drag moves · "], ["0", " whole"]]) keys.append(make("kbd", "", name), ` ${does}`);
     this.legend.replaceChildren(element, this.sign, ...(page.narrow ? [] : [keys]));
   }

@@ -287,7 +287,7 @@ function fill(list, rows) {
 }
 
 function hint() {
-  const element = make("p", "hint");
+  const element = make("p", "hint control");
   const keys = (text) => make("kbd", "", text);
   element.append("Click any cell for its arithmetic; a title opens its stage. Arrow keys move the cell, ", keys("["), " ", keys("]"), " the head, ", keys("{"), " ", keys("}"), " the block.");
   return element;

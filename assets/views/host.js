@@ -1,6 +1,7 @@
 // Stands between Streamlit's components v2 and the view modules. Streamlit calls a component again for every new data,
 // for a rerun that brought the same data, and for a new theme; a view hears mount once, update when there is something
 // to draw, and destroy once.
+import { arrive } from "./address.js";
 import { unpack } from "./payload.js";
 import { shade } from "./theme.js";
 import { speak } from "./turns.js";
@@ -9,6 +10,7 @@ const places = new WeakMap(); // parentElement (a ShadowRoot that outlives rerun
 
 /** Draws `component.data` with the module `name` in `component.parentElement`; returns the clean-up. */
 export async function present(name, component) {
+  arrive();
   const place = places.get(component.parentElement) ?? open(component.parentElement);
   const turn = ++place.turn;
   place.emit = component.setTriggerValue;

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -89,9 +90,22 @@ def said(letter: str) -> Said | None:
     return Said(letter, title, name, checkpoint, read, stacks, experiment.edits, " ".join(broken))
 
 
-def run(sides: Sequence[Said]) -> list[Side]:
-    """All in the same way, so that they can be set side by side: in parts as soon as one text is too long."""
-    return [(in_parts if any(is_long(side.lanes) for side in sides) else whole)(side) for side in sides]
+def run(sides: Sequence[Said], tell: Callable[[str], Any]) -> list[Side]:
+    """All in the same way, so that they can be set side by side: in parts as soon as one text is too long. That takes
+    its time, in which `tell` is given a sentence on each."""
+    if not any(is_long(side.lanes) for side in sides):
+        return [whole(side) for side in sides]
+    found = list[Side]()
+    for number, side in enumerate(sides, 1):
+        tell(f"Running {side.letter}, {number} of {len(sides)}: {effort(side)}.")
+        found.append(in_parts(side))
+    return found
+
+
+def effort(said: Said) -> str:
+    config, tokens = said.checkpoint.model.config, sum(len(lane.pieces) for lane in said.lanes)
+    layers = f"{config.encoder.layers} + {config.layers}" if config.encoder else str(config.layers)
+    return f"{said.title} reads {tokens:,} tokens in {layers} layers of {config.attention.heads} heads"
 
 
 def whole(said: Said) -> Side:

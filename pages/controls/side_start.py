@@ -12,7 +12,8 @@ from engine.experiment import Experiment
 from engine.training.snapshots import snapshots
 from pages.controls.experiment import MADE
 from pages.controls.links import fitting
-from pages.controls.subject import EMPTY, EVERY_FIELD, EXAMPLES, FIRST, KEPT, example, went_back
+from pages.controls.subject import EMPTY, EVERY_FIELD, EXAMPLES, FIRST, KEPT, example
+from pages.controls.way_back import went_back
 
 LETTERS = "ABCD"
 RUN = "run: "  # before the name of a training run, among the models; its steps stand beside them
@@ -65,8 +66,6 @@ def remember(said: dict[str, str]) -> None:
     """Puts what the sides are into the address, whatever they opened on, but for texts that are too long for one."""
     address, said = st.query_params, fitting(said)
     mine = {key(letter, field) for letter in LETTERS for field in OWN}
-    if went_back() and not mine & set(address):
-        return  # to write it would be a new entry of the browser's history, and nobody would ever come back past it
     for own in mine & set(address) - set(said):
         del address[own]
     if fresh := {own: text for own, text in said.items() if address.get(own) != text}:

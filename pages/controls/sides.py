@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine import library
 from engine.edits import SilenceHeads
@@ -17,6 +18,7 @@ from engine.reading import Kind, kind
 from engine.training.snapshots import snapshots
 from pages.controls.experiment import MADE
 from pages.controls.experiment_link import from_link
+from pages.controls.links import as_text
 from pages.controls.side_picture import picture_of, put
 from pages.controls.side_run import Side, library_name, run, said
 from pages.controls.side_start import (
@@ -42,10 +44,13 @@ from pages.controls.subject import (
     LABELS,
     pixels,
 )
+from pages.controls.text_field import bare_field, several_lines
 
 
-def sides() -> list[Side]:
-    """Draws the controls; ends the page with a sentence where fewer than two things are there to compare."""
+def sides() -> tuple[list[Side], DeltaGenerator]:
+    """Draws the controls; ends the page with a sentence where fewer than two things are there to compare. Where nothing
+    else is seen yet and a text is long, a sentence says what is being run, for the page to take away."""
+    opens = key("A", "model") not in st.session_state
     begin()
     options = models()
     shown = present()
@@ -53,13 +58,16 @@ def sides() -> list[Side]:
         for letter in shown:
             row(letter, options)
         under(shown)
+    several_lines(key(letter, field) for letter in shown for field in FIELDS[reads(letter)[0]] if field in LABELS)
     st.session_state[LAST] = {own: st.session_state[own] for letter in shown for own in keys(letter)}
     remember({own: value for letter in shown for own, value in in_address(letter).items()})
-    found = run([side for letter in shown if (side := said(letter)) is not None])
+    given = [side for letter in shown if (side := said(letter)) is not None]
+    waiting = st.empty()
+    found = run(given, (lambda sentence: waiting.caption(as_text(sentence))) if opens else (lambda sentence: None))
     if len(found) < 2 or found[0].letter != "A":
         st.info("A comparison needs A and one more that can be run; see above what is missing.")
         st.stop()
-    return found
+    return found, waiting
 
 
 def keys(letter: str) -> list[str]:
@@ -146,10 +154,7 @@ def fields(letter: str) -> None:
             st.session_state[own] = min(st.session_state[own], most)
             st.slider("pixels given", 0, most, key=own, width="stretch")
         else:
-            st.text_input(
-                f"{labels[field]} of {letter}", key=own, live="150ms", width="stretch",
-                label_visibility="collapsed", placeholder=labels[field],
-            )  # fmt: skip
+            bare_field(f"{labels[field]} of {letter}", own, labels[field])
 
 
 def edits_of(letter: str) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import streamlit as st
 import torch
 from streamlit.errors import StreamlitAPIException
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine import library
 from engine.checkpoints import Checkpoint
@@ -33,6 +32,8 @@ from engine.reading import (
     read_translation,
     readable,
 )
+from pages.controls.text_field import several_lines, text_field
+from pages.controls.way_back import complete, went_back
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
 FIRST = "stories"  # the model a visitor meets
@@ -56,7 +57,6 @@ ASKED = {"text": "question", "second": "context"}  # what they are called where 
 QUESTION = {"text": "Who has the red ball?", "second": "Max gave the red ball to Anna."}
 # What stands in a field that no example fills, and in a control that the page does not have; a text is "".
 EMPTY = {"picture": 0, "given": 32, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
-AREA = 110  # CSS pixels of a text of several lines
 KEPT = "subject"  # in the session state: what was looked at last, for the next page
 
 
@@ -105,10 +105,10 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
         except (ValueError, OSError):
             wanted, most = "text", 1  # the page says below why this model does not open
         show_fields(wanted, most, labels)
-        first = usual("model", FIRST)
-        index = models.index(first) if first in models else 0
-        st.selectbox("model", models, index, key="model", bind="query-params", on_change=new_model, width=145)
+        complete("model", FIRST)
+        st.selectbox("model", models, key="model", bind="query-params", on_change=new_model, width=145)
         more()
+    several_lines(field for field in FIELDS[wanted] if field in LABELS)
     state[KEPT] = {key: state[key] for key in ("page", "model", *EVERY_FIELD) if key in state}
     return wanted
 
@@ -138,39 +138,16 @@ def show_fields(wanted: Kind, most: int, labels: Mapping[str, str] = LABELS) -> 
     """The controls of what a model reads; of a picture at most `most` pixels can be given."""
     fields, labels = FIELDS[wanted], {**labels, **(ASKED if wanted == "question" else {})}
     for field in fields:
+        complete(field, "" if field in LABELS else 0)
         if field == "picture":
             last = len(pictures()[0]) - 1
-            shown = usual(field, "min")
-            st.number_input(f"picture, 0 to {last}", 0, last, shown, key=field, bind="query-params", width=130)
+            st.number_input(f"picture, 0 to {last}", 0, last, key=field, bind="query-params", width=130)
             with st.popover("your own", width=100, key="own picture"):
                 st.file_uploader("A picture (PNG, JPEG, …)", key="upload")
         elif field == "given":
-            shown = usual(field, None)
-            shown = None if shown is None else min(int(shown), most)
-            st.slider("pixels given", 0, most, shown, key=field, bind="query-params", width="stretch")
+            st.slider("pixels given", 0, most, key=field, bind="query-params", width="stretch")
         else:
             text_field(labels[field], field)
-
-
-def text_field(label: str, field: str) -> None:
-    """A line, and an area for a model that reads texts of several lines: a browser's line would lose where they end."""
-    value = str(usual(field, ""))
-    if "\n" in str(EXAMPLES.get(st.session_state.model, {}).get(field, "")):
-        st.text_area(label, value, key=field, height=AREA, bind="query-params", width="stretch")
-    else:
-        st.text_input(label, value, key=field, live="150ms", bind="query-params", width="stretch")
-
-
-def usual(field: str, otherwise: Any) -> Any:
-    """What a control stands at where nothing says more. Where the browser's history led here, Streamlit gives each
-    control that the address does not name just that, whatever the session holds; so it is what was looked at last."""
-    return st.session_state.pop(field, otherwise) if went_back() else otherwise
-
-
-def went_back() -> bool:
-    """Whether the browser's history led here."""
-    context = get_script_run_ctx()
-    return context is not None and context.is_history_navigation
 
 
 def pixels(checkpoint: Checkpoint) -> int:

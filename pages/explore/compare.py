@@ -44,7 +44,7 @@ def kept(letter: str) -> Rule:
 
 rules = {key(letter, field): whole() for letter in LETTERS for field in NUMBERS}
 honour_link(rules | {key(letter, "step"): kept(letter) for letter in LETTERS})
-found = sides()
+found, waiting = sides()
 first, *others = map(shown, found)
 pairs = [compared(first, other) for other in others]
 taking = Comparing(found, pairs)
@@ -52,9 +52,11 @@ look = EXAMPLES.get(first.title, {}).get("look", {})
 notes = {"look": {"layer": 0, "head": 0, **look}, "take": taking.header}
 if first.long is None:
     drawn = compare(pairs, notes)
+    waiting.empty()
     picture(drawn, key=PICTURE, on={"silence": partial(on_silence, PICTURE)})
     courier("courier", taking.answering(drawn, lambda query: answered(pairs, query)))
 else:
     drawn = compare_long(pairs, notes)
+    waiting.empty()
     long_picture(drawn, key=LONG, on={"silence": partial(on_silence, LONG)})
     courier("courier", taking.answering(drawn, lambda query: answered_long_comparison(pairs, query)))

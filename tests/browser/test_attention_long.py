@@ -1,6 +1,7 @@
 """The page about attention with a long text in a browser: every number that is shown is the engine's, at every zoom."""
 
 import os
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -284,6 +285,8 @@ def test_the_file_of_a_long_text_shows_any_weight_of_the_shown_head_and_says_wha
     page.get_by_role("button", name="Take away").click()
     path = saved(page, "HTML", tmp_path)
     assert path.stat().st_size < 5_000_000
+    picture = {text.strip() for text in ElementTree.parse(saved(page, "SVG", tmp_path)).getroot().itertext()}
+    assert "pattern" in picture and not picture & {"whole", "−", "+", "wheel", "zoom · drag moves ·"}
     alone = browser.new_context(offline=True, viewport={"width": 1440, "height": 950}).new_page()
     alone.goto(f"{path.as_uri()}#layer={SHOWN[0]}&head={SHOWN[1]}&query=300")
     here = HERE.replace(FIND, "document.querySelector('.attention').loupe")  # in a file no component stands around it

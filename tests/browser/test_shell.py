@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 VIEW = '[data-ready="true"]'
+PASTE = """(e, text) => { e.focus(); e.setSelectionRange(3, 3);
+const clipboardData = new DataTransfer(); clipboardData.setData("text/plain", text);
+e.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true })); }"""
 
 
 def rgb(color: str) -> str:
@@ -69,18 +72,54 @@ def test_what_a_page_says_in_the_header_leaves_the_words_of_the_pages_alone(
 
 
 def test_the_way_back_leads_through_every_page_to_what_was_looked_at(server: str, page: "Page") -> None:
-    page.goto(f"{server}/attention?model=induction")
+    page.goto(f"{server}/attention?model=induction#layer=1&head=1&query=9&key=2")
     page.wait_for_selector(".attention[data-ready]")
     page.get_by_role("link", name="Compare", exact=True).first.click()
+    page.wait_for_url("**b_text=*")
     page.wait_for_selector(".compare[data-ready]")
+    page.wait_for_timeout(300)  # in which an address is written
+    assert "query" not in page.url, "a page's link has what the page before looked at"
     for _ in range(6):  # a page's name alone, without what its controls put there, is an entry of its own
         page.go_back()
         if "/attention" in page.url:
             break
+        page.wait_for_url("**b_text=*")  # a reload finds the comparison again
     page.wait_for_selector(".attention[data-ready]")
-    assert page.get_by_label("text", exact=True).input_value() == "b7Kx2qmTb7Kx2qm"
-    model = page.evaluate("() => [...document.querySelectorAll('input')].some((one) => one.value === 'induction')")
-    assert model, "the model's box has another one"
+    page.wait_for_function("location.search.includes('induction') && location.hash === '#layer=1&head=1&query=9&key=2'")
+    for _ in range(2):  # as it was come back to, and opened anew
+        assert page.get_by_label("text", exact=True).input_value() == "b7Kx2qmTb7Kx2qm"
+        model = page.evaluate("() => [...document.querySelectorAll('input')].some((one) => one.value === 'induction')")
+        assert model, "the model's box has another one"
+        page.reload()
+        page.wait_for_selector(".attention[data-ready]")
+
+
+def test_several_lines_are_begun_or_pasted_in_a_line_and_outlive_a_reload(server: str, page: "Page") -> None:
+    page.goto(f"{server}/attention?text=one")
+    page.wait_for_selector(".attention[data-ready]")
+    found = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.attention')).find(Boolean)"
+    line, area = page.locator(".st-key-text input"), page.locator(".st-key-text textarea")
+    height = line.evaluate("e => e.parentElement.offsetHeight")
+    line.press("End")
+    line.press("Shift+Enter")
+    page.keyboard.type("two")
+    page.wait_for_url("**text=one%0Atwo*")
+    assert area.input_value() == "one\ntwo" and not line.is_visible()
+    page.reload()
+    page.wait_for_function(f"() => {found}?.loupe.data.lanes[''].pieces.includes('\\\\n')")
+    assert area.input_value() == "one\ntwo"
+    area.fill("three")
+    area.press("Control+Enter")
+    page.wait_for_url("**text=three*")
+    area.blur()
+    assert line.input_value() == "three" and not area.count()
+    assert line.evaluate("e => e.parentElement.offsetHeight") == height, "a line has got taller"
+    line.evaluate(PASTE, "!\r\n")
+    assert line.input_value() == "thr!ee", "the end of a line that was copied began another one"
+    line.press("Backspace")
+    line.evaluate(PASTE, "\r\nfour\r\n")
+    page.wait_for_url("**text=thr%0Afour%0Aee*")
+    assert area.evaluate("e => [e.value, e.selectionStart]") == ["thr\nfour\nee", 9]
 
 
 def test_light_and_dark_reach_the_page_and_its_views(server: str, page: "Page") -> None:

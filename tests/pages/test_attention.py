@@ -79,19 +79,20 @@ def test_a_page_goes_on_with_the_model_and_the_text_of_the_one_before() -> None:
     assert app.text_input(key="text").value == "another one"
 
 
-def test_a_model_of_several_lines_is_given_an_area_and_another_one_a_line_again() -> None:
+def test_a_text_of_several_lines_is_read_whole_whatever_the_model_and_the_browser_is_told_of_its_lines() -> None:
+    """A browser's line drops line breaks: what stands in an area over it comes apart from the line's own value."""
     app = opened(model="in-context")
-    several = app.text_area(key="text").value
-    assert several.count("\n") == 3 and "\\n" in view(app)[0]["lanes"][""]["pieces"]
-    app.text_area(key="text").set_value(several.replace("queen", "king")).run()
-    assert app.text_area(key="text").value == several.replace("queen", "king")
+    several = app.text_input(key="text").value
+    assert several.count("\n") == 3 and view(app)[0]["lanes"][""]["pieces"].count("\\n") == 3
+    assert view(app, "text_lines")[0]["fields"] == {"text": several}
+    app.text_input(key="text").set_value(several.replace("queen", "king")).run()
     app.selectbox(key="model").set_value("stories").run()
-    assert not app.text_area and "king" in app.text_input(key="text").value
-    linked = opened(model="in-context", text="egg: gge\ntea:")
-    assert linked.text_area(key="text").value == "egg: gge\ntea:"
-    linked.selectbox(key="model").set_value("stories").run()
-    linked.selectbox(key="model").set_value("in-context").run()
-    assert linked.text_area(key="text").value.startswith("egg: gge")
+    assert view(app, "text_lines")[0]["fields"]["text"] == several.replace("queen", "king")
+    assert view(app)[0]["lanes"][""]["pieces"].count("\\n") == 3
+    app.text_input(key="text").set_value("one line").run()
+    assert view(app, "text_lines")[0]["fields"] == {"text": ""} and app.text_input(key="text").value == "one line"
+    linked = opened(model="translate-en-fr", text="the dog\nsleeps .", target="le\nchien")
+    assert view(linked, "text_lines")[0]["fields"] == {"text": "the dog\nsleeps .", "target": "le\nchien"}
 
 
 def test_an_example_is_carried_as_well_and_what_the_address_names_comes_first() -> None:

@@ -56,6 +56,13 @@ def test_it_opens_on_one_model_and_two_texts_and_both_runs_are_the_engines() -> 
     assert sorted(first.split()) != sorted(second.split()) or first != second
 
 
+def test_a_sides_text_may_have_several_lines_and_the_browser_is_told_of_them() -> None:
+    app = opened(a_model="stories", b_model="stories", a_text="the dog\nthe cat", b_text="the dog")
+    (areas,) = [e.proto for e in app.get("bidi_component") if "loupe.text_lines." in e.proto.component_name]
+    assert unpack(areas.bytes)[0]["fields"] == {"a_text": "the dog\nthe cat", "b_text": ""}
+    assert "\\n" in view(app)[0]["sides"][0]["lanes"][""]["pieces"]
+
+
 def test_sides_can_be_swapped_and_copied_and_one_more_added_and_removed() -> None:
     app = opened()
     first, second = texts(app)

@@ -16,15 +16,20 @@ from streamlit.testing.v1 import AppTest
 from engine import library
 from engine.edits import SilenceHeads
 from engine.limits import LONG_TOKENS, MAX_TOKENS
+from engine.reading import read_text
 from engine.run import run
+from pages.controls.side_run import Said
+from pages.controls.side_run import run as run_sides
 from tests.pages.test_attention_long import mine  # noqa: F401
 from tests.pages.test_attention_long import text as numbers
 from tests.pages.test_compare import opened
 from tests.pages.test_take import asked, ran, view
 from views.payload import unpack
+from views.walkthrough import lanes
 
 COUNT = MAX_TOKENS + 40
 MIDDLE = 100  # where the second text has another token
+WHO = (("A", "first", "mine"), ("B", "second", "mine"))
 SILENT = json.dumps([{"edit": "SilenceHeads", "layer": 0, "heads": [1]}])
 
 
@@ -50,6 +55,20 @@ def test_up_to_a_limit_texts_are_compared_whole_and_beyond_it_in_tiles() -> None
     header, arrays = view(app, "compare_long")
     assert [len(ids(app, i)) for i in (0, 1)] == [MAX_TOKENS + 1] * 2 and not arrays
     assert [side["notice"] for side in header["sides"]] == ["", ""]
+
+
+def test_what_is_run_is_said_while_long_texts_are_and_no_sentence_stays() -> None:
+    app = long_pair()
+    assert not [one.value for one in app.caption if "Running" in one.value]
+    checkpoint = library.checkpoint("mine")
+    config, told = checkpoint.model.config, list[str]()
+    for count in (3, COUNT):
+        readings = [read_text(checkpoint, said, COUNT) for said in texts(count)]
+        given = [(*who, checkpoint, one, lanes(checkpoint, one)) for who, one in zip(WHO, readings, strict=True)]
+        found = run_sides([Said(*one, (), "") for one in given], told.append)
+        assert [side.long is None for side in found] == [count == 3] * 2 and (count == COUNT or not told)
+    size = f"{COUNT} tokens in {config.layers} layers of {config.attention.heads} heads."
+    assert told == [f"Running A, 1 of 2: first reads {size}", f"Running B, 2 of 2: second reads {size}"]
 
 
 def test_a_short_text_beside_a_long_one_is_looked_at_in_the_same_way() -> None:

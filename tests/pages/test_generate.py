@@ -116,7 +116,7 @@ def test_a_setting_leaves_the_prompt_the_same_and_outlives_the_page() -> None:
 
 
 def test_a_setting_at_its_usual_value_stands_in_no_address_and_another_is_written_there_by_its_control_alone() -> None:
-    """Streamlit writes the whole address anew for what a script sets, with texts as they were when the page was opened."""
+    """For what a script sets Streamlit writes the whole address, with texts as they were when the page was opened."""
     app = opened(text="the dog")
     app.text_input(key="text").set_value("the dog ran").run()
     app.slider(key="temperature").set_value(0.4).run()
