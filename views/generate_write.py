@@ -13,7 +13,8 @@ from views.generate_writing import MOST, STALE, UNKNOWN, Query, Settings, Writin
 from views.payload import pack
 
 LONGEST = 5.0  # seconds until the browser asks again
-PACE = 0.12  # seconds of writing for a part; the first holds one token
+SHARED = 0.3  # seconds where another tab is open, whose questions wait meanwhile
+PACE = 0.15  # seconds of writing for a part; the first holds one token
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,14 @@ class Written:
 
 
 def parts(writing: Writing, query: Query) -> Iterator[bytes]:
-    """The next tokens, some at a time, until the text has `goal` or has ended, or it is time to ask again. Raises
-    ValueError with a sentence."""
+    """The next tokens, some at a time, until the text has `goal` or has ended, or it is time to ask again: soon where
+    the server is `shared`. Raises ValueError with a sentence."""
     settings, begun = asked(writing, query)
     goal = query.get("goal")
     if type(goal) is not int or not 0 < goal <= writing.prompt.left + MOST:
         raise ValueError(UNKNOWN)
-    for found in written(writing, settings, begun, goal):
+    longest = SHARED if query.get("shared") is True else LONGEST
+    for found in written(writing, settings, begun, goal, longest):
         yield written_payload(writing, found)
 
 
@@ -50,7 +52,9 @@ def asked(writing: Writing, query: Query) -> tuple[Settings, tuple[int, ...]]:
     return Settings.of(query.get("settings", {})), writing.ids(query.get("begun"))
 
 
-def written(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int) -> Iterator[Written]:
+def written(
+    writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, longest: float
+) -> Iterator[Written]:
     begin = lambda: writing.generating(settings, goal, begun)  # noqa: E731
     generator = writing.live.take((writing.made, settings, goal, begun), begin)
     start, ids, pace = perf_counter(), begun, 0.0
@@ -58,7 +62,7 @@ def written(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: 
         found = list(timed(generator, pace))
         steps = [step for step, _ in found]
         stop = steps[-1].stopped if steps else ended(writing, settings, ids, goal)
-        late = stop is not None or perf_counter() - start > LONGEST
+        late = stop is not None or perf_counter() - start > longest
         before, ids, pace = len(ids), (*ids, *(step.id for step in steps)), PACE
         if late and stop is None:
             writing.live.leave((writing.made, settings, goal, ids), generator)

@@ -14,7 +14,7 @@ import { inquire, request, stream } from "./store.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 
-/** data is the payload of views/generate.py. Emits "stop": nobody wants the rest of what comes in parts. */
+/** data is the payload of views/generate.py. Emits "interrupt": what comes in parts holds up what is asked next. */
 export function mount(root, data, emit) {
   const page = new Generate(root, emit);
   page.update(data);
@@ -36,6 +36,8 @@ class Generate {
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
     window.addEventListener("keydown", this.onKey);
+    this.onHide = () => this.tree?.save(); // a reload asks for no destroy()
+    window.addEventListener("pagehide", this.onHide);
     this.unfollow = address.follow((state) => {
       this.state = state;
       if (this.data) this.refresh();
@@ -57,6 +59,7 @@ class Generate {
     this.tree.save();
     this.resize.disconnect();
     window.removeEventListener("keydown", this.onKey);
+    window.removeEventListener("pagehide", this.onHide);
     this.unfollow();
     this.tab?.destroy();
     this.element.remove();
@@ -90,7 +93,9 @@ class Generate {
 
   /** Merges `change` into the state, remembers it in the address, and shows it. */
   go(change) {
+    const { view } = this;
     this.state = { ...this.state, ...change };
+    if (this.run.active && view === "write" && this.view !== view) this.run.interrupt(); // and shares the server from then on
     this.remember();
     this.refresh();
   }

@@ -5,7 +5,8 @@ export const CSS = `
 .beam-field { display: flex; flex-direction: column; gap: 3px; font-size: 12.5px; color: var(--soft); }
 .beam-field input { font: 14px var(--mono); color: var(--ink); background: var(--ground); border: 1px solid var(--hairline); border-radius: 6px; padding: 4px 7px; width: 84px; }
 .beam-stops, .beam-links { font-size: 13px; color: var(--soft); align-self: center; }
-.beam-stops:empty, .beam-links:empty { display: none; }
+.beam-stops:empty { display: none; }
+.beam-links { flex-basis: 100%; min-height: 1.4em; } /* they come with the first answer, and nothing moves then */
 .beam-links a { color: var(--attention); text-underline-offset: 3px; }
 .beam-holder.is-old { opacity: .45; }
 .beam-early { display: flex; align-items: center; gap: 14px; min-height: 34px; }

@@ -25,7 +25,7 @@ export class Run {
     let settings = null; // of the tokens that are asked for
     const query = () => {
       settings = { ...page.data.settings, seed: page.data.settings.seed + shift };
-      return { ask: "write", begun: this.ids, settings, goal };
+      return { ask: "write", begun: this.ids, settings, goal, shared: page.view !== "write" };
     };
     try {
       while (!signal.aborted) await page.stream(query, (part) => this.take(part, settings, shift), signal);
@@ -69,8 +69,13 @@ export class Run {
   stop() {
     if (!this.active) return;
     this.leave();
-    this.page.emit?.("stop", this.speed.tokens); // the rerun of the page that follows ends the writing there too
+    this.interrupt();
     this.page.refresh();
+  }
+
+  /** By the rerun of the page that follows: what comes is broken off, and asked for anew if it is wanted. */
+  interrupt() {
+    this.page.emit?.("interrupt", this.speed.tokens);
   }
 
   /** The page is rerun anyway, or left. */

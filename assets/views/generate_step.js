@@ -80,7 +80,8 @@ class StepView {
 
   hint({ node }) {
     if (this.page.alone) return "";
-    return node ? "Click another token: the text branches there, and goes on from it." : "Click a token: the text goes on with it.";
+    const [one, whole] = this.page.data.grid ? ["colour", "picture"] : ["token", "text"];
+    return node ? `Click another ${one}: the ${whole} branches there, and goes on from it.` : `Click a ${one}: the ${whole} goes on with it.`;
   }
 
   tellFacts(step, node) {

@@ -186,5 +186,6 @@ export function token(piece, spaced) {
   const lead = spaced && !piece.startsWith("##") ? document.createTextNode(" ") : make(piece.startsWith("·") ? "wbr" : "span");
   if (piece.startsWith("·") && piece.length > 1) span.append(make("i", "", "·"), piece.slice(1));
   else span.textContent = piece;
+  if (piece.endsWith("\\n")) span.append(make("br")); // the sign of a line break, and one
   return [lead, span];
 }

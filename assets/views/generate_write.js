@@ -6,6 +6,8 @@ import { mount as mountStep } from "./generate_step.js";
 import { mount as mountText } from "./generate_text.js";
 import { CSS as STYLE } from "./generate_write_style.js";
 
+const READABLE = 400; // ms
+
 export const CSS = STYLE;
 
 export function mount(room, page) {
@@ -14,7 +16,7 @@ export function mount(room, page) {
 
 class Write {
   constructor(room, page) {
-    Object.assign(this, { page, room });
+    Object.assign(this, { page, room, next: 0 });
     this.build();
     this.text = mountText(this.places.text, page, (at) => this.look(at), (at) => this.glance(at));
     this.step = mountStep(this.places.step, page, { choose: (row) => this.choose(row), look: (at) => this.look(at) });
@@ -64,8 +66,18 @@ class Write {
     this.told.textContent = run.active ? "" : run.told || last.stop?.sentence || ended || (tree.isEmpty && !page.alone ? "Enter writes, Escape stops." : "");
     this.tellSpeed(run.speed);
     this.text.update();
+    if (this.isAwaited()) return;
     this.branches.update();
     this.showStep();
+  }
+
+  /** While tokens come, the newest step and the branches are drawn as often as they can be read. */
+  isAwaited() {
+    const { run, tree } = this.page;
+    const now = performance.now();
+    if (run.active && tree.at === null && now < this.next) return true;
+    this.next = run.active && tree.shown ? now + READABLE : 0;
+    return false;
   }
 
   tellSpeed(speed) {

@@ -101,7 +101,8 @@ export const CSS = `
 .narrow :is(.write-left, .write-right) { display: contents; }
 .narrow .write-branches { order: 3; margin-top: 0; }
 .narrow .write-speed { margin-left: 0 !important; flex-basis: 100%; }
-.narrow .text-of { min-height: 120px; max-height: 46vh; }
+.narrow .text-of { min-height: 120px; max-height: 46vh; margin: 0; }
+.narrow .candidate { grid-template-columns: minmax(48px, 1fr) 82px 96px 74px; align-items: end; }
 .narrow .step-facts { grid-template-columns: repeat(2, max-content); }
 .attention.narrow .step-row { grid-template-columns: 84px minmax(150px, 1fr) var(--columns); min-width: max-content; }
 `;

@@ -36,6 +36,7 @@ class TakeAway {
       if (event.key === "Escape" && !this.panel.hidden) this.toggle();
     });
     this.said = make("output", "said");
+    for (const event of ["pointerenter", "focusin"]) this.panel.addEventListener(event, () => this.follow());
     this.panel.append(...ROWS.filter((name) => this.offers(name)).flatMap((name) => this[name]()), this.said);
     this.element.append(this.button, this.panel);
     place.root.after(this.element);
@@ -79,8 +80,18 @@ class TakeAway {
     if (names.includes(before)) this.which.value = before;
   }
 
+  /** Of tables with the names of tabs before them, those of the open tab first. */
+  follow() {
+    const tab = shown(this.place.view).asks?.tab;
+    if (!this.which || tab === this.tab) return;
+    this.tab = tab;
+    const own = [...this.which.options].find(({ value }) => value.toLowerCase().startsWith(`${tab}:`));
+    if (own) this.which.value = own.value;
+  }
+
   toggle() {
     const opens = this.panel.hidden;
+    this.follow();
     this.panel.hidden = !opens;
     this.button.setAttribute("aria-expanded", String(opens));
     this.button.textContent = `Take away ${opens ? "▴" : "▾"}`;
@@ -196,7 +207,7 @@ class TakeAway {
       const { arrays } = await this.ask({ take: "html", ...shown(this.place.view).asks, state: await state(this.place.view), asked: asked() });
       this.save(new Blob([arrays.file.data], { type: "text/html" }), "html");
     });
-    return this.row("One file", save, make("p", "", "this view alone, still alive: hover, click, turn to other heads"));
+    return this.row("One file", save, make("p", "", "this view alone, still alive: what is pointed at and clicked answers"));
   }
 
   python() {

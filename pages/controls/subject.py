@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,10 +128,20 @@ def begin(models: list[str]) -> None:
     else:
         show_example(name)
         state.model = name
+        leave_to_address(field for field in EVERY_FIELD if field not in said)
     state.update(said)
     if name != FIRST and "model" not in address and not went_back():
         with suppress(StreamlitAPIException):  # the box of the page before is still bound, and writes it there itself
             address["model"] = name  # a reload, or the link, finds it again
+
+
+def leave_to_address(fields: Iterable[str]) -> None:
+    """Takes back what was set of those that the address names. Streamlit takes them over from there; but where a
+    browser comes back to a server that was started anew, what is set here would count more."""
+    for field in fields:
+        said = st.query_params.get(field, "")
+        if said and (field in LABELS or said.isdecimal()):
+            st.session_state.pop(field, None)
 
 
 def show_fields(wanted: Kind, most: int, labels: Mapping[str, str] = LABELS) -> None:

@@ -69,18 +69,20 @@ def settings(checkpoint: Checkpoint) -> Settings:
             st.text_input("stop string", key="stop_at", bind="query-params", width=96, help=help)
         if state.method == "sample":
             st.number_input("seed", 0, MOST_SEED, key="seed", bind="query-params", width=84)
-    said = {name: state[name] for name in USUAL}
+    said = {name: state.get(name, value) for name, value in USUAL.items()}
     state[KEPT] = said
     return Settings(**said) if checkpoint.tokenizer is not None else Settings(**said | {"stop_at": ""})
 
 
 def begin() -> None:
-    """What the row opens on: what the address says, what it stood at when the page was left, or what is usual."""
+    """What the row opens on: what the address says, what it stood at when the page was left, or what is usual. Of what
+    the address says nothing is set: Streamlit takes that over, but where a browser comes back to a server that was
+    started anew, what is set here would count more."""
     state = st.session_state
     kept = state.get(KEPT, {})
     stays = kept and "method" in state  # a page that is left takes its controls along
     for name, value in {**USUAL, **kept}.items():
-        here = name in state and (stays or name in st.query_params)
+        here = name in st.query_params or (stays and name in state)
         if not here:  # or Streamlit writes the address anew, with texts as they were when the page was opened
             state[name] = value  # not what a control of that name said on another page
 

@@ -12,7 +12,7 @@ from views.generate_answers import answered, streamed
 from views.generate_live import Live
 from views.generate_writing import Writing
 
-picture = view("generate", events=("stop",))
+picture = view("generate", events=("interrupt",))
 
 honour_link(RULES)
 name, checkpoint, prompt, call = prompted()

@@ -112,6 +112,15 @@ def test_escape_stops_it_where_it_stands(look: Callable[..., "Page"]) -> None:
     assert page.locator(".tok.written").count() == count == len(told(page, "page.written"))
 
 
+def test_what_was_written_when_the_page_is_reloaded_meanwhile_stays(look: Callable[..., "Page"]) -> None:
+    page = look(most="240", method="greedy", text="One day", repetition_penalty="1.4")
+    go(page).click()
+    begun = f"() => {{ const page = {FIND}?.loupe; return page?.run.active && page.written.length"
+    page.wait_for_function(f"{begun} && (location.reload(), true); }}")
+    page.locator(".branch").wait_for()
+    assert told(page, "page.written.length") > 0 and not told(page, "page.run.active")
+
+
 def test_a_setting_holds_for_what_is_written_from_then_on(look: Callable[..., "Page"]) -> None:
     page = look(most="3", method="greedy")
     write(page, go(page).click)
@@ -136,6 +145,10 @@ def test_a_picture_a_target_and_a_gap_are_written_where_they_stand(look: Callabl
     page = look(model="infill", text="Max gave the red [gMASK] to Anna.", method="greedy")
     write(page, go(page).click)
     assert page.locator(".gap-of .tok.written").count() == len(told(page, "page.written"))
+    page = look(model="in-context", text="town: place\nlion:", stop_at="\\n")
+    write(page, go(page).click)
+    lines = "(one) => new Set(Array.from(one.querySelectorAll('.tok'), (tok) => tok.offsetTop)).size"
+    assert page.locator(".flow-of").evaluate(lines) == 2
 
 
 def test_the_temperature_of_2_4_5_and_of_the_models_logits(look: Callable[..., "Page"]) -> None:

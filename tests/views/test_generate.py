@@ -100,6 +100,13 @@ def test_the_first_part_is_one_token_and_those_behind_it_are_more(monkeypatch: p
     assert len(first[1]["id"].data) == 1 and len(rest[1]["id"].data) == 8
 
 
+def test_a_shared_server_is_asked_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_write, "PACE", 0.0)
+    monkeypatch.setattr(generate_write, "SHARED", 0.0)
+    assert len(list(parts(writing(), begun=[], goal=9))) == 9
+    assert len(list(parts(writing(), begun=[], goal=9, shared=True))) == 1
+
+
 def test_what_no_generator_waits_for_is_written_on_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate_write, "LONGEST", 0.0)
     one = writing()
