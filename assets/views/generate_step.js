@@ -134,9 +134,10 @@ class StepView {
     const columns = this.columns(settings);
     const drawn = drawsFrom(settings);
     const value = (row) => (drawn ? row.probabilities : row.own);
-    const wide = columns.length > 8 && !this.page.narrow ? ["63px", "38px"] : ["70px", "44px"];
+    const tight = columns.length > 8 && !this.page.narrow;
+    const wide = tight ? ["63px", "38px"] : ["70px", "44px"];
     this.table.style.setProperty("--columns", columns.map(({ cut }) => wide[cut === undefined ? 0 : 1]).join(" "));
-    const heading = this.line("heading", make("span", "", ""), columns.map((one) => this.heading(one, step)), make("span", "left-of", drawn ? "left to draw from" : "the model’s own probability"));
+    const heading = this.line("heading", make("span", "", ""), columns.map((one) => this.heading(one, step, tight)), make("span", "left-of", drawn ? "left to draw from" : "the model’s own probability"));
     const inside = node ? step.rows.some(({ id }) => id === node.id) : true;
     this.rows = inside ? step.rows : [...step.rows, step.chosen];
     const most = Math.max(...step.rows.map((row) => Math.max(value(row), row.own)), 1e-9);
@@ -147,11 +148,14 @@ class StepView {
     if (focused !== undefined) this.table.querySelector(`[data-row="${focused}"]`)?.focus({ preventScroll: true });
   }
 
-  heading({ name, off, cut }, step) {
+  heading({ name, off, cut }, step, tight) {
     const cell = make("span", "stage", name);
     cell.title = off ? `${ABOUT[name]}: off` : ABOUT[name];
     cell.classList.toggle("off", Boolean(off));
-    if (cut !== undefined && !off) cell.append(make("small", "", `${step.kept[cut].count.toLocaleString("en")} left`));
+    if (cut === undefined || off) return cell;
+    const count = step.kept[cut].count.toLocaleString("en");
+    cell.title += `: ${count} left`;
+    cell.append(make("small", "", tight ? count : `${count} left`));
     return cell;
   }
 

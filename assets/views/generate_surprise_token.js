@@ -33,7 +33,7 @@ class Token {
     const [before, after] = this.title.querySelectorAll(".turn");
     before.disabled = tab.at === 0;
     after.disabled = tab.at === tab.tokens.length - 1;
-    this.where.replaceChildren(`${data.grid ? "pixel" : "token"} ${tab.at + 1} of ${tab.tokens.length} `, make("bdi", "token-chip", token.piece));
+    this.where.replaceChildren(`${data.grid ? "pixel" : "token"} ${(tab.at + 1).toLocaleString("en")} of ${tab.tokens.length.toLocaleString("en")} `, make("bdi", "token-chip", token.piece));
     const facts = [
       ["probability", percent(Math.exp(token.log))],
       ["ln p", `${number(token.log)} nats`],
