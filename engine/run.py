@@ -60,42 +60,18 @@ def run(
     made = resolved(model, edits, encoding, target, mask=mask, base=base, cache=cache)
     recording = (recorder or Recording)(model, kept, made, padding, target_padding)
     trace = Trace(
-        recording.values,
-        model.hooks,
-        ids,
-        padding,
-        encodings,
-        tuple(edits),
-        mask,
-        logits_at,
-        past,
-        written,
-        target_encodings,
-        target_padding,
-    )
-    begin = Begin()
-    if base is not None:
-        check_base(base, trace, cache)
-        start = trace.start = first_layer(base, trace, recording.kept, model)
-        recording.values.update(earlier(base, start, recording.kept, model))
-        if start > layers_of(model):
-            return trace
-        begin = resume(base, start, model)
+        recording.values, model.hooks, ids, padding, encodings, tuple(edits), mask, logits_at, past,
+        written, target_encodings, target_padding,
+    )  # fmt: skip
+    begin = Begin() if base is None else continued(base, trace, recording, model, cache)
+    if begin is None:
+        return trace
     kinds = segments(encodings, ids) if model.config.embedding.segments else None
     with active(recording):
         model.both(
-            ids,
-            target=written,
-            segments=kinds,
-            mask=mask,
-            padding=padding,
-            target_padding=target_padding,
-            cache=cache,
-            start=begin.start,
-            resid=begin.resid,
-            memory=begin.memory,
-            logits_at=logits_at,
-        )
+            ids, target=written, segments=kinds, mask=mask, padding=padding, target_padding=target_padding,
+            cache=cache, start=begin.start, resid=begin.resid, memory=begin.memory, logits_at=logits_at,
+        )  # fmt: skip
     trace.seconds = perf_counter() - begun
     return trace
 
@@ -147,6 +123,16 @@ class Begin:
     start: int = 0
     resid: Tensor | None = None
     memory: Tensor | None = None
+
+
+def continued(
+    base: Trace, trace: Trace, recording: Recording, model: Transformer, cache: KVCache | None
+) -> Begin | None:
+    """Takes over what `base` has and tells `trace` where it starts; None where nothing is left to compute."""
+    check_base(base, trace, cache)
+    start = trace.start = first_layer(base, trace, recording.kept, model)
+    recording.values.update(earlier(base, start, recording.kept, model))
+    return None if start > layers_of(model) else resume(base, start, model)
 
 
 def layers_of(model: Transformer) -> int:

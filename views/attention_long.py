@@ -19,7 +19,7 @@ from engine.analysis.reduced import revisited
 from engine.analysis.tiles import peaks, tile, top_keys
 from engine.analysis.touched import STAGES, touched_heads, touching
 from engine.checkpoints import Checkpoint
-from engine.library import LongRun
+from engine.glances import LongRun
 from engine.trace import Trace
 from views.attention import edited_heads
 from views.attention_answers import STALE, UNKNOWN, Looked, Query, answered, check, copied

@@ -1,7 +1,6 @@
 // What kinds of attention cost against the length, both logarithmic: points measured, dashed lines the formulas. The pointer, or the
 // arrow keys, go from point to point and read each one.
 import { chart, path } from "./chart.js";
-import { make } from "./dom.js";
 import { svg } from "./stack.js";
 
 export const SERIES = ["attention", "probability", "residual", "key", "query", "value"]; // hues of the kinds, in their order

@@ -3,10 +3,11 @@
 //
 // An element is {hook, pos, unit, head}: `unit` indexes the row that trace.block(hook, head) gives.
 // A derivation is {lines, strips, terms, recomputed, stored}: what arithmetic.js draws.
-import { number, operand, percent, subscript } from "./format.js";
-import { column, noun } from "./outcome.js";
-
-const SHOWN = 3; // products written out in a line
+import { ACTIVATIONS } from "./activations.js";
+import { colour, plain, strong, sum, weighted } from "./derivation.js";
+import { attention, capped, masked, mixed, positioned, score } from "./derive_attention.js";
+import { number, operand } from "./format.js";
+import { column } from "./outcome.js";
 
 /** Element -> Promise of its derivation. Rejects with the server's sentence where weights cannot be had. */
 export async function derive(trace, element) {
@@ -44,114 +45,6 @@ const RULES = [
   [/^(mlp\.post|head\.post|pooler\.out)$/, activated],
   [/^((cross_)?attn\.([qkv]|out)|mlp\.(pre|up|out)|embed\.mapped|head\.(pre|narrow|cls|distilled)|pooler\.pre|next_sentence)$/, projected],
 ];
-
-/** What the scores of a hook's attention are made of: the names of its queries and keys, turned and normalised or not. */
-function operandsOf(trace, hook) {
-  const block = hook.replace(/attn\..*/, "attn.");
-  const made = (letter) => ["_rotated", "_norm.out", ""].map((end) => `${block}${letter}${end}`).find((name) => trace.has(name));
-  return { block, q: made("q"), k: made("k") };
-}
-
-function score(trace, { hook, pos, unit, head }) {
-  const names = operandsOf(trace, hook);
-  const q = trace.row(names.q, pos, head);
-  const k = trace.row(names.k, unit, head);
-  const products = Float64Array.from(q, (x, i) => x * k[i]);
-  const dot = sum(products);
-  const { scale } = trace.model;
-  const recomputed = scale === null ? dot / Math.sqrt(q.length) : dot * scale;
-  const by = scale === null ? ` / √${q.length}` : scale === 1 ? "" : ` × ${plain(scale)}`;
-  return {
-    strips: [
-      { label: "q", role: "query", values: q },
-      { label: "k", role: "key", values: k },
-      { label: "q × k", role: "attention", values: products },
-    ],
-    lines: [
-      [colour("q", "query"), "·", colour("k", "key"), " = ", ...written(q, k, products), " = ", strong(number(dot))],
-      by ? ["score = ", number(dot), `${by} = `, strong(number(recomputed))] : ["score = q·k, not divided"],
-    ],
-    recomputed,
-  };
-}
-
-/** The score, bent towards ±c where the model caps it. */
-function capped(trace, element) {
-  const inner = score(trace, element);
-  const c = trace.model.softcap;
-  if (c === null) return inner;
-  const recomputed = c * Math.tanh(inner.recomputed / c);
-  const line = ["capped: ", `${plain(c)} × tanh(${number(inner.recomputed)} / ${plain(c)}) = `, strong(number(recomputed))];
-  return { ...inner, lines: [...inner.lines, line], recomputed };
-}
-
-/** What a position adds to a score: it depends on the distance alone. */
-async function positioned(trace, { hook, pos, unit, head }) {
-  const { weights } = await trace.operands(hook, head, pos - unit);
-  const distance = pos - unit;
-  const where = distance === 0 ? "the token itself" : `${Math.abs(distance)} ${distance > 0 ? "back" : "ahead"}`;
-  const what = trace.model.positions === "alibi" ? "minus the head’s slope times the distance" : "what this head learned for that distance";
-  return { lines: [[`distance ${distance}, ${where}: `, what, " = ", strong(number(weights[0]))]], recomputed: weights[0] };
-}
-
-function masked(trace, element) {
-  const { hook, pos, unit, head } = element;
-  const block = hook.replace(/attn\..*/, "attn.");
-  const inner = capped(trace, { ...element, hook: `${block}scores` });
-  const allowed = trace.element(`${block}mask`, pos, unit, head);
-  const lines = [...inner.lines];
-  let value = inner.recomputed;
-  if (trace.has(`${block}bias`)) {
-    const bias = trace.element(`${block}bias`, pos, unit, head);
-    lines.push(["+ position bias ", operand(bias), " = ", strong(number(value + bias))]);
-    value += bias;
-  }
-  if (!allowed) value = -Infinity;
-  lines.push(["mask: ", allowed ? "allowed, the score stays" : "not allowed, the score becomes −∞"]);
-  if (hook.endsWith(".mask")) return { ...inner, lines, recomputed: allowed ? 1 : 0 };
-  return { ...inner, lines, recomputed: value };
-}
-
-function attention(trace, element) {
-  const { hook, pos, unit, head } = element;
-  const block = hook.replace(/attn\..*/, "attn.");
-  const before = masked(trace, { ...element, hook: `${block}masked_scores` });
-  const scores = trace.row(`${block}masked_scores`, pos, head);
-  const temperature = trace.array(`${block}temperature`).data[head];
-  const { exponentials, total, shift } = exponentiate(scores, temperature);
-  const recomputed = total ? exponentials[unit] / total : 0;
-  const over = temperature === 1 ? "" : ` / ${plain(temperature)}`;
-  const exponent = `${number(scores[unit])}${over}${shift ? ` − ${operand(shift)}` : ""}`;
-  const line = total
-    ? ["pattern = e^(", exponent, ") / Σ e^… = ", number(exponentials[unit]), " / ", number(total), " = ", strong(number(recomputed), "attention")]
-    : ["no key is allowed in this row, so the whole row is 0"];
-  return {
-    ...before,
-    lines: [...before.lines, temperature === 1 ? [] : ["attention temperature ", strong(plain(temperature))], line].filter((l) => l.length),
-    strips: [...before.strips, { label: `e^${over || shift ? `(s${over ? "/T" : ""}${shift ? "−m" : ""})` : "s"}`, role: "attention", values: exponentials, names: trace.keys(hook), chosen: unit }],
-    recomputed,
-  };
-}
-
-/** e^(s / T - shift) of a row; a shift is taken only where e^s would be too large to read. */
-export function exponentiate(scores, temperature) {
-  const scaled = Array.from(scores, (s) => s / temperature);
-  const top = scaled.reduce((a, b) => Math.max(a, b), -Infinity);
-  const shift = Math.abs(top) > 20 && Number.isFinite(top) ? top : 0;
-  const exponentials = scaled.map((s) => Math.exp(s - shift));
-  return { exponentials, total: sum(exponentials), shift };
-}
-
-function mixed(trace, { hook, pos, unit, head }) {
-  const block = hook.replace(/attn\..*/, "attn.");
-  const weights = trace.row(`${block}pattern`, pos, head);
-  const values = Array.from(weights, (_, key) => trace.element(`${block}v`, key, unit, head));
-  return weighted(weights, values, {
-    names: trace.keys(hook).map((piece, i) => `${piece} ${subscript(i)}`),
-    heads: [colour("pattern", "attention"), colour(`v[${unit}]`, "value")],
-    equation: [colour("z", "value"), " = Σ ", colour("pattern", "attention"), " × ", colour("v", "value")],
-  });
-}
 
 async function projected(trace, { hook, pos, unit, head }, part) {
   const width = head === null ? 0 : trace.model.d_head;
@@ -220,16 +113,6 @@ const NAMES = {
   "mlp.out": ["h", "W_out"],
   logits: ["x", "W_U"],
 };
-
-function weighted(a, b, { names, heads, equation, bias = null, scale = 1 }) {
-  const products = Array.from(a, (x, i) => scale * x * b[i]);
-  const recomputed = sum(products) + (bias ?? 0);
-  return {
-    terms: { a, b, products, names, heads, bias },
-    lines: [[...equation, " = ", strong(number(recomputed))]],
-    recomputed,
-  };
-}
 
 function headed(i, width) {
   return `head ${Math.floor(i / width) + 1}, ${i % width}`;
@@ -369,103 +252,4 @@ function activated(trace, { hook, pos, unit }, part) {
   const up = trace.element(hook.replace(".post", ".up"), pos, unit);
   lines.push([`× up ${operand(up)} = `, strong(number(value * up))]);
   return { lines, recomputed: value * up };
-}
-
-const ACTIVATIONS = {
-  relu: ["max(0, x)", (x) => Math.max(0, x)],
-  gelu: ["x Φ(x)", (x) => (x / 2) * (1 + erf(x / Math.SQRT2))],
-  gelu_tanh: ["x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))", (x) => (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))],
-  quick_gelu: ["x / (1 + e^−1.702x)", (x) => x / (1 + Math.exp(-1.702 * x))],
-  silu: ["x / (1 + e^−x)", (x) => x / (1 + Math.exp(-x))],
-  tanh: ["(e^x − e^−x) / (e^x + e^−x)", Math.tanh],
-};
-
-/** The error function by its Maclaurin series, and 1 minus its continued fraction where that converges faster. */
-function erf(x) {
-  const size = Math.abs(x);
-  if (size < 3) {
-    let term = size;
-    let total = size;
-    for (let n = 1; n < 60; n++) total += (term *= (-size * size) / n) / (2 * n + 1);
-    return (Math.sign(x) * 2 * total) / Math.sqrt(Math.PI);
-  }
-  let fraction = 0;
-  for (let n = 40; n > 0; n--) fraction = n / 2 / (size + fraction);
-  return Math.sign(x) * (1 - Math.exp(-size * size) / ((size + fraction) * Math.sqrt(Math.PI)));
-}
-
-/** How one candidate of a list came to its probability at position `row`: its logit, then the stages of sampling. */
-export async function deriveCandidate(trace, row, { candidate: index, list = 0 }) {
-  const pos = trace.outcomeRow(row, list);
-  const at = (name) => trace.arrays[`next.${name}`].data[pos * trace.arrays["next.id"].shape[1] + index];
-  const [place, unit] = trace.reads === "answer" ? [at("id"), list] : [pos, at("id")];
-  const logit = await derive(trace, { hook: "logits", pos: place, unit, head: null, stored: at("logit") });
-  if (trace.link === "identity") return { ...logit, strips: [] };
-  const sampled = trace.link === "logistic" ? logistic(trace, logit.recomputed) : trace.sampling.temperature > 0 ? warm(trace, pos, logit.recomputed, at("in_top_p")) : greedy(index);
-  return { ...logit, strips: [], lines: [...logit.lines, ...sampled.lines], recomputed: sampled.share, stored: at("probability") };
-}
-
-/** One class, which holds or does not. */
-function logistic(trace, logit) {
-  const { temperature } = trace.sampling;
-  const scaled = temperature ? logit / temperature : Math.sign(logit) * Infinity || 0;
-  const share = 1 / (1 + Math.exp(-scaled));
-  const lines = [temperature === 1 ? [] : [`÷ output temperature ${plain(temperature)} = `, number(scaled)], [`1 / (1 + e^−(${number(scaled)})) = `, strong(percent(share), "probability")]];
-  return { share, lines: lines.filter((line) => line.length) };
-}
-
-function greedy(index) {
-  const share = index === 0 ? 1 : 0;
-  return { share, lines: [["output temperature 0: the largest logit takes everything, so ", strong(percent(share), "probability")]] };
-}
-
-function warm(trace, pos, logit, kept) {
-  const of = (name) => trace.arrays[`next.${name}`].data[pos];
-  const { temperature, top_k: k, top_p: p } = trace.sampling;
-  const { count } = trace;
-  const scaled = logit / temperature;
-  const exponential = Math.exp(scaled - of("peak"));
-  const share = exponential / of("total");
-  const all = of("kept_p") === count;
-  const cuts = [k ? `top-k ${k}` : "", p < 1 ? `top-p ${plain(p)}` : ""].filter(Boolean).join(" and ");
-  const lines = [
-    temperature === 1 ? [] : [`÷ output temperature ${plain(temperature)} = `, number(scaled)],
-    [
-      `softmax: e^(${number(scaled)} − ${operand(of("peak"))}) / Σ over ${count} ${noun(trace)} = ${number(exponential)} / ${number(of("total"))} = `,
-      all ? strong(percent(share), "probability") : percent(share),
-    ],
-  ].filter((line) => line.length);
-  if (all) return { lines, share };
-  const left = `${cuts} keep ${of("kept_p")} ${noun(trace)} holding ${percent(of("kept_share"))}: `;
-  const final = kept ? share / of("kept_share") : 0;
-  lines.push([left, kept ? `${percent(share)} / ${percent(of("kept_share"))} = ` : "this one is cut, ", strong(percent(final), "probability")]);
-  return { lines, share: final };
-}
-
-function written(a, b, products) {
-  const parts = [];
-  const count = Math.min(SHOWN, products.length);
-  for (let i = 0; i < count; i++) parts.push(`${i ? " + " : ""}(${number(a[i])} × ${number(b[i])})`);
-  const rest = products.length - count;
-  if (rest) parts.push(` + … ${rest} more (${number(sum(products.subarray(count)))})`);
-  return parts;
-}
-
-function sum(values, f = (x) => x) {
-  let total = 0;
-  for (const value of values) total += f(value);
-  return total;
-}
-
-/** A setting as it was set, 1.5 and not 1.5000; float32 noise is taken off. */
-function plain(x) {
-  return String(Number(x.toPrecision(6)));
-}
-
-function colour(text, role) {
-  return { text, role };
-}
-
-function strong(text, role) {
-  return { text, role, strong: true };
 }

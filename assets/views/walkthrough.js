@@ -5,20 +5,24 @@ import { mount as mountArithmetic } from "./arithmetic.js";
 import { mount as mountBars } from "./bars.js";
 import { at } from "./cells.js";
 import { forget, leave } from "./cells_spare.js";
-import { derive, deriveCandidate, isLocal } from "./derive.js";
+import { derive } from "./derive.js";
+import { deriveCandidate } from "./derive_candidate.js";
 import { build } from "./flow.js";
 import { number, percent } from "./format.js";
 import { mount as mountHeadgrid } from "./headgrid.js";
-import { listed, widths, stacked, rows, thumbnail, NARROW } from "./layout.js";
+import { widths, stacked, rows, NARROW } from "./layout.js";
 import { mount as mountLines } from "./lines.js";
 import * as matrix from "./matrix.js";
-import { asked, column, painted } from "./outcome.js";
-import { mount as mountPicture, swatch } from "./picture.js";
+import { column } from "./outcome.js";
+import { mount as mountPicture } from "./picture.js";
 import { stages } from "./stages.js";
 import * as strip from "./strip.js";
 import { CSS } from "./style.js";
 import { mount as mountTokens } from "./tokens.js";
 import { Trace } from "./trace.js";
+import { restore, stored } from "./walkthrough_address.js";
+import { elementOf, isHere, strongest, title, valid } from "./walkthrough_cell.js";
+import { barData, gridData, lineData, panelData, pictureData, tokenData } from "./walkthrough_drawn.js";
 
 const SETTLED = 250; // ms after new data until the server is asked for weights
 
@@ -93,7 +97,7 @@ class Walkthrough {
     const { state, trace } = this;
     const row = trace.reads ? (trace.row0 ?? trace.length - 1) : trace.length - 1;
     state.query = clamp(state.query ?? row, trace.length);
-    if (!this.valid(state.cell)) state.cell = this.strongest(state.query);
+    if (!valid(trace, state, state.cell)) state.cell = strongest(trace, state, state.query);
   }
 
   /** Draws the page from nothing; for new data, another width, another open stage, another theme. */
@@ -111,17 +115,17 @@ class Walkthrough {
     this.panels = this.parts.panels.map(({ place, panel, legend }) => {
       const kind = panel.kind === "strip" ? strip : matrix;
       legend(this.block(panel));
-      return { panel, legend, view: kind.mount(place, this.panelData(panel), (event, where) => this.onPanel(panel, event, where)) };
+      return { panel, legend, view: kind.mount(place, panelData(this, panel), (event, where) => this.onPanel(panel, event, where)) };
     });
     forget();
     this.tokens = this.parts.tokens.map(({ place, ids }) =>
-      mountTokens(place, this.tokenData(ids), (event, where) => this.onToken(event, where)),
+      mountTokens(place, tokenData(this, ids), (event, where) => this.onToken(event, where)),
     );
-    this.lines = this.parts.lines && mountLines(this.parts.lines, this.lineData());
+    this.lines = this.parts.lines && mountLines(this.parts.lines, lineData(this));
     this.bars = this.parts.bars.map((place, list) =>
-      mountBars(place, this.barData(list), (event, { index }) => this.go({ cell: { candidate: index, list } })),
+      mountBars(place, barData(this, list), (event, { index }) => this.go({ cell: { candidate: index, list } })),
     );
-    this.picture = this.parts.picture && mountPicture(this.parts.picture, this.pictureData(), (event, where) => this.onToken(event, where));
+    this.picture = this.parts.picture && mountPicture(this.parts.picture, pictureData(this), (event, where) => this.onToken(event, where));
     this.drawHeads();
     this.arithmetic = mountArithmetic(this.parts.arithmetic, { title: "" });
     this.element.dataset.ready = "true";
@@ -151,20 +155,20 @@ class Walkthrough {
     this.fit(trace);
     if (turned) state.cell = null;
     this.choose();
-    if (switched && !change.cell && !this.isLocal(state.cell)) state.cell = this.strongest(state.query);
+    if (switched && !change.cell && !isHere(state.cell)) state.cell = strongest(trace, state, state.query);
     this.remember();
     if (opened || moved) this.build();
     else {
       this.parts.title();
       for (const { panel, view, legend } of this.panels) {
         if (!panel.hook.startsWith("blocks.")) continue;
-        view.update(this.panelData(panel));
+        view.update(panelData(this, panel));
         legend(this.block(panel));
       }
       this.headgrid.mark({ layer: state.layer, head: state.head });
       this.parts.facts();
       this.parts.next?.();
-      this.bars.forEach((bars, list) => bars.update(this.barData(list)));
+      this.bars.forEach((bars, list) => bars.update(barData(this, list)));
       this.mark();
       await this.explain();
     }
@@ -189,91 +193,13 @@ class Walkthrough {
     return this.trace.block(this.name(panel), panel.flat ? null : this.state.head);
   }
 
-  panelData(panel) {
-    const { trace, state } = this;
-    const block = this.block(panel);
-    const mask = trace.isSquare(panel.hook) && trace.block(this.name(panel).replace(/attn\..*/, "attn.mask"), state.head);
-    const hides = /pattern|masked_scores|mask$/.test(panel.hook);
-    const where = panel.hook.startsWith("blocks.") ? `block ${state.layer + 1}${this.headed(panel) ? ` head ${state.head + 1}` : ""}, ` : "";
-    return {
-      block,
-      role: panel.role,
-      scale: panel.scale,
-      width: panel.width ?? this.sizes.panel.get(panel),
-      ...(panel.rows ?? this.rows),
-      label: `${where}${panel.title ?? panel.hook}: ${block.rows} rows by ${block.cols} columns`,
-      hidden: hides ? (r, c) => !at(mask, r, c) : undefined,
-    };
-  }
-
   headed(panel) {
     return this.trace.array(this.name(panel)).shape.length === 3 && !panel.flat;
   }
 
-  /** The pattern that is in focus, as a hook of the block that is looked at. */
-  get pattern() {
-    return `blocks.{l}.${this.state.focus}.pattern`;
-  }
-
-  tokenData(withIds) {
-    const { trace } = this;
-    const two = trace.positions.length > 0;
-    const ids = two ? trace.pieces.map((_, i) => trace.positions.map((one) => one[i]).join(" · ")) : trace.ids;
-    const drawn = trace.grid && this.data.arrays.picture ? (i) => swatch(this.data.arrays.picture, trace.grid, i) : null;
-    return { pieces: trace.pieces, ids: withIds && ids.length ? ids : null, pitch: this.rows.pitch, special: trace.special, drawn, painted: withIds ? painted(trace) : null };
-  }
-
-  pictureData() {
-    const { trace, state, hover } = this;
-    const query = hover?.row ?? state.query;
-    const weights = trace.row(`blocks.${state.layer}.attn.pattern`, query, state.head);
-    const { picture, original } = this.data.arrays;
-    return { picture, original, grid: trace.grid, weights, query, width: Math.min(this.narrow ? 260 : 216, this.width - 20) };
-  }
-
-  lineData() {
-    const { trace, state, hover } = this;
-    const query = hover?.row ?? state.query;
-    return { weights: trace.row(`blocks.${state.layer}.attn.pattern`, query, state.head), query, width: this.sizes.lines, ...this.rows };
-  }
-
-  barData(which) {
-    const { trace, state } = this;
-    const count = trace.arrays["next.id"].shape[1];
-    const shown = Math.min(count, listed(trace.length, this.narrow, trace.lists));
-    const row = trace.outcomeRow(state.query, which);
-    const of = (name, i) => trace.arrays[`next.${name}`].data[row * count + i];
-    const list = Array.from({ length: shown }, (_, i) => ({
-      id: of("id", i),
-      piece: trace.names[of("id", i)],
-      logit: of("logit", i),
-      scaled: of("scaled", i),
-      share: of("share", i),
-      inTopK: of("in_top_k", i),
-      inTopP: of("in_top_p", i),
-      probability: of("probability", i),
-    }));
-    const chosen = (state.cell?.list ?? 0) === which ? state.cell?.candidate : undefined;
-    return { rows: list, open: state.open.has("next"), link: trace.link, chosen, idName: trace.reads === "answer" ? "position" : "id" };
-  }
-
-  gridData() {
-    const { trace, state } = this;
-    const { layers, heads } = trace.model;
-    const room = this.narrow ? this.width - 40 : trace.grid ? 190 : 250;
-    const side = thumbnail(trace.length, layers, Math.floor(room / heads) - 6, this.narrow);
-    const pattern = (layer, head) => {
-      if (trace.holds(layer)) return { block: trace.block(this.pattern.replace("{l}", layer), head), max: 1 };
-      const { data, shape } = trace.arrays[`thumbnails.${trace.prefix}${state.focus}`];
-      const [, , rows, cols] = shape;
-      return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
-    };
-    return { layers, heads, side, pattern, layer: state.layer, head: state.head };
-  }
-
   /** The thumbnails keep their place through every change: only what is on them is drawn again. */
   drawHeads() {
-    const data = this.gridData();
+    const data = gridData(this);
     if (!this.heads) {
       this.heads = this.parts.headgrid;
       this.headgrid = mountHeadgrid(this.heads, data, (event, where) => this.go(where));
@@ -305,7 +231,7 @@ class Walkthrough {
   }
 
   onToken(event, where) {
-    if (event === "pick") return this.go({ query: where.row, cell: this.strongest(where.row) });
+    if (event === "pick") return this.go({ query: where.row, cell: strongest(this.trace, this.state, where.row) });
     this.hover = where && { row: where.row, col: where.row };
     this.mark();
   }
@@ -314,21 +240,6 @@ class Walkthrough {
     const focus = panel.hook.includes("cross_attn") ? "cross_attn" : /\.attn\./.test(panel.hook) ? "attn" : this.state.focus;
     const cell = { hook: panel.hook, row, col, flat: Boolean(panel.flat) };
     this.go({ query: panel.source || this.block(panel).rows === 1 ? this.state.query : row, cell, focus });
-  }
-
-  /** The key that a row of the present head attends to most. */
-  strongest(row) {
-    const weights = this.trace.row(this.pattern.replace("{l}", this.state.layer), row, this.state.head);
-    return { hook: this.pattern, row, col: weights.indexOf(Math.max(...weights)), flat: false };
-  }
-
-  valid(cell) {
-    if (!cell) return false;
-    if (cell.candidate !== undefined) return Boolean(this.trace.reads) && cell.candidate < this.trace.arrays["next.id"].shape[1] && (cell.list ?? 0) < this.trace.lists;
-    const name = cell.hook.replace("{l}", this.state.layer);
-    if (!this.trace.has(name)) return false;
-    const { rows, cols } = this.trace.block(name, cell.flat ? null : this.state.head);
-    return cell.row < rows && cell.col < cols;
   }
 
   mark() {
@@ -340,14 +251,14 @@ class Walkthrough {
     this.parts.bands(state.query, hover?.row ?? null);
     for (const tokens of this.tokens) tokens.mark({ query, key: crosses ? null : key });
     this.parts.source?.(crosses ? key : null);
-    this.picture?.update(this.pictureData());
+    this.picture?.update(pictureData(this));
     for (const { panel, view } of this.panels) {
       const picked = panel.hook === state.cell?.hook ? state.cell : null;
       const lit = panel.kind === "matrix" && Boolean(crosses) === panel.hook.includes("cross_attn") ? key : null;
       view.mark({ picked: picked && { row: picked.row, col: picked.col }, lit });
     }
     this.parts.axis(key, Boolean(crosses));
-    this.lines?.update(this.lineData());
+    this.lines?.update(lineData(this));
   }
 
   // --- the arithmetic ------------------------------------------------------------------------------------------------
@@ -358,53 +269,17 @@ class Walkthrough {
     const turn = (this.explaining = (this.explaining ?? 0) + 1);
     const { cell } = state;
     try {
-      if (patience && !this.isLocal(cell)) {
-        this.arithmetic.update({ title: this.title(cell) });
+      if (patience && !isHere(cell)) {
+        this.arithmetic.update({ title: title(trace, state, cell) });
         await new Promise((wake) => setTimeout(wake, patience));
         if (turn !== this.explaining) return;
       }
       const derivation =
-        cell.candidate === undefined ? await derive(trace, this.elementOf(cell)) : await deriveCandidate(trace, state.query, cell);
-      if (turn === this.explaining) this.arithmetic.update({ title: this.title(cell), derivation, dtype: trace.dtype });
+        cell.candidate === undefined ? await derive(trace, elementOf(trace, state, cell)) : await deriveCandidate(trace, state.query, cell);
+      if (turn === this.explaining) this.arithmetic.update({ title: title(trace, state, cell), derivation, dtype: trace.dtype });
     } catch (error) {
-      if (turn === this.explaining) this.arithmetic.update({ title: this.title(cell), sentence: error.message });
+      if (turn === this.explaining) this.arithmetic.update({ title: title(trace, state, cell), sentence: error.message });
     }
-  }
-
-  /** Whether a cell's arithmetic needs nothing from the server. */
-  isLocal(cell) {
-    return cell.candidate === undefined && isLocal(cell.hook.replace("{l}", "0"));
-  }
-
-  elementOf(cell) {
-    const hook = cell.hook.replace("{l}", this.state.layer);
-    const headed = this.trace.array(hook).shape.length === 3 && !cell.flat;
-    return this.unflattened({ hook, pos: cell.row, unit: cell.col, head: headed ? this.state.head : null });
-  }
-
-  /** An element of all heads joined is an element of one of them. */
-  unflattened(element) {
-    if (element.head !== null || this.trace.array(element.hook).shape.length === 2) return element;
-    const width = this.trace.model.d_head;
-    return { ...element, head: Math.floor(element.unit / width), unit: element.unit % width };
-  }
-
-  title(cell) {
-    const { trace, state } = this;
-    if (cell.candidate !== undefined) {
-      const id = trace.arrays["next.id"].data[trace.outcomeRow(state.query, cell.list) * trace.arrays["next.id"].shape[1] + cell.candidate];
-      return asked(trace, trace.names[id], trace.pieces[state.query], cell.list);
-    }
-    const { hook, pos, unit, head } = this.elementOf(cell);
-    const value = trace.element(hook, pos, unit, head);
-    const block = cell.hook.startsWith("blocks.") ? `${trace.side ? `${trace.side} ` : ""}block ${state.layer + 1}` : trace.side;
-    const place = [block, head === null ? "" : `head ${head + 1}`].filter(Boolean).join(", ");
-    const [reader, keys] = [trace.readers(hook)[pos], trace.keys(hook)];
-    const behind = place ? ` · ${place}` : "";
-    if (/attn\.pattern$/.test(hook)) return `How “${reader}” came to give “${keys[unit]}” ${percent(value)} of its attention${behind}`;
-    const part = cell.hook.replace(/^blocks\.\{l\}\./, "");
-    const index = trace.isSquare(hook) ? `“${reader}”, “${keys[unit]}”` : `“${reader}”, ${column(trace, hook, unit)}`;
-    return `${part}[${index}] = ${/attn\.mask$/.test(part) ? (value ? "allowed" : "not allowed") : number(value)}${behind}`;
   }
 
   // --- keyboard, address, voice --------------------------------------------------------------------------------------
@@ -428,28 +303,18 @@ class Walkthrough {
     const { state, trace } = this;
     const down = { ArrowUp: -1, ArrowDown: 1 }[key] ?? 0;
     const right = { ArrowLeft: -1, ArrowRight: 1 }[key] ?? 0;
-    const cell = state.cell.hook ? state.cell : this.strongest(state.query);
+    const cell = state.cell.hook ? state.cell : strongest(trace, state, state.query);
     const name = cell.hook.replace("{l}", state.layer);
     const { rows: tall, cols } = trace.block(name, cell.flat ? null : state.head);
     const row = clamp(cell.row + down, tall);
     const col = clamp(cell.col + right, cols);
     this.go({ query: row, cell: { ...cell, row, col } });
     this.parts.reveal(row);
-    this.tell(this.title(this.state.cell));
+    this.tell(title(trace, state, state.cell));
   }
 
   remember() {
-    const { layer, head, query, cell, open, side, focus } = this.state;
-    const last = query === (this.trace.row0 ?? this.trace.length - 1);
-    address.write({
-      side: side === this.trace.sides.at(-1) ? undefined : side,
-      focus: this.trace.model.crosses && focus === "attn" ? focus : undefined,
-      layer,
-      head,
-      row: last ? undefined : query,
-      cell: cell.hook ? [cell.hook.replace("blocks.{l}.", ""), cell.row, cell.col, cell.flat ? 1 : 0] : ["next", cell.candidate, ...(cell.list ? [cell.list] : [])],
-      open: open.size ? [...open] : undefined,
-    });
+    address.write(stored(this.trace, this.state));
   }
 
   tell(sentence) {
@@ -458,6 +323,11 @@ class Walkthrough {
 
   say(sentence) {
     this.parts?.notice(sentence);
+  }
+
+  /** For tests: what the lines show. */
+  lineData() {
+    return lineData(this);
   }
 
   /** For tests: what is drawn, [{hook, head, offset, stride, rows, cols, values}]. */
@@ -477,31 +347,6 @@ function focusKey(element) {
   if (element.dataset.index) return `[data-list="${element.closest("[data-list]").dataset.list}"] [data-index="${element.dataset.index}"]`;
   if (element.dataset.head) return '.headgrid [aria-selected="true"]';
   return element.dataset.turn ? `[data-turn="${element.dataset.turn}"]` : element.matches(".flow") ? ".flow" : null;
-}
-
-/** State from the address, whatever somebody typed there. */
-function restore({ side, focus, layer, head, row, cell, open }) {
-  const whole = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
-  const picked = cellFrom(cell, whole);
-  return {
-    chosen: [layer, head].some((i) => whole(i) !== undefined) || Boolean(side || focus || picked), // else the example says where to look
-    side: typeof side === "string" ? side : undefined,
-    focus: focus === "attn" ? focus : undefined,
-    layer: whole(layer) ?? 0,
-    head: whole(head) ?? 0,
-    query: picked?.row ?? whole(row), // a cell brings its row
-    cell: picked,
-    open: new Set(Array.isArray(open) ? open.filter((id) => typeof id === "string") : []),
-  };
-}
-
-/** The inverse of what `remember` writes: [hook, row, column, flat], or ["next", index, list]. */
-function cellFrom(cell, whole) {
-  if (!Array.isArray(cell) || typeof cell[0] !== "string" || whole(cell[1]) === undefined) return null;
-  if (cell[0] === "next") return { candidate: cell[1], list: whole(cell[2]) };
-  if (whole(cell[2]) === undefined) return null;
-  const hook = /^(embed|final_norm|head|pooler)\.|^(next_sentence|logits)$/.test(cell[0]) ? cell[0] : `blocks.{l}.${cell[0]}`;
-  return { hook, row: cell[1], col: cell[2], flat: cell[3] === 1 };
 }
 
 function clamp(i, size) {

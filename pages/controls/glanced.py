@@ -12,7 +12,7 @@ import streamlit as st
 from engine import library
 from engine.edits import Edit
 from engine.experiment import Experiment
-from engine.library import LongRun
+from engine.glances import LongRun
 from engine.limits import MAX_TOKENS
 from engine.tokenizers.encoding import Encoding
 from engine.trace import Trace

@@ -13,7 +13,7 @@ from engine import library
 from engine.checkpoints import Checkpoint
 from engine.edits import Edit
 from engine.experiment import Experiment
-from engine.library import LongRun
+from engine.glances import LongRun
 from engine.limits import LONG_TOKENS, MAX_TOKENS
 from engine.reading import Reading
 from engine.trace import Trace

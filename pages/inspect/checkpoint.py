@@ -1,25 +1,18 @@
 """A checkpoint: opened, accounted for to the last tensor, looked at, and carried to the other pages."""
 
-import json
-import os
-import time
 import tomllib
 from collections.abc import Mapping
-from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import streamlit as st
-import torch
 
 from engine import library
 from engine.checkpoints import Checkpoint, IncompleteWeights
 from engine.checkpoints.about import about
 from engine.checkpoints.export import Form, exported
-from engine.checkpoints.report import Assumed
-from engine.checkpoints.unpack import unpack
-from engine.limits import MAX_DOWNLOAD, MAX_TOKENS, MAX_UPLOAD
+from engine.limits import MAX_TOKENS, MAX_UPLOAD
 from engine.long.material import suits
 from engine.parity import available, parity
 from engine.reading import (
@@ -35,168 +28,25 @@ from engine.reading import (
     read_translation,
     readable,
 )
+from pages.controls.checkpoint_assumed import correct
+from pages.controls.checkpoint_brought import FIRST, NUMBERS, entered, remember, reopened, show, uploaded
+from pages.controls.checkpoint_download import download
+from pages.controls.checkpoint_told import sentence, told, warn
 from pages.controls.links import honour_link
 from pages.controls.take import Answer
 from pages.controls.take_checkpoint import of_checkpoint, of_matrix, of_tables, of_tensors
 from views import checkpoint as drawn
 from views.component import courier, view
 
-FIRST = "stories"
 TEXTS = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
 GENERATE = "pages/explore/generate.py"
 ARCHITECTURE = "pages/inspect/architecture.py"
 LONG = "pages/inspect/long_sequences.py"
-AS_STORED = "as stored"
-NUMBERS = {"float32": torch.float32, AS_STORED: None}
-PATIENCE = 0.25  # seconds between two drawings of a progress
 LARGE = 50_000_000  # bytes of weights from which opening them is worth a word
-USUAL = ("model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")  # names that say nothing
-FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
 FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
 
 card, weights, table, tensors = view("checkpoint"), view("weights"), view("projection"), view("tensors")
-
-
-def on_this_machine() -> bool:
-    """Whether the visitor's browser runs where the server does, with nobody in between who could be another one."""
-    address = st.context.ip_address
-    if any(name in st.context.headers for name in FORWARDED):
-        return False
-    try:
-        return address is None or ip_address(address).is_loopback
-    except ValueError:
-        return False
-
-
-def remember(name: str) -> None:
-    """All pages of this session offer it from now on."""
-    opened = st.session_state.setdefault("opened", [])
-    if name not in opened and name not in library.names():
-        opened.append(name)
-
-
-def entered() -> None:
-    """What was typed: a name, or a path, which then has a name."""
-    typed = str(st.session_state.model or FIRST).strip()
-    st.session_state.model = typed
-    if library.knows(typed) or typed.startswith(library.HUB):
-        return
-    if not on_this_machine():
-        say(f"There is no model called {typed!r}. A path is opened for visitors on the server's own machine alone.")
-        st.session_state.model = FIRST
-        return
-    path = Path(typed).expanduser().absolute()
-    if not path.exists():
-        say(f"{typed!r} is no model here and no path of this machine; a hub's name begins with hub:, as hub:org/name.")
-        st.session_state.model = FIRST
-        return
-    show(library.offer(library.Opening(path, title=title(path))))
-
-
-def title(path: Path) -> str:
-    """What it is called: not as every other one is."""
-    own = path.stem if path.is_file() else path.name
-    return path.parent.name if own in USUAL and path.parent.name else own
-
-
-def show(name: str) -> None:
-    """In the box and in the address. For callbacks."""
-    remember(name)
-    st.session_state.model = name
-
-
-def say(sentence: str) -> None:
-    """Above the page, once."""
-    st.session_state.said = sentence
-
-
-def sentence(error: Exception, folder: Path | None = None) -> str:
-    """What went wrong, without where the files lie on the server."""
-    text = str(error)
-    if folder is None:
-        return text
-    beside = folder.parent if folder.is_file() else folder
-    return text.replace(f"{beside}{os.sep}", "").replace(str(beside), "the folder")
-
-
-def told(name: str, error: Exception) -> str:
-    source = library.opening(name).source if library.knows(name) else None
-    return sentence(error, source if isinstance(source, Path) else None)
-
-
-def warn(text: str) -> None:
-    """It may quote a file: nothing of it is Markdown."""
-    st.warning(drawn.plain(text))
-
-
-def reopened(name: str) -> None:
-    """The same checkpoint with its numbers kept otherwise."""
-    show(library.changed(name, dtype=NUMBERS[st.session_state[f"numbers {name}"]]))
-
-
-def uploaded() -> None:
-    """Into a folder of their own, which goes when nobody can ask for it any more."""
-    turn = st.session_state.setdefault("uploads", 0)
-    files = st.session_state.get(f"files {turn}") or []
-    if not files:
-        return
-    folder = TemporaryDirectory(prefix="loupe-upload-")
-    try:
-        found = unpack([(file.name, file) for file in files], Path(folder.name))
-    except (ValueError, OSError) as error:
-        return say(sentence(error, Path(folder.name)))
-    finally:
-        st.session_state.uploads = turn + 1  # an empty box: the server need not keep the files twice
-    weights_first = (file.name for file in files if file.name.endswith((".zip", ".safetensors", ".pt", ".bin")))
-    title = Path(next(weights_first, "")).stem
-    if found.notes:
-        say(" ".join(found.notes))
-    show(library.offer(library.Opening(found.folder, title=title, folder=folder)))
-
-
-def begin(name: str) -> None:
-    """The download that is shown, in the run after the click."""
-    st.session_state.downloads = name
-
-
-def download(name: str) -> None:
-    """What a hub's checkpoint takes, and once it was asked for the download itself."""
-    from engine.checkpoints.hub import fetch, parse, plan  # what speaks to a network is slow to import
-
-    try:
-        with st.spinner("Asking the hub …"):
-            found = plan(parse(name))
-    except (ValueError, OSError) as error:
-        warn(str(error))
-        return
-    st.markdown(f"#### {drawn.plain(str(found.name))}")
-    left, right = st.columns([1, 2], gap="medium")
-    facts = [f"licence **{drawn.plain(found.licence or 'not stated')}**", f"commit `{found.commit[:7]}`"]
-    facts += ["**gated**: its makers want to be asked for access"] if found.gated else []
-    facts += ["private"] if found.private else []
-    left.markdown(drawn.sizes([(file.name, file.size) for file in found.files]))
-    right.markdown("  \n".join(facts))
-    label = f"Download {drawn.size(found.missing)}" if found.missing else "Open"
-    here = found.bytes - found.missing
-    if here and found.missing:
-        right.caption(f"{drawn.size(here)} are here already; the download continues from there.")
-    if st.session_state.pop("downloads", "") != name:
-        right.button(label, type="primary", key="download", on_click=begin, args=(name,))
-        return
-    right.button("Stop", key="stop", help="What has come is kept.")
-    progress = right.progress(0.0, "…")
-    drawn_at = 0.0
-    try:
-        for step in fetch(found, MAX_DOWNLOAD):
-            if time.monotonic() - drawn_at > PATIENCE:
-                drawn_at = time.monotonic()
-                of = f"{drawn.size(step.done_bytes)} of {drawn.size(step.total_bytes)}, {drawn.plain(step.file)}"
-                progress.progress(step.done_bytes / max(1, step.total_bytes), of)
-    except (ValueError, OSError) as error:
-        right.warning(drawn.plain(str(error)))
-        return
-    st.rerun()
 
 
 def opened(name: str) -> Checkpoint | None:
@@ -212,39 +62,6 @@ def opened(name: str) -> Checkpoint | None:
         warn(sentence(error, place.folders[0]))
         tensors(drawn.tensors(error.report), key="tensors")
         return None
-
-
-def correct(name: str, assumed: tuple[Assumed, ...]) -> None:
-    """What stands in for a config.json that is not there, to be changed."""
-    guessed, shown = ([one for one in assumed if one.certain is certain] for certain in (False, True))
-    label = f"Opened without a config.json: {', '.join(f'{one.key} {one.value}' for one in guessed)} assumed"
-    with st.expander(drawn.plain(label), key="assumed"), st.form("assumed values", border=False):
-        for said, ones in (("No tensor shows these:", guessed), ("The tensors show these:", shown)):
-            st.caption(said)
-            with st.container(horizontal=True, gap="small"):
-                for one in ones:
-                    st.text_input(one.key, written(one.value), help=drawn.plain(one.why), width=170,
-                                  key=f"assumed {one.key} {name}")  # fmt: skip
-        if not st.form_submit_button("Open with these"):
-            return
-        given = {one.key: read(st.session_state[f"assumed {one.key} {name}"]) for one in assumed}
-        changes = {one.key: given[one.key] for one in assumed if given[one.key] != one.value}
-        if changes:
-            before = library.opening(name).config
-            st.session_state.next_model = library.changed(name, config={**before, **changes})
-            st.rerun()
-
-
-def written(value: Any) -> str:
-    """As in config.json, a text without its quotes."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def read(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:

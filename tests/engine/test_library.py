@@ -13,6 +13,7 @@ import torch
 from engine import Checkpoint, library
 from engine.config import MLP, Attention, ModelConfig
 from engine.edits import AttentionTemperature
+from engine.glances import Glances, LongRun
 from engine.model import Transformer, initialise
 from engine.tokenizers.encoding import Encoding
 
@@ -186,19 +187,19 @@ def test_long_runs_and_whole_ones_share_one_budget(own: str) -> None:
     model, hook = library.checkpoint(own).model, "blocks.0.attn.pattern"
     texts = [Encoding.from_ids([i] * 8) for i in range(4)]
     traces = library.Traces(budget=library.Traces(10**9).of(own, texts[0]).bytes)
-    glances = library.Glances(traces.shelf)
-    first = glances.of(library.LongRun(model, texts[0]), hook, 0, cells=4)
-    assert glances.of(library.LongRun(model, texts[0]), hook, 1, cells=4) is first
+    glances = Glances(traces.shelf)
+    first = glances.of(LongRun(model, texts[0]), hook, 0, cells=4)
+    assert glances.of(LongRun(model, texts[0]), hook, 1, cells=4) is first
     traces.of(own, texts[1])  # as large as all the room there is
-    assert glances.of(library.LongRun(model, texts[0]), hook, 0, cells=4) is not first
+    assert glances.of(LongRun(model, texts[0]), hook, 0, cells=4) is not first
 
 
 def test_a_head_of_a_long_run_is_kept_as_long_as_nobody_else_can_have_its_name(own: str) -> None:
     text, hook = Encoding.from_ids([1, 2, 3]), "blocks.0.attn.pattern"
-    glances = library.Glances(library.Shelf(10**9))
+    glances = Glances(library.Shelf(10**9))
     for seed in range(3):  # each freed before the next, whose objects may take its place in memory
         model = initialise(Transformer(CONFIG), seed)
-        made = library.LongRun(model, text)
+        made = LongRun(model, text)
         for head in (1, 0):
             whole = library.run(model, text)[hook][0, head]
             torch.testing.assert_close(glances.head(made, hook, head, cells=4), whole)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import library
+from engine import glances
 from engine.analysis.circuits import qk
 from engine.analysis.copying import copying
 from engine.analysis.heads import head_scores
@@ -16,7 +16,7 @@ from engine.analysis.touched import touched_cells
 from engine.checkpoints import Checkpoint
 from engine.config import MLP, Attention, Encoder, ModelConfig, Positions
 from engine.edits import AttentionTemperature, PaintMask
-from engine.library import LongRun
+from engine.glances import LongRun
 from engine.model import Transformer, initialise
 from engine.reading import Reading
 from engine.run import run
@@ -201,8 +201,8 @@ def test_what_the_run_does_not_have_is_refused_with_a_sentence(query: dict) -> N
 def test_a_second_look_computes_nothing_and_another_head_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     model, read, calls = tiny.model(SMALL), ids(LENGTH, 7), []
     for name in ("glance", "head_pattern"):
-        real = getattr(library, name)
-        monkeypatch.setattr(library, name, lambda *a, real=real, name=name, **k: calls.append(name) or real(*a, **k))
+        real = getattr(glances, name)
+        monkeypatch.setattr(glances, name, lambda *a, real=real, name=name, **k: calls.append(name) or real(*a, **k))
     payload(looked_at(model, read))
     long = looked_at(model, Encoding.from_ids(read.ids))
     payload(long)

@@ -4,13 +4,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import library, load
+from engine import glances, load
 from engine.analysis import flow as flow_module
 from engine.analysis.averages import over_heads, over_texts
 from engine.analysis.flow import crossed_network, flow, network
 from engine.analysis.rollout import crossed, rollout
 from engine.edits import AttentionTemperature
-from engine.library import LongRun
+from engine.glances import LongRun
 from engine.reading import Reading
 from engine.run import run
 from engine.samples import samples
@@ -90,8 +90,8 @@ def test_means_and_rollouts_are_of_the_run_under_its_edits() -> None:
 
 def test_each_layer_is_computed_once_for_all_that_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    real = library.revisited
-    monkeypatch.setattr(library, "revisited", lambda *given, **more: calls.extend(given[2]) or real(*given, **more))
+    real = glances.revisited
+    monkeypatch.setattr(glances, "revisited", lambda *given, **more: calls.extend(given[2]) or real(*given, **more))
     long = looked_at(MODEL, ids(LENGTH, 5))
     for _ in range(2):
         for pos in (3, 300):

@@ -14,7 +14,7 @@ from engine.analysis.similarity import head_changes, head_similarity, stream_dis
 from engine.checkpoints import Checkpoint
 from engine.config import MLP, Attention, ModelConfig
 from engine.edits import AttentionTemperature, Edit
-from engine.library import LongRun
+from engine.glances import LongRun
 from engine.model import Transformer, initialise
 from engine.reading import Reading
 from engine.run import run

@@ -5,7 +5,7 @@ import torch
 
 from engine import library
 from engine.edits import Edit, Patch, SetPattern, SilenceHeads, Source
-from engine.library import LongRun
+from engine.glances import LongRun
 from engine.reading import Reading
 from engine.run import run
 from tests.views.test_effects import read_by
