@@ -34,7 +34,11 @@ ANSWERS: Mapping[str, Callable[[Writing, Query], bytes]] = {
 
 # Of what is not called as its tab:
 TAB_OF = {"step": "write", "steps": "write", "cache_costs": "cache", "cache_time": "cache"}
-STREAMS: Mapping[str, Callable[[Writing, Query], Iterator[bytes]]] = {"write": generate_write.parts}
+STREAMS: Mapping[str, Callable[[Writing, Query], Iterator[bytes]]] = {
+    "write": generate_write.parts,
+    "beam": generate_beam.parts,
+    "surprise": generate_surprise.parts,
+}
 
 
 def answered(writing: Writing, query: Query) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,62 +12,65 @@ from torch import Tensor
 from engine.beam import BeamStep, Hypothesis
 from engine.prompt import begin, shown, text_of
 from views.generate_beam_told import greedy_told, over_told
+from views.generate_parts import asked_here, came_of, grown, steps_of
 from views.generate_search import EXAMPLES, STATES, Search, Wanted
-from views.generate_searching import searched, searched_for
+from views.generate_searching import searched, searching
 from views.generate_steps import told
-from views.generate_writing import STALE, UNKNOWN, Query, Writing
+from views.generate_writing import Query, Writing
 from views.payload import pack
-
-LONGEST = 500  # ms of searching for one answer
 
 
 def answer(writing: Writing, query: Query) -> bytes:
-    """The whole search; its first `steps` where the query names them; or what is found after some `patience` (ms),
-    which goes on with the next question. Raises ValueError with a sentence."""
-    if query.get("trace") != writing.made:
-        raise ValueError(STALE)
-    wanted, patience = Wanted.of(query), query.get("patience")
-    if patience is None:
-        search = searched(writing, wanted, steps_of(query))
-    elif isinstance(patience, int | float):
-        search = searched_for(writing, wanted, min(LONGEST, patience) / 1000)
-    else:
-        raise ValueError(UNKNOWN)
-    return pack(search_header(search), {**node_arrays(search), **greedy_arrays(search)})
+    """The whole search, or its first `steps` where the query names them. Raises ValueError with a sentence."""
+    asked_here(writing, query)
+    return payload(searched(writing, Wanted.of(query), steps_of(query)))
 
 
-def steps_of(query: Query) -> int | None:
-    """How many a browser asks for; None is all of them."""
-    steps = query.get("steps")
-    if steps is None or (type(steps) is int and steps > 0):
-        return steps
-    raise ValueError(UNKNOWN)
+def parts(writing: Writing, query: Query) -> Iterator[bytes]:
+    """The steps behind those that a browser has, as they are found. Raises ValueError with a sentence."""
+    asked_here(writing, query)
+    wanted = Wanted.of(query)
+    came = came_of(query, wanted.tokens)
+    with searching(writing, wanted) as one:
+        for begin, end in grown(one, came, query):
+            yield payload(one.found(wanted, end), begin)
 
 
-def search_header(search: Search) -> dict[str, Any]:
+def payload(search: Search, first: int = 0) -> bytes:
+    """Without what is there of the steps before `first`."""
+    return pack(search_header(search, first), {**node_arrays(search, first), **greedy_arrays(search, first)})
+
+
+def search_header(search: Search, first: int = 0) -> dict[str, Any]:
     """`best` are the nodes of the n best, the best first; `found` for each step those finished so far. Before it is
     over, after `count` steps of at most `room`, nothing is `told`."""
-    writing, nodes = search.writing, search.nodes
-    ids = {*(one.id for one in nodes), *search.greedy.ids}
+    writing, nodes, greedy = search.writing, since(search, first), search.greedy.ids
+    ids = {*(one.id for one in nodes.values()), *greedy[first:]}
     return {
+        "from": first,
         "whole": search.is_over,
-        "count": max(len(search.steps), len(search.greedy.ids)),
+        "count": max(len(search.steps), len(greedy)),
         "room": search.room,
         "pieces": {str(id): writing.piece(id) for id in sorted(ids)},
         "beams": search.wanted.beams,
         "best": [search.at(one) for one in search.best],
         "texts": [written(search, one.ids) for one in search.best],
-        "said": [said(search, one.ids) for one in nodes],
-        "found": [[search.at(one) for one in step.best] for step in search.steps],
-        "ended": {str(at): told(one.stopped) for at, one in enumerate(nodes) if one.stopped and is_in(search, one)},
-        "greedy_text": written(search, search.greedy.ids),
-        "greedy_said": [said(search, search.greedy.ids[: at + 1]) for at in range(len(search.greedy.ids))],
+        "said": [said(search, one.ids) for one in nodes.values()],
+        "found": [[search.at(one) for one in step.best] for step in search.steps[first:]],
+        "ended": {str(at): told(one.stopped) for at, one in nodes.items() if one.stopped and is_in(search, one)},
+        "greedy_text": written(search, greedy),
+        "greedy_said": [said(search, greedy[: at + 1]) for at in range(first, len(greedy))],
         "greedy_ended": told(search.greedy.stopped),
-        "greedy_score": search.wanted.beam.score(float(search.greedy.total[-1]), len(search.greedy.ids)),
+        "greedy_score": search.wanted.beam.score(float(search.greedy.total[-1]), len(greedy)),
         "over": over_told(search) if search.is_over else "",
         "told": greedy_told(search) if search.is_over else [],
         "examples": examples(writing, search.wanted.stop_at),
     }
+
+
+def since(search: Search, first: int) -> dict[int, Hypothesis]:
+    """The nodes of the steps from `first` on, by their place among all."""
+    return {at: one for at, one in enumerate(search.nodes) if len(one.ids) > first}
 
 
 def is_in(search: Search, one: Hypothesis) -> bool:
@@ -83,9 +86,9 @@ def written(search: Search, ids: Iterable[int]) -> str:
     return text_of(search.writing.checkpoint, (*search.writing.prompt.ids, *ids))
 
 
-def node_arrays(search: Search) -> dict[str, Tensor]:
+def node_arrays(search: Search, first: int = 0) -> dict[str, Tensor]:
     """node, each of them; `behind` is the rank that the margin of a pruned one is measured from, and 0 elsewhere."""
-    nodes = search.nodes
+    nodes = list(since(search, first).values())
     steps = [search.steps[len(one.ids) - 1] for one in nodes]
     states = [search.state(one) for one in nodes]
     lost = [state == "pruned" for state in states]
@@ -114,17 +117,17 @@ def behind(step: BeamStep, one: Hypothesis) -> int:
     return min(step.beams, len(step.candidates)) if one.stopped else step.kept[-1].rank
 
 
-def greedy_arrays(search: Search) -> dict[str, Tensor]:
+def greedy_arrays(search: Search, first: int = 0) -> dict[str, Tensor]:
     """token, each of them: `own` log-probability, the `total` so far, the `node` of the tree that it is (or -1)."""
     greedy = search.greedy
     lengths = range(1, len(greedy.ids) + 1)
     scores = [search.wanted.beam.score(float(total), n) for total, n in zip(greedy.total, lengths, strict=True)]
     return {
-        "greedy.id": torch.tensor(greedy.ids, dtype=torch.int32),
-        "greedy.own": greedy.own,
-        "greedy.total": greedy.total,
-        "greedy.score": torch.tensor(scores, dtype=torch.float32),
-        "greedy.node": torch.tensor(search.on_greedy, dtype=torch.int32),
+        "greedy.id": torch.tensor(greedy.ids[first:], dtype=torch.int32),
+        "greedy.own": greedy.own[first:],
+        "greedy.total": greedy.total[first:],
+        "greedy.score": torch.tensor(scores[first:], dtype=torch.float32),
+        "greedy.node": torch.tensor(search.on_greedy[first:], dtype=torch.int32),
     }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from views.generate_beam import node_arrays, steps_of, written
+from views.generate_beam import node_arrays, written
+from views.generate_parts import looked_at, steps_of
 from views.generate_search import Search, Wanted
 from views.generate_searching import searched
 from views.generate_writing import Query, Writing
@@ -81,8 +82,7 @@ def path_table(writing: Writing, query: Query) -> Table:
 
 def ahead_of_search(writing: Writing, query: Query) -> Iterator[dict[str, Any]]:
     """The usual search, for a file in which somebody turns to the tab; those that were looked at are in it already."""
-    kept = query.get("kept")
-    if isinstance(kept, Mapping) and kept.get("searches"):
+    if looked_at(query, "beam"):
         return
     usual = vars(Wanted(stop_at=writing.settings.stop_at))
     yield {"trace": writing.made, "ask": "beam", **usual}

@@ -1,4 +1,4 @@
-"""Texts whose surprise is measured some steps at a time, as the tab Surprise asks, and nothing of them twice."""
+"""Texts whose surprise is measured step by step, as the tab Surprise asks, and nothing of them twice."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from engine.analysis.pseudo import asked_of, pseudo_surprise, scores
 from engine.analysis.surprise import Surprise, Window, joined, of_window, windows_of
 from engine.prompt import Prompt
 
-WORK = 4_000_000_000  # multiply-adds of the steps of one answer, or one step: a fraction of a second
-MOST = 2  # texts of one visit
+WORK = 4_000_000_000  # multiply-adds of a step, at most: a fraction of a second
+MOST = 2  # texts of one visit; each holds its model
 ROWS = 16  # masked tokens of a step, at most
 
 STRIDES: Mapping[str, Callable[[int], int]] = {  # from window to window, of a context
@@ -25,22 +25,32 @@ Key = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
 
 @dataclass
 class Measurement:
-    """One text, as far as it has been measured: `steps` are its windows, or batches of tokens that are masked in turn,
-    and an answer has `some` of them. `ids` are what is read, `asked` how many of them are predicted, or None where
-    only the first step tells, `parts` what each step that is done gave.
+    """One text, as far as it has been measured: `steps` are its windows, or batches of tokens that are masked in turn.
+    `ids` are what is read, `asked` how many of them are predicted, or None where only the first step tells, `parts`
+    what each step that is done gave.
     """
 
     steps: Sequence[Callable[[], Surprise]]
-    some: int
     ids: tuple[int, ...]
     windows: tuple[Window, ...]
     asked: int | None = None
     parts: list[Surprise] = field(default_factory=list)
 
+    @property
+    def count(self) -> int:
+        return len(self.parts)
+
+    @property
+    def is_over(self) -> bool:
+        return self.count >= len(self.steps)
+
+    def go_on(self) -> None:
+        self.parts.append(self.steps[self.count]())
+
     def between(self, first: int, end: int) -> Surprise:
         """Of the steps `first` to `end`, measured as far as they have not been."""
-        while len(self.parts) < min(end, len(self.steps)):
-            self.parts.append(self.steps[len(self.parts)]())
+        while self.count < min(end, len(self.steps)):
+            self.go_on()
         return joined(self.parts[first:end])
 
     @property
@@ -60,18 +70,16 @@ class Measurement:
 def measurement_of(prompt: Prompt, ids: tuple[int, ...], stride: int) -> Measurement:
     """Of the prompt with what was written behind it, which are its `ids` then."""
     checkpoint = prompt.checkpoint
-    weights = sum(one.numel() for one in checkpoint.model.parameters())
     if scores(checkpoint):
         places = asked_of(checkpoint, ids)
+        weights = sum(one.numel() for one in checkpoint.model.parameters())
         rows = max(1, min(ROWS, WORK // (weights * len(ids))))
         batches = [places[at : at + rows] for at in range(0, len(places), rows)] or [()]
         steps = [lambda b=batch: pseudo_surprise(checkpoint, ids, prompt.segments, b) for batch in batches]
-        some = max(1, WORK // (weights * len(ids) * rows))
-        return Measurement(steps, some, ids, (Window(0, 0, len(ids)),), len(places))
+        return Measurement(steps, ids, (Window(0, 0, len(ids)),), len(places))
     windows = windows_of(checkpoint, ids, stride)
     steps = [lambda w=window: of_window(checkpoint, ids, w, prompt.source) for window in windows]
-    some = max(1, WORK // (weights * checkpoint.config.context))
-    return Measurement(steps, some, ids, windows, len(ids) - 1 if len(windows) > 1 else None)
+    return Measurement(steps, ids, windows, len(ids) - 1 if len(windows) > 1 else None)
 
 
 class Measured:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from time import perf_counter
 
 from torch import Tensor
 
@@ -59,22 +59,13 @@ class Searching:
 
 def searched(writing: Writing, wanted: Wanted, most: int | None = None) -> Search:
     """All of it, or the first `most` steps. Raises ValueError as `Searching`."""
-    one = gone_on(writing, wanted, lambda one: most is not None and one.count >= most)
-    return one.found(wanted, most)
+    with searching(writing, wanted) as one:
+        while not one.is_over and (most is None or one.count < most):
+            one.go_on()
+        return one.found(wanted, most)
 
 
-def searched_for(writing: Writing, wanted: Wanted, seconds: float) -> Search:
-    """What is found once it has gone on for so long, by one step at least. Raises ValueError as `Searching`."""
-    end = perf_counter() + seconds
-    return gone_on(writing, wanted, lambda _: perf_counter() >= end, least=1).found(wanted)
-
-
-def gone_on(writing: Writing, wanted: Wanted, is_enough: Callable[[Searching], bool], least: int = 0) -> Searching:
+def searching(writing: Writing, wanted: Wanted) -> AbstractContextManager[Searching]:
     """The one that waits, or one that begins, which waits again afterwards."""
-    key: Hashable = (writing.made, replace(wanted, best=1))  # how many are shown changes nothing
-    one = writing.live.take(key, lambda: Searching(writing, wanted))
-    while not one.is_over and (least > 0 or not is_enough(one)):
-        one.go_on()
-        least -= 1
-    writing.live.leave(key, one)
-    return one
+    key = (writing.made, replace(wanted, best=1))  # how many are shown changes nothing
+    return writing.live.holding(key, lambda: Searching(writing, wanted))

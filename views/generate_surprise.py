@@ -11,8 +11,9 @@ from engine.analysis.surprise import Surprise
 from engine.reading import kind
 from views.generate_measured import STRIDES, Measurement
 from views.generate_missing import unmeasured
+from views.generate_parts import asked_here, came_of, grown, looked_at, steps_of
 from views.generate_steps import BITS
-from views.generate_writing import STALE, UNKNOWN, Query, Writing
+from views.generate_writing import UNKNOWN, Query, Writing
 from views.lines_of_generating import joined, opening
 from views.payload import pack
 from views.table_files import Table
@@ -37,13 +38,21 @@ TAUGHT = {  # by the objective that a model was trained with, where that asks fo
 
 
 def answer(writing: Writing, query: Query) -> bytes:
-    """Of some steps, from the one that is asked for on. Raises ValueError with a sentence."""
-    if query.get("trace") != writing.made:
-        raise ValueError(STALE)
-    first = query.get("from", 0)
-    if type(first) is not int or first < 0:
-        raise ValueError(UNKNOWN)
-    return pack(*parts(writing, writing.ids(query.get("written")), first, apart(query)))
+    """The whole text, or its first `steps` where the query names them. Raises ValueError with a sentence."""
+    measuring, end = asked(writing, query), steps_of(query)
+    return pack(*between(writing, measuring, 0, min(len(measuring.steps), end or len(measuring.steps))))
+
+
+def parts(writing: Writing, query: Query) -> Iterator[bytes]:
+    """The steps behind those that a browser has, as they are measured. Raises ValueError with a sentence."""
+    measuring = asked(writing, query)
+    for begin, end in grown(measuring, came_of(query, len(measuring.steps)), query):
+        yield pack(*between(writing, measuring, begin, end))
+
+
+def asked(writing: Writing, query: Query) -> Measurement:
+    asked_here(writing, query)
+    return measurement(writing, writing.ids(query.get("written")), apart(query))
 
 
 def apart(query: Query) -> str:
@@ -54,29 +63,28 @@ def apart(query: Query) -> str:
     return said
 
 
-def parts(
-    writing: Writing, written: tuple[int, ...], first: int = 0, stride: str = "half"
+def between(
+    writing: Writing, measuring: Measurement, begin: int, end: int
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Header and arrays: the prompt with what was `written` behind it. All arrays have an axis `token` first, of the
-    steps from `first` on; `at` is the token's place among what is read.
+    """Header and arrays of the steps `begin` to `end`. All arrays have an axis `token` first; `at` is the token's place
+    among what is read.
 
-    `windows` have begin, first token asked and end of each, `next` is the step to ask for then, `asked` how many tokens
-    are predicted in all; the sums are of all steps up to there. `pseudo` says that tokens are masked in turn.
+    What is `read` is told with the first step, and the `windows`, which have begin, first token asked and end of each.
+    `asked` is how many tokens are predicted in all; the sums are of all `count` steps so far. `pseudo` says that tokens
+    are masked in turn.
     """
-    measuring = measurement(writing, written, stride)
-    end = min(first + measuring.some, len(measuring.steps))
-    if first >= end:
-        raise ValueError(UNKNOWN)
-    found, so_far = measuring.between(first, end), measuring.between(0, end)
-    read = measuring.read if first == 0 else []
+    found, so_far = measuring.between(begin, end), measuring.between(0, end)
+    read = measuring.read if begin == 0 else []
     shown = sorted({*found.ids.tolist(), *read, *found.top_ids.unique().tolist()})
     header = {
+        "from": begin,
+        "count": end,
+        "whole": end == len(measuring.steps),
+        "steps": len(measuring.steps),
         "pieces": {str(id): writing.piece(id) for id in shown},
         "read": read,
-        "windows": [[one.begin, one.asked, one.end] for one in measuring.windows],
+        "windows": [[one.begin, one.asked, one.end] for one in measuring.windows] if begin == 0 else [],
         "asked": len(so_far.ids) if measuring.asked is None else measuring.asked,
-        "steps": len(measuring.steps),
-        "next": end if end < len(measuring.steps) else None,
         "pseudo": pseudo(writing),
         **sums(writing, so_far),
     }
@@ -144,15 +152,13 @@ def written_of(writing: Writing, query: Query) -> tuple[int, ...]:
 
 
 def ahead_of_surprise(writing: Writing, query: Query) -> Iterator[dict[str, Any]]:
-    """What the tab asks of the text that is shown, as far as it has been measured."""
-    said = query.get("written", query.get("branch", []))
-    if unmeasured(writing.prompt):
+    """The text that is shown, for a file in which somebody turns to the tab, where one step measures it; what was
+    looked at is in it already."""
+    said = query.get("branch", [])
+    if looked_at(query, "surprise") or unmeasured(writing.prompt):
         return
-    found = measurement(writing, writing.ids(said), apart(query))
-    asks = {"trace": writing.made, "ask": "surprise", "written": said}
-    asks |= {"stride": query["stride"]} if "stride" in query else {}
-    for first in range(0, len(found.parts), found.some):
-        yield asks | ({"from": first} if first else {})
+    if len(measurement(writing, writing.ids(said)).steps) == 1:
+        yield {"trace": writing.made, "ask": "surprise", "written": said}
 
 
 def surprise_lines(writing: Writing, query: Query) -> str:

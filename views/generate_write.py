@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 from engine.generate import Step
 from engine.stopping import Stop, stopping
+from views.generate_parts import asked_here, paced
 from views.generate_steps import steps_payload, told
-from views.generate_writing import MOST, STALE, UNKNOWN, Query, Settings, Writing
+from views.generate_writing import MOST, UNKNOWN, Query, Settings, Writing
 from views.payload import pack
-
-LONGEST = 5.0  # seconds until the browser asks again
-SHARED = 0.3  # seconds where another tab is open, whose questions wait meanwhile
-PACE = 0.15  # seconds of writing for a part; the first holds one token
 
 
 @dataclass(frozen=True)
@@ -28,14 +24,13 @@ class Written:
 
 
 def parts(writing: Writing, query: Query) -> Iterator[bytes]:
-    """The next tokens, some at a time, until the text has `goal` or has ended, or it is time to ask again: soon where
-    the server is `shared`. Raises ValueError with a sentence."""
+    """The next tokens, some at a time, until the text has `goal` or has ended, or it is time to ask again. Raises
+    ValueError with a sentence."""
     settings, begun = asked(writing, query)
     goal = query.get("goal")
     if type(goal) is not int or not 0 < goal <= writing.prompt.left + MOST:
         raise ValueError(UNKNOWN)
-    longest = SHARED if query.get("shared") is True else LONGEST
-    for found in written(writing, settings, begun, goal, longest):
+    for found in written(writing, settings, begun, goal, query):
         yield written_payload(writing, found)
 
 
@@ -47,43 +42,39 @@ def answer(writing: Writing, query: Query) -> bytes:
 
 
 def asked(writing: Writing, query: Query) -> tuple[Settings, tuple[int, ...]]:
-    if query.get("trace") != writing.made:
-        raise ValueError(STALE)
+    asked_here(writing, query)
     return Settings.of(query.get("settings", {})), writing.ids(query.get("begun"))
 
 
 def written(
-    writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, longest: float
+    writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, query: Query
 ) -> Iterator[Written]:
-    begin = lambda: writing.generating(settings, goal, begun)  # noqa: E731
-    generator = writing.live.take((writing.made, settings, goal, begun), begin)
-    start, ids, pace = perf_counter(), begun, 0.0
-    while True:
-        found = list(timed(generator, pace))
-        steps = [step for step, _ in found]
-        stop = steps[-1].stopped if steps else ended(writing, settings, ids, goal)
-        late = stop is not None or perf_counter() - start > longest
-        before, ids, pace = len(ids), (*ids, *(step.id for step in steps)), PACE
-        if late and stop is None:
-            writing.live.leave((writing.made, settings, goal, ids), generator)
-        yield Written(before, steps, sum(took for _, took in found), stop)
-        if late:
-            return
+    with writing.live.holding((writing.made, settings, goal), Text) as text:
+        following = text.behind(begun, lambda: writing.generating(settings, goal, begun))
+        before = begun
+        for steps, seconds in paced(following, query):
+            ids = (*before, *(step.id for step in steps))
+            stop = steps[-1].stopped if steps else ended(writing, settings, ids, goal)
+            yield Written(len(before), steps, seconds, stop)
+            if stop is not None:
+                return
+            before = ids
 
 
-def timed(generator: Iterator[Step], pace: float) -> Iterator[tuple[Step, float]]:
-    """Steps with the seconds that each took to write: one, and more until `pace` (seconds) is over."""
-    spent = 0.0
-    while True:
-        start = perf_counter()
-        step = next(generator, None)
-        if step is None:
-            return
-        took = perf_counter() - start
-        yield step, took
-        spent += perf_counter() - start
-        if spent >= pace or step.stopped is not None:
-            return
+class Text:
+    """What waits to be written on where it stands."""
+
+    def __init__(self) -> None:
+        self.ids: tuple[int, ...] | None = None
+        self.coming: Iterator[Step] = iter(())
+
+    def behind(self, begun: tuple[int, ...], begin: Callable[[], Iterator[Step]]) -> Iterator[Step]:
+        """Where it stands elsewhere, it begins anew."""
+        if self.ids != begun:
+            self.ids, self.coming = begun, begin()
+        for step in self.coming:
+            self.ids = (*self.ids, step.id)
+            yield step
 
 
 def ended(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int) -> Stop:

@@ -4,7 +4,7 @@
 // one of the page that is left. The server then runs that page's fragment in place of, or after, the new page: the browser
 // drops what it has drawn and fails at where the fragment stands. So a page that is being left asks nothing any more.
 import { unpack } from "./payload.js";
-import { hand, onRequest, pending, settle } from "./store.js";
+import { hand, heldUp, onRequest, pending, settle } from "./store.js";
 import { speak } from "./turns.js";
 
 const FIRST_PATIENCE = 5000; // ms before open questions are asked again; doubles while the server is busy
@@ -45,7 +45,7 @@ export async function present(name, { data, parentElement, setTriggerValue }) {
 }
 
 function expect(route, run, streamed) {
-  Object.assign(route, { run, next: 0, coming: new Set(streamed), parts: new Map([[run, route.parts.get(run) ?? new Map()]]) });
+  Object.assign(route, { run, next: 0, hurried: false, coming: new Set(streamed), parts: new Map([[run, route.parts.get(run) ?? new Map()]]) });
   deliver(route);
 }
 
@@ -86,8 +86,13 @@ function hide(host) {
   if (outermost) outermost.style.display = "none";
 }
 
+/** Once for all that comes now. */
+function hurry(route) {
+  if (route.coming.size && !route.hurried) route.hurried = heldUp();
+}
+
 function depart(route) {
-  if (route.flying) return;
+  if (route.flying) return hurry(route);
   route.flying = true;
   queueMicrotask(() => ask(route)); // questions asked in one go travel in one message
 }

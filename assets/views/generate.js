@@ -4,13 +4,13 @@ import * as address from "./address.js";
 import { CSS as ATTENTION } from "./attention_style.js";
 import { bubble } from "./bubble.js";
 import { make } from "./dom.js";
-import { searchesOf, searchQuery } from "./generate_beam_run.js";
+import { comingOf, comingQuery } from "./generate_coming.js";
 import { Run } from "./generate_run.js";
 import { CSS } from "./generate_style.js";
 import { stepQuery, stepsOf, tokenOf } from "./generate_steps.js";
 import { known, shownFor, TABS, tabLine } from "./generate_tabs.js";
 import { treeOf } from "./generate_tree.js";
-import { inquire, request, stream } from "./store.js";
+import { inquire, onHeldUp, request, stream } from "./store.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 
@@ -23,7 +23,7 @@ export function mount(root, data, emit) {
 
 class Generate {
   constructor(root, emit) {
-    this.emit = emit;
+    Object.assign(this, { emit, interrupts: 0 });
     this.style = make("style", "", ATTENTION + CSS);
     this.element = make("div", "attention generate");
     this.element.loupe = this; // for tests: the numbers behind the picture
@@ -38,6 +38,7 @@ class Generate {
     window.addEventListener("keydown", this.onKey);
     this.onHide = () => this.tree?.save(); // a reload asks for no destroy()
     window.addEventListener("pagehide", this.onHide);
+    onHeldUp(() => this.isShared || this.interrupt());
     this.unfollow = address.follow((state) => {
       this.state = state;
       if (this.data) this.refresh();
@@ -55,6 +56,7 @@ class Generate {
   }
 
   destroy() {
+    this.emit = null; // the page is left, and nothing need be interrupted
     this.run.leave();
     this.tree.save();
     this.resize.disconnect();
@@ -95,7 +97,7 @@ class Generate {
   go(change) {
     const { view } = this;
     this.state = { ...this.state, ...change };
-    if (this.run.active && view === "write" && this.view !== view) this.run.interrupt(); // and shares the server from then on
+    if (this.run.active && view === "write" && this.view !== view) this.interrupt(); // and shares the server from then on
     this.remember();
     this.refresh();
   }
@@ -157,6 +159,16 @@ class Generate {
     return stream(() => ({ trace: this.data.trace, ...query() }), take, signal);
   }
 
+  /** Whether a text is written while another tab is open: what comes is broken off soon anyway (views/generate_parts.py). */
+  get isShared() {
+    return this.run.active && this.view !== "write";
+  }
+
+  /** By the rerun of the page that follows: what comes is broken off, and asked for anew if it is wanted. */
+  interrupt() {
+    this.emit?.("interrupt", ++this.interrupts);
+  }
+
   tip(title, value) {
     this.pointed.show(title, value);
   }
@@ -201,13 +213,13 @@ class Generate {
     return { where, what: what || title, sentence, asks: { tab: this.view, branch: this.written, ...asks, kept: this.kept() }, file: file || this.view };
   }
 
-  /** The tree, the searches, and what a file alone must know to show each of their steps. */
+  /** The tree, what came in parts, and what a file alone must know to show each of their steps. */
   kept() {
     const { tree, data } = this;
     const asks = [...tree.nodes.values()].filter(({ key }) => key).map((node) => ({ trace: data.trace, ...stepQuery(tree, node) }));
-    const searches = searchesOf(data.trace);
-    const first = [...searches.map(searchQuery), { ask: "step", begun: tree.ids(), settings: data.settings }];
-    return { ...tree.kept(), searches, asks: [...first.map((one) => ({ trace: data.trace, ...one })), ...asks] };
+    const coming = comingOf(data.trace);
+    const first = [...Object.values(coming).flat().map(comingQuery), { ask: "step", begun: tree.ids(), settings: data.settings }];
+    return { ...tree.kept(), coming, asks: [...first.map((one) => ({ trace: data.trace, ...one })), ...asks] };
   }
 
   missed() {

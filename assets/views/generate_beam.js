@@ -1,11 +1,11 @@
 // Beam search as a tree: every hypothesis that was considered, what was given up and why, and the path that greedy takes through it.
 import { make } from "./dom.js";
 import { mount as mountControls, wanted } from "./generate_beam_controls.js";
-import { idsOf, nats, points, searchOf } from "./generate_beam_data.js";
-import { SearchRun } from "./generate_beam_run.js";
+import { idsOf, joined, nats, points, searchOf } from "./generate_beam_data.js";
 import { comparison, details, face, foundList } from "./generate_beam_side.js";
 import { CSS as STYLE } from "./generate_beam_style.js";
 import { TreePicture } from "./generate_beam_tree.js";
+import { Coming } from "./generate_coming.js";
 
 export const CSS = STYLE;
 const PACE = 900; // ms from step to step
@@ -69,19 +69,19 @@ class Beam {
     this.holder.classList.add("is-old");
     clearTimeout(this.long);
     this.long = setTimeout(() => this.clear("Searching …"), this.search ? LONG : 0);
-    this.run = new SearchRun(page, query, { take: (run) => this.take(run), fail: (error) => this.fail(error) });
+    this.run = new Coming(page, query, joined, { take: (run) => this.take(run), fail: (error) => this.fail(error) });
     this.run.begin();
   }
 
   /** What is here of the search, which may be nothing. */
   take(run) {
     clearTimeout(this.long);
-    const { answer, query } = run;
-    if (!answer) return this.clear("You stopped it before its first step.");
-    const state = answer.whole ? "whole" : run.isActive ? "going" : "stopped";
-    if (state === "stopped" && run.answers) this.page.tell(this.stopped(answer));
-    if (state === "whole" && run.answers > 1) this.page.tell(answer.over);
-    this.search = { ...searchOf(answer), penalty: query.penalty, query, state };
+    const { found, query } = run;
+    if (!found) return this.clear("You stopped it before its first step.");
+    const state = found.whole ? "whole" : run.isActive ? "going" : "stopped";
+    if (state === "stopped" && run.parts) this.page.tell(this.stopped(found));
+    if (state === "whole" && run.parts > 1) this.page.tell(found.over);
+    this.search = { ...searchOf(found), penalty: query.penalty, query, state };
     this.sentence.textContent = "";
     this.early.hidden = true;
     this.holder.hidden = false;
@@ -101,7 +101,7 @@ class Beam {
 
   fail(error) {
     clearTimeout(this.long);
-    this.run.stopped = true;
+    if (this.run.found) return this.take(this.run);
     this.clear(error.message);
     this.first.hidden = true;
   }
@@ -116,15 +116,15 @@ class Beam {
 
   showAct(button) {
     const { run, page } = this;
-    button.hidden = !run || page.alone || Boolean(run.answer?.whole);
-    const name = run?.isActive ? "Stop" : run?.answer ? "Search on" : "Search";
+    button.hidden = !run || page.alone || Boolean(run.found?.whole);
+    const name = run?.isActive ? "Stop" : run?.found ? "Search on" : "Search";
     if (button.textContent !== name) button.textContent = name;
     button.title = run?.isActive ? "Escape" : "";
   }
 
   goOn() {
     this.run.go();
-    if (this.run.answer) this.take(this.run);
+    if (this.run.found) this.take(this.run);
     else this.clear("Searching …");
   }
 
@@ -189,7 +189,7 @@ class Beam {
 
   stopped({ count, room, found }) {
     const whole = found.length < count ? ` The search itself was over after ${found.length}.` : "";
-    return `Stopped by you after ${count} of ${room} steps.${whole}`;
+    return this.run.why || `Stopped by you after ${count} of ${room} steps.${whole}`;
   }
 
   pick(node) {

@@ -2,8 +2,16 @@
 
 export const STATES = ["kept", "finished", "pruned"]; // as views/generate_search.py counts them
 
+/** A part of an answer to "beam" behind what is `found` of it (null: nothing yet). */
+export function joined(found, part) {
+  if (!found) return part;
+  const both = (name) => [...found[name], ...part[name]];
+  const arrays = Object.fromEntries(Object.entries(part.arrays).map(([name, { data }]) => [name, { data: [...found.arrays[name].data, ...data] }]));
+  return { ...part, arrays, said: both("said"), found: both("found"), greedy_said: both("greedy_said"), pieces: { ...found.pieces, ...part.pieces }, ended: { ...found.ended, ...part.ended } };
+}
+
 /**
- * An answer to "beam" -> {nodes, greedy, steps, rows, columns, found, best, ...}. A node is {key, step, rank, parent, id, piece, text, state, log, score, own,
+ * All of an answer to "beam" -> {nodes, greedy, steps, rows, columns, found, best, ...}. A node is {key, step, rank, parent, id, piece, text, state, log, score, own,
  * margin, behind, stop, place, kids, isGreedy}: `own` is the log-probability of its token, `place` its rank among the n best (0: none of them).
  * `greedy` are the nodes of the greedy path; those that the search never considered stand nowhere else and have the rank null.
  */

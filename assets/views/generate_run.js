@@ -1,11 +1,12 @@
 // Writing: asks for the next tokens of a branch until something ends it or the person does. They come some at a time, and stand in the text as they come.
+import { Asking } from "./generate_asking.js";
 import { stepsOf, tokenOf } from "./generate_steps.js";
 
 /** `page` is the shell. `active` says that it writes; `told` is the sentence that says what ended it. */
 export class Run {
   constructor(page) {
     this.page = page;
-    this.wanted = new AbortController(); // aborts what is asked for
+    this.asking = new Asking(page);
     this.active = false;
     this.told = "";
     this.speed = null; // {tokens, seconds} of the engine
@@ -15,20 +16,17 @@ export class Run {
   async begin(from = this.page.tree.shown, shift = 0) {
     const { page } = this;
     const { tree } = page;
-    this.wanted.abort();
-    const { signal } = (this.wanted = new AbortController());
     Object.assign(this, { active: true, told: "", speed: { tokens: 0, seconds: 0 }, from, tree, ids: tree.ids(from) });
     Object.assign(tree, { shown: from, at: null });
     const goal = this.ids.length + page.data.settings.most;
-    document.body.dataset.writing = ""; // Streamlit's sign of a run that goes on, with a Stop of its own, stays away (assets/theme/app.css)
     page.refresh();
     let settings = null; // of the tokens that are asked for
     const query = () => {
       settings = { ...page.data.settings, seed: page.data.settings.seed + shift };
-      return { ask: "write", begun: this.ids, settings, goal, shared: page.view !== "write" };
+      return { ask: "write", begun: this.ids, settings, goal, shared: page.isShared };
     };
     try {
-      while (!signal.aborted) await page.stream(query, (part) => this.take(part, settings, shift), signal);
+      await this.asking.go(query, (part) => this.take(part, settings, shift));
     } catch (error) {
       this.end(error.message);
       page.refresh();
@@ -53,8 +51,7 @@ export class Run {
   }
 
   end(sentence) {
-    this.wanted.abort();
-    delete document.body.dataset.writing;
+    this.asking.end();
     Object.assign(this, { active: false, told: sentence });
     this.tree.save();
     this.page.tell(sentence);
@@ -69,13 +66,8 @@ export class Run {
   stop() {
     if (!this.active) return;
     this.leave();
-    this.interrupt();
+    this.page.interrupt();
     this.page.refresh();
-  }
-
-  /** By the rerun of the page that follows: what comes is broken off, and asked for anew if it is wanted. */
-  interrupt() {
-    this.page.emit?.("interrupt", this.speed.tokens);
   }
 
   /** The page is rerun anyway, or left. */

@@ -3,6 +3,7 @@ import { CHART_CSS } from "./chart.js";
 import { choices } from "./choices.js";
 import { make } from "./dom.js";
 import { number } from "./format.js";
+import { Coming } from "./generate_coming.js";
 import { mount as mountSum } from "./generate_surprise_sum.js";
 import { mount as mountText } from "./generate_surprise_text.js";
 import { mount as mountToken } from "./generate_surprise_token.js";
@@ -19,7 +20,7 @@ export function mount(room, page) {
 
 class Surprise {
   constructor(room, page) {
-    Object.assign(this, { room, page, found: null, tokens: [], measuring: false, turn: 0, usual: 0, bring: true });
+    Object.assign(this, { room, page, shown: null, coming: null, usual: 0, bring: true });
     const bar = make("div", "s-bar");
     this.which = choices("which text", [
       ["prompt", "as given", "the text above"],
@@ -41,7 +42,7 @@ class Surprise {
   }
 
   destroy() {
-    this.turn++;
+    this.coming?.leave();
     this.room.replaceChildren();
   }
 
@@ -69,65 +70,51 @@ class Surprise {
       if (!this.found) this.wait();
       return;
     }
-    const asked = JSON.stringify([page.data.trace, this.reading]);
-    if (asked === this.asked) return asked === this.answered && this.draw();
+    const query = { ask: "surprise", ...this.reading };
+    const asked = JSON.stringify([page.data.trace, query]);
+    if (asked === this.asked) return this.shown === this.coming && this.draw();
     this.asked = asked;
-    this.measure(null);
+    this.coming?.leave();
+    this.coming = new Coming(page, query, joined, { take: (coming) => this.take(coming), fail: (error) => this.fail(error) });
+    this.coming.begin();
   }
 
-  /** Asks for the text from the window `from` on (null: from the first), some windows at a time, until it is whole or the person stops it. */
-  async measure(from) {
-    const { page, reading } = this;
-    const turn = ++this.turn;
-    this.measuring = true;
-    try {
-      for (let next = from; this.measuring; ) {
-        const answer = await page.request({ ask: "surprise", ...reading, ...(next !== null && { from: next }) });
-        if (turn !== this.turn) return;
-        this.take(answer, next === null);
-        ({ next } = answer);
-        if (next === null) this.end();
-        this.draw();
-      }
-    } catch (error) {
-      if (turn !== this.turn) return;
-      if (from === null && this.answered !== this.asked) this.found = null;
-      this.sentence.textContent = error.message;
-      this.end();
-      this.draw();
-    }
+  /** There is more of the text, or it was stopped. Until then, what was shown before stays. */
+  take(coming) {
+    const isNew = this.shown !== coming;
+    this.shown = coming;
+    if (isNew || !coming.isActive) this.usual = this.mostSurprising();
+    this.sentence.textContent = "";
+    this.draw();
   }
 
-  take(answer, first) {
-    if (first) {
-      Object.assign(this, { found: answer, tokens: [], answered: this.asked, usual: 0 });
-      this.sentence.textContent = "";
-    } else {
-      const { next, total, mean, perplexity, training } = answer;
-      Object.assign(this.found, { next, total, mean, perplexity, training });
-      Object.assign(this.found.pieces, answer.pieces);
-    }
-    const count = this.tokens.length;
-    this.tokens.push(...tokensOf(answer, this.found));
-    if (!count) this.usual = this.mostSurprising();
+  fail(error) {
+    if (!this.coming.found) this.shown = null;
+    this.sentence.textContent = error.message;
+    this.draw();
   }
 
-  end() {
-    this.turn++;
-    this.measuring = false;
-    if (this.tokens.length) this.usual = this.mostSurprising();
+  get found() {
+    return this.shown?.found ?? null;
+  }
+
+  get tokens() {
+    return this.found?.tokens ?? [];
+  }
+
+  get measuring() {
+    return Boolean(this.shown?.isActive);
   }
 
   /** What is measured stays; says whether there was something to stop. */
   stop() {
-    if (!this.measuring) return false;
-    this.end();
-    this.draw();
+    if (!this.measuring || this.page.alone) return false;
+    this.shown.stop();
     return true;
   }
 
   goOn() {
-    this.measure(this.found.next);
+    this.shown.go();
     this.draw();
   }
 
@@ -140,10 +127,10 @@ class Surprise {
     this.body.hidden = this.facts.hidden = !this.found;
     this.windows.update();
     if (!this.found) return;
-    const { perplexity, mean, total, next, asked, pseudo } = this.found;
+    const { perplexity, mean, total, whole, asked, pseudo } = this.found;
     const count = this.tokens.length.toLocaleString("en");
     const facts = [
-      [pseudo ? "tokens masked" : "tokens asked for", next === null ? count : `${count} of ${asked.toLocaleString("en")}`],
+      [pseudo ? "tokens masked" : "tokens asked for", whole ? count : `${count} of ${asked.toLocaleString("en")}`],
       [this.named("perplexity"), number(perplexity)],
       [pseudo ? "minus the mean" : "loss", `${number(mean)} nats a token`],
       pseudo ? ["pseudo-log-likelihood", `${number(-total)} nats`] : ["their sum", `${number(total)} nats`],
@@ -215,6 +202,16 @@ class Surprise {
     const sentence = `${this.tokens.length.toLocaleString("en")} tokens${windows}, ${sums}; “${token.piece}” ${token.surprise.toFixed(2)} bits`;
     return { where: `token ${this.at + 1} of ${this.tokens.length}`, sentence, asks: this.reading, file: "surprise" };
   }
+}
+
+/** A part of an answer to "surprise" behind what is `found` of it, which grows; {tokens, ...} with the first. */
+function joined(found, part) {
+  if (!found) return { ...part, tokens: tokensOf(part, part) };
+  const { count, whole, total, mean, perplexity, training } = part;
+  Object.assign(found, { count, whole, total, mean, perplexity, training });
+  Object.assign(found.pieces, part.pieces);
+  found.tokens.push(...tokensOf(part, found));
+  return found;
 }
 
 /** [{id, piece, at, log, surprise, rank, entropy, rest, window, rows()}]; rows() are [{id, piece, probability}], `window` is a place in found.windows. */

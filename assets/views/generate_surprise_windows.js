@@ -47,11 +47,11 @@ class Windows {
     if (this.about.textContent !== about) this.about.textContent = about;
     this.which.element.hidden = !tab.inWindows || page.alone;
     this.which.show(tab.stride);
-    this.line.hidden = found.next === null;
+    this.line.hidden = found.whole;
     if (this.line.hidden) return;
     this.button.hidden = page.alone;
     this.button.textContent = tab.measuring ? "Stop" : "Go on";
-    const windows = tab.inWindows ? `${found.next.toLocaleString("en")} of ${found.windows.length.toLocaleString("en")} windows, ` : "";
+    const windows = tab.inWindows ? `${found.count.toLocaleString("en")} of ${found.windows.length.toLocaleString("en")} windows, ` : "";
     const done = `${windows}${tokens.length.toLocaleString("en")} of ${found.asked.toLocaleString("en")} tokens`;
     this.told.textContent = tab.measuring ? `Read so far: ${done}.` : `Stopped after ${done}; the sums are of those.`;
   }

@@ -7,6 +7,7 @@ export const CAPACITY = 64; // answers kept; the least recently used goes first
 const answers = new Map(); // key -> Promise of the decoded payload, oldest use first
 const waiting = new Map(); // key -> {id, query or make, resolve, reject}, in the order they were asked
 let ring = () => {}; // tells the courier that something waits
+let breakOff = () => {}; // what comes in parts
 let last = 0;
 const visit = Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(36)).join(""); // of this page
 
@@ -64,6 +65,18 @@ export function asked() {
 /** For the courier: the questions not answered yet, oldest first. */
 export function pending() {
   return Array.from(waiting.values(), ({ id, query, make }) => (make ? { id, query: make(), streamed: true } : { id, query }));
+}
+
+/** `work` is called where a question waits behind what comes in parts; it may break that off, by a rerun of the whole page, and it is asked for anew. */
+export function onHeldUp(work) {
+  breakOff = work;
+}
+
+/** For the courier: parts come, and nothing is answered before they have. Says whether that holds a question up. */
+export function heldUp() {
+  const waits = [...waiting.values()].some(({ make }) => !make);
+  if (waits) breakOff();
+  return waits;
 }
 
 /** For the courier: a part of what answers question `id`. */

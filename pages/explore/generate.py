@@ -10,6 +10,7 @@ from views.component import courier, view
 from views.generate import drawn
 from views.generate_answers import answered, streamed
 from views.generate_live import Live
+from views.generate_measured import Measured
 from views.generate_writing import Writing
 
 picture = view("generate", events=("interrupt",))
@@ -17,7 +18,8 @@ picture = view("generate", events=("interrupt",))
 honour_link(RULES)
 name, checkpoint, prompt, call = prompted()
 live = st.session_state.setdefault("live writing", Live())
-writing = Writing(name, checkpoint, prompt, call, settings(checkpoint), live)
+measured = st.session_state.setdefault("measured texts", Measured())
+writing = Writing(name, checkpoint, prompt, call, settings(checkpoint), live, measured)
 taking = of_writing(writing)
 shown = drawn(writing, {"take": taking.header})
 picture(shown, key="generate view")

@@ -47,6 +47,23 @@ def asked(app: AppTest, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]
     return unpack(arrays["1"].data.tobytes())
 
 
+def streamed(app: AppTest, **query: Any) -> list[tuple[dict[str, Any], dict[str, Named]]]:
+    """The parts of an answer."""
+    asked = {"id": 1, "query": {"trace": view(app)[0]["trace"], **query}, "streamed": True}
+    app.session_state["courier asked"] = [asked]
+    app.run()
+    found, ended = [], {}
+    for element in app.get("bidi_component"):
+        if "loupe.courier_part." in element.proto.component_name:
+            header, carried = unpack(element.proto.bytes)
+            if header["ended"]:
+                ended = header
+            else:
+                found.append(unpack(carried["part"].data.tobytes()))
+    assert "sentence" not in ended, ended
+    return found
+
+
 def keys(app: AppTest) -> set[str]:
     drawn = [*app.slider, *app.number_input, *app.text_input, *app.selectbox]
     return {one.key for one in drawn}
@@ -144,17 +161,8 @@ def test_a_link_can_hide_the_settings() -> None:
 
 
 def write(app: AppTest, count: int, **settings: Any) -> list[int]:
-    query = {"trace": view(app)[0]["trace"], "ask": "write", "begun": [], "settings": settings, "goal": count}
-    app.session_state["courier asked"] = [{"id": 1, "query": query, "streamed": True}]
-    app.run()
-    ids: list[int] = []
-    for element in app.get("bidi_component"):
-        if "loupe.courier_part." in element.proto.component_name:
-            header, carried = unpack(element.proto.bytes)
-            if not header["ended"]:
-                ids += unpack(carried["part"].data.tobytes())[1]["id"].data.tolist()
-    assert "sentence" not in header
-    return ids
+    parts = streamed(app, ask="write", begun=[], settings=settings, goal=count)
+    return [int(id) for _, arrays in parts for id in arrays["id"].data]
 
 
 @pytest.mark.parametrize("model", ["stories", "translate-en-fr", "infill", "digits-imagegpt", "induction"])

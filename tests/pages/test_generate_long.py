@@ -11,7 +11,7 @@ import torch
 from engine import library, run
 from engine.analysis.surprise import surprise
 from engine.prompt import begin
-from tests.pages.test_generate import asked, opened, view
+from tests.pages.test_generate import asked, opened, streamed, view
 from tests.pages.test_take import ran
 from views import generate_missing
 
@@ -20,16 +20,11 @@ WRITING = ["write", "beam", "cache"]
 
 
 def whole(app: Any) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """The answers of the tab Surprise, and the log-probabilities in them."""
-    headers: list[dict[str, Any]] = []
-    found, more = [], {}
-    while True:
-        header, arrays = asked(app, ask="surprise", written=[], **more)
-        headers.append(header)
-        found.append(arrays["log_probability"].data)
-        if header["next"] is None:
-            return headers, np.concatenate(found)
-        more = {"from": header["next"]}
+    """The parts of the tab Surprise, and the log-probabilities in them."""
+    parts = list[Any]()
+    while not parts or not parts[-1][0]["whole"]:
+        parts += streamed(app, ask="surprise", written=[], **{"from": parts[-1][0]["count"] if parts else 0})
+    return [header for header, _ in parts], np.concatenate([arrays["log_probability"].data for _, arrays in parts])
 
 
 def test_a_text_longer_than_the_context_is_measured_whole_and_the_tabs_that_write_say_why_they_do_not() -> None:

@@ -1,17 +1,17 @@
 """The page Generate with a model that fills in what is masked: it writes nothing, and its tokens are masked in turn."""
 
 import io
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from engine import library
 from engine.analysis.pseudo import pseudo_surprise
-from tests.pages.test_generate import asked, keys, opened, view
+from tests.pages.test_generate import asked, keys, opened, streamed, view
 from tests.pages.test_take import ran
-from views import generate_measured
+from views import generate_measured, generate_parts
 
 PAIR = {"model": "stories-bert", "text": "Max gave the red ball to Anna.", "second": "She was happy."}
 
@@ -27,7 +27,7 @@ def test_tabs_that_write_say_why_they_do_not_and_surprise_is_the_pseudo_log_like
     read = loaded.tokenizer.encode(PAIR["text"], PAIR["second"])
     found = pseudo_surprise(loaded, read.ids, read.segments)
     said, arrays = asked(app, ask="surprise", written=[])
-    assert said["pseudo"] and said["next"] is None and said["asked"] == len(found.ids)
+    assert said["pseudo"] and said["whole"] and said["asked"] == len(found.ids)
     assert said["total"] == pytest.approx(found.total, rel=1e-5)
     assert said["perplexity"] == pytest.approx(found.perplexity, rel=1e-5)
     assert [read.ids[at] for at in arrays["at"].data] == arrays["id"].data.tolist() == found.ids.tolist()
@@ -45,18 +45,32 @@ def test_its_table_and_lines_of_python_are_what_is_shown() -> None:
     assert found.total == pytest.approx(said["total"], rel=1e-5)
 
 
-def test_a_text_in_several_answers_adds_up_to_the_text_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_in_several_parts_adds_up_to_the_text_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     once = asked(opened(**PAIR), ask="surprise", written=[])[0]
     monkeypatch.setattr(generate_measured, "WORK", 1)
+    monkeypatch.setattr(generate_parts, "PACE", 0.0)
+    monkeypatch.setattr(generate_parts, "LONGEST", 0.0)
     app = opened(**PAIR)
-    logs, first, steps = [], 0, 0
-    while first is not None:
-        header, arrays = asked(app, ask="surprise", written=[], **({"from": first} if first else {}))
-        logs.append(torch.from_numpy(arrays["log_probability"].data.copy()))
-        first, steps = header["next"], steps + 1
-    assert steps == once["asked"] == len(torch.cat(logs))
-    assert -float(torch.cat(logs).double().sum()) == pytest.approx(once["total"], rel=1e-5)
-    assert header["total"] == pytest.approx(once["total"], rel=1e-5)
+    parts = list[Any]()
+    while not parts or not parts[-1][0]["whole"]:
+        (part,) = streamed(app, ask="surprise", written=[], **{"from": len(parts)})
+        parts.append(part)
+        app.session_state["courier asked"] = []
+        app.run()  # of the whole page, which loses nothing
+    logs = np.concatenate([arrays["log_probability"].data for _, arrays in parts])
+    assert len(parts) == once["asked"] == len(logs) == parts[-1][0]["steps"]
+    assert -float(logs.astype("f8").sum()) == pytest.approx(once["total"], rel=1e-5)
+    assert parts[-1][0]["total"] == pytest.approx(once["total"], rel=1e-5)
+
+
+def test_what_was_measured_outlives_a_rerun_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured, once = list[Any](), generate_measured.pseudo_surprise
+    monkeypatch.setattr(generate_measured, "pseudo_surprise", lambda *a: measured.append(a[3]) or once(*a))
+    app = opened(**PAIR)
+    streamed(app, ask="surprise", written=[])
+    before = len(measured)
+    app.run()
+    assert streamed(app, ask="surprise", written=[])[-1][0]["whole"] and len(measured) == before > 0
 
 
 def test_what_it_cannot_say_is_refused_with_a_sentence_and_the_page_stays() -> None:

@@ -30,7 +30,7 @@ def script() -> None:
 
 
 def run(**state: Any) -> AppTest:
-    app = AppTest.from_function(script)
+    app = AppTest.from_function(script, default_timeout=60)
     for name, value in state.items():
         app.session_state[name] = value
     app.run()
@@ -69,7 +69,7 @@ def test_what_is_mounted_between_two_runs_of_the_whole_script_has_the_address_of
             component.begin("page")
         component.view("probe")({}, key="probe")
 
-    app = AppTest.from_function(page)
+    app = AppTest.from_function(page, default_timeout=60)
     addresses = []
     for whole in (True, False, True):
         app.session_state["whole"] = whole

@@ -15,7 +15,7 @@ from engine.layers.softmax import softmax
 from engine.prompt import begin
 from engine.reading import pictures
 from engine.sampling import rank
-from views import generate_write
+from views import generate_parts, generate_writing
 from views.generate import drawn
 from views.generate_answers import answered, streamed
 from views.generate_live import MOST, Live
@@ -80,8 +80,8 @@ def in_pieces(
 @pytest.fixture(params=[(0.0, 0.0), (0.0, 9.0), (0.005, 0.01), (9.0, 9.0)], ids=["tokens", "parts", "some", "whole"])
 def pace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question for every token, a part for every token, several of both, and all at once."""
-    monkeypatch.setattr(generate_write, "PACE", request.param[0])
-    monkeypatch.setattr(generate_write, "LONGEST", request.param[1])
+    monkeypatch.setattr(generate_parts, "PACE", request.param[0])
+    monkeypatch.setattr(generate_parts, "LONGEST", request.param[1])
 
 
 @pytest.mark.usefixtures("pace")
@@ -95,43 +95,51 @@ def test_a_text_written_in_pieces_is_the_text_written_in_one_go(settings: Settin
 
 
 def test_the_first_part_is_one_token_and_those_behind_it_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate_write, "PACE", 9.0)
+    monkeypatch.setattr(generate_parts, "PACE", 9.0)
     first, rest = parts(writing(), begun=[], goal=9)
     assert len(first[1]["id"].data) == 1 and len(rest[1]["id"].data) == 8
 
 
 def test_a_shared_server_is_asked_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate_write, "PACE", 0.0)
-    monkeypatch.setattr(generate_write, "SHARED", 0.0)
+    monkeypatch.setattr(generate_parts, "PACE", 0.0)
+    monkeypatch.setattr(generate_parts, "SHARED", 0.0)
     assert len(list(parts(writing(), begun=[], goal=9))) == 9
     assert len(list(parts(writing(), begun=[], goal=9, shared=True))) == 1
 
 
 def test_what_no_generator_waits_for_is_written_on_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate_write, "LONGEST", 0.0)
+    monkeypatch.setattr(generate_parts, "LONGEST", 0.0)
     one = writing()
     expected = [step.id for step in straight(one, EVERY, 8)]
     assert in_pieces(one, EVERY, 8, forget=True)[0] == expected
 
 
-def test_what_was_broken_off_is_written_on_exactly() -> None:
-    one = writing()
+def test_what_was_broken_off_is_written_on_exactly_and_reads_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, begun = writing(), list[Any]()
     expected = [step.id for step in straight(one, EVERY, 8)]
+    once = generate_writing.generate
+    counted = lambda *a, **more: begun.append(more["begun"]) or once(*a, **more)  # noqa: E731
+    monkeypatch.setattr(generate_writing, "generate", counted)
+    monkeypatch.setattr(generate_parts, "PACE", 0.0)
     coming = parts(one, EVERY, begun=[], goal=8)
-    _, arrays = next(coming)
+    _, first = next(coming)
     coming.close()
-    assert not one.live.waiting
-    assert in_pieces(one, EVERY, 8, begun=arrays["id"].data.tolist())[0] == expected
+    assert in_pieces(one, EVERY, 8, begun=first["id"].data.tolist())[0] == expected and begun == [()]
+    coming = parts(one, EVERY, begun=expected[:2], goal=8)  # the browser has another text
+    assert next(coming)[1]["id"].data.tolist() == expected[2:3] and begun == [(), tuple(expected[:2])]
+    next(coming)
+    coming.close()  # the browser never got the second part
+    assert in_pieces(one, EVERY, 8, begun=expected[:3])[0] == expected
 
 
 def test_a_generator_waits_for_the_next_question_and_few_of_them_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate_write, "LONGEST", 0.0)
+    monkeypatch.setattr(generate_parts, "LONGEST", 0.0)
     one = writing()
     list(parts(one, begun=[], goal=9))
-    ((key, waiting),) = one.live.waiting.items()
-    (first,) = key[-1]
-    list(parts(one, begun=[first], goal=9))
-    assert list(one.live.waiting.values()) == [waiting]
+    (waiting,) = one.live.waiting.values()
+    before = waiting.coming
+    list(parts(one, begun=list(waiting.ids), goal=9))
+    assert list(one.live.waiting.values()) == [waiting] and waiting.coming is before and len(waiting.ids) == 2
     for seed in range(2 * MOST):
         list(parts(one, Settings(seed=seed), begun=[], goal=9))
     assert len(one.live.waiting) == MOST

@@ -1,6 +1,7 @@
 """The tab Beam: its tree is the engine's search, and its sentences say what the numbers do."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,8 @@ from engine.prompt import begin
 from engine.reading import pictures
 from engine.run import run
 from tests.engine.twins import twins
-from views.generate_answers import answered
+from views import generate_parts, generate_searching
+from views.generate_answers import answered, streamed
 from views.generate_beam_taken import ahead_of_search, node_table, path_table, search_lines
 from views.generate_beam_told import fork, greedy_told, over_told
 from views.generate_live import Live
@@ -214,7 +216,6 @@ def test_what_ended_the_search_is_told_as_the_engine_decided_it(searches: list[S
         ({"trace": "another"}, STALE),
         ({"steps": 0}, UNKNOWN),
         ({"steps": True}, UNKNOWN),
-        ({"patience": "long"}, UNKNOWN),
     ],
 )
 def test_what_a_browser_asks_is_checked(more: dict[str, Any], sentence: str) -> None:
@@ -224,49 +225,102 @@ def test_what_a_browser_asks_is_checked(more: dict[str, Any], sentence: str) -> 
     assert sentence in str(refused.value)
 
 
-@pytest.mark.parametrize("number", range(4))
-def test_a_search_in_pieces_is_the_whole_search_as_far_as_it_has_come(number: int) -> None:
-    one, wanted = kinds()[number]
-    whole, arrays = asked(one, wanted)
-    one = replace(one, live=Live())
-    length, counts = whole["count"], []
-    while not counts or counts[-1] < length:
-        header, some = asked(one, wanted, patience=0)
-        counts.append(count := header["count"])
-        assert header["whole"] == (count == length) and header["room"] == wanted.tokens
-        size = sum(step < count for step in arrays["node.step"].data)
-        for name, named in some.items():
-            end = size if name.startswith("node.") else count
-            assert named.data.tolist() == pytest.approx(arrays[name].data[:end].tolist(), nan_ok=True)
-        assert header["said"] == whole["said"][:size] and header["found"] == whole["found"][:count]
-        assert bool(header["over"]) == bool(header["told"]) == header["whole"]
-    assert counts == list(range(1, length + 1)) and length > 3
-    assert header == whole
-
-
-def test_a_search_that_does_not_wait_any_more_begins_anew_and_finds_the_same() -> None:
+@pytest.mark.parametrize("came", [-1, True, "2", 12, 10**9])
+def test_what_a_browser_asks_for_in_parts_is_checked(came: Any) -> None:
     one, wanted = example()
-    whole, _ = asked(one, wanted)
-    again = replace(one, live=Live())
-    before = [asked(again, wanted, patience=0)[0]["count"] for _ in range(4)]
-    again = replace(one, live=Live())
-    header = asked(again, wanted, patience=0)[0]
-    assert (before, header["count"]) == ([1, 2, 3, 4], 1)
-    while not header["whole"]:
-        header = asked(again, wanted, patience=0)[0]
-    assert header == whole
+    for more, sentence in (({"from": came}, UNKNOWN), ({"trace": "another"}, STALE), ({"beams": 0}, "must lie in")):
+        with pytest.raises(ValueError) as refused:
+            list(parts(one, wanted, **more))
+        assert sentence in str(refused.value)
 
 
-def test_a_search_that_takes_little_time_is_one_answer_and_is_not_made_again() -> None:
+def parts(one: Writing, wanted: Wanted, **more: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+    for part in streamed(one, {"ask": "beam", "trace": one.made, **vars(wanted), **more}):
+        yield unpack(part)
+
+
+def is_between(part: tuple[dict[str, Any], Any], whole: tuple[dict[str, Any], Any]) -> int:
+    """Holds a part against those steps of the whole search, and says to which step it goes."""
+    (header, some), (told, arrays) = part, whole
+    first, count = header["from"], header["count"]
+    steps = arrays["node.step"].data
+    before, size = sum(steps < first), sum(steps < count)
+    for name, named in some.items():
+        begin, end = (before, size) if name.startswith("node.") else (first, count)
+        assert named.data.tolist() == pytest.approx(arrays[name].data[begin:end].tolist(), nan_ok=True)
+    assert header["said"] == told["said"][before:size] and header["found"] == told["found"][first:count]
+    assert header["greedy_said"] == told["greedy_said"][first:count]
+    assert header["ended"] == {at: why for at, why in told["ended"].items() if before <= int(at) < size}
+    assert header["pieces"].items() <= told["pieces"].items()
+    assert header["whole"] == (count == told["count"]) == bool(header["over"]) == bool(header["told"])
+    return int(count)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_search_in_parts_is_the_whole_search_step_by_step(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_parts, "PACE", 0.0)
+    one, wanted = kinds()[number]
+    whole = asked(one, wanted)
+    came = 0
+    for part in parts(replace(one, live=Live()), wanted):
+        assert part[0]["from"] == came and part[0]["room"] == wanted.tokens
+        assert is_between(part, whole) == came + 1
+        came += 1
+    assert came == whole[0]["count"] > 3
+    for name in ("best", "texts", "over", "told", "greedy_text", "greedy_score", "greedy_ended"):
+        assert part[0][name] == whole[0][name]
+
+
+def test_a_search_goes_on_behind_what_came_whatever_became_of_what_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_parts, "PACE", 0.0)
+    steps, (one, wanted) = list[Any](), example()
+    whole, one = asked(one, wanted), replace(one, live=Live())
+    once = generate_searching.Searching.go_on
+    monkeypatch.setattr(generate_searching.Searching, "go_on", lambda self: steps.append(self.count) or once(self))
+    coming = parts(one, wanted)
+    assert [next(coming)[0]["count"] for _ in range(3)] == [1, 2, 3]
+    coming.close()  # broken off
+    part = next(parts(one, wanted, **{"from": 2}))  # and the third never came
+    assert (part[0]["from"], is_between(part, whole), steps) == (2, 4, [0, 1, 2, 3])
+    part = next(parts(replace(one, live=Live()), wanted, **{"from": 4}))
+    assert (part[0]["from"], is_between(part, whole)) == (4, 5)
+    monkeypatch.setattr(generate_parts, "SHARED", 0.0)
+    (part,) = parts(replace(one, live=Live()), wanted, shared=True)
+    assert is_between(part, whole) == 1
+
+
+def test_a_search_is_not_made_again_and_holds_no_cache_once_it_is_over() -> None:
     one, wanted = example(0, beams=1, best=1, tokens=2)
-    assert asked(one, wanted, patience=float("nan"))[0]["whole"]
+    *_, (header, _) = parts(one, wanted)
+    assert header["whole"]
     ((key, found),) = one.live.waiting.items()
     assert found.is_over and found.search is None and found.text is None  # and so holds no KV cache
+    ((again, _),) = parts(one, wanted)
+    assert (again["from"], again["count"]) == (0, 2)
     asked(one, replace(wanted, penalty=0.0))
     more = example(0, best=2, tokens=2)[1]
     asked(one, more)
     asked(one, replace(more, best=4))
     assert key not in one.live.waiting and len(one.live.waiting) == 2  # how many are shown makes no other search
+
+
+def test_a_search_that_fails_says_so_behind_what_it_found_and_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_parts, "PACE", 0.0)
+    one, wanted = example()
+    once = generate_searching.Searching.go_on
+
+    def go_on(self: generate_searching.Searching) -> None:
+        if self.count == 2:
+            raise ValueError("There is no room.")
+        once(self)
+
+    with monkeypatch.context() as patched, pytest.raises(ValueError, match="no room"):
+        patched.setattr(generate_searching.Searching, "go_on", go_on)
+        coming = parts(one, wanted)
+        assert [next(coming)[0]["count"] for _ in range(2)] == [1, 2]
+        next(coming)
+    assert not one.live.waiting
+    assert next(parts(one, wanted, **{"from": 2}))[0]["count"] == 3
 
 
 def test_the_first_steps_of_a_search_are_told_and_taken_as_such() -> None:
@@ -305,9 +359,9 @@ def test_the_lines_of_python_make_the_first_steps_of_a_search(capsys: pytest.Cap
 
 def test_a_file_has_the_usual_search_only_where_none_was_looked_at() -> None:
     one = example()[0]
-    (usual,) = ahead_of_search(one, {"kept": {"searches": []}})
+    (usual,) = ahead_of_search(one, {"kept": {"coming": {"surprise": [{"query": {}}]}}})
     assert unpack(answered(one, usual))[0]["whole"]
-    assert not list(ahead_of_search(one, {"kept": {"searches": [{"query": {}, "steps": 3}]}}))
+    assert not list(ahead_of_search(one, {"kept": {"coming": {"beam": [{"query": {}, "steps": 3}]}}}))
 
 
 def test_a_full_context_leaves_nothing_to_search() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from engine import run
 from engine.analysis.surprise import surprise
 from engine.library import checkpoint
 from engine.prompt import begin
-from views import generate_measured
-from views.generate_answers import answered
-from views.generate_surprise import ahead_of_surprise, parts, surprise_lines, surprise_table
+from views import generate_measured, generate_parts
+from views.generate_answers import answered, streamed
+from views.generate_surprise import ahead_of_surprise, between, measurement, surprise_lines, surprise_table
 from views.generate_writing import Call, Writing
+from views.payload import unpack
 
 TEXT = "Once upon a time there was a girl"
 
@@ -26,6 +28,18 @@ def writing(name: str = "stories", *prompt: Any) -> Writing:
     return Writing(name, loaded, begun, Call(repr(prompt[0] if prompt else TEXT)))
 
 
+def told(here: Writing, written: tuple[int, ...] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of all of a text."""
+    measuring = measurement(here, written)
+    return between(here, measuring, 0, len(measuring.steps))
+
+
+def parts(here: Writing, **query: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for part in streamed(here, {"ask": "surprise", "trace": here.made, "written": [], **query}):
+        header, arrays = unpack(part)
+        yield header, {name: named.data for name, named in arrays.items()}
+
+
 def header_of(payload: bytes) -> dict[str, Any]:
     (length,) = struct.unpack("<I", payload[:4])
     found: dict[str, Any] = json.loads(payload[4 : 4 + length])
@@ -34,12 +48,12 @@ def header_of(payload: bytes) -> dict[str, Any]:
 
 def test_what_is_shown_of_a_token_is_what_the_engine_computed() -> None:
     here = writing()
-    header, arrays = parts(here, ())
+    header, arrays = told(here)
     found = surprise(here.checkpoint, here.prompt.ids)
     assert header["total"] == found.total
     assert header["perplexity"] == found.perplexity
     assert header["training"] == pytest.approx(found.mean, rel=1e-6)
-    assert header["windows"] == [[0, 1, len(here.prompt.ids)]] and header["next"] is None
+    assert header["windows"] == [[0, 1, len(here.prompt.ids)]] and header["whole"]
     assert np.array_equal(arrays["log_probability"], found.log_probabilities)
     assert np.allclose(arrays["surprise"], -found.log_probabilities / math.log(2))
     own = run(here.checkpoint.model, list(here.prompt.ids), "logits")["logits"][0, :-1].softmax(-1)
@@ -50,7 +64,7 @@ def test_what_is_shown_of_a_token_is_what_the_engine_computed() -> None:
 
 def test_a_token_stands_behind_as_many_ids_as_its_place_says() -> None:
     here = writing()
-    header, arrays = parts(here, (5, 7))
+    header, arrays = told(here, (5, 7))
     whole = [*here.prompt.ids, 5, 7]
     assert [whole[at] for at in arrays["at"].tolist()] == arrays["id"].tolist()
     assert header["read"] == whole[:-1]
@@ -60,14 +74,14 @@ def test_a_token_stands_behind_as_many_ids_as_its_place_says() -> None:
 def test_what_was_written_is_read_behind_the_prompt() -> None:
     here = writing("translate-en-fr", "The cat sleeps.", "le chat dort.")
     end = here.checkpoint.end_ids[0]
-    _, alone = parts(here, ())
-    _, ended = parts(here, (end,))
+    _, alone = told(here)
+    _, ended = told(here, (end,))
     assert alone["id"].tolist() == ended["id"].tolist()  # a target is closed, by whomever
     assert alone["id"][-1] == end
 
 
 def test_a_model_whose_training_asked_for_less_than_every_token_says_so() -> None:
-    taught = [parts(writing(name, "chat noir"), ())[0]["taught"] for name in ("instruct", "induction", "bilingual")]
+    taught = [told(writing(name, "chat noir"))[0]["taught"] for name in ("instruct", "induction", "bilingual")]
     assert taught == [
         "Its own training asked only for what stands behind an instruction or a separator.",
         "Its own training asked only for what had stood in the text before.",
@@ -88,14 +102,14 @@ def test_the_lines_of_python_give_the_numbers_that_are_shown() -> None:
     here = writing()
     names: dict[str, Any] = {}
     exec(surprise_lines(here, {"written": [5, 7]}), names)
-    header, _ = parts(here, (5, 7))
+    header, _ = told(here, (5, 7))
     assert names["found"].total == header["total"]
 
 
 def test_the_table_has_a_row_for_each_token() -> None:
     here = writing()
     table = surprise_table(here, {"written": []})
-    _, arrays = parts(here, ())
+    _, arrays = told(here)
     assert list(table.columns["token"])[-1] == "·girl"
     assert np.array_equal(table.columns["log_probability"], arrays["log_probability"])
 
@@ -108,48 +122,68 @@ def long_writing() -> Writing:
     return Writing("stories", loaded, begin(loaded, LONG, longer=True), Call(repr(LONG)))
 
 
-def test_a_long_text_comes_in_answers_that_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate_measured, "WORK", 3 * 256 * 957_184)  # three windows
-    here, first, found, nexts = long_writing(), 0, [], []
-    while first is not None:
-        header, arrays = parts(here, (), first)
-        found.append(arrays)
-        first = header["next"]
-        nexts.append(first)
+def test_a_long_text_comes_in_parts_that_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_parts, "PACE", 0.0)
+    here = long_writing()
+    headers, found = zip(*parts(here), strict=True)
     whole = surprise(here.checkpoint, here.prompt.ids)
     count = len(whole.windows)
-    assert nexts == [*range(3, count, 3), None] and len(nexts) > 1
+    assert [(one["from"], one["count"]) for one in headers] == [(at, at + 1) for at in range(count)] and count > 3
+    assert [one["whole"] for one in headers] == [False] * (count - 1) + [True]
+    assert headers[0]["windows"] == [[one.begin, one.asked, one.end] for one in whole.windows]
+    assert headers[0]["read"] == list(here.prompt.ids) and not headers[1]["read"]
     for name, wanted in (("id", whole.ids), ("at", whole.at + 1), ("rank", whole.ranks)):
         assert np.concatenate([one[name] for one in found]).tolist() == wanted.tolist()
-    assert header["total"] == pytest.approx(whole.total, rel=1e-6)
-    assert header["training"] == pytest.approx(whole.training, rel=1e-6)
-    assert header["asked"] == len(here.prompt.ids) - 1 == len(whole.ids)
+    assert headers[-1]["total"] == pytest.approx(whole.total, rel=1e-6)
+    assert headers[-1]["training"] == pytest.approx(whole.training, rel=1e-6)
+    assert headers[-1]["asked"] == len(here.prompt.ids) - 1 == len(whole.ids)
     assert all(one["top.id"].shape[1] == 5 for one in found)
 
 
 def test_sums_of_a_text_that_is_not_whole_yet_are_those_of_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate_measured, "WORK", 1)
+    monkeypatch.setattr(generate_parts, "PACE", 0.0)
     here = long_writing()
-    parts(here, ())
-    header, arrays = parts(here, (), 1)
+    coming = parts(here)
+    first, _ = next(coming)
+    coming.close()  # broken off
+    header, arrays = next(parts(here, **{"from": 1}))
     logs = surprise(here.checkpoint, here.prompt.ids).log_probabilities
-    (_, asked, end) = header["windows"][1]
+    (_, asked, end) = first["windows"][1]
     assert arrays["at"].tolist() == list(range(asked, end))
     assert header["total"] == pytest.approx(-float(logs[: end - 1].double().sum()), rel=1e-6)
+    some = unpack(answered(here, {"ask": "surprise", "trace": here.made, "written": [], "steps": 2}))
+    assert (some[0]["count"], some[0]["whole"], some[0]["total"]) == (2, False, header["total"])
+    assert some[1]["at"].data.tolist() == list(range(1, end))
+
+
+def test_a_browser_that_has_what_the_server_has_not_gets_what_follows() -> None:
+    here = long_writing()
+    header, arrays = next(parts(here, **{"from": 3}))
+    windows = here.measured.of(here.prompt, ()).windows
+    assert header["from"] == 3 and arrays["at"][0] == windows[3].asked
+    logs = surprise(here.checkpoint, here.prompt.ids).log_probabilities[: windows[header["count"] - 1].end - 1]
+    assert header["total"] == pytest.approx(-float(logs.double().sum()), rel=1e-6)
 
 
 def test_no_window_of_a_text_is_measured_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_parts, "PACE", 0.0)
     here, measured = long_writing(), list[Any]()
     once = generate_measured.of_window
     monkeypatch.setattr(generate_measured, "of_window", lambda *a: measured.append(a[2]) or once(*a))
-    parts(here, ())
+    next(parts(here))
     surprise_table(here, {"written": []})
-    parts(here, ())
-    windows = here.measured.of(here.prompt, ()).windows
-    assert measured == list(windows)
-    asks = list(ahead_of_surprise(here, {"branch": []}))
-    assert [ask.get("from", 0) for ask in asks][0] == 0 and all(answered(here, ask) for ask in asks)
-    assert len(measured) == len(windows)
+    ((header, _),) = parts(here)
+    assert (header["from"], header["whole"]) == (0, True)
+    assert measured == list(here.measured.of(here.prompt, ()).windows)
+
+
+def test_a_file_has_a_text_that_nobody_looked_at_where_one_step_measures_it() -> None:
+    here = writing()
+    (ask,) = ahead_of_surprise(here, {"branch": [5]})
+    header, _ = unpack(answered(here, ask))
+    assert header["whole"] and header["read"] == list(here.prompt.ids)
+    assert not list(ahead_of_surprise(here, {"branch": [], "kept": {"coming": {"surprise": [{"query": {}}]}}}))
+    assert not list(ahead_of_surprise(long_writing(), {"branch": []}))
 
 
 def test_few_texts_are_kept_and_the_last_ones() -> None:
@@ -166,4 +200,7 @@ def test_a_window_that_is_not_there_is_answered_with_a_sentence() -> None:
     here = long_writing()
     for said in (10**6, -1, "2", True, 1.5, [1]):
         with pytest.raises(ValueError, match="reload it"):
-            answered(here, {"ask": "surprise", "trace": here.made, "written": [], "from": said})
+            list(parts(here, **{"from": said}))
+    for said in (0, -1, "2", True, 1.5, [1]):
+        with pytest.raises(ValueError, match="reload it"):
+            answered(here, {"ask": "surprise", "trace": here.made, "written": [], "steps": said})

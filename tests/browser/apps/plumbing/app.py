@@ -37,6 +37,8 @@ if not st.toggle("without probe"):
     st.write(f"picked: {picked.pick}")
 if st.toggle("show broken"):
     broken({"why": "on purpose"}, key="broken")
+st.session_state["runs"] = st.session_state.get("runs", 0) + 1
+st.write(f"run {st.session_state['runs']}")
 st.write(f"answered: {st.session_state.get('answered', 0)}")
 st.write(f"streamed from: {st.session_state.get('streamed', [])}")
 st.html('<div id="above"></div>')
@@ -55,8 +57,10 @@ def parts(query: dict) -> Iterator[bytes]:
     for count in range(query["begun"], query["size"]):
         if count == query.get("refused"):
             raise ValueError(f"expected a count below {count}, got {count}; ask for less")
+        while count == query.get("held") and not Path(query["until"]).exists():
+            time.sleep(0.02)
         yield pack({"count": count}, {})
-        time.sleep(query.get("delay", 0))
+        time.sleep(0 if query["begun"] and query.get("once") else query.get("delay", 0))
 
 
 component.courier("courier", answer, parts)

@@ -1,6 +1,6 @@
 // Shows what reaches a view, and lets a test reach the store and the address through window.probe.
 import * as address from "./address.js";
-import { request, stream } from "./store.js";
+import { onHeldUp, request, stream } from "./store.js";
 
 let mounts = 0;
 
@@ -15,7 +15,7 @@ export function mount(root, data, emit) {
   };
   mounts += 1;
   draw(data);
-  window.probe = { address, emit, request, root, stream, mounts: () => mounts };
+  window.probe = { address, emit, onHeldUp, request, root, stream, mounts: () => mounts };
   return {
     update(next) {
       updates += 1;
