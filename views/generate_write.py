@@ -55,10 +55,15 @@ def written(
         for steps, seconds in paced(following, query):
             ids = (*before, *(step.id for step in steps))
             stop = steps[-1].stopped if steps else ended(writing, settings, ids, goal)
-            yield Written(len(before), steps, seconds, stop)
+            yield Written(len(before), steps, seconds, of_this_run(stop, settings))
             if stop is not None:
                 return
             before = ids
+
+
+def of_this_run(stop: Stop | None, settings: Settings) -> Stop | None:
+    """A text that is written on has more tokens than were asked for last."""
+    return replace(stop, count=settings.most) if stop is not None and stop.kind == "max_tokens" else stop
 
 
 class Text:

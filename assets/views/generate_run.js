@@ -18,11 +18,12 @@ export class Run {
     const { tree } = page;
     Object.assign(this, { active: true, told: "", speed: { tokens: 0, seconds: 0 }, from, tree, ids: tree.ids(from) });
     Object.assign(tree, { shown: from, at: null });
-    const goal = this.ids.length + page.data.settings.most;
+    const { most } = page.data.settings; // of this run, whatever is set meanwhile
+    const goal = this.ids.length + most;
     page.refresh();
     let settings = null; // of the tokens that are asked for
     const query = () => {
-      settings = { ...page.data.settings, seed: page.data.settings.seed + shift };
+      settings = { ...page.data.settings, most, seed: page.data.settings.seed + shift };
       return { ask: "write", begun: this.ids, settings, goal, shared: page.isShared };
     };
     try {

@@ -1,6 +1,6 @@
 """The page Generate in a browser: a text is written and stopped, branches stay, and the numbers are the engine's."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -18,14 +18,7 @@ if TYPE_CHECKING:
 TEXT = "Max gave the red ball to"
 FIND = "[...document.querySelectorAll('*')].map((e) => (e.shadowRoot ?? e).querySelector?.('.generate')).find(Boolean)"
 IDLE = f"() => !{FIND}?.loupe.run.active"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+ESCAPE = "dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}))"
 
 
 @pytest.fixture
@@ -41,6 +34,20 @@ def look(open_page: Callable[[str], "Page"], server: str) -> Callable[..., "Page
 
 def told(page: "Page", expression: str) -> Any:
     return page.evaluate(f"() => {{ const page = {FIND}.loupe; return {expression}; }}")
+
+
+def at_next_part(page: "Page", work: str) -> None:
+    """Runs `work` as soon as the next part of an answer is taken, which no browser can miss."""
+    page.evaluate(f"""() => {{
+      const page = {FIND}.loupe;
+      const {{ stream }} = page;
+      page.stream = (query, take, signal) => stream.call(page, query, (part) => {{
+        take(part);
+        if (page.stream === stream) return;
+        page.stream = stream;
+        {work};
+      }}, signal);
+    }}""")
 
 
 def write(page: "Page", start: Callable[[], object]) -> None:
@@ -70,6 +77,7 @@ def test_a_text_is_written_branches_and_outlives_the_page(look: Callable[..., "P
     write(page, row.click)
     branch = [*first[:3], other]
     assert told(page, "page.written") == branch + written(branch, 16, seed=7)
+    assert told(page, "page.run.told") == "It stopped after 12 tokens, as many as were asked for."
     assert page.locator(".branch").count() == 2 and page.locator(".tok.chosen").count() == 1
     page.get_by_role("link", name="Attention").click()
     page.locator(".attention:not(.generate)").wait_for()

@@ -89,9 +89,18 @@ def pace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_text_written_in_pieces_is_the_text_written_in_one_go(settings: Settings) -> None:
     for one in kinds():
         expected = straight(one, settings, 14)
-        ids, header = in_pieces(one, settings, 14)
+        ids, header = in_pieces(one, replace(settings, most=14), 14)
         assert ids == [step.id for step in expected]
         assert expected[-1].stopped and header["stop"]["sentence"] == expected[-1].stopped.sentence
+
+
+def test_a_text_that_is_written_on_says_how_many_tokens_were_asked_for_last() -> None:
+    one, settings = writing(), Settings(method="greedy", most=5)
+    ids, _ = in_pieces(one, settings, 5)
+    for most in (1, 3):
+        ids, header = in_pieces(one, replace(settings, most=most), len(ids) + most, ids)
+        assert header["stop"]["sentence"].startswith(f"It stopped after {most} token")
+    assert len(ids) == 9
 
 
 def test_the_first_part_is_one_token_and_those_behind_it_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
