@@ -164,18 +164,30 @@ def test_no_word_about_whose_letters_a_table_asks_and_no_label_was_ever_trained_
 
 
 def test_more_examples_make_the_shipped_model_right() -> None:
-    """Measured when it was trained, on 24 queries of each table: 8, 56, 67, 73 and 75 % with 0, 1, 2, 4 and 8."""
+    """Measured when it was trained, on 30 queries of each table: 19, 80, 90, 96 and 98 % with 0, 1, 2, 4 and 8."""
     checkpoint, shares = load("in-context"), dict.fromkeys((0, 1, 8), 0.0)
     for table in tables().values():
         for found in accuracy(checkpoint, table, ks=tuple(shares), n=12):
             shares[found.k] += found.share / len(tables())
-    assert shares[0] < 0.2 and shares[1] > shares[0] + 0.3 and shares[8] > shares[1] + 0.1 and shares[8] > 0.65
+    assert shares[0] < 0.3 and shares[1] > shares[0] + 0.4 and shares[8] > shares[1] + 0.1 and shares[8] > 0.9
+
+
+@pytest.mark.parametrize("name", ["animal or food", "clothes or colors"])
+def test_a_label_that_means_nothing_is_bound_to_its_kind_by_the_rows_above(name: str) -> None:
+    """One row says one label, which is right for half of the words; both are known from a few."""
+    one, eight = accuracy(load("in-context"), tables()[name], ks=(1, 8), n=20)
+    assert one.share <= 0.7 and eight.share >= 0.85
+
+
+def test_words_that_were_never_read_are_written_backwards_as_the_rows_above_are() -> None:
+    (four,) = accuracy(load("in-context"), tables()["reverse"], ks=(4,), n=20)
+    assert four.share >= 0.8
 
 
 @pytest.mark.parametrize("name", ["what it is", "capitals", "last letter"])
 def test_without_an_example_nobody_knows_what_is_asked_and_with_eight_it_is_plain(name: str) -> None:
     none, eight = accuracy(load("in-context"), tables()[name], ks=(0, 8), n=20)
-    assert none.share <= 0.2 and eight.share >= 0.85
+    assert none.share <= 0.4 and eight.share >= 0.85
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.data.drawing import Chance, Part, choice, is_held_out, number
@@ -16,6 +16,8 @@ LAST = (
     *"ck ct ed er ft ing le ll ld lt mp nd ng nk nt rd rk rm rn rs rt ss st tch th tt".split(),
 )  # fmt: skip
 MADE_UP = 0.4  # of the words on which rules about letters are practised
+TOLD_APART = 2, 2, 3, 4, 6  # kinds in a prompt
+OF_EACH = 1, 2, 4, None, None, None  # words of a kind in a prompt; None is all
 
 Answer = Callable[[str], str]
 
@@ -56,18 +58,22 @@ def prefix(chance: Chance, part: Part, seed: int) -> Relation:
 
 
 def kinds(chance: Chance, part: Part, seed: int) -> Relation:
-    """Words of two kinds, each with a label that is drawn with them."""
-    first = choice(chance, tuple(KINDS))
-    second = choice(chance, [name for name in KINDS if name != first])
-    one, other = labels(chance, part, seed)
-    told = dict.fromkeys(KINDS[first].split(), one) | dict.fromkeys(KINDS[second].split(), other)
-    sides = KINDS[first].split(), KINDS[second].split()
-    return Relation(lambda draw: choice(draw, choice(draw, sides)), told.__getitem__)
+    """Words of several kinds, each with a label that is drawn with them.
+
+    Where it is practised a kind has often but a few words, which come again: rows that repeat are what makes a model
+    look for its answer above (Chan et al. 2022, section 3.1; Bratulić et al. 2025, arXiv 2501.06256).
+    """
+    names = shuffled(chance, KINDS)[: choice(chance, TOLD_APART)]
+    given = labels(chance, part, seed, len(names))
+    most = choice(chance, OF_EACH) if part == "train" else None
+    words = [shuffled(chance, KINDS[name].split())[:most] for name in names]
+    told = {word: label for each, label in zip(words, given, strict=True) for word in each}
+    return Relation(lambda draw: choice(draw, choice(draw, words)), told.__getitem__)
 
 
 def beginnings(chance: Chance, part: Part, seed: int) -> Relation:
     """One label for words that begin with a vowel, another for the rest."""
-    vowel, consonant = labels(chance, part, seed)
+    vowel, consonant = labels(chance, part, seed, 2)
 
     def drawn(draw: Chance) -> str:
         wanted = draw() < 0.5
@@ -81,6 +87,10 @@ def listed(pairs: Sequence[tuple[str, str]]) -> Rule:
     answers = dict(pairs)
     words = tuple(answers)
     return lambda chance, part, seed: Relation(lambda draw: choice(draw, words), answers.__getitem__)
+
+
+def shuffled(chance: Chance, options: Iterable[str]) -> list[str]:
+    return sorted(options, key=lambda _: chance())
 
 
 def word(chance: Chance, part: Part, seed: int) -> str:
@@ -106,10 +116,12 @@ def affix(chance: Chance, part: Part, seed: int) -> str:
     return held(lambda: made_up(chance)[: number(chance, 1, 3)], part, seed)
 
 
-def labels(chance: Chance, part: Part, seed: int) -> tuple[str, str]:
-    """Two of three letters that have nothing to do with what they name."""
-    one = held(lambda: label(chance), part, seed)
-    return one, next(other for other in iter(lambda: held(lambda: label(chance), part, seed), None) if other != one)
+def labels(chance: Chance, part: Part, seed: int, count: int) -> tuple[str, ...]:
+    """As many different ones, of three letters that have nothing to do with what they name."""
+    found: dict[str, None] = {}
+    while len(found) < count:
+        found[held(lambda: label(chance), part, seed)] = None
+    return tuple(found)
 
 
 def label(chance: Chance) -> str:
@@ -122,10 +134,10 @@ def held(draw: Callable[[], str], part: Part, seed: int) -> str:
 
 
 RULES: Mapping[str, tuple[Rule, float]] = {
-    **{name: (of_letters(answer), 1.0) for name, answer in LETTERS.items()},
-    "suffix": (suffix, 1.0),
-    "prefix": (prefix, 1.0),
-    "kinds": (kinds, 4.0),
+    **{name: (of_letters(answer), 2.0 if name == "reverse" else 0.7) for name, answer in LETTERS.items()},
+    "suffix": (suffix, 1.3),
+    "prefix": (prefix, 1.3),
+    "kinds": (kinds, 5.0),
     "vowel or consonant": (beginnings, 1.0),
     "English to French": (listed(FRENCH), 0.7),
     "French to English": (listed([(french, english) for english, french in FRENCH]), 0.7),

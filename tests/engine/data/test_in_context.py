@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from engine.data.drawing import is_held_out
+from engine.data.drawing import Part, is_held_out
 from engine.data.in_context.relations import LETTERS, RULES, VOWELS
 from engine.data.in_context.task import SIGNS, SPLIT, rows
 from engine.data.in_context.words import FRENCH, KINDS, OPPOSITES
@@ -54,15 +54,28 @@ def test_what_is_put_before_or_behind_a_word_is_one_in_a_prompt_and_another_in_w
         assert len({answer.removesuffix(word) for word, answer in one}) == 1
 
 
-def test_two_kinds_have_two_labels_that_are_drawn_for_each_prompt() -> None:
+def test_each_kind_of_a_prompt_has_a_label_of_its_own_that_is_drawn_for_each_prompt() -> None:
     of = {word: kind for kind, words in KINDS.items() for word in words.split()}
     seen: dict[str, set[str]] = {"train": set(), "held_out": set()}
     for part, labels in seen.items():
+        counts = set()
         for one in told("kinds", part):
             named = {(of[word], label) for word, label in one}
-            assert len(named) == len({kind for kind, _ in named}) == len({label for _, label in named}) <= 2
+            assert len(named) == len({kind for kind, _ in named}) == len({label for _, label in named})
+            counts.add(len(named))
             labels |= {label for _, label in named}
+        assert {2, 3, 4} < counts <= set(range(1, 7))
     assert len(seen["train"]) > 80 and not seen["train"] & seen["held_out"]
+
+
+def test_words_of_a_kind_come_again_where_they_are_practised_and_not_where_they_are_measured() -> None:
+    def again(part: Part) -> list[int]:
+        """Of prompts about kinds how many rows say a word that stands above."""
+        prompts = [[word for word, _ in islice(rows(part, seed), 12)] for seed in range(200)]
+        kinds = {word for words in KINDS.values() for word in words.split()}
+        return [len(words) - len(set(words)) for words in prompts if kinds.issuperset(words)]
+
+    assert not any(again("held_out")) and sum(count > 5 for count in again("train")) > 10
 
 
 def test_a_word_that_begins_with_a_vowel_has_one_label_and_others_another() -> None:
@@ -80,10 +93,11 @@ def test_what_must_be_known_by_heart_is_what_the_tables_say() -> None:
     assert len({word for pair in OPPOSITES for word in pair}) == 2 * len(OPPOSITES)  # none has two opposites
 
 
-def test_no_word_comes_twice_in_a_prompt_and_every_sign_has_a_token() -> None:
+def test_no_word_comes_twice_in_a_prompt_that_is_measured_and_every_sign_has_a_token() -> None:
     for seed in range(60):
-        one = list(islice(rows("train", seed), 10))
+        one = list(islice(rows("held_out", seed), 10))
         assert len({word for word, _ in one}) == 10
-        assert set("".join(word + answer for word, answer in one)) <= set(SIGNS)
+        practised = list(islice(rows("train", seed), 10))
+        assert set("".join(word + answer for word, answer in (*one, *practised))) <= set(SIGNS)
     assert list(islice(rows("train", 7), 10)) == list(islice(rows("train", 7), 10))
     assert list(islice(rows("train", 7), 10)) != list(islice(rows("held_out", 7), 10))
