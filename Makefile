@@ -12,7 +12,7 @@ run: .venv/installed
 		--h11-max-incomplete-event-size 4194304 --no-access-log
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

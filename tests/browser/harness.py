@@ -6,15 +6,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from base64 import b64decode
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import numpy as np
+
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, LocatorAssertions, Page
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
@@ -26,6 +29,11 @@ UVICORN = [
     *"--h11-max-incomplete-event-size 4194304".split(),  # as `make run` serves it
 ]
 STARTUP = 90.0  # seconds until a server must answer
+# In a page: numbers as the bytes of single precision, which hold infinities and cost little to hand over.
+BYTES = """(numbers => { const bytes = new Uint8Array(Float32Array.from(numbers).buffer); let text = "";
+for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+return btoa(text); })"""
+PATIENCE = 30.0  # seconds until a page must show what a test waits for, as Playwright's own waits have
 
 
 def browser_path() -> str | None:
@@ -37,11 +45,9 @@ def streamlit_run(script: Path) -> list[str]:
 
 
 @contextmanager
-def served(command: list[str], health: str, log: Path) -> Iterator[str]:
-    """Runs a server (`{port}` in the command becomes a free one) until the block ends; yields its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def served(command: list[str], health: str, log: Path, port: int = 0) -> Iterator[str]:
+    """Runs a server on a port (`{port}` in the command), 0 for a free one, until the block ends; yields its address."""
+    port = port or free_port()
     address = f"http://127.0.0.1:{port}"
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -59,6 +65,12 @@ def served(command: list[str], health: str, log: Path) -> Iterator[str]:
             process.wait(20)
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 def settle(page: "Page") -> None:
     """Waits until Streamlit is connected, has drawn something, and runs no script."""
     page.wait_for_selector(
@@ -66,6 +78,27 @@ def settle(page: "Page") -> None:
         '[data-testid="stMainBlockContainer"]',
         state="attached",
     )
+
+
+def expect(shown: "Locator", about: str | None = None) -> "LocatorAssertions":
+    """Playwright's, with its waits as long as all others: five seconds are few on a machine that does much else."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=1000 * PATIENCE)
+    return expect(shown, about)
+
+
+def floats(handed: str) -> "np.ndarray":
+    """What BYTES made of numbers."""
+    return np.frombuffer(b64decode(handed), "<f4")
+
+
+def comes_to(page: "Page", read: Callable[[], Any], expected: object) -> None:
+    """Waits until `read` gives what is expected; for what `expect` has no words for."""
+    deadline = time.monotonic() + PATIENCE
+    while (found := read()) != expected and time.monotonic() < deadline:
+        page.wait_for_timeout(50)
+    assert found == expected, f"expected {expected!r}, got {found!r}"
 
 
 def _wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Path) -> None:

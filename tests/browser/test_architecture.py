@@ -1,18 +1,25 @@
 """The architecture page in a real browser: every part is drawn, and pointing at it shows its counts and formulas."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.analysis.sizes import envelope, forward, parameters
 from engine.named import NAMED
-from tests.browser.harness import settle
+from tests.browser.harness import comes_to, expect, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 READY = '.architecture[data-ready="true"]'
+OUTSIDE = """all => all.flatMap(target => {
+    const face = target.querySelector(".face").getBoundingClientRect();
+    const out = box => box.left < face.left - 1 || box.right > face.right + 1;
+    const texts = [...target.querySelectorAll("text")];
+    return texts.filter(text => out(text.getBoundingClientRect())).map(text => text.textContent);
+})"""
 Show = Callable[..., "Page"]
 
 
@@ -36,7 +43,7 @@ def test_every_block_that_has_parameters_is_drawn_and_shows_them(show: Show, nam
             blocks[part.block] = blocks.get(part.block, 0) + part.count
     for block, count in blocks.items():
         page.locator(f'g.target[data-block="{block}"]').focus()
-        assert page.locator(".panel .big").inner_text() == f"{count:,}", block
+        expect(page.locator(".panel .big"), block).to_have_text(f"{count:,}")
     drawn = page.locator("g.target").evaluate_all("all => all.map(one => one.dataset.block)")
     assert set(blocks) <= set(drawn)
 
@@ -52,31 +59,23 @@ def test_nothing_of_the_drawing_leaves_the_page_or_its_box(show: Show) -> None:
     for width in (1280, 390):
         page = show(model="t5-small")
         page.set_viewport_size({"width": width, "height": 800})
-        page.wait_for_timeout(400)
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        outside = page.locator("g.target").evaluate_all(
-            """all => all.flatMap(target => {
-                const face = target.querySelector(".face").getBoundingClientRect();
-                const out = box => box.left < face.left - 1 || box.right > face.right + 1;
-                const texts = [...target.querySelectorAll("text")];
-                return texts.filter(text => out(text.getBoundingClientRect())).map(text => text.textContent);
-            })"""
-        )
-        assert outside == []
+        page.wait_for_function("width => innerWidth === width", arg=width)
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        comes_to(page, partial(page.locator("g.target").evaluate_all, OUTSIDE), [])
 
 
 def test_a_block_is_reached_by_the_keyboard_and_stays_in_the_link(show: Show) -> None:
     page = show(model="gpt2")
     page.locator('g.target[data-block="norm1"]').focus()
     page.keyboard.press("ArrowUp")
-    assert page.locator(".panel h3").inner_text() == "Attention"
+    expect(page.locator(".panel h3")).to_have_text("Attention")
     page.keyboard.press("ArrowDown")
     page.wait_for_function("location.hash === '#block=norm1'")
 
 
 def test_two_models_stand_side_by_side_with_what_differs_marked(show: Show) -> None:
     page = show(model="gpt2", against="vit-b-16")
-    assert page.locator(".model figcaption strong").all_inner_texts() == ["gpt2", "vit-b-16"]
+    expect(page.locator(".model figcaption strong")).to_have_text(["gpt2", "vit-b-16"])
     first, second = (page.locator(".model").nth(i) for i in (0, 1))
     assert first.bounding_box()["x"] + first.bounding_box()["width"] <= second.bounding_box()["x"]
     assert first.locator(".marked").count() == 4  # tokens, attention, MLP, head
@@ -110,7 +109,6 @@ def test_the_charts_read_the_step_and_the_length_that_are_pointed_at_or_reached_
 def test_the_charts_stand_in_a_narrow_window(show: Show) -> None:
     page = show(model="t5-small")
     page.set_viewport_size({"width": 390, "height": 800})
-    page.wait_for_timeout(400)
-    wide = page.locator(".sizes section").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
-    assert len(wide) == 4 and max(wide) <= 390
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.wait_for_function("innerWidth === 390 && document.documentElement.scrollWidth <= innerWidth")
+    ends = "all => all.map(one => one.getBoundingClientRect().right <= 390)"
+    comes_to(page, lambda: page.locator(".sizes section").evaluate_all(ends), [True] * 4)

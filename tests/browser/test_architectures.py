@@ -9,13 +9,12 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-import torch
 
 from engine import load, run
 from engine.reading import pictures
 from engine.trace import Trace
 from tests.browser import zoo
-from tests.browser.harness import UVICORN, served
+from tests.browser.harness import BYTES, UVICORN, floats, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -126,7 +125,6 @@ def visit(open_page: Callable[[str], Page], zoo_server: str) -> Callable[[str], 
 def traced(folder: Path, name: str) -> Trace:
     """The same run, from the engine alone."""
     checkpoint, given = load(folder / name), GIVEN[name]
-    torch.set_num_threads(1)
     if "picture" in given:
         image = pictures()[0][int(given["picture"])]
         if name in ("vit", "deit"):
@@ -142,21 +140,26 @@ def traced(folder: Path, name: str) -> Trace:
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_the_picture_holds_every_hook_of_the_engines_run(name: str, visit: Callable[[str], Page], models: Path) -> None:
-    page, trace = visit(name), traced(models, name)
+def test_the_picture_holds_every_hook_of_the_engines_run_and_every_kind_of_cell_explains_itself(
+    name: str, visit: Callable[[str], Page], models: Path
+) -> None:
+    page = visit(name)
+    holds_every_hook(page, traced(models, name))
+    explains_every_kind_of_cell(page)
+
+
+def holds_every_hook(page: Page, trace: Trace) -> None:
     sent = page.locator(".walkthrough").evaluate(
-        """e => Object.fromEntries(Object.entries(e.loupe.trace.arrays).map(([name, {data, shape}]) =>
-             [name, {shape, data: Array.from(data, String)}]))"""
+        f"""e => Object.fromEntries(Object.entries(e.loupe.trace.arrays).map(([name, {{data}}]) =>
+             [name, {BYTES}(data)]))"""
     )
     for hook in (h for h in trace if h != "logits" or h in sent):
         value = trace[hook][0] if trace.dims(hook)[0] == "batch" else trace[hook]
-        got = np.array([float(x.replace("Infinity", "inf")) for x in sent[hook]["data"]], np.float32)
-        np.testing.assert_array_equal(got.reshape(tuple(value.shape)), value.float().numpy(), err_msg=hook)
+        got = floats(sent[hook]).reshape(tuple(value.shape))
+        np.testing.assert_array_equal(got, value.float().numpy(), err_msg=hook)
 
 
-@pytest.mark.parametrize("name", GIVEN)
-def test_every_kind_of_cell_explains_itself(name: str, visit: Callable[[str], Page]) -> None:
-    page = visit(name)
+def explains_every_kind_of_cell(page: Page) -> None:
     said = [one for layer in (0, 1) for one in page.evaluate(EXPLAIN, {"layer": layer, "skip": list(NOT_DRAWN)})]
     assert len(said) >= 40
     for one in said:

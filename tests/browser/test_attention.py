@@ -1,6 +1,6 @@
 """The page about attention: its frame, all heads, the map and the details show the engine's numbers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -15,6 +15,7 @@ from engine.experiment import Experiment
 from engine.reading import read_text
 from engine.trace import Trace
 from pages.controls.experiment_link import to_link
+from tests.browser.harness import expect
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -28,15 +29,6 @@ FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector
 DRAWN = """e => { const { block, max } = e.loupe.view.found();
 return Array.from({length: block.rows}, (_, r) => Array.from(block.data.subarray(block.offset + r * block.stride,
   block.offset + r * block.stride + block.cols), x => String(x / (block.data instanceof Uint8Array ? max : 1)))); }"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in the server, so that sums are taken in the same order and every number is equal to the last bit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -164,7 +156,8 @@ def test_a_score_that_the_address_names_is_captioned_once_it_is_here_and_the_pag
     page.wait_for_function(f"() => {FIND}.trace.arrays['scores.attn.copying']")  # which comes later than the patterns
     captions = page.locator(".headgrid .caption")
     captions.first.wait_for()
-    assert "–" not in captions.all_text_contents() and page.locator(".notice").inner_text() == ""
+    expect(captions.filter(has_text="–")).to_have_count(0)
+    assert page.locator(".notice").inner_text() == ""
     before = state(page)["head"]
     page.keyboard.press("]")
     assert state(page)["head"] == (before + 1) % 4

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-import torch
 
 from engine import library, load, run
 from engine.checkpoints import Checkpoint
@@ -31,15 +30,6 @@ SETTLED = {  # when a view shows what the address asks for
 }
 
 Look = Callable[..., "Page"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in the server, so that sums are taken in the same order and every number is equal to the last bit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from engine.experiment import Experiment
 from engine.run import run
 from engine.tokenizers import END, train
 from pages.controls.experiment_link import from_link, to_link
-from tests.browser.harness import UVICORN, served
+from tests.browser.harness import UVICORN, comes_to, expect, served
 from tests.browser.test_take import saved
 from tests.engine import tiny
 
@@ -66,8 +66,6 @@ def long_server(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture(scope="module")
 def made(folder: Path) -> tuple[str, dict[str, Any]]:
     """A text of LENGTH tokens, and the patterns that the engine has of it, layer by layer."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in the server, so that sums are taken in the same order
     checkpoint = load(folder / "reader")
     assert checkpoint.tokenizer is not None
     text, index = "", 0
@@ -80,7 +78,6 @@ def made(folder: Path) -> tuple[str, dict[str, Any]]:
     whole = run(checkpoint.model, read, keep=("*.pattern", "*.scores", "*.v"))
     moved = [by_norm(checkpoint.model, whole, SHOWN[0], share=share)[SHOWN[1]] for share in (False, True)]
     placed, hot = (positional(checkpoint.model, run(checkpoint.model, read, edits=one)) for one in ((), (HOT,)))
-    torch.set_num_threads(threads)
     more = {"whole": whole, "moved": moved, "positional": placed, "placed hot": hot}
     return text, {"patterns": trace.stack("attn.pattern")[:, 0], "ids": torch.tensor(read.ids), **more}
 
@@ -271,8 +268,9 @@ def test_heads_are_measured_layer_by_layer_once_a_score_is_chosen(look: Callable
     shown = root(page).evaluate("e => Array.from(e.loupe.trace.arrays['scores.attn.first'].data)")
     first = made[1]["patterns"][:, :, 1:, 0].mean(-1).flatten()
     assert shown == pytest.approx(first.tolist(), rel=1e-4)
-    captions = page.locator(".headgrid .caption").all_text_contents()
-    assert len(captions) == 8 and "–" not in captions
+    captions = page.locator(".headgrid .caption")
+    expect(captions).to_have_count(8)
+    expect(captions.filter(has_text="–")).to_have_count(0)
 
 
 def test_the_file_of_a_long_text_shows_any_weight_of_the_shown_head_and_says_what_it_has_not(
@@ -368,6 +366,7 @@ def test_a_long_text_is_painted_with_a_row_or_a_column_and_its_columns_are_told(
     assert page.locator(".over-text .texts").is_visible(), "another token can be chosen where this one is refused"
     root(page).evaluate("e => e.loupe.go({ query: 30 })")
     page.wait_for_selector("text=can get most from")
+    page.wait_for_function(f"() => {FIND}.row()")  # which says the key that is looked at
     page.get_by_role("button", name="this head").click()
     page.get_by_role("button", name="say how much, and why").click()
     page.wait_for_selector(".long-row .why:not([hidden])")
@@ -457,7 +456,8 @@ def test_lines_of_a_long_text_show_several_heads_each_in_its_colour_and_of_any_b
     outside = {f"{layer + 1}·{head + 1}": 1 - float(patterns[layer, head, 300, keys].sum()) for layer, head in heads}
     shares = {name: float(share.removesuffix("\u00a0%").replace("−", "-")) / 100 for name, share in said}
     assert shares == pytest.approx(outside, rel=5e-3, abs=1e-6)
-    assert state(page)["heads"][0] == list(SHOWN) and "heads=" in page.url
+    assert state(page)["heads"][0] == list(SHOWN)
+    page.wait_for_function("location.hash.includes('heads=')")
     page.get_by_label("take block 1 · head 4 out").click()
     page.wait_for_function(f"() => {FIND}.view.view.compared.length === 2")
     windowed(page, "Steps", "steps")
@@ -481,7 +481,8 @@ def test_the_long_map_shows_what_weights_move_at_every_zoom_and_the_pointer_its_
         assert float(value) == pytest.approx(float(expected[307, 155]) * (100 if shares else 1), rel=5e-3)
         assert "p · v W_O" in page.locator(".long-cell").inner_text()
     assert page.locator(".long-map canvas").screenshot() != sent
-    assert "shows=" in page.url and "the row’s lengths" in page.locator(".long-legend .legend-text").inner_text()
+    page.wait_for_function("location.hash.includes('shows=')")
+    assert "the row’s lengths" in page.locator(".long-legend .legend-text").inner_text()
 
 
 def test_the_positional_share_is_scored_step_by_step_and_sorted_once_every_head_has_it(
@@ -543,7 +544,7 @@ def test_a_mask_and_a_pattern_of_a_long_text_are_painted_through_a_window(look: 
             page.locator(".painter .note").get_by_text("30.0").wait_for()
         page.get_by_role("button", name="Add", exact=True).click()
         page.locator(".form").wait_for(state="detached")
-    link = page.evaluate("new URL(location).searchParams.get('edits')")
-    assert from_link(link)[0].edits == (mask, weight)
-    assert "block 2 of 2 computed again" in page.locator(".took").inner_text()
+    linked = "new URL(location).searchParams.get('edits') ?? ''"
+    comes_to(page, lambda: from_link(page.evaluate(linked))[0].edits, (mask, weight))
+    expect(page.locator(".took")).to_contain_text("block 2 of 2 computed again")
     page.locator(".effects .heads .cells canvas").wait_for()

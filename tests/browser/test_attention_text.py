@@ -1,7 +1,7 @@
 """Attention over the words of a text, as points, circuits and an alignment: every number is the engine's."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -25,15 +25,6 @@ READY = '.attention[data-ready="true"]'
 
 Open = Callable[[str], "Page"]
 Show = Callable[..., "Page"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> "Iterator[None]":
-    """As in the server, so that sums are taken in the same order."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

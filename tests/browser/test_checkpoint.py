@@ -13,7 +13,7 @@ from engine.analysis.weights import by_head, neighbours, spectrum
 from engine.config import MLP, Attention, ModelConfig
 from engine.model import Transformer, initialise
 from engine.parity import available
-from tests.browser.harness import settle
+from tests.browser.harness import comes_to, expect, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -45,14 +45,15 @@ def folder(tmp_path: Path) -> Path:
 
 def test_first_open_is_a_finished_picture(show: Open) -> None:
     page = show()
-    assert page.locator(".card h2").inner_text() == "stories"
-    assert page.locator(".account").inner_text().startswith("✓ 53 tensors, every one accounted for")
-    assert page.locator(".parts h3").inner_text() == "957,184 parameters"
-    assert page.locator(".chart .area, .chart .line").count() == 2
+    expect(page.locator(".card h2")).to_have_text("stories")
+    expect(page.locator(".account")).to_contain_text("✓ 53 tensors, every one accounted for")
+    expect(page.locator(".parts h3")).to_have_text("957,184 parameters")
+    expect(page.locator(".chart .area, .chart .line")).to_have_count(2)
     drawn = page.locator(".frame-of canvas").evaluate(
         """canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some(x => x)"""
     )
-    assert drawn and page.locator(".near-row").count() == 10
+    assert drawn
+    expect(page.locator(".near-row")).to_have_count(10)
 
 
 def test_pointing_at_a_block_takes_it_apart_and_moves_nothing(show: Open) -> None:
@@ -73,8 +74,7 @@ def test_a_matrix_a_head_and_its_circuit_are_chosen_and_stay_in_the_link(show: O
     page.locator(".chip", has_text=re.compile("^2$")).click()
     page.wait_for_selector('.shown h3:has-text("head 2")')
     head = by_head(library.checkpoint("stories").model, "blocks.2.attn.out.weight")[1]
-    said = page.locator(".figures-of").nth(1).inner_text()
-    assert f"{spectrum(head).rank:.1f} of 32" in said
+    expect(page.locator(".figures-of").nth(1)).to_contain_text(f"{spectrum(head).rank:.1f} of 32")
     page.locator(".chip.circuit").click()
     page.wait_for_selector('.shown h3:has-text("OV circuit · layer 3 · head 2")')
     page.wait_for_function("location.hash.includes('circuit=true')")
@@ -90,7 +90,7 @@ def test_a_token_is_found_with_its_nearest(show: Open) -> None:
     page.locator(".search-of").fill("dog")
     page.keyboard.press("Enter")
     page.wait_for_selector('.chosen-of:has-text("·dog")')
-    page.wait_for_selector(".near-row")
+    expect(page.locator(".near-row")).to_have_count(10)
     checkpoint = library.checkpoint("stories")
     assert checkpoint.tokenizer is not None
     table = checkpoint.model.get_parameter("embed.tokens.weight")
@@ -142,20 +142,20 @@ def test_uploaded_files_are_shown_carried_and_taken_away(show: Open, folder: Pat
     page.keyboard.press("Escape")
     page.get_by_role("link", name="Walkthrough").last.click()
     page.wait_for_selector(".walkthrough[data-ready='true']")
-    assert page.evaluate("new URL(location.href).searchParams.get('model')") == name
+    page.wait_for_function("name => new URL(location).searchParams.get('model') === name", arg=name)
     page.get_by_role("link", name="Architecture").first.click()
     page.wait_for_selector(".architecture[data-ready='true']")
     page.get_by_role("combobox", name=re.compile("model")).first.click()
     page.keyboard.type(name[:8])
-    assert page.get_by_role("option", name=name).count() == 1
+    expect(page.get_by_role("option", name=name)).to_have_count(1)
 
 
 @pytest.mark.parametrize("model", ["stories", "translate-en-fr", "digits-vit"])
 def test_nothing_leaves_the_page_on_a_phone(page: "Page", show: Open, model: str) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     show(model=model)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    wide = page.locator(".card, .weights, .projected, .tensors").evaluate_all(
-        "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.className)"
-    )
-    assert wide == []
+    parts = page.locator(".card, .weights, .projected, .tensors")
+    expect(parts).to_have_count(4)
+    page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")
+    wider = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.className)"
+    comes_to(page, lambda: parts.evaluate_all(wider), [])

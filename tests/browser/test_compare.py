@@ -1,12 +1,11 @@
 """The page about comparisons: both maps and their difference are the engine's numbers, under one cursor."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
 import pytest
-import torch
 
 from engine import library
 from engine.analysis.alignment import by_characters, shared
@@ -23,15 +22,6 @@ READY = '.compare[data-ready="true"] .maps canvas'
 DRAWN = """(e, [letter, differs]) => { const block = e.loupe.maps.drawn(letter, differs);
 return Array.from({length: block.rows}, (_, r) => Array.from(block.data.subarray(block.offset + r * block.stride,
   block.offset + r * block.stride + block.cols), String)); }"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in the server, so that sums are taken in the same order and every number is equal to the last bit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -1,17 +1,17 @@
 """The views of one head side by side, of every run of a comparison: the engine's numbers, under one cursor."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import numpy as np
 import pytest
-import torch
 
 from engine import library
 from engine.analysis.circuits import promoted
 from engine.analysis.points import head_points
 from engine.reading import read_translation
+from tests.browser.harness import expect
 from tests.browser.test_compare import FIRST, SECOND, root, state, traced
 from tests.browser.test_take import saved
 
@@ -25,15 +25,6 @@ if TYPE_CHECKING:
 TABS = ["lines", "product", "steps", "text", "points", "circuits"]
 LAYER, HEAD = 3, 3
 BLOCK = "(({data, offset, rows, cols}) => data.subarray(offset, offset + rows * cols))(%s)"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in the server, so that sums are taken in the same order and every number is equal to the last bit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -134,18 +125,19 @@ def test_a_token_that_is_pointed_at_is_lit_in_the_other_run_and_heads_turn_witho
     page = look("lines")
     sent = wire.reruns
     run_of(page, 0).locator(".of-query .lines-token", has_text="·Anna").hover()
-    assert run_of(page, 1).locator(".of-query .lit").inner_text() == "·Lily"
-    assert "·Anna | ·Lily" in page.locator(".pointed").inner_text()
+    expect(run_of(page, 1).locator(".of-query .lit")).to_have_text("·Lily")
+    expect(page.locator(".pointed")).to_contain_text("·Anna | ·Lily")
     run_of(page, 1).locator(".of-key .lines-token", has_text="·red").hover()
-    assert run_of(page, 0).locator(".of-key .lit").inner_text() == "·red"
+    expect(run_of(page, 0).locator(".of-key .lit")).to_have_text("·red")
     run_of(page, 1).locator(".of-key .lines-token", has_text="·small").hover()
-    assert "no partner" in page.locator(".pointed").inner_text()
+    expect(page.locator(".pointed")).to_contain_text("no partner")
     run_of(page, 1).get_by_role("button", name="all heads of block 4").click()
-    assert [run_of(page, i).locator(".lines-head").count() for i in (0, 1)] == [4, 4]
+    for i in (0, 1):
+        expect(run_of(page, i).locator(".lines-head")).to_have_count(4)
     for key in ("]", "}", "[", "{"):
         page.locator("body").press(key)
     run_of(page, 1).locator(".of-query .lines-token", has_text="·small").click()
-    assert "No partner of ·small in A: the query here is ·the." in run_of(page, 0).inner_text()
+    expect(run_of(page, 0)).to_contain_text("No partner of ·small in A: the query here is ·the.")
     for run, weights in ((0, traced(FIRST)), (1, traced(SECOND))):
         drawn = numbers(page, run, "e.loupe.patterns().map(({block}) => block.data[block.offset + block.stride])")
         expected = sorted(weights["blocks.3.attn.pattern"][0, :, 1, 0].tolist())
@@ -175,19 +167,21 @@ def test_an_alignment_is_there_where_attention_crosses_and_says_elsewhere_why_no
     for number, given in enumerate(texts.values()):
         read = read_translation(library.checkpoint("translate-en-fr"), given, "", 256)
         assert read.target is not None
-        words = run_of(page, number).locator(".target-words bdi").all_inner_texts()
-        assert words == list(read.target.pieces)
+        expect(run_of(page, number).locator(".target-words bdi")).to_have_text(list(read.target.pieces))
     page.get_by_role("button", name="encoder self").click()
     tab = page.get_by_role("tab", name="Alignment")
-    assert tab.get_attribute("aria-disabled") == "true" and "cross-attention" in (tab.get_attribute("title") or "")
-    assert state(page)["view"] == "map" and page.locator(".maps canvas").first.is_visible()
+    expect(tab).to_have_attribute("aria-disabled", "true")
+    assert "cross-attention" in (tab.get_attribute("title") or "")
+    page.locator(".maps canvas").first.wait_for()
+    assert state(page)["view"] == "map"
 
 
 @pytest.mark.parametrize("view", TABS)
 def test_markup_and_a_run_alone_and_rubbish_in_the_address_harm_no_tab(look: Callable[..., "Page"], view: str) -> None:
     page = look(view, '&heads={"A":[[9,9],[0,0]],"B":7}&shows=[1]&at=["B",999,1]', a_text="<b>x</b>", b_text="x")
-    page.wait_for_timeout(600)
-    assert root(page).locator("b b, img, script").count() == 0 and run_of(page, 1).locator(".view > *").count()
+    page.wait_for_timeout(600)  # for what comes later
+    expect(run_of(page, 1).locator(".view > *")).not_to_have_count(0)
+    assert root(page).locator("b b, img, script").count() == 0
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -13,6 +13,7 @@ from engine.reading import pictures, read_pixels
 from engine.run import run
 from engine.trace import Trace
 from pages.controls.experiment_link import from_link, to_link
+from tests.browser.harness import comes_to, expect
 from views.continuation import completion
 
 if TYPE_CHECKING:
@@ -48,8 +49,11 @@ def traced(*edits: object) -> Trace:
 
 
 def in_the_address(page: "Page") -> tuple[object, ...]:
-    page.wait_for_function("new URL(location).searchParams.get('edits')")
-    return from_link(page.evaluate("new URL(location).searchParams.get('edits')"))[0].edits
+    return from_link(page.evaluate("new URL(location).searchParams.get('edits') ?? ''"))[0].edits
+
+
+def comes_to_the_address(page: "Page", *edits: object) -> None:
+    comes_to(page, lambda: in_the_address(page), edits)
 
 
 def row(page: "Page", token: str) -> "Locator":
@@ -65,7 +69,7 @@ def test_silencing_the_head_that_is_looked_at_takes_three_clicks_and_shows_the_e
     page.get_by_role("button", name="Silence heads").click()
     page.get_by_role("button", name="Add", exact=True).click()
     page.locator(".effects .candidates").wait_for()
-    assert page.locator(".edit .words").inner_text() == "block 4, head 4: silenced"
+    expect(page.locator(".edit .words")).to_have_text("block 4, head 4: silenced")
     before, after = traced()["logits"][0, -1].double(), traced(QUIET)["logits"][0, -1].double()
     anna = library.checkpoint("stories").tokenizer.encode("to Anna").ids[-1]
     shares = [float(logits.softmax(-1)[anna]) for logits in (before, after)]
@@ -80,7 +84,7 @@ def test_silencing_the_head_that_is_looked_at_takes_three_clicks_and_shows_the_e
     assert page.locator(".line.before .token").first.inner_text() == "·Anna"
     likeliest = library.checkpoint("stories").tokenizer.piece(int(after.argmax()))
     assert page.locator(".line.after .token").first.inner_text() == likeliest
-    assert in_the_address(page) == (QUIET,)
+    comes_to_the_address(page, QUIET)
 
 
 def test_a_mask_is_painted_by_dragging_and_the_picture_below_is_of_that_run(shown: "Callable[..., Page]") -> None:
@@ -99,7 +103,7 @@ def test_a_mask_is_painted_by_dragging_and_the_picture_below_is_of_that_run(show
     page.get_by_role("button", name="Add", exact=True).click()
     page.locator(".edit .words").wait_for()
     painted = PaintMask(cells=[[13, key] for key in range(2, 8)], layer=3)
-    assert in_the_address(page) == (painted,)
+    comes_to_the_address(page, painted)
     pattern = traced(painted)["blocks.3.attn.pattern"][0, 3, 13]
     weights = page.locator(".attention").first.evaluate(
         """async ({ loupe }) => {
@@ -129,7 +133,7 @@ def test_weights_are_painted_and_the_row_is_that_of_the_run(shown: "Callable[...
     page.get_by_role("button", name="Add", exact=True).click()
     page.locator(".edit .words").wait_for()
     painted = PaintPattern(3, [[13, 2], [13, 3]], [0.25, 0.3], [3])
-    assert in_the_address(page) == (painted,)
+    comes_to_the_address(page, painted)
     pattern = traced(painted)["blocks.3.attn.pattern"][0, 3, 13]
     assert pattern[2:4].tolist() == pytest.approx([0.25, 0.3]) and "looks at “·the”: 30.0" in told
     assert f"was {100 * float(traced()['blocks.3.attn.pattern'][0, 3, 13, 3]):.3f}"[:8] in told
@@ -165,7 +169,8 @@ def test_what_only_a_link_could_bring_is_made_and_changed_by_hand(shown: "Callab
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("final_norm.out, at").wait_for()
     other = list(library.checkpoint("stories").tokenizer.encode("Max gave the blue ball to Lily").ids)
-    assert in_the_address(page) == (
+    comes_to_the_address(
+        page,
         Replace("logits", 2.0, {"vocab": [3, 4, 5]}),
         SetPattern(3, "position", [3], position=7),
         Patch("final_norm.out", Source(other), {"pos": [13]}, source_at={"pos": 5}),
@@ -192,8 +197,6 @@ def test_a_picture_is_completed_before_and_after_and_a_guess_points_at_it(shown:
 
 
 def test_one_click_compares_the_page_with_itself_under_the_edits(shown: "Callable[..., Page]") -> None:
-    from playwright.sync_api import expect
-
     page = shown(edits=linked(QUIET))
     page.get_by_role("link", name="Compare").click()
     page.get_by_label("text of B").fill("Anna laughed")
@@ -206,16 +209,16 @@ def test_one_click_compares_the_page_with_itself_under_the_edits(shown: "Callabl
     assert not page.evaluate("new URL(location).searchParams.get('a_edits')")
     assert from_link(page.evaluate("new URL(location).searchParams.get('b_edits')"))[0].edits == (QUIET,)
     page.get_by_role("link", name="Walkthrough").click()
-    assert page.locator(".edit .words").inner_text() == "block 4, head 4: silenced"
+    expect(page.locator(".edit .words")).to_have_text("block 4, head 4: silenced")
 
 
 def test_a_link_restores_edits_that_can_be_switched_undone_and_removed(shown: "Callable[..., Page]") -> None:
     page = shown(edits=linked(QUIET, AttentionTemperature(2.0)))
     switches = page.locator(".switch")
-    assert switches.count() == 2
+    expect(switches).to_have_count(2)
     switches.nth(1).click()
     page.wait_for_function(checked("true,false"))
-    assert "block 4 of 4" in page.locator(".took").inner_text()
+    expect(page.locator(".took")).to_contain_text("block 4 of 4")
     page.get_by_role("button", name="undo").click()
     page.wait_for_function(checked("true,true"))
     page.get_by_role("button", name="redo").click()
@@ -244,7 +247,7 @@ def test_choosing_another_position_asks_nothing_of_the_server(
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     before, after = traced()["logits"][0, -2].double(), traced(QUIET)["logits"][0, -2].double()
-    assert page.locator(".headline .asked").inner_text().strip() == "After “,\"”:"
+    expect(page.locator(".headline .asked")).to_have_text("After “,\"”:")
     p, q = before.softmax(-1), after.softmax(-1)
     assert f"KL {float((p * (p / q).log2()).sum()):.4f}"[:7] in page.locator(".headline").inner_text()
     assert wire.reruns == sent
@@ -254,7 +257,7 @@ def test_a_guess_comes_before_what_an_edit_did_and_is_judged(shown: "Callable[..
     page = shown(edits=linked(SilenceHeads(2, [1])))
     page.get_by_label("predict, then reveal").check()
     page.locator(".guess").wait_for()
-    assert page.locator(".candidates").count() == 0
+    expect(page.locator(".candidates")).to_have_count(0)
     page.get_by_role("button", name="no, it stays").click()
     page.get_by_role("button", name="Reveal", exact=True).click()
     page.locator(".effects .verdict").wait_for()
@@ -273,11 +276,11 @@ def test_a_form_that_is_opened_while_an_edit_is_computed_keeps_what_is_typed(sho
     page.locator('.form [data-name="temperature"]').fill("3.5")
     page.locator(".effects .candidates").wait_for()
     assert page.locator('.form [data-name="temperature"]').input_value() == "3.5"
-    assert page.locator(".edit").count() == 1
+    expect(page.locator(".edit")).to_have_count(1)
     page.get_by_role("button", name="Add", exact=True).click()
     page.wait_for_function(checked("true,true"))
-    assert in_the_address(page) == (QUIET, AttentionTemperature(3.5, 3))
-    assert page.locator(".form").count() == 0
+    comes_to_the_address(page, QUIET, AttentionTemperature(3.5, 3))
+    expect(page.locator(".form")).to_have_count(0)
 
 
 def test_a_picture_is_patched_from_another_one_by_hand(shown: "Callable[..., Page]") -> None:
@@ -289,12 +292,13 @@ def test_a_picture_is_patched_from_another_one_by_hand(shown: "Callable[..., Pag
     page.locator('[data-name="the other picture number"]').fill("7")
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("as in picture 7").wait_for()
+    page.wait_for_function("new URL(location).searchParams.has('edits')")
     (edit,) = in_the_address(page)
     assert isinstance(edit, Patch) and edit.source is not None
     checkpoint = library.checkpoint("digits-vit")
     pixels = checkpoint.processor.pixels(pictures()[0][7])
     assert torch.equal(torch.tensor(edit.source.pixels), pixels[0])
     after = run(checkpoint.model, pixels)["logits"][0].softmax(-1)
-    assert page.locator(".likely bdi").nth(1).inner_text() == checkpoint.labels[int(after.argmax())]
+    expect(page.locator(".likely bdi").nth(1)).to_have_text(checkpoint.labels[int(after.argmax())])
     page.locator(".edit .words").click()
     assert page.locator('[data-name="the other picture number"]').input_value() == "7"

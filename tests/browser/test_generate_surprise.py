@@ -10,7 +10,7 @@ import pytest
 from engine import library
 from engine.analysis.pseudo import pseudo_surprise
 from engine.analysis.surprise import surprise
-from tests.browser.test_generate import FIND, told
+from tests.browser.test_generate import ESCAPE, FIND, at_next_part, told
 from tests.browser.test_take import saved
 
 if TYPE_CHECKING:
@@ -20,15 +20,17 @@ Open = Callable[[str], "Page"]
 SAID = "Once upon a time there was a girl. She liked to play in the park with her dog. "
 TAB = f"{FIND}?.loupe.tab"
 LOGS = "page.tab.tokens.map(({log}) => log)"
-WHOLE = f"() => {TAB}?.found && {TAB}.found.next === null"
+WHOLE = f"() => {TAB}?.found?.whole"
 
 
 def test_a_long_text_is_read_in_windows_can_be_stopped_and_is_taken_along_whole(
     open_page: Open, server: str, browser: "Browser", tmp_path: Path
 ) -> None:
     text = SAID * 300
-    page = open_page(f"{server}/generate?model=stories&text={quote(text)}")
-    page.wait_for_function(f"() => {TAB}?.found?.next && {TAB}.stop()")
+    page = open_page(f"{server}/generate?model=stories&text={quote(text)}#view=temperature")
+    page.locator('.generate[data-ready="temperature"]').wait_for()
+    at_next_part(page, ESCAPE)
+    page.get_by_role("tab", name="Surprise").click()
     page.get_by_text("Stopped after").wait_for()
     count = told(page, "page.tab.tokens.length")
     loaded = library.checkpoint("stories")
@@ -51,7 +53,7 @@ def test_a_long_text_is_read_in_windows_can_be_stopped_and_is_taken_along_whole(
     assert page.locator(".tok.before").count() == third.asked + 4 - third.begin
     assert f"{third.asked + 4 - third.begin} tokens, window 3" in page.locator(".s-token").inner_text()
     page.get_by_role("button", name="side by side").click()
-    page.wait_for_function(f"() => {TAB}.found.windows[1][0] === 255 && {TAB}.found.next === null")
+    page.wait_for_function(f"() => {TAB}.found.windows[1][0] === 255 && {TAB}.found.whole")
     apart = surprise(loaded, ids, stride=255)
     assert told(page, LOGS) == pytest.approx(apart.log_probabilities.tolist(), abs=1e-4)
     page.get_by_role("button", name="Take away").click()

@@ -17,7 +17,7 @@ import pytest
 
 from engine.training.frames import read_frames
 from engine.training.recipe_file import read_recipe, write_recipe
-from tests.browser.harness import ROOT, UVICORN, served
+from tests.browser.harness import ROOT, UVICORN, comes_to, expect, served, settle
 from tests.browser.test_take import SVG, saved
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def quiet(page: "Page", wire: "Wire") -> int:
     """How much was asked by the time at which the page asks for nothing more by itself."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
+        settle(page)
         before = wire.reruns
         page.wait_for_timeout(1500)
         if wire.reruns == before:
@@ -198,8 +199,8 @@ def test_the_place_of_the_handle_stands_in_the_address(look: Callable[..., "Page
 def test_a_run_that_failed_says_why_and_can_be_resumed(look: Callable[..., "Page"], runs: Path) -> None:
     page = look("died")
     until(page, f"failed at step 40 of {STEPS}: the loss is not a number; lower the rate.")
-    assert page.locator(".transport-play").text_content() == "Train"  # the recipe of the controls is another one
-    assert page.locator(".transport-state .chip").text_content() == "Resume"
+    expect(page.locator(".transport-play")).to_have_text("Train")  # the recipe of the controls is another one
+    expect(page.locator(".transport-state .chip")).to_have_text("Resume")
     page.locator(".transport-state .chip").click()
     until(page, "finished")
     assert state(runs / "died")["step"] == STEPS
@@ -212,7 +213,7 @@ def test_another_run_is_laid_over_and_taken_away(look: Callable[..., "Page"], ru
     assert asked(page, "lab.overlays.get('died').column('step')[0]") == 0
     page.locator(".other-run").click()
     page.locator(".other-run").wait_for(state="detached")
-    assert asked(page, "lab.overlays.size") == 0
+    comes_to(page, lambda: asked(page, "lab.overlays.size"), 0)
 
 
 def test_a_run_that_is_not_there_yet_is_asked_for_again(look: Callable[..., "Page"], runs: Path) -> None:
@@ -221,7 +222,7 @@ def test_a_run_that_is_not_there_yet_is_asked_for_again(look: Callable[..., "Pag
     page.locator(".transport-trouble", has_text="there is no run called 'late' here").wait_for()
     shutil.copytree(runs / "short", runs / "late")
     until(page, "finished")
-    assert page.locator(".transport-trouble").text_content() == ""
+    expect(page.locator(".transport-trouble")).to_have_text("")
 
 
 def test_a_run_is_taken_as_a_picture_of_each_part_and_as_a_file_that_goes_through_its_steps_without_a_network(
@@ -290,18 +291,16 @@ def test_play_pause_ten_steps_the_rate_and_stop_are_done_by_the_training(
     assert json.loads((folder / "control.json").read_text())["lr"] == 0.0123
     page.locator(".transport-small.stop").click()
     until(page, f"stopped at step {at + 11}")
-    assert page.locator(".transport-play").text_content() == "Resume"
+    expect(page.locator(".transport-play")).to_have_text("Resume")
     page.locator(".transport-small.fork").click()
     page.wait_for_url("**run=reverse*from*")
     until(page, "training")
     page.locator(".transport-small.reset").click()
     until(page, "at its beginning")
-    assert asked(page, "lab.metrics.length") == 0
+    comes_to(page, lambda: asked(page, "lab.metrics.length"), 0)
     page.locator(".happened", has_text="Nothing yet").wait_for()
-    deadline = time.monotonic() + 10
-    while any(state(one).get("state") == "running" for one in runs.iterdir() if (one / "status.json").exists()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    kept = [one for one in runs.iterdir() if (one / "status.json").exists()]
+    comes_to(page, lambda: any(state(one).get("state") == "running" for one in kept), False)
 
 
 FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.lab')).find(Boolean)"

@@ -24,7 +24,7 @@ from engine.training.folder import RunFolder
 from engine.training.frames import Frame, read_frames
 from engine.training.look import LISTED
 from engine.training.probe import read_probe
-from tests.browser.harness import ROOT, UVICORN, served
+from tests.browser.harness import ROOT, UVICORN, comes_to, served, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -137,7 +137,7 @@ def test_heads_answers_and_losses_are_those_of_the_model_at_the_handle(look: Loo
     checkpoint = model_at(folder, step)
     logits, right, cross = reversal(checkpoint, probe.text)
     page = look("reverse", f"step={step}&attention=cross_attn&layer=1&head=1&position=2")
-    assert asked(page, "lab.frame.step") == step
+    comes_to(page, lambda: asked(page, "lab.frame.step"), step)
     seen = torch.tensor(asked(page, "Array.from(lab.frame.arrays['patterns.cross_attn'].data)")).view_as(cross)
     assert (seen - 255 * cross).abs().max() <= 0.51
     assert hover(page, ".probe-map", 3, 1, cross.shape[-2:]) == f"≈ {100 * float(seen[1, 1, 3, 1]) / 255:.0f}\u00a0%"
@@ -171,6 +171,7 @@ def test_going_through_the_steps_keeps_every_element_and_asks_for_nothing(look: 
     page = look("reverse")
     before = -1
     while before != wire.reruns:  # until what opened the page has come to rest
+        settle(page)
         before = wire.reruns
         page.wait_for_timeout(1000)
     moved = lab(page).evaluate(
@@ -250,14 +251,23 @@ def test_a_picture_is_chosen_and_its_classes_are_those_of_the_model(look: Look, 
 
 
 def test_answers_stand_below_both_columns_and_under_the_curves_where_the_example_is_tall(look: Look) -> None:
-    def box(page: Page, part: str) -> Any:
-        return asked(page, f"lab.element.querySelector('{part}').getBoundingClientRect().toJSON()")
+    def boxes(page: Page) -> list[dict[str, float]]:
+        parts = [".lab-curves", ".lab-probe", ".probe-next", ".lab-answer", ".probe-written"]
+        found: list[dict[str, float]] = asked(
+            page, f"{parts}.map(part => lab.element.querySelector(part)?.getBoundingClientRect().toJSON() ?? {{}})"
+        )
+        return found
+
+    def beside(page: Page) -> list[bool]:
+        curves, probe, likely, answer, written = boxes(page)
+        below = answer["y"] >= max(curves["bottom"], probe["bottom"])
+        return [below, written["x"] == curves["x"], likely["x"] == probe["x"], written["y"] == likely["y"]]
+
+    def under(page: Page) -> list[bool]:
+        curves, probe, likely, *_ = boxes(page)
+        return [likely["x"] == curves["x"], likely["bottom"] < probe["bottom"] + 200]
 
     page = look("reverse")
-    answer, written, likely = (box(page, part) for part in (".lab-answer", ".probe-written", ".probe-next"))
-    assert answer["y"] >= max(box(page, part)["bottom"] for part in (".lab-curves", ".lab-probe"))
-    assert (written["x"], likely["x"]) == (box(page, ".lab-curves")["x"], box(page, ".lab-probe")["x"])
-    assert written["y"] == likely["y"]
+    comes_to(page, lambda: beside(page), [True] * 4)
     page = look("digits-vit")
-    likely, probe = box(page, ".probe-next"), box(page, ".lab-probe")
-    assert likely["x"] == box(page, ".lab-curves")["x"] and likely["bottom"] < probe["bottom"] + 200
+    comes_to(page, lambda: under(page), [True] * 2)

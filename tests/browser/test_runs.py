@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from engine.training.export import table
 from engine.training.folder import RunFolder
-from tests.browser.harness import ROOT, UVICORN, served, settle
+from tests.browser.harness import ROOT, UVICORN, comes_to, expect, served, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -154,7 +154,8 @@ def test_a_run_is_named_in_place_and_the_page_goes_on_with_it(show: Open, runs: 
     page.keyboard.press("Enter")
     page.wait_for_url("**/train?run=third*")
     assert (runs / "third" / "metrics.jsonl").is_file() and not (runs / OTHER).exists()
-    assert row(page, "third").locator(".runs-name").evaluate("name => name === name.getRootNode().activeElement")
+    named = row(page, "third").locator(".runs-name")
+    comes_to(page, lambda: named.evaluate("name => name === name.getRootNode().activeElement"), True)
     (runs / "third").rename(runs / OTHER)
 
 
@@ -204,14 +205,14 @@ def test_any_kept_step_of_a_run_opens_on_the_other_pages(show: Open, runs: Path)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_selector(".attention[data-ready='true']")
-    settle(page)
-    assert f"model=run%3A{quote(NAME)}" in page.url.replace("+", "%20") and f"%40{kept[-2]}" in page.url
+    model = f"run:{NAME}@{kept[-2]}"
+    page.wait_for_function("model => new URL(location).searchParams.get('model') === model", arg=model)
     page.goto(found["Checkpoint"])
-    assert page.locator(".card h2").inner_text() == f"run:{NAME}@{kept[-2]}"
+    expect(page.locator(".card h2")).to_have_text(model)
     page.goto(found["Compare two steps"])
     page.wait_for_selector(".compare[data-ready='true']")
-    titles = page.locator(".map-head .name").all_text_contents()
-    assert titles[:2] == [f"{NAME} · step {kept[1]}", f"{NAME} · step {kept[-2]}"]
+    for number, step in enumerate((kept[1], kept[-2])):
+        expect(page.locator(".map-head .name").nth(number)).to_have_text(f"{NAME} · step {step}")
 
 
 def watched(runs: Path) -> list[dict[str, Any]]:

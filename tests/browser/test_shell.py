@@ -5,7 +5,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.browser.harness import settle
+from tests.browser.harness import comes_to, expect, settle
 from views.theme import tokens
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def test_what_a_page_says_in_the_header_leaves_the_words_of_the_pages_alone(
 ) -> None:
     page.set_viewport_size({"width": width, "height": 700})
     open_walkthrough(page, f"{server}/?model=digits-imagegpt")
+    page.locator(".st-key-headline").get_by_text("parameters").wait_for()
+    page.get_by_test_id("stTopNavLink").last.wait_for()
     said = page.locator(".st-key-headline").bounding_box()
     words = [link.bounding_box() for link in page.get_by_test_id("stTopNavLink").all()]
     assert said and max(box["x"] + box["width"] for box in words if box) <= said["x"]
@@ -87,9 +89,8 @@ def test_the_way_back_leads_through_every_page_to_what_was_looked_at(server: str
     page.wait_for_selector(".attention[data-ready]")
     page.wait_for_function("location.search.includes('induction') && location.hash === '#layer=1&head=1&query=9&key=2'")
     for _ in range(2):  # as it was come back to, and opened anew
-        assert page.get_by_label("text", exact=True).input_value() == "b7Kx2qmTb7Kx2qm"
-        model = page.evaluate("() => [...document.querySelectorAll('input')].some((one) => one.value === 'induction')")
-        assert model, "the model's box has another one"
+        expect(page.get_by_label("text", exact=True)).to_have_value("b7Kx2qmTb7Kx2qm")
+        page.wait_for_function("() => [...document.querySelectorAll('input')].some((one) => one.value === 'induction')")
         page.reload()
         page.wait_for_selector(".attention[data-ready]")
 
@@ -104,22 +105,24 @@ def test_several_lines_are_begun_or_pasted_in_a_line_and_outlive_a_reload(server
     line.press("Shift+Enter")
     page.keyboard.type("two")
     page.wait_for_url("**text=one%0Atwo*")
-    assert area.input_value() == "one\ntwo" and not line.is_visible()
+    expect(area).to_have_value("one\ntwo")
+    expect(line).to_be_hidden()
     page.reload()
     page.wait_for_function(f"() => {found}?.loupe.data.lanes[''].pieces.includes('\\\\n')")
-    assert area.input_value() == "one\ntwo"
+    expect(area).to_have_value("one\ntwo")
     area.fill("three")
     area.press("Control+Enter")
     page.wait_for_url("**text=three*")
     area.blur()
-    assert line.input_value() == "three" and not area.count()
+    expect(line).to_have_value("three")
+    expect(area).to_have_count(0)
     assert line.evaluate("e => e.parentElement.offsetHeight") == height, "a line has got taller"
     line.evaluate(PASTE, "!\r\n")
-    assert line.input_value() == "thr!ee", "the end of a line that was copied began another one"
+    expect(line).to_have_value("thr!ee")  # the end of a line that was copied begins no other one
     line.press("Backspace")
     line.evaluate(PASTE, "\r\nfour\r\n")
     page.wait_for_url("**text=thr%0Afour%0Aee*")
-    assert area.evaluate("e => [e.value, e.selectionStart]") == ["thr\nfour\nee", 9]
+    comes_to(page, lambda: area.evaluate("e => [e.value, e.selectionStart]"), ["thr\nfour\nee", 9])
 
 
 def test_light_and_dark_reach_the_page_and_its_views(server: str, page: "Page") -> None:
@@ -129,7 +132,7 @@ def test_light_and_dark_reach_the_page_and_its_views(server: str, page: "Page") 
     assert view.get_attribute("data-theme") == "light"
     page.emulate_media(color_scheme="dark")
     page.wait_for_selector('.loupe-view[data-theme="dark"]')
-    assert background(page) == rgb(tokens()["colors"]["dark"]["ground"])
+    comes_to(page, lambda: background(page), rgb(tokens()["colors"]["dark"]["ground"]))
     page.get_by_role("button", name="Main menu").click()
     page.get_by_test_id("stMainMenuItem-theme-Light").click()
     page.wait_for_selector('.loupe-view[data-theme="light"]')
@@ -141,7 +144,7 @@ def test_nothing_is_wider_than_the_page(server: str, page: "Page") -> None:
     for width in (1440, 1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function("width => innerWidth === width", arg=width)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
 
 
 def test_modules_are_served_as_scripts_that_may_be_kept_for_ever(server: str, page: "Page") -> None:

@@ -2,7 +2,7 @@
 
 import struct
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote, urlsplit
@@ -18,6 +18,7 @@ from engine.reading import read_text
 from engine.run import run
 from engine.samples import samples
 from engine.trace import Trace
+from tests.browser.harness import comes_to, expect
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -25,15 +26,6 @@ if TYPE_CHECKING:
 TEXT = 'Max gave the red ball to Anna. "Thank you," said'
 SVG = "{http://www.w3.org/2000/svg}"
 Look = Callable[..., "Page"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in the server, so that sums are taken in the same order and every number is equal to the last bit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -126,7 +118,7 @@ def test_the_file_is_alive_without_a_network(look: Look, browser: "Browser", tmp
     weight = 100 * trace["blocks.1.attn.pattern"][0, 0, 5, 0].item()
     assert float(alone.locator(".tip strong").inner_text().split("\u00a0")[0]) == pytest.approx(weight, rel=0.01)
     alone.get_by_role("button", name="light or dark").click()
-    assert alone.locator(".loupe-view").get_attribute("data-theme") == "dark"
+    expect(alone.locator(".loupe-view")).to_have_attribute("data-theme", "dark")
     context.close()
     assert not faults and all(url.startswith(("file:", "data:", "blob:")) for url in requests)
 
@@ -146,7 +138,8 @@ def test_a_link_opens_on_what_was_looked_at_and_hides_what_a_teacher_chose(
     page.wait_for_selector('.attention[data-ready="true"] canvas')
     state = page.locator(".attention").evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")
     assert state == [1, 2]
-    assert page.locator(".st-key-model").is_hidden() and page.locator(".st-key-text").is_visible()
+    expect(page.locator(".st-key-model")).to_be_hidden()
+    expect(page.locator(".st-key-text")).to_be_visible()
 
 
 def test_what_a_tab_shows_in_place_of_the_pattern_is_what_is_taken(look: Look, tmp_path: Path) -> None:
@@ -169,7 +162,7 @@ def test_what_a_tab_shows_in_place_of_the_pattern_is_what_is_taken(look: Look, t
 
 def test_a_link_to_a_head_that_is_not_here_says_so(look: Look) -> None:
     page = look(hash="#layer=9&head=1")
-    assert "block 10 is not here, there are 4" in page.locator(".loupe-lost").inner_text()
+    expect(page.locator(".loupe-lost")).to_contain_text("block 10 is not here, there are 4")
 
 
 def test_no_link_is_made_that_no_page_could_read(look: Look) -> None:
@@ -204,8 +197,9 @@ def test_a_text_that_no_address_can_hold_is_said_once_and_stays_until_the_reload
     page.locator("output.said").get_by_text(said.inner_text()).wait_for()
     page.reload()
     page.wait_for_selector('.attention[data-ready="true"] canvas')
-    assert page.get_by_text("too long for a link").count() == 0
-    assert page.locator(".attention").evaluate("e => e.loupe.data.model.name") == "stories-bert"
+    model = page.locator(".attention")
+    comes_to(page, lambda: model.evaluate("e => e.loupe.data.model.name"), "stories-bert")
+    expect(page.get_by_text("too long for a link")).to_have_count(0)
     field.fill("It was a [MASK] day.")
     field.press("Enter")
     page.wait_for_url("**text=It+was+a*")
@@ -219,9 +213,10 @@ def test_no_control_stands_in_a_picture_and_what_is_chosen_does(look: Look, tmp_
         picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
         return {text.text or "" for text in picture.iter(f"{SVG}text")}
 
+    drawn = {"lines": ".lines-note strong", "map": ".map-grid canvas", "points": ".points-axes:has-text('variance')"}
     for tab, there in (("lines", "block 3 · head 4"), ("map", "pattern"), ("points", "PCA")):
         page.locator(f'[data-view="{tab}"]').click()
-        page.wait_for_timeout(300)
+        page.locator(drawn[tab]).first.wait_for()
         found = texts()
         assert there in found and not found & hidden
         assert not found & {"raw scores", "value-weighted", "t-SNE"}
@@ -277,4 +272,4 @@ def test_the_lines_are_those_of_the_cell_that_is_looked_at_and_escape_closes(loo
     lines = page.locator("pre.made").inner_text()
     assert 'trace["blocks.2.attn.pattern"][0, 1]' in lines and "values[5, 3]" in lines
     page.keyboard.press("Escape")
-    assert page.locator(".loupe-take .panel").is_hidden()
+    expect(page.locator(".loupe-take .panel")).to_be_hidden()

@@ -14,6 +14,7 @@ from engine import load
 from engine.analysis.weights import neighbours
 from engine.long import shared
 from engine.long.measure import Setup
+from tests.browser.harness import comes_to, expect
 from tests.browser.test_take import SVG, saved
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def test_an_architecture_is_taken_as_shapes_and_as_a_file_that_is_alive_without_
     alone.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     alone.goto(path.as_uri())
     alone.locator('[data-block="mlp"]').first.click()
-    assert alone.locator(".architecture .panel").get_by_text("56,669,184").count() == 1  # 12 (2 · 768 · 3072 + 3840)
+    parameters = alone.locator(".architecture .panel").get_by_text("56,669,184")  # 12 (2 · 768 · 3072 + 3840)
+    expect(parameters).to_have_count(1)
     context.close()
     assert not faults
 
@@ -59,7 +61,7 @@ def test_the_charts_of_sizes_are_taken_as_shapes_and_as_a_file_that_is_read_by_a
     file.keyboard.press("ArrowUp")
     longer = 1024 * (512 * 48 // 1024 + 1) // 48
     told = file.locator("section", has_text="KV cache").locator(".told")
-    assert told.inner_text().startswith(f"{longer:,} tokens: {2 * 2 * 12 * longer * 768:,} bytes · keys and values")
+    expect(told).to_contain_text(f"{longer:,} tokens: {2 * 2 * 12 * longer * 768:,} bytes · keys and values")
     file.context.close()
 
 
@@ -142,7 +144,8 @@ def test_what_a_link_says_of_the_views_and_is_not_there_is_said(
 ) -> None:
     page = open_page(f"{server}/long_sequences?hide=window#layer=9")
     page.locator(".loupe-lost").get_by_text("block 10 is not here, there are 4").wait_for()
-    assert page.locator(".st-key-window").is_hidden() and page.locator(".st-key-k").is_visible()
+    expect(page.locator(".st-key-window")).to_be_hidden()
+    expect(page.locator(".st-key-k")).to_be_visible()
     page = open_page(f"{server}/checkpoint#matrix=nothing")
     page.locator(".loupe-lost").get_by_text('there is no matrix "nothing" here').wait_for()
 
@@ -168,6 +171,9 @@ def test_a_link_to_a_checkpoint_opens_on_all_that_was_chosen_there(
         const pressed = all('[aria-pressed]').map((one) => one.textContent + one.getAttribute('aria-pressed'));
         const said = all('.shown h3, .chosen-of, .card .looked, .tensor-search').map((e) => e.value ?? e.textContent);
         return [...pressed, ...said]; }"""
+    page.locator(".shown h3", has_text="head 3 32 × 128").wait_for()
+    page.locator(".near-row").first.wait_for()
+    comes_to(page, lambda: "log countstrue" in page.evaluate(seen), True)
     before = page.evaluate(seen)
     bar = page.locator(".loupe-take").first
     bar.get_by_role("button", name="Take away").click()
@@ -178,7 +184,7 @@ def test_a_link_to_a_checkpoint_opens_on_all_that_was_chosen_there(
     page.locator(".projected").scroll_into_view_if_needed()
     page.wait_for_selector('.projected[data-ready="true"] .near-row')
     page.locator(".shown h3").get_by_text("head 3").wait_for()
-    assert page.evaluate(seen) == before
+    comes_to(page, lambda: page.evaluate(seen), before)
     assert any("normtrue" in one or one == "norm" for one in before) and "log countstrue" in before
 
 
@@ -186,6 +192,5 @@ def test_an_address_that_is_too_long_to_be_read_says_so(open_page: Callable[[str
     edits = quote(json.dumps([{"edit": "SilenceHeads", "layer": 0, "heads": [1]}] * 10_000))
     page = open_page(f"{server}/attention?text=the+dog&edits={edits}")
     said = page.locator(".loupe-lost")
-    said.wait_for()
-    assert "at most 524,288 are read, so all that stood there" in said.inner_text()
-    assert "edits" not in page.url
+    expect(said).to_contain_text("at most 524,288 are read, so all that stood there")
+    page.wait_for_function("!new URL(location).searchParams.has('edits')")

@@ -1,17 +1,16 @@
 """The walkthrough in a real browser: what is drawn is what the engine computed, and looking around asks no server."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import numpy as np
 import pytest
-import torch
 
 from engine import library
 from engine.edits import AttentionTemperature
 from engine.trace import Trace
-from tests.browser.harness import settle
+from tests.browser.harness import BYTES, expect, floats, settle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -39,15 +38,6 @@ STAGES = [
 STAGES += ["resid_post", "final_norm"]
 
 Open = Callable[[str], "Page"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> "Iterator[None]":
-    """As in the server, so that sums are taken in the same order and every number is equal to the last bit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -85,9 +75,9 @@ def explained(page: "Page", title: str) -> tuple[float, float]:
 
 def assert_drawn_equals(page: "Page", trace: Trace, within: float = 0.0) -> set[str]:
     """Compares every panel's numbers with the trace; returns the hooks that were drawn."""
-    drawn = root(page).evaluate("e => e.loupe.drawn().map(p => ({...p, values: p.values.map(r => r.map(String))}))")
+    drawn = root(page).evaluate(f"e => e.loupe.drawn().map(p => ({{...p, values: {BYTES}(p.values.flat())}}))")
     for panel in drawn:
-        values = np.array([[float(x.replace("Infinity", "inf")) for x in row] for row in panel["values"]], np.float32)
+        values = floats(panel["values"]).reshape(panel["rows"], panel["cols"])
         value = trace[panel["hook"]]
         value = value[0] if trace.dims(panel["hook"])[0] == "batch" else value
         head = panel["head"]
@@ -157,26 +147,21 @@ def test_the_listed_next_tokens_are_the_engines(walk: Callable[..., "Page"]) -> 
     assert "5 of" in page.locator(".cuts").inner_text()
 
 
-@pytest.mark.parametrize(
-    ("stage", "title"),
-    [
+def test_clicking_a_cell_shows_arithmetic_that_ends_at_the_stored_value(walk: Callable[..., "Page"]) -> None:
+    page = walk(hash="#layer=1&head=2")
+    for stage, title in (
         ("embed", "embed.tokens["), ("position", "embed.positions["),
         ("resid_pre", "resid_pre["), ("norm1", "norm1.out["),
         ("q", "attn.q["), ("k", "attn.k["), ("v", "attn.v["), ("z", "attn.z["), ("out", "attn.out["),
         ("resid_mid", "resid_mid["), ("norm2", "norm2.out["), ("mlp", "mlp.out["), ("resid_post", "resid_post["),
         ("final_norm", "final_norm.out["),
-    ],
-)  # fmt: skip
-def test_clicking_a_cell_shows_arithmetic_that_ends_at_the_stored_value(
-    walk: Callable[..., "Page"], stage: str, title: str
-) -> None:
-    page = walk(hash="#layer=1&head=2")
-    canvas = page.locator(f".stage-{stage} .column canvas").last
-    box = canvas.bounding_box()
-    assert box is not None
-    canvas.click(position={"x": box["width"] * 0.6, "y": box["height"] * 0.45})
-    recomputed, stored = explained(page, title)
-    assert recomputed == pytest.approx(stored, abs=2e-5)
+    ):  # fmt: skip
+        canvas = page.locator(f".stage-{stage} .column canvas").last
+        box = canvas.bounding_box()
+        assert box is not None
+        canvas.click(position={"x": box["width"] * 0.6, "y": box["height"] * 0.45})
+        recomputed, stored = explained(page, title)
+        assert recomputed == pytest.approx(stored, abs=2e-5), stage
 
 
 def test_every_matrix_of_attention_explains_its_cells(walk: Callable[..., "Page"]) -> None:
@@ -277,7 +262,7 @@ def test_append_puts_the_drawn_token_into_the_text_and_the_picture(walk: Callabl
     tokenizer = library.checkpoint("stories").tokenizer
     drawn = int(traced("Once upon a")["logits"][0, -1].argmax())
     page.locator(".token").nth(len(traced("Once upon a").encoding)).wait_for()
-    assert page.get_by_label("text", exact=True).input_value() == "Once upon a" + tokenizer.decode([drawn])
+    expect(page.get_by_label("text", exact=True)).to_have_value("Once upon a" + tokenizer.decode([drawn]))
 
 
 def test_clicks_on_append_that_come_too_fast_append_one_token(walk: Callable[..., "Page"]) -> None:
@@ -378,7 +363,7 @@ def test_ten_thousand_characters_survive_a_reload(walk: Callable[..., "Page"], p
     page.locator(".notice", has_text="this model reads 256").wait_for()
     page.reload()
     page.wait_for_selector(READY)
-    assert page.get_by_label("text", exact=True).input_value() == text
+    expect(page.get_by_label("text", exact=True)).to_have_value(text)
 
 
 def test_one_token_and_a_phone_and_the_dark(browser, server: str) -> None:  # type: ignore[no-untyped-def]
