@@ -46,7 +46,7 @@ class Weights {
   }
 
   update(data) {
-    if (this.data?.checkpoint !== data.checkpoint) this.sizes = this.answer = null;
+    if (this.data?.checkpoint !== data.checkpoint) this.sizes = this.answer = this.drawn = null;
     this.data = data;
     this.read();
     this.measure();
@@ -201,7 +201,7 @@ class Weights {
     const chosen = this.data.matrices[this.index];
     const what = heading_of(chosen, this.head, this.through);
     const file = [chosen.name.replaceAll(".", "-"), this.head === null ? "" : `head-${this.head}`, this.through ? "circuit" : ""].filter(Boolean).join("-");
-    return { where: "", what, sentence: this.answer?.shape.join(" × ") ?? "", asks: { of: chosen.name, head: this.head, circuit: this.through }, file };
+    return { where: "", what, sentence: this.drawn === this.wanted ? this.answer.shape.join(" × ") : "", asks: { of: chosen.name, head: this.head, circuit: this.through }, file };
   }
 
   missed({ matrix, head }) {
@@ -216,20 +216,23 @@ class Weights {
     const query = { checkpoint, matrix: matrices[this.index].name, head: this.head, circuit: this.through };
     this.wanted = JSON.stringify(query);
     const wanted = this.wanted;
-    if (this.data.answer && this.index === this.data.first && this.head === null) {
-      this.answer = { ...this.data.answer, arrays: this.data.arrays };
-      return this.draw();
-    }
+    if (this.data.answer && this.index === this.data.first && this.head === null) return this.take({ ...this.data.answer, arrays: this.data.arrays });
     this.shown.classList.add("waiting");
     try {
       const answer = await request(query);
-      if (this.wanted !== wanted) return;
-      this.answer = answer;
-      this.draw();
+      if (this.wanted === wanted) this.take(answer);
     } catch (error) {
-      if (this.wanted === wanted) this.shown.replaceChildren(make("p", "refused", error.message));
+      if (this.wanted !== wanted) return;
+      this.shown.replaceChildren(make("p", "refused", error.message));
+      this.shown.classList.remove("waiting");
     }
-    if (this.wanted === wanted) this.shown.classList.remove("waiting");
+  }
+
+  /** What is drawn is what was asked for last. */
+  take(answer) {
+    Object.assign(this, { answer, drawn: this.wanted });
+    this.shown.classList.remove("waiting");
+    this.draw();
   }
 
   draw() {
@@ -253,7 +256,7 @@ class Weights {
   scale() {
     address.write({ counts: this.log ? null : "log" });
     this.log = !this.log;
-    this.draw();
+    if (this.drawn === this.wanted) this.draw(); // else with what comes
   }
 
   chips({ heads, circuit }) {

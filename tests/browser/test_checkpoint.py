@@ -85,6 +85,21 @@ def test_a_matrix_a_head_and_its_circuit_are_chosen_and_stay_in_the_link(show: O
     page.wait_for_selector('.shown h3:has-text("OV circuit · layer 2 · head 2")')
 
 
+def test_while_a_head_is_asked_for_the_picture_is_named_as_what_it_is_still_of(show: Open) -> None:
+    page = show("#matrix=blocks.0.attn.q.weight")
+    heading = page.locator(".shown h3")
+    expect(heading).to_contain_text("128 × 128")
+    said = page.locator(".weights").evaluate(
+        """element => {
+            [...element.querySelectorAll(".chip")].find(({ textContent }) => textContent === "3").click();
+            [...element.querySelectorAll("button")].find(({ textContent }) => textContent === "log counts").click();
+            return element.querySelector(".shown h3").textContent; }"""
+    )
+    assert "head 3" not in said and "128 × 128" in said
+    expect(heading).to_contain_text("head 3 32 × 128")
+    expect(page.get_by_role("button", name="log counts")).to_have_attribute("aria-pressed", "true")
+
+
 def test_a_token_is_found_with_its_nearest(show: Open) -> None:
     page = show()
     page.locator(".search-of").fill("dog")
