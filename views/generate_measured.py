@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 
 from engine.analysis.pseudo import asked_of, pseudo_surprise, scores
 from engine.analysis.surprise import Surprise, Window, joined, of_window, windows_of
@@ -35,6 +36,7 @@ class Measurement:
     windows: tuple[Window, ...]
     asked: int | None = None
     parts: list[Surprise] = field(default_factory=list)
+    one_at_a_time: Lock = field(default_factory=Lock)
 
     @property
     def count(self) -> int:
@@ -45,7 +47,10 @@ class Measurement:
         return self.count >= len(self.steps)
 
     def go_on(self) -> None:
-        self.parts.append(self.steps[self.count]())
+        behind = self.count
+        with self.one_at_a_time:
+            if self.count == behind and not self.is_over:
+                self.parts.append(self.steps[behind]())
 
     def between(self, first: int, end: int) -> Surprise:
         """Of the steps `first` to `end`, measured as far as they have not been."""
@@ -61,10 +66,6 @@ class Measurement:
         one = self.between(0, 1).examples[0]
         inputs = one.inputs.get("target", one.ids)
         return list(inputs[0].tolist())
-
-    @property
-    def whole(self) -> Surprise:
-        return self.between(0, len(self.steps))
 
 
 def measurement_of(prompt: Prompt, ids: tuple[int, ...], stride: int) -> Measurement:
@@ -87,13 +88,15 @@ class Measured:
 
     def __init__(self) -> None:
         self.kept: OrderedDict[Key, Measurement] = OrderedDict()
+        self.one_at_a_time = Lock()
 
     def of(self, prompt: Prompt, written: tuple[int, ...], apart: str = "half") -> Measurement:
         """`apart` is one of STRIDES."""
         ids, stride = (*prompt.ids, *written), STRIDES[apart](prompt.checkpoint.config.context)
         key = (id(prompt.checkpoint.model), ids, prompt.source, prompt.segments, stride)
-        found = self.kept.pop(key, None) or measurement_of(prompt, ids, stride)
-        self.kept[key] = found
-        while len(self.kept) > MOST:
-            self.kept.popitem(last=False)
+        with self.one_at_a_time:
+            found = self.kept.pop(key, None) or measurement_of(prompt, ids, stride)
+            self.kept[key] = found
+            while len(self.kept) > MOST:
+                self.kept.popitem(last=False)
         return found

@@ -15,7 +15,8 @@ PACE = 0.15  # seconds of work for a part; the first holds one step
 
 
 class Growing(Protocol):
-    """It knows the `count` of steps that are made, of which none is made twice."""
+    """It knows the `count` of steps that are made, of which none is made twice: a rerun of the page that breaks another
+    one off comes to it while that one is still at a step, and then awaits it."""
 
     @property
     def count(self) -> int: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from threading import Lock
 
 from torch import Tensor
 
@@ -31,13 +32,19 @@ class Searching:
         self.steps: list[BeamStep] = []
         self.tokens: list[Token] = []
         self.count = 0
+        self.one_at_a_time = Lock()
 
     @property
     def is_over(self) -> bool:
         return self.search is None and self.text is None
 
     def go_on(self) -> None:
-        self.count += 1
+        behind = self.count
+        with self.one_at_a_time:
+            if self.count == behind and not self.is_over:
+                self.go_on_alone()
+
+    def go_on_alone(self) -> None:
         if self.search is not None:
             step = next(self.search)
             self.steps.append(step)
@@ -49,12 +56,14 @@ class Searching:
             self.tokens.append((token.id, own, token.stopped))
             if token.stopped is not None:
                 self.text = None
+        self.count += 1
 
     def found(self, wanted: Wanted, most: int | None = None) -> Search:
         """In the first `most` times that it went on."""
-        count = self.count if most is None else min(most, self.count)
-        greedy = Greedy.of(self.tokens[:count])
-        return Search(self.writing, wanted, tuple(self.steps[:count]), greedy, self.is_over and count == self.count)
+        with self.one_at_a_time:
+            count = self.count if most is None else min(most, self.count)
+            greedy = Greedy.of(self.tokens[:count])
+            return Search(self.writing, wanted, tuple(self.steps[:count]), greedy, self.is_over and count == self.count)
 
 
 def searched(writing: Writing, wanted: Wanted, most: int | None = None) -> Search:

@@ -131,8 +131,9 @@ def measurement(writing: Writing, written: tuple[int, ...], stride: str = "half"
 
 
 def surprise_table(writing: Writing, query: Query) -> Table:
-    """A row for each token that is asked for."""
-    found = measurement(writing, written_of(writing, query), apart(query)).whole
+    """A row for each token that is asked for, of the first steps where the browser has no more."""
+    measuring, first = measurement(writing, written_of(writing, query), apart(query)), steps_of(query)
+    found = measuring.between(0, first or len(measuring.steps))
     columns: dict[str, Any] = {
         "position": (found.at + (0 if pseudo(writing) else 1)).numpy(),
         "id": found.ids.numpy(),
@@ -143,8 +144,9 @@ def surprise_table(writing: Writing, query: Query) -> Table:
         "entropy_bits": (found.entropies / BITS).numpy(),
     }
     sums = {"loss": found.mean, "sum": found.total, "perplexity": found.perplexity}
+    part = {} if first is None else {"steps": f"the first {first} of {len(measuring.steps)}"}
     about = {f"pseudo_{name}" if pseudo(writing) else name: str(value) for name, value in sums.items()}
-    return Table(columns, {"model": writing.name, "table": "surprise of each token", **about})
+    return Table(columns, {"model": writing.name, "table": "surprise of each token", **about, **part})
 
 
 def written_of(writing: Writing, query: Query) -> tuple[int, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from threading import Lock
 
 from engine.generate import Step
 from engine.stopping import Stop, stopping
@@ -50,9 +52,11 @@ def written(
     writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, query: Query
 ) -> Iterator[Written]:
     with writing.live.holding((writing.made, settings, goal), Text) as text:
-        following = text.behind(begun, lambda: writing.generating(settings, goal, begun))
+        turn = text.taken()
         before = begun
-        for steps, seconds in paced(following, query):
+        for steps, seconds in paced(text.behind(begun, turn, partial(writing.generating, settings, goal)), query):
+            if not steps and text.turn != turn:
+                return
             ids = (*before, *(step.id for step in steps))
             stop = steps[-1].stopped if steps else ended(writing, settings, ids, goal)
             yield Written(len(before), steps, seconds, of_this_run(stop, settings))
@@ -67,19 +71,42 @@ def of_this_run(stop: Stop | None, settings: Settings) -> Stop | None:
 
 
 class Text:
-    """What waits to be written on where it stands."""
+    """What waits to be written on where it stands. Who takes it may come while a rerun of the page that is broken
+    off is still at it."""
 
     def __init__(self) -> None:
-        self.ids: tuple[int, ...] | None = None
+        self.ids: tuple[int, ...] | None = None  # behind which `last` comes
+        self.last: Step | None = None
         self.coming: Iterator[Step] = iter(())
+        self.turn = 0
+        self.one_at_a_time = Lock()
 
-    def behind(self, begun: tuple[int, ...], begin: Callable[[], Iterator[Step]]) -> Iterator[Step]:
-        """Where it stands elsewhere, it begins anew."""
-        if self.ids != begun:
-            self.ids, self.coming = begun, begin()
-        for step in self.coming:
-            self.ids = (*self.ids, step.id)
+    def taken(self) -> int:
+        self.turn += 1
+        return self.turn
+
+    def behind(
+        self, begun: tuple[int, ...], turn: int, begin: Callable[[tuple[int, ...]], Iterator[Step]]
+    ) -> Iterator[Step]:
+        """Until somebody else has taken it."""
+        ids = begun
+        while (step := self.step(ids, turn, begin)) is not None:
             yield step
+            ids = (*ids, step.id)
+
+    def step(
+        self, ids: tuple[int, ...], turn: int, begin: Callable[[tuple[int, ...]], Iterator[Step]]
+    ) -> Step | None:
+        """The one behind `ids`. Where it stands elsewhere, it begins anew, but for a token that nobody got."""
+        with self.one_at_a_time:
+            if turn != self.turn:
+                return None
+            if self.ids == ids and self.last is not None:
+                return self.last
+            if self.last is None or self.ids is None or (*self.ids, self.last.id) != ids:
+                self.coming = begin(ids)
+            self.ids, self.last = ids, next(self.coming, None)
+            return self.last
 
 
 def ended(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int) -> Stop:

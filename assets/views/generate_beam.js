@@ -110,7 +110,7 @@ class Beam {
   act(name) {
     const button = make("button", `beam-act ${name}`);
     button.type = "button";
-    button.addEventListener("click", () => (this.run.isActive ? this.run.stop() : this.goOn()));
+    button.addEventListener("click", ({ detail }) => detail < 2 && (this.run.isActive ? this.run.stop() : this.goOn()));
     return button;
   }
 

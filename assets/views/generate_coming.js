@@ -64,6 +64,7 @@ export class Coming {
 
   async go() {
     Object.assign(this, { stopped: false, why: "" });
+    this.keep();
     const query = () => ({ ...this.query, trace: this.trace, from: this.count, shared: this.page.isShared });
     try {
       await this.asking.go(query, (part) => this.take(part));

@@ -12,6 +12,8 @@ import { mount as mountWindows, STRIDES } from "./generate_surprise_windows.js";
 import { CSS as STYLE } from "./generate_surprise_style.js";
 import { CSS as WRITE } from "./generate_write_style.js";
 
+const LONG = 600; // ms after which what was shown makes room for what is awaited
+
 export const CSS = `${CHART_CSS}${WRITE}${STYLE}`;
 
 export function mount(room, page) {
@@ -39,9 +41,11 @@ class Surprise {
     this.windows = mountWindows(this);
     room.append(bar, this.sentence, this.windows.element, body);
     this.parts = [mountText(places.text, this), mountCurve(places.curve, this), mountToken(places.token, this), mountSum(places.sum, this)];
+    this.body.hidden = this.facts.hidden = this.windows.element.hidden = true;
   }
 
   destroy() {
+    clearTimeout(this.long);
     this.coming?.leave();
     this.room.replaceChildren();
   }
@@ -72,15 +76,27 @@ class Surprise {
     }
     const query = { ask: "surprise", ...this.reading };
     const asked = JSON.stringify([page.data.trace, query]);
-    if (asked === this.asked) return this.shown === this.coming && this.draw();
+    if (asked === this.asked) return this.draw();
     this.asked = asked;
     this.coming?.leave();
+    clearTimeout(this.long);
+    this.long = setTimeout(() => this.clear("Reading …"), LONG);
     this.coming = new Coming(page, query, joined, { take: (coming) => this.take(coming), fail: (error) => this.fail(error) });
+    this.windows.update();
     this.coming.begin();
   }
 
-  /** There is more of the text, or it was stopped. Until then, what was shown before stays. */
+  /** Nothing is shown of a text but a sentence. */
+  clear(sentence) {
+    this.shown = null;
+    this.sentence.textContent = sentence;
+    this.draw();
+  }
+
+  /** There is more of the text, or it was stopped. Until then, what was shown before stays for a while. */
   take(coming) {
+    clearTimeout(this.long);
+    if (!coming.found) return this.clear("You stopped it before anything was read.");
     const isNew = this.shown !== coming;
     this.shown = coming;
     if (isNew || !coming.isActive) this.usual = this.mostSurprising();
@@ -89,6 +105,7 @@ class Surprise {
   }
 
   fail(error) {
+    clearTimeout(this.long);
     if (!this.coming.found) this.shown = null;
     this.sentence.textContent = error.message;
     this.draw();
@@ -103,19 +120,25 @@ class Surprise {
   }
 
   get measuring() {
-    return Boolean(this.shown?.isActive);
+    return Boolean(this.coming?.isActive);
+  }
+
+  /** Whether the text that is asked for has nothing to show yet, which the sentence says. */
+  get isAwaited() {
+    return Boolean(this.coming && !this.found && !this.coming.why && this.sentence.textContent);
   }
 
   /** What is measured stays; says whether there was something to stop. */
   stop() {
     if (!this.measuring || this.page.alone) return false;
-    this.shown.stop();
+    this.coming.stop();
     return true;
   }
 
   goOn() {
-    this.shown.go();
-    this.draw();
+    this.coming.go();
+    if (this.coming.found) this.draw();
+    else this.clear("Reading …");
   }
 
   wait() {
@@ -200,7 +223,7 @@ class Surprise {
     const windows = this.inWindows ? ` in ${this.found.windows.length.toLocaleString("en")} windows` : "";
     const sums = `${this.named("perplexity")} ${number(this.found.perplexity)}, ${this.found.pseudo ? "" : "loss "}${number(this.found.mean)} nats a token`;
     const sentence = `${this.tokens.length.toLocaleString("en")} tokens${windows}, ${sums}; “${token.piece}” ${token.surprise.toFixed(2)} bits`;
-    return { where: `token ${this.at + 1} of ${this.tokens.length}`, sentence, asks: this.reading, file: "surprise" };
+    return { where: `token ${this.at + 1} of ${this.tokens.length}`, sentence, asks: { ...this.reading, ...(!this.found.whole && { steps: this.found.count }) }, file: "surprise" };
   }
 }
 

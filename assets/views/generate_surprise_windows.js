@@ -28,7 +28,7 @@ class Windows {
     this.about = make("p", "s-windows-about");
     this.button = make("button", "write-button quiet");
     this.button.type = "button";
-    this.button.addEventListener("click", () => (tab.measuring ? tab.stop() : tab.goOn()));
+    this.button.addEventListener("click", ({ detail }) => detail < 2 && (tab.measuring ? tab.stop() : tab.goOn()));
     this.told = make("p", "s-windows-told");
     this.told.setAttribute("role", "status");
     this.which = choices("how far the windows are apart", STRIDES, (value) => tab.page.go({ surprise_stride: value === STRIDES[0][0] ? null : value }));
@@ -41,16 +41,17 @@ class Windows {
   update() {
     const { tab } = this;
     const { found, page, tokens } = tab;
-    this.element.hidden = !found || !(tab.inPieces || tab.inWindows || found.pseudo);
-    if (this.element.hidden) return;
-    const about = tab.inWindows ? windowed(found, tab.length) : found.pseudo ? masked(found) : "";
-    if (this.about.textContent !== about) this.about.textContent = about;
-    this.which.element.hidden = !tab.inWindows || page.alone;
     this.which.show(tab.stride);
-    this.line.hidden = found.whole;
+    this.element.hidden = found ? !(tab.inPieces || tab.inWindows || found.pseudo) : !tab.isAwaited;
+    if (this.element.hidden || (found && tab.shown !== tab.coming)) return;
+    const about = !found ? "" : tab.inWindows ? windowed(found, tab.length) : found.pseudo ? masked(found) : "";
+    if (this.about.textContent !== about) this.about.textContent = about;
+    this.which.element.hidden = page.alone || (found ? !tab.inWindows : page.data.fits);
+    this.line.hidden = Boolean(found?.whole);
     if (this.line.hidden) return;
     this.button.hidden = page.alone;
     this.button.textContent = tab.measuring ? "Stop" : "Go on";
+    if (!found) return this.told.replaceChildren();
     const windows = tab.inWindows ? `${found.count.toLocaleString("en")} of ${found.windows.length.toLocaleString("en")} windows, ` : "";
     const done = `${windows}${tokens.length.toLocaleString("en")} of ${found.asked.toLocaleString("en")} tokens`;
     this.told.textContent = tab.measuring ? `Read so far: ${done}.` : `Stopped after ${done}; the sums are of those.`;

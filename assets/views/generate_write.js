@@ -25,7 +25,7 @@ class Write {
 
   build() {
     const [bar, body] = [make("div", "write-bar"), make("div", "write-body")];
-    this.button = this.act("go", () => this.toggle());
+    this.button = this.act("go", ({ detail }) => detail < 2 && this.toggle()); // a double click is one
     this.again = this.act("quiet", () => this.anew());
     this.told = make("p", "write-told");
     this.told.setAttribute("role", "status");

@@ -118,8 +118,11 @@ def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
     page.get_by_role("button", name="Search on").click()
     page.locator(".beam-now", has_text="The page asked for something that it does not know").wait_for()
     assert told(page, "page.tab.search.nodes.length") == len(some)
-    at_next_part(page, "page.go({view: 'cache'})")
-    page.get_by_role("button", name="Search on").click()
+    page.evaluate(f"() => {{ const page = {FIND}.loupe; page.tab.goOn(); page.go({{view: 'cache'}}); }}")  # at once
+    page.locator(".cache-frame canvas").first.wait_for()
+    at_next_part(page, "page.go({view: 'cache'}); window.left = true")
+    page.get_by_role("tab", name="Beam").click()
+    page.wait_for_function("window.left")
     page.locator(".cache-frame canvas").first.wait_for()
     page.get_by_role("tab", name="Beam").click()
     page.locator(".beam-why").wait_for()

@@ -10,6 +10,7 @@ import pytest
 from engine import library
 from engine.analysis.pseudo import pseudo_surprise
 from engine.analysis.surprise import surprise
+from tests.browser.harness import expect
 from tests.browser.test_generate import ESCAPE, FIND, at_next_part, told
 from tests.browser.test_take import saved
 
@@ -56,6 +57,14 @@ def test_a_long_text_is_read_in_windows_can_be_stopped_and_is_taken_along_whole(
     page.wait_for_function(f"() => {TAB}.found.windows[1][0] === 255 && {TAB}.found.whole")
     apart = surprise(loaded, ids, stride=255)
     assert told(page, LOGS) == pytest.approx(apart.log_probabilities.tolist(), abs=1e-4)
+    stopped = f"() => {{ {FIND}.loupe.go({{surprise_stride: 'quarter'}}); {TAB}.stop(); }}"  # before anything is read
+    page.evaluate(stopped)
+    page.get_by_text("You stopped it before anything was read.").wait_for()
+    expect(page.locator(".s-facts")).to_be_hidden()
+    page.get_by_role("button", name="Go on").click()
+    page.wait_for_function(f"() => {TAB}.found?.windows[1][0] === 64 && {TAB}.found.whole")
+    page.get_by_role("button", name="side by side").click()
+    page.wait_for_function(f"() => {TAB}.found.windows[1][0] === 255 && {TAB}.found.whole")
     page.get_by_role("button", name="Take away").click()
     file = saved(page, "HTML", tmp_path)
     context = browser.new_context(offline=True)

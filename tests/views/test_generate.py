@@ -1,8 +1,9 @@
 """What the page Generate is told: every number is the engine's, and a text in pieces is the text in one go."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from threading import Event, Thread, Timer
 from typing import Any
 
 import numpy as np
@@ -147,11 +148,37 @@ def test_a_generator_waits_for_the_next_question_and_few_of_them_do(monkeypatch:
     list(parts(one, begun=[], goal=9))
     (waiting,) = one.live.waiting.values()
     before = waiting.coming
-    list(parts(one, begun=list(waiting.ids), goal=9))
-    assert list(one.live.waiting.values()) == [waiting] and waiting.coming is before and len(waiting.ids) == 2
+    list(parts(one, begun=[waiting.last.id], goal=9))
+    assert list(one.live.waiting.values()) == [waiting] and waiting.coming is before and len(waiting.ids) == 1
     for seed in range(2 * MOST):
         list(parts(one, Settings(seed=seed), begun=[], goal=9))
     assert len(one.live.waiting) == MOST
+
+
+def test_a_rerun_that_comes_while_another_still_writes_a_token_takes_the_text_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, begins, reached, free = writing(), [], Event(), Event()
+    made = Writing.generating
+
+    def slow(here: Writing, settings: Settings, most: int, begun: Sequence[int] = ()) -> Iterator[Step]:
+        begins.append(tuple(begun))
+        for step in made(here, settings, most, begun):
+            if len(begins) == 1:
+                reached.set()
+                assert free.wait(60)
+            yield step
+
+    monkeypatch.setattr(Writing, "generating", slow)
+    broken: list[Any] = []
+    old = Thread(target=lambda: broken.extend(parts(one, begun=[], goal=6)))
+    old.start()
+    assert reached.wait(60)
+    Timer(0.2, free.set).start()
+    ids, header = in_pieces(one, Settings(), 6)
+    old.join(60)
+    assert ids == [step.id for step in straight(one, Settings(), 6)] and header["stop"]["kind"] == "max_tokens"
+    assert begins[0] == () and not any(told["stop"] for told, _ in broken)
 
 
 def test_a_branch_goes_on_from_another_token_with_the_random_numbers_of_its_place() -> None:

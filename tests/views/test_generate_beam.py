@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from views.generate_beam_taken import ahead_of_search, node_table, path_table, s
 from views.generate_beam_told import fork, greedy_told, over_told
 from views.generate_live import Live
 from views.generate_search import EXAMPLES, MOST, STATES, Search, Wanted
-from views.generate_searching import searched
+from views.generate_searching import Searching, searched
 from views.generate_writing import STALE, UNKNOWN, Call, Writing
 from views.payload import unpack
 
@@ -287,6 +289,29 @@ def test_a_search_goes_on_behind_what_came_whatever_became_of_what_waited(monkey
     monkeypatch.setattr(generate_parts, "SHARED", 0.0)
     (part,) = parts(replace(one, live=Live()), wanted, shared=True)
     assert is_between(part, whole) == 1
+
+
+def test_two_reruns_that_search_at_once_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, wanted = example()
+    made = Searching.go_on_alone
+
+    def slow(searching: Searching) -> None:
+        sleep(0.02)
+        made(searching)
+
+    monkeypatch.setattr(Searching, "go_on_alone", slow)
+    found: list[Search] = []
+    both = [Thread(target=lambda: found.append(searched(one, wanted))) for _ in range(3)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join(60)
+    monkeypatch.undo()
+    expected = searched(example()[0], wanted)
+    assert len(found) == 3
+    for search in found:
+        assert search.is_over and [step.index for step in search.steps] == [step.index for step in expected.steps]
+        assert [one.ids for one in search.best] == [one.ids for one in expected.best]
 
 
 def test_a_search_is_not_made_again_and_holds_no_cache_once_it_is_over() -> None:

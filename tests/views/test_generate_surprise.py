@@ -4,6 +4,8 @@ import json
 import math
 import struct
 from collections.abc import Iterator
+from threading import Thread
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -175,6 +177,45 @@ def test_no_window_of_a_text_is_measured_twice(monkeypatch: pytest.MonkeyPatch) 
     ((header, _),) = parts(here)
     assert (header["from"], header["whole"]) == (0, True)
     assert measured == list(here.measured.of(here.prompt, ()).windows)
+
+
+def test_two_reruns_that_measure_one_text_at_once_measure_each_window_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, made, measured = long_writing(), generate_measured.of_window, []
+
+    def slow(*given: Any) -> Any:
+        measured.append(given[2])
+        sleep(0.02)
+        return made(*given)
+
+    monkeypatch.setattr(generate_measured, "of_window", slow)
+    measuring = measurement(here, ())
+    both = [Thread(target=measuring.between, args=(0, len(measuring.steps))) for _ in range(3)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join(60)
+    assert measured == list(measuring.windows) and measuring.is_over
+    expected = surprise(here.checkpoint, here.prompt.ids)
+    assert measuring.between(0, measuring.count).ids.tolist() == expected.ids.tolist()
+    assert measuring.between(0, measuring.count).total == pytest.approx(expected.total)
+
+
+def test_a_table_of_a_text_that_was_stopped_is_of_what_was_read_and_reads_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(generate_parts, "PACE", 0.0)
+    here = long_writing()
+    coming = parts(here)
+    next(coming)
+    next(coming)
+    coming.close()
+    measuring = measurement(here, ())
+    count = measuring.count
+    assert 0 < count < len(measuring.steps)
+    table = surprise_table(here, {"steps": count})
+    assert measuring.count == count and table.about["steps"] == f"the first {count} of {len(measuring.steps)}"
+    assert list(table.columns["id"]) == measuring.between(0, count).ids.tolist()
+    assert "steps" not in surprise_table(here, {}).about
 
 
 def test_a_file_has_a_text_that_nobody_looked_at_where_one_step_measures_it() -> None:
