@@ -38,13 +38,7 @@ function thread(shown, context, dot) {
     const [x, y] = shown.at(i);
     context.strokeStyle = context.fillStyle = hue(i);
     if (i && shown.table.ordered) {
-      const [x0, y0] = shown.at(i - 1);
-      context.globalAlpha = 0.45;
-      context.beginPath();
-      context.moveTo(x0, y0);
-      context.lineTo(x, y);
-      context.stroke();
-      context.globalAlpha = 1;
+      line(context, shown.at(i - 1), [x, y], 0.45);
     }
     context.fillRect(x - dot / 2, y - dot / 2, dot, dot);
   }
@@ -80,12 +74,7 @@ function marks(shown, context) {
     if (j === undefined) continue;
     const [x1, y1] = shown.at(j);
     context.strokeStyle = ink;
-    context.globalAlpha = 0.5;
-    context.beginPath();
-    context.moveTo(x, y);
-    context.lineTo(x1, y1);
-    context.stroke();
-    context.globalAlpha = 1;
+    line(context, [x, y], [x1, y1], 0.5);
     ring(context, x1, y1, 4, ink, ground, 1.5);
     caption(context, shown.name(id), x1, y1, ink, ground, "");
   }
@@ -95,6 +84,15 @@ function marks(shown, context) {
 
 function side(n) {
   return n > 20000 ? 2 : n > 3000 ? 3 : 4;
+}
+
+function line(context, from, to, alpha) {
+  context.globalAlpha = alpha;
+  context.beginPath();
+  context.moveTo(...from);
+  context.lineTo(...to);
+  context.stroke();
+  context.globalAlpha = 1;
 }
 
 function ring(context, x, y, radius, ink, ground, width) {
