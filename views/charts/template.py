@@ -14,7 +14,13 @@ FONT_SIZE = 12  # px
 ALTAIR_ACTIONS = {"export": True, "source": False, "compiled": False, "editor": False}
 
 AltairChart = (
-    alt.Chart | alt.LayerChart | alt.FacetChart | alt.RepeatChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
+    alt.Chart
+    | alt.LayerChart
+    | alt.FacetChart
+    | alt.RepeatChart
+    | alt.ConcatChart
+    | alt.HConcatChart
+    | alt.VConcatChart
 )
 
 
