@@ -7,6 +7,8 @@ from shutil import copytree
 from typing import Any
 
 import pytest
+from pages.controls.train.commands import called
+from pages.controls.train.queries import pictures
 
 from engine.data.digits import split
 from engine.training import Recipe, RunFolder, train
@@ -20,8 +22,6 @@ from engine.training.status import Status, write_status
 from pages.controls.train import commands as training_done
 from pages.controls.train import queries as training_told
 from pages.controls.train import session as training_session
-from pages.controls.train.commands import called
-from pages.controls.train.queries import pictures
 from pages.controls.train.questions import answered
 from pages.controls.train.session import Session
 from views.core.payload import unpack

@@ -16,8 +16,8 @@ from pages.controls.share.export import UNKNOWN, Answer, alone, filed
 from pages.controls.share.export_tables import Made, Query, Taken
 from pages.controls.share.links import address_now
 from pages.controls.train.export_run import recording
-from pages.controls.train.queries import look_at
-from pages.controls.train.session import Looked, Session
+from pages.controls.train.run_state import look_at
+from pages.controls.train.session import ProbeReading, Session
 from views.train.codegen import Head, training_lines
 from views.train.tables import (
     At,
@@ -111,16 +111,16 @@ def place(run: str, frames: Sequence[Frame], query: Query) -> At:
     raise ValueError(UNKNOWN if frames else NOTHING)
 
 
-def seen_by(session: Session, run: str, told: News) -> Looked | None:
+def seen_by(session: Session, run: str, told: News) -> ProbeReading | None:
     reader = session.reader(run)
     if told.cursor.probe is None:
         return None
-    if reader.looked is not None and reader.looked.probe == told.cursor.probe:
-        return reader.looked
+    if reader.probe is not None and reader.probe.probe == told.cursor.probe:
+        return reader.probe
     return look_at(reader.live.run, told.cursor.probe)
 
 
-def tokens(at: At, looked: Looked | None) -> dict[str, list[str]]:
+def tokens(at: At, looked: ProbeReading | None) -> dict[str, list[str]]:
     """What stands at the rows and the columns of an attention; a picture has no tokens."""
     tokenizer = looked.checkpoint.tokenizer if looked is not None and looked.checkpoint is not None else None
     sides = {"attn": ("target.ids", "target.ids"), "encoder": ("ids", "ids"), "cross_attn": ("target.ids", "ids")}
@@ -132,7 +132,7 @@ def tokens(at: At, looked: Looked | None) -> dict[str, list[str]]:
     return {"query": query, "key": key}
 
 
-def called(looked: Looked | None, id: int) -> str:
+def called(looked: ProbeReading | None, id: int) -> str:
     """A token or a class by its id."""
     checkpoint = looked.checkpoint if looked is not None else None
     if checkpoint is None:

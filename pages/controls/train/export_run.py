@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from engine.training.frames import Frame
 from engine.training.live import Update
 from engine.training.watch import Watched
-from pages.controls.train.queries import catch_up, known, looked_at, tokenizer_of
+from pages.controls.train.run_state import catch_up, describe_run, probe_of, tokenizer_of
 from pages.controls.train.session import Session
 from views.core.payload import Numbers, pack
-from views.train.train import metrics, parts
+from views.train.train import metric_columns, split_update
 
 ROOM = 3_000_000  # bytes of all frames in the file, as it compresses them
 MOST_WATCHED = 200  # lines of gradients and histograms
@@ -28,10 +28,10 @@ def recording(session: Session, run: str, shown: Mapping[str, Any]) -> bytes:
     reader = session.reader(run)
     catch_up(reader)
     update = reader.live.since()
-    looked = looked_at(reader, update)
+    looked = probe_of(reader, update)
     few = replace(update, frames=tuple(fitting(update)), watched=tuple(spread(update.watched, MOST_WATCHED)))
     place = {"cursor": 0, "fresh": True, "note": left_out(update, few)}
-    told, arrays = parts(few, place | known(run, reader, update, looked), tokenizer_of(looked))
+    told, arrays = split_update(few, place | describe_run(run, reader, update, looked), tokenizer_of(looked))
     overlays, more = overlaid(session, shown.get("overlays", ()))
     return pack({**shown, "told": told, "laid": overlays}, arrays | more)
 
@@ -73,7 +73,7 @@ def overlaid(session: Session, names: Sequence[str]) -> tuple[list[dict[str, Any
     arrays: dict[str, Numbers] = {}
     for name in names:
         try:
-            columns = metrics(session.reader(name).live.since().metrics)
+            columns = metric_columns(session.reader(name).live.since().metrics)
         except ValueError:
             continue
         arrays |= {f"laid.{len(found)}.{column}": values for column, values in columns.items()}
