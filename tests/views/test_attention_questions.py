@@ -11,24 +11,34 @@ from engine import load
 from engine.analysis.sinks import column, sentence
 from engine.inputs.readers import pictures, read_picture, read_pixels, read_text, read_translation
 from engine.runtime.run import run
-from views.attention import answers
-from views.attention.answers import ASKED, Looked, answered
+from views.attention.questions import ATTENTION
 from views.core.payload import Named, unpack
+from views.core.questions import Page
+from views.core.run_context import RunContext
 from views.walkthrough.walkthrough import lanes
 
+PLACE = {"side": "", "focus": "attn"}
+ASKED = [name for name, one in ATTENTION.questions.items() if one.make_script is None]
 
-def looked(name: str = "stories") -> Looked:
+
+def looked(name: str = "stories") -> RunContext:
     checkpoint = load(name)
     if name == "translate-en-fr":
         read = read_translation(checkpoint, "The delighted dog sees a small white cat.", "", 64)
     else:
         read = read_text(checkpoint, "Max gave the red ball to Anna. Max gave the", 64)
     trace = run(checkpoint.model, read.read, target=read.target)
-    return Looked("digest", checkpoint, trace, lanes(checkpoint, read))
+    return RunContext(name, checkpoint, trace, lanes(checkpoint, read))
 
 
-def asked(page: Looked, ask: str, **query: Any) -> tuple[Mapping[str, Any], dict[str, Named]]:
-    return unpack(answered(page, {"trace": "digest", "ask": ask, "side": "", "focus": "attn", **query}))
+def asked(page: RunContext, ask: str, **query: Any) -> tuple[Mapping[str, Any], dict[str, Named]]:
+    return unpack(answered(page, {"trace": page.digest, "ask": ask, **PLACE, **query}))
+
+
+def answered(page: RunContext, query: Mapping[str, Any]) -> bytes:
+    """Only with the arguments that a question takes."""
+    taken = ATTENTION.questions[query["ask"]].parameters if query.get("ask") in ATTENTION.questions else query
+    return Page((ATTENTION, page)).answer({k: v for k, v in query.items() if k in taken or k in ("ask", "trace")})
 
 
 PAGE = looked()
@@ -69,7 +79,7 @@ def test_a_mean_of_the_layers_may_be_of_the_heads_of_one_number() -> None:
 
 
 def test_many_sentences_are_averaged_and_counted() -> None:
-    _, arrays = asked(PAGE, "average", over="sentences", layer=1, head=0)
+    _, arrays = asked(PAGE, "text_average", layer=1, head=0)
     pattern, count = arrays["pattern"].data, arrays["count"].data
     assert len(pattern) == len(count) and count[0] == 24 and (np.diff(count) <= 0).all() and count.min() >= 3
     np.testing.assert_allclose(pattern.sum(-1), 1, atol=1e-5)
@@ -95,7 +105,7 @@ def test_a_column_of_a_picture_is_named_by_its_row_and_column(name: str, key: in
     drawn = name == "digits-imagegpt"
     read = read_pixels(checkpoint, image, 20, 64, {"temperature": 1.0}, 0) if drawn else read_picture(checkpoint, image)
     trace = run(checkpoint.model, read.read)
-    page = Looked("digest", checkpoint, trace, lanes(checkpoint, read))
+    page = RunContext(name, checkpoint, trace, lanes(checkpoint, read))
     assert asked(page, "sink", layer=1, head=0, key=key)[0]["sentence"].startswith(named)
 
 
@@ -127,20 +137,20 @@ def test_flow_comes_whole_where_it_is_quick_and_a_row_at_a_time_else(monkeypatch
     page = looked("translate-en-fr")
     for focus, side, keys in (("cross_attn", "decoder", 0), ("attn", "decoder", 1), ("attn", "encoder", 0)):
         of = {"side": side, "focus": focus}
-        header, arrays = asked(page, "flow", **of)
+        _, arrays = asked(page, "flows", **of)
         rows = 0 if side == "encoder" else 1
-        assert header["whole"] and arrays["flow"].data.shape == tuple(len(page.lanes[i].pieces) for i in (rows, keys))
-        np.testing.assert_array_equal(asked(page, "flow", pos=2, **of)[1]["flow"].data, arrays["flow"].data[2])
-    monkeypatch.setattr(answers, "PATIENCE", 0.0)
-    header, arrays = asked(page, "flow", side="decoder")
-    assert not header["whole"] and not arrays
+        assert arrays["flow"].data.shape == tuple(len(page.lanes[i].pieces) for i in (rows, keys))
+        row = asked(page, "flow", pos=2, **of)[1]["flow"].data
+        np.testing.assert_allclose(row, arrays["flow"].data[2], atol=1e-6)
+    monkeypatch.setitem(ATTENTION.questions["flows"].defaults, "seconds", 0.0)
+    assert not asked(page, "flows", side="decoder")[1]
 
 
 def test_the_source_is_what_cross_attention_points_at() -> None:
     page = looked("translate-en-fr")
     _, arrays = asked(page, "points", side="decoder", focus="cross_attn", layer=0, head=0, how="pca")
-    assert arrays["q"].data.shape == (len(page.lanes[1].pieces), 2)
-    assert arrays["k"].data.shape == (len(page.lanes[0].pieces), 2)
+    assert arrays["queries"].data.shape == (len(page.lanes[1].pieces), 2)
+    assert arrays["keys"].data.shape == (len(page.lanes[0].pieces), 2)
 
 
 WRONG: list[dict[str, Any]] = [
@@ -164,18 +174,18 @@ WRONG: list[dict[str, Any]] = [
 @pytest.mark.parametrize("ask", ASKED)
 def test_any_number_of_a_browser_is_answered_or_refused_with_a_sentence(ask: str, wrong: dict[str, Any]) -> None:
     good = {"side": "", "focus": "attn", "layer": 0, "head": 0, "key": 0, "pos": 0, "first": 0, "last": 1}
+    good |= {"least": 0.1, "heads": [[0, 0]]}
     try:
-        answered(PAGE, {"trace": "digest", "ask": ask, **good, "over": "heads", **wrong})
+        answered(PAGE, {"trace": PAGE.digest, "ask": ask, **good, "over": "heads", **wrong})
     except ValueError as error:
         assert str(error).endswith(".")
     else:
-        used = set(ASKED[ask].needs) | ({"head"} if ask == "rollout" else set())
-        assert not used & wrong.keys()
+        assert not set(ATTENTION.questions[ask].parameters) & wrong.keys()
 
 
 def test_another_run_and_an_unknown_question_are_refused() -> None:
-    with pytest.raises(ValueError, match="has changed since"):
-        answered(PAGE, {"trace": "other", "ask": "sink"})
+    with pytest.raises(ValueError, match="have changed since"):
+        Page((ATTENTION, PAGE)).answer({"trace": "other", "ask": "sink"})
     for query in ({"ask": "everything"}, {"ask": ["sink"]}, {}, {"layer": 0}):
-        with pytest.raises(ValueError, match="reload the page"):
-            answered(PAGE, {"trace": "digest", **query})
+        with pytest.raises(ValueError, match="Unknown request"):
+            Page((ATTENTION, PAGE)).answer({"trace": PAGE.digest, **query})
