@@ -118,16 +118,12 @@ def hub_folder(name: str) -> Path | None:
     """Where a hub's checkpoint lies that has been fetched to this machine; nothing is asked of a network."""
     if not name.startswith(HUB):
         return None
-    from engine.checkpoints.hub import parse  # what speaks to a network is slow to import
-    from engine.checkpoints.hub.store import store_of
+    from engine.checkpoints.hub import cached_folder, parse  # what speaks to a network is slow to import
 
     try:
-        named = parse(name)
+        folder = cached_folder(parse(name))
     except ValueError:
         return None
-    store = store_of(named.repo)
-    commit = store.commit(named.revision)
-    folder = store.snapshot(commit) if commit else None
     return folder if folder is not None and _holds_a_model(folder) else None
 
 

@@ -83,9 +83,9 @@ def place_of(name_or_path: str | Path) -> Place:
     """Where it is, fetched from the hub first where that is what was named."""
     if not (isinstance(name_or_path, str) and name_or_path.startswith("hub:")):
         return locate(name_or_path)
-    from engine.checkpoints.hub import folder_of  # what speaks to a network is slow to import
+    from engine.checkpoints.hub import download_folder  # what speaks to a network is slow to import
 
-    return replace(locate(folder_of(name_or_path, MAX_DOWNLOAD)), name=name_or_path)
+    return replace(locate(download_folder(name_or_path, MAX_DOWNLOAD)), name=name_or_path)
 
 
 def open_model(place: Place, corrections: Mapping[str, Any]) -> Opened:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 import torch
-from huggingface_hub import close_session, constants
+from huggingface_hub import close_session
 from safetensors.torch import load_file, save_file
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
@@ -229,7 +229,6 @@ def hub(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
     with serving() as fresh:
         served = fresh()
         monkeypatch.setenv("HF_ENDPOINT", served.address + "/")
