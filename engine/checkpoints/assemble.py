@@ -13,10 +13,9 @@ from torch import Tensor
 from torch.nn import init
 from torch.overrides import TorchFunctionMode
 
-from engine.checkpoints.family import Family, Row
+from engine.checkpoints.family import Family, Row, inverse, translate
 from engine.checkpoints.memory import available
 from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
-from engine.checkpoints.translate import inverse, translate
 from engine.checkpoints.weights import Weights
 from engine.config import ModelConfig
 from engine.model import Transformer

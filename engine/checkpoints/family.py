@@ -7,13 +7,14 @@ Both directions read the same tables, so what can be loaded can be saved. Adding
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import explicit
 from engine.checkpoints.keys import Key, from_theirs, to_theirs
 from engine.config import ModelConfig
 
@@ -131,3 +132,24 @@ class Family:
     def head(self) -> str:
         kind: str = self.always.get("head.kind", "language")
         return kind
+
+
+def translate(tensors: Mapping[str, Tensor], rows: Iterable[Row], config: ModelConfig) -> Iterator[tuple[str, Tensor]]:
+    """Each row's target names with their tensors; on meta tensors it computes shapes and takes no memory."""
+    for row in rows:
+        made = row.transform.read([tensors[name] for name in row.source], config)
+        yield from zip(row.target, made, strict=True)
+
+
+def inverse(rows: Iterable[Row]) -> list[Row]:
+    return [row.inverse for row in rows]
+
+
+def concatenate(tensors: Sequence[Tensor], dim: int) -> Tensor:
+    """As torch.cat, which imports PyTorch's compiler for meta tensors: a second, before a model is open."""
+    first = tensors[0]
+    if not first.is_meta:
+        return torch.cat(list(tensors), dim=dim)
+    shape = list(first.shape)
+    shape[dim] = sum(tensor.shape[dim] for tensor in tensors)
+    return first.new_empty(shape)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from engine.checkpoints.assemble import leaves, same, shapes_by, skeleton
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import explicit
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.keys import REQUIRED, Key

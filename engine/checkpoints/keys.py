@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import explicit
 from engine.config import ModelConfig
 
 REQUIRED = object()

@@ -13,14 +13,13 @@ import torch
 from engine.checkpoints import nanogpt
 from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
-from engine.checkpoints.export import unpacked
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.infer import infer, unwrapped
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import Place, locate
 from engine.checkpoints.report import Assumed, Report
-from engine.checkpoints.save import CONFIG
+from engine.checkpoints.save import CONFIG, unpacked
 from engine.checkpoints.weights import Weights, open_weights, read_json
 from engine.config import ModelConfig, check
 from engine.limits import MAX_DOWNLOAD

@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.checkpoints.memory import release
-from engine.checkpoints.pickled import read_pickled
+from engine.checkpoints.torch_pickle import read_pickled
 
 LIMIT = 100_000_000  # bytes of a header, by safetensors itself
 LARGEST_HEADER = 2**24  # bytes; 100,000 tensors take half of it

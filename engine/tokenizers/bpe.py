@@ -12,10 +12,9 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.pieces import BYTE_OF_LETTER
 from engine.tokenizers.special import END, UNKNOWN, distinct
-from engine.tokenizers.spelling import BYTE_OF_LETTER
-from engine.tokenizers.texts import corpus
-from engine.tokenizers.vocabulary import by_frequency, room_for
+from engine.tokenizers.vocabulary import by_frequency, corpus, room_for
 
 GPT2_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from engine.tokenizers.fast import FastTokenizer
+from engine.tokenizers.pieces import BYTE_OF_LETTER
 from engine.tokenizers.special import END, distinct
-from engine.tokenizers.spelling import BYTE_OF_LETTER
 
 
 def build(special_tokens: Sequence[str] = (END,)) -> FastTokenizer:

@@ -9,8 +9,7 @@ from tokenizers import Tokenizer, decoders, models
 
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.special import END, UNKNOWN, distinct
-from engine.tokenizers.texts import corpus
-from engine.tokenizers.vocabulary import by_frequency
+from engine.tokenizers.vocabulary import by_frequency, corpus
 
 
 def train(texts: Iterable[str], vocab_size: int | None = None, special_tokens: Sequence[str] = (END,)) -> FastTokenizer:

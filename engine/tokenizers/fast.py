@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 
 import tokenizers
 from tokenizers import models
+from tokenizers.processors import TemplateProcessing
 
-from engine.tokenizers.closed import check_words
 from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.pieces import drawn, readable
+from engine.tokenizers.pieces import drawn, readable, spelling_of
 from engine.tokenizers.special import usual_roles
-from engine.tokenizers.spelling import spelling_of
-from engine.tokenizers.texts import check_unicode
+from engine.tokenizers.vocabulary import check_unicode
 
 BETWEEN = "\n"  # the two texts of a pair, in `Encoding.text`
+FIRST, LAST = "[CLS]", "[SEP]"
 KINDS = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
 
 
@@ -163,3 +164,36 @@ def _placed(spans: list[tuple[int, int]], starts: list[int], added: list[int]) -
     for (start, stop), text_start, is_added in zip(spans, starts, added, strict=True):
         end = end if is_added else text_start + stop
         yield (end, end) if is_added else (text_start + start, end)
+
+
+def check_words(fast: tokenizers.Tokenizer, ids: Mapping[str, int], text: str) -> None:
+    """ValueError for the first word of `text` that a closed word vocabulary lacks; other tokenizers pass."""
+    model = fast.model
+    if not isinstance(model, models.WordLevel) or model.unk_token in ids:
+        return
+    plain = fast.normalizer.normalize_str(text) if fast.normalizer else text
+    words = fast.pre_tokenizer.pre_tokenize_str(plain) if fast.pre_tokenizer else [(plain, (0, len(plain)))]
+    unknown = next((word for word, _ in words if word and word not in ids), None)
+    if unknown is not None:
+        nearest = ", ".join(map(repr, get_close_matches(unknown, ids, n=5, cutoff=0.0)))
+        raise ValueError(
+            f"Expected words of this vocabulary, got {unknown!r}, and it has no token for unknown words; "
+            f"use one of its {len(ids)} words, such as {nearest}."
+        )
+
+
+def bare(tokenizer: FastTokenizer) -> FastTokenizer:
+    """Nothing: for models that read texts as they stand."""
+    tokenizer.fast.post_processor = TemplateProcessing(single="$A", pair="$A:0 $B:0", special_tokens=[])
+    return tokenizer
+
+
+def enclosed(tokenizer: FastTokenizer) -> FastTokenizer:
+    """[CLS] A [SEP] for one text and [CLS] A [SEP] B [SEP] for two, as BERT has it; both marks are special tokens."""
+    ids = tokenizer.special_tokens
+    tokenizer.fast.post_processor = TemplateProcessing(
+        single=[f"{FIRST}:0", "$A:0", f"{LAST}:0"],
+        pair=[f"{FIRST}:0", "$A:0", f"{LAST}:0", "$B:1", f"{LAST}:1"],
+        special_tokens=[(name, ids[name]) for name in (FIRST, LAST)],
+    )
+    return tokenizer

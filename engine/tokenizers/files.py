@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.jsonfile import check_ids, check_largest, read_object
-from engine.tokenizers.plain import plain_words
-from engine.tokenizers.special import END, named_roles, register
+from engine.tokenizers.special import END, UNKNOWN, named_roles, register
 from engine.tokenizers.spm_checkpoints import only_model_file, read_sentencepiece, sentencepiece_file
 from engine.tokenizers.wordpiece import bert_pipeline
 
 T = TypeVar("T")
+
+SPECIAL_NAME = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")
 
 WHOLE = "tokenizer.json"  # says everything; other files beside it are not read
 
@@ -101,6 +103,19 @@ def _lines(path: Path) -> dict[str, int]:
 def _plain(path: Path) -> tokenizers.Tokenizer:
     ids = check_ids(read_object(path).get("token2id"), path)
     return _built(path, lambda: plain_words(ids))
+
+
+def plain_words(ids: Mapping[str, int]) -> tokenizers.Tokenizer:
+    """An entry may be several words ("Thread Milling"): it is found before its single words, longest first.
+
+    Without an entry <unk> the vocabulary is closed: see `closed.py`.
+    """
+    phrases = sorted((entry for entry in ids if len(entry.split()) > 1), key=len, reverse=True)
+    entry = "|".join([*map(re.escape, phrases), r"\S+"])
+    fast = tokenizers.Tokenizer(models.WordLevel(dict(ids), unk_token=UNKNOWN))
+    fast.pre_tokenizer = pre_tokenizers.Split(Regex(rf"(?<!\S)(?:{entry})(?!\S)"), "removed", invert=True)
+    fast.add_special_tokens([name for name in ids if SPECIAL_NAME.fullmatch(name)])
+    return fast
 
 
 READERS: dict[str, Callable[[Path], tokenizers.Tokenizer]] = {

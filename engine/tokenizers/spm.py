@@ -21,7 +21,7 @@ from engine.tokenizers.charsmap import SPACE, Charsmap, Normaliser, Placed, any_
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.fast import BETWEEN, FastTokenizer
 from engine.tokenizers.jsonfile import ID_LIMIT
-from engine.tokenizers.texts import check_unicode
+from engine.tokenizers.vocabulary import check_unicode
 
 proto: Any = sentencepiece_model_pb2  # its classes are made at run time
 LARGEST_FILE = 32 * 1024**2  # bytes; of published models the largest has 5 million

@@ -14,8 +14,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.special import END, UNKNOWN, distinct
-from engine.tokenizers.texts import corpus
-from engine.tokenizers.vocabulary import room_for
+from engine.tokenizers.vocabulary import corpus, room_for
 
 SPACE = "\u2581"  # SentencePiece's stand-in
 DIGITS = 4  # of a score; sums of many floats in the order of a random hash differ from the tenth on

@@ -1,9 +1,31 @@
-"""Choosing a vocabulary by frequency, for the tokenizers whose tokens are units of the text as it stands."""
+"""Texts that a vocabulary is learned from, and its choice by frequency.
+
+Any Unicode is text; lone surrogates (halves of a UTF-16 pair) are not.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+
+def check_unicode(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"Expected Unicode text, got the lone surrogate U+{ord(text[error.start]):04X} at index "
+            f"{error.start}; remove it, or decode the text again with the right encoding."
+        ) from error
+    return text
+
+
+def corpus(texts: Iterable[str]) -> list[str]:
+    """The texts to learn a vocabulary from; a single string is one text, not one text a character."""
+    checked = [check_unicode(text) for text in ([texts] if isinstance(texts, str) else texts)]
+    if not any(checked):
+        raise ValueError("Expected text to learn a vocabulary from, got none; give at least one character.")
+    return checked
 
 
 def by_frequency(counts: Counter[str], first: Sequence[str], vocab_size: int | None) -> dict[str, int]:

@@ -13,8 +13,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.special import END, UNKNOWN, distinct
-from engine.tokenizers.texts import corpus
-from engine.tokenizers.vocabulary import by_frequency
+from engine.tokenizers.vocabulary import by_frequency, corpus
 
 # Letters and their marks, digits, underscore. Variation selectors count as marks, but belong to emoji.
 LETTER = r"[\w&&[^\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\x{FE00}-\x{FE0F}]]"

@@ -16,8 +16,7 @@ from tokenizers.processors import TemplateProcessing
 
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.special import distinct
-from engine.tokenizers.texts import corpus
-from engine.tokenizers.vocabulary import by_frequency
+from engine.tokenizers.vocabulary import by_frequency, corpus
 
 BERT_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUES = "##"

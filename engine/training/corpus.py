@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.tokenizers import END, FastTokenizer, Tokenizer, read_tokenizer, train
-from engine.tokenizers.template import bare, enclosed
+from engine.tokenizers.fast import bare, enclosed
 from engine.training.atomic import replacing
 from engine.training.base import tokenizer_of
 from engine.training.data_recipe import Data, TokenizerRecipe

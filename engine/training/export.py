@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from engine.checkpoints import load
-from engine.checkpoints.export import exported
+from engine.checkpoints.save import exported
 from engine.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
 from engine.training.names import existing

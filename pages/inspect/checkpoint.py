@@ -11,7 +11,7 @@ import streamlit as st
 from engine import library
 from engine.checkpoints import Checkpoint, IncompleteWeights
 from engine.checkpoints.about import about
-from engine.checkpoints.export import Form, exported
+from engine.checkpoints.save import Form, exported
 from engine.limits import MAX_TOKENS, MAX_UPLOAD
 from engine.long.material import suits
 from engine.parity import available, parity

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from engine.checkpoints import Checkpoint, load
-from engine.checkpoints.export import exported
+from engine.checkpoints.save import exported
 from engine.tokenizers.word import train
 from tests.engine import tiny
 

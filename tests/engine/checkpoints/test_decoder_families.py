@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from engine.checkpoints import Checkpoint, load
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import explicit
 from engine.config import Head
 from engine.generate import generate
 from engine.run import run

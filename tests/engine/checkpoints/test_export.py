@@ -16,8 +16,7 @@ from safetensors import safe_open
 
 from engine import load, run
 from engine.checkpoints import Checkpoint, shipped
-from engine.checkpoints.export import exported
-from engine.checkpoints.save import CONFIG
+from engine.checkpoints.save import CONFIG, exported
 from engine.checkpoints.weights import write_weights
 from engine.config import MLP, Attention, Encoder, Head, ModelConfig, Norm, Patches, Positions
 from engine.config import Embedding as EmbeddingConfig
@@ -202,7 +201,7 @@ def test_one_file_says_in_plain_text_what_it_is(tmp_path: Path) -> None:
 
 
 def test_a_large_tokenizer_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.checkpoints.export.SHORT", 2000)
+    monkeypatch.setattr("engine.checkpoints.save.SHORT", 2000)
     checkpoint = load("stories")
     file = exported(checkpoint, "file", tmp_path)
     with safe_open(file, "pt") as opened:
@@ -211,7 +210,7 @@ def test_a_large_tokenizer_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_tokenizer_too_large_for_a_header_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.checkpoints.export.LARGEST_HEADER", 2**22 + 1000)
+    monkeypatch.setattr("engine.checkpoints.save.LARGEST_HEADER", 2**22 + 1000)
     with pytest.raises(ValueError, match="too many for the header of one file; save the folder"):
         exported(load("stories"), "file", tmp_path)
     assert not list(tmp_path.iterdir())

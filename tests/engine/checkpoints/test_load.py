@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from engine import load
 from engine.checkpoints import Checkpoint, IncompleteWeights, locate, save_weights, shipped
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import explicit
 from engine.checkpoints.families import FAMILIES
 from engine.generate import generate
 from engine.run import run

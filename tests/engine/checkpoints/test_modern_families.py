@@ -27,7 +27,7 @@ from transformers import (
 )
 
 from engine.checkpoints import Checkpoint, load
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import explicit
 from engine.checkpoints.families import FAMILIES
 from engine.generate import generate
 from engine.run import run

@@ -11,7 +11,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from engine.checkpoints import load
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import explicit
 from engine.checkpoints.families import FAMILIES
 from engine.prompt import begin
 from engine.run import run

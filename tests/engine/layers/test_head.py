@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import explicit
 from engine.config import Embedding, Head, ModelConfig, Patches
 from engine.layers.head import SLICE, onto_vocabulary
 from engine.run import run
