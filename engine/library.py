@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.checkpoints import Checkpoint, load, shipped
+from engine.checkpoints import Checkpoint, load, shipped_names
 from engine.checkpoints.locate import WEIGHTS, Place, locate
 from engine.edits import Edit
 from engine.glances import Glances, run_key
@@ -59,7 +59,7 @@ def names(*more: str) -> list[str]:
     """The shipped checkpoints, the folders a person put into the models folder, then those of `more` that are known."""
     folder = Path(MODELS_FOLDER)
     own = sorted(p.name for p in folder.iterdir() if _holds_a_model(p)) if folder.is_dir() else []
-    public = [*shipped(), *(name for name in own if name not in shipped())]
+    public = [*shipped_names(), *(name for name in own if name not in shipped_names())]
     return [*public, *dict.fromkeys(name for name in more if name not in public and knows(name))]
 
 
@@ -74,7 +74,7 @@ def opening(name: str) -> Opening:
     offered = _offers.find(name)
     if offered is not None:
         return offered
-    if name in shipped():
+    if name in shipped_names():
         return Opening(name, title=name)
     if name in names():
         return Opening(Path(MODELS_FOLDER) / name, title=name)

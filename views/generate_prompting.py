@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine import library, prompting
-from engine.checkpoints import Checkpoint, shipped
+from engine.checkpoints import Checkpoint, shipped_names
 from engine.generate import Step, generate
 from engine.instructing import InstructedPair, answer_behind, held_out_pairs
 from engine.prompting import BEHIND, PromptTable
@@ -66,7 +66,7 @@ def offered(writing: Writing) -> dict[str, Any]:
 
 def models(writing: Writing) -> list[str]:
     """Those that continue a text of words, the one that learnt to do it from examples first."""
-    names = dict.fromkeys([LEARNER, writing.name, *shipped()])
+    names = dict.fromkeys([LEARNER, writing.name, *shipped_names()])
     return [name for name in names if continues(library.checkpoint(name))]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import library
-from engine.checkpoints import Checkpoint, shipped
+from engine.checkpoints import Checkpoint, shipped_names
 from engine.edits import Edit
 from engine.limits import MODELS_FOLDER
 from engine.reading import Kind
@@ -103,7 +103,7 @@ def import_lines(imports: Imports) -> list[str]:
 
 def source_of(name: str) -> tuple[str, str]:
     """What `load` takes for a checkpoint of the library, and a remark."""
-    if name in shipped() or name.startswith(library.HUB):
+    if name in shipped_names() or name.startswith(library.HUB):
         return quoted(name), ""
     if name.startswith(library.RUN) and library.knows(name):
         return quoted(Path(library.opening(name).source).as_posix()), ""
@@ -136,7 +136,7 @@ def reading_lines(checkpoint: Checkpoint, given: Fields) -> list[str]:
     tokenizer = checkpoint.tokenizer
     assert tokenizer is not None  # as `plain` says
     pair = [given.second] if given.kind in ("pair", "question") and given.second.strip() else []
-    cut = f".truncated({limit})" if len(tokenizer.encode(given.text, *pair)) > limit else ""
+    cut = f".truncate({limit})" if len(tokenizer.encode(given.text, *pair)) > limit else ""
     return [f"read = checkpoint.tokenizer.encode({', '.join(map(quoted, [given.text, *pair]))}){cut}"]
 
 

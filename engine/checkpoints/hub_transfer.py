@@ -64,7 +64,7 @@ class HubName:
 
 @dataclass(frozen=True)
 class File:
-    """One file of a repository: `size` bytes, of which `local_bytes` need not be fetched.
+    """File of a repository: `size` bytes, of which `local_bytes` need not be fetched.
 
     `digest`, where the hub gives one, is the sha256 of a large file (git LFS), otherwise git's own: the sha1 of
     "blob <size>\\0" and the contents.

@@ -37,21 +37,21 @@ STRAY_BYTES = re.compile("[\udc80-\udcff]+")  # where "surrogateescape" keeps by
 LOOKS_LIKE_BYTE = re.compile("<(?=[0-9A-F]{2}>)")  # of several bytes, the spaces between would be drawn as ·
 
 
-def drawn(piece: str | bytes) -> str:
-    """A byte-level piece comes as bytes, which need not be whole characters."""
+def draw_piece(piece: str | bytes) -> str:
+    """Draw a piece; a byte-level one comes as bytes, which need not be whole characters."""
     text = piece.decode("utf-8", "surrogateescape") if isinstance(piece, bytes) else piece
-    shown = LOOKS_LIKE_BYTE.sub(r"\\u{3c}", "".join(map(_sign, text)))
+    shown = LOOKS_LIKE_BYTE.sub(r"\\u{3c}", "".join(map(_draw_character, text)))
     alone = shown != "" and category(shown[0]).startswith("M")
-    return _stray_bytes_shown(DOTTED_CIRCLE + shown if alone else shown)
+    return _show_stray_bytes(DOTTED_CIRCLE + shown if alone else shown)
 
 
-def readable(data: bytes) -> str:
-    """Text as it is, with the bytes that are not UTF-8 drawn like `<F0 9F>`."""
-    return _stray_bytes_shown(data.decode("utf-8", "surrogateescape"))
+def draw_stray_bytes(data: bytes) -> str:
+    """Decode text as it is, with the bytes that are not UTF-8 drawn like `<F0 9F>`."""
+    return _show_stray_bytes(data.decode("utf-8", "surrogateescape"))
 
 
 @cache
-def _sign(character: str) -> str:
+def _draw_character(character: str) -> str:
     if character in SIGNS:
         return SIGNS[character]
     code = ord(character)
@@ -63,18 +63,18 @@ def _sign(character: str) -> str:
     return character
 
 
-def _stray_bytes_shown(text: str) -> str:
+def _show_stray_bytes(text: str) -> str:
     return STRAY_BYTES.sub(lambda run: f"<{run[0].encode(errors='surrogateescape').hex(' ').upper()}>", text)
 
 
-def _byte_letters() -> dict[int, str]:
+def _map_bytes_to_letters() -> dict[int, str]:
     """GPT-2's letter for each byte: printable Latin-1 is its own, the other 68 bytes take U+0100 onwards."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     hidden = [byte for byte in range(256) if byte not in printable]
     return {byte: chr(byte) for byte in printable} | {byte: chr(256 + n) for n, byte in enumerate(hidden)}
 
 
-LETTER_OF_BYTE = _byte_letters()
+LETTER_OF_BYTE = _map_bytes_to_letters()
 BYTE_OF_LETTER = {letter: byte for byte, letter in LETTER_OF_BYTE.items()}
 FALLBACK_BYTE = re.compile("<0x([0-9A-F]{2})>")
 
@@ -88,10 +88,10 @@ class Spelling:
 
     @property
     def splits_characters(self) -> bool:
-        """Whether one token may hold only a part of a character."""
+        """True where one token may hold only a part of a character."""
         return self.byte_level or self.byte_fallback
 
-    def meaning(self, entry: str) -> bytes:
+    def to_bytes(self, entry: str) -> bytes:
         if self.byte_level and all(letter in BYTE_OF_LETTER for letter in entry):
             return bytes(BYTE_OF_LETTER[letter] for letter in entry)
         if self.byte_fallback and (byte := FALLBACK_BYTE.fullmatch(entry)):
@@ -101,14 +101,14 @@ class Spelling:
         return entry.encode("utf-8")
 
 
-def spelling_of(fast: tokenizers.Tokenizer) -> Spelling:
-    parts = [*_parts(fast.pre_tokenizer), *_parts(fast.decoder)]
+def read_spelling(fast: tokenizers.Tokenizer) -> Spelling:
+    parts = [*_read_steps(fast.pre_tokenizer), *_read_steps(fast.decoder)]
     kinds = {part["type"] for part in parts}
     metaspaces = [part for part in parts if part["type"] == "Metaspace"]
     replaced = [(part["replacement"], " ") for part in metaspaces]
     replaced += [
         (part["pattern"]["String"], part["content"])
-        for part in _parts(fast.decoder)
+        for part in _read_steps(fast.decoder)
         if part["type"] == "Replace" and "String" in part["pattern"]
     ]
     return Spelling(
@@ -120,13 +120,13 @@ def spelling_of(fast: tokenizers.Tokenizer) -> Spelling:
     )
 
 
-def _parts(component: Any) -> list[dict[str, Any]]:
+def _read_steps(component: Any) -> list[dict[str, Any]]:
     """The steps of a pre-tokenizer or decoder, as `tokenizer.json` writes them, with sequences laid flat."""
     if component is None:
         return []
-    return _flat(json.loads(component.__getstate__()))
+    return _flatten_steps(json.loads(component.__getstate__()))
 
 
-def _flat(state: dict[str, Any]) -> list[dict[str, Any]]:
+def _flatten_steps(state: dict[str, Any]) -> list[dict[str, Any]]:
     inner = state.get("decoders") or state.get("pretokenizers")
-    return [step for part in inner for step in _flat(part)] if inner else [state]
+    return [step for part in inner for step in _flatten_steps(part)] if inner else [state]

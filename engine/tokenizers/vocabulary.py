@@ -20,7 +20,7 @@ def check_unicode(text: str) -> str:
     return text
 
 
-def corpus(texts: Iterable[str]) -> list[str]:
+def check_corpus(texts: Iterable[str]) -> list[str]:
     """The texts to learn a vocabulary from; a single string is one text, not one text a character."""
     checked = [check_unicode(text) for text in ([texts] if isinstance(texts, str) else texts)]
     if not any(checked):
@@ -28,18 +28,18 @@ def corpus(texts: Iterable[str]) -> list[str]:
     return checked
 
 
-def by_frequency(counts: Counter[str], first: Sequence[str], vocab_size: int | None) -> dict[str, int]:
-    """Ids for the tokens `first`, then for the most frequent units.
+def rank_by_frequency(counts: Counter[str], first: Sequence[str], vocab_size: int | None) -> dict[str, int]:
+    """Number the tokens `first`, then the most frequent units.
 
     Equal counts go by code point, so that the same texts always give the same ids.
     """
-    room = None if vocab_size is None else room_for(vocab_size, len(first))
+    room = None if vocab_size is None else check_room(vocab_size, len(first))
     units = sorted(counts.keys() - set(first), key=lambda unit: (-counts[unit], unit))
     return {token: id for id, token in enumerate([*first, *units[:room]])}
 
 
-def room_for(vocab_size: int, reserved: int) -> int:
-    """How many entries are left to learn beside the reserved ones."""
+def check_room(vocab_size: int, reserved: int) -> int:
+    """Number of entries left to learn beside the reserved ones. Raises ValueError for none."""
     if vocab_size <= reserved:
         raise ValueError(
             f"Expected a vocabulary of more than {reserved} entries, which bytes and special tokens take, "

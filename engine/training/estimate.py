@@ -17,7 +17,7 @@ from engine import limits
 from engine.analysis.sizes.memory import activations
 from engine.analysis.sizes.shape import stacks
 from engine.analysis.sizes.work import forward
-from engine.checkpoints.assemble import without_memory
+from engine.checkpoints.assemble import build_without_memory
 from engine.config import MLP, Attention, ModelConfig
 from engine.limits import RUNS_FOLDER
 from engine.model import Transformer, initialise
@@ -74,7 +74,7 @@ class Speed:
 def estimate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Estimate:
     """Every row is taken to have batch.context tokens, on both sides where there are two stacks."""
     config = as_far_as_known(recipe)
-    named = dict(without_memory(config).named_parameters())
+    named = dict(build_without_memory(config).named_parameters())
     count = sum(p.numel() for p in named.values())
     matrices = sum(p.numel() for name, p in named.items() if orthogonal(name, p))
     remembered = {

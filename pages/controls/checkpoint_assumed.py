@@ -6,11 +6,11 @@ from typing import Any
 import streamlit as st
 
 from engine import library
-from engine.checkpoints.report import Assumed
+from engine.checkpoints.report import Assumption
 from views import checkpoint as drawn
 
 
-def correct(name: str, assumed: tuple[Assumed, ...]) -> None:
+def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
     """What stands in for a config.json that is not there, to be changed."""
     guessed, shown = ([one for one in assumed if one.certain is certain] for certain in (False, True))
     label = f"Opened without a config.json: {', '.join(f'{one.key} {one.value}' for one in guessed)} assumed"

@@ -10,8 +10,8 @@ import streamlit as st
 
 from engine import library
 from engine.checkpoints import Checkpoint, IncompleteWeights
-from engine.checkpoints.about import about
-from engine.checkpoints.save import Form, exported
+from engine.checkpoints.facts import read_facts
+from engine.checkpoints.save import Form, export_checkpoint
 from engine.limits import MAX_TOKENS, MAX_UPLOAD
 from engine.long.material import suits
 from engine.parity import available, parity
@@ -115,7 +115,7 @@ def computed(name: str, checkpoint: Checkpoint, query: Mapping[str, Any]) -> byt
 
 def taken(checkpoint: Checkpoint, form: Form) -> bytes:
     with TemporaryDirectory(prefix="loupe-export-") as folder:
-        return exported(checkpoint, form, Path(folder)).read_bytes()
+        return export_checkpoint(checkpoint, form, Path(folder)).read_bytes()
 
 
 def carry(name: str, checkpoint: Checkpoint) -> None:
@@ -198,7 +198,7 @@ with actions:
     carry(name, checkpoint)
 if checkpoint.report.assumed:
     correct(name, checkpoint.report.assumed)
-told_of = about(library.place(name), checkpoint.card)
+told_of = read_facts(library.place(name), checkpoint.card)
 answers: Answer = answer
 made = of_tensors(name, checkpoint)
 report = drawn.tensors(checkpoint.report, {"take": made.header})

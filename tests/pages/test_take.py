@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import shipped
+from engine.checkpoints import shipped_names
 from pages.controls.links import READABLE, fitting
 from pages.controls.take import answered
 from views.payload import Named, unpack
@@ -55,7 +55,7 @@ def ran(script: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("model", shipped())
+@pytest.mark.parametrize("model", shipped_names())
 def test_each_pages_lines_give_the_numbers_that_the_page_draws(page: str, model: str) -> None:
     app = opened(page, model=model)
     _, arrays = view(app, page)
