@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.keys import Key, read_model_config, write_table
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 DROPPED = None  # in a row, in place of Loupe's name: left out on purpose
 

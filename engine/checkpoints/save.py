@@ -25,8 +25,8 @@ from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family, invert_rows, translate
 from engine.checkpoints.locate import Place
 from engine.checkpoints.weights import LARGEST_HEADER, LARGEST_JSON, write_weights
-from engine.config import ModelConfig
-from engine.model import Transformer
+from engine.model.config import ModelConfig
+from engine.model.transformer import Transformer
 
 CONFIG = "loupe.config"  # the metadata key of a weights file that describes its own model
 Form = Literal["folder", "file"]

@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.checkpoints.family import DROPPED, Family, Transform, concatenate
 from engine.checkpoints.keys import ACTIVATIONS, Key
 from engine.checkpoints.tasks import pair_with_tasks
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 OFFSET = 2
 

@@ -23,7 +23,7 @@ from engine.checkpoints.rotary import (
     write_parameters,
 )
 from engine.checkpoints.tasks import with_tasks
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 
 def partial_rotary_keys(name: str, default: float) -> tuple[Key, Key]:

@@ -18,9 +18,9 @@ from engine import load, run
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.checkpoints.save import CONFIG, export_checkpoint
 from engine.checkpoints.weights import write_weights
-from engine.config import MLP, Attention, Encoder, Head, ModelConfig, Norm, Patches, Positions
-from engine.config import Embedding as EmbeddingConfig
-from engine.trace import Trace
+from engine.model.config import MLP, Attention, Encoder, Head, ModelConfig, Norm, Patches, Positions
+from engine.model.config import Embedding as EmbeddingConfig
+from engine.runtime.trace import Trace
 from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns
 
