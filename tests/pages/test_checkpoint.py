@@ -67,7 +67,7 @@ def page(model: str = "", path: str = "inspect/checkpoint.py") -> AppTest:
 
 def payload(app: AppTest, name: str) -> tuple[dict[str, Any], dict[str, Named]] | None:
     assert not app.exception, app.exception
-    found = [e.proto for e in app.get("bidi_component") if f".{name}." in e.proto.component_name]
+    found = [e.proto for e in app.get("bidi_component") if e.proto.component_name.split(".")[-2] == name]
     return unpack(found[0].bytes) if found else None
 
 
