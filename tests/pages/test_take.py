@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import shipped
+from engine.checkpoints import shipped_names
 from pages.controls.share.export import answered
 from pages.controls.share.links import READABLE, fitting
 from views.core.payload import Named, unpack
@@ -69,7 +69,7 @@ def ran(script: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("model", shipped())
+@pytest.mark.parametrize("model", shipped_names())
 def test_each_pages_lines_give_the_numbers_that_the_page_draws(page: str, model: str) -> None:
     app = opened(page, model=model)
     _, arrays = view(app, page)

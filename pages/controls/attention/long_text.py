@@ -109,7 +109,7 @@ def beginning(subject: Subject) -> Trace:
     """A run on the first token, in which every value has its name; of a picture, which has no first part, on all."""
     read, target = subject.reading.read, subject.reading.target
     if isinstance(read, Encoding):
-        read, target = read.truncated(1), target and target.truncated(1)
+        read, target = read.truncate(1), target and target.truncate(1)
     return library.traces.of(subject.name, read, (), target)
 
 

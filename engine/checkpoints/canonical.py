@@ -12,28 +12,28 @@ from engine.model.config import Attention, Embedding, Head, ModelConfig, Positio
 PREDICTS = ("language", "masked")
 
 
-def explicit(config: ModelConfig) -> ModelConfig:
+def canonical_config(config: ModelConfig) -> ModelConfig:
     encoder = config.encoder
     return replace(
         config,
         vocab_size=config.vocab_size if config.embedding.patches is None else 1,
-        attention=attention(config, config.attention),
-        positions=positions(config),
+        attention=canonical_attention(config, config.attention),
+        positions=canonical_positions(config),
         norm=replace(config.norm, final=config.final_norm, eps=0.0 if config.norm.kind == "none" else config.norm.eps),
         distinct=None if config.distinct == config.layers else config.distinct,
-        embedding=embedding(config.embedding),
-        head=head(config),
+        embedding=canonical_embedding(config.embedding),
+        head=canonical_head(config),
         tied=config.tied if config.head.kind in PREDICTS else True,
-        encoder=None if encoder is None else replace(encoder, attention=attention(config, encoder.attention)),
-        cross=None if encoder is None else attention(config, config.cross_attention),
+        encoder=None if encoder is None else replace(encoder, attention=canonical_attention(config, encoder.attention)),
+        cross=None if encoder is None else canonical_attention(config, config.cross_attention),
     )
 
 
-def embedding(given: Embedding) -> Embedding:
+def canonical_embedding(given: Embedding) -> Embedding:
     return replace(given, mapped="all") if given.width is None else given
 
 
-def attention(config: ModelConfig, given: Attention) -> Attention:
+def canonical_attention(config: ModelConfig, given: Attention) -> Attention:
     width = config.head_width(given)
     return replace(
         given,
@@ -44,7 +44,7 @@ def attention(config: ModelConfig, given: Attention) -> Attention:
     )
 
 
-def positions(config: ModelConfig) -> Positions:
+def canonical_positions(config: ModelConfig) -> Positions:
     given, plain = config.positions, Positions(config.positions.kind, axes=config.positions.axes)
     if given.kind == "rotary":
         turned = given.turned or config.d_head // given.axes
@@ -56,7 +56,7 @@ def positions(config: ModelConfig) -> Positions:
     return replace(plain, pairs=given.pairs or "neighbours") if given.kind == "sinusoidal" else plain
 
 
-def head(config: ModelConfig) -> Head:
+def canonical_head(config: ModelConfig) -> Head:
     given = config.head
     narrow = config.narrows and given.kind not in PREDICTS
     plain = Head(given.kind, pooler=given.pooler, next_sentence=given.next_sentence, narrow=narrow)

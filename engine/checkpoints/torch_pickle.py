@@ -44,7 +44,7 @@ SETTINGS = "model_args"  # nanoGPT's sizes, beside the weights
 
 
 @dataclass(frozen=True)
-class Pickled:
+class PickledWeights:
     """`mapped` tensors are private maps of the file, `settings` what nanoGPT says of its model."""
 
     tensors: Mapping[str, Tensor]
@@ -53,29 +53,29 @@ class Pickled:
     notes: tuple[str, ...]
 
 
-def read_pickled(path: Path) -> Pickled:
+def read_torch_pickle(path: Path) -> PickledWeights:
     """Raises ValueError for what is no such file, or holds anything but tensors and plain values."""
     try:
         zipped = zipfile.is_zipfile(path)
         (_scan_zip if zipped else _scan_plain)(path)
         loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
-    except Refused as refused:
+    except PickleRefusal as refused:
         raise ValueError(f"{path} must be a PyTorch file of tensors and nothing else, and {refused}.") from None
     except UNREADABLE as error:
         raise ValueError(
             f"{path} must be a PyTorch file of tensors and nothing else, and does not read as one; "
             "save it as safetensors."
         ) from error
-    tensors, notes = _table(loaded, path)
+    tensors, notes = _find_table(loaded, path)
     for name, tensor in tensors.items():
         stored = tensor.untyped_storage().nbytes() if tensor.layout == torch.strided else 0
         if tensor.device.type != "cpu" or stored < tensor.numel() * tensor.element_size():
             raise ValueError(f"{name} in {path} must be stored whole, got less than its shape; do not trust this file.")
     settings = loaded.get(SETTINGS)
-    return Pickled(tensors, zipped, settings if isinstance(settings, dict) else None, notes)
+    return PickledWeights(tensors, zipped, settings if isinstance(settings, dict) else None, notes)
 
 
-def _table(loaded: Any, path: Path) -> tuple[Mapping[str, Tensor], tuple[str, ...]]:
+def _find_table(loaded: Any, path: Path) -> tuple[Mapping[str, Tensor], tuple[str, ...]]:
     """Names and tensors, which training programs put into a table of more."""
     if _is_table(loaded):
         return loaded, ()
@@ -96,19 +96,19 @@ def _is_entry(pair: tuple[Any, Any]) -> bool:
     return isinstance(pair[0], str) and pair[0].isprintable() and isinstance(pair[1], Tensor)
 
 
-class Refused(Exception):
-    """Why a file is not unpickled, to stand behind "and"."""
+class PickleRefusal(Exception):
+    """Reason not to unpickle a file, worded to follow "and"."""
 
 
 def _scan_zip(path: Path) -> None:
     with zipfile.ZipFile(path) as file:
         entries = file.infolist()
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-            raise Refused("it is compressed; save it anew with torch.save")
+            raise PickleRefusal("it is compressed; save it anew with torch.save")
         for entry in entries:
             if entry.filename.endswith("data.pkl"):
                 if entry.file_size > LARGEST_PICKLE:
-                    raise Refused(f"its table of names is of {entry.file_size:,} bytes; save it as safetensors")
+                    raise PickleRefusal(f"its table of names is of {entry.file_size:,} bytes; save it as safetensors")
                 _scan(io.BytesIO(file.read(entry)))
 
 
@@ -119,13 +119,13 @@ def _scan_plain(path: Path) -> None:
 
 
 def _scan(file: BinaryIO) -> None:
-    """Every name that a pickle refers to, from its opcodes, without running one of them."""
+    """Check every name that a pickle refers to, from its opcodes, without running one of them."""
     start = file.tell()
     for opcode, argument, position in pickletools.genops(file):
         if opcode.name == "GLOBAL":
             _check_name(str(argument).replace(" ", "."))
         if (position or 0) - start > LARGEST_PICKLE:
-            raise Refused(f"its table of names is of more than {LARGEST_PICKLE:,} bytes; save it as safetensors")
+            raise PickleRefusal(f"its table of names is of more than {LARGEST_PICKLE:,} bytes; save it as safetensors")
 
 
 def _check_name(name: str) -> None:
@@ -133,4 +133,4 @@ def _check_name(name: str) -> None:
     plain = name.startswith("torch.") and last in dir(torch) and not callable(getattr(torch, last))  # a dtype
     storage = name.startswith("torch.") and last.endswith("Storage")
     if not (plain or storage or name in (*HARMLESS, *COLLECTIONS) or name.startswith(REBUILD)):
-        raise Refused(f"it would call {name!r}; do not trust it, or save its state_dict() anew as safetensors")
+        raise PickleRefusal(f"it would call {name!r}; do not trust it, or save its state_dict() anew as safetensors")

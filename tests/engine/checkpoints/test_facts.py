@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints import Checkpoint
-from engine.checkpoints.about import READ, SAID, about
+from engine.checkpoints.facts import LONGEST_SUMMARY, README_BYTES, read_facts
 from engine.checkpoints.locate import locate
 from tests.engine import tiny
 
@@ -39,7 +39,7 @@ def test_files_are_those_of_the_checkpoint_the_weights_first(folder: Path) -> No
     (folder / "holiday.jpg").write_bytes(b"no")
     (folder / "train.py").write_bytes(b"no")
     (folder / "README.md").write_text(README)
-    found = about(locate(folder))
+    found = read_facts(locate(folder))
     assert [name for name, _ in found.files] == ["model.safetensors", "README.md", "config.json"]
     assert found.bytes == sum((folder / name).stat().st_size for name, _ in found.files)
     assert (found.format, found.architecture) == ("gpt2", "GPT2LMHeadModel")
@@ -47,20 +47,20 @@ def test_files_are_those_of_the_checkpoint_the_weights_first(folder: Path) -> No
 
 def test_a_readme_gives_licence_and_first_paragraph(folder: Path) -> None:
     (folder / "README.md").write_text(README)
-    found = about(locate(folder))
+    found = read_facts(locate(folder))
     assert (found.licence, found.says) == ("apache-2.0", "It says **meow**, again and again.")
     (folder / "README.md").write_text(README.replace("apache-2.0", "other\nlicense_name: meow-1"))
-    assert about(locate(folder)).licence == "meow-1"
-    assert about(locate(folder), {"about": "A card.", "licence": "MIT"}).says == "A card."
+    assert read_facts(locate(folder)).licence == "meow-1"
+    assert read_facts(locate(folder), {"about": "A card.", "licence": "MIT"}).says == "A card."
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\0", b"---\nlicense", b"", b"x" * (READ + 10), b"---\n---\n"])
+@pytest.mark.parametrize("content", [b"\xff\xfe\0", b"---\nlicense", b"", b"x" * (README_BYTES + 10), b"---\n---\n"])
 def test_any_readme_is_read(folder: Path, content: bytes) -> None:
     (folder / "README.md").write_bytes(content)
-    found = about(locate(folder))
-    assert len(found.says) <= SAID and found.licence == ""
+    found = read_facts(locate(folder))
+    assert len(found.says) <= LONGEST_SUMMARY and found.licence == ""
 
 
 def test_weights_alone_have_no_format_of_their_own(folder: Path) -> None:
     (folder / "config.json").unlink()
-    assert about(locate(folder)).format == "weights alone"
+    assert read_facts(locate(folder)).format == "weights alone"
