@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import count, islice
 from random import Random
 from typing import ClassVar
@@ -20,10 +20,9 @@ from engine.data.drawing import Part
 from engine.data.seeds import seed_for
 from engine.data.task import Pair, PairTask
 from engine.data.translation import pair, words
-from engine.data.translation.adjectives import ADJECTIVES
+from engine.data.translation.lexicon import LEXICON
 
 INSTRUCTIONS = TO_ENGLISH, TO_FRENCH = "[toEnglish]", "[toFrench]"
-LEFT_OUT = frozenset(("her", "that", "those", *(one.english for one in ADJECTIVES if " " in one.french)))
 SHORTEST = 4  # words that a limit must allow
 
 
@@ -112,8 +111,14 @@ def sentence(stream: int, index: int, longest: int) -> tuple[str, str]:
     return next((one.english, one.french) for one in drawn if fits(words(one.english), words(one.french), longest))
 
 
+@cache
+def ambiguous_words() -> frozenset[str]:
+    """English words beside others that would be one in French."""
+    return frozenset(("her", "that", "those", *(one.english for one in LEXICON.adjectives if " " in one.french)))
+
+
 def fits(english: Sequence[str], french: Sequence[str], longest: int) -> bool:
-    return max(len(english), len(french)) <= longest and LEFT_OUT.isdisjoint(word.lower() for word in english)
+    return max(len(english), len(french)) <= longest and ambiguous_words().isdisjoint(word.lower() for word in english)
 
 
 def plain(text: str) -> str:

@@ -1,6 +1,6 @@
-"""The generated texts are the ones that the shipped checkpoints learnt from and are measured on, to the last character.
+"""The generated texts are to the last character those that the shipped checkpoints learnt from and are measured on.
 
-The digests were taken before the words and sentences moved from Python to `corpora/`. A change of a corpus that is meant
+The digests were taken before the words and sentences moved from Python to `corpora/`. An intended change of a corpus
 changes its digests here, and the checkpoints that learnt from it have to be trained again.
 """
 
@@ -18,7 +18,7 @@ from engine.data import sentences
 from engine.data.addition import Addition
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
-from engine.data.in_context.task import rows
+from engine.data.in_context import rows
 from engine.data.instructions import Bilingual, Instructions
 from engine.data.modular import Modular
 from engine.data.names import Names
