@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from engine.model import Transformer
+from engine.model.transformer import Transformer
 from engine.training.recipe import Optimiser
 from engine.training.rules import AdamW, Descent, Muon, Rule
 

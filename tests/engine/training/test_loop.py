@@ -80,7 +80,7 @@ def test_a_training_that_compiles_nothing_never_loads_the_compiler(recipe_path: 
     code = f"""
 import sys
 from engine import load
-from engine.cli import main
+from engine.cli.main import main
 assert main(["train", {str(recipe_path)!r}, "--out", {str(tmp_path / "run")!r}, "--quiet"]) == 0
 load({str(tmp_path / "run" / "checkpoint")!r})
 print([name for name in ("torch._dynamo", "torch._inductor", "sympy", "transformers") if name in sys.modules])
