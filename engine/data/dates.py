@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.corpora import read_corpus
-from engine.data.drawing import Chance, Part, choice, drawn, number
+from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.task import Pair, PairTask
 
 
@@ -66,4 +66,4 @@ def pair(options: Dates, part: Part, seed: int, index: int) -> Pair:
         day = date.fromordinal(number(chance, first, last))
         return Pair(write_date(day, choice(chance, list(formats().values()))), day.isoformat())
 
-    return drawn(draw, lambda one: one.target, part, seed, index)
+    return draw_indexed(draw, lambda one: one.target, part, seed, index)

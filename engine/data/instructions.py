@@ -50,10 +50,10 @@ class Instructions(PairTask):
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
         ours, theirs = seed_for(seed, "instructions"), seed_for(seed, "held-out instructions")
         if part == "train":
-            return (instructed(self, ours, index) for index in range(self.documents))
-        seen = trained_on(self, ours)
+            return (pair_with_instruction(self, ours, index) for index in range(self.documents))
+        seen = training_sentences(self, ours)
         unseen = (index for index in count() if key(self, theirs, index) not in seen)
-        return (instructed(self, theirs, index) for index in islice(unseen, self.held_out))
+        return (pair_with_instruction(self, theirs, index) for index in islice(unseen, self.held_out))
 
     def group(self, pair: Pair) -> str:
         return instruction_of(pair)
@@ -77,7 +77,7 @@ class Bilingual:
     def texts(self, part: Part, seed: int) -> Iterator[str]:
         stream = seed_for(seed, "bilingual" if part == "train" else "held-out bilingual")
         for index in range(self.documents if part == "train" else self.held_out):
-            yield written(self, stream, index)[index % 2]
+            yield write_sentence(self, stream, index)[index % 2]
 
 
 def check(table: str, longest: int, plain: float) -> None:
@@ -86,8 +86,8 @@ def check(table: str, longest: int, plain: float) -> None:
         raise ValueError(f"{table}.plain must be a share in [0, 1], got {plain}.")
 
 
-def instructed(options: Instructions, stream: int, index: int) -> Pair:
-    english, french = written(options, stream, index)
+def pair_with_instruction(options: Instructions, stream: int, index: int) -> Pair:
+    english, french = write_sentence(options, stream, index)
     if index % 2:
         return Pair(f"{english} {TO_FRENCH}", f" {french}")
     return Pair(f"{french} {TO_ENGLISH}", f" {english}")
@@ -97,7 +97,7 @@ def instruction_of(pair: Pair) -> str:
     return pair.source.rpartition(" ")[2]
 
 
-def written(options: Instructions | Bilingual, stream: int, index: int) -> tuple[str, str]:
+def write_sentence(options: Instructions | Bilingual, stream: int, index: int) -> tuple[str, str]:
     """Sentence `index` of a stream in both languages, as it is typed."""
     english, french = sentence(stream, index, options.longest)
     if Random(f"{stream}:{index}:plain").random() >= options.plain:
@@ -131,5 +131,5 @@ def key(options: Instructions, stream: int, index: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def trained_on(options: Instructions, stream: int) -> frozenset[str]:
+def training_sentences(options: Instructions, stream: int) -> frozenset[str]:
     return frozenset(key(options, stream, index) for index in range(options.documents))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.corpora import read_corpus
-from engine.data.drawing import Chance, Part, choice, drawn, number
+from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.seeds import seed_for
 from engine.data.sentences import sentences
 from engine.data.stories import tell
@@ -53,7 +53,7 @@ def tables() -> dict[str, Any]:
 
 def draw_example(part: Part, seed: int, index: int) -> Tagged:
     """Example `index` of a part; the same for the same seed."""
-    return drawn(lambda chance: draw_text(chance, seed), lambda one: one.text, part, seed, index)
+    return draw_indexed(lambda chance: draw_text(chance, seed), lambda one: one.text, part, seed, index)
 
 
 def draw_text(chance: Chance, seed: int) -> Tagged:

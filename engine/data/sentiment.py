@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.corpora import read_corpus
-from engine.data.drawing import Chance, Part, drawn
+from engine.data.drawing import Chance, Part, draw_indexed
 from engine.data.stories import Narrator, words
 from engine.data.task import EVERY, Labelled, LabelTask
 
@@ -48,7 +48,7 @@ class Sentiment(LabelTask):
 def draw_example(options: Sentiment, part: Part, seed: int, index: int) -> Labelled:
     """Example `index` of a part; the same for the same seed. Those with an even `index` end well."""
     label = GOOD if index % 2 == 0 else BAD
-    return Labelled(drawn(lambda chance: story(chance, label, options.others), str, part, seed, index), label)
+    return Labelled(draw_indexed(lambda chance: story(chance, label, options.others), str, part, seed, index), label)
 
 
 def templates() -> dict[str, Any]:

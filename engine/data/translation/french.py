@@ -83,7 +83,7 @@ def participle(verb: str) -> str:
     return forms("participle").get(verb) or f"{verb[:-2]}é"
 
 
-def meet(words: Iterable[Word]) -> list[Word]:
+def join_words(words: Iterable[Word]) -> list[Word]:
     """Elide and contract, from the end, because what a word elides before may have been elided itself.
 
     The one word that results expresses the parts of both: "l'oiseau" is the article and the noun.
@@ -225,11 +225,11 @@ def existence(meaning: Existence) -> list[Word]:
 def write(meaning: Meaning) -> list[Word]:
     match meaning:
         case Nominal():
-            return meet(noun_phrase(meaning, "nominal"))
+            return join_words(noun_phrase(meaning, "nominal"))
         case Clause():
-            return meet(clause(meaning, "clause"))
+            return join_words(clause(meaning, "clause"))
         case Existence():
-            return meet(existence(meaning))
+            return join_words(existence(meaning))
         case Compound():
             first, second = clause(meaning.first, "first"), clause(meaning.second, "second")
-            return meet([*first, *say(LEXICON.function_words["joints"][meaning.joint], "joint"), *second])
+            return join_words([*first, *say(LEXICON.function_words["joints"][meaning.joint], "joint"), *second])
