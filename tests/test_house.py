@@ -39,7 +39,7 @@ OTHER_HOSTS = re.compile(r"""["'`(](?:https?:)?//(?!www\.w3\.org/)[\w.-]+\.\w+""
 
 def sources(*suffixes: str) -> list[Path]:
     """Everything a person wrote here, tests aside."""
-    folders = ("pages", "views", "engine", "assets", "bench", "scripts")
+    folders = ("pages", "views", "engine", "assets", "corpora", "bench", "scripts")
     found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]
     return sorted(found + [path for path in ROOT.iterdir() if path.suffix in suffixes])
 
