@@ -122,7 +122,8 @@ def test_the_curves_are_the_lines_of_the_run(look: Callable[..., "Page"], runs: 
         np.testing.assert_array_equal(np.array(shown, np.float32), np.array(there, np.float32))
     last = lines(runs / "short")[-1]
     page.locator(".curves-plot .scatterlayer path.js-line").first.wait_for()
-    drawn = asked(page, "lab.element.querySelector('.curves-plot').data.map((trace) => [trace.meta, [...trace.y].map(String)])")
+    traces = "lab.element.querySelector('.curves-plot').data"
+    drawn = asked(page, f"{traces}.map((trace) => [trace.meta, Array.from(trace.y, String)])")
     for name, values in drawn:
         there = [line[name] for line in lines(runs / "short") if line.get(name) is not None]
         np.testing.assert_array_equal(np.array(values, np.float32), np.array(there, np.float32))

@@ -19,7 +19,7 @@ from engine.training.probe import read_probe
 from pages.controls.train import export_run as training_whole
 from pages.controls.train.export import OF_A_STEP, answering, of_training
 from pages.controls.train.export_run import recording
-from pages.controls.train.questions import answered
+from pages.controls.train.questions import answer as answer_question
 from pages.controls.train.session import RECORDED, Session
 from views.core.payload import Named, unpack
 
@@ -42,7 +42,7 @@ def frames() -> dict[int, Frame]:
 
 def take(session: Session, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
     made = of_training(session, "", {})
-    answer = answering(made, session, "", SHOWN, lambda other: answered(session, other))
+    answer = answering(made, session, "", SHOWN, lambda other: answer_question(session, other))
     return unpack(answer({"trace": made.made, **query}))
 
 

@@ -33,7 +33,7 @@ from views.train.tables import (
     score_table,
 )
 
-VIEW, PAGE = "lab", "train"
+VIEW = PAGE = "train"
 HOME = Path(__file__).parents[3]
 RECORDED_NAME = "recorded run"
 CONTROLS = ("task row", "recipe open", "own data")

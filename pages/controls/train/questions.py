@@ -163,14 +163,12 @@ def watch_probe(
 
 @QUESTIONS.command("rename")
 def rename_run(session: Session, run: str, name: str) -> Answer:
-    own_run(run)
-    return Answer(header={"run": trash.rename(run, name).name})
+    return Answer(header={"run": trash.rename(run, name, own_run(run).parent).name})
 
 
 @QUESTIONS.command("delete")
 def delete_run(session: Session, run: str) -> Answer:
-    own_run(run)
-    return Answer(header={"token": trash.delete(run)})
+    return Answer(header={"token": trash.delete(run, own_run(run).parent)})
 
 
 @QUESTIONS.command("undo")

@@ -273,7 +273,7 @@ def actions(session: Session, found: Sequence[Run], picked: Sequence[Run], shown
         with st.popover("Open", disabled=bool(bare), help=bare or "the weights of any kept step, on another page"):
             open_menu(run, other_run(found, picked, shown))
         with st.popover("Export", disabled=bool(several), help=several or None):
-            export_menu(session, run)
+            export_menu(run)
         with st.popover("Rename", disabled=bool(several), help=several or None):
             rename_menu(session, run)
         with st.popover("Fork or reset", disabled=bool(several or bare), help=several or bare or None):
@@ -331,8 +331,8 @@ def open_menu(run: Run, other: Run) -> None:
     st.page_link(COMPARE, label=as_text(label), query_params=sides)
 
 
-def export_menu(session: Session, run: Run) -> None:
-    folder = RunFolder(run.path)
+def export_menu(run: Run) -> None:
+    folder, place = RunFolder(run.path), run.path.parent
     if run.parameters is not None:
         steps = [None, *reversed(folder.snapshot_steps())]
         step = st.selectbox(
@@ -346,11 +346,11 @@ def export_menu(session: Session, run: Run) -> None:
         )  # fmt: skip
     if folder.metrics.is_file():
         st.download_button(
-            "Curves (CSV)", lambda: export.table(run.name).encode(), f"{run.name}.csv", "text/csv",
+            "Curves (CSV)", lambda: export.table(run.name, place).encode(), f"{run.name}.csv", "text/csv",
             on_click="ignore", key="runs curves",
         )  # fmt: skip
         st.download_button(
-            "Curves (TensorBoard)", lambda: export.tensorboard(run.name)[1], f"events.out.tfevents.{run.name}",
+            "Curves (TensorBoard)", lambda: export.tensorboard(run.name, place)[1], f"events.out.tfevents.{run.name}",
             on_click="ignore", key="runs tensorboard",
         )  # fmt: skip
     if folder.recipe.is_file():
@@ -358,7 +358,7 @@ def export_menu(session: Session, run: Run) -> None:
             "Recipe (TOML)", folder.recipe.read_bytes, f"{run.name}.toml", on_click="ignore", key="runs recipe"
         )
         st.caption("Command line that trains it again")
-        st.code(export.command(run.name), language="bash", wrap_lines=True)
+        st.code(export.command(run.name, place), language="bash", wrap_lines=True)
         link_to_recipe(folder)
 
 
@@ -376,7 +376,7 @@ def link_to_recipe(folder: RunFolder) -> None:
 
 def checkpoint(run: Run, step: int | None) -> bytes:
     with TemporaryDirectory(prefix="loupe-") as made:
-        return export.checkpoint(run.name, step, Path(made)).read_bytes()
+        return export.checkpoint(run.name, step, Path(made), run.path.parent).read_bytes()
 
 
 def rename_menu(session: Session, run: Run) -> None:
