@@ -7,7 +7,7 @@ import streamlit as st
 from pages.controls.share.links import honour_link
 from pages.controls.train.export import answering, of_training
 from pages.controls.train.questions import answer, start_contrast
-from pages.controls.train.recipe_plan import Plan, planned
+from pages.controls.train.recipe_plan import Plan, plan_training
 from pages.controls.train.run_state import digest
 from pages.controls.train.run_table import OVERLAID, refresh, runs_table, sort_as_linked
 from pages.controls.train.session import RECORDED, Session
@@ -63,7 +63,7 @@ def offer_contrasts(session: Session, plan: Plan) -> None:
 
 
 honour_link({})
-session, plan = training_session(), planned()
+session, plan = training_session(), plan_training()
 session.plan, session.name, session.contrasts = plan.recipe, plan.name, plan.contrasts
 offer_contrasts(session, plan)
 run, overlays = st.query_params.get("run", ""), st.session_state.get(OVERLAID, [])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NAME, OTHER, BROKEN = "naïve try", "second", "broken"
 GRID, ROW = "[data-testid=stDataFrame]", 35  # px of one row and of the headings
+GRID, ROW = "[data-testid=stDataFrame]", 35  # px of one row and of the headings
 Open = Callable[..., "Page"]
 
 

@@ -102,11 +102,11 @@ export function scale(lab) {
 
 const ROWS = [
   ["asked", "right"],
-  ["taught", "after the right ones"],
-  ["free", "by itself"],
+  ["taught", "given the correct prefix"],
+  ["free", "unaided"],
   ["loss", "loss, nats"],
 ];
-const WIDTH = { names: 124, letter: 9.5, around: 14, least: 32, most: 96 }; // CSS pixels
+const WIDTH = { names: 156, letter: 9.5, around: 14, least: 32, most: 96 }; // CSS pixels
 
 /** {element, update(frame, kind, position, most, room)}. */
 export function writing(lab) {
@@ -223,22 +223,22 @@ function brief(loss) {
 function spoken(word, i) {
   const { names, right } = word;
   const judged = (which) => (isWrong(word, which) ? ", wrong" : "");
-  const answer = right ? `: right is ${names.right}; after the right words it says ${names.taught}${judged("taught")}; by itself it writes` : ": it writes";
+  const answer = right ? `: right is ${names.right}; given the correct prefix (teacher forcing) ${names.taught}${judged("taught")}; unaided` : ": it writes";
   return `token ${i + 1}${answer} ${names.free || "nothing"}${judged("free")}${right ? `; loss ${number(right.loss)} nats` : ""}`;
 }
 
 /** Where the two leave each other, in a sentence. */
 function describeParting(list, { wrong, part }) {
   const at = (i) => `token ${i + 1}`;
-  if (!list.some(({ right }) => right)) return "Written by itself: what is right is not known.";
-  if (wrong < 0) return "By itself it writes all of it right.";
+  if (!list.some(({ right }) => right)) return "Unaided; what is right is not known.";
+  if (wrong < 0) return "Unaided: all correct.";
   const { names } = list[wrong];
   const slip = `${at(wrong)}: ${names.free ? `“${names.free}”` : "it has ended"} instead of “${names.right}”`;
-  if (list.findLastIndex(({ right }) => right) === wrong) return `By itself it errs at the last, ${slip}.`;
-  const begun = `By itself it first errs at ${slip}, and from there on it reads its own words.`;
-  if (part < 0) return `${begun} The two still say the same everywhere.`;
+  if (list.findLastIndex(({ right }) => right) === wrong) return `Unaided, the only error is the last one, at ${slip}.`;
+  const begun = `Unaided, the first error is at ${slip}; from there on the model reads its own tokens.`;
+  if (part < 0) return `${begun} Both rows still agree everywhere.`;
   const [taught, free] = [list[part].names.taught, list[part].names.free].map((name) => (name ? `“${name}”` : "nothing"));
-  return `${begun} The two part at ${at(part)}: ${taught} after the right words, ${free} after its own.`;
+  return `${begun} The two rows part at ${at(part)}: ${taught} given the correct prefix, ${free} unaided.`;
 }
 
 // --- its likeliest answers at the chosen position as bars, the right one marked, and what that one costs -------------------------

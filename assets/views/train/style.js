@@ -156,7 +156,7 @@ export const CSS = `${PROSE}
 .lab .probe-lines { display: grid; gap: 10px; max-height: 420px; overflow: auto; scrollbar-width: thin; padding: 2px; margin: 0 0 0 -2px; }
 .lab .probe-line { display: flex; }
 .lab .probe-line > * { display: grid; grid-template-rows: repeat(4, 23px); align-items: center; flex: none; }
-.lab .probe-line .names { width: 124px; white-space: nowrap; font-size: 12.5px; color: var(--soft); }
+.lab .probe-line .names { width: 156px; white-space: nowrap; font-size: 12.5px; color: var(--soft); }
 .lab .probe-line .word { text-align: center; border-radius: 5px; border-left: 2px solid transparent; }
 .lab .probe-line .word.empty, .lab .probe-line:not(:has(.word:not(.empty))) .names { visibility: hidden; }
 .lab .probe-line .word:hover { background: var(--panel); }

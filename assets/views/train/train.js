@@ -37,8 +37,8 @@ class Lab extends Run {
     this.held = null; // what is told while a picture is taken
     this.edition = 0; // grows with what makes every picture another one: run, width, theme
     this.trouble = ""; // why the page is not told of the run just now
-    this.follower = new Follower((answer) => this.heard(answer), (sentence) => this.failed(sentence));
-    this.others = new Overlays((name, sentence) => this.overlaid(name, sentence));
+    this.follower = new Follower((answer) => this.receive(answer), (sentence) => this.reportTrouble(sentence));
+    this.others = new Overlays((name, sentence) => this.updateOverlay(name, sentence));
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
@@ -62,7 +62,7 @@ class Lab extends Run {
     const before = this.data;
     this.data = data;
     if (!this.parts) this.build();
-    if (data.told) return this.alone(!before);
+    if (data.told) return this.showExport(!before);
     if (!before || (data.run !== before.run && data.run !== this.run)) this.follow(data.run);
     else if (data.commands !== before.commands) this.follower.soon(); // what the page below told a run to do
     this.others.show(data.overlays.filter((name) => name !== this.run));
@@ -93,22 +93,22 @@ class Lab extends Run {
   }
 
   /** In a file of its own: all that is known came with it. */
-  alone(first) {
+  showExport(first) {
     const { told, laid, arrays, run } = this.data;
     if (first) {
       this.element.classList.add("alone");
       this.run = run;
       this.others.hold(laid, arrays);
-      this.heard({ ...told, arrays });
+      this.receive({ ...told, arrays });
       this.parts.say(told.note);
     }
     this.measure();
   }
 
-  heard(answer) {
+  receive(answer) {
     if (this.held) return void this.held.push(answer);
     this.take(answer);
-    this.lost();
+    this.reportMissing();
     this.fit();
     this.others.follow(this.status);
     this.element.dataset.state = this.status.state;
@@ -116,19 +116,19 @@ class Lab extends Run {
   }
 
   /** Says once what the link asked for in vain. */
-  lost() {
+  reportMissing() {
     const parts = this.asked ? share.missed(this.asked, this) : [];
     this.asked = null;
     if (parts.length) this.parts.say(`Not all of this link could be restored: ${parts.join("; ")}.`);
   }
 
-  failed(sentence) {
+  reportTrouble(sentence) {
     if (sentence === this.trouble) return;
     this.trouble = sentence;
     this.refresh();
   }
 
-  overlaid(name, sentence) {
+  updateOverlay(name, sentence) {
     if (sentence) this.parts.say(`${name}: ${sentence}`);
     this.refresh();
   }
@@ -217,7 +217,7 @@ class Lab extends Run {
     this.element.classList.toggle("pictured", on);
     if (on && part) this.element.dataset.part = part;
     else delete this.element.dataset.part;
-    for (const answer of on ? [] : held) this.heard(answer);
+    for (const answer of on ? [] : held) this.receive(answer);
     this.measure();
   }
 

@@ -45,7 +45,7 @@ export function mount(root, lab, say) {
     if (answer) lab.look(answer.run);
   };
   const play = () => {
-    const { what, why } = main(lab);
+    const { what, why } = mainAction(lab);
     if (why) return lab.tell(why);
     if (what === "start") return start();
     return pressed(large, () => order({ ask: "order", order: what }));
@@ -65,7 +65,7 @@ export function mount(root, lab, say) {
     button.addEventListener("click", () => button.getAttribute("aria-disabled") !== "true" && acts[name]());
   }
   const update = () => {
-    large.show(main(lab));
+    large.show(mainAction(lab));
     showSmall(small, lab);
     learning.update();
     state.show(lab);
@@ -100,7 +100,7 @@ function largeButton() {
   button.show = ({ label: text, why }) => {
     if (label.textContent !== text) label.textContent = text;
     shape.setAttribute("d", text === "Pause" ? ICONS.pause : ICONS.play);
-    able(element, why, "Space");
+    enable(element, why, "Space");
   };
   return button;
 }
@@ -113,12 +113,12 @@ function smallButton(name, label, title) {
 }
 
 function showSmall(small, lab) {
-  const why = hindered(lab);
+  const why = obstacles(lab);
   const kept = lab.kept(lab.shown);
   for (const [name, button] of Object.entries(small)) {
     const forked = `a new run that goes on from step ${whole(kept)}, the snapshot at the handle or the last before it`;
     const title = name === "fork" && kept >= 0 ? forked : button.dataset.title;
-    able(button, why[name] ?? why.steps, title);
+    enable(button, why[name] ?? why.steps, title);
   }
 }
 
@@ -134,12 +134,12 @@ function stateLine(resume) {
   const trouble = make("p", "transport-trouble");
   element.append(text, button, trouble, bar);
   const show = (lab) => {
-    const said = told(lab);
+    const said = describeStatus(lab);
     if (text.textContent !== said) text.textContent = said;
     const { status } = lab;
     element.dataset.state = status?.state ?? "none";
     text.title = (status?.chosen ?? []).join("\n");
-    button.hidden = !(lab.run && status?.resumable) || main(lab).what === "play";
+    button.hidden = !(lab.run && status?.resumable) || mainAction(lab).what === "play";
     trouble.textContent = lab.trouble;
     done.style.width = `${status?.steps ? (100 * status.step) / status.steps : 0}%`;
   };
@@ -175,7 +175,7 @@ export function rate(lab, order) {
   const update = () => {
     const held = wanted === undefined ? (lab.status?.lr ?? null) : wanted;
     const now = held ?? [lab.metrics.at("lr", Infinity), lab.lr].find(Number.isFinite);
-    const cannot = hindered(lab).rate;
+    const cannot = obstacles(lab).rate;
     for (const one of [slider, number, free]) {
       one.disabled = Boolean(cannot);
       one.title = cannot;
@@ -222,8 +222,8 @@ function planLine(lab, start) {
     const said = plan.problem || `${changed ? "the recipe now: " : ""}${plan.line}`;
     if (text.textContent !== said) text.textContent = said;
     text.classList.toggle("problem", Boolean(plan.problem));
-    button.hidden = !changed || main(lab).what === "start";
-    able(button, plan.problem, "the run that you look at goes on beside it");
+    button.hidden = !changed || mainAction(lab).what === "start";
+    enable(button, plan.problem, "the run that you look at goes on beside it");
   };
   return { element, update };
 }
@@ -234,47 +234,47 @@ const ENDED = { stopped: "stopped", killed: "ended", failed: "failed" };
 const ENDS = { 1: "st", 2: "nd", 3: "rd" };
 
 /** One sentence about the run that is looked at. */
-export function told(lab) {
+export function describeStatus(lab) {
   const { status, data } = lab;
   if (!status && lab.trouble) return "no run is shown";
   if (!status) return lab.run || data.recorded ? "looking for the run …" : "nothing has been trained yet";
   const at = `step ${whole(status.step)} of ${whole(status.steps)}`;
   const { state } = status;
-  if (state === "queued") return [status.position ? `waiting: ${ordinal(status.position)} in the queue` : "waiting for its turn", kept(status)].filter(Boolean).join(" · ");
+  if (state === "queued") return [status.position ? `waiting: ${ordinal(status.position)} in the queue` : "waiting for its turn", describeResting(status)].filter(Boolean).join(" · ");
   if (state === "preparing") return "preparing: the data is read and the model is built";
-  if (state === "running") return ["training", at, pace(lab), left(status)].filter(Boolean).join(" · ");
+  if (state === "running") return ["training", at, formatPace(lab), timeLeft(status)].filter(Boolean).join(" · ");
   if (state === "paused") return `paused at ${at}`;
-  const finished = status.recorded ? "finished, recorded for you" : "finished";
-  if (state === "finished") return [finished, `${whole(status.step)} steps`, took(lab)].filter(Boolean).join(" · ");
+  const finished = status.recorded ? `Demo: recorded run of “${lab.task.name}”` : "finished";
+  if (state === "finished") return [finished, `${whole(status.step)} steps`, trainingTime(lab)].filter(Boolean).join(" · ");
   if (state === "new") return `at its beginning: ${at}`;
   if (status.error) return `${ENDED[state]} at ${at}: ${status.error}`;
   return `${ENDED[state] ?? state} at ${at}`;
 }
 
 /** What of the runs that are before it rests, and could be stopped. */
-function kept({ resting }) {
+function describeResting({ resting }) {
   if (!resting.length) return "";
   const [first, ...others] = resting;
   const named = others.length ? `${first} and ${others.length} more are paused and keep their places; stop them` : `${first} is paused and keeps its place; stop it`;
   return `${named}, or press Play there`;
 }
 
-function pace({ metrics }) {
+function formatPace({ metrics }) {
   const speed = metrics.at("tokens_per_second", Infinity);
   return Number.isFinite(speed) ? `${whole(Number(speed.toPrecision(3)))} tokens/s` : "";
 }
 
-function left({ seconds_left: seconds }) {
-  return seconds === null ? "" : `${span(seconds)} left`;
+function timeLeft({ seconds_left: seconds }) {
+  return seconds === null ? "" : `${formatDuration(seconds)} left`;
 }
 
-function took({ metrics }) {
+function trainingTime({ metrics }) {
   const seconds = metrics.at("seconds", Infinity);
-  return Number.isFinite(seconds) ? `${span(seconds)} of training` : "";
+  return Number.isFinite(seconds) ? `${formatDuration(seconds)} of training` : "";
 }
 
 /** Seconds as a person says them. */
-export function span(seconds) {
+export function formatDuration(seconds) {
   if (seconds < 90) return `${Math.round(seconds)} s`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
   return `${(seconds / 3600).toFixed(1)} h`;
@@ -291,7 +291,7 @@ function ordinal(n) {
 }
 
 /** What the large button does now: {label, what, why}; `why` is a sentence where it cannot, `what` an order or "start". */
-export function main(lab) {
+export function mainAction(lab) {
   const { plan } = lab.data;
   const state = lab.run ? lab.status?.state : "none";
   const unchanged = lab.recipe === plan.recipe;
@@ -307,7 +307,7 @@ export function main(lab) {
 }
 
 /** For each of the smaller buttons why it cannot act, "" where it can. */
-export function hindered(lab) {
+export function obstacles(lab) {
   const { status } = lab;
   const none = lab.data.recorded ? "This run came with Loupe and is finished; press Play to train one of your own." : "There is no run yet; press Play.";
   if (!lab.run || !status) return Object.fromEntries(["steps", "stop", "reset", "fork", "rate"].map((name) => [name, none]));
@@ -325,7 +325,7 @@ export function hindered(lab) {
 }
 
 /** A button that cannot act stays in reach, so that its title can say why. */
-export function able(button, why, title) {
+export function enable(button, why, title) {
   button.setAttribute("aria-disabled", String(Boolean(why)));
   if (button.title !== (why || title)) button.title = why || title;
 }

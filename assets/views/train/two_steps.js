@@ -120,7 +120,7 @@ function steps(lab) {
   const first = chip("the first", () => lab.steps[0]);
   const mark = chip("before the nearest mark", () => nearest().step);
   const here = chip("this one", () => lab.frame.step);
-  const none = chip("take it away", () => null);
+  const none = chip("remove", () => null);
   element.append(said, place);
   place.prepend("compare with");
   const update = ([before, after], there) => {
@@ -135,7 +135,7 @@ function steps(lab) {
     mark.setAttribute("aria-pressed", String(found !== null && other === found.step && other !== lab.steps[0]));
     here.setAttribute("aria-pressed", String(other !== null && other === lab.frame?.step && other !== lab.steps[0]));
     none.hidden = other === null;
-    none.title = "take the second handle from the track";
+    none.title = "remove the second handle from the track";
   };
   return { element, update };
 }

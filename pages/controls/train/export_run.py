@@ -22,21 +22,21 @@ SAMPLES = 8  # frames by which the size of all is told
 Item = TypeVar("Item", Frame, Watched)
 
 
-def recording(session: Session, run: str, shown: Mapping[str, Any]) -> bytes:
+def pack_recording(session: Session, run: str, shown: Mapping[str, Any]) -> bytes:
     """`shown` is the header that the view has on the page. Frames are as many as there is room for, evenly spaced, with
     those where something happened; `told.note` says how many were left out."""
     reader = session.reader(run)
     catch_up(reader)
     update = reader.live.since()
     looked = probe_of(reader, update)
-    few = replace(update, frames=tuple(fitting(update)), watched=tuple(spread(update.watched, MOST_WATCHED)))
+    few = replace(update, frames=tuple(select_frames(update)), watched=tuple(spread(update.watched, MOST_WATCHED)))
     place = {"cursor": 0, "fresh": True, "note": left_out(update, few)}
     told, arrays = split_update(few, place | describe_run(run, reader, update, looked), tokenizer_of(looked))
     overlays, more = overlaid(session, shown.get("overlays", ()))
     return pack({**shown, "told": told, "laid": overlays}, arrays | more)
 
 
-def fitting(update: Update) -> list[Frame]:
+def select_frames(update: Update) -> list[Frame]:
     frames, each = update.frames, size_of(update.frames)
     most = max(2, int(ROOM / each)) if each else len(frames)
     happened = {mark.step for mark in update.marks}
@@ -52,7 +52,7 @@ def size_of(frames: Sequence[Frame]) -> float:
 
 
 def spread(items: Sequence[Item], most: int) -> list[Item]:
-    """At most so many of them, the first and the last among them."""
+    """Evenly spaced items, at most `most`, the first and the last among them."""
     if len(items) <= most:
         return list(items)
     return [items[round(i * (len(items) - 1) / (most - 1))] for i in range(most)]

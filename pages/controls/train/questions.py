@@ -42,7 +42,7 @@ def answer(session: Session, query: Query) -> bytes:
 
 @QUESTIONS.command("live")
 def ask_live(session: Session, run: str, cursor: Any = None) -> bytes:
-    """What is new of a run since the place `cursor`, everything where that is not known any more."""
+    """Returns what is new of a run since the place `cursor`, everything where that is not known any more."""
     reader = session.reader(run)
     catch_up(reader)
     known, since = session.places.get(cursor if isinstance(cursor, int) else 0, ("", None))

@@ -21,7 +21,7 @@ from engine.training.probe import Probe, read_probe
 from engine.training.question import question
 from engine.training.queue import Queue
 from engine.training.recipe_file import read_recipe, write_recipe
-from engine.training.runs import runs
+from engine.training.runs import runs, task
 from engine.training.snapshots import weights
 from pages.controls.train.session import RECORDED, ProbeReading, Reader
 from views.train.train import list_attentions
@@ -33,11 +33,12 @@ def describe_run(run: str, reader: Reader, update: Update, reading: ProbeReading
     """Header of every answer about a run: its status, its task, its attentions, its probe."""
     folder = reader.live.run
     recipe = recipe_of(folder.recipe, folder.recipe.stat().st_mtime_ns)
+    about = {"data": recipe.data.kind, "objective": recipe.objective.kind, "about": recipe.about, "name": task(recipe)}
     return {
         "run": run,
         "status": describe_status(folder, update, reader, recipe.schedule.steps),
         "attentions": list_attentions(recipe.model),
-        "task": {"data": recipe.data.kind, "objective": recipe.objective.kind, "about": recipe.about},
+        "task": about,
         "lr": recipe.optimiser.lr,
         "recipe": digest(recipe),
         "probe": describe_probe(reading, update),
@@ -115,7 +116,7 @@ def describe_status(folder: RunFolder, update: Update, reader: Reader, steps: in
         "cause": "" if found is None else found.cause,
         "resumable": found is not None and found.can_resume,
         "chosen": [] if found is None else list(found.chosen),
-        "resting": resting(folder) if waiting else [],
+        "resting": paused_runs(folder) if waiting else [],
         "position": waiting.index(folder.path.name) + 1 if folder.path.name in waiting else 0,
         "seconds_left": update.seconds_left,
         "lr": order.lr,
@@ -125,7 +126,7 @@ def describe_status(folder: RunFolder, update: Update, reader: Reader, steps: in
     }
 
 
-def resting(folder: RunFolder) -> list[str]:
+def paused_runs(folder: RunFolder) -> list[str]:
     """Names of the paused runs, each of which keeps the place of one that trains."""
     return [one.name for one in runs(folder.path.parent) if one.state == "paused"]
 

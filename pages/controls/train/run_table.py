@@ -101,7 +101,7 @@ def runs_table(session: Session, shown: str) -> None:
 
 
 def refresh() -> None:
-    """For callbacks: only the table is drawn again."""
+    """Redraws only the table; for callbacks."""
     st.rerun(FRAGMENT)
 
 
@@ -167,7 +167,7 @@ def sort_runs(rows: Sequence[Run], order: str) -> list[Run]:
 
 
 def matches(run: Run, words: Sequence[str]) -> bool:
-    """Whether all words stand somewhere in what is known of a run."""
+    """Tells whether all words stand somewhere in what is known of a run."""
     text = " ".join([run.name, run.task, state_of(run), run.about, run.cause, run.fault]).casefold()
     return all(word in text for word in words)
 
@@ -304,7 +304,7 @@ def resume(session: Session, name: str) -> None:
 
 
 def other_run(found: Sequence[Run], picked: Sequence[Run], shown: str) -> Run:
-    """What a run is compared with: the first of two that are chosen, else the run that the page shows."""
+    """Finds what a run is compared with: the first of two that are chosen, else the run that the page shows."""
     if len(picked) > 1:
         return picked[0]
     return next((run for run in found if run.name == shown and run.parameters is not None), picked[-1])

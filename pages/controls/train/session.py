@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from views.core.bound_source import Imports
-
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training import Recipe
@@ -20,6 +18,7 @@ from engine.training.names import existing
 from engine.training.news import Cursor
 from engine.training.probe import Probe
 from engine.training.question import Question
+from views.core.bound_source import Imports
 from views.core.questions import UNKNOWN, Query
 
 RECORDED = Path(__file__).parents[3] / "assets" / "lab" / "recorded"  # the run that a visitor meets; its name is ""
