@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Who may import whom: the first prefix that matches a file names what it may import of this repository.
 LAYERS = [
     ("app.py", ["pages", "views", "engine"]),
-    ("asgi.py", ["engine.memory"]),
+    ("asgi.py", ["engine.memory", "engine.training.warm_trainer"]),
     ("pages/", ["pages.controls", "views", "engine"]),
     ("views/", ["views", "engine"]),
     ("engine/hooks.py", ["engine.hooks"]),

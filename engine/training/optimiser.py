@@ -1,4 +1,4 @@
-"""Optimisers of torch.optim for a recipe: which parameters decay, which Muon updates, and the state that latest/ keeps."""
+"""Optimisers of torch.optim: which parameters decay, which are updated by Muon, and the state that latest/ keeps."""
 
 from __future__ import annotations
 
