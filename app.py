@@ -5,7 +5,7 @@ from typing import Literal
 
 import streamlit as st
 
-from views.component import begin
+from views.core.component import begin
 
 THEME = Path(__file__).parent / "assets" / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."

@@ -22,7 +22,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime, SessionClient, get_instance
 
-from engine.memory import keep_freed_memory
+from engine.runtime.memory import keep_freed_memory
 from engine.training.warm_trainer import shared as warm_trainer
 
 SCRIPT = Path(__file__).resolve().parent / "app.py"
@@ -83,7 +83,7 @@ class ImmutableModules:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or "/component/views.component.modules-" not in scope["path"]:
+        if scope["type"] != "http" or "/component/views.core.component.modules-" not in scope["path"]:
             return await self.app(scope, receive, send)
 
         async def send_immutable(message: Message) -> None:

@@ -11,7 +11,7 @@ from transformers.utils import logging
 
 from bench import attention, browser, forward, generation, lab, memory, opening, streaming, training
 from bench.paired import Row
-from engine.memory import keep_freed_memory
+from engine.runtime.memory import keep_freed_memory
 
 THREADS = 2
 TIMED = {

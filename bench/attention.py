@@ -12,14 +12,14 @@ from bench.models import GPT2_SMALL
 from bench.paired import Row, paired, timed
 from engine.analysis.flow import flow, network
 from engine.analysis.heads import scores
-from engine.analysis.reduced import glance, head_pattern, reduced
 from engine.analysis.rollout import rollout
+from engine.analysis.summarised_run import glance, head_pattern, reduced
 from engine.analysis.tiles import overview
-from engine.config import MLP, Attention, ModelConfig
-from engine.long.peak import PeakBytes
-from engine.model import Transformer, initialise
-from engine.run import run
-from engine.trace import Trace
+from engine.attention_variants.peak import PeakBytes
+from engine.model.config import MLP, Attention, ModelConfig
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 
 TOKENS = 1024
 HOOK, HEAD = "blocks.6.attn.pattern", 3

@@ -15,11 +15,11 @@ from urllib.parse import quote
 
 import torch
 
-from engine import library
 from engine.checkpoints import Checkpoint
-from engine.config import MLP, Attention, ModelConfig
-from engine.model import Transformer, initialise
-from engine.run import run
+from engine.model.config import MLP, Attention, ModelConfig
+from engine.model.transformer import Transformer, initialise
+from engine.runtime import library
+from engine.runtime.run import run
 from tests.browser.harness import FLAGS, UVICORN, browser_path, served, settle
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from bench.models import (
 )
 from bench.paired import Row, paired
 from engine.edits import SilenceHeads
-from engine.run import run
-from engine.trace import Trace
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 
 LARGE = (GPT2_SMALL, BERT_BASE, T5_SMALL, LLAMA)
 SMALL = (LITTLE, LITTLE_BERT, LITTLE_T5, LITTLE_LLAMA)

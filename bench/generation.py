@@ -10,8 +10,8 @@ from torch import Tensor
 
 from bench.models import GPT2_SMALL, LITTLE, Shape, both
 from bench.paired import Row, paired
-from engine.beam import beam
-from engine.generate import generate
+from engine.generation.beam import beam
+from engine.generation.generate import generate
 
 NEW = 200  # tokens of the little model, greedy
 FEW = 64  # of the others

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import torch
 
 from bench.models import GPT2_SMALL
-from engine.model import Transformer, initialise
-from engine.run import run
-from engine.trace import Trace
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 
 LENGTHS = (64, 256)
 MIB = 2**20

@@ -11,8 +11,8 @@ import transformers
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load
-from engine.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Positions
-from engine.model import Transformer, initialise
+from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Positions
+from engine.model.transformer import Transformer, initialise
 
 
 @dataclass(frozen=True)

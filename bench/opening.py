@@ -17,7 +17,7 @@ from bench.models import GPT2_SMALL
 from bench.paired import Row, paired
 from engine import load, run
 from engine.checkpoints import Checkpoint
-from engine.model import Transformer, initialise
+from engine.model.transformer import Transformer, initialise
 
 SHARDS = 3
 MOST = 1.15  # times the weights, in the dtype that the model then has

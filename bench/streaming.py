@@ -17,8 +17,8 @@ import torch
 from bench.models import GPT2_SMALL, LITTLE, Shape
 from bench.paired import Row
 from engine.checkpoints import Checkpoint, load
-from engine.generate import generate
-from engine.model import Transformer, initialise
+from engine.generation.generate import generate
+from engine.model.transformer import Transformer, initialise
 from tests.browser.harness import FLAGS, UVICORN, browser_path, served, settle
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from bench.models import LITTLE
 from bench.paired import Row, paired
-from engine.config import Activation
+from engine.model.config import Activation
 from engine.training.data_recipe import Data, Stories, TokenizerRecipe
 from engine.training.folder import RunFolder
 from engine.training.journal import Step

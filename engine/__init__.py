@@ -11,14 +11,14 @@ if sys.argv[:1] == ["-m"]:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     gc.disable()  # looking for garbage while modules are imported, all of which stay, is a sixth of that time
 
-from engine.beam import beam
 from engine.checkpoints import Checkpoint, load
-from engine.config import ModelConfig
 from engine.edits import AttentionTemperature, DrawMask, Edit, Replace, Scale, SilenceHeads
-from engine.generate import generate
-from engine.run import run
+from engine.generation.beam import beam
+from engine.generation.generate import generate
+from engine.model.config import ModelConfig
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from engine.trace import Trace
 
 __all__ = [
     "AttentionTemperature",

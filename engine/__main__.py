@@ -1,6 +1,6 @@
 import gc
 
-from engine.cli import main
+from engine.cli.main import main
 
 gc.freeze()  # what was imported is never looked through again
 gc.enable()

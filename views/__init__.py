@@ -1,1 +1,1 @@
-"""Arrays in, picture out. Only `views.component` knows Streamlit: mounting a view is its one concept."""
+"""Arrays in, picture out. Only `views.core.component` knows Streamlit: mounting a view is its one concept."""

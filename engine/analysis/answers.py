@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.sampling import Distribution
+from engine.generation.sampling import Distribution
 from engine.tokenizers.encoding import Encoding
 
 

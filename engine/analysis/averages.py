@@ -11,9 +11,9 @@ from torch.nn.functional import pad
 
 from engine.analysis.recorded import names, patterns, side_of
 from engine.analysis.weights.circuit import attention_of, rows
-from engine.layers.attention import Attention
-from engine.model import Transformer
-from engine.trace import Trace
+from engine.model.layers.attention import Attention
+from engine.model.transformer import Transformer
+from engine.runtime.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from engine.analysis.sizes import Work, forward
-from engine.config import Attention, ModelConfig, kv_heads
-from engine.layers.cache import KVCache
-from engine.model import Transformer
-from engine.prompt import LAST
+from engine.generation.prompt import LAST
+from engine.model.config import Attention, ModelConfig, kv_heads
+from engine.model.layers.cache import KVCache
+from engine.model.transformer import Transformer
 
 REPEATS = 5
 

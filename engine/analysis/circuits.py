@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from engine.analysis.alone import W_U, lacks, onward, reads
+from engine.analysis.token_circuits import W_U, lacks, onward, reads
 from engine.analysis.weights.circuit import Which, attention_of, circuit, rows
-from engine.layers.attention import Attention
-from engine.model import Transformer
+from engine.model.layers.attention import Attention
+from engine.model.transformer import Transformer
 
 CELLS = 2**24  # of a whole table: 64 MiB
 SLICE = 2048  # tokens of the vocabulary at a time

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm, rms_norm
 
-from engine.analysis.alone import W_U, alone, lacks, norm_before, onward, stack_of
+from engine.analysis.token_circuits import W_U, alone, lacks, norm_before, onward, stack_of
 from engine.analysis.weights.circuit import attention_of, rows
-from engine.layers.norm import LayerNorm, RMSNorm
-from engine.model import Transformer
+from engine.model.layers.norm import LayerNorm, RMSNorm
+from engine.model.transformer import Transformer
 
 SLICE = 4096  # tokens of the vocabulary at a time
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.recorded import patterns
-from engine.trace import Trace
+from engine.runtime.trace import Trace
 
 
 @dataclass(frozen=True)

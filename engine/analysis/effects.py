@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from engine.edits import Side
-from engine.trace import Trace
+from engine.runtime.trace import Trace
 
 Order = Literal["change", "before", "after", "either"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.analysis.reduced import patterns_from, revisited
-from engine.batch import Input
-from engine.layers.attention import Attention
-from engine.model import Transformer
-from engine.run import first_edited
-from engine.trace import Trace
+from engine.analysis.summarised_run import patterns_from, revisited
+from engine.model.layers.attention import Attention
+from engine.model.transformer import Transformer
+from engine.runtime.batch import Input
+from engine.runtime.run import first_edited
+from engine.runtime.trace import Trace
 
 
 def pattern_change_long(

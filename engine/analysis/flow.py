@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from engine.analysis.rollout import Heads, averaged_layers, mixed, mixed_layers, past_of
-from engine.limits import FLOW_WORK
-from engine.trace import Trace
+from engine.runtime.limits import FLOW_WORK
+from engine.runtime.trace import Trace
 
 SCALE = 2**30  # a capacity of 1; what leaves a position sums to 1, so no flow leaves the range of an int32
 RATE = 15e6  # weights times keys that one core reads in a second, as far as it can be said beforehand

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.recorded import holds, masks, patterns, tokens
-from engine.trace import Trace
+from engine.runtime.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from engine.layers.head import ClassHead, LanguageHead
-from engine.layers.mask import AttentionMask, Full
-from engine.layers.norm import LayerNorm, RMSNorm
-from engine.layers.position import sinusoidal
-from engine.model import Transformer
-from engine.stack import Stack
+from engine.model.layers.head import ClassHead, LanguageHead
+from engine.model.layers.mask import AttentionMask, Full
+from engine.model.layers.norm import LayerNorm, RMSNorm
+from engine.model.layers.position import sinusoidal
+from engine.model.stack import Stack
+from engine.model.transformer import Transformer
 
 
 @dataclass(frozen=True)

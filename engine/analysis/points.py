@@ -9,7 +9,7 @@ from torch import Tensor
 
 from engine.analysis.recorded import length, side_of
 from engine.analysis.weights.projection import How, projection
-from engine.trace import Trace
+from engine.runtime.trace import Trace
 
 
 @dataclass(frozen=True)

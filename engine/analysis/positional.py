@@ -12,11 +12,11 @@ from torch.nn.functional import pixel_shuffle, pixel_unshuffle
 
 from engine.analysis.heads import mean_where
 from engine.analysis.recorded import patterns, side_of, tokens
-from engine.batch import Input
-from engine.model import Transformer
-from engine.run import run
+from engine.model.transformer import Transformer
+from engine.runtime.batch import Input
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from engine.trace import Trace
 
 
 @torch.no_grad()

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from engine.analysis.positional import agreement, other_texts
 from engine.analysis.recorded import side_of
-from engine.analysis.reduced import revisited
-from engine.batch import Input, batch
+from engine.analysis.summarised_run import revisited
 from engine.edits import Edit
-from engine.layers.mask import Mask
-from engine.model import Transformer
-from engine.run import read_target, resolved, stream
-from engine.trace import Trace
+from engine.model.layers.mask import Mask
+from engine.model.transformer import Transformer
+from engine.runtime.batch import Input, batch
+from engine.runtime.run import read_target, resolved, stream
+from engine.runtime.trace import Trace
 
 See = Callable[[Tensor], None]
 

@@ -6,7 +6,7 @@ import re
 
 from torch import Tensor
 
-from engine.trace import Trace
+from engine.runtime.trace import Trace
 
 
 def patterns(trace: Trace, side: str = "", crosses: bool = False, text: int = 0) -> list[Tensor]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.recorded import names, patterns, side_of
-from engine.trace import Trace
+from engine.runtime.trace import Trace
 
 Heads = Mapping[int, Sequence[int]]  # layer -> the heads that count in it; a layer it does not name counts all
 

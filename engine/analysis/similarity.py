@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.alignment import Alignment, shared
-from engine.trace import Trace
+from engine.runtime.trace import Trace
 
 ELEMENTS = 2**24  # of a difference that is held at a time
 

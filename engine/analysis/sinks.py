@@ -15,8 +15,8 @@ from torch import Tensor
 
 from engine.analysis.heads import mean_where
 from engine.analysis.recorded import masks, names, patterns, side_of, tokens
+from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from engine.trace import Trace
 
 BRIGHT, DARK = 1.5, 1 / 1.5  # times an even spread
 SHORT, LONG = 0.8, 1.25  # times the other keys’ median

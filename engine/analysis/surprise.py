@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
-from engine.config import Infill
-from engine.prompt import picture_start
-from engine.sampling import entropy
+from engine.generation.prompt import picture_start
+from engine.generation.sampling import entropy
+from engine.model.config import Infill
 from engine.training.objectives import UNASKED, Examples, score
 
 TOP = 10  # of the most probable tokens at each place
@@ -74,7 +74,7 @@ class Surprise:
 def surprise(
     checkpoint: Checkpoint, ids: Sequence[int], source: Sequence[int] = (), stride: int | None = None
 ) -> Surprise:
-    """`ids` are what a decoder reads and is asked for, as in `engine.prompt.Prompt`; `source` is what an encoder reads.
+    """`ids` are what a decoder reads and is asked for, as in `Prompt`; `source` is what an encoder reads.
 
     Longer ones than the model reads are read in `windows`, `stride` tokens apart. Raises ValueError for a text in
     which no token is asked for, and for a source, a target or a filled gap that is longer than the model reads.

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from engine.analysis import setting
-from engine.config import HeadKind, MaskKind, ModelConfig, NormKind, NormPlace, PositionKind, Sublayers, kv_heads
+from engine.analysis import config_switch as setting
+from engine.model.config import HeadKind, MaskKind, ModelConfig, NormKind, NormPlace, PositionKind, Sublayers, kv_heads
 
 
 @dataclass(frozen=True)

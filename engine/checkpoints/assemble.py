@@ -18,8 +18,8 @@ from engine.checkpoints.memory import available
 from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
 from engine.checkpoints.translate import inverse, translate
 from engine.checkpoints.weights import Weights
-from engine.config import ModelConfig
-from engine.model import Transformer
+from engine.model.config import ModelConfig
+from engine.model.transformer import Transformer
 
 FLOATS = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.float64, torch.float32, torch.float16)}
 FLOATS["bfloat16"] = torch.bfloat16

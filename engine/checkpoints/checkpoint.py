@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from engine.checkpoints.report import Report
-from engine.config import ModelConfig
-from engine.model import Transformer
-from engine.processors import ImageProcessor, PalettePixels
+from engine.inputs.processors import ImageProcessor, PalettePixels
+from engine.model.config import ModelConfig
+from engine.model.transformer import Transformer
 from engine.tokenizers import Encoding, Tokenizer
 
 Processor: TypeAlias = ImageProcessor | PalettePixels

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.config import Attention, Embedding, Head, ModelConfig, Positions, kv_heads
+from engine.model.config import Attention, Embedding, Head, ModelConfig, Positions, kv_heads
 
 PREDICTS = ("language", "masked")
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.checkpoints.explicit import explicit
 from engine.checkpoints.keys import Key, from_theirs, to_theirs
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 DROPPED = None  # in a row, in place of Loupe's name: left out on purpose
 

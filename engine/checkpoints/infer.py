@@ -23,7 +23,7 @@ from engine.checkpoints.nanogpt import FAMILIES as UNCONFIGURED
 from engine.checkpoints.report import Assumed
 from engine.checkpoints.sizes import BY_DEFAULT, GIVEN, PLAIN, Seen, Shapes, computed, sizes, spellings
 from engine.checkpoints.weights import Weights
-from engine.config import MLP, Attention, ModelConfig
+from engine.model.config import MLP, Attention, ModelConfig
 
 CANDIDATES = (*(f for of in FAMILIES.values() for f in of if f is not NATIVE), *UNCONFIGURED)
 NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # a whole part of a dotted name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.checkpoints.explicit import explicit
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 REQUIRED = object()
 Table = Mapping[str, Any]

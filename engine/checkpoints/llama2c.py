@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.weights import Weights, of_tensors
-from engine.config import MLP, Attention, ModelConfig, Norm, Positions
+from engine.model.config import MLP, Attention, ModelConfig, Norm, Positions
 from engine.tokenizers.spm import BPE, BYTE, CONTROL, NORMAL, UNKNOWN, Model, Piece, SentencePieceTokenizer, pipeline
 from engine.tokenizers.spm_checkpoints import framed
 

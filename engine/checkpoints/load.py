@@ -22,9 +22,9 @@ from engine.checkpoints.locate import Place, locate
 from engine.checkpoints.report import Assumed, Report
 from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import Weights, open_weights, read_json
-from engine.config import ModelConfig, check
-from engine.limits import MAX_DOWNLOAD
-from engine.processors import read_processor
+from engine.inputs.processors import read_processor
+from engine.model.config import ModelConfig, check
+from engine.runtime.limits import MAX_DOWNLOAD
 from engine.tokenizers import Tokenizer, read_tokenizer
 
 START = "decoder_start_token_id"

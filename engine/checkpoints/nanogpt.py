@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 SIZES = ("n_layer", "n_head", "n_embd", "block_size", "vocab_size")
 HEADS = {48: 3, 128: 4, 192: 6, 512: 8, 768: 12, 1024: 16, 1280: 20, 1600: 25}  # minGPT's models, by their width

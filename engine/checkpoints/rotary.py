@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from engine.checkpoints.keys import Key, Table, written_only
-from engine.config import ScalingKind
+from engine.model.config import ScalingKind
 
 THETA = 10_000.0
 PLAIN = "default"  # transformers' word for no scaling

@@ -16,8 +16,8 @@ from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.translate import inverse, translate
 from engine.checkpoints.weights import write_weights
-from engine.config import ModelConfig
-from engine.model import Transformer
+from engine.model.config import ModelConfig
+from engine.model.transformer import Transformer
 
 CONFIG = "loupe.config"  # the metadata key of a weights file that describes its own model
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.checkpoints.assemble import MOST_LAYERS
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import Key
-from engine.config import MLP, Attention, Encoder, ModelConfig
+from engine.model.config import MLP, Attention, Encoder, ModelConfig
 
 USUAL_HEADS = (64, 32, 16, 8, 4, 2, 1)  # numbers in a head, most usual first
 WIDE, WIDE_HEAD = 4096, 128  # from this width on heads are twice as wide

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from torch import Tensor
 
 from engine.checkpoints.family import Row
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 
 def translate(tensors: Mapping[str, Tensor], rows: Iterable[Row], config: ModelConfig) -> Iterator[tuple[str, Tensor]]:

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from engine.checkpoints.locate import is_part
-from engine.limits import MAX_UPLOAD
+from engine.runtime.limits import MAX_UPLOAD
 
 CHUNK = 2**20  # bytes read at once
 LARGEST_DIRECTORY = 2**22  # bytes of a zip's list of files; about 50,000 of them

@@ -10,11 +10,11 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any, ClassVar
 
-from engine import limits
 from engine.data.bounds import at_least
 from engine.data.own import Columns
 from engine.data.table import Table
 from engine.data.table_parts import MAX_ROWS, Cell, cell, check_columns
+from engine.runtime import limits
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 INSTALL = "install it with: pip install datasets"

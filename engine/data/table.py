@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import limits
 from engine.data.table_csv import read_csv
 from engine.data.table_jsonl import read_jsonl
 from engine.data.table_parts import Cell, Parts, decoded
+from engine.runtime import limits
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 SHOWN = 200  # characters of a cell that is only looked at

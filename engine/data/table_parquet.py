@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow  # type: ignore[import-untyped]
 from pyarrow import parquet, types
 
-from engine import limits
 from engine.data.table_parts import Cell, Parts, cell, check_columns, check_rows
+from engine.runtime import limits
 
 AT_ONCE = 256  # rows, which may unpack to far more than they take in the file
 

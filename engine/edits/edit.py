@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from engine.hooks import HookPoint
-from engine.plain import build
+from engine.model.from_dict import build
+from engine.model.hooks import HookPoint
 
 Where = Mapping[str, int | list[int]]  # axis name -> the indices an edit is limited to
 Side = Literal["encoder", "decoder"]  # of an encoder-decoder

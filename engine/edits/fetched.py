@@ -27,12 +27,12 @@ from engine.edits.edit import (
     selection,
     written,
 )
-from engine.hooks import HookPoint, matching
-from engine.layers.embed import Embed
-from engine.model import Transformer
+from engine.model.hooks import HookPoint, matching
+from engine.model.layers.embed import Embed
+from engine.model.transformer import Transformer
 
 if TYPE_CHECKING:
-    from engine.trace import Trace
+    from engine.runtime.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, chosen, heads_only
-from engine.hooks import HookPoint
+from engine.model.hooks import HookPoint
 
 
 @dataclass(frozen=True)

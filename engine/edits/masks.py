@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, chosen, heads_only, query_positions
-from engine.hooks import HookPoint
-from engine.layers.mask import Causal, Full, Mask, Prefix, SlidingWindow
+from engine.model.hooks import HookPoint
+from engine.model.layers.mask import Causal, Full, Mask, Prefix, SlidingWindow
 
 MaskName = Literal["causal", "full", "window", "causal window", "prefix"]
 SIZED = ("window", "causal window", "prefix")

@@ -11,7 +11,7 @@ from torch.nn.functional import one_hot
 
 from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, chosen, heads_only, query_positions
 from engine.edits.heads import level
-from engine.hooks import HookPoint
+from engine.model.hooks import HookPoint
 
 PatternName = Literal["uniform", "previous", "first", "itself", "position"]
 NAMES: tuple[PatternName, ...] = ("uniform", "previous", "first", "itself", "position")

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from engine.edits.edit import ALL_REAL, Edit, Real, Side, attention, selection
-from engine.hooks import HookPoint
-from engine.layers.position import NOWHERE
+from engine.model.hooks import HookPoint
+from engine.model.layers.position import NOWHERE
 
 
 @dataclass(frozen=True)

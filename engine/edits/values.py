@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Where, chosen, from_the_end, written
-from engine.hooks import HookPoint
+from engine.model.hooks import HookPoint
 
 
 @dataclass(frozen=True)

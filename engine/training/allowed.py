@@ -1,12 +1,12 @@
-"""Whether a training is within the limits of engine.limits, and whether there is room for what it will keep."""
+"""Whether a training is within the limits of engine.runtime.limits, and whether there is room for what it will keep."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from engine import limits
 from engine.checkpoints.assemble import without_memory
+from engine.runtime import limits
 from engine.training.folder import size
 from engine.training.recipe import Recipe
 from engine.training.trash import empty

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from engine.plain import build
+from engine.model.from_dict import build
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import RunFolder
 from engine.training.past import frame_files

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from engine.checkpoints import Checkpoint, load, shipped
-from engine.model import Transformer
+from engine.model.transformer import Transformer
 from engine.tokenizers import FastTokenizer
 from engine.tokenizers.special import USUAL
 

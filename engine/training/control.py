@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from engine.plain import build
+from engine.model.from_dict import build
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import RunFolder
 from engine.training.status import read_status

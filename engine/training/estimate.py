@@ -13,14 +13,14 @@ from pathlib import Path
 import torch
 from torch.nn.functional import cross_entropy
 
-from engine import limits
 from engine.analysis.sizes.memory import activations
 from engine.analysis.sizes.shape import stacks
 from engine.analysis.sizes.work import forward
 from engine.checkpoints.assemble import without_memory
-from engine.config import MLP, Attention, ModelConfig
-from engine.limits import RUNS_FOLDER
-from engine.model import Transformer, initialise
+from engine.model.config import MLP, Attention, ModelConfig
+from engine.model.transformer import Transformer, initialise
+from engine.runtime import limits
+from engine.runtime.limits import RUNS_FOLDER
 from engine.training.atomic import read_json, write_json
 from engine.training.machine import Abilities, plan
 from engine.training.optimiser import build_adamw, is_muon_matrix

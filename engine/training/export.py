@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.checkpoints import load
 from engine.checkpoints.export import exported
-from engine.limits import RUNS_FOLDER
+from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
 from engine.training.names import existing
 from engine.training.origin import read_origin

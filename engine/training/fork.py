@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 
 from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import safetensors_header
-from engine.limits import RUNS_FOLDER
-from engine.plain import build
+from engine.model.from_dict import build
+from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
 from engine.training.latest import PROGRESS, Progress, read_progress
 from engine.training.names import existing

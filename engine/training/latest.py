@@ -18,7 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from engine.checkpoints.save import CONFIG
-from engine.model import Transformer
+from engine.model.transformer import Transformer
 from engine.training.atomic import replacing
 from engine.training.optimiser import Optimisers, load_optimiser_state, optimiser_state
 

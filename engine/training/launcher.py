@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Protocol
 
-from engine import limits
+from engine.runtime import limits
 from engine.training import allowed, control
 from engine.training import turn as turn_script
 from engine.training.folder import RunFolder

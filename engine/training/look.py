@@ -13,10 +13,10 @@ from engine.analysis.heads import cross_scores, head_scores, induction
 from engine.analysis.recorded import patterns
 from engine.checkpoints import Checkpoint
 from engine.data.seeds import seed_for
-from engine.generate import generate
-from engine.run import run
+from engine.generation.generate import generate
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from engine.tokenizers import Encoding
-from engine.trace import Trace
 from engine.training.frames import Frame
 from engine.training.objectives import UNASKED
 from engine.training.question import Question

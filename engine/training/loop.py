@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine import limits
+from engine.runtime import limits
 from engine.training.control import Order
 from engine.training.folder import RunFolder
 from engine.training.journal import Journal, Step

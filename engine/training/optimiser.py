@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import Parameter
 from torch.optim import SGD, AdamW, Muon, Optimizer
 
-from engine.model import Transformer
+from engine.model.transformer import Transformer
 from engine.training.recipe import Optimiser
 
 

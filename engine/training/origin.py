@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shutil import rmtree
 
-from engine.plain import build
+from engine.model.from_dict import build
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import RunFolder
 from engine.training.names import checked, unused

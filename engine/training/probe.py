@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.data.task import SEPARATORS
-from engine.plain import build
+from engine.model.from_dict import build
 from engine.tokenizers import Tokenizer
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import RunFolder

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
-from engine.config import ModelConfig
 from engine.data.digits import split as cut
-from engine.processors import ImageProcessor, PalettePixels
+from engine.inputs.processors import ImageProcessor, PalettePixels
+from engine.model.config import ModelConfig
 from engine.tokenizers import Encoding, Tokenizer
 from engine.training.objectives import UNASKED
 from engine.training.objectives.token_classification import answers

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.config import ModelConfig
 from engine.data.bounds import at_least
 from engine.data.own import LEARNS, Columns
+from engine.model.config import ModelConfig
 from engine.training.data_recipe import Data, Gaps
 from engine.training.objectives import OBJECTIVES, check_model
 

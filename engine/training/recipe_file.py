@@ -9,8 +9,8 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from engine.config import ModelConfig
-from engine.plain import build
+from engine.model.config import ModelConfig
+from engine.model.from_dict import build
 from engine.training.data_recipe import Data
 from engine.training.lines import key_lines
 from engine.training.recipe import Batch, Log, Machine, Objective, Optimiser, Recipe, Schedule

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from engine.limits import RUNS_FOLDER
+from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder, run_folders, size
 from engine.training.origin import read_origin
 from engine.training.queue import Queue

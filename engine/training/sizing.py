@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from engine import limits
+from engine.runtime import limits
 from engine.training.atomic import read_json, write_json
 from engine.training.estimate import calibrate, known_speed
 from engine.training.recipe import Recipe

@@ -10,7 +10,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from engine.checkpoints.weights import safetensors_header
-from engine.limits import RUNS_FOLDER
+from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder, run_folders
 from engine.training.latest import Progress, read_progress
 

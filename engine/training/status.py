@@ -11,7 +11,7 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from engine.plain import build
+from engine.model.from_dict import build
 from engine.training import process
 from engine.training.atomic import read_json, write_json
 

@@ -14,8 +14,8 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from engine.checkpoints import Checkpoint
 from engine.data.seeds import seed_for
-from engine.memory import keep_freed_memory
-from engine.model import Transformer, initialise
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.memory import keep_freed_memory
 from engine.training import latest
 from engine.training.base import begin_with
 from engine.training.failures import not_a_number

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import rmtree
 
-from engine import limits
-from engine.limits import RUNS_FOLDER
+from engine.runtime import limits
+from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder, size
 from engine.training.names import checked, existing, unused
 from engine.training.status import ACTIVE, read_status

@@ -124,12 +124,12 @@ def main(descriptor: str) -> None:
     gc.freeze()
     gc.enable()
 
-    from engine import cli
+    from engine.cli.main import main as run_command
     from engine.training.turn import wait_for_turn
 
     runs, folder, ticket = order["turn"]
     wait_for_turn(runs, folder, ticket, starter)
-    raise SystemExit(cli.main(order["arguments"]))
+    raise SystemExit(run_command(order["arguments"]))
 
 
 def import_trainer() -> None:
@@ -139,7 +139,7 @@ def import_trainer() -> None:
 
     import torch
 
-    import engine.cli  # noqa: F401
+    import engine.cli.main  # noqa: F401
 
     weight = torch.nn.Parameter(torch.zeros(1))
     optimiser = torch.optim.AdamW([weight], fused=True)  # the first one imports PyTorch's compiler

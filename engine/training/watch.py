@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.analysis.recorded import masks, patterns
-from engine.trace import Trace
+from engine.runtime.trace import Trace
 
 BINS = 40
 CERTAIN = 0.99  # of a row of attention on one key

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from engine.trace import Trace
+from engine.runtime.trace import Trace
 from engine.training.answer import Answer, write_answer
 from engine.training.folder import RunFolder
 from engine.training.frames import FOLDER, FrameFile, forget_older

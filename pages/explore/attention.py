@@ -6,16 +6,16 @@ import streamlit as st
 
 from engine.analysis.heads import CROSS_SCORES, SCORES, cross_scores, head_scores
 from engine.edits import AttentionTemperature, Edit
-from engine.limits import LONG_TOKENS
-from pages.controls.experiment import what_if
-from pages.controls.glanced import is_long, long_text
-from pages.controls.links import honour_link
-from pages.controls.subject import Subject, look, notice, subject
-from pages.controls.take import Taking
-from views.attention import attention
-from views.attention_answers import Looked, answered
-from views.component import courier, view
-from views.walkthrough import Lane, digest, lanes
+from engine.runtime.limits import LONG_TOKENS
+from pages.controls.attention.long_text import is_long, long_text
+from pages.controls.model_input.model_input import Subject, look, notice, subject
+from pages.controls.share.export import Taking
+from pages.controls.share.links import honour_link
+from pages.controls.what_if.experiment import what_if
+from views.attention.answers import Looked, answered
+from views.attention.attention import attention
+from views.core.component import courier, view
+from views.walkthrough.walkthrough import Lane, digest, lanes
 
 picture = view("attention")
 TABLE = [asdict(score) | {"focus": "attn"} for score in SCORES]

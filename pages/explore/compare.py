@@ -5,21 +5,21 @@ from functools import partial
 import streamlit as st
 
 from engine.training.snapshots import snapshots
-from pages.controls.experiment import heard
-from pages.controls.links import Rule, honour_link, one_of, whole
-from pages.controls.side_run import Side
-from pages.controls.side_start import LETTERS, NUMBERS, RUN, key
-from pages.controls.sides import sides, silence
-from pages.controls.subject import EXAMPLES, Subject, notice
-from pages.controls.take_compare import Comparing
-from views.compare import answered, compare
-from views.compare_long import answered_long_comparison, compare_long
-from views.compare_pair import Shown, compared
-from views.component import courier, view
+from pages.controls.compare.defaults import LETTERS, NUMBERS, RUN, key
+from pages.controls.compare.export import Comparing
+from pages.controls.compare.run import Side
+from pages.controls.compare.runs import sides, silence
+from pages.controls.model_input.model_input import EXAMPLES, Subject, notice
+from pages.controls.share.links import Rule, honour_link, one_of, whole
+from pages.controls.what_if.experiment import heard
+from views.compare.compare import answered, compare
+from views.compare.long import answered_long_comparison, compare_long
+from views.compare.pair import Shown, compared
+from views.core.component import courier, view
 
 PICTURE, LONG = "compare", "compare long"
 picture = view("compare", events=("silence",))
-long_picture = view("compare_long", events=("silence",))
+long_picture = view("compare/long", events=("silence",))
 
 
 def shown(side: Side) -> Shown:

@@ -2,16 +2,16 @@
 
 import streamlit as st
 
-from pages.controls.links import honour_link
-from pages.controls.prompt import prompted
-from pages.controls.take_generate import of_writing
-from pages.controls.writing import RULES, settings
-from views.component import courier, view
-from views.generate import drawn
-from views.generate_answers import answered, streamed
-from views.generate_live import Live
-from views.generate_measured import Measured
-from views.generate_writing import Writing
+from pages.controls.generate.export import of_writing
+from pages.controls.generate.prompt import prompted
+from pages.controls.generate.settings import RULES, settings
+from pages.controls.share.links import honour_link
+from views.core.component import courier, view
+from views.generate.answers import answered, streamed
+from views.generate.generate import drawn
+from views.generate.generation_cache import Live
+from views.generate.session import Writing
+from views.generate.surprise_cache import Measured
 
 picture = view("generate", events=("interrupt",))
 

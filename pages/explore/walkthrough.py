@@ -6,23 +6,32 @@ from typing import Any
 import streamlit as st
 import torch
 
-from engine import library
 from engine.analysis.answers import best_answer, logistic, where_answers_stand
 from engine.analysis.heads import CrossScores, HeadScores, cross_scores, head_scores
 from engine.analysis.operands import operands
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature
-from engine.layers.softmax import softmax
-from engine.reading import SPAN, Reading, kind
-from engine.sampling import Sampling, distribution, draw
+from engine.generation.sampling import Sampling, distribution, draw
+from engine.inputs.readers import SPAN, Reading, kind
+from engine.model.layers.softmax import softmax
+from engine.runtime import library
+from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from engine.trace import Trace
-from pages.controls.experiment import heard, what_if
-from pages.controls.links import honour_link
-from pages.controls.subject import given, look, notice, pixels, reading, seed, subject
-from pages.controls.take import Taking
-from views.component import courier, view
-from views.walkthrough import Lane, Link, Outcome, digest, lanes, layer_payload, operands_payload, walkthrough
+from pages.controls.model_input.model_input import given, look, notice, pixels, reading, seed, subject
+from pages.controls.share.export import Taking
+from pages.controls.share.links import honour_link
+from pages.controls.what_if.experiment import heard, what_if
+from views.core.component import courier, view
+from views.walkthrough.walkthrough import (
+    Lane,
+    Link,
+    Outcome,
+    digest,
+    lanes,
+    layer_payload,
+    operands_payload,
+    walkthrough,
+)
 
 PICTURE = "walkthrough"
 UNNAMED = ("LABEL_0",)  # what transformers calls the only class of a head that nobody named

@@ -4,20 +4,20 @@ from functools import partial
 
 import streamlit as st
 
-from engine import library
 from engine.analysis.sizes import BACKWARD, activations, count, envelope, forward, kv_cache, per_token, states
 from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken, thrown
-from engine.config import ModelConfig
-from engine.named import NAMED, blueprint
-from pages.controls.links import Rule, address_now, honour_link, one_of, whole
-from pages.controls.take import Answer
-from pages.controls.take_made import Made, refuse
-from pages.controls.take_sizes import of_costs, of_envelope
-from views import architecture as drawn
-from views.component import courier, view
-from views.lines_of_sizes import cost_lines, envelope_lines, part_table, size_lines
-from views.sizes import cost_charts, waterfall
-from views.sizes import sizes as sizes_drawn
+from engine.model.config import ModelConfig
+from engine.model.presets import NAMED, blueprint
+from engine.runtime import library
+from pages.controls.architecture.export_sizes import of_costs, of_envelope
+from pages.controls.share.export import Answer
+from pages.controls.share.export_tables import Made, refuse
+from pages.controls.share.links import Rule, address_now, honour_link, one_of, whole
+from views.architecture import architecture as drawn
+from views.architecture.codegen import cost_lines, envelope_lines, part_table, size_lines
+from views.architecture.sizes import cost_charts, waterfall
+from views.architecture.sizes import sizes as sizes_drawn
+from views.core.component import courier, view
 
 FIRST = "bert-base"  # the model a visitor meets
 NOBODY = "nothing"
@@ -29,7 +29,7 @@ LENGTH = 512  # tokens, at first
 BYTES = {"bfloat16": 2, "float32": 4, "int8": 1}
 CONTROLS = ("model", "against", "published", "switches", "length", "batch", "number")  # that a link can hide
 picture = view("architecture")
-charts = view("sizes")
+charts = view("architecture/sizes")
 
 
 def names() -> list[str]:

@@ -8,14 +8,12 @@ from typing import Any
 
 import streamlit as st
 
-from engine import library
+from engine.attention_variants.material import suits
 from engine.checkpoints import Checkpoint, IncompleteWeights
 from engine.checkpoints.about import about
 from engine.checkpoints.export import Form, exported
-from engine.limits import MAX_TOKENS, MAX_UPLOAD
-from engine.long.material import suits
-from engine.parity import available, parity
-from engine.reading import (
+from engine.checkpoints.parity import available, parity
+from engine.inputs.readers import (
     GAP,
     Reading,
     kind,
@@ -28,15 +26,17 @@ from engine.reading import (
     read_translation,
     readable,
 )
-from pages.controls.checkpoint_assumed import correct
-from pages.controls.checkpoint_brought import FIRST, NUMBERS, entered, remember, reopened, show, uploaded
-from pages.controls.checkpoint_download import download
-from pages.controls.checkpoint_told import sentence, told, warn
-from pages.controls.links import honour_link
-from pages.controls.take import Answer
-from pages.controls.take_checkpoint import of_checkpoint, of_matrix, of_tables, of_tensors
-from views import checkpoint as drawn
-from views.component import courier, view
+from engine.runtime import library
+from engine.runtime.limits import MAX_TOKENS, MAX_UPLOAD
+from pages.controls.checkpoint.assumed_config import correct
+from pages.controls.checkpoint.download import download
+from pages.controls.checkpoint.export import of_checkpoint, of_matrix, of_tables, of_tensors
+from pages.controls.checkpoint.load_errors import sentence, told, warn
+from pages.controls.checkpoint.open_form import FIRST, NUMBERS, entered, remember, reopened, show, uploaded
+from pages.controls.share.export import Answer
+from pages.controls.share.links import honour_link
+from views.checkpoint import checkpoint as drawn
+from views.core.component import courier, view
 
 TEXTS = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
@@ -46,7 +46,8 @@ LONG = "pages/inspect/long_sequences.py"
 LARGE = 50_000_000  # bytes of weights from which opening them is worth a word
 FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
 
-card, weights, table, tensors = view("checkpoint"), view("weights"), view("projection"), view("tensors")
+card, weights = view("checkpoint"), view("checkpoint/weights")
+table, tensors = view("checkpoint/projection"), view("checkpoint/tensors")
 
 
 def opened(name: str) -> Checkpoint | None:

@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from engine import library
-from engine.long import shared
-from engine.long.material import long_text, suits
-from engine.long.measure import KINDS, Setup, grid
-from engine.long.quantize import Settings
-from pages.controls.links import Rule, honour_link, one_of
-from pages.controls.take_lengths import answering, of_lengths
-from views.component import courier, view
-from views.long_sequences import formula_rows, long_sequences, measured_rows, search_table
+from engine.attention_variants import shared
+from engine.attention_variants.material import long_text, suits
+from engine.attention_variants.measure import KINDS, Setup, grid
+from engine.attention_variants.quantize import Settings
+from engine.runtime import library
+from pages.controls.long_sequences.export import answering, of_lengths
+from pages.controls.share.links import Rule, honour_link, one_of
+from views.core.component import courier, view
+from views.long_sequences.long_sequences import formula_rows, long_sequences, measured_rows, search_table
 
 AUTOMATIC = 1024  # positions up to which is measured without being asked
 NARROW = 256  # d_model up to which that takes a moment; a wider model is measured at the shortest length

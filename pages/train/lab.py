@@ -5,16 +5,16 @@ from collections.abc import Callable
 import streamlit as st
 
 from engine.training import warm_trainer
-from pages.controls.links import honour_link
-from pages.controls.recipe_plan import planned
-from pages.controls.take_training import answering, of_training
-from pages.controls.training import answered
-from pages.controls.training_session import RECORDED, Session
-from pages.controls.training_told import digest
-from views.component import courier, view
+from pages.controls.share.links import honour_link
+from pages.controls.train.export import answering, of_training
+from pages.controls.train.queries import digest
+from pages.controls.train.questions import answered
+from pages.controls.train.recipe_plan import planned
+from pages.controls.train.session import RECORDED, Session
+from views.core.component import courier, view
 
 EVENTS = ("look", "overlay")  # the run that is looked at, and those whose curves are laid over its own
-laboratory, table = view("lab", events=EVENTS), view("runs", events=EVENTS)
+laboratory, table = view("train", events=EVENTS), view("train/runs", events=EVENTS)
 
 
 def session() -> Session:

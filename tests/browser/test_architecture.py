@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.analysis.sizes import envelope, forward, parameters
-from engine.named import NAMED
+from engine.model.presets import NAMED
 from tests.browser.harness import comes_to, expect, settle
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from engine import load, run
-from engine.reading import pictures
-from engine.trace import Trace
+from engine.inputs.readers import pictures
+from engine.runtime.trace import Trace
 from tests.browser import zoo
 from tests.browser.harness import BYTES, UVICORN, floats, served
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from engine import library
 from engine.analysis.sinks import BRIGHT
 from engine.edits import PaintMask, SilenceHeads
-from engine.experiment import Experiment
-from engine.reading import read_text
-from engine.trace import Trace
-from pages.controls.experiment_link import to_link
+from engine.edits.experiment import Experiment
+from engine.inputs.readers import read_text
+from engine.runtime import library
+from engine.runtime.trace import Trace
+from pages.controls.what_if.experiment_link import to_link
 from tests.browser.harness import expect
 
 if TYPE_CHECKING:

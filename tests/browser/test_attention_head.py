@@ -10,13 +10,14 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from engine import library, load, run
+from engine import load, run
 from engine.checkpoints import Checkpoint
-from engine.config import MLP, Attention, ModelConfig, Norm, Positions
 from engine.data.stories import story
-from engine.model import Transformer, initialise
+from engine.model.config import MLP, Attention, ModelConfig, Norm, Positions
+from engine.model.transformer import Transformer, initialise
+from engine.runtime import library
+from engine.runtime.trace import Trace
 from engine.tokenizers import train
-from engine.trace import Trace
 from tests.browser.harness import UVICORN, served
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ import torch
 from engine.analysis.averages import by_norm
 from engine.analysis.positional import positional
 from engine.checkpoints import Checkpoint, load
-from engine.config import MLP, Attention, ModelConfig, Positions
 from engine.data.stories import story
 from engine.edits import AttentionTemperature, Edit, PaintMask, PaintPattern
-from engine.experiment import Experiment
-from engine.run import run
+from engine.edits.experiment import Experiment
+from engine.model.config import MLP, Attention, ModelConfig, Positions
+from engine.runtime.run import run
 from engine.tokenizers import END, train
-from pages.controls.experiment_link import from_link, to_link
+from pages.controls.what_if.experiment_link import from_link, to_link
 from tests.browser.harness import UVICORN, comes_to, expect, served
 from tests.browser.test_take import saved
 from tests.engine import tiny

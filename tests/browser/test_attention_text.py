@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from engine import library
 from engine.analysis.circuits import promoted, qk
 from engine.analysis.points import head_points
-from engine.reading import read_translation
-from engine.run import run
-from engine.trace import Trace
+from engine.inputs.readers import read_translation
+from engine.runtime import library
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from engine import Checkpoint, library, load
+from engine import Checkpoint, load
 from engine.analysis.weights import by_head, neighbours, spectrum
-from engine.config import MLP, Attention, ModelConfig
-from engine.model import Transformer, initialise
-from engine.parity import available
+from engine.checkpoints.parity import available
+from engine.model.config import MLP, Attention, ModelConfig
+from engine.model.transformer import Transformer, initialise
+from engine.runtime import library
 from tests.browser.harness import comes_to, expect, settle
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from engine import library
 from engine.analysis.alignment import by_characters, shared
-from engine.reading import pictures, read_picture, read_text
-from engine.trace import Trace
+from engine.inputs.readers import pictures, read_picture, read_text
+from engine.runtime import library
+from engine.runtime.trace import Trace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

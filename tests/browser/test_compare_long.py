@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.analysis.alignment import by_pieces
 from engine.analysis.similarity import Pair, head_changes
 from engine.checkpoints import load
-from engine.run import run
+from engine.runtime.run import run
 from tests.browser.harness import expect
 from tests.browser.test_attention_long import folder, long_server, made  # noqa: F401
 

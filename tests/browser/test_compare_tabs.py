@@ -7,10 +7,10 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from engine import library
 from engine.analysis.circuits import promoted
 from engine.analysis.points import head_points
-from engine.reading import read_translation
+from engine.inputs.readers import read_translation
+from engine.runtime import library
 from tests.browser.harness import expect
 from tests.browser.test_compare import FIRST, SECOND, root, state, traced
 from tests.browser.test_take import saved

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from engine import library
 from engine.edits import AttentionTemperature, PaintMask, PaintPattern, Patch, Replace, SetPattern, SilenceHeads, Source
-from engine.experiment import Experiment
-from engine.reading import pictures, read_pixels
-from engine.run import run
-from engine.trace import Trace
-from pages.controls.experiment_link import from_link, to_link
+from engine.edits.experiment import Experiment
+from engine.inputs.readers import pictures, read_pixels
+from engine.runtime import library
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
+from pages.controls.what_if.experiment_link import from_link, to_link
 from tests.browser.harness import comes_to, expect
-from views.continuation import completion
+from views.what_if.continuation import completion
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

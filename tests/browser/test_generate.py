@@ -8,8 +8,8 @@ from urllib.parse import quote
 import pytest
 import torch
 
-from engine import library
-from engine.generate import generate
+from engine.generation.generate import generate
+from engine.runtime import library
 from tests.browser.test_take import saved
 
 if TYPE_CHECKING:

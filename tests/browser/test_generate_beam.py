@@ -7,15 +7,15 @@ from urllib.parse import quote
 
 import pytest
 
-from engine import library
-from engine.prompt import begin
+from engine.generation.prompt import begin
+from engine.runtime import library
 from tests.browser.harness import expect
 from tests.browser.test_generate import ESCAPE, FIND, IDLE, at_next_part, told
 from tests.browser.test_take import saved
-from views.generate_cache import Cached, cache_arrays
-from views.generate_search import EXAMPLES, Wanted
-from views.generate_searching import searched
-from views.generate_writing import Call, Writing
+from views.generate.beam_search import EXAMPLES, Wanted
+from views.generate.beam_session import searched
+from views.generate.kv_cache import Cached, cache_arrays
+from views.generate.session import Call, Writing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -8,9 +8,10 @@ from urllib.parse import quote
 import pytest
 from torch.nn import functional
 
-from engine import library, prompting
 from engine.analysis.surprise import surprise
-from engine.prompt import begin
+from engine.generation import few_shot as prompting
+from engine.generation.prompt import begin
+from engine.runtime import library
 from tests.browser.test_generate import FIND, told
 from tests.browser.test_take import saved
 

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import pytest
 
-from engine import library
 from engine.analysis.pseudo import pseudo_surprise
 from engine.analysis.surprise import surprise
+from engine.runtime import library
 from tests.browser.harness import expect
 from tests.browser.test_generate import ESCAPE, FIND, at_next_part, told
 from tests.browser.test_take import saved

@@ -17,9 +17,9 @@ from torch.nn.functional import cross_entropy
 
 from engine.checkpoints import Checkpoint, load
 from engine.data.digits import split
-from engine.generate import generate
-from engine.processors import ImageProcessor
-from engine.run import run
+from engine.generation.generate import generate
+from engine.inputs.processors import ImageProcessor
+from engine.runtime.run import run
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame, read_frames
 from engine.training.look import LISTED

@@ -92,7 +92,7 @@ def test_a_module_that_cannot_be_fetched_says_so_in_one_sentence(
 ) -> None:
     page.route("**/host.js", lambda route: route.abort())
     page.goto(app_server("plumbing"))
-    page.wait_for_selector('text=This view ("probe") could not be loaded')
+    page.wait_for_selector('text=This view ("probe/probe") could not be loaded')
     assert faults
     faults.clear()
 

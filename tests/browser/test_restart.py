@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine import library
-from engine.generate import generate
+from engine.generation.generate import generate
+from engine.runtime import library
 from tests.browser.harness import UVICORN, comes_to, expect, free_port, served, settle
 from tests.browser.test_generate import FIND, IDLE, told
 

@@ -6,7 +6,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.browser.harness import comes_to, expect, settle
-from views.theme import tokens
+from views.core.theme import tokens
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -158,7 +158,7 @@ def test_modules_are_served_as_scripts_that_may_be_kept_for_ever(server: str, pa
 def test_only_the_browsers_folder_is_served(server: str, page: "Page") -> None:
     with page.expect_response("**/host.js") as found:
         page.goto(server)
-    folder = found.value.url.rsplit("/", 1)[0]
+    folder = found.value.url.rsplit("/", 2)[0]
     for path in ("../theme/tokens.json", "..%2f..%2fapp.py", "../../app.py"):
         assert page.request.get(f"{folder}/{path}").text().find("import") == -1
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from engine import library
 from engine.analysis.points import head_points
 from engine.analysis.rollout import rollout
-from engine.reading import read_text
-from engine.run import run
-from engine.samples import samples
-from engine.trace import Trace
+from engine.inputs.readers import read_text
+from engine.inputs.samples import samples
+from engine.runtime import library
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from tests.browser.harness import comes_to, expect
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def test_no_link_is_made_that_no_page_could_read(look: Look) -> None:
     said = look().evaluate(
         """async () => {
         const loaded = performance.getEntriesByType('resource').map(({ name }) => name);
-        const { link } = await import(loaded.find((name) => name.endsWith('/take_link.js')));
+        const { link } = await import(loaded.find((name) => name.endsWith('/share/link.js')));
         const made = link({ link: { text: 'x'.repeat(500000) } }, '#layer=1');
         try {
           return [made.length, link({ link: { text: '\u65e5'.repeat(60000) } }, '')];

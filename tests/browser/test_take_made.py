@@ -12,8 +12,8 @@ import pytest
 
 from engine import load
 from engine.analysis.weights import neighbours
-from engine.long import shared
-from engine.long.measure import Setup
+from engine.attention_variants import shared
+from engine.attention_variants.measure import Setup
 from tests.browser.harness import comes_to, expect
 from tests.browser.test_take import SVG, saved
 

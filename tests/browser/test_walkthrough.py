@@ -7,9 +7,9 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from engine import library
 from engine.edits import AttentionTemperature
-from engine.trace import Trace
+from engine.runtime import library
+from engine.runtime.trace import Trace
 from tests.browser.harness import BYTES, expect, floats, settle
 
 if TYPE_CHECKING:

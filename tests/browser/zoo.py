@@ -8,7 +8,10 @@ from pathlib import Path
 from tokenizers.processors import TemplateProcessing
 
 from engine.checkpoints import Checkpoint
-from engine.config import (
+from engine.data.stories import story
+from engine.data.translation import pair
+from engine.inputs.processors import ImageProcessor, PalettePixels
+from engine.model.config import (
     MLP,
     Attention,
     Embedding,
@@ -20,10 +23,7 @@ from engine.config import (
     Patches,
     Positions,
 )
-from engine.data.stories import story
-from engine.data.translation import pair
-from engine.model import Transformer, initialise
-from engine.processors import ImageProcessor, PalettePixels
+from engine.model.transformer import Transformer, initialise
 from engine.tokenizers import END, Tokenizer, train
 
 LINEAR = {"bias": False, "out_bias": False}

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.config import MLP, Attention, ModelConfig, Norm, Positions
-from engine.model import Transformer, initialise
+from engine.model.config import MLP, Attention, ModelConfig, Norm, Positions
+from engine.model.transformer import Transformer, initialise
 
 __all__ = ["CONFIG", "IDS", "MLP", "POSITIONS", "Attention", "Norm", "Positions", "config", "model", "normal"]
 

@@ -17,8 +17,8 @@ from transformers import (
 )
 
 from engine.checkpoints import Checkpoint
-from engine.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Positions
-from engine.model import Transformer
+from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Positions
+from engine.model.transformer import Transformer
 
 VOCAB, WIDTH, HEADS, INNER, LAYERS, CONTEXT = 31, 16, 4, 24, 2, 40
 START, END = 3, 1

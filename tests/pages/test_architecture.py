@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from views.payload import unpack
+from views.core.payload import unpack
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inspect" / "architecture.py")
 

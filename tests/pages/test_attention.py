@@ -6,10 +6,10 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import library
 from engine.analysis.heads import head_scores
-from engine.run import run
-from views.payload import Named, unpack
+from engine.runtime import library
+from engine.runtime.run import run
+from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"

@@ -6,15 +6,15 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import library
 from engine.checkpoints import Checkpoint
-from engine.config import MLP, Attention, ModelConfig, Positions
 from engine.edits import Scale, SilenceHeads
-from engine.experiment import Experiment
-from engine.limits import LONG_TOKENS, MAX_TOKENS
-from engine.model import Transformer, initialise
-from engine.run import run
-from pages.controls.experiment_link import to_link
+from engine.edits.experiment import Experiment
+from engine.model.config import MLP, Attention, ModelConfig, Positions
+from engine.model.transformer import Transformer, initialise
+from engine.runtime import library
+from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
+from engine.runtime.run import run
+from pages.controls.what_if.experiment_link import to_link
 from tests.pages.test_attention import opened, view
 
 CONFIG = ModelConfig(11, 2 * LONG_TOKENS, 16, 2, Attention(2), MLP(24), Positions("rotary"))

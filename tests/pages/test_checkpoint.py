@@ -15,11 +15,12 @@ from safetensors.torch import load_file, save_file
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
-from engine import Checkpoint, library, load
-from engine.config import MLP, Attention, ModelConfig
-from engine.model import Transformer, initialise
+from engine import Checkpoint, load
+from engine.model.config import MLP, Attention, ModelConfig
+from engine.model.transformer import Transformer, initialise
+from engine.runtime import library
 from tests.engine.checkpoints.hub_server import Repo, serving
-from views.payload import Named, unpack
+from views.core.payload import Named, unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
 CONFIG = ModelConfig(40, 16, 16, 2, Attention(4), MLP(24))

@@ -10,14 +10,14 @@ import torch
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from engine import library
 from engine.checkpoints import load
 from engine.edits import SilenceHeads
-from engine.experiment import Experiment
-from engine.reading import read_pixels
-from engine.run import run
+from engine.edits.experiment import Experiment
+from engine.inputs.readers import read_pixels
+from engine.runtime import library
+from engine.runtime.run import run
 from engine.training.snapshots import snapshot, snapshots
-from views.payload import Named, unpack
+from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
 COMPARE, WALKTHROUGH = "pages/explore/compare.py", "pages/explore/walkthrough.py"
@@ -195,7 +195,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "runs" / "empty").mkdir()
     for module in ("sides", "side_run", "side_start"):
         monkeypatch.setattr(f"pages.controls.{module}.snapshots", lambda: snapshots(tmp_path / "runs"))
-    monkeypatch.setattr("pages.controls.side_run.snapshot", lambda run, step: snapshot(run, step, tmp_path / "runs"))
+    monkeypatch.setattr("pages.controls.compare.run.snapshot", lambda run, step: snapshot(run, step, tmp_path / "runs"))
     return tmp_path / "runs"
 
 

@@ -13,19 +13,19 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import library
 from engine.edits import SilenceHeads
-from engine.limits import LONG_TOKENS, MAX_TOKENS
-from engine.reading import read_text
-from engine.run import run
-from pages.controls.side_run import Said
-from pages.controls.side_run import run as run_sides
+from engine.inputs.readers import read_text
+from engine.runtime import library
+from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
+from engine.runtime.run import run
+from pages.controls.compare.run import Said
+from pages.controls.compare.run import run as run_sides
 from tests.pages.test_attention_long import mine  # noqa: F401
 from tests.pages.test_attention_long import text as numbers
 from tests.pages.test_compare import opened
 from tests.pages.test_take import asked, ran, view
-from views.payload import unpack
-from views.walkthrough import lanes
+from views.core.payload import unpack
+from views.walkthrough.walkthrough import lanes
 
 COUNT = MAX_TOKENS + 40
 MIDDLE = 100  # where the second text has another token
@@ -129,7 +129,7 @@ def looked(view: str = "map") -> dict[str, Any]:
 def test_lines_and_data_of_long_texts_are_both_whole_patterns_and_their_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("views.lines_of_python.MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
     app = long_pair()
     found = ran(asked(app, "compare_long", take="python", **looked())[0]["lines"])
     assert list(found["a"]) == ["blocks.1.attn.pattern"]
@@ -149,7 +149,7 @@ def test_lines_and_data_of_long_texts_are_both_whole_patterns_and_their_differen
 def test_the_lines_of_every_tab_of_a_long_text_run(
     tab: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("views.lines_of_python.MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
     found = ran(asked(long_pair(), "compare_long", take="python", **looked(tab))[0]["lines"])
     lines = found["printed"].splitlines()
     assert len(lines) == {"text": 1, "lines": 1, "product": 3, "points": 3, "circuits": 5, "steps": 7}[tab]

@@ -8,7 +8,6 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import library
 from engine.edits import (
     AttentionTemperature,
     Edit,
@@ -21,15 +20,16 @@ from engine.edits import (
     Source,
     edit_from_dict,
 )
-from engine.experiment import Experiment
-from engine.limits import MAX_EDITS
-from engine.reading import read_text, read_translation
-from engine.run import run
-from pages.controls import experiment as what_if
-from pages.controls.experiment_link import BROKEN, PAINTED, PICTURED, from_link, linkable, to_link, unlinked
-from pages.controls.subject import Subject
-from views.payload import Named, unpack
-from views.walkthrough import digest
+from engine.edits.experiment import Experiment
+from engine.inputs.readers import read_text, read_translation
+from engine.runtime import library
+from engine.runtime.limits import MAX_EDITS
+from engine.runtime.run import run
+from pages.controls.model_input.model_input import Subject
+from pages.controls.what_if import experiment as what_if
+from pages.controls.what_if.experiment_link import BROKEN, PAINTED, PICTURED, from_link, linkable, to_link, unlinked
+from views.core.payload import Named, unpack
+from views.walkthrough.walkthrough import digest
 
 ROOT = Path(__file__).parents[2]
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"

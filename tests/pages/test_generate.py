@@ -13,12 +13,12 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import library
-from engine.generate import generate
-from engine.reading import pictures
+from engine.generation.generate import generate
+from engine.inputs.readers import pictures
+from engine.runtime import library
 from tests.pages.test_take import ran
-from views.generate_writing import Settings
-from views.payload import Named, unpack
+from views.core.payload import Named, unpack
+from views.generate.session import Settings
 
 ROOT = Path(__file__).parents[2]
 GENERATE, ATTENTION = "pages/explore/generate.py", "pages/explore/attention.py"

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 import torch
 
-from engine import library, run
+from engine import run
 from engine.analysis.surprise import surprise
-from engine.prompt import begin
+from engine.generation.prompt import begin
+from engine.runtime import library
 from tests.pages.test_generate import asked, opened, streamed, view
 from tests.pages.test_take import ran
-from views import generate_missing
+from views.generate import availability as generate_missing
 
 LONG = "the dog " * 300
 WRITING = ["write", "beam", "cache"]

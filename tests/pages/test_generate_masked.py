@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine import library
 from engine.analysis.pseudo import pseudo_surprise
+from engine.runtime import library
 from tests.pages.test_generate import asked, keys, opened, streamed, view
 from tests.pages.test_take import ran
-from views import generate_measured, generate_parts
+from views.generate import streaming as generate_parts
+from views.generate import surprise_cache as generate_measured
 
 PAIR = {"model": "stories-bert", "text": "Max gave the red ball to Anna.", "second": "She was happy."}
 

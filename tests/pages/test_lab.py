@@ -13,17 +13,17 @@ import streamlit as st
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import limits
-from engine.model import Transformer, initialise
+from engine.model.transformer import Transformer, initialise
+from engine.runtime import limits
 from engine.training import Recipe, sources
 from engine.training.link import packed
 from engine.training.names import checked
 from engine.training.objectives import score
 from engine.training.recipe_file import parse_recipe, write_recipe
 from engine.training.sizing import Sizing
-from pages.controls.presets import FOLDER, presets
-from pages.controls.recipe_contrasts import contrasts
-from views.payload import unpack
+from pages.controls.train.presets import FOLDER, presets
+from pages.controls.train.recipe_contrasts import contrasts
+from views.core.payload import unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
 NAMES = sorted(file.stem for file in FOLDER.glob("*.toml"))

@@ -14,11 +14,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from engine import limits
 from engine.data import hub
+from engine.runtime import limits
 from engine.training import sources
 from engine.training.sizing import Sizing, find_size, known_size
-from pages.controls import own_data, own_files
+from pages.controls.train import data_files as own_files
+from pages.controls.train import user_data as own_data
 from tests.pages.test_lab import address, page, plan, recipe_of, told
 
 HAMLET = "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 20

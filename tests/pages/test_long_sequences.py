@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.long import measure, shared
-from engine.long.material import Material
-from engine.long.measure import KINDS, Point, Setup, cost
+from engine.attention_variants import measure, shared
+from engine.attention_variants.material import Material
+from engine.attention_variants.measure import KINDS, Point, Setup, cost
 from tests.pages.test_take import view
-from views.payload import unpack
+from views.core.payload import unpack
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inspect" / "long_sequences.py")
 

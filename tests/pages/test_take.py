@@ -13,9 +13,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import shipped
-from pages.controls.links import READABLE, fitting
-from pages.controls.take import answered
-from views.payload import Named, unpack
+from pages.controls.share.export import answered
+from pages.controls.share.links import READABLE, fitting
+from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"walkthrough": "pages/explore/walkthrough.py", "attention": "pages/explore/attention.py"}

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from engine.analysis.averages import by_norm
-from engine.limits import MAX_TOKENS
-from engine.run import run
+from engine.runtime.limits import MAX_TOKENS
+from engine.runtime.run import run
 from tests.pages.test_attention_long import long_page, mine  # noqa: F401
 from tests.pages.test_take import asked, ran, view
-from views.payload import unpack
+from views.core.payload import unpack
 
 HOOK = "blocks.1.attn.pattern"
 
@@ -24,7 +24,7 @@ HOOK = "blocks.1.attn.pattern"
 def test_the_lines_and_the_data_of_a_long_text_are_the_whole_pattern_of_the_shown_head(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("views.lines_of_python.MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
     app = long_page(MAX_TOKENS + 40).slider(key="attention").set_value(0.5).run()
     header = view(app, "attention_long")[0]
     script = asked(app, "attention_long", take="python", hook=HOOK, head=1, row=290, col=7)[0]["lines"]
@@ -44,7 +44,7 @@ def test_the_lines_and_the_data_of_a_long_text_are_the_whole_pattern_of_the_show
 def test_the_lines_and_the_data_of_a_value_weighted_map_are_what_the_weights_move(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, kind: str, share: bool
 ) -> None:
-    monkeypatch.setattr("views.lines_of_python.MODELS_FOLDER", str(tmp_path))
+    monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
     app = long_page(MAX_TOKENS + 40)
     of = {"hook": HOOK, "head": 1, "moved": kind}
     found = ran(asked(app, "attention_long", take="python", row=290, col=7, **of)[0]["lines"])

@@ -12,9 +12,9 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import load
-from engine.named import NAMED, blueprint
+from engine.model.presets import NAMED, blueprint
 from tests.pages.test_take import ROOT, ran, view
-from views.payload import Named, unpack
+from views.core.payload import Named, unpack
 
 
 def opened(page: str, **address: str) -> AppTest:

@@ -16,12 +16,12 @@ import pytest
 from engine.training.frames import Frame, read_frames
 from engine.training.past import frame_files
 from engine.training.probe import read_probe
-from pages.controls import training_whole
-from pages.controls.take_training import OF_A_STEP, answering, of_training
-from pages.controls.training import answered
-from pages.controls.training_session import RECORDED, Session
-from pages.controls.training_whole import recording
-from views.payload import Named, unpack
+from pages.controls.train import export_run as training_whole
+from pages.controls.train.export import OF_A_STEP, answering, of_training
+from pages.controls.train.export_run import recording
+from pages.controls.train.questions import answered
+from pages.controls.train.session import RECORDED, Session
+from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
 SHOWN = {"run": "", "recorded": True, "overlays": [""], "plan": {"name": "reverse"}}

@@ -17,12 +17,14 @@ from engine.training.recipe_file import read_recipe
 from engine.training.runs import runs
 from engine.training.snapshots import absent
 from engine.training.status import Status, write_status
-from pages.controls import training_done, training_session, training_told
-from pages.controls.training import answered
-from pages.controls.training_done import called
-from pages.controls.training_session import Session
-from pages.controls.training_told import pictures
-from views.payload import unpack
+from pages.controls.train import commands as training_done
+from pages.controls.train import queries as training_told
+from pages.controls.train import session as training_session
+from pages.controls.train.commands import called
+from pages.controls.train.queries import pictures
+from pages.controls.train.questions import answered
+from pages.controls.train.session import Session
+from views.core.payload import unpack
 
 PRESET = Path(__file__).parents[2] / "assets" / "lab" / "copy.toml"
 

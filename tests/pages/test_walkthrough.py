@@ -7,10 +7,11 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import Checkpoint, library
-from engine.config import Attention, ModelConfig
-from engine.model import Transformer, initialise
-from views.payload import Named, unpack
+from engine import Checkpoint
+from engine.model.config import Attention, ModelConfig
+from engine.model.transformer import Transformer, initialise
+from engine.runtime import library
+from views.core.payload import Named, unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
 

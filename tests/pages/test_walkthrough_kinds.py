@@ -8,14 +8,15 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import Checkpoint, library, load, run
-from engine.config import MLP, Attention, Head, ModelConfig
-from engine.limits import MAX_TOKENS
-from engine.model import Transformer, initialise
-from engine.processors import PalettePixels
-from engine.reading import pictures
+from engine import Checkpoint, load, run
+from engine.inputs.processors import PalettePixels
+from engine.inputs.readers import pictures
+from engine.model.config import MLP, Attention, Head, ModelConfig
+from engine.model.transformer import Transformer, initialise
+from engine.runtime import library
+from engine.runtime.limits import MAX_TOKENS
 from tests.browser import zoo
-from views.payload import Named, unpack
+from views.core.payload import Named, unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
 

@@ -6,10 +6,10 @@ import pytest
 
 from engine.analysis.sizes import Symbol, count, parameters
 from engine.analysis.switches import SWITCHES
-from engine.config import ModelConfig
-from engine.named import NAMED
-from views import architecture as view
-from views.payload import unpack
+from engine.model.config import ModelConfig
+from engine.model.presets import NAMED
+from views.architecture import architecture as view
+from views.core.payload import unpack
 
 BERT = NAMED["bert-base"].config
 
@@ -28,7 +28,7 @@ def test_every_part_arrives_with_its_count_and_a_block_that_is_drawn(name: str) 
 
 
 def drawn_blocks(model: dict[str, Any]) -> set[str]:
-    """The ids that assets/views/stack.js gives to the blocks of a drawing."""
+    """The ids that assets/views/components/stack.js gives to the blocks of a drawing."""
     found = {box["id"] for box in model["ends"]["boxes"]}
     for stack in model["stacks"]:
         own = {row["id"] for row in stack["embedding"]} | {"attn", "relative"}

@@ -5,16 +5,16 @@ import pytest
 import torch
 
 from engine.checkpoints import Checkpoint
-from engine.config import MLP, Attention, Encoder, ModelConfig
 from engine.edits import PaintMask
-from engine.model import Transformer, initialise
-from engine.reading import Reading
-from engine.run import run
+from engine.inputs.readers import Reading
+from engine.model.config import MLP, Attention, Encoder, ModelConfig
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from engine.trace import Trace
-from views import attention as view
-from views.payload import Named, pack, unpack
-from views.walkthrough import lanes
+from views.attention import attention as view
+from views.core.payload import Named, pack, unpack
+from views.walkthrough.walkthrough import lanes
 
 SMALL = ModelConfig(vocab_size=40, context=64, d_model=16, layers=3, attention=Attention(heads=2), mlp=MLP(32))
 MANY = ModelConfig(vocab_size=80, context=64, d_model=48, layers=12, attention=Attention(heads=12), mlp=MLP(48))

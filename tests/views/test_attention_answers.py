@@ -9,12 +9,12 @@ import torch
 
 from engine import load
 from engine.analysis.sinks import column, sentence
-from engine.reading import pictures, read_picture, read_pixels, read_text, read_translation
-from engine.run import run
-from views import attention_answers as answers
-from views.attention_answers import ASKED, Looked, answered
-from views.payload import Named, unpack
-from views.walkthrough import lanes
+from engine.inputs.readers import pictures, read_picture, read_pixels, read_text, read_translation
+from engine.runtime.run import run
+from views.attention import answers
+from views.attention.answers import ASKED, Looked, answered
+from views.core.payload import Named, unpack
+from views.walkthrough.walkthrough import lanes
 
 
 def looked(name: str = "stories") -> Looked:

@@ -7,24 +7,24 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import glances
 from engine.analysis.circuits import qk
 from engine.analysis.copying import copying
+from engine.analysis.edit_extent import touched_cells
 from engine.analysis.heads import head_scores
 from engine.analysis.sinks import column, sentence
-from engine.analysis.touched import touched_cells
 from engine.checkpoints import Checkpoint
-from engine.config import MLP, Attention, Encoder, ModelConfig, Positions
 from engine.edits import AttentionTemperature, PaintMask
-from engine.glances import LongRun
-from engine.model import Transformer, initialise
-from engine.reading import Reading
-from engine.run import run
+from engine.inputs.readers import Reading
+from engine.model.config import MLP, Attention, Encoder, ModelConfig, Positions
+from engine.model.transformer import Transformer, initialise
+from engine.runtime import overview_cache as glances
+from engine.runtime.overview_cache import LongRun
+from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
-from views.attention_long import ACROSS, OVERVIEWS, TILE, Head, Long, answered_long, at_rest, attention_long, glanced
-from views.payload import Named, unpack
-from views.walkthrough import lanes
+from views.attention.long import ACROSS, OVERVIEWS, TILE, Head, Long, answered_long, at_rest, attention_long, glanced
+from views.core.payload import Named, unpack
+from views.walkthrough.walkthrough import lanes
 
 LENGTH = 301
 SMALL = ModelConfig(23, 512, 16, 2, Attention(4), MLP(24), Positions("rotary"))

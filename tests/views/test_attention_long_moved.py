@@ -8,15 +8,15 @@ from torch import Tensor
 
 from engine.analysis.averages import by_norm
 from engine.analysis.tiles import block
-from engine.config import Attention, ModelConfig
 from engine.edits import Scale
-from engine.model import Transformer, initialise
-from engine.run import run
+from engine.model.config import Attention, ModelConfig
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, asked, check_tile, ids, looked_at
-from views.attention_long import ACROSS, TILE, Head, Long, answered_long, at_rest, attention_long
-from views.attention_long_moved import values_of
+from views.attention.long import ACROSS, TILE, Head, Long, answered_long, at_rest, attention_long
+from views.attention.long_norms import values_of
 
 KINDS = [("length", False), ("share", True)]
 
@@ -71,7 +71,7 @@ def test_a_length_of_one_among_a_million_is_seen_at_rest_and_in_the_overview(mon
     planted[:, 511] = 1e-7
     planted[512, 511] = 1e-2
     monkeypatch.setattr(Long, "pattern", lambda self, head: planted)
-    monkeypatch.setattr("views.attention_long_moved.keys_of", lambda long, head: unit)
+    monkeypatch.setattr("views.attention.long_norms.keys_of", lambda long, head: unit)
     tops = {}
     for rows, columns in at_rest(1000, 1000):
         about, arrays = asked(long, ask="tile", shows="length", rows=list(rows), columns=list(columns))

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from engine import library
 from engine.analysis.positional import positional
-from engine.run import run
+from engine.runtime import library
+from engine.runtime.run import run
 from tests.engine import tiny
 from tests.views.test_attention_long import LENGTH, SMALL, TWO, asked, ids, looked_at
 

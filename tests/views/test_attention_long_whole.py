@@ -4,22 +4,23 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import glances, load
+from engine import load
 from engine.analysis import flow as flow_module
 from engine.analysis.averages import over_heads, over_texts
 from engine.analysis.flow import crossed_network, flow, network
 from engine.analysis.rollout import crossed, rollout
 from engine.edits import AttentionTemperature
-from engine.glances import LongRun
-from engine.reading import Reading
-from engine.run import run
-from engine.samples import samples
-from engine.trace import Trace
+from engine.inputs.readers import Reading
+from engine.inputs.samples import samples
+from engine.runtime import overview_cache as glances
+from engine.runtime.overview_cache import LongRun
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from tests.engine import tiny
 from tests.views.test_attention_long import LENGTH, SMALL, TWO, asked, ids, looked_at
-from views.attention_answers import FEWEST, LONGEST, TEXTS
-from views.attention_long import Long, glanced
-from views.walkthrough import lanes
+from views.attention.answers import FEWEST, LONGEST, TEXTS
+from views.attention.long import Long, glanced
+from views.walkthrough.walkthrough import lanes
 
 MODEL, READ = tiny.model(SMALL), ids(LENGTH)
 PAIR = (tiny.model(TWO), ids(280), ids(LENGTH, 1))

@@ -7,20 +7,20 @@ import torch
 from torch import Tensor
 
 from engine.analysis.averages import by_norm
+from engine.analysis.edit_extent import touched_cells
 from engine.analysis.points import head_points
-from engine.analysis.touched import touched_cells
-from engine.config import Attention, ModelConfig, Positions
 from engine.edits import AttentionTemperature, PaintMask
-from engine.model import Transformer, initialise
-from engine.run import run
+from engine.model.config import Attention, ModelConfig, Positions
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from engine.trace import Trace
 from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, asked, ids, looked_at
-from views.attention import is_attention
-from views.attention_long import answered_long
-from views.attention_long_window import KEYS, KEYS_OF_SEVERAL, OF_KEYS, ROWS, SEVERAL, SQUARES, chosen
-from views.payload import Named
+from views.attention.attention import is_attention
+from views.attention.long import answered_long
+from views.attention.long_window import KEYS, KEYS_OF_SEVERAL, OF_KEYS, ROWS, SEVERAL, SQUARES, chosen
+from views.core.payload import Named
 
 ALIBI = replace(SMALL, positions=Positions("alibi"))
 CAPPED = replace(SMALL, attention=Attention(4, softcap=5.0))
@@ -223,6 +223,6 @@ def test_a_window_into_gpt2_small_takes_little_and_another_head_of_the_layer_no_
     def again(*given: object, **options: object) -> None:
         raise AssertionError("the layer was computed again")
 
-    monkeypatch.setattr("views.attention_long_window.revisited", again)
+    monkeypatch.setattr("views.attention.long_window.revisited", again)
     for head in (1, 11):
         assert len(answered_long(long, where | {"ask": "window", "head": head})) <= sent

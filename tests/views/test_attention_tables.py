@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from engine import load
-from engine.reading import read_text
-from engine.run import run
+from engine.inputs.readers import read_text
+from engine.runtime.run import run
 from tests.engine import tiny
-from views.attention_answers import Looked
-from views.attention_tables import attention_table
-from views.table_files import Table
-from views.walkthrough import lanes
+from views.attention.answers import Looked
+from views.attention.tables import attention_table
+from views.core.table_files import Table
+from views.walkthrough.walkthrough import lanes
 
 
 def test_the_bias_of_a_head_that_the_text_does_not_change_is_this_heads() -> None:

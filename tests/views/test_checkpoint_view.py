@@ -13,11 +13,11 @@ from engine.analysis.sizes import count
 from engine.checkpoints import Checkpoint, Report, TensorRow
 from engine.checkpoints.about import about
 from engine.checkpoints.locate import locate
-from engine.config import MLP, Attention, Encoder, ModelConfig, Positions
-from engine.model import Transformer, initialise
-from engine.parity import Layer, Parity
-from views import checkpoint as view
-from views.payload import Named, unpack
+from engine.checkpoints.parity import Layer, Parity
+from engine.model.config import MLP, Attention, Encoder, ModelConfig, Positions
+from engine.model.transformer import Transformer, initialise
+from views.checkpoint import checkpoint as view
+from views.core.payload import Named, unpack
 
 STORIES = load("stories")
 GROUPED = ModelConfig(

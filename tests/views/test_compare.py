@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from engine import library
 from engine.analysis.points import head_points
 from engine.edits import AttentionTemperature, DrawMask, Edit, SetPattern
-from engine.reading import pictures, read_picture, read_text, read_translation
-from engine.run import run
-from engine.samples import samples
-from views import compare as page
-from views.compare_pair import Shown, compared
-from views.compare_texts import over_texts
-from views.payload import Named, unpack
-from views.walkthrough import digest, lanes
+from engine.inputs.readers import pictures, read_picture, read_text, read_translation
+from engine.inputs.samples import samples
+from engine.runtime import library
+from engine.runtime.run import run
+from views.compare import compare as page
+from views.compare.pair import Shown, compared
+from views.compare.texts import over_texts
+from views.core.payload import Named, unpack
+from views.walkthrough.walkthrough import digest, lanes
 
 FIRST, SECOND = "Max gave the red ball to Anna.", "Max gave the blue ball to Lily."
 
@@ -97,7 +97,7 @@ def test_models_of_other_depths_are_compared_head_with_head_only() -> None:
 
 def test_long_texts_bring_one_byte_a_weight_and_a_layer_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "WHOLE", 100)
-    monkeypatch.setattr("views.compare_pair.AT_ONCE", 100)
+    monkeypatch.setattr("views.compare.pair.AT_ONCE", 100)
     first, second = shown("A"), shown("B", SECOND)
     header, arrays = sent(first, second)
     assert arrays["A/patterns.attn"].data.dtype == np.uint8 and "A/blocks.0.attn.pattern" not in arrays

@@ -12,17 +12,17 @@ from torch import Tensor
 from engine.analysis.predictions import predictions
 from engine.analysis.similarity import head_changes, head_similarity, stream_distance
 from engine.checkpoints import Checkpoint
-from engine.config import MLP, Attention, ModelConfig
 from engine.edits import AttentionTemperature, Edit
-from engine.glances import LongRun
-from engine.model import Transformer, initialise
-from engine.reading import Reading
-from engine.run import run
+from engine.inputs.readers import Reading
+from engine.model.config import MLP, Attention, ModelConfig
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.overview_cache import LongRun
+from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, ids
-from views.attention_long import ACROSS, TILE, glanced
-from views.compare_long import (
+from views.attention.long import ACROSS, TILE, glanced
+from views.compare.long import (
     LARGEST_TILE,
     ahead_long_comparison,
     answered_long_comparison,
@@ -30,11 +30,11 @@ from views.compare_long import (
     compare_long,
     cut,
 )
-from views.compare_long_pair import CELLS, ROWS
-from views.compare_looked import Looked, difference, matrix, pattern
-from views.compare_pair import Compared, Shown, compared
-from views.payload import Named, unpack
-from views.walkthrough import lanes
+from views.compare.long_pair import CELLS, ROWS
+from views.compare.pair import Compared, Shown, compared
+from views.compare.tables import Looked, difference, matrix, pattern
+from views.core.payload import Named, unpack
+from views.walkthrough.walkthrough import lanes
 
 MIDDLE = 150  # where the second text has one token more
 
@@ -107,7 +107,7 @@ def test_one_difference_among_a_million_is_seen_at_rest(monkeypatch: pytest.Monk
     pair = compared(shown("A", model, read), shown("B", model, Encoding.from_ids([2, *read.ids[1:]])))
     planted = torch.full((1000, 1000), 1e-4)
     planted[777, 33] = -0.5
-    monkeypatch.setattr("views.compare_long.differing", lambda *_: planted)
+    monkeypatch.setattr("views.compare.long.differing", lambda *_: planted)
     side = unpack(compare_long([pair], {}))[0]["pairs"]["B"]["attentions"][0]["tiles"][2]
     tiles = cut(1000, side, True, side * ACROSS // TILE)
     assert len(tiles) == 2

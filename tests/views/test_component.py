@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from views import component
-from views.payload import pack, unpack
+from views.core import component
+from views.core.payload import pack, unpack
 
 
 @pytest.fixture
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("host", "courier", "courier_part", "probe"):
+    for name in ("core/host", "core/courier", "core/courier_part", "probe/probe"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.js").write_text(f"export const name = '{name}';")
     monkeypatch.setattr(component, "MODULES", tmp_path)
     return tmp_path
@@ -22,7 +23,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def script() -> None:
     import streamlit as st
 
-    from views import component
+    from views.core import component
 
     component.view("probe", events=("pick",))({"count": st.session_state.get("count", 1)}, key="probe")
     parts = st.session_state.get("parts")
@@ -55,7 +56,7 @@ def test_an_edited_module_gets_a_new_address(modules: Path) -> None:
 
     before = address()
     assert address() == before
-    (modules / "probe.js").write_text("export const name = 'another';")
+    (modules / "probe" / "probe.js").write_text("export const name = 'another';")
     assert address() != before
 
 
@@ -63,7 +64,7 @@ def test_what_is_mounted_between_two_runs_of_the_whole_script_has_the_address_of
     def page() -> None:
         import streamlit as st
 
-        from views import component
+        from views.core import component
 
         if st.session_state["whole"]:  # else a fragment alone
             component.begin("page")
@@ -74,7 +75,7 @@ def test_what_is_mounted_between_two_runs_of_the_whole_script_has_the_address_of
     for whole in (True, False, True):
         app.session_state["whole"] = whole
         addresses.append(mounted(app.run())[0].js_content)
-        (modules / "probe.js").write_text(f"export const name = 'edited {len(addresses)}';")
+        (modules / "probe" / "probe.js").write_text(f"export const name = 'edited {len(addresses)}';")
     assert addresses[0] == addresses[1] != addresses[2]
 
 
@@ -133,7 +134,7 @@ def test_a_question_of_the_page_that_was_left_is_void(modules: Path) -> None:
 
 
 def test_a_view_without_a_module_is_refused() -> None:
-    with pytest.raises(ValueError, match="add assets/views/missing.js"):
+    with pytest.raises(ValueError, match="add assets/views/missing/missing.js"):
         component.view("missing")
 
 

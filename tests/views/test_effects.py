@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import library
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature, Edit, PaintMask, Replace, Scale, SetPattern, SilenceHeads
-from engine.reading import Reading, pictures, read_infill, read_picture, read_pixels, read_text, read_translation
-from engine.run import run
-from engine.trace import Trace
-from views.continuation import completion, continuation, continuations
-from views.effects import AT_ONCE, Head, asked_later, effects, head_of, shifts, spoken
-from views.payload import Named, unpack
-from views.walkthrough import lanes
+from engine.inputs.readers import Reading, pictures, read_infill, read_picture, read_pixels, read_text, read_translation
+from engine.runtime import library
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
+from views.core.payload import Named, unpack
+from views.walkthrough.walkthrough import lanes
+from views.what_if.continuation import completion, continuation, continuations
+from views.what_if.effects import AT_ONCE, Head, asked_later, effects, head_of, shifts, spoken
 
 HOT = AttentionTemperature(3.0)
 
@@ -134,7 +134,7 @@ def test_a_long_text_over_a_large_vocabulary_brings_one_position_and_gives_the_o
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert AT_ONCE > 100_000
-    monkeypatch.setattr("views.effects.AT_ONCE", 2000)
+    monkeypatch.setattr("views.what_if.effects.AT_ONCE", 2000)
     header, arrays, before, after = sent("stories", HOT)
     assert arrays["shift.row"].data.tolist() == [header["head"]["row"]]
     head = head_of(*read_by("stories"))

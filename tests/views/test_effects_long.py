@@ -3,18 +3,18 @@
 import pytest
 import torch
 
-from engine import library
 from engine.edits import Edit, Patch, SetPattern, SilenceHeads, Source
-from engine.glances import LongRun
-from engine.reading import Reading
-from engine.run import run
+from engine.inputs.readers import Reading
+from engine.runtime import library
+from engine.runtime.overview_cache import LongRun
+from engine.runtime.run import run
 from tests.views.test_effects import read_by
-from views.attention_long import Long, glanced
-from views.effects import effects
-from views.effects_long import asked_later_long, effects_long
-from views.painted import painted_on, painted_on_long
-from views.payload import Named, unpack
-from views.walkthrough import lanes
+from views.attention.long import Long, glanced
+from views.core.payload import Named, unpack
+from views.walkthrough.walkthrough import lanes
+from views.what_if.effects import effects
+from views.what_if.effects_long import asked_later_long, effects_long
+from views.what_if.paint_ground import painted_on, painted_on_long
 
 QUIET = SilenceHeads(1, [1])
 HEADS = {"effects": "heads", "attention": "attn", "layer": 0}

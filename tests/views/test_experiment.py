@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from engine import library
 from engine.checkpoints import Checkpoint
 from engine.edits import (
     AttentionTemperature,
@@ -29,15 +28,16 @@ from engine.edits import (
     SwapPositions,
     edit_from_dict,
 )
-from engine.experiment import Experiment
-from engine.reading import Reading, pictures, read_infill, read_picture, read_text, read_translation
-from engine.run import run
+from engine.edits.experiment import Experiment
+from engine.inputs.readers import Reading, pictures, read_infill, read_picture, read_text, read_translation
+from engine.runtime import library
+from engine.runtime.run import run
 from tests.views.test_effects import read_by
-from views.edit_words import Terms, in_words
-from views.experiment import from_form, panel, spelled
-from views.painted import painted_on
-from views.payload import unpack
-from views.walkthrough import lanes
+from views.core.payload import unpack
+from views.walkthrough.walkthrough import lanes
+from views.what_if.edit_words import Terms, in_words
+from views.what_if.experiment import from_form, panel, spelled
+from views.what_if.paint_ground import painted_on
 
 TEXT = 'Max gave the red ball to Anna. "Thank you," said'
 OTHER = "Anna gave the red ball to Max."

@@ -7,14 +7,14 @@ import re
 
 import pytest
 
-from engine import library
 from engine.analysis.heads import head_scores
-from engine.reading import read_text
-from engine.run import run
-from views.attention import attention
-from views.export import MODULES, Answered, imported, modules, packed, renamed, self_contained
-from views.payload import pack
-from views.walkthrough import lanes, walkthrough
+from engine.inputs.readers import read_text
+from engine.runtime import library
+from engine.runtime.run import run
+from views.attention.attention import attention
+from views.core.export import MODULES, Answered, imported_modules, modules, packed, rename_imports, self_contained
+from views.core.payload import pack
+from views.walkthrough.walkthrough import lanes, walkthrough
 
 WORDS = "Once upon a time there was a little dog who lost his red ball in the park . "
 GIVEN = re.compile(r'<script type="application/json" id="given">(.*?)</script>', re.DOTALL)
@@ -40,7 +40,7 @@ def sources(page: str) -> dict[str, str]:
 @pytest.mark.parametrize("view", ["walkthrough", "attention"])
 def test_every_module_that_may_be_imported_is_inside_under_the_name_it_is_imported_by(view: str) -> None:
     inside = sources(self_contained(view, pack({}, {}), title="t"))
-    assert f"loupe/{view}.js" in inside
+    assert f"loupe/{view}/{view}.js" in inside
     for name, source in inside.items():
         wanted = re.findall(r"""(?:from|import)\s*\(?\s*["']([^"']+\.js)["']""", source)
         assert not [one for one in wanted if one not in inside], name
@@ -48,11 +48,14 @@ def test_every_module_that_may_be_imported_is_inside_under_the_name_it_is_import
 
 
 def test_a_module_whose_name_is_made_later_is_inside_with_all_that_it_may_be() -> None:
-    tabs = {path.stem for path in MODULES.glob("attention_*.js")}
-    assert tabs <= set(modules("attention")) and "attention_points" in tabs
-    assert imported("import(`./attention_p${x}.js`)") == [path.stem for path in MODULES.glob("attention_p*.js")]
-    assert renamed('import { a } from "./dom.js"; export * from "./b_c.js"; import(`./x_${name}.js`)') == (
-        'import { a } from "loupe/dom.js"; export * from "loupe/b_c.js"; import(`loupe/x_${name}.js`)'
+    tabs = {f"attention/{path.stem}" for path in (MODULES / "attention").glob("*.js")}
+    assert tabs <= set(modules("attention")) and "attention/points" in tabs
+    some = [f"attention/{path.stem}" for path in (MODULES / "attention").glob("p*.js")]
+    assert imported_modules("import(`./p${x}.js`)", "attention/attention") == some
+    source = 'import { a } from "../core/dom.js"; export * from "./b_c.js"; import(`./x_${name}.js`)'
+    assert rename_imports(source, "attention/attention") == (
+        'import { a } from "loupe/core/dom.js"; export * from "loupe/attention/b_c.js"; '
+        "import(`loupe/attention/x_${name}.js`)"
     )
 
 
@@ -68,7 +71,8 @@ def test_numbers_and_answers_come_out_as_they_went_in() -> None:
     answers = [Answered({"ask": "x"}, packed(answer))]
     page = self_contained("attention", payload, title="t", state="#layer=2", answers=answers)
     found = given(page)
-    assert unpacked(found["payload"]) == payload and found["state"] == "#layer=2" and found["view"] == "attention"
+    assert unpacked(found["payload"]) == payload
+    assert found["state"] == "#layer=2" and found["view"] == "attention/attention"
     ((one),) = found["answers"]
     assert one["query"] == {"ask": "x"} and unpacked(one["payload"]) == answer
 

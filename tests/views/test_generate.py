@@ -10,19 +10,20 @@ import numpy as np
 import pytest
 import torch
 
-from engine import library
-from engine.generate import Step, generate
-from engine.layers.softmax import softmax
-from engine.prompt import begin
-from engine.reading import pictures
-from engine.sampling import rank
-from views import generate_parts, generate_writing
-from views.generate import drawn
-from views.generate_answers import answered, streamed
-from views.generate_live import MOST, Live
-from views.generate_steps import ROWS, STAGES, steps_payload
-from views.generate_writing import UNKNOWN, Call, Settings, Writing
-from views.payload import Named, unpack
+from engine.generation.generate import Step, generate
+from engine.generation.prompt import begin
+from engine.generation.sampling import rank
+from engine.inputs.readers import pictures
+from engine.model.layers.softmax import softmax
+from engine.runtime import library
+from views.core.payload import Named, unpack
+from views.generate import session as generate_writing
+from views.generate import streaming as generate_parts
+from views.generate.answers import answered, streamed
+from views.generate.generate import drawn
+from views.generate.generation_cache import MOST, Live
+from views.generate.session import UNKNOWN, Call, Settings, Writing
+from views.generate.steps import ROWS, STAGES, steps_payload
 
 EVERY = Settings(temperature=1.3, top_k=40, top_p=0.95, min_p=0.02, typical_p=0.9, repetition_penalty=1.2, seed=3)
 USUAL = Settings()

@@ -10,21 +10,23 @@ from typing import Any
 import pytest
 import torch
 
-from engine import beam, generate, library
-from engine.beam import BeamResult
-from engine.prompt import begin
-from engine.reading import pictures
-from engine.run import run
+from engine import beam, generate
+from engine.generation.beam import BeamResult
+from engine.generation.prompt import begin
+from engine.inputs.readers import pictures
+from engine.runtime import library
+from engine.runtime.run import run
 from tests.engine.twins import twins
-from views import generate_parts, generate_searching
-from views.generate_answers import answered, streamed
-from views.generate_beam_taken import ahead_of_search, node_table, path_table, search_lines
-from views.generate_beam_told import fork, greedy_told, over_told
-from views.generate_live import Live
-from views.generate_search import EXAMPLES, MOST, STATES, Search, Wanted
-from views.generate_searching import Searching, searched
-from views.generate_writing import STALE, UNKNOWN, Call, Writing
-from views.payload import unpack
+from views.core.payload import unpack
+from views.generate import beam_session as generate_searching
+from views.generate import streaming as generate_parts
+from views.generate.answers import answered, streamed
+from views.generate.beam_report import fork, greedy_told, over_told
+from views.generate.beam_search import EXAMPLES, MOST, STATES, Search, Wanted
+from views.generate.beam_session import Searching, searched
+from views.generate.beam_tables import ahead_of_search, node_table, path_table, search_lines
+from views.generate.generation_cache import Live
+from views.generate.session import STALE, UNKNOWN, Call, Writing
 
 NAMES = [example["model"] for example in EXAMPLES]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.views.test_generate import EVERY, asked, kinds, straight, writing
-from views.generate_answers import answered
-from views.generate_writing import Settings
+from views.generate.answers import answered
+from views.generate.session import Settings
 
 GREEDY = Settings(method="greedy", repetition_penalty=1.3)
 METHODS = [EVERY, GREEDY, Settings(method="contrastive", penalty_alpha=0.5, candidates=5)]

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from engine import library
 from engine.analysis.caching import cache_bytes, multiply_adds_again, multiply_adds_cached
 from engine.checkpoints import Checkpoint
-from engine.layers.cache import KVCache
-from engine.named import NAMED
-from engine.prompt import begin
-from engine.reading import pictures
-from engine.run import run
+from engine.generation.prompt import begin
+from engine.inputs.readers import pictures
+from engine.model.layers.cache import KVCache
+from engine.model.presets import NAMED
+from engine.runtime import library
+from engine.runtime.run import run
 from tests.engine import tiny
-from views.generate_answers import answered
-from views.generate_cache import LONGEST, POINTS, Cached, spread, timed
-from views.generate_cache_taken import ahead_of_cache, cache_lines, cost_table, norm_table, time_table
-from views.generate_writing import STALE, UNKNOWN, Call, Writing
-from views.payload import unpack
+from views.core.payload import unpack
+from views.generate.answers import answered
+from views.generate.kv_cache import LONGEST, POINTS, Cached, spread, timed
+from views.generate.kv_cache_tables import ahead_of_cache, cache_lines, cost_table, norm_table, time_table
+from views.generate.session import STALE, UNKNOWN, Call, Writing
 
 
 def writing(name: str, text: Any, target: str | None = None) -> Writing:
@@ -120,7 +120,7 @@ def test_what_is_read_for_a_measuring_is_the_text_and_then_its_last_token(monkey
         read.append((ids, lengths, source))
         yield None
 
-    monkeypatch.setattr("views.generate_cache.token_times", times)
+    monkeypatch.setattr("views.generate.kv_cache.token_times", times)
     one = writing("translate-en-fr", "The dog sees a cat.", "Le")
     timed(Cached(one, (7, 8)), 3)
     timed(Cached(one, (7, 8)), 7)

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 import torch
 
-from engine import prompting
 from engine.data.instructions import Instructions, key
 from engine.data.instructions import plain as as_typed
 from engine.data.seeds import seed_for
-from engine.generate import generate
-from engine.instructing import held_out_pairs
-from engine.library import checkpoint
-from engine.prompt import begin
-from views.generate_answers import answered
-from views.generate_prompting import behind, instructed_parts, models, prompt_parts
-from views.generate_prompting_taken import accuracy_table, answer_table, prompting_lines
-from views.generate_writing import Call, Writing
+from engine.generation import few_shot as prompting
+from engine.generation.generate import generate
+from engine.generation.instructions import held_out_pairs
+from engine.generation.prompt import begin
+from engine.runtime.library import checkpoint
+from views.generate.answers import answered
+from views.generate.prompting import behind, instructed_parts, models, prompt_parts
+from views.generate.prompting_tables import accuracy_table, answer_table, prompting_lines
+from views.generate.session import Call, Writing
 
 SHOTS = {"model": "in-context", "table": "reverse", "k": 4, "query": "bake", "seed": 0}
 

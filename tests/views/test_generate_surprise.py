@@ -13,13 +13,14 @@ import pytest
 
 from engine import run
 from engine.analysis.surprise import surprise
-from engine.library import checkpoint
-from engine.prompt import begin
-from views import generate_measured, generate_parts
-from views.generate_answers import answered, streamed
-from views.generate_surprise import ahead_of_surprise, between, measurement, surprise_lines, surprise_table
-from views.generate_writing import Call, Writing
-from views.payload import unpack
+from engine.generation.prompt import begin
+from engine.runtime.library import checkpoint
+from views.core.payload import unpack
+from views.generate import streaming as generate_parts
+from views.generate import surprise_cache as generate_measured
+from views.generate.answers import answered, streamed
+from views.generate.session import Call, Writing
+from views.generate.surprise import ahead_of_surprise, between, measurement, surprise_lines, surprise_table
 
 TEXT = "Once upon a time there was a girl"
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from tests.views.test_theme import SHADES, contrast, distance
-from views.theme import Shade, tokens
+from views.core.theme import Shade, tokens
 
 HEADS = [f"head-{i}" for i in range(1, 13)]
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import library
 from engine.checkpoints import shipped
 from engine.edits import AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
-from engine.reading import (
+from engine.inputs.readers import (
     GAP,
     Reading,
     kind,
@@ -21,9 +20,10 @@ from engine.reading import (
     read_text,
     read_translation,
 )
-from engine.run import run
-from engine.trace import Trace
-from views.lines_of_python import Fields, Looked, lines, source_of
+from engine.runtime import library
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
+from views.core.codegen import Fields, Looked, lines, source_of
 
 TEXT = 'She said "no", and\\or went.'
 SETTINGS = {"temperature": 0.7, "top_k": 5, "top_p": 0.9}

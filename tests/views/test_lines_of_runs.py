@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import library
-from views.lines_of_python import source_of
+from engine.runtime import library
+from views.core.codegen import source_of
 
 
 def test_a_runs_step_is_opened_by_the_file_of_its_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,9 @@ from contextlib import redirect_stdout
 from io import StringIO
 from types import SimpleNamespace
 
-from engine.run import run
+from engine.runtime.run import run
 from tests.engine import tiny
-from views.lines_of_tabs import steps
+from views.compare.codegen_tabs import steps
 
 
 def test_a_bias_that_has_no_axis_for_texts_is_printed_beside_the_scores() -> None:

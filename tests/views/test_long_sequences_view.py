@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from engine.long.compare import Searched
-from engine.long.cost import Cost
-from engine.long.kept import keep
-from engine.long.measure import KINDS, Point, Setup, cost
-from views.long_sequences import formula_rows, long_sequences, measured_rows, search_table
-from views.payload import unpack
+from engine.attention_variants.compare import Searched
+from engine.attention_variants.cost import Cost
+from engine.attention_variants.kept import keep
+from engine.attention_variants.measure import KINDS, Point, Setup, cost
+from views.core.payload import unpack
+from views.long_sequences.long_sequences import formula_rows, long_sequences, measured_rows, search_table
 
 LENGTHS = (256, 512, 1024)
 FORMULAS = {kind: [cost(kind, length, 4, 32, 128, Setup()) for length in LENGTHS] for kind in KINDS}

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine import library
-from engine.reading import Reading, read_text, read_translation
-from engine.run import run
-from engine.trace import Trace
-from views.matrix_files import Matrix, as_csv, as_npz, as_parquet, matrix_of
-from views.walkthrough import lanes
+from engine.inputs.readers import Reading, read_text, read_translation
+from engine.runtime import library
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
+from views.core.matrix_files import Matrix, as_csv, as_npz, as_parquet, matrix_of
+from views.walkthrough.walkthrough import lanes
 
 HOOK = "blocks.2.attn.pattern"
 

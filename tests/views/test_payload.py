@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from views.payload import ALIGNMENT, pack, unpack
+from views.core.payload import ALIGNMENT, pack, unpack
 
-READER = Path(__file__).resolve().parents[2] / "assets" / "views" / "payload.js"
+READER = Path(__file__).resolve().parents[2] / "assets" / "views" / "core" / "payload.js"
 
 json_values = st.recursive(
     st.none()

@@ -3,9 +3,9 @@
 import pytest
 
 from engine.analysis.sizes import activations, count, envelope, forward, kv_cache, reading
-from engine.named import NAMED
-from views.payload import unpack
-from views.sizes import cost_charts, curve_table, formula_table, sizes, waterfall
+from engine.model.presets import NAMED
+from views.architecture.sizes import cost_charts, curve_table, formula_table, sizes, waterfall
+from views.core.payload import unpack
 
 BERT = NAMED["bert-base"].config
 LENGTHS = [8, 64]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from views.theme import (
+from views.core.theme import (
     SERIES,
     Shade,
     css_variables,
@@ -78,7 +78,7 @@ def contrast(a: str, b: str) -> float:
 
 
 def test_streamlits_theme_is_made_of_the_tokens() -> None:
-    assert tomllib.loads(CONFIG.read_text())["theme"] == streamlit_theme(), "run `python -m views.theme`"
+    assert tomllib.loads(CONFIG.read_text())["theme"] == streamlit_theme(), "run `python -m views.core.theme`"
 
 
 @pytest.mark.parametrize("shade", SHADES)

@@ -10,17 +10,17 @@ from engine.analysis.answers import Answer
 from engine.analysis.heads import head_scores
 from engine.analysis.operands import operands
 from engine.checkpoints import Checkpoint
-from engine.config import MLP, Attention, Embedding, Head, ModelConfig, Patches
 from engine.edits import AttentionTemperature
-from engine.model import Transformer, initialise
-from engine.processors import PalettePixels
-from engine.reading import Reading
-from engine.run import run
-from engine.sampling import Sampling, distribution
+from engine.generation.sampling import Sampling, distribution
+from engine.inputs.processors import PalettePixels
+from engine.inputs.readers import Reading
+from engine.model.config import MLP, Attention, Embedding, Head, ModelConfig, Patches
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from engine.trace import Trace
-from views import walkthrough as view
-from views.payload import Named, unpack
+from views.core.payload import Named, unpack
+from views.walkthrough import walkthrough as view
 
 CONFIG = ModelConfig(vocab_size=40, context=64, d_model=16, layers=3, attention=Attention(heads=2), mlp=MLP(32))
 PLAIN = Sampling()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine.analysis.sizes.formula import Formula, Whole, factored, total
 from engine.analysis.sizes.parameters import Part, parameters
 from engine.analysis.sizes.shape import stacks
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from engine.analysis.sizes.formula import Formula, Symbol, Whole, formula, total
 from engine.analysis.sizes.parameters import count
 from engine.analysis.sizes.shape import Stack, norm_width, stacks
 from engine.analysis.sizes.work import reaches
-from engine.config import Activation, Attention, ModelConfig, kv_heads
+from engine.model.config import Activation, Attention, ModelConfig, kv_heads
 
 FLOAT32 = 4  # bytes; softmax and norms keep their statistics in it whatever the rest is in
 KEPT_OF_ACTIVATION: dict[Activation, int] = {

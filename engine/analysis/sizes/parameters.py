@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.analysis.sizes.formula import Formula, Symbol, Whole, formula, product, total
 from engine.analysis.sizes.shape import Stack, norm_width, stacks
-from engine.config import Attention, ModelConfig
+from engine.model.config import Attention, ModelConfig
 
 
 @dataclass(frozen=True)

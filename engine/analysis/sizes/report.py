@@ -9,7 +9,7 @@ from engine.analysis.sizes.formula import Formula
 from engine.analysis.sizes.memory import activations, kv_cache, states
 from engine.analysis.sizes.parameters import parameters
 from engine.analysis.sizes.work import BACKWARD, forward, per_token
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 Row = tuple[str, Formula]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.analysis.sizes.formula import Formula, Symbol, Whole
-from engine.config import Attention, ModelConfig, kv_heads
+from engine.model.config import Attention, ModelConfig, kv_heads
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from engine.analysis.sizes.formula import Formula, Least, Symbol, formula, total
 from engine.analysis.sizes.shape import Stack, stacks
-from engine.config import Attention, ModelConfig
+from engine.model.config import Attention, ModelConfig
 
 BACKWARD = 2  # times the forward pass: one product for the inputs' gradient, one for the weights'
 

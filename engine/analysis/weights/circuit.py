@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from engine.analysis.weights.spectrum import Spectrum, described
-from engine.layers.attention import Attention
-from engine.model import Transformer
+from engine.model.layers.attention import Attention
+from engine.model.transformer import Transformer
 
 Which = Literal["qk", "ov"]
 

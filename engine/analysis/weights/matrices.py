@@ -10,8 +10,8 @@ from typing import Literal
 from torch import Tensor
 
 from engine.analysis.sizes import parameters
-from engine.config import ModelConfig
-from engine.model import Transformer
+from engine.model.config import ModelConfig
+from engine.model.transformer import Transformer
 
 Kind = Literal["matrix", "vector", "bias", "norm"]
 

@@ -13,7 +13,7 @@ from engine.checkpoints.concatenate import concatenate
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key
 from engine.checkpoints.tasks import pair_with_tasks
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 OFFSET = 2
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 
 def at_least_one(segments: int, ours: Table) -> int:

@@ -15,7 +15,7 @@ from engine.checkpoints.family import Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, written_only
 from engine.checkpoints.tasks import with_tasks
 from engine.checkpoints.windows import layer_types, where
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 
 def causal(both_ways: Any, theirs: Table) -> str:

@@ -14,7 +14,7 @@ from engine.checkpoints.concatenate import concatenate
 from engine.checkpoints.family import DROPPED, TRANSPOSED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key
 from engine.checkpoints.tasks import with_tasks
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 
 def four_times_the_width(theirs: Mapping[str, Any]) -> Any:

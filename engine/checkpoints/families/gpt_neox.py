@@ -16,7 +16,7 @@ from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, written_only
 from engine.checkpoints.rotary import CONTEXT_KEY, OLD_SCALING, parameters, rope_of, scaling_of, theta_of
 from engine.checkpoints.tasks import with_tasks
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 
 def turning(name: str, default: float) -> tuple[Key, Key]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from engine.checkpoints.family import Family, Row
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 
 class Native(Family):

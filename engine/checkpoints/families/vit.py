@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.checkpoints.families.bert import CLASSES, CLASSIFIER
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 
 
 def patches_and_cls(theirs: Mapping[str, Any]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.checkpoints import Checkpoint
 from engine.data.translation import Pair
-from engine.run import run
+from engine.runtime.run import run
 
 Head = tuple[int, int]  # layer, head
 Sums = dict[Head, Counter[str]]

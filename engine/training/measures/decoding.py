@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.model import Transformer
+from engine.model.transformer import Transformer
 
 
 @torch.no_grad()

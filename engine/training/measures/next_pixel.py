@@ -10,10 +10,10 @@ from torch import Tensor
 
 from engine.checkpoints import load
 from engine.data.digits import SIDE
-from engine.layers.cache import KVCache
-from engine.layers.softmax import softmax
-from engine.model import Transformer
-from engine.processors import ImageProcessor, PalettePixels
+from engine.inputs.processors import ImageProcessor, PalettePixels
+from engine.model.layers.cache import KVCache
+from engine.model.layers.softmax import softmax
+from engine.model.transformer import Transformer
 from engine.training.measures.digits import digits, drawing
 from engine.training.sources.source import chance
 from engine.training.trainer import Trainer

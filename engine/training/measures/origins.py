@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.data.task import Pair
-from engine.run import run
+from engine.runtime.run import run
 from engine.training.measures.exact import asked_of, taught
 from engine.training.objectives.completion import prompt
 from engine.training.sources.completion import Completion

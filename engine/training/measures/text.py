@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.generate import generate
+from engine.generation.generate import generate
 from engine.training.measures import in_context
 from engine.training.trainer import Trainer
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 from engine.training.data_recipe import LABELLED, OWN, PAIRS, RUNNING, TAGGED
 from engine.training.objectives.examples import UNASKED, Counts, Examples
 from engine.training.objectives.score import Outputs, score, shares_of

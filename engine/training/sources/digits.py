@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import shipped
-from engine.config import ModelConfig
 from engine.data.digits import CLASSES, LEVELS, SIDE, augment, split
-from engine.processors import ImageProcessor, PalettePixels
+from engine.inputs.processors import ImageProcessor, PalettePixels
+from engine.model.config import ModelConfig
 from engine.training.objectives import Examples
 from engine.training.objectives.classification import classified
 from engine.training.objectives.next_pixel import next_pixels

@@ -10,9 +10,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from engine.config import Infill, ModelConfig
 from engine.data.drawing import Part
 from engine.data.seeds import seed_for
+from engine.model.config import Infill, ModelConfig
 from engine.tokenizers import END as END_OF_TEXT
 from engine.training.atomic import write_json
 from engine.training.objectives import Examples

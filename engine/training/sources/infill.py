@@ -12,9 +12,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.config import Infill, ModelConfig
 from engine.data.seeds import seed_for
 from engine.data.sentences import span
+from engine.model.config import Infill, ModelConfig
 from engine.tokenizers import Tokenizer
 from engine.training.atomic import write_json
 from engine.training.corpus import Document, Documents, open_corpus

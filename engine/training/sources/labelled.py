@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from engine.config import ModelConfig
 from engine.data.drawing import Part
 from engine.data.own_tasks import task_of
 from engine.data.task import Labelled, LabelTask
+from engine.model.config import ModelConfig
 from engine.training.corpus import Document, Documents
 from engine.training.objectives import Examples
 from engine.training.objectives.classification import classified

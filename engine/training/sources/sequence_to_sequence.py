@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from engine.config import ModelConfig
+from engine.model.config import ModelConfig
 from engine.training.corpus import Tokens
 from engine.training.objectives import Examples
 from engine.training.objectives.padded import Rows

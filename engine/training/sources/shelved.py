@@ -9,9 +9,9 @@ from pathlib import Path
 
 from torch import Tensor
 
-from engine.config import ModelConfig
 from engine.data.drawing import Part
 from engine.data.own import Columns
+from engine.model.config import ModelConfig
 from engine.training.corpus import Documents, Tokens, open_corpus
 from engine.training.objectives import Examples
 from engine.training.recipe import Recipe

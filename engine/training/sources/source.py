@@ -9,9 +9,9 @@ from dataclasses import replace
 import torch
 
 from engine.checkpoints.checkpoint import Processor
-from engine.config import ModelConfig
 from engine.data.drawing import Part
 from engine.data.seeds import seed_for
+from engine.model.config import ModelConfig
 from engine.tokenizers import Tokenizer
 from engine.training.objectives import Examples
 from engine.training.recipe import Recipe

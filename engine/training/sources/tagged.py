@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from engine.config import ModelConfig
 from engine.data.drawing import Part
 from engine.data.own_tasks import task_of
 from engine.data.task import Tagged, TagTask
+from engine.model.config import ModelConfig
 from engine.training.corpus import Document, Documents
 from engine.training.objectives import Examples
 from engine.training.objectives.token_classification import tagged

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import library
 from engine.analysis.alignment import Alignment, by_characters, by_pieces, shared
+from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from tests.engine.tiny import normal
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from engine.analysis.averages import by_norm, over_heads, over_texts
-from engine.config import MLP, Attention, Encoder
-from engine.run import run
-from engine.trace import Trace
+from engine.model.config import MLP, Attention, Encoder
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from tests.engine import tiny
 
 IDS = tiny.IDS

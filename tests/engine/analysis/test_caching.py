@@ -5,10 +5,10 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.analysis.caching import cache_bytes, multiply_adds_again, multiply_adds_cached, token_times
-from engine.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig
-from engine.layers.cache import KVCache
-from engine.model import Transformer
-from engine.prompt import LAST
+from engine.generation.prompt import LAST
+from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig
+from engine.model.layers.cache import KVCache
+from engine.model.transformer import Transformer
 from tests.engine import tiny
 
 SOURCE = [5, 9, 7, 4]

@@ -11,9 +11,9 @@ from engine import load
 from engine.analysis import circuits
 from engine.analysis.circuits import ov, promoted, qk, sought
 from engine.analysis.copying import copying
-from engine.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
-from engine.model import Transformer
-from engine.run import run
+from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
+from engine.model.transformer import Transformer
+from engine.runtime.run import run
 from tests.engine import tiny
 
 WIDE = Attention(4, mask="full")

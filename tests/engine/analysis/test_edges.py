@@ -4,7 +4,7 @@ import pytest
 from torch import tensor
 
 from engine.analysis.edges import edges, joined
-from engine.run import run
+from engine.runtime.run import run
 from tests.engine import tiny
 
 PATTERN = tensor([[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.1, 0.2, 0.7]])

@@ -6,9 +6,9 @@ import torch
 from torch.nn.functional import kl_div
 
 from engine.analysis.effects import logits_of, pattern_change, shift, shift_at, stream_distance
-from engine.config import Encoder, Head, Norm
 from engine.edits import DrawMask, PresetMask, Scale, SetPattern, SilenceHeads
-from engine.run import run
+from engine.model.config import Encoder, Head, Norm
+from engine.runtime.run import run
 from tests.engine import tiny
 
 INFINITY = float("inf")

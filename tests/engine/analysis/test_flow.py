@@ -10,10 +10,10 @@ import torch
 from engine.analysis import flow as module
 from engine.analysis.flow import crossed_flow_from, crossed_network, flow, flow_from, flows, network
 from engine.analysis.rollout import crossed
-from engine.config import Encoder
-from engine.layers.mask import Causal, Drawn
-from engine.run import run
-from engine.trace import Trace
+from engine.model.config import Encoder
+from engine.model.layers.mask import Causal, Drawn
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from tests.engine import tiny
 from tests.engine.twins import twins
 

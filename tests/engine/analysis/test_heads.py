@@ -21,12 +21,12 @@ from engine.analysis.heads import (
     head_scores,
     induction,
 )
-from engine.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Patches
-from engine.hooks import HookPoint
-from engine.layers.cache import KVCache
-from engine.layers.mask import Drawn
-from engine.run import run
-from engine.trace import Trace
+from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Patches
+from engine.model.hooks import HookPoint
+from engine.model.layers.cache import KVCache
+from engine.model.layers.mask import Drawn
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from tests.engine import tiny
 
 IDS = [3, 1, 4, 1, 5, 9, 3, 1]

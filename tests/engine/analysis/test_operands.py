@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from engine.analysis.operands import operands
-from engine.config import MLP, Attention, Embedding, Head, ModelConfig, Norm, Patches, Positions
-from engine.model import Transformer, initialise
-from engine.run import run
+from engine.model.config import MLP, Attention, Embedding, Head, ModelConfig, Norm, Patches, Positions
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.run import run
 
 
 def model_of(**parts: object) -> Transformer:

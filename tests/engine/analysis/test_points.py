@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from engine.analysis.points import head_points, joint
-from engine.model import Transformer
-from engine.run import run
+from engine.model.transformer import Transformer
+from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.twins import twins
 

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from engine import load
 from engine.analysis.positional import agreement, orders, other_texts, positional
-from engine.config import MLP, Attention, Embedding, Encoder, Head, Infill, ModelConfig, Patches
 from engine.edits import SilenceHeads
-from engine.run import run
+from engine.model.config import MLP, Attention, Embedding, Encoder, Head, Infill, ModelConfig, Patches
+from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 

@@ -8,10 +8,10 @@ import torch
 
 from engine.analysis.positional import positional
 from engine.analysis.positional_long import PositionalSteps
-from engine.analysis.reduced import reduced, streams
-from engine.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
+from engine.analysis.summarised_run import reduced, streams
 from engine.edits import AttentionTemperature, ChangeToken, Edit, Patch, SilenceHeads
-from engine.run import run
+from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
+from engine.runtime.run import run
 from tests.engine import tiny
 
 IDS = [3, 1, 4, 1, 5, 9, 3, 1, 2]

@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import Tensor
 
-import engine.layers.attention
+import engine.model.layers.attention
 from engine.analysis.effects import pattern_change
 from engine.analysis.effects_long import pattern_change_long
 from engine.analysis.heads import scores
-from engine.analysis.reduced import glance, head_pattern, reduced, revisited, streams
+from engine.analysis.summarised_run import glance, head_pattern, reduced, revisited, streams
 from engine.analysis.tiles import overview, top_keys
+from engine.attention_variants.peak import PeakBytes
 from engine.edits import AttentionTemperature, DrawMask, Replace, Scale, SilenceHeads
-from engine.long.peak import PeakBytes
-from engine.model import Transformer
-from engine.run import run
+from engine.model.transformer import Transformer
+from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.twins import twins
 
@@ -118,7 +118,7 @@ def test_only_the_layers_that_are_looked_at_are_computed_explicitly(monkeypatch:
         calls.append(None)
         return fused(*given, **options)
 
-    monkeypatch.setattr(engine.layers.attention, "scaled_dot_product_attention", counted)
+    monkeypatch.setattr(engine.model.layers.attention, "scaled_dot_product_attention", counted)
     reduced(tiny.model(), tiny.IDS, {"blocks.1.attn.pattern": torch.sum})
     assert len(calls) == 2
 

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from engine.analysis.rollout import crossed, rollout
-from engine.layers.cache import KVCache
-from engine.layers.mask import Causal, Drawn
-from engine.run import run
-from engine.trace import Trace
+from engine.model.layers.cache import KVCache
+from engine.model.layers.mask import Causal, Drawn
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from tests.engine import tiny
 from tests.engine.twins import twins
 

@@ -13,7 +13,7 @@ from engine.analysis.predictions import predictions
 from engine.analysis.recorded import patterns
 from engine.analysis.similarity import Pair, head_changes, head_similarity, stream_distance
 from engine.edits import SilenceHeads
-from engine.run import run
+from engine.runtime.run import run
 from tests.engine.tiny import IDS, config, model, normal
 
 FIRST, SECOND = "the red ball is big".split(), "the ball is very big".split()  # red, and very, are alone

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from engine.analysis.sinks import Column, column, sentence
-from engine.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Patches
-from engine.layers.mask import Drawn
-from engine.run import run
+from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Patches
+from engine.model.layers.mask import Drawn
+from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 

@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from engine.analysis.sizes import activations, count, envelope, forward, kv_cache, parameters, per_token, states
 from engine.analysis.sizes.formula import Formula, Least, Symbol, Whole, factored, total
-from engine.config import (
+from engine.model.config import (
     MLP,
     Attention,
     Embedding,
@@ -26,9 +26,9 @@ from engine.config import (
     Patches,
     Positions,
 )
-from engine.layers.cache import KVCache
-from engine.model import Transformer, initialise
-from engine.named import NAMED, blueprint
+from engine.model.layers.cache import KVCache
+from engine.model.presets import NAMED, blueprint
+from engine.model.transformer import Transformer, initialise
 
 torch.set_num_threads(1)
 BATCH, LENGTH, TARGET = 2, 24, 9

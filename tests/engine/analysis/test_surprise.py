@@ -12,8 +12,8 @@ from torch.nn import functional
 from engine import run
 from engine.analysis.surprise import Surprise, surprise, windows
 from engine.checkpoints import Checkpoint, load
-from engine.library import checkpoint
-from engine.prompt import begin
+from engine.generation.prompt import begin
+from engine.runtime.library import checkpoint
 from engine.training.objectives import UNASKED, score
 from engine.training.objectives.infill import infilled
 from engine.training.objectives.infill import marks_of as gap_marks

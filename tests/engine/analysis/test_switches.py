@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken, thrown
-from engine.named import NAMED, blueprint
+from engine.model.presets import NAMED, blueprint
 
 MODELS = (
     "bert-base", "albert-base", "gpt2", "t5-small", "llama-3-8b", "gpt-j-6b", "chatglm-6b", "vit-b-16", "gemma-2-2b",

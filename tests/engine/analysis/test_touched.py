@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.analysis.touched import STAGES, touched_cells, touched_heads
+from engine.analysis.edit_extent import STAGES, touched_cells, touched_heads
 from engine.edits import (
     AttentionTemperature,
     DrawPattern,
@@ -18,7 +18,7 @@ from engine.edits import (
     ShiftPositions,
     SilenceHeads,
 )
-from engine.run import run
+from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.twins import twins
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.analysis.reduced import glance
-from engine.analysis.touched import touched_cells
-from engine.analysis.touched_long import touched_head
+from engine.analysis.edit_extent import touched_cells
+from engine.analysis.edit_extent_long import touched_head
+from engine.analysis.summarised_run import glance
 from engine.edits import (
     AttentionTemperature,
     DrawPattern,
@@ -19,7 +19,7 @@ from engine.edits import (
     Scale,
     SetPattern,
 )
-from engine.run import run
+from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.twins import twins
 

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from engine.analysis.weights import by_head, circuit, histogram, matrices, neighbours, projection, spectrum
-from engine.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
-from engine.run import run
+from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
+from engine.runtime.run import run
 from tests.engine import tiny
 
 WIDE = Attention(4, mask="full")

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.checkpoints import Checkpoint, load
-from engine.run import run
-from engine.trace import Trace
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 
 IDS = torch.tensor([[5, 0, 30, 7, 7, 31, 12, 3, 24, 1]])
 TARGET = torch.tensor([[2, 17, 4, 33, 9, 9]])

@@ -19,8 +19,8 @@ from transformers import (
 
 from engine import load
 from engine.checkpoints import Checkpoint, IncompleteWeights
-from engine.config import Embedding, Head
-from engine.run import run
+from engine.model.config import Embedding, Head
+from engine.runtime.run import run
 from engine.tokenizers import Encoding
 from tests.engine import tiny
 from tests.engine.checkpoints.against import IDS, equal, equal_patterns, opened, shaken, written_back

@@ -21,9 +21,9 @@ from transformers import (
 
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.explicit import explicit
-from engine.config import Head
-from engine.generate import generate
-from engine.run import run
+from engine.generation.generate import generate
+from engine.model.config import Head
+from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns, opened, shaken
 

@@ -12,7 +12,7 @@ from transformers import DeiTConfig, MT5Config, MT5ForConditionalGeneration, T5F
 
 from engine import load
 from engine.checkpoints import Checkpoint
-from engine.run import run
+from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.checkpoints.against import IDS, equal, equal_pair, equal_patterns, opened, shaken, written_back
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from engine import load
 from engine.checkpoints import Checkpoint, IncompleteWeights
 from engine.checkpoints.save import family_for, save_weights
-from engine.model import Transformer, initialise
-from engine.run import run
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.run import run
 from engine.tokenizers import Encoding
 from tests.engine.checkpoints.against import equal, equal_patterns, opened, shaken, written_back
 

@@ -19,9 +19,9 @@ from engine.checkpoints import Checkpoint, shipped
 from engine.checkpoints.export import exported
 from engine.checkpoints.save import CONFIG
 from engine.checkpoints.weights import write_weights
-from engine.config import MLP, Attention, Encoder, Head, ModelConfig, Norm, Patches, Positions
-from engine.config import Embedding as EmbeddingConfig
-from engine.trace import Trace
+from engine.model.config import MLP, Attention, Encoder, Head, ModelConfig, Norm, Patches, Positions
+from engine.model.config import Embedding as EmbeddingConfig
+from engine.runtime.trace import Trace
 from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns
 

@@ -11,10 +11,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LM
 
 from engine.checkpoints import Checkpoint, load, shipped
 from engine.checkpoints.locate import locate
-from engine.generate import generate
-from engine.run import run
+from engine.generation.generate import generate
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from engine.tokenizers import TRAINERS, train
-from engine.trace import Trace
 from tests.engine import tiny
 
 IDS = torch.tensor([[5, 0, 50, 7, 7, 31, 12, 3, 44, 1]])

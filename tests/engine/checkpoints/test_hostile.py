@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.checkpoints import IncompleteWeights, assemble, load
 from engine.checkpoints.weights import LARGEST_HEADER, open_weights
-from engine.run import run
+from engine.runtime.run import run
 from tests.engine.checkpoints.mutate import CHECKPOINTS, damage, gpt2
 
 EXAMPLES = 150 * int(os.environ.get("LOUPE_HOSTILE_EXAMPLES", "1"))  # damaged files of each kind of checkpoint

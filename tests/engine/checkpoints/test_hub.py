@@ -18,7 +18,7 @@ from engine import load
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.hub import Download, HubName, Progress, fetch, folder_of, parse, plan, transfer
 from engine.checkpoints.hub.plan import LARGEST_INDEX
-from engine.run import run
+from engine.runtime.run import run
 from engine.tokenizers.word import train
 from tests.engine import tiny
 from tests.engine.checkpoints.hub_server import COMMIT, Hub, Repo, serving, sha256

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.checkpoints import Assumed, Checkpoint, load
-from engine.run import run
+from engine.runtime.run import run
 from tests.engine.checkpoints.against import IDS, TARGET, equal, shaken
 
 PLAIN = {"vocab_size": 40, "num_hidden_layers": 3, "intermediate_size": 96, "max_position_embeddings": 32}

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.llama2c import MAGIC, is_llama2c, read_llama2c, read_tokens, tokenizer_beside
-from engine.generate import generate
-from engine.run import run
+from engine.generation.generate import generate
+from engine.runtime.run import run
 
 REAL = Path(__file__).parents[3].parent / "shared" / "real" / "stories260K"
 IDS = torch.tensor([[1, 5, 30, 7, 7, 31, 12, 3, 24, 1]])

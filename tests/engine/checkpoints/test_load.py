@@ -13,8 +13,8 @@ from engine import load
 from engine.checkpoints import Checkpoint, IncompleteWeights, locate, save_weights, shipped
 from engine.checkpoints.explicit import explicit
 from engine.checkpoints.families import FAMILIES
-from engine.generate import generate
-from engine.run import run
+from engine.generation.generate import generate
+from engine.runtime.run import run
 from engine.tokenizers.word import train
 from tests.engine import tiny
 

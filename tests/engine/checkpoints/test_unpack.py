@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine.checkpoints import Checkpoint, load, unpack
 from engine.checkpoints.unpack import CHUNK
-from engine.run import run
+from engine.runtime.run import run
 from engine.tokenizers.word import train
 from tests.engine import tiny
 

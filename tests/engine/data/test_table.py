@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import limits
 from engine.data.table import KINDS, Table, read_table, table_of
+from engine.runtime import limits
 
 CELLS = st.text(st.characters(exclude_categories=["C"], exclude_characters="\u2028\u2029"), min_size=1, max_size=12)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
-PRELOADED = ["engine.cli", "engine.training.loop", "tests.engine.training.starting"]
+PRELOADED = ["engine.cli.main", "engine.training.loop", "tests.engine.training.starting"]
 
 
 def command(arguments: list[str], environment: Mapping[str, str]) -> None:
-    from engine.cli import main
+    from engine.cli.main import main
 
     os.environ |= environment
     torch.set_num_threads(1)

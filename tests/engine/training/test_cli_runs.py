@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
-from engine.cli import change, main
+from engine.cli.main import change, main
+from engine.cli.main import main as cli
 from engine.training import Recipe, RunFolder, read_recipe, read_status, train
 from engine.training.queue import Queue
 from tests.engine.training.waiting import command_of, until, wait_in

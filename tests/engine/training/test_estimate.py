@@ -10,7 +10,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.model import Transformer, initialise
+from engine.model.transformer import Transformer, initialise
 from engine.training import Recipe, RunFolder, read_recipe
 from engine.training.data_recipe import Stories
 from engine.training.estimate import FILE, as_far_as_known, calibrate, estimate, operations

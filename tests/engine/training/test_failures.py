@@ -167,7 +167,7 @@ def test_a_process_that_may_have_no_more_memory_says_so_in_a_sentence(recipe_pat
     code = f"""
 import resource, sys
 from pathlib import Path
-from engine.cli import main
+from engine.cli.main import main
 have = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (have + 2**29, have + 2**29))
 sys.exit(main(["train", {str(recipe_path)!r}, "--out", {str(run.path)!r}, "--quiet"]))

@@ -10,7 +10,7 @@ import torch
 
 from engine.checkpoints import load
 from engine.data.task import EVERY
-from engine.reading import read_infill
+from engine.inputs.readers import read_infill
 from engine.tokenizers import Encoding
 from engine.training import Recipe, RunFolder, parse_recipe, read_recipe, train
 from engine.training.objectives import UNASKED

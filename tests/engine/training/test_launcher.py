@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import limits
 from engine.checkpoints import load
+from engine.runtime import limits
 from engine.training import Recipe, RunFolder, launcher, read_recipe, read_status, stop, train
 from engine.training.control import n_steps, read_order
 from engine.training.launcher import Processes

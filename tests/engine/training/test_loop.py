@@ -80,8 +80,9 @@ def test_the_compiler_is_not_loaded_by_what_does_not_train(recipe: Recipe, tmp_p
     list(train(recipe, tmp_path / "run"))
     code = f"""
 import sys
-import engine.cli
-engine.load({str(tmp_path / "run" / "checkpoint")!r})
+import engine.cli.main
+from engine import load
+load({str(tmp_path / "run" / "checkpoint")!r})
 print([name for name in ("torch._dynamo", "torch._inductor", "sympy", "transformers") if name in sys.modules])
 """
     said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stdout

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from engine.checkpoints import Checkpoint
-from engine.config import MLP, Attention, Encoder, Infill, ModelConfig, Norm, Positions
 from engine.data.translation import Pair
 from engine.data.translation.pair import Crossing
-from engine.model import Transformer, initialise
-from engine.run import run
+from engine.model.config import MLP, Attention, Encoder, Infill, ModelConfig, Norm, Positions
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.run import run
 from engine.tokenizers import train
 from engine.training.measures.alignment import Link, alignment, best, links
 from engine.training.measures.decoding import continued, translated, until

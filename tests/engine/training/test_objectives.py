@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from engine.config import MLP, Attention, Encoder, Infill, ModelConfig, Norm, Positions
-from engine.model import Transformer, initialise
+from engine.model.config import MLP, Attention, Encoder, Infill, ModelConfig, Norm, Positions
+from engine.model.transformer import Transformer, initialise
 from engine.tokenizers import train
 from engine.training.objectives import UNASKED, Examples, check_model, score, shares_of
 from engine.training.objectives import completion as completing

@@ -3,8 +3,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from engine.config import MLP, Attention, ModelConfig
-from engine.model import Transformer, initialise
+from engine.model.config import MLP, Attention, ModelConfig
+from engine.model.transformer import Transformer, initialise
 from engine.training.optimiser import (
     Optimisers,
     build_optimisers,

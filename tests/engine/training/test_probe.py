@@ -11,8 +11,8 @@ from torch.nn.functional import cross_entropy
 
 from engine.analysis.heads import head_scores
 from engine.checkpoints import Checkpoint, load
-from engine.generate import generate
-from engine.run import run
+from engine.generation.generate import generate
+from engine.runtime.run import run
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.look import look, repeated_ids
 from engine.training.past import frame_files, frames_of_snapshots

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from engine.checkpoints import load
-from engine.config import ModelConfig
 from engine.data.addition import Addition
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
@@ -20,6 +19,7 @@ from engine.data.modular import Modular
 from engine.data.names import Names
 from engine.data.rewriting import Rewriting
 from engine.data.sentiment import Sentiment
+from engine.model.config import ModelConfig
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.data_recipe import Data, Digits, Gaps, SentencePairs, Stories, TokenizerRecipe, Translation
 from engine.training.measures import MEASURES

@@ -111,7 +111,7 @@ def test_a_killed_process_goes_on_from_latest_bit_for_bit(
 ) -> None:
     run = RunFolder(tmp_path / "killed")
     command = [sys.executable, "-m", "engine", "train", str(recipe_path), "--out", str(run.path), "--quiet"]
-    slow = "import time, engine.training.trainer as t, engine.cli as c, sys\n"
+    slow = "import time, engine.training.trainer as t, engine.cli.main as c, sys\n"
     slow += "a = t.Trainer.advance\nt.Trainer.advance = lambda *x, **y: (time.sleep(0.03), a(*x, **y))[1]\n"
     slow += "sys.exit(c.main())"
     process = subprocess.Popen([sys.executable, "-c", slow, *command[3:]], cwd=ROOT)
@@ -130,7 +130,7 @@ def test_an_interrupt_leaves_a_run_that_the_same_command_finishes(
     unbroken: RunFolder, recipe_path: Path, tmp_path: Path
 ) -> None:
     run = RunFolder(tmp_path / "interrupted")
-    slow = "import time, engine.training.trainer as t, engine.cli as c, sys\n"
+    slow = "import time, engine.training.trainer as t, engine.cli.main as c, sys\n"
     slow += "a = t.Trainer.advance\nt.Trainer.advance = lambda *x, **y: (time.sleep(0.05), a(*x, **y))[1]\n"
     slow += "sys.exit(c.main())"
     arguments = ["train", str(recipe_path), "--out", str(run.path)]

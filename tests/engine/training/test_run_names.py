@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import library
 from engine.checkpoints import load
+from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from engine.training import Recipe, RunFolder, train
 from engine.training.snapshots import snapshots, weights

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import limits
+from engine.runtime import limits
 from engine.training import Recipe, RunFolder, read_recipe, train, trash
 from engine.training import runs as table_of_runs
 from engine.training.folder import size

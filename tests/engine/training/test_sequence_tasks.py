@@ -12,8 +12,8 @@ import torch
 from engine.checkpoints import load
 from engine.data.brackets import is_balanced
 from engine.data.task import Pair
-from engine.model import Transformer, initialise
-from engine.run import run
+from engine.model.transformer import Transformer, initialise
+from engine.runtime.run import run
 from engine.training import Recipe, RunFolder, parse_recipe, train
 from engine.training.machine import Abilities, plan
 from engine.training.measures import MEASURES

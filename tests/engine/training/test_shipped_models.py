@@ -11,9 +11,9 @@ from engine.checkpoints.locate import SHIPPED
 from engine.data import sentences, translation
 from engine.data.digits import split
 from engine.data.instructions import Bilingual, Instructions, instructed
-from engine.generate import generate
-from engine.processors import ImageProcessor, PalettePixels
-from engine.run import run
+from engine.generation.generate import generate
+from engine.inputs.processors import ImageProcessor, PalettePixels
+from engine.runtime.run import run
 
 UNSEEN = 987_654  # a seed that no recipe uses
 MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 8}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import ModelConfig
-from engine.plain import build
+from engine.model.config import ModelConfig
+from engine.model.from_dict import build
 from engine.training import parse_recipe, read_recipe
 from engine.training.objectives import OBJECTIVES, check_model
 from engine.training.objectives.suited import suited

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config import Attention, Embedding, Head
 from engine.data.seeds import seed_for
+from engine.model.config import Attention, Embedding, Head
 from engine.training import Recipe, RunFolder
 from engine.training.data_recipe import Data, SentencePairs, TokenizerRecipe
 from engine.training.machine import Plan

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import limits
 from engine.checkpoints import load
+from engine.runtime import limits
 from engine.training import Recipe, RunFolder, read_status, stop, train
 from engine.training.launcher import Processes
 from engine.training.process import exists

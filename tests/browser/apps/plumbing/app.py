@@ -9,22 +9,22 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from views import component
-from views.payload import pack
+from views.core import component
+from views.core.payload import pack
 
 
 @st.cache_resource
 def modules() -> Path:
     """The plumbing's modules in one folder with the probe's, as a view of the app would stand beside them."""
     folder = Path(tempfile.mkdtemp(prefix="loupe-plumbing-"))
-    for source in [*component.MODULES.glob("*.js"), *Path(__file__).parent.glob("*.js")]:
-        shutil.copy(source, folder)
+    shutil.copytree(component.MODULES, folder, dirs_exist_ok=True)
+    shutil.copytree(Path(__file__).parent, folder / "probe")
     return folder
 
 
 component.MODULES = modules()
-probe = component.view("probe", events=("pick",))
-broken = component.view("broken")
+probe = component.view("probe/probe", events=("pick",))
+broken = component.view("probe/broken")
 
 count = st.slider("count", 1, 9, 3, key="count", bind="query-params")
 if st.button("rerun"):

@@ -1,6 +1,6 @@
 // Shows what reaches a view, and lets a test reach the store and the address through window.probe.
-import * as address from "./address.js";
-import { onHeldUp, request, stream } from "./store.js";
+import * as address from "../core/address.js";
+import { onHeldUp, request, stream } from "../core/store.js";
 
 let mounts = 0;
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from views import component
-from views.payload import pack
+from views.core import component
+from views.core.payload import pack
 
 
 @st.cache_resource
 def modules() -> Path:
     """The plumbing's modules in one folder with the probe's."""
     folder = Path(tempfile.mkdtemp(prefix="loupe-turning-"))
-    for source in [*component.MODULES.glob("*.js"), *(Path(__file__).parents[1] / "plumbing").glob("*.js")]:
-        shutil.copy(source, folder)
+    shutil.copytree(component.MODULES, folder, dirs_exist_ok=True)
+    shutil.copytree(Path(__file__).parents[1] / "plumbing", folder / "probe")
     return folder
 
 
@@ -44,7 +44,7 @@ def other() -> None:
 
 
 component.MODULES = modules()
-probe = component.view("probe")
+probe = component.view("probe/probe")
 time.sleep(0.5)  # as on a busy server: so long the browser does not know that the page is turned
 page = st.navigation([st.Page(slow, title="Slow", default=True), st.Page(other, title="Other")], position="top")
 st.session_state.page = page.url_path

@@ -1,0 +1,357 @@
+// A model drawn as its blocks, or two side by side; pointing at a block shows its parameters and their formulas.
+import * as address from "../core/address.js";
+import { make } from "../core/dom.js";
+import { formula, FORMULA_CSS } from "../core/formula.js";
+import { drawStack, svg } from "../components/stack.js";
+
+const PANEL = { one: 380, two: 290 }; // CSS pixels that the panel takes beside the drawing of so many stacks
+const LEAST = 250; // of a stack that has others beside it
+const SHRINK = 0.86; // at most, so that the whole picture stands in the window
+const WIDEST = 440; // of one stack
+export const BETWEEN = 34; // the two stacks of a model
+const APART = 56; // two models
+const ASIDE = 22; // a decoder above its encoder leaves for what comes from it
+const FIRST = "attn";
+
+/** data = {models: [{name, total, stacks, ends, parts}], marked, source}, of views/architecture.py. */
+export function mount(root, data) {
+  const page = new Architecture(root);
+  page.update(data);
+  return page;
+}
+
+class Architecture {
+  constructor(root) {
+    const style = make("style", "", CSS + FORMULA_CSS);
+    this.element = make("div", "architecture");
+    this.drawing = make("div", "drawing");
+    this.panel = make("section", "panel");
+    this.panel.setAttribute("aria-live", "polite");
+    this.shares = make("div", "shares");
+    this.element.append(this.drawing, this.panel, this.shares);
+    root.append(style, this.element);
+    this.chosen = { model: 0, block: address.read().block ?? FIRST };
+    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.build());
+    this.resize.observe(this.element);
+    this.element.addEventListener("pointerover", (event) => this.show(found(event)));
+    this.element.addEventListener("pointerleave", () => this.show(null));
+    this.element.addEventListener("click", (event) => this.choose(found(event)));
+    this.element.addEventListener("focusin", (event) => this.choose(found(event)));
+    this.element.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  destroy() {
+    this.resize.disconnect();
+    this.element.remove();
+  }
+
+  update(data) {
+    this.data = data;
+    if (this.chosen.model >= data.models.length || !this.rows(this.chosen).length) this.chosen = { model: 0, block: this.nearest() };
+    this.build();
+  }
+
+  /** A block of the first model like the chosen one, so that a change of model keeps what is looked at. */
+  nearest() {
+    const last = this.chosen.block.split(".").at(-1);
+    const blocks = this.data.models[0].parts.map((part) => part.block);
+    return blocks.find((block) => block.split(".").at(-1) === last) ?? blocks.find((block) => block.endsWith(FIRST)) ?? blocks[0];
+  }
+
+  build() {
+    const { models } = this.data;
+    this.width = this.element.clientWidth;
+    if (!this.width) return;
+    const focused = this.element.getRootNode().activeElement?.dataset?.block;
+    const stacks = models.reduce((count, model) => count + model.stacks.length, 0);
+    const panel = stacks > 1 ? PANEL.two : PANEL.one;
+    const gaps = (models.length - 1) * APART + (stacks - models.length) * BETWEEN;
+    const each = (room) => Math.floor((room - gaps) / stacks) - 1; // less than there is: widths are rounded
+    const beside = each(this.width - panel - 28) >= LEAST;
+    this.element.classList.toggle("beside", beside);
+    this.element.style.setProperty("--panel-width", `${panel}px`);
+    const room = this.width - (beside ? panel + 28 : 0);
+    this.stacked = each(room) < LEAST; // a phone: models one above the other
+    const wide = this.stacked ? room : Math.min(WIDEST, each(room));
+    const drawn = models.map((model) => this.draw(model, wide));
+    const scale = this.scale(Math.max(...drawn.flat().map((stack) => stack.height)));
+    this.drawing.replaceChildren(...models.map((model, i) => this.model(model, i, wide, drawn[i], scale)));
+    this.bar();
+    this.element.dataset.ready = "true";
+    this.show(null);
+    if (focused) this.element.querySelector(`[data-block="${focused}"]`)?.focus({ preventScroll: true });
+  }
+
+  draw(model, wide) {
+    return drawStacks(model, wide, this.stacked, new Set(this.data.models.length > 1 ? this.data.marked : []));
+  }
+
+  model(model, index, wide, drawn, scale) {
+    const figure = make("figure", "model");
+    figure.dataset.model = index;
+    figure.style.maxWidth = `${drawn.length * wide + (drawn.length - 1) * BETWEEN}px`;
+    const caption = make("figcaption");
+    caption.classList.toggle("two-lines", this.data.models.length > 1);
+    caption.append(make("strong", "", model.name), make("span", "total", `${model.total.toLocaleString("en")} parameters`));
+    figure.append(caption, this.stacked && drawn.length > 1 ? pile(model, drawn, wide) : assemble(model, drawn, wide, scale));
+    return figure;
+  }
+
+  /** So that what stands below the caption is in the window whole, if that takes no more than SHRINK. */
+  scale(height) {
+    const room = window.innerHeight - Math.max(0, this.element.getBoundingClientRect().top + window.scrollY) - 52;
+    return this.stacked ? 1 : Math.max(SHRINK, Math.min(1, room / height));
+  }
+
+  rows({ model, block }) {
+    return this.data.models[model].parts.filter((part) => part.block === block);
+  }
+
+  choose(target) {
+    if (!target) return;
+    this.chosen = target;
+    address.write({ block: target.block });
+    this.show(null);
+  }
+
+  /** Another block in the panel: the one pointed at, else the chosen one. */
+  show(target) {
+    const looked = target ?? this.chosen;
+    const key = `${looked.model} ${looked.block}`;
+    for (const element of this.element.querySelectorAll("[data-block]")) {
+      const same = element.dataset.block === looked.block && modelOf(element, looked.model) === looked.model;
+      element.classList.toggle("looked", same);
+    }
+    if (this.shown === key + this.data.models.map((model) => model.name + model.total)) return;
+    this.shown = key + this.data.models.map((model) => model.name + model.total);
+    this.panel.replaceChildren(...details(this.data.models[looked.model], looked.block, this.data.source));
+  }
+
+  key(event) {
+    const step = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
+    const targets = [...this.element.querySelectorAll("g.target")];
+    const at = targets.indexOf(event.target.closest("g.target"));
+    if (at < 0) return;
+    if (step) targets[(at + step + targets.length) % targets.length].focus();
+    else if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+  }
+
+  /** Where the parameters are: one bar a model, as wide as the page. */
+  bar() {
+    this.shares.replaceChildren(
+      ...this.data.models.map((model, i) => {
+        const row = make("div", "share-row");
+        row.dataset.model = i;
+        for (const [block, count] of byBlock(model)) row.append(share(block, count, model, this.width));
+        const line = make("div", "share-line");
+        line.append(...(this.data.models.length > 1 ? [make("p", "share-name", model.name)] : []), row);
+        return line;
+      }),
+    );
+  }
+}
+
+/** The stacks of a model, each `wide`, as drawStack gives them; `stacked` ones stand one above the other. */
+export function drawStacks(model, wide, stacked = false, marked = new Set()) {
+  const counts = new Map();
+  for (const part of model.parts) counts.set(part.block, (counts.get(part.block) ?? 0) + (part.each ?? part.count));
+  const two = model.stacks.length > 1;
+  return model.stacks.map((stack, i) => {
+    const ends = i === model.stacks.length - 1 ? model.ends : null;
+    return drawStack(stack, { width: stacked && i ? wide - ASIDE : wide, mirror: two && i === 1, ends, counts, marked });
+  });
+}
+
+/** The decoder above the encoder, where there is no room beside it. */
+export function pile(model, [encoder, decoder], wide) {
+  const apart = 34;
+  const height = encoder.height + decoder.height + apart + 4;
+  const picture = canvas(model, wide, height, 1);
+  encoder.element.setAttribute("transform", `translate(0 ${height - 2})`);
+  decoder.element.setAttribute("transform", `translate(${ASIDE} ${decoder.height + 2})`);
+  const [top, enters] = [height - 2 + encoder.top.y, decoder.height + 2 + decoder.cross.y];
+  const d = `M${encoder.top.x} ${top + 1}L4 ${top + 1}L4 ${enters}L${ASIDE + decoder.cross.x - 2} ${enters}`;
+  picture.append(encoder.element, decoder.element, svg("path", { d, class: "stream across", "marker-end": "url(#stream-tip)" }));
+  return picture;
+}
+
+function canvas(model, width, height, scale) {
+  const size = { viewBox: `0 0 ${width} ${height}`, width: width * scale, height: height * scale };
+  const picture = svg("svg", { ...size, role: "group", "aria-label": `${model.name}, drawn as its blocks` });
+  picture.append(arrowhead());
+  return picture;
+}
+
+/** The stacks of a model next to each other, feet level, with the encoder's result on its way to the decoder. */
+export function assemble(model, drawn, wide, scale) {
+  const height = Math.max(...drawn.map((one) => one.height)) + 8;
+  const width = drawn.length * wide + (drawn.length - 1) * BETWEEN;
+  const picture = canvas(model, width, height, scale);
+  drawn.forEach((one, i) => {
+    one.element.setAttribute("transform", `translate(${i * (wide + BETWEEN)} ${height - 2})`);
+    picture.append(one.element);
+  });
+  const [encoder, decoder] = drawn;
+  if (decoder?.cross) {
+    const [top, enters] = [height - 2 + encoder.top.y, height - 2 + decoder.cross.y];
+    const corridor = wide + BETWEEN / 2;
+    const into = wide + BETWEEN + decoder.cross.x - 2;
+    const d = `M${encoder.top.x} ${top + 1}L${corridor} ${top + 1}L${corridor} ${enters}L${into} ${enters}`;
+    picture.append(svg("path", { d, class: "stream across", "marker-end": "url(#stream-tip)" }));
+    picture.append(svg("text", { x: corridor - 8, y: top - 8, class: "note", "text-anchor": "end" }, "what the encoder gave"));
+  }
+  return picture;
+}
+
+function arrowhead() {
+  const definitions = svg("defs");
+  for (const [id, size] of [["tip", 7], ["stream-tip", 4]]) {
+    const marker = svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: size, markerHeight: size, orient: "auto-start-reverse" });
+    marker.append(svg("path", { d: "M0 0L8 4L0 8z", class: id }));
+    definitions.append(marker);
+  }
+  return definitions;
+}
+
+const TITLES = {
+  tokens: "Token embedding", patches: "Patch embedding", positions: "Positions", segments: "Segments", relative: "Relative positions",
+  embed_norm: "Norm of the embedding", norm1: "Norm of the attention", norm2: "Norm of the MLP", norm_cross: "Norm of the cross-attention",
+  norm1_after: "Norm after the attention", norm2_after: "Norm after the MLP", final_norm: "Final norm", attn: "Attention",
+  cross_attn: "Cross-attention", mlp: "MLP", pooler: "Pooler", next_sentence: "Next sentence", head: "Head",
+};
+
+export function titleOf(block) {
+  const [last, stack] = block.split(".").reverse();
+  return stack ? `${TITLES[last]}, ${stack}` : TITLES[last];
+}
+
+/** The panel: each part of a block with its formula, the numbers put in, and the count. */
+function details(model, block, source) {
+  const parts = model.parts.filter((part) => part.block === block);
+  const count = parts.reduce((sum, part) => sum + part.count, 0);
+  const each = parts.reduce((sum, part) => sum + (part.each ?? 0), 0);
+  const heading = make("h3", "", titleOf(block));
+  const whose = make("p", "whose", `${model.name} · ${percent(count / model.total)} of its parameters`);
+  const total = make("p", "sum");
+  total.append(make("span", "big", count.toLocaleString("en")));
+  if (each && each !== count) total.append(make("span", "soft", `${each.toLocaleString("en")} in each layer`));
+  const list = make("dl");
+  for (const part of parts) {
+    const name = make("dt");
+    name.append(...named(part.name));
+    const value = make("dd", "number", part.count.toLocaleString("en"));
+    const written = make("dd", "arithmetic-line");
+    written.append(formula(part.tex), make("span", "equals", "="), formula(part.numbers));
+    list.append(name, value, written);
+  }
+  const none = parts.length ? [] : [make("p", "whose", "It has no parameters.")];
+  const foot = source ? [make("p", "source", source)] : [];
+  return [heading, whose, total, list, ...none, ...foot];
+}
+
+/** "queries, W_Q" with its matrix as in a formula. */
+export function named(name) {
+  const [, words, matrix] = /^(.*?)(W_.|W_. = W_.)?$/.exec(name);
+  return matrix ? [words, formula(matrix)] : [words];
+}
+
+function byBlock(model) {
+  const found = new Map();
+  for (const part of model.parts) found.set(part.block, (found.get(part.block) ?? 0) + part.count);
+  return [...found].filter(([, count]) => count > 0);
+}
+
+function share(block, count, model, width) {
+  const part = model.parts.find((one) => one.block === block);
+  const wide = (width * count) / model.total;
+  const element = make("div", `share ${part.role}`);
+  element.dataset.block = block;
+  element.style.width = `${(100 * count) / model.total}%`;
+  element.title = `${titleOf(block)}: ${count.toLocaleString("en")}, ${percent(count / model.total)}`;
+  const short = titleOf(block).replace("Token embedding", "Tokens").replace(", encoder", "").replace(", decoder", "");
+  if (wide > short.length * 7.6 + 14) element.append(make("span", "", short));
+  if (wide > short.length * 7.6 + 70) element.append(make("span", "share-percent", percent(count / model.total)));
+  return element;
+}
+
+export function percent(share) {
+  const value = 100 * share;
+  return `${value >= 10 ? value.toFixed(1) : value >= 0.1 ? value.toFixed(2) : value.toPrecision(2)}\u00a0%`;
+}
+
+function found(event) {
+  const element = event.target.closest?.("[data-block]");
+  return element ? { model: modelOf(element, 0), block: element.dataset.block } : null;
+}
+
+function modelOf(element) {
+  return Number(element.closest("[data-model]")?.dataset.model ?? 0);
+}
+
+export const CSS = `
+.architecture { display: grid; grid-template-columns: minmax(0, 1fr); gap: 18px 28px; font-family: var(--sans); color: var(--ink); }
+.architecture.beside { grid-template-columns: minmax(0, 1fr) var(--panel-width); }
+.architecture .shares { grid-column: 1 / -1; }
+.drawing { display: flex; flex-wrap: wrap; justify-content: space-evenly; align-items: flex-end; align-content: flex-start; gap: 24px ${APART}px; }
+.model { margin: 0; }
+.model figcaption { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 12px; margin: 0 0 8px; }
+.model figcaption.two-lines { flex-direction: column; }
+.model figcaption strong { font-size: 20px; letter-spacing: -.01em; }
+.model figcaption .total { font: 15px var(--mono); color: var(--soft); }
+.model svg { display: block; max-width: 100%; overflow: visible; font-family: var(--sans); }
+.frame { fill: var(--panel); stroke: var(--hairline); stroke-width: 1; }
+.stream { fill: none; stroke: var(--residual); stroke-width: 4; stroke-linejoin: round; }
+.stream-tip { fill: var(--residual); }
+.wire { fill: none; stroke: var(--soft); stroke-width: 1.5; }
+.tip { fill: var(--soft); }
+.tie { fill: none; stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 5 4; }
+.plus { fill: var(--ground); stroke: var(--residual); stroke-width: 2.5; }
+.plus-sign { fill: none; stroke: var(--residual); stroke-width: 2.5; }
+.times { font-size: 22px; font-weight: 700; fill: var(--ink); }
+.note { font-size: 14px; fill: var(--soft); }
+.note.strong { fill: var(--ink); }
+.title { font-size: 16px; font-weight: 600; fill: var(--ink); }
+.title.row { font-size: 15px; }
+.detail { font-size: 13.5px; fill: var(--soft); }
+.number { font: 13px var(--mono); fill: var(--soft); }
+.pill-text { font-size: 13.5px; fill: var(--ink); }
+.target { cursor: pointer; outline: none; --hue: var(--soft); }
+.target .face { fill: var(--ground); stroke: var(--hue); stroke-width: 1.5; }
+.role-residual { --hue: var(--residual) !important; }
+.role-attention { --hue: var(--attention) !important; }
+.role-mlp { --hue: var(--mlp) !important; }
+.role-head, .role-pooler, .role-next_sentence { --hue: var(--probability) !important; }
+.target.looked .face { fill: color-mix(in srgb, var(--hue) 13%, var(--ground)); stroke-width: 2.5; }
+.target:focus-visible .face { stroke-width: 3.5; }
+.flag { fill: var(--edited); }
+.flag-text { font-size: 14px; font-weight: 700; fill: var(--ground); }
+.cell { fill: var(--hairline); }
+.cell.seen { fill: var(--attention); }
+.bar { fill: var(--mlp); }
+.bar-edge { fill: none; stroke: var(--mlp); opacity: .45; }
+.tick.query { fill: var(--query); }
+.tick.key { fill: var(--key); }
+.panel { min-width: 0; }
+.panel h3 { font-size: 20px; margin: 2px 0 4px; letter-spacing: -.01em; }
+.panel .whose { margin: 0; color: var(--soft); font-size: 14px; }
+.panel .sum { margin: 10px 0 12px; display: flex; align-items: baseline; gap: 12px; flex-wrap: wrap; }
+.panel .big { font: 600 26px var(--mono); letter-spacing: -.02em; }
+.panel .soft { font-size: 14px; color: var(--soft); }
+.panel dl { display: grid; grid-template-columns: 1fr max-content; gap: 2px 0; margin: 0; font-size: 14.5px; }
+.panel dt { border-top: 1px solid var(--hairline); padding-top: 6px; }
+.panel dd { margin: 0; }
+.panel dd.number { border-top: 1px solid var(--hairline); padding-top: 6px; font: 14px var(--mono); text-align: right; color: var(--ink); }
+.panel .arithmetic-line { grid-column: 1 / -1; color: var(--soft); padding-bottom: 6px; overflow-x: auto; }
+.panel .equals { margin: 0 .4em; }
+.panel .source { margin: 14px 0 0; font-size: 13px; color: var(--soft); line-height: 1.5; }
+.share-line + .share-line { margin-top: 8px; }
+.share-name { margin: 0 0 3px; font-size: 13px; color: var(--soft); }
+.share-row { display: flex; height: 34px; gap: 2px; }
+.share { --hue: var(--soft); min-width: 1px; flex-shrink: 1; background: color-mix(in srgb, var(--hue) 26%, var(--ground)); border-top: 3px solid var(--hue); overflow: hidden; white-space: nowrap; font-size: 13px; line-height: 30px; padding: 0; cursor: pointer; box-sizing: border-box; }
+.share > span:first-child { padding-left: 8px; }
+.share-percent { padding-left: 8px; font: 12px var(--mono); color: var(--soft); }
+.share.looked { background: color-mix(in srgb, var(--hue) 48%, var(--ground)); }
+.share.residual { --hue: var(--residual); }
+.share.attention { --hue: var(--attention); } .share.mlp { --hue: var(--mlp); } .share.probability { --hue: var(--probability); }
+`;

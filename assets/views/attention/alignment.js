@@ -1,0 +1,261 @@
+// Which source words the target was made from: two lines of words, and between them the cross-attention of one head.
+import { choices } from "../components/choices.js";
+import { make, range } from "../core/dom.js";
+import { percent } from "../core/format.js";
+import { colour } from "../core/palette.js";
+import { begins } from "../components/prose.js";
+
+const SIZES = [30, 26, 23, 20, 17]; // of letters, CSS pixels: the largest at which both lines have room
+const COLUMN = [[16, 19], [40, 17], [Infinity, 15]]; // where they have none, the texts stand side by side, downward: up to so many tokens, letters of that size
+const DRAWN = 0.01; // the smallest weight with a curve
+const THICK = 0.5; // of the letters' size, for a weight of 1
+const FADED = 0.07;
+const BY = {
+  written: "Each target word is joined by the row that wrote it: the row of the word before, which is where the model decided what comes next.",
+  own: "Each target word is joined by its own row: what the model reads at that word in order to write the next one.",
+};
+
+export function mount(root, page) {
+  return new Alignment(root, page);
+}
+
+class Alignment {
+  constructor(root, page) {
+    Object.assign(this, { page, pointed: null });
+    root.classList.add("alignment");
+    this.by = choices("which row", [["written", "by the row that wrote it"], ["own", "by its own row"]], (by) => page.go({ by: by === "written" ? undefined : by }));
+    this.stage = make("div", "aligned");
+    this.stage.tabIndex = 0;
+    this.stage.setAttribute("role", "group");
+    this.source = make("div", "line-of source-words");
+    this.target = make("div", "line-of target-words");
+    this.canvas = make("canvas");
+    this.canvas.setAttribute("role", "img");
+    this.stage.append(this.source, this.canvas, this.target);
+    this.meaning = make("p", "alignment-meaning");
+    root.append(this.by.element, this.stage, this.meaning);
+    this.listen();
+  }
+
+  /** How many rows lie between a target word and the row that joins it. */
+  get shift() {
+    return this.page.state.by === "own" ? 0 : 1;
+  }
+
+  update() {
+    const { page } = this;
+    const { trace, state } = page;
+    this.by.show(this.shift ? "written" : "own");
+    this.meaning.textContent = BY[this.shift ? "written" : "own"];
+    const built = [trace.trace, page.width, page.narrow].join();
+    if (built !== this.built) this.build();
+    this.built = built;
+    const { block, max } = page.pattern(state.layer, state.head);
+    this.weight = (row, key) => block.data[block.offset + row * block.stride + key] / max;
+    this.words.target.forEach((word, i) => {
+      word.classList.toggle("unjoined", this.rowOf(i) < 0);
+      word.setAttribute("aria-label", this.spoken(i));
+    });
+    this.canvas.setAttribute("aria-label", `curves of head ${state.head + 1} of block ${state.layer + 1} from target words to source words`);
+    this.mark();
+  }
+
+  /** The row of the pattern that joins target word i; -1 where no row wrote it. */
+  rowOf(i) {
+    return i - this.shift;
+  }
+
+  build() {
+    const { page } = this;
+    const { pieces, special, source } = page.trace;
+    this.pieces = { source: source.pieces, target: pieces };
+    this.words = { source: write(this.source, source.pieces, source.special), target: write(this.target, pieces, special) };
+    const fits = (size) => {
+      this.stage.style.fontSize = `${size}px`;
+      return Math.max(this.source.scrollWidth, this.target.scrollWidth) <= page.width;
+    };
+    this.stage.classList.remove("downward");
+    this.stage.style.width = `${page.width}px`;
+    const found = SIZES.find(fits);
+    this.downward = found === undefined;
+    this.stage.classList.toggle("downward", this.downward);
+    this.size = found ?? COLUMN.find(([count]) => Math.max(pieces.length, source.pieces.length) <= count)[1];
+    this.stage.style.fontSize = `${this.size}px`;
+    const places = (words) => words.map((word) => middle(word, this.downward));
+    this.places = { source: places(this.words.source), target: places(this.words.target) };
+    this.room();
+  }
+
+  /** The canvas between the two lines. */
+  room() {
+    const ratio = window.devicePixelRatio || 1;
+    const wide = this.downward ? this.target.offsetLeft - this.source.offsetLeft - this.source.offsetWidth : this.stage.clientWidth;
+    const tall = this.downward ? Math.max(this.source.offsetHeight, this.target.offsetHeight) : this.target.offsetTop - this.source.offsetTop - this.source.offsetHeight;
+    Object.assign(this, { wide, tall });
+    this.canvas.width = Math.round(wide * ratio);
+    this.canvas.height = Math.round(tall * ratio);
+    Object.assign(this.canvas.style, { width: `${wide}px`, height: `${tall}px`, left: this.downward ? `${this.source.offsetLeft + this.source.offsetWidth}px` : "0", top: this.downward ? "0" : `${this.source.offsetTop + this.source.offsetHeight}px` });
+  }
+
+  /** What is looked at alone: {target} or {source}, null for all together. */
+  get alone() {
+    const { hover, state } = this.page;
+    if (this.pointed) return this.pointed;
+    if (hover && hover.row !== null && hover.row + this.shift < this.words.target.length) return { target: hover.row + this.shift };
+    if (this.stage.matches(":focus-visible")) return { target: Math.min(this.words.target.length - 1, state.query + this.shift) };
+    return null;
+  }
+
+  mark() {
+    if (!this.words) return;
+    const { alone } = this;
+    const { state } = this.page;
+    this.draw(alone);
+    for (const of of ["source", "target"]) {
+      this.words[of].forEach((word, i) => {
+        const weight = this.share(alone, of, i);
+        word.querySelector(".share").textContent = weight >= DRAWN ? percent(weight) : "";
+        word.classList.toggle("alone", alone?.[of] === i);
+        word.classList.toggle("faint", Boolean(alone) && alone[of] !== i && !(weight >= DRAWN));
+        word.classList.toggle("chosen", of === "target" && this.rowOf(i) === state.query);
+      });
+    }
+  }
+
+  /** The weight between a word and the one that is looked at alone; null where the two are of one text, or no row joins them. */
+  share(alone, of, i) {
+    const pair = of === "source" ? [alone?.target, i] : [i, alone?.source];
+    if (alone?.[of] !== undefined || pair.includes(undefined) || this.rowOf(pair[0]) < 0) return null;
+    return this.weight(this.rowOf(pair[0]), pair[1]);
+  }
+
+  draw(alone) {
+    const context = this.canvas.getContext("2d");
+    const ratio = window.devicePixelRatio || 1;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, this.wide, this.tall);
+    context.strokeStyle = colour(this.stage, "attention");
+    context.lineCap = "butt";
+    const { source, target } = this.places;
+    target.forEach((to, i) => {
+      const row = this.rowOf(i);
+      if (row < 0) return;
+      source.forEach((from, key) => {
+        const weight = this.weight(row, key);
+        if (!(weight >= DRAWN)) return;
+        const lit = !alone || alone.target === i || alone.source === key;
+        context.globalAlpha = lit ? 0.12 + 0.8 * weight : FADED;
+        context.lineWidth = Math.max(1, THICK * this.size * weight);
+        context.beginPath();
+        this.curve(context, from, to);
+        context.stroke();
+      });
+    });
+    context.globalAlpha = 1;
+  }
+
+  curve(context, from, to) {
+    const { wide, tall } = this;
+    if (this.downward) {
+      context.moveTo(0, from);
+      context.bezierCurveTo(wide / 2, from, wide / 2, to, wide, to);
+    } else {
+      context.moveTo(from, 0);
+      context.bezierCurveTo(from, tall / 2, to, tall / 2, to, tall);
+    }
+  }
+
+  spoken(i) {
+    const row = this.rowOf(i);
+    if (row < 0) return `${this.pieces.target[i]}: ${this.page.trace.rows?.[0] ? "the row that wrote it is not in this window" : "no row wrote it"}`;
+    const best = this.pieces.source.reduce((most, _, key) => (this.weight(row, key) > this.weight(row, most) ? key : most), 0);
+    return `${this.pieces.target[i]}: most from ${this.pieces.source[best]}, ${percent(this.weight(row, best))}`;
+  }
+
+  listen() {
+    const found = (event) => {
+      for (const of of ["target", "source"]) {
+        const i = this.words?.[of].indexOf(event.target.closest?.(".word-of")) ?? -1;
+        if (i >= 0) return { [of]: i };
+      }
+      return null;
+    };
+    this.stage.addEventListener("pointermove", (event) => event.pointerType !== "touch" && this.point(found(event)));
+    this.stage.addEventListener("pointerleave", () => this.point(null));
+    this.stage.addEventListener("click", (event) => {
+      const word = found(event);
+      if (word?.target !== undefined && this.rowOf(word.target) >= 0) this.page.go({ query: this.rowOf(word.target) });
+      else if (word?.source !== undefined) this.page.go({ key: word.source });
+    });
+    this.stage.addEventListener("keydown", (event) => this.step(event));
+    this.stage.addEventListener("focus", () => this.mark());
+    this.stage.addEventListener("blur", () => this.mark());
+  }
+
+  point(word) {
+    if (word?.target === this.pointed?.target && word?.source === this.pointed?.source) return;
+    this.pointed = word;
+    const row = word?.target === undefined ? -1 : this.rowOf(word.target);
+    this.page.point(row >= 0 ? { row, col: null } : null);
+    this.mark();
+  }
+
+  step(event) {
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const last = this.words.target.length - 1 - this.shift;
+    const query = Math.max(0, Math.min(last, this.page.state.query + by));
+    this.page.go({ query });
+    this.page.tell(this.spoken(query + this.shift));
+  }
+
+  destroy() {
+    this.page.tip(null);
+  }
+}
+
+function write(root, pieces, special) {
+  const starts = begins(pieces, special);
+  const words = range(0, pieces.length).map((i) => {
+    const word = make("span", `word-of${starts[i] ? "" : " goes-on"}`);
+    word.append(make("bdi", special[i] ? "special" : "", pieces[i]), make("span", "share"));
+    return word;
+  });
+  root.replaceChildren(...words);
+  return words;
+}
+
+/** The middle of a word along its line, CSS pixels. */
+function middle(word, downward) {
+  return downward ? word.offsetTop + word.offsetHeight / 2 : word.offsetLeft + word.offsetWidth / 2;
+}
+
+export const CSS = `
+.alignment .aligned { position: relative; margin: 26px 0 30px; border-radius: 4px; }
+.alignment .aligned canvas { position: absolute; display: block; pointer-events: none; }
+.alignment .line-of { display: flex; justify-content: center; gap: .34em; }
+.alignment .target-words { margin-top: max(130px, 6.6em); }
+.alignment .word-of { position: relative; padding: .06em .18em; border-radius: 5px; line-height: 1.35; cursor: pointer; background: var(--panel); flex: none; }
+.alignment .word-of.goes-on { margin-left: calc(2px - .34em); }
+.alignment .word-of.alone { background: var(--key); color: var(--ground); }
+.alignment .target-words .word-of.alone { background: var(--query); }
+.alignment .word-of.faint { opacity: .4; }
+.alignment .word-of.chosen::after { content: ""; position: absolute; left: .15em; right: .15em; bottom: -6px; height: 3px; border-radius: 2px; background: var(--query); }
+.alignment .word-of.unjoined bdi, .alignment .word-of .special { color: var(--soft); }
+.alignment .word-of.alone bdi { color: inherit; }
+.alignment .share { position: absolute; left: 50%; transform: translateX(-50%); font: 600 13px/18px var(--mono); white-space: nowrap; color: var(--ink); pointer-events: none; }
+.alignment .source-words .share { bottom: 100%; }
+.alignment .target-words .share { top: calc(100% + 8px); }
+.alignment .downward { display: grid; grid-template-columns: max-content minmax(90px, 260px) max-content; justify-content: center; margin-top: 14px; }
+.alignment .downward .line-of { flex-direction: column; justify-content: flex-start; align-items: flex-end; gap: 5px; margin: 0; }
+.alignment .downward .target-words { grid-column: 3; align-items: flex-start; }
+.alignment .downward .word-of.goes-on { margin-left: 0; margin-top: -4px; }
+.alignment .downward .word-of.chosen::after { left: -6px; right: auto; top: 4px; bottom: 4px; width: 3px; height: auto; }
+.alignment .downward .share { top: 50%; transform: translateY(-50%); padding: 0 4px; border-radius: 3px; background: var(--ground); z-index: 1; }
+.alignment .downward .share:empty { display: none; }
+.alignment .downward .source-words .share { bottom: auto; left: calc(100% + 4px); }
+.alignment .downward .target-words .share { top: 50%; left: auto; right: calc(100% + 4px); }
+.alignment .alignment-meaning { font-size: 13.5px; line-height: 1.5; color: var(--soft); max-width: 80ch; }
+`;

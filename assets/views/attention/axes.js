@@ -1,0 +1,141 @@
+// The two axes of the map: queries at the left, keys on top, as many of their pieces as can be read, and always the lit ones.
+import { make } from "../core/dom.js";
+
+const LINE = 13; // CSS pixels between two written pieces
+const TEXT = 15; // the height of a piece
+const WIDEST = { wide: 172, narrow: 84 }; // of the pieces at the left
+const TALLEST = { wide: 110, narrow: 78 }; // of the slanted pieces on top, where the page does not say `tallest`
+const RISE = 14; // of a slanted piece beyond what its length makes of it
+const [SINE, COSINE] = [0.82, 0.57]; // of the angle of a slanted piece
+const KEPT = 4096; // widths that are remembered
+
+export const CSS = `
+.map-grid { display: grid; grid-template-columns: var(--beside) max-content; width: max-content; }
+.map-corner { position: sticky; left: 0; top: 0; z-index: 4; background: var(--ground); font-size: 12px; line-height: 15px; display: flex; flex-direction: column; justify-content: flex-end; padding: 0 8px 5px 0; text-align: right; white-space: nowrap; }
+.map-top { position: sticky; top: 0; z-index: 3; background: var(--ground); height: var(--above); overflow: hidden; }
+.map-left { position: sticky; left: 0; z-index: 3; background: var(--ground); overflow: hidden; }
+.map-top bdi, .map-left bdi { position: absolute; font-size: 13px; line-height: 15px; color: var(--ink); cursor: pointer; background: var(--ground); }
+.map-top bdi { left: 0; bottom: 4px; transform-origin: 0 100%; max-width: var(--slanted); overflow: hidden; text-overflow: ellipsis; }
+.map-left bdi { right: 8px; max-width: calc(var(--beside) - 8px); overflow: hidden; text-overflow: ellipsis; }
+.map-top bdi.special, .map-left bdi.special { color: var(--soft); font-style: italic; }
+.map-left bdi.lit { color: var(--query); font-weight: 600; z-index: 2; }
+.map-top bdi.lit { color: var(--key); font-weight: 600; z-index: 2; }
+.small-pieces bdi { font-size: 11.5px; }
+`;
+
+/** {place, around(page), above(page, wide), show(page, block, size), mark(row, col), reveal(row, col, size)} in a box that scrolls. */
+export function axes(page, scroll) {
+  const grid = make("div", "map-grid");
+  const corner = make("div", "map-corner");
+  corner.append(make("span", "role-key", "key →"), make("span", "role-query", "query ↓"));
+  const [top, left, place] = [make("div", "map-top"), make("div", "map-left"), make("div")];
+  grid.append(corner, top, left, place);
+  scroll.append(make("style", "", CSS), grid);
+  let shown = null; // {key, rows, cols}: what stands there
+  const pointed = (event, labels) => labels.findIndex(({ element }) => element === event.target);
+  for (const [axis, name] of [[left, "rows"], [top, "cols"]]) {
+    const where = (event) => shown[name][pointed(event, shown[name])]?.i;
+    axis.addEventListener("click", (event) => {
+      const i = where(event);
+      if (i !== undefined) page.go(name === "rows" ? { query: i } : { key: i });
+    });
+    axis.addEventListener("pointermove", (event) => {
+      const i = where(event);
+      if (event.pointerType !== "touch") page.point(i === undefined ? null : name === "rows" ? { row: i, col: null } : { row: null, col: i });
+    });
+    axis.addEventListener("pointerleave", () => page.point(null));
+  }
+
+  const show = (_, block, size) => {
+    const key = [page.edition, page.width, block.rows, block.cols, size.wide].join();
+    if (shown?.key === key) return;
+    const upright = stands(page, size.wide);
+    grid.style.setProperty("--beside", `${beside(page)}px`);
+    grid.style.setProperty("--above", `${above(page, size.wide)}px`);
+    grid.style.setProperty("--slanted", upright ? "none" : `${slanted(page)}px`);
+    left.style.height = `${size.pitch * block.rows}px`;
+    top.style.width = `${size.width + overhang(page)}px`;
+    place.style.width = `${size.width}px`;
+    grid.classList.toggle("small-pieces", size.pitch < 16);
+    shown = {
+      key,
+      rows: labels(left, page.trace.pieces, page.trace.special, size.pitch, (element, i) => (element.style.top = `${Math.max(0, Math.min(size.pitch * block.rows - TEXT, (i + 0.5) * size.pitch - TEXT / 2))}px`)),
+      cols: labels(top, page.keys, page.specialKeys, size.wide, (element, i) => (element.style.transform = at((i + 0.5) * size.wide, upright))),
+    };
+  };
+  const mark = (row, col) => {
+    for (const [list, lit] of [[shown.rows, row], [shown.cols, col]]) {
+      for (const { element, i, thin } of list) {
+        element.classList.toggle("lit", i === lit);
+        element.hidden = thin && i !== lit;
+      }
+    }
+  };
+  const reveal = (row, col, { wide, pitch }) => {
+    const [x, y] = [col * wide, row * pitch];
+    const [roomX, roomY] = [scroll.clientWidth - left.clientWidth, scroll.clientHeight - top.clientHeight];
+    if (x < scroll.scrollLeft || x + wide > scroll.scrollLeft + roomX) scroll.scrollLeft = x - roomX / 2;
+    if (y < scroll.scrollTop || y + pitch > scroll.scrollTop + roomY) scroll.scrollTop = y - roomY / 2;
+  };
+  return { place, around: (page) => beside(page) + overhang(page), above, show, mark, reveal };
+}
+
+/** The width of the axis at the left. */
+function beside(page) {
+  const most = page.narrow ? WIDEST.narrow : WIDEST.wide;
+  return Math.round(Math.min(most, Math.max(58, written(page.trace.pieces) + 16)));
+}
+
+/** The height of the axis on top. */
+function above(page, wide) {
+  return stands(page, wide) ? 36 : Math.round(Math.max(40, slanted(page) * SINE + RISE));
+}
+
+/** How long a slanted piece may be, so that it stands within the axis. */
+function slanted(page) {
+  return Math.min(Math.ceil(written(page.keys)) + 1, Math.floor(((page.tallest ?? TALLEST[page.narrow ? "narrow" : "wide"]) - RISE) / SINE));
+}
+
+/** How far the last slanted piece reaches beyond its column. */
+function overhang(page) {
+  return Math.round(slanted(page) * COSINE);
+}
+
+/** Whether the pieces on top are short enough to stand upright. */
+function stands(page, wide) {
+  return wide >= 16 && page.keys.every((piece) => [...piece].length <= 2);
+}
+
+const widths = new Map(); // piece -> CSS pixels
+let pen = null;
+
+/** The width of the longest piece, in the weight of a lit one. */
+export function written(pieces) {
+  if (widths.size > KEPT) widths.clear();
+  return pieces.reduce((most, piece) => Math.max(most, width(piece)), 0);
+}
+
+function width(piece) {
+  if (widths.has(piece)) return widths.get(piece);
+  pen ??= document.createElement("canvas").getContext("2d");
+  pen.font = `600 13px ${getComputedStyle(document.body).fontFamily}`;
+  widths.set(piece, pen.measureText(piece).width);
+  return widths.get(piece);
+}
+
+function at(x, upright) {
+  return upright ? `translateX(${x}px) translateX(-50%)` : `translateX(${x + 4}px) rotate(-55deg)`;
+}
+
+/** One label a piece, of which those that would stand too close are thin: hidden until they are lit. */
+function labels(axis, pieces, special, pitch, put) {
+  const every = Math.ceil(LINE / pitch);
+  const list = pieces.map((piece, i) => {
+    const element = make("bdi", special[i] ? "special" : "", piece);
+    element.title = special[i] ? `${piece}: a special token` : piece;
+    put(element, i);
+    return { element, i, thin: i % every !== 0 };
+  });
+  axis.replaceChildren(...list.map(({ element }) => element));
+  return list;
+}

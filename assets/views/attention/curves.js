@@ -1,0 +1,88 @@
+// Weights as curves from the row of a query to the row of a key: which of them are drawn, and the drawing.
+import { at } from "../components/cells.js";
+
+export const MOST = 4000; // curves drawn at once; beyond, the strongest ones
+const BINS = 2048; // in which weights are sorted coarsely, by their square roots
+const FULL = { most: 7, share: 0.4, least: 3 }; // of a weight of 1: CSS pixels, of which it takes this share of a row at most
+const DASH = [7, 4]; // CSS pixels, of what an edit put there
+const FAINT = { all: 0.14, one: 0.4 }; // opacity of the weakest curve among all, and among those of one token
+
+/**
+ * The curves of several patterns, weakest first.
+ *
+ * patterns = [{block, max}], one a head; `least` the smallest weight drawn; `only` = {query} | {key} | null keeps the curves of one
+ * token. Gives {head, query, key, weight: arrays of `count`, count, left, leftShare, cut}: `left` curves with a weight above
+ * 0 are not drawn, which hold `leftShare` of all the weight; `cut` is the smallest weight drawn where there were too many, else null.
+ */
+export function choose(patterns, least, only = null) {
+  const bins = new Uint32Array(BINS);
+  let [nonzero, total] = [0, 0];
+  each(patterns, only, (weight) => {
+    nonzero++;
+    total += weight;
+    if (weight >= least) bins[bin(weight)]++;
+  });
+  const floor = lowest(bins);
+  const found = [];
+  each(patterns, only, (weight, head, query, key) => weight >= least && bin(weight) >= floor && found.push({ head, query, key, weight }));
+  found.sort((a, b) => a.weight - b.weight);
+  const drawn = found.reduce((sum, { weight }) => sum + weight, 0);
+  const left = nonzero - found.length;
+  return { curves: found, left, leftShare: left ? Math.max(0, 1 - drawn / total) : 0, cut: floor && found.length ? found[0].weight : null };
+}
+
+function each(patterns, only, visit) {
+  patterns.forEach(({ block, max }, head) => {
+    const [first, last] = only?.query !== undefined ? [only.query, only.query + 1] : [0, block.rows];
+    const [from, to] = only?.key !== undefined ? [only.key, only.key + 1] : [0, block.cols];
+    for (let query = first; query < last; query++) {
+      for (let key = from; key < to; key++) {
+        const weight = at(block, query, key) / max;
+        if (weight > 0) visit(weight, head, query, key);
+      }
+    }
+  });
+}
+
+function bin(weight) {
+  return Math.min(BINS - 1, Math.floor(Math.sqrt(weight) * BINS));
+}
+
+/** The lowest bin of which all weights are drawn; 0 where they all can be. */
+function lowest(bins) {
+  let count = 0;
+  for (let i = BINS - 1; i >= 0; i--) {
+    if (count && count + bins[i] > MOST) return i + 1;
+    count += bins[i];
+  }
+  return 0;
+}
+
+/**
+ * Strokes curves from x = `left` to x = `right` into `context`. `hues` are CSS colours, one a head; several heads are drawn
+ * side by side within a row. `edited(curve)` says which ones an edit put there: they are dashed, and of one head in the colour `dashed`. `alone` says that they are one token's. `top` is how far the rows are scrolled, `tall` the height that is seen, CSS pixels.
+ */
+export function stroke(context, curves, { hues, pitch, left, right, top, tall, alone, edited, dashed }) {
+  const full = Math.max(FULL.least, Math.min(FULL.most, pitch * FULL.share, (pitch - 2) / hues.length));
+  const faint = alone ? FAINT.one : FAINT.all;
+  const room = Math.max(0, pitch - full - 2);
+  const shift = hues.map((_, i) => (hues.length === 1 ? 0 : room * (i / (hues.length - 1) - 0.5)));
+  const third = (right - left) / 3;
+  for (const curve of curves) {
+    const { head, query, key, weight } = curve;
+    const changed = Boolean(edited?.(curve));
+    const from = (query + 0.5) * pitch - top + shift[head];
+    const to = (key + 0.5) * pitch - top + shift[head];
+    if (Math.max(from, to) < 0 || Math.min(from, to) > tall) continue;
+    context.strokeStyle = changed && hues.length === 1 ? dashed : hues[head];
+    context.setLineDash(changed ? DASH : []);
+    context.globalAlpha = faint + (1 - faint) * weight;
+    context.lineWidth = Math.max(alone ? 1 : 0.6, full * weight);
+    context.beginPath();
+    context.moveTo(left, from);
+    context.bezierCurveTo(left + third, from, right - third, to, right, to);
+    context.stroke();
+  }
+  context.setLineDash([]);
+  context.globalAlpha = 1;
+}

@@ -1,0 +1,306 @@
+// The lines: queries at the left, keys at the right, and a curve for every weight between them, as thick and as dense as
+// the weight is large. Several heads stand side by side, each in its colour; one token keeps its own curves only.
+import { column } from "./column.js";
+import { compared, MOST as MOST_HEADS, roles } from "./colours.js";
+import { choose, stroke } from "./curves.js";
+import { editedCells, editedSign } from "./edited.js";
+import { drawn as drawSquares, headAt, widthFor } from "./squares.js";
+import { at } from "../components/cells.js";
+import { emptied } from "../components/cells_paint.js";
+import { make, range } from "../core/dom.js";
+import { percent } from "../core/format.js";
+import { rows } from "../core/layout.js";
+import { colour } from "../core/palette.js";
+
+const LEAST = 0.01; // the smallest weight drawn at first
+const STEPS = 200; // of the slider, in the square root of the weight
+const TOKENS = [56, 150]; // CSS pixels of a column of tokens
+
+export { CSS } from "./lines_style.js";
+
+/** The view `Lines` of attention.js. */
+export function mount(root, page) {
+  return new Lines(root, page);
+}
+
+class Lines {
+  constructor(root, page) {
+    Object.assign(this, { root, page, pointed: null, frame: 0, edition: -1, legend: "" });
+    root.classList.add("attention-lines");
+    root.loupe = this; // for tests: the curves behind the picture
+    this.heads = make("div", "lines-bar lines-heads");
+    this.slider = this.least();
+    this.names = make("div", "lines-names");
+    this.scroller = make("div", "lines-scroll");
+    this.note = make("p", "lines-note");
+    this.sign = editedSign("line", "edited: put there by a what-if");
+    root.append(this.heads, this.names, this.scroller, this.sign, this.note);
+    this.scroller.addEventListener("scroll", () => this.soon());
+    this.resize = new ResizeObserver(() => this.soon());
+    this.resize.observe(this.scroller);
+  }
+
+  destroy() {
+    cancelAnimationFrame(this.frame);
+    this.resize.disconnect();
+    this.root.classList.remove("attention-lines");
+    this.root.replaceChildren();
+  }
+
+  update() {
+    const { page } = this;
+    this.compared = compared(page).sort(([l, h], [m, i]) => l - m || h - i);
+    this.roles = roles(page, this.compared);
+    const made = [page.edition, page.width, this.compared.length].join();
+    if (this.made !== made) this.build();
+    this.made = made;
+    this.showHeads();
+    this.slider.show();
+    this.fetch();
+    this.soon();
+  }
+
+  /** The pointer is elsewhere on the page: a row that it names is isolated here too. */
+  mark() {
+    this.soon();
+  }
+
+  // --- what is looked at -------------------------------------------------------------------------------------------------
+
+  /** The token that keeps its curves: under the pointer, or the one that was picked; null where all are drawn. */
+  get only() {
+    const { page } = this;
+    const { isolated, query, key } = page.state;
+    if (this.pointed) return this.pointed;
+    if (page.hover) return page.hover.only === "key" ? { key: page.hover.col } : { query: page.hover.row };
+    return isolated === "query" ? { query } : isolated === "key" ? { key } : null;
+  }
+
+  get smallest() {
+    const { least } = this.page.state;
+    return Number.isFinite(least) && least >= 0 && least <= 1 ? least : LEAST;
+  }
+
+  patterns() {
+    return this.compared.map(([layer, head]) => this.page.pattern(layer, head));
+  }
+
+  /** The curves that are drawn now; for tests too. */
+  drawn() {
+    return choose(this.patterns(), this.slider.value(), this.only);
+  }
+
+  // --- the parts ---------------------------------------------------------------------------------------------------------
+
+  build() {
+    const { page, compared: heads } = this;
+    const { trace } = page;
+    const across = trace.keys(page.hook("pattern"));
+    const most = Math.max(trace.length, across.length);
+    this.pitch = rows(most, page.narrow).pitch;
+    const squares = widthFor(heads.length, page.narrow);
+    const tokens = Math.max(TOKENS[0], Math.min(page.narrow ? 84 : TOKENS[1], widest([...trace.pieces, ...across]) + (trace.grid ? 34 : 18)));
+    this.sizes = { squares, tokens, width: page.width, left: squares + tokens + 4, right: page.width - squares - tokens - 4 };
+    this.canvas = make("canvas");
+    this.canvas.setAttribute("role", "img");
+    const inner = make("div", "lines-inner");
+    inner.style.gridTemplateColumns = `${squares}px ${tokens}px minmax(0, 1fr) ${tokens}px ${squares}px`;
+    inner.style.height = `${most * this.pitch}px`;
+    const said = page.state.focus === "cross_attn" ? ["target", "source"] : [trace.called, trace.called];
+    this.names.replaceChildren(make("span", "", `queries · ${said[0]}`), this.slider.element, make("span", "", `keys · ${said[1]}`));
+    this.names.classList.toggle("stacked", page.narrow);
+    this.names.style.setProperty("--aside", `${Math.max(0, squares - 2)}px`);
+    this.left = column(this.tokens("query", trace.pieces, trace.special), this.hears("query"));
+    this.right = column(this.tokens("key", across, page.specialKeys), this.hears("key"));
+    inner.append(this.canvas, this.left.element, this.right.element);
+    this.scroller.replaceChildren(inner);
+    inner.addEventListener("pointermove", (event) => this.onSquare(event, inner));
+    inner.addEventListener("pointerleave", () => this.page.tip(null));
+  }
+
+  tokens(kind, pieces, special) {
+    const { trace } = this.page;
+    const picture = trace.source ? null : trace.arrays.picture;
+    return { kind, pieces, special, pitch: this.pitch, picture, grid: trace.grid };
+  }
+
+  /** What the tokens of a column do. */
+  hears(kind) {
+    const { page } = this;
+    const row = (i) => (kind === "query" ? { row: i, col: null } : { row: page.state.query, col: i, only: "key" });
+    return {
+      hover: (i) => {
+        this.pointed = i === null ? null : { [kind]: i };
+        if (i !== null) this.fetch();
+        page.point(i === null ? null : row(i));
+      },
+      pick: (i) => {
+        const again = page.state.isolated === kind && page.state[kind] === i;
+        page.go({ [kind]: i, isolated: again ? undefined : kind });
+        if (!again) page.tell(this.spoken({ [kind]: i }));
+      },
+      release: () => page.go({ isolated: undefined }),
+      across: () => (kind === "query" ? this.right : this.left).focus(page.state[kind === "query" ? "key" : "query"] ?? 0),
+    };
+  }
+
+  /** Which lines are drawn, and what squares say, are exact: what is here in bytes only is fetched. */
+  fetch() {
+    const { trace } = this.page;
+    this.compared.forEach(([layer]) => {
+      if (trace.has(`blocks.${layer}.${this.page.state.focus}.pattern`)) return;
+      trace.fetch(layer).then(() => this.soon(), (error) => (this.note.textContent = error.message));
+    });
+  }
+
+  showHeads() {
+    const { page, compared: heads } = this;
+    const state = JSON.stringify([heads, page.state.layer, page.state.head, this.roles, page.trace.model.heads, page.narrow]);
+    if (state === this.legend) return;
+    this.legend = state;
+    const chips = heads.map((one, i) => this.chip(one, this.roles[i], heads.length > 1));
+    this.heads.replaceChildren(...chips, ...this.shortcuts());
+  }
+
+  chip([layer, head], role, several) {
+    const { page } = this;
+    const shown = several && layer === page.state.layer && head === page.state.head;
+    const chip = make("span", shown ? "lines-head shown" : "lines-head");
+    const name = `block ${layer + 1} · head ${head + 1}`;
+    const show = make("button");
+    const patch = make("span", "lines-colour");
+    patch.style.background = `var(--${role})`;
+    show.append(patch, make("span", "", this.compared.length > 6 || page.narrow ? `${layer + 1}.${head + 1}` : name));
+    show.setAttribute("aria-label", `${name}: make it the shown one`);
+    show.title = name;
+    show.addEventListener("click", () => page.go({ layer, head }));
+    chip.append(show);
+    if (!several) return chip;
+    const remove = make("button", "", "×");
+    remove.setAttribute("aria-label", `take ${name} out`);
+    remove.addEventListener("click", () => page.go({ heads: this.compared.filter(([l, h]) => l !== layer || h !== head) }));
+    chip.append(remove);
+    return chip;
+  }
+
+  shortcuts() {
+    const { page } = this;
+    const { layer, head } = page.state;
+    const { heads } = page.trace.model;
+    const button = (text, change) => {
+      const element = make("button", "lines-more", text);
+      element.addEventListener("click", () => page.go(change));
+      return element;
+    };
+    const whole = range(0, heads).every((one) => this.compared.some(([l, h]) => l === layer && h === one));
+    const all = heads > 1 && heads <= MOST_HEADS && !whole ? [button(`all heads of block ${layer + 1}`, { heads: range(0, heads).map((one) => [layer, one]) })] : [];
+    return this.compared.length > 1 ? [...all, button("only the shown one", { heads: [[layer, head]] })] : all;
+  }
+
+  least() {
+    const element = make("label", "lines-least", "draw weights from");
+    const input = make("input");
+    Object.assign(input, { type: "range", min: 0, max: STEPS, step: 1 });
+    input.setAttribute("aria-label", "smallest weight drawn");
+    const said = make("output");
+    element.append(input, said);
+    const value = () => (this.dragged === undefined ? this.smallest : this.dragged);
+    const show = () => {
+      input.value = Math.round(STEPS * Math.sqrt(value()));
+      said.textContent = percent(value());
+      input.setAttribute("aria-valuetext", percent(value()));
+    };
+    input.addEventListener("input", () => {
+      this.dragged = (Number(input.value) / STEPS) ** 2;
+      show();
+      this.soon();
+    });
+    input.addEventListener("change", () => {
+      const least = Number(((Number(input.value) / STEPS) ** 2).toPrecision(4));
+      this.dragged = undefined;
+      this.page.go({ least: least === LEAST ? undefined : least });
+    });
+    return { element, show, value };
+  }
+
+  // --- the drawing -------------------------------------------------------------------------------------------------------
+
+  /** One drawing a frame, however often something changes. */
+  soon() {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    if (!this.canvas) return;
+    const { only, sizes, pitch } = this;
+    const patterns = this.patterns();
+    const chosen = choose(patterns, this.slider.value(), only);
+    const tall = Math.min(this.scroller.clientHeight, patterns[0].block.rows > patterns[0].block.cols ? patterns[0].block.rows * pitch : patterns[0].block.cols * pitch);
+    const context = fitted(this.canvas, sizes.width, tall);
+    const seen = { hues: this.roles.map((role) => colour(this.root, role)), pitch, top: this.scroller.scrollTop, tall, alone: Boolean(only), ...this.edited() };
+    stroke(context, chosen.curves, { ...seen, left: sizes.left, right: sizes.right });
+    if (only) drawSquares(context, this.root, patterns, only, { ...seen, ...sizes, narrow: this.page.narrow });
+    this.left.light(only ? (only.query ?? null) : this.page.state.query);
+    this.right.light(only ? (only.key ?? null) : this.page.state.key);
+    this.canvas.setAttribute("aria-label", `${chosen.curves.length} lines from queries to keys`);
+    this.say(chosen, only);
+  }
+
+  /** Which curves are of cells that an edit put there. */
+  edited() {
+    const blocks = this.compared.map(([layer, head]) => editedCells(this.page, layer, head));
+    this.sign.hidden = !blocks.some(Boolean);
+    if (this.sign.hidden) return {};
+    return { edited: ({ head, query, key }) => blocks[head] && at(blocks[head], query, key), dashed: colour(this.root, "edited") };
+  }
+
+  say({ curves, left, leftShare, cut }, only) {
+    const { page } = this;
+    const pieces = only?.key !== undefined ? page.keys : page.trace.pieces;
+    const token = only && `“${pieces[only.query ?? only.key]}”`;
+    const of = !only ? "" : only.key === undefined ? ` of what ${token} reads` : ` into ${token}`;
+    const drawnNote = make("strong", "", `${curves.length.toLocaleString("en")} ${curves.length === 1 ? "line" : "lines"}`);
+    const why = cut === null ? `weaker than ${percent(this.slider.value())}` : `weaker than ${percent(cut)}, the most that can be told apart`;
+    const held = percent(leftShare);
+    this.note.replaceChildren(drawnNote, `${of} drawn; `, left ? `${left.toLocaleString("en")} left out: ${why}, together ${held} of the weight${page.someKeys ? " on these keys" : ""}.` : "none left out.");
+    if (!only && !curves.length) this.note.append(" Draw from a smaller weight to see them.");
+  }
+
+  spoken(only) {
+    const { curves } = choose(this.patterns(), 0, only);
+    const best = curves.at(-1);
+    if (!best) return "no attention at all";
+    const { page } = this;
+    return `“${page.trace.pieces[best.query]}” gives “${page.keys[best.key]}” ${percent(best.weight)}, the most${only.key === undefined ? "" : " into it"}`;
+  }
+
+  /** The pointer over a square: whose it is, and its weight. */
+  onSquare(event, inner) {
+    const { only, sizes, page } = this;
+    const box = inner.getBoundingClientRect();
+    const x = event.clientX - box.left;
+    const row = Math.floor((event.clientY - box.top) / this.pitch);
+    const reads = only?.query !== undefined;
+    const head = only && headAt(reads ? x - sizes.width + sizes.squares : sizes.squares - x, this.compared.length, page.narrow);
+    const [query, key] = reads ? [only.query, row] : [row, only?.key];
+    if (head === null || !(query < page.trace.length) || !(key < page.keys.length)) return page.tip(null);
+    const { block, max } = this.patterns()[head];
+    const [layer, which] = this.compared[head];
+    page.tip(`${layer + 1}.${which + 1}  ${page.trace.pieces[query]} → ${page.keys[key]}`, percent(at(block, query, key) / max));
+  }
+}
+
+function fitted(canvas, width, height) {
+  const context = emptied(canvas, width, height);
+  const dpr = window.devicePixelRatio || 1;
+  context.setTransform(dpr, 0, 0, dpr, 0, 0);
+  return context;
+}
+
+/** The width of the widest piece, CSS pixels. */
+function widest(pieces) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `600 14px ${getComputedStyle(document.body).fontFamily}`;
+  return Math.max(...pieces.map((piece) => pen.measureText(piece).width));
+}

@@ -1,0 +1,240 @@
+// One head of a long text: the whole of it with every peak in sight, down to single weights under the pointer. A cell stands for a block
+// of weights and shows the largest; as one comes nearer, smaller blocks come from the server, and the coarser ones stay until they do.
+import { editedSign } from "./edited.js";
+import { axes } from "./long_axes.js";
+import { peakAt, span, spans } from "./long_numbers.js";
+import { gestures } from "./long_gestures.js";
+import { minimap } from "./long_minimap.js";
+import { legendText, shownBy, spelled, switcher } from "./long_moved.js";
+import { Painter } from "./long_paint.js";
+import { inside, OVERHANG, Zoomed } from "./long_zoom.js";
+import { make } from "../core/dom.js";
+import { percent } from "../core/format.js";
+import { legend } from "../components/legend.js";
+
+const ABOVE = 58; // the axis on top
+const THIN = 6; // below this height or width a lit row or column is a line
+const STEP = 1.5; // of a zoom by key or button
+
+export function mount(root, page) {
+  return new LongMap(root, page);
+}
+
+export class LongMap extends Zoomed {
+  constructor(root, page) {
+    super(page);
+    Object.assign(this, { root, hover: null, pointer: null });
+    this.grid = make("div", "long-grid");
+    this.box = make("div", "long-map");
+    this.box.tabIndex = 0;
+    this.box.setAttribute("role", "application");
+    this.box.setAttribute("aria-label", "the map of this head; arrow keys move the chosen cell, plus and minus zoom, 0 shows the whole");
+    this.canvas = make("canvas");
+    this.canvas.setAttribute("role", "img");
+    this.painter = new Painter(this.canvas, page.element);
+    this.marks = ["lit-row", "lit-column", "picked-cell"].map((name) => make("div", name));
+    this.box.append(this.canvas, ...this.marks);
+    this.axes = axes(page);
+    const corner = make("div", "long-corner");
+    corner.append(make("span", "role-key", "key →"), make("span", "role-query", "query ↓"));
+    this.grid.append(corner, this.axes.top, this.axes.left, this.box);
+    this.minimap = minimap(page, (row, col) => this.centre(row, col));
+    this.legend = make("div", "long-legend");
+    this.sign = editedSign("cells");
+    this.switcher = switcher(page);
+    root.append(this.switcher.element, this.zoomLine(), this.grid, this.legend);
+    this.stop = gestures(this.box, this);
+  }
+
+  destroy() {
+    this.stop();
+    this.root.replaceChildren();
+  }
+
+  zoomLine() {
+    const line = make("div", "long-line");
+    const zoom = make("div", "long-zoom control");
+    const button = (text, label, act) => {
+      const made = zoom.appendChild(make("button", "", text));
+      made.setAttribute("aria-label", label);
+      made.title = label;
+      made.addEventListener("click", act);
+      return made;
+    };
+    this.out = button("−", "zoom out  −", () => this.zoomBy(1 / STEP));
+    this.in = button("+", "zoom in  +", () => this.zoomBy(STEP));
+    this.whole = button("whole", "show the whole pattern  0", () => this.look(1, 0, 0));
+    this.where = make("div", "long-where");
+    line.append(zoom, this.where, this.minimap.element);
+    return line;
+  }
+
+  // --- drawing -----------------------------------------------------------------------------------------------------------
+
+  update() {
+    const { page } = this;
+    this.measure();
+    const { width, height, beside } = this.rest;
+    for (const [name, size] of [["beside", beside], ["above", ABOVE], ["overhang", page.narrow ? 4 : OVERHANG], ["map", width]]) this.root.style.setProperty(`--${name}`, `${size}px`);
+    this.switcher.show();
+    this.axes.left.style.height = `${height}px`;
+    Object.assign(this.box.style, { width: `${width}px`, height: `${height}px` });
+    this.showLegend();
+    this.show();
+  }
+
+  show() {
+    const { page } = this;
+    const seen = this.window;
+    this.box.style.touchAction = seen.zoom > 1 ? "none" : "pan-y";
+    this.wanted = { high: span(seen.down, page.data), wide: span(seen.across, page.data) };
+    page.numbers.want(page.head, this.missing(seen), page.state.query, this.kind);
+    this.draw(seen);
+    if (this.pointer) this.point(this.pointer.x, this.pointer.y); // what lies under it is another cell now
+    else this.mark();
+    this.minimap.update(seen, this.rest, this.small());
+    this.out.disabled = this.whole.disabled = seen.zoom === 1;
+    this.in.disabled = seen.zoom >= this.most;
+    this.say(seen);
+  }
+
+  missing({ top, left, across, down }) {
+    const { rows, cols } = this.rest;
+    const { high, wide } = this.wanted;
+    return spans(top, top + down, high, rows).flatMap((one) => spans(left, left + across, wide, cols).map((other) => ({ rows: one, columns: other })));
+  }
+
+  /** "length" or "share" of what weights move, in place of weights. */
+  get kind() {
+    return shownBy(this.page.state);
+  }
+
+  /** The overview of what is shown; of what weights move, the weights' own until it is here. */
+  small() {
+    const { page, kind } = this;
+    const moved = kind && page.movedHere();
+    const { layer, head } = page.state;
+    return moved ? { ...moved.overview(kind), role: "value", name: kind } : { ...page.pattern(layer, head), role: "attention", name: "" };
+  }
+
+  draw(seen) {
+    const { page, kind } = this;
+    const moved = kind && page.movedHere();
+    const { tile, cells } = page.data;
+    const finest = { high: this.wanted.high / tile, wide: this.wanted.wide / tile };
+    const { top, left, across, down } = seen;
+    const inView = ({ rows, columns }) => rows[1] > top && rows[0] < top + down && columns[1] > left && columns[0] < left + across;
+    this.tiles = kind && !moved ? [] : page.numbers.of(page.head, kind).filter((one) => one.high >= finest.high && one.wide >= finest.wide && inView(one));
+    const overview = kind && !moved ? null : this.small();
+    const [role, max] = kind ? ["value", kind === "length" ? moved?.max : 1] : ["attention", 1];
+    this.painter.paint({ ...this.rest, ...seen, overview, cells, role, max, tiles: this.tiles, apart: finest.high * finest.wide === 1, cell: finest, edition: page.edition });
+    this.sign.hidden = !this.tiles.some(({ edited }) => edited);
+  }
+
+  mark() {
+    const { page, hover } = this;
+    const { top, left, wide, tall } = this.window;
+    const { width, height } = this.rest;
+    const [row, col] = [hover?.row ?? page.state.query, hover?.col ?? page.state.key];
+    const lie = (element, x, y, across, down) => Object.assign(element.style, { transform: `translate(${x}px, ${y}px)`, width: `${across}px`, height: `${down}px` });
+    const band = (i, from, size, least) => [(i + 0.5 - from) * size - Math.max(size, least) / 2, Math.max(size, least)];
+    const [[y, high], [x, broad]] = [band(row, top, tall, 1), band(col, left, wide, 1)];
+    const [line, column, cell] = this.marks;
+    lie(line, 0, y, width, high);
+    lie(column, x, 0, broad, height);
+    line.classList.toggle("thin", tall < THIN);
+    column.classList.toggle("thin", wide < THIN);
+    const [[cellY, cellHigh], [cellX, cellWide]] = [band(page.state.query, top, tall, 7), band(page.state.key, left, wide, 7)];
+    lie(cell, cellX, cellY, cellWide, cellHigh);
+    this.axes.show({ ...this.window, lit: { row, col } });
+  }
+
+  say({ top, left, across, down }) {
+    const { page } = this;
+    const ends = (from, count) => `${Math.floor(from + 1e-6)}–${Math.ceil(from + count - 1e-6) - 1}`;
+    const { tile, cells } = page.data;
+    const coarse = page.refused && !this.tiles?.length; // there is no more of this head than its overview
+    const [high, wide] = coarse ? [this.rest.rows, this.rest.cols].map((size) => Math.ceil(size / cells)) : [this.wanted.high, this.wanted.wide].map((width) => width / tile);
+    const strong = make("strong", "", `rows ${ends(top, down)} · keys ${ends(left, across)}`);
+    this.where.replaceChildren(strong, make("br"), high * wide === 1 ? "a cell is one weight" : `a cell is the largest of ${high} × ${wide} weights`);
+    this.canvas.setAttribute("aria-label", `block ${page.state.layer + 1} head ${page.state.head + 1}, ${strong.textContent}`);
+  }
+
+  showLegend() {
+    const { page } = this;
+    const { kind } = this;
+    const text = legendText(kind, kind && page.movedHere()?.max);
+    const edition = [page.edition, kind, text].join();
+    if (this.legendEdition === edition) return;
+    this.legendEdition = edition;
+    const { element } = legend(page.element, { role: kind ? "value" : "attention", scale: "unit", width: 90 });
+    element.querySelector(".legend-text").textContent = text;
+    const keys = make("span", "long-keys control");
+    for (const [name, does] of [["wheel", "or "], ["+", " "], ["−", " zoom · drag moves · "], ["0", " whole"]]) keys.append(make("kbd", "", name), ` ${does}`);
+    this.legend.replaceChildren(element, this.sign, ...(page.narrow ? [] : [keys]));
+  }
+
+  // --- looking and picking (gestures.js calls these) -----------------------------------------------------------------------
+
+  /** The block at (x, y) by its largest weight, or the place alone where no number is here yet. */
+  found(x, y) {
+    const { top, left, wide, tall } = this.window;
+    const row = Math.max(0, Math.min(this.rest.rows - 1, Math.floor(top + y / tall)));
+    const col = Math.max(0, Math.min(this.rest.cols - 1, Math.floor(left + x / wide)));
+    return peakAt(this.tiles, row, col) ?? { row, col, weight: null };
+  }
+
+  point(x, y) {
+    const { page } = this;
+    this.pointer = x === null ? null : { x, y };
+    this.hover = this.pointer && this.found(x, y);
+    this.mark();
+    if (!this.hover) return page.tip(null);
+    const { row, col, weight, high, wide } = this.hover;
+    const of = high * wide > 1 && weight ? `  largest of ${high} × ${wide}` : "";
+    page.tip(`${page.trace.pieces[row]} ${row} → ${page.keys[col]} ${col}`, weight === null ? "" : `${spelled(weight, this.kind)}${of}`);
+  }
+
+  pick(x, y) {
+    const { row, col } = this.found(x, y);
+    this.page.go({ query: row, key: col });
+  }
+
+  key(event) {
+    const { page } = this;
+    const { across, down } = this.window;
+    const act = { "+": () => this.zoomBy(STEP), "=": () => this.zoomBy(STEP), "-": () => this.zoomBy(1 / STEP), 0: () => this.look(1, 0, 0) }[event.key];
+    if (act) return (event.preventDefault(), this.zoomOnCell(act, event.key));
+    const [dy, dx] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
+    if (!dy && !dx) return;
+    event.preventDefault();
+    const by = (visible) => (event.shiftKey ? Math.max(1, Math.round(visible / 10)) : 1);
+    const query = inside(page.state.query + dy * by(down), this.rest.rows - 1);
+    const key = inside(page.state.key + dx * by(across), this.rest.cols - 1);
+    page.go({ query, key, jump: true });
+    const said = this.said(query, key);
+    page.tell(`${page.trace.pieces[query]} ${query} → ${page.keys[key]} ${key}${said && ": "}${said}`);
+  }
+
+  /** What a cell of the chosen row holds, for a caption and for the voice; "" while that is on its way. */
+  said(row, col) {
+    const { page, kind } = this;
+    const weights = row === page.state.query ? page.row()?.weights : undefined;
+    const moved = kind && page.movedHere();
+    if (!weights || (kind && !moved)) return "";
+    if (!kind) return percent(weights[col]);
+    const value = spelled(moved.of(weights[col], row, col, kind), kind);
+    return kind === "share" ? `${value} of the row’s lengths of p · v W_O` : `length of p · v W_O ${value}`;
+  }
+
+  /** By key one zooms on the chosen cell. */
+  zoomOnCell(act, key) {
+    const { state } = this.page;
+    if (key !== "-" && key !== "0") this.reveal(state.query, state.key);
+    const { top, left, wide, tall } = this.window;
+    const [x, y] = [(state.key + 0.5 - left) * wide, (state.query + 0.5 - top) * tall];
+    const within = x >= 0 && y >= 0 && x <= this.rest.width && y <= this.rest.height;
+    if (key === "0" || !within) act();
+    else this.zoomBy(key === "-" ? 1 / STEP : STEP, x, y);
+  }
+}

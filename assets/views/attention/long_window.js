@@ -1,0 +1,295 @@
+// A window into one head of a long text, in which the views of a short one stand: some neighbouring rows and the keys that matter to
+// them, every number an element of the engine's tensors (views/attention_long_window.py). What lies outside is said, and left as it is.
+import { compared } from "./colours.js";
+import { at } from "../components/cells.js";
+import { make, range } from "../core/dom.js";
+import { percent } from "../core/format.js";
+import { Trace } from "../core/trace.js";
+
+const ROWS = 48; // of a window, as the server cuts it
+const BEFORE = 24; // of them, those before the row that is looked at
+
+export const WINDOWED = ["lines", "product", "steps", "alignment"];
+
+export const CSS = `
+.window-note { font-size: 13px; line-height: 19px; color: var(--soft); max-width: 92ch; margin: 0 0 14px !important; font-variant-numeric: tabular-nums; }
+.window-note strong { color: var(--ink); font-weight: 500; }
+.windowed.waiting .window-view { opacity: .4; pointer-events: none; }
+`;
+
+/** What a window holds of a run, under the names of the run's own tensors. The keys need not be neighbours. */
+class WindowTrace extends Trace {
+  /**
+   * `whole` is the run's trace, `answer` what the server said of a window into a head ({focus, layer, head}) with others `beside` it,
+   * [[layer, head], ...]. Pieces have their positions before them.
+   */
+  constructor(whole, answer, { focus, layer, head }, beside) {
+    const { arrays } = answer;
+    super({ ...whole, arrays: { ...arrays, ...behind(whole, arrays, [[layer, head], ...beside], focus) } }, whole.side);
+    const { first, count, dtype } = answer;
+    const crosses = focus === "cross_attn";
+    const read = crosses ? whole.source : whole;
+    const piece = (of) => (i) => `${i} ${of.pieces[i]}`;
+    this.rows = range(first, first + arrays["outside.share"].data.length);
+    this.columns = Array.from(arrays.keys.data);
+    this.beside = beside;
+    Object.assign(this, { count, dtype, grid: null, length: this.rows.length, trace: `${whole.trace} ${this.rows[0]} ${this.columns} ${[layer, head, ...beside]}` });
+    this.pieces = this.rows.map(piece(whole));
+    this.special = this.rows.map((i) => whole.special[i]);
+    this.keyPieces = this.columns.map(piece(read));
+    this.keySpecial = this.columns.map((i) => read.special[i]);
+    if (crosses) this.source = { ...whole.source, grid: null, pieces: this.keyPieces, special: this.keySpecial };
+  }
+
+  keys() {
+    return this.keyPieces;
+  }
+
+  readers(name) {
+    return /\.(k|v|k_norm\.out|k_rotated)$/.test(name) ? this.keyPieces : this.pieces;
+  }
+
+  /** Of the one head that is here, whichever is asked for; a pattern there is of every head beside it. */
+  block(name, head) {
+    if (name.endsWith(".pattern")) return super.block(name, head);
+    const { data, shape } = this.array(name);
+    const [rows, cols] = this.isSquare(name) ? shape.slice(1) : [shape[0], shape.at(-1)];
+    return { data, offset: 0, stride: cols, rows, cols };
+  }
+
+  /** Of a row, what the keys that are not listed have: {share, top, total, count}, as the server says them. */
+  outside(row) {
+    const [share, top, total] = ["share", "top", "total"].map((name) => this.arrays[`outside.${name}`].data[row]);
+    return { share, top, total, count: this.count - this.columns.length };
+  }
+
+  /** Of a row, what each of the heads has on keys that are not listed, the shown one first. */
+  shares(row) {
+    return [this.outside(row).share, ...this.beside.map((_, i) => this.arrays[`beside.${i}.share`].data[row])];
+  }
+
+  /** Whether the numbers of a head are here, as one of those that stand beside each other. */
+  shows([layer, head]) {
+    return this.beside.some(([l, h]) => l === layer && h === head);
+  }
+}
+
+/** What is read head by head, not as a block: every one of `heads`, the shown one first, at the place of its number. */
+function behind(whole, arrays, [[layer, head], ...beside], focus) {
+  const found = {};
+  const put = (name, at, part) => {
+    if (!part) return;
+    const { data, shape } = part;
+    found[name] ??= { data: new data.constructor(whole.model.heads * data.length), shape: [whole.model.heads, ...shape.slice(-2)] };
+    found[name].data.set(data, at * data.length);
+  };
+  for (const name of ["weighted", "relative"]) put(name, head, arrays[name]);
+  for (const part of ["pattern", "edited"]) {
+    const name = (l) => `${whole.prefix}blocks.${l}.${focus}.${part}`;
+    put(name(layer), head, arrays[name(layer)]);
+    beside.forEach(([l, h], i) => put(name(l), h, arrays[`beside.${i}.${part}`]));
+  }
+  return found;
+}
+
+/** Mounts a view of attention.js on a window that follows what `page`, that of attention_long.js, looks at. */
+export function mount(root, page, module) {
+  return new Windowed(root, page, module);
+}
+
+class Windowed {
+  constructor(root, page, module) {
+    Object.assign(this, { root, page, module, view: null, wanted: "" });
+    root.classList.add("windowed");
+    root.loupe = this; // for tests: the numbers behind the picture
+    this.note = make("p", "window-note");
+    this.note.setAttribute("role", "status");
+    this.place = make("div", "window-view");
+    root.append(this.note, this.place);
+    this.face = new Face(page, this);
+  }
+
+  destroy() {
+    this.wanted = null;
+    this.view?.destroy();
+    this.root.replaceChildren();
+  }
+
+  update() {
+    if (this.shows()) return this.show();
+    const { page } = this;
+    const { key, pinned } = page.state;
+    const beside = this.beside();
+    const query = { ask: "window", ...page.head, pos: this.first(), key: pinned ? key : null, ...(beside.length && { beside }) };
+    const wanted = JSON.stringify([page.trace.trace, query]);
+    if (wanted === this.wanted) return;
+    this.wanted = wanted;
+    this.root.classList.add("waiting");
+    if (!this.view) this.note.textContent = "On its way …";
+    const about = [page.trace, page.head, beside];
+    page.request(query).then(
+      (answer) => wanted === this.wanted && this.arrived(answer, about),
+      (error) => wanted === this.wanted && this.refuse(error.message),
+    );
+  }
+
+  /** The heads that are drawn with the shown one, in one order whoever leads: only lines show several. */
+  beside() {
+    const { state } = this.page;
+    const [, ...others] = state.view === "lines" ? compared(this.page) : [null];
+    return others.sort(([l, h], [m, i]) => l - m || h - i);
+  }
+
+  /** The first row: that of the window that is here as long as the row looked at is within it, whatever the head. */
+  first() {
+    const { trace, state } = this.page;
+    const same = this.trace && this.of.run === trace.trace && this.of.side === state.side;
+    return same && this.within() ? this.trace.rows[0] : Math.max(0, Math.min(state.query - BEFORE, trace.length - ROWS));
+  }
+
+  /** Whether the row looked at is in the window, and not at an edge beyond which there are more. */
+  within() {
+    const { rows } = this.trace;
+    const { query } = this.page.state;
+    const last = rows.at(-1);
+    return (query > rows[0] || query === 0) && (query < last || last === this.page.trace.length - 1) && rows.includes(query);
+  }
+
+  /** Whether what is looked at is in the window that is here. */
+  shows() {
+    if (!this.trace) return false;
+    const { page, of } = this;
+    const { key, pinned } = page.state;
+    const same = of.run === page.trace.trace && Object.entries(page.head).every(([name, value]) => of[name] === value);
+    return same && this.within() && (!pinned || this.trace.columns.includes(key)) && this.beside().every((one) => this.trace.shows(one));
+  }
+
+  arrived(answer, [whole, head, beside]) {
+    this.wanted = "";
+    this.of = { run: whole.trace, ...head };
+    this.trace = new WindowTrace(whole, answer, head, beside);
+    this.face.hover = null;
+    if (this.shows()) this.show();
+  }
+
+  show() {
+    this.wanted = "";
+    this.root.classList.remove("waiting");
+    this.say();
+    this.view ??= this.module.mount(this.place, this.face);
+    this.view.update();
+  }
+
+  refuse(sentence) {
+    this.wanted = "";
+    this.note.textContent = sentence;
+  }
+
+  mark() {
+    if (this.shows()) this.view?.mark();
+  }
+
+  /** What is drawn, and how much of the chosen row is not. */
+  say() {
+    const { trace, page } = this;
+    const row = trace.rows.indexOf(page.state.query);
+    const { count } = trace.outside(row);
+    const many = (n) => n.toLocaleString("en");
+    const [from, to] = [trace.rows[0], trace.rows.at(-1)];
+    const rows = `Rows ${many(from)} to ${many(to)} of ${many(page.trace.length)}`;
+    const keys = count ? `the ${many(trace.columns.length)} of ${many(trace.count)} keys that these rows give the most` : "all their keys";
+    const named = ([layer, head], i) => make("strong", "", `${layer + 1}·${head + 1} ${percent(trace.shares(row)[i])}`);
+    const held = trace.beside.length ? [[this.of.layer, this.of.head], ...trace.beside].flatMap((one, i) => (i ? [", ", named(one, i)] : named(one, i))) : [make("strong", "", percent(trace.shares(row)[0]))];
+    this.note.replaceChildren(`${rows}, and ${keys}; numbers before the tokens are positions. `);
+    if (count) this.note.append("Of the chosen row ", ...held, ` lies on the ${many(count)} keys that are not listed; nothing is scaled to make up for it.`);
+  }
+}
+
+/** The face of a page as the views of a short text know it: rows and keys are counted within the window. */
+class Face {
+  constructor(page, windowed) {
+    Object.assign(this, { page, windowed, hover: null, someKeys: true });
+  }
+
+  get trace() {
+    return this.windowed.trace;
+  }
+
+  get state() {
+    const { state } = this.page;
+    const { side, focus, layer, head } = this.windowed.of; // while another window is on its way this one stays
+    const query = this.trace.rows.indexOf(state.query);
+    const key = this.trace.columns.indexOf(state.key);
+    const heads = (state.heads ?? []).filter((one) => this.trace.shows(one));
+    return { ...state, side, focus, layer, head, heads, query, key: key < 0 ? this.strongest(query) : key };
+  }
+
+  /** The heaviest key of a row, which every window has. */
+  strongest(row) {
+    const { block } = this.pattern();
+    return range(0, block.cols).reduce((best, col) => (at(block, row, col) > at(block, row, best) ? col : best), 0);
+  }
+
+  get edition() {
+    return `${this.page.edition} ${this.trace.trace}`;
+  }
+
+  get width() {
+    return this.page.width;
+  }
+
+  get narrow() {
+    return this.page.narrow;
+  }
+
+  get keys() {
+    return this.trace.keyPieces;
+  }
+
+  get specialKeys() {
+    return this.trace.keySpecial;
+  }
+
+  hook(part) {
+    const { layer, focus } = this.windowed.of;
+    return `blocks.${layer}.${focus}.${part}`;
+  }
+
+  pattern(layer = this.windowed.of.layer, head = this.windowed.of.head) {
+    return { block: this.trace.block(`blocks.${layer}.${this.windowed.of.focus}.pattern`, head), max: 1 };
+  }
+
+  go({ query, key, ...change }) {
+    const place = {};
+    if (query !== undefined) place.query = this.trace.rows[query];
+    if (key !== undefined && key !== null) place.key = this.trace.columns[key];
+    this.page.go({ ...change, ...place });
+  }
+
+  point(where) {
+    this.hover = where;
+    this.windowed.mark();
+  }
+
+  tip(title, value) {
+    this.page.tip(title, value);
+  }
+
+  tell(sentence) {
+    this.page.tell(sentence);
+  }
+
+  /** Where a ramp ends: on a page about several runs at the same number in all of them. */
+  end(name, own) {
+    return this.page.end ? this.page.end(name, own) : own;
+  }
+
+  get drawnAgain() {
+    return this.page.drawnAgain;
+  }
+
+  /** What its views ask came with the window. */
+  request() {
+    return Promise.resolve({ arrays: this.trace.arrays });
+  }
+}

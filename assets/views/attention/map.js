@@ -1,0 +1,287 @@
+// One head as a map: a row for every query, a column for every key; of a picture also where the row looks on it.
+import { axes } from "./axes.js";
+import { PICTURE, picture, pictureWidth } from "./picture.js";
+import { editedCells, editedSign } from "./edited.js";
+import { inCells } from "./values.js";
+import { at, extent, largest } from "../components/cells.js";
+import { choices } from "../components/choices.js";
+import { make } from "../core/dom.js";
+import { number, percent } from "../core/format.js";
+import { legend } from "../components/legend.js";
+import * as matrix from "../components/matrix.js";
+
+const CELL = { least: 3, most: 40, tall: 32, low: 14, valued: { share: 25, number: 31 } }; // CSS pixels
+const CHROME = 330; // what stands above and below the map in a window
+const LEAST_TALL = 360;
+const PHONE = 0.75; // of a phone's height, so that the chosen cell of a long text can be scrolled into view
+
+const KINDS = [
+  { name: "scores", title: "raw scores", part: "scores", scale: "signed", role: "attention" },
+  { name: "masked", title: "masked", part: "masked_scores", scale: "signed", role: "attention" },
+  { name: "pattern", title: "pattern", part: "pattern", scale: "unit", role: "attention" },
+  { name: "weighted", title: "value-weighted", part: null, scale: "unit", role: "value" },
+];
+
+export const CSS = `
+.map-line { display: flex; flex-wrap: wrap; align-items: center; gap: 8px 18px; margin-bottom: 12px; min-height: 28px; }
+.map-line .as-shares { display: flex; gap: 6px; align-items: center; font-size: 13px; }
+.map-side { display: flex; flex-wrap: wrap; gap: ${PICTURE.gap}px; align-items: flex-start; }
+.map-itself { max-width: 100%; }
+.map-scroll { overflow: auto; max-width: 100%; width: max-content; position: relative; scrollbar-width: thin; outline-offset: 2px; }
+.map-legend { margin-top: 12px; }
+.map-note { margin-top: 10px !important; font-size: 13px; color: var(--soft); max-width: 70ch; }
+.map-note:empty { display: none; }
+.map-picture h3 { margin-bottom: 8px; }
+`;
+
+export function mount(root, page) {
+  return new HeadMap(root, page);
+}
+
+class HeadMap {
+  constructor(root, page) {
+    this.root = root;
+    this.page = page;
+    this.line = make("div", "map-line");
+    this.side = make("div", "map-side");
+    this.scroll = make("div", "map-scroll");
+    this.scroll.tabIndex = 0;
+    this.scroll.setAttribute("role", "group");
+    this.scroll.setAttribute("aria-label", "the map of this head; arrow keys move the chosen cell");
+    this.note = make("p", "map-note");
+    this.note.setAttribute("role", "status");
+    this.axes = axes(page, this.scroll);
+    this.scroll.addEventListener("keydown", (event) => this.key(event));
+    this.switch();
+    const map = make("div", "map-itself");
+    map.append(this.scroll, this.legend);
+    this.side.append(map);
+    this.picture = picture(page, this.side);
+    root.append(this.line, this.side, this.note);
+  }
+
+  destroy() {
+    this.root.replaceChildren();
+  }
+
+  switch() {
+    const options = KINDS.map(({ name, title }) => [name, title]);
+    this.kinds = choices("what the cells show", options, (name) => this.page.go({ shows: name === "pattern" ? undefined : name }));
+    const label = make("label", "as-shares");
+    const box = make("input");
+    box.type = "checkbox";
+    box.addEventListener("change", () => this.page.go({ shares: box.checked || undefined }));
+    label.append(box, "shares of the row");
+    this.shares = { label, box };
+    this.legend = make("div");
+    this.legend.className = "map-legend";
+    this.line.append(this.kinds.element, label);
+  }
+
+  get kind() {
+    return KINDS.find(({ name }) => name === this.page.state.shows) ?? KINDS[2];
+  }
+
+  update() {
+    const { page, kind } = this;
+    const { state } = page;
+    this.kinds.show(kind.name);
+    this.shares.label.hidden = kind.name !== "weighted";
+    this.shares.box.checked = Boolean(state.shares);
+    const found = this.found();
+    if (found) this.draw(found);
+    this.notes(found);
+    this.picture.update();
+    this.mark();
+    const where = [page.edition, state.query, state.key].join();
+    if (this.size && where !== this.revealed) this.axes.reveal(state.query, state.key, this.size);
+    this.revealed = where;
+  }
+
+  /** {block, max, exact} of what is shown, or null while it is on its way. */
+  found() {
+    const { page, kind } = this;
+    const { state, trace } = page;
+    if (kind.name === "pattern") return { ...page.pattern(state.layer, state.head), exact: trace.has(page.hook("pattern")) };
+    if (kind.name === "weighted") return this.weighted();
+    const hook = page.hook(kind.part);
+    if (!trace.has(hook)) return null;
+    const block = trace.block(hook, state.head);
+    return { block, max: extent(block), exact: true };
+  }
+
+  weighted() {
+    const { page } = this;
+    const { side, focus, layer, head, shares } = page.state;
+    const wanted = [page.trace.trace, side, focus, layer].join();
+    if (this.answer?.wanted !== wanted) {
+      this.answer = { wanted };
+      const settle = (more) => {
+        if (this.answer.wanted !== wanted) return;
+        Object.assign(this.answer, more);
+        this.update();
+      };
+      page.request({ ask: "weighted", side, focus, layer }).then(({ arrays }) => settle({ arrays }), (error) => settle({ sentence: error.message }));
+    }
+    const { arrays } = this.answer;
+    if (!arrays) return null;
+    const { data, shape } = arrays[shares ? "relative" : "weighted"];
+    const [, rows, cols] = shape;
+    const block = { data, offset: head * rows * cols, stride: cols, rows, cols };
+    return { block, max: shares ? 1 : largest(block), exact: true };
+  }
+
+  draw(found) {
+    const { page, kind } = this;
+    const { block, max } = found;
+    const masked = this.masked();
+    const hidden = kind.name === "scores" ? undefined : masked;
+    const size = this.size = this.fitting(block);
+    const edited = editedCells(page, page.state.layer, page.state.head, kind.part ?? "pattern");
+    this.scroll.style.maxHeight = `${page.narrow ? Math.round(PHONE * window.innerHeight) : tallest()}px`;
+    const data = { block, role: kind.role, scale: kind.scale, max, hidden, edited, label: this.label(block), ...size };
+    if (this.cells) this.cells.update(data);
+    else this.cells = matrix.mount(this.axes.place, data, (event, where) => this.heard(event, where));
+    const written = kind.name === "pattern" || (kind.name === "weighted" && page.state.shares) ? "share" : "number";
+    if (size.wide >= CELL.valued[written]) inCells(this.axes.place.querySelector("canvas"), page.element, data, written);
+    this.axes.show(page, block, size);
+    this.showLegend(max, Boolean(edited));
+  }
+
+  /** Cells as wide as the room allows, and low enough to stand in the window together while they can still be read. */
+  fitting(block) {
+    const across = this.room() - this.axes.around(this.page);
+    const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor((10 * across) / block.cols) / 10));
+    const low = (tallest() - this.axes.above(this.page, wide)) / block.rows;
+    const pitch = wide < CELL.low ? wide : Math.floor(Math.max(CELL.low, Math.min(wide, CELL.tall, low)));
+    return { wide, width: wide * block.cols, pitch, height: wide < 7 ? pitch : pitch - (pitch >= 12 ? 2 : 1) };
+  }
+
+  room() {
+    const { page } = this;
+    return page.width - (page.trace.grid && !page.narrow ? pictureWidth(page) + PICTURE.gap : 0);
+  }
+
+  label(block) {
+    const { state } = this.page;
+    return `block ${state.layer + 1} head ${state.head + 1}, ${this.kind.title}: ${block.rows} queries by ${block.cols} keys`;
+  }
+
+  /** (row, col) => whether the mask takes the key away; undefined where nothing is known to be masked. */
+  masked() {
+    const { trace, state } = this.page;
+    const layers = [state.layer, ...Array(trace.model.layers).keys()];
+    const layer = layers.find((l) => trace.has(`blocks.${l}.${state.focus}.mask`));
+    if (layer === undefined) return undefined;
+    const mask = trace.block(`blocks.${layer}.${state.focus}.mask`, state.head);
+    return (row, col) => !at(mask, row, col);
+  }
+
+  showLegend(max, edited) {
+    const { page, kind } = this;
+    const { shares } = page.state;
+    const key = [page.edition, kind.name, shares, max, edited].join();
+    if (key === this.legendKey) return;
+    this.legendKey = key;
+    const { element } = legend(page.element, { role: kind.role, scale: kind.scale, width: 90 });
+    const text = element.querySelector(".legend-text");
+    if (kind.scale === "signed") text.textContent = `±${number(max)} ${kind.name === "scores" ? `q·k${scaled(page.trace.model)}` : "into the softmax"}`;
+    else if (kind.name === "pattern") text.textContent = this.size.wide >= CELL.valued.share ? "0 to 100 % of the row" : "0 to 1 of the row";
+    else text.textContent = shares ? "0 to 1 of the row’s lengths" : `0 to ${number(max)}, length of p · v W_O`;
+    if (edited) element.append(editedSign("cells"));
+    this.legend.replaceChildren(element);
+  }
+
+  notes(found) {
+    const { page, kind } = this;
+    const { trace, state } = page;
+    const said = [];
+    if (!found) said.push(this.answer?.sentence ?? "On its way …");
+    if (found && kind.name === "scores" && this.masked() && this.hides()) said.push("These scores are before the mask: cells that the mask takes away are still here.");
+    if (kind.name === "pattern" || kind.name === "weighted") said.push(...this.blind());
+    if (!trace.grid && page.specialKeys[state.key]) said.push(`“${page.keys[state.key]}” is a special token.`);
+    this.note.textContent = said.join(" ");
+    this.scroll.style.visibility = found || this.cells ? "" : "hidden";
+    this.scroll.style.opacity = found ? "" : 0.3;
+  }
+
+  hides() {
+    const masked = this.masked();
+    const { rows, cols } = this.page.pattern(this.page.state.layer, this.page.state.head).block;
+    for (let row = 0; row < rows; row++) for (let col = 0; col < cols; col++) if (masked(row, col)) return true;
+    return false;
+  }
+
+  /** A sentence where rows may attend to nothing. */
+  blind() {
+    const { page } = this;
+    const { block } = page.pattern(page.state.layer, page.state.head);
+    const rows = [];
+    for (let row = 0; row < block.rows; row++) {
+      const start = block.offset + row * block.stride;
+      if (!block.data.subarray(start, start + block.cols).some((w) => w > 0)) rows.push(page.trace.pieces[row]);
+    }
+    if (!rows.length) return [];
+    const named = rows.slice(0, 3).map((piece) => `“${piece}”`).join(", ");
+    return [`${named}${rows.length > 3 ? ` and ${rows.length - 3} more` : ""} may attend to nothing: the whole row is zero.`];
+  }
+
+  // --- looking and picking -----------------------------------------------------------------------------------------------
+
+  heard(event, where) {
+    const { page } = this;
+    if (event === "pick") return page.go({ query: where.row, key: where.col });
+    page.point(where);
+    if (!where) return page.tip(null);
+    page.tip(`${page.trace.pieces[where.row]} → ${page.keys[where.col]}`, this.spelled(where.row, where.col));
+  }
+
+  spelled(row, col) {
+    const { kind, page } = this;
+    const found = this.found();
+    if (!found) return "";
+    if (this.masked()?.(row, col) && kind.name !== "scores") return "masked";
+    const value = at(found.block, row, col);
+    if (kind.name === "pattern") return found.exact ? percent(value) : `≈ ${((100 * value) / found.max).toFixed(0)}\u00a0%`;
+    return kind.name === "weighted" && page.state.shares ? percent(value) : number(value);
+  }
+
+  /** What a cell holds, for a caption. */
+  said(row, col) {
+    const value = this.spelled(row, col);
+    if (this.kind.name !== "weighted" || !value || value === "masked") return value;
+    return this.page.state.shares ? `${value} of the row’s lengths of p · v W_O` : `length of p · v W_O ${value}`;
+  }
+
+  mark() {
+    const { page, cells } = this;
+    const { state, hover } = page;
+    if (!cells) return;
+    const row = hover ? hover.row : state.query;
+    const col = hover ? hover.col : state.key;
+    cells.mark({ picked: { row: state.query, col: state.key }, lit: col, row });
+    this.axes.mark(row, col);
+    this.picture.update();
+  }
+
+  key(event) {
+    const { page } = this;
+    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
+    if (!down && !right) return;
+    event.preventDefault();
+    const query = Math.max(0, Math.min(page.trace.length - 1, page.state.query + down));
+    const key = Math.max(0, Math.min(page.keys.length - 1, page.state.key + right));
+    page.go({ query, key });
+    page.tell(`${page.trace.pieces[query]} → ${page.keys[key]}: ${this.spelled(query, key)}`);
+  }
+}
+
+/** What the product is divided by or multiplied with. */
+function scaled({ scale, d_head: width }) {
+  return scale === null ? ` / √${width}` : scale === 1 ? "" : ` · ${Number(scale.toPrecision(3))}`;
+}
+
+/** The most of a window's height that the map takes. */
+function tallest() {
+  return Math.max(LEAST_TALL, window.innerHeight - CHROME);
+}

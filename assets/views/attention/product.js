@@ -1,0 +1,300 @@
+// How one score comes about: a query and a key, component by component, their products and the sum; and under it the same
+// products for every key that the query could choose.
+import { ends, mount as mountComponents, scaleNote } from "./components.js";
+import { mount as mountKeys } from "./keys.js";
+import { endOf } from "./ends.js";
+import { extent } from "../components/cells.js";
+import { factorText, here, passed, product } from "./row.js";
+import { choices } from "../components/choices.js";
+import { make, range } from "../core/dom.js";
+import { difference, number, operand } from "../core/format.js";
+import { rows } from "../core/layout.js";
+import { legend } from "../components/legend.js";
+
+const COLUMNS = { wide: [116, 196], narrow: [76, 58] }; // CSS pixels beside the components: names, and sums
+const LEAST = 4; // of a component; more of them than fit scroll
+const MOST = 64; // of a component
+const TALL = { before: 30, operand: 54, product: 80 };
+
+export const CSS = `
+.attention-product .product-top { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 16px; margin: 0 0 10px; }
+.attention-product .product-title { font-size: 15px; font-weight: 600; color: var(--ink); margin: 0; }
+.attention-product .product-order { margin-left: auto; display: flex; gap: 10px; align-items: center; font-size: 12px; color: var(--soft); }
+.attention-product .product-note { font-size: 12.5px; color: var(--soft); margin: 0 0 10px; }
+.attention-product .product-note:empty { display: none; }
+.attention-product .product-wide { overflow-x: auto; }
+.attention-product .product-parts { position: relative; width: max-content; }
+.attention-product .components { display: grid; row-gap: 8px; align-items: center; }
+.attention-product .components canvas { display: block; cursor: crosshair; }
+.attention-product .before { opacity: .55; }
+.attention-product .component-name { display: flex; flex-direction: column; font-weight: 600; font-size: 13.5px; line-height: 17px; min-width: 0; padding-right: 10px; position: sticky; left: 0; background: var(--ground); z-index: 1; }
+.attention-product .component-name > span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.attention-product .component-note { font: 10.5px/14px var(--mono); color: var(--soft); white-space: normal !important; }
+.attention-product .component-result { font: 13px var(--mono); padding-left: 12px; white-space: nowrap; }
+.attention-product .component-lit { position: absolute; top: 0; bottom: 0; left: 0; pointer-events: none; background: color-mix(in srgb, var(--key) 13%, transparent); border-radius: 3px; }
+.attention-product .component-lit[hidden] { display: none; }
+.attention-product .product-sum { font: 13px/1.7 var(--mono); margin: 12px 0 0; overflow-wrap: anywhere; }
+.attention-product .product-sum strong { color: var(--attention); }
+.attention-product .verdict { font: 12px var(--mono); color: var(--soft); margin: 2px 0 0; }
+.attention-product .keys-title { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; font-size: 13.5px; font-weight: 600; color: var(--ink); margin: 20px 0 4px; padding-top: 14px; border-top: 1px solid var(--hairline); }
+.attention-product .keys-title span { font-weight: 400; font-size: 12px; color: var(--soft); }
+.attention-product .keys-heads { display: grid; font: 11px var(--mono); color: var(--soft); margin: 0 0 3px; align-items: end; }
+.attention-product .keys-heads > :last-child { display: grid; grid-template-columns: 1fr 56px 64px; text-align: right; padding: 0 8px 0 10px; }
+.attention-product .keys-scroll { max-height: max(300px, 52vh); overflow: auto; position: relative; width: max-content; max-width: 100%; }
+.attention-product .keys-body { display: grid; width: max-content; }
+.attention-product .keys-names, .attention-product .keys-sums { min-width: 0; }
+.attention-product .keys-names { position: sticky; left: 0; background: var(--ground); z-index: 2; }
+.attention-product .keys-name, .attention-product .keys-sum { height: var(--pitch); font-size: var(--letters); content-visibility: auto; contain-intrinsic-size: auto var(--pitch); }
+.attention-product .keys-name { display: flex; align-items: center; width: 100%; padding: 0 8px 0 4px; border: 0; border-radius: 4px; background: none; font-family: inherit; color: inherit; cursor: pointer; }
+.attention-product .keys-name bdi { white-space: pre; overflow: hidden; text-overflow: ellipsis; line-height: 1; padding: 2px 0; }
+.attention-product .keys-name bdi.special { color: var(--soft); }
+.attention-product .keys-name:focus-visible { outline: 2px solid var(--attention); outline-offset: -2px; }
+.attention-product .keys-name.chosen, .attention-product .keys-sum.chosen { background: color-mix(in srgb, var(--key) 14%, transparent); }
+.attention-product .keys-name.chosen bdi { color: var(--key); font-weight: 600; }
+.attention-product .keys-name.hovered, .attention-product .keys-sum.hovered { background: var(--panel); }
+.attention-product .keys-sum { display: grid; grid-template-columns: 1fr 56px 64px; align-items: center; padding: 0 8px 0 10px; font-family: var(--mono); cursor: pointer; }
+.attention-product .keys-sum span { font-size: 11.5px; text-align: right; white-space: nowrap; }
+.attention-product .keys-track { height: 55%; position: relative; border-left: 0; background: linear-gradient(var(--hairline), var(--hairline)) center / 1px 100% no-repeat; }
+.attention-product .keys-bar { position: absolute; top: 0; bottom: 0; left: 50%; width: 50%; transform-origin: 0; background: var(--attention); border-radius: 0 2px 2px 0; }
+.attention-product .keys-bar.below { left: 0; transform-origin: 100%; background: var(--negative); border-radius: 2px 0 0 2px; }
+.attention-product .masked { color: var(--soft); }
+.attention-product .masked .keys-bar { opacity: .35; }
+.attention-product .keys-body { position: relative; }
+.attention-product .keys-band { position: absolute; top: 0; left: 0; right: 0; border: 2px solid var(--key); border-radius: 5px; pointer-events: none; z-index: 3; }
+.attention-product .cells { position: relative; }
+.attention-product .cells canvas { display: block; cursor: crosshair; }
+.attention-product .picked-cell { border: 2px solid var(--ink); border-radius: 3px; }
+.attention-product .product-legend { margin: 8px 0 0; }
+.attention-product .product-legend .legend { position: static; flex-direction: row; align-items: center; gap: 8px; }
+.attention-product .tight .keys-sum, .attention-product .tight .keys-heads > :last-child { grid-template-columns: 1fr; padding-left: 4px; }
+.attention-product .tight .keys-track, .attention-product .tight .keys-weight, .attention-product .tight .keys-heads .aside { display: none; }
+.attention-product .tight .component-result { padding-left: 4px; font-size: 11px; }
+.attention-product .tight .component-note { font-size: 9.5px; }
+`;
+
+/** The view `q·k` of attention.js. */
+export function mount(root, page) {
+  return new Product(root, page);
+}
+
+class Product {
+  constructor(root, page) {
+    Object.assign(this, { root, page, place: null, edition: null });
+    root.classList.add("attention-product");
+    root.loupe = this; // for tests: the numbers behind the picture
+    this.title = make("h3", "product-title");
+    this.order = this.choice();
+    this.note = make("p", "product-note");
+    const top = make("div", "product-top");
+    top.append(this.title, this.order.element);
+    const wide = make("div", "product-wide");
+    const parts = make("div", "product-parts");
+    wide.append(parts);
+    this.components = mountComponents(parts, (place) => this.onComponent(place));
+    this.sum = make("p", "product-sum");
+    this.verdict = make("p", "verdict");
+    this.keysTitle = make("h3", "keys-title");
+    this.heads = make("div", "keys-heads");
+    const scroll = make("div", "keys-scroll");
+    this.keys = mountKeys(scroll, (event, where) => this.onKey(event, where));
+    this.legend = make("div", "product-legend");
+    this.body = make("div");
+    this.body.append(wide, this.sum, this.verdict, this.keysTitle, this.heads, scroll, this.legend);
+    root.append(top, this.note, this.body);
+  }
+
+  destroy() {
+    this.root.classList.remove("attention-product");
+    this.root.replaceChildren();
+  }
+
+  update() {
+    const { page } = this;
+    const say = (sentence) => {
+      this.note.textContent = sentence;
+      this.body.hidden = true;
+    };
+    if (!here(page, () => this.update(), say)) return;
+    this.body.hidden = false;
+    this.found = this.products();
+    this.explain();
+    this.lay();
+    this.show();
+    this.showKeys();
+    this.mark();
+    const cell = [page.edition, page.state.layer, page.state.query, page.state.key].join();
+    if (this.cell !== cell) this.keys.reveal(page.state.key);
+    this.cell = cell;
+  }
+
+  mark() {
+    this.components.mark(this.place);
+    const { hover, state } = this.page;
+    this.keys.mark({ key: state.key, hovered: hover?.row === state.query ? hover.col : null, place: this.place });
+  }
+
+  /** The products of the chosen row with every key; for tests too. */
+  products() {
+    const { trace, state } = this.page;
+    const block = this.page.hook("");
+    const stages = { q: passed(trace, block, "q"), k: passed(trace, block, "k") };
+    const names = { q: stages.q.at(-1), k: stages.k.at(-1) };
+    const all = range(0, this.page.keys.length).map((col) => product(trace, names, state.query, col, state.head));
+    const stored = trace.row(`${block}scores`, state.query, state.head);
+    const chosen = all[state.key];
+    const width = chosen.products.length;
+    const own = range(0, width);
+    const order = state.sorted ? own.sort((a, b) => Math.abs(chosen.products[b]) - Math.abs(chosen.products[a])) : own;
+    return { stages, names, all, chosen, stored, order };
+  }
+
+  /** What the colours of the products mean, made anew for another theme. */
+  explain() {
+    if (this.edition === this.page.edition) return;
+    this.edition = this.page.edition;
+    this.ramp = legend(this.root, { role: "attention", scale: "signed", width: 72 });
+    this.ramp.element.append(make("span", "legend-text", "q × k"));
+    this.legend.replaceChildren(this.ramp.element);
+  }
+
+  /** The three columns, which the components and the keys share. */
+  lay() {
+    const { page } = this;
+    const [label, tail] = page.narrow ? COLUMNS.narrow : COLUMNS.wide;
+    const count = this.found.order.length;
+    const width = Math.max(count * LEAST, Math.min(count * MOST, page.width - label - tail - 8));
+    this.columns = { label, width, tail };
+    this.root.firstElementChild.classList.toggle("tight", page.narrow);
+    this.body.classList.toggle("tight", page.narrow);
+    this.heads.style.gridTemplateColumns = `${label}px ${width}px ${tail}px`;
+  }
+
+  show() {
+    const { page, found } = this;
+    const { trace, state } = page;
+    const [reader, read] = [trace.pieces[state.query], page.keys[state.key]];
+    this.title.replaceChildren("q of ", token(reader, "query"), "  ·  k of ", token(read, "key"));
+    this.note.textContent = this.about();
+    this.order.show();
+    const before = (letter, role, pos) => found.stages[letter].slice(0, -1).map((hook) => this.strip(hook, letter, role, pos, TALL.before, true));
+    const [q, k] = found.stages.q.length ? [found.stages.q.at(-1), found.stages.k.at(-1)] : [];
+    const strips = [
+      ...before("q", "query", state.query),
+      this.strip(q, "q", "query", state.query, TALL.operand),
+      ...before("k", "key", state.key),
+      this.strip(k, "k", "key", state.key, TALL.operand),
+      { kind: "q × k", name: ["q × k"], note: scaleNote(found.chosen.products), role: "attention", values: found.chosen.products, tall: TALL.product, numbered: true, result: [`Σ ${number(found.chosen.dot)}`] },
+    ];
+    const scaled = strips.map((strip) => ({ ...strip, ends: this.ended(strip) }));
+    this.components.update({ strips: scaled, order: found.order, ...this.columns });
+    this.showSum();
+  }
+
+  /** From where to where the bars of a strip could reach. */
+  ended({ kind, values }) {
+    const [low, high] = ends(values);
+    return [-endOf(this.page, `${kind} below 0`, -low), endOf(this.page, `${kind} above 0`, high)];
+  }
+
+  strip(hook, letter, role, pos, tall, faint = false) {
+    const { page } = this;
+    const values = page.trace.row(hook, pos, page.state.head);
+    const piece = letter === "q" ? page.trace.pieces[pos] : page.keys[pos];
+    const turned = hook.endsWith("_rotated");
+    const what = turned ? "turned" : hook.endsWith("_norm.out") ? "normed" : faint ? "as projected" : "";
+    const name = [`${letter} `, make("bdi", "", faint ? "" : piece)];
+    return { kind: `${letter} ${what}`, name, note: what ? `${what}, ${scaleNote(values)}` : scaleNote(values), role, values, tall, faint };
+  }
+
+  /** Positive and negative products apart, their sum, the score, and the stored one. */
+  showSum() {
+    const { page, found } = this;
+    const { trace, state } = page;
+    const { products, dot, score } = found.chosen;
+    const [above, below] = [(x) => x > 0, (x) => x < 0].map((is) => products.filter(is).reduce((sum, x) => sum + x, 0));
+    const by = factorText(trace, products.length);
+    const stored = found.stored[state.key];
+    const more = by ? [`; score = q·k ${by} = `, make("strong", "", number(score))] : ["; this model does not scale, so that is the score"];
+    this.sum.replaceChildren(`q·k = ${number(above)} + ${operand(below)} = `, make("strong", "", number(dot)), ...more);
+    const kept = trace.dtype === "float32" ? "" : ` (the model computes in ${trace.dtype})`;
+    this.verdict.textContent = `recomputed ${number(score)} · stored ${number(stored)} · difference ${difference(score - stored)}${kept}`;
+    this.verdict.dataset.recomputed = score;
+    this.verdict.dataset.stored = stored;
+  }
+
+  showKeys() {
+    const { page, found } = this;
+    const { trace, state } = page;
+    const width = found.order.length;
+    const data = new Float32Array(found.all.length * width);
+    found.all.forEach(({ products }, key) => found.order.forEach((i, place) => (data[key * width + place] = products[i])));
+    const block = { data, offset: 0, stride: width, rows: found.all.length, cols: width };
+    const row = (part) => trace.row(page.hook(part), state.query, state.head);
+    const max = endOf(page, "products of keys", extent(block));
+    const most = endOf(page, "sums", found.all.reduce((a, { dot }) => Math.max(a, Math.abs(dot)), 0));
+    this.keys.update({
+      block, pieces: page.keys, special: page.specialKeys, sums: found.all.map(({ dot }) => dot), weights: row("pattern"), allowed: row("mask"),
+      max, most, pitch: rows(page.keys.length, page.narrow).pitch, ...this.columns,
+    });
+    const worst = found.all.reduce((most, { score }, key) => Math.max(most, Math.abs(score - found.stored[key])), 0);
+    const name = make("bdi", "role-query", trace.pieces[state.query]);
+    const note = `each row the products q × k; largest difference from a stored score ${difference(worst)}`;
+    const heading = make("b");
+    heading.append("The query of ", name, page.someKeys ? " against these keys" : " against every key");
+    this.keysTitle.replaceChildren(heading, make("span", "", note));
+    const sums = make("span");
+    sums.append(make("span", "aside"), make("span", "", "q·k"), make("span", "aside", "weight"));
+    this.heads.replaceChildren(make("span", "", "key"), make("span", "", state.sorted ? "components, largest |q × k| of the chosen key first" : `components 0 to ${width - 1}`), sums);
+    this.ramp.show(block, max);
+  }
+
+  /** What there is to know before one reads these vectors. */
+  about() {
+    const { trace, state } = this.page;
+    const { heads, kv_heads: shared } = trace.model;
+    const said = [];
+    if (this.found.stages.q.some((hook) => hook.endsWith("_norm.out"))) said.push("Queries and keys are normalised before they meet (QK norm).");
+    if (this.found.stages.q.at(-1).endsWith("_rotated")) said.push("Both are turned by their positions (RoPE): the scores are made of the turned ones, the others stand above them, paler.");
+    if (shared !== heads) {
+      const own = trace.keyHead(state.head);
+      const [from, to] = [own * (heads / shared) + 1, (own + 1) * (heads / shared)];
+      said.push(`Head ${state.head + 1} reads key head ${own + 1} of ${shared}, which heads ${from} to ${to} share.`);
+    }
+    return said.join(" ");
+  }
+
+  choice() {
+    const element = make("div", "product-order", "order");
+    const options = [["stored", "as stored"], ["sorted", "largest |q × k| first"]];
+    const orders = choices("order of the components", options, (order) => this.page.go({ sorted: order === "sorted" || undefined }));
+    element.append(orders.element);
+    return { element, show: () => orders.show(this.page.state.sorted ? "sorted" : "stored") };
+  }
+
+  onComponent(place) {
+    this.place = place;
+    this.mark();
+    this.bubble(place, this.page.state.key);
+  }
+
+  onKey(event, where) {
+    const { page } = this;
+    if (event === "pick") return page.go({ key: where.row });
+    this.place = where?.col ?? null;
+    page.point(where && { row: page.state.query, col: where.row });
+    this.bubble(this.place, where?.row);
+  }
+
+  bubble(place, key) {
+    if (place === null || key === undefined) return this.page.tip(null);
+    const i = this.found.order[place];
+    const { q, k, products } = this.found.all[key];
+    this.page.tip(`${this.page.keys[key]}  component ${i}`, `${number(q[i])} × ${operand(k[i])} = ${number(products[i])}`);
+  }
+}
+
+function token(piece, role) {
+  const element = make("bdi", `role-${role}`, piece);
+  element.style.whiteSpace = "pre";
+  return element;
+}

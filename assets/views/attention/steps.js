@@ -1,0 +1,280 @@
+// The steps of one head, side by side: raw products, scores, bias, mask, softmax, and how much each key then hands over. The
+// same cell is lit in all of them with its number below, and the row it stands in is written out under them.
+import { editedCells, editedSign } from "./edited.js";
+import { endOf } from "./ends.js";
+import { write } from "./ledger.js";
+import { panels, weightedPanel } from "./panels.js";
+import { here } from "./row.js";
+import { at, extent, largest, mountCells } from "../components/cells.js";
+import { make } from "../core/dom.js";
+import { number, percent } from "../core/format.js";
+import { axis, legend } from "../components/legend.js";
+
+const GAP = 18; // CSS pixels between two panels
+const NARROWEST = 146; // a panel, for its title
+const CELL = { least: 1, legible: 6.5, most: 36 }; // of a cell's side
+const LABELS = { room: 74, from: 9.5 }; // tokens beside the first panel of a line, where rows are this high
+const AXIS = 14; // CSS pixels of a cell that its key's name fits under
+const SLANTED = 46; // the height of the keys' names
+const STAGES = { raw: "scores", scores: "scores", capped: "capped", biased: "bias", masked: "masked_scores", pattern: "pattern", weighted: "pattern" };
+const PATIENCE = 250; // ms until the server is asked for what it multiplies
+
+export const CSS = `
+.attention-steps .steps-title { font-size: 15px; font-weight: 600; color: var(--ink); margin: 0 0 12px; }
+.attention-steps .steps-panels { display: flex; flex-wrap: wrap; gap: 20px ${GAP}px; outline-offset: 4px; }
+.attention-steps .steps-panel { position: relative; }
+.attention-steps .steps-panel h4 { margin: 0; font-size: 13.5px; line-height: 18px; font-weight: 600; color: var(--ink); white-space: nowrap; }
+.attention-steps .steps-formula { font: 11.5px/16px var(--mono); color: var(--soft); margin: 0 0 7px; white-space: nowrap; min-height: 16px; }
+.attention-steps .steps-line { position: relative; }
+.attention-steps .steps-labels { position: absolute; top: 0; right: 100%; overflow: hidden; }
+.attention-steps .steps-labels bdi { display: block; white-space: pre; overflow: hidden; text-overflow: ellipsis; text-align: right; padding-right: 6px; color: var(--soft); }
+.attention-steps .steps-labels bdi.lit { color: var(--query); font-weight: 600; }
+.attention-steps .cells { position: relative; flex: none; }
+.attention-steps .cells canvas { display: block; cursor: crosshair; }
+.attention-steps .lit-column, .attention-steps .picked-cell { position: absolute; top: 0; left: 0; pointer-events: none; }
+.attention-steps .picked-cell { border: 2px solid var(--ink); border-radius: 3px; }
+.attention-steps .axis { position: relative; height: ${SLANTED}px; margin-top: 3px; }
+.attention-steps .axis bdi { position: absolute; transform-origin: 0 0; transform: rotate(52deg); font-size: 11px; line-height: 12px; white-space: nowrap; max-width: 54px; overflow: hidden; text-overflow: ellipsis; color: var(--soft); margin-left: 3px; }
+.attention-steps .axis.upright bdi { transform: translateX(-50%); margin-left: 0; max-width: none; }
+.attention-steps .axis bdi.lit { color: var(--key); font-weight: 600; }
+.attention-steps .steps-value { font: 600 16px/22px var(--mono); margin: 6px 0 2px; white-space: nowrap; }
+.attention-steps .steps-panel .legend { position: static; flex-direction: row; align-items: center; gap: 7px; font-size: 11px; }
+.attention-steps .steps-made { font-size: 11px; line-height: 14px; color: var(--soft); margin: 4px 0 0; }
+.attention-steps .steps-edited { margin: 12px 0 0; }
+.attention-steps .steps-waits { font-size: 12.5px; color: var(--soft); padding: 10px; border: 1px dashed var(--hairline); border-radius: 6px; }
+.attention-steps .ledger-title { font-size: 13.5px; font-weight: 600; color: var(--ink); margin: 22px 0 8px; padding-top: 14px; border-top: 1px solid var(--hairline); }
+.attention-steps .ledger { border-collapse: collapse; font: 11.5px var(--mono); table-layout: fixed; }
+.attention-steps .ledger th, .attention-steps .ledger td { text-align: right; padding: 3px 4px 3px 0; width: 63px; white-space: nowrap; font-weight: 400; }
+.attention-steps .ledger th:first-child { text-align: left; width: 104px; color: var(--soft); font-family: var(--sans); font-size: 12.5px; }
+.attention-steps .ledger td.chosen { background: color-mix(in srgb, var(--key) 12%, transparent); }
+.attention-steps .ledger .strong td { font-weight: 600; color: var(--attention); }
+.attention-steps .ledger .ruled td, .attention-steps .ledger .ruled th { border-top: 1px solid var(--hairline); }
+.attention-steps .ledger .value td { color: var(--value); }
+.attention-steps .ledger .edited td, .attention-steps .ledger .edited th { color: var(--edited) !important; }
+.attention-steps .ledger .soft td { color: var(--soft); }
+.attention-steps .ledger-key { max-width: 64px; padding: 0 2px; border: 0; background: none; font: 600 13px var(--sans); color: inherit; cursor: pointer; overflow: hidden; text-overflow: ellipsis; }
+.attention-steps .ledger-key:hover { text-decoration: underline; text-underline-offset: 3px; }
+.attention-steps .ledger-key.chosen { color: var(--key); }
+.attention-steps .ledger-key bdi { white-space: pre; }
+.attention-steps .ledger-sum { font-size: 12.5px; color: var(--soft); margin: 10px 0 0; }
+`;
+
+/** The view `Steps` of attention.js. */
+export function mount(root, page) {
+  return new Steps(root, page);
+}
+
+class Steps {
+  constructor(root, page) {
+    Object.assign(this, { root, page, shown: [], made: "", timer: 0, answers: null });
+    root.classList.add("attention-steps");
+    root.loupe = this; // for tests: the numbers behind the picture
+    this.title = make("h3", "steps-title");
+    this.place = make("div", "steps-panels");
+    this.place.tabIndex = 0;
+    this.place.setAttribute("role", "group");
+    this.place.setAttribute("aria-label", "the steps of this head; arrow keys move the cell");
+    this.place.addEventListener("keydown", (event) => this.key(event));
+    this.sign = make("p", "steps-edited");
+    this.sign.append(editedSign("cells", "edited: put there by a what-if, and not by what stands before it"));
+    this.ledger = make("div");
+    root.append(this.title, this.place, this.sign, this.ledger);
+  }
+
+  destroy() {
+    clearTimeout(this.timer);
+    this.root.classList.remove("attention-steps");
+    this.root.replaceChildren();
+  }
+
+  update() {
+    const { page } = this;
+    if (!here(page, () => this.update(), (sentence) => this.refuse(sentence))) return;
+    const about = [page.trace.trace, page.trace.side, page.state.focus, page.state.layer].join();
+    if (this.about !== about) this.ask(about);
+    const list = [...panels(page), this.answers ? weightedPanel(page, this.answers) : { id: "weighted", title: "weighted values", formula: "|p · v W_O|" }];
+    const made = [page.edition, page.width, Boolean(this.answers), this.refused, list.map(({ id }) => id)].join();
+    if (this.made !== made) this.build(list);
+    else this.shown.forEach((panel, i) => list[i].block && panel.update(list[i]));
+    this.made = made;
+    this.list = list;
+    this.written = write(this.ledger, page, list, (key) => page.go({ key }));
+    this.sign.hidden = !this.edited();
+    this.mark();
+  }
+
+  /** The cells that an edit put there, at a step or before it. */
+  edited(id = "pattern") {
+    const { state } = this.page;
+    return editedCells(this.page, state.layer, state.head, STAGES[id]);
+  }
+
+  refuse(sentence) {
+    this.title.textContent = sentence;
+    this.place.replaceChildren();
+    this.ledger.replaceChildren();
+    this.made = "";
+  }
+
+  /** The lengths of what is handed over: the server multiplies for all heads of a layer at once. */
+  ask(about) {
+    Object.assign(this, { about, answers: null, refused: "" });
+    clearTimeout(this.timer);
+    const { side } = this.page.trace;
+    const { focus, layer } = this.page.state;
+    const settle = (change) => about === this.about && this.root.isConnected && (Object.assign(this, change), this.update());
+    this.timer = setTimeout(() => {
+      this.page.request({ ask: "weighted", side, focus, layer }).then(
+        ({ arrays }) => settle({ answers: arrays }),
+        (error) => settle({ refused: error.message }),
+      );
+    }, PATIENCE);
+  }
+
+  // --- the panels --------------------------------------------------------------------------------------------------------
+
+  /** How large the panels are: as many side by side as stay legible, and never a cell below a pixel. */
+  sizes(count) {
+    const { page } = this;
+    const { rows, cols } = page.trace.block(page.hook("pattern"), page.state.head);
+    const room = (n, labels) => (page.width - labels - (n - 1) * GAP) / n; // for a panel
+    const least = Math.max(NARROWEST, cols * Math.max(CELL.least, Math.min(CELL.legible, 220 / cols)));
+    let side = count;
+    while (side > 1 && room(side, 0) < least) side = side === count && count > 3 ? Math.ceil(count / 2) : side - 1;
+    const labelled = room(side, LABELS.room) >= Math.max(NARROWEST, LABELS.from * cols);
+    const pitch = Math.max(CELL.least, Math.min(CELL.most, room(side, labelled ? LABELS.room : 0) / cols));
+    return { side, pitch, width: pitch * cols, rows, cols, labelled };
+  }
+
+  build(list) {
+    this.scale = this.sizes(list.length);
+    const { side, width, labelled } = this.scale;
+    this.place.style.maxWidth = `${(labelled ? LABELS.room : 0) + side * (Math.max(width, NARROWEST) + GAP)}px`;
+    this.place.replaceChildren();
+    this.shown = list.map((one, i) => this.panel(one, i % side === 0 && labelled));
+  }
+
+  /** One step: its name, its matrix, what the lit cell holds, and what its colours mean. */
+  panel(one, labelled) {
+    const { page, scale } = this;
+    const element = make("section", "steps-panel");
+    element.dataset.step = one.id;
+    element.style.width = `${Math.max(NARROWEST, scale.width) + (labelled ? LABELS.room : 0)}px`;
+    element.style.paddingLeft = labelled ? `${LABELS.room}px` : "";
+    const formula = make("p", "steps-formula", one.formula);
+    element.append(make("h4", "", one.title), formula);
+    this.place.append(element); // its colours are known once it is in the page
+    if (!one.block) return this.waiting(element);
+    const line = make("div", "steps-line");
+    const labels = labelled ? this.labels(page.trace.pieces) : null;
+    const room = make("div");
+    line.append(...(labels ? [labels.element] : []), room);
+    element.append(line);
+    const held = { one };
+    const cells = mountCells(room, this.drawn(one), (event, where) => this.onCell(event, where, held.one));
+    const keys = scale.pitch >= AXIS ? axis(page.keys, scale.width) : null;
+    const colours = legend(this.root, { role: one.role, scale: one.scale === "signed" ? "signed" : "unit", width: 72 });
+    const value = make("p", "steps-value");
+    element.append(...(keys ? [keys.element] : []), value, colours.element);
+    if (one.made) element.append(make("p", "steps-made", `made of ${one.made}`));
+    const update = (next) => {
+      held.one = next;
+      cells.update(this.drawn(next));
+      formula.textContent = next.formula;
+      this.explain(colours, next);
+    };
+    this.explain(colours, one);
+    return { element, update, cells, value, labels: labels?.labels ?? [], keys: keys?.labels ?? [] };
+  }
+
+  waiting(element) {
+    element.append(make("p", "steps-waits", this.refused || "being computed …"));
+    return { element, update() {}, cells: null, value: null, labels: [], keys: [] };
+  }
+
+  labels(pieces) {
+    const element = make("div", "steps-labels");
+    element.style.width = `${LABELS.room}px`;
+    const labels = pieces.map((piece) => {
+      const label = make("bdi", "", piece);
+      Object.assign(label.style, { height: `${this.scale.pitch}px`, lineHeight: `${this.scale.pitch}px`, fontSize: `${Math.min(12.5, this.scale.pitch - 1)}px` });
+      return label;
+    });
+    element.append(...labels);
+    return { element, labels };
+  }
+
+  /** Where the colours of a step end. */
+  ended({ id, block, scale }) {
+    if (scale === "unit") return 1;
+    return endOf(this.page, `step ${id}`, scale === "signed" ? extent(block) : largest(block));
+  }
+
+  drawn({ id, block, role, scale, title, hidden }) {
+    const { pitch, width } = this.scale;
+    const { state } = this.page;
+    const max = this.ended({ id, block, scale });
+    const label = `${title} of block ${state.layer + 1} head ${state.head + 1}: ${block.rows} queries by ${block.cols} keys`;
+    return { block, role, scale: scale === "signed" ? "signed" : "unit", max, width, pitch, height: pitch >= 12 ? pitch - 2 : pitch >= 7 ? pitch - 1 : pitch, label, hidden, edited: this.edited(id) };
+  }
+
+  explain(colours, one) {
+    const end = this.ended(one);
+    colours.show(one.block, end);
+    if (one.scale === "length") colours.element.querySelector(".legend-text").textContent = `0 to ${number(end)}`;
+  }
+
+  // --- looking and picking -----------------------------------------------------------------------------------------------
+
+  /** The cell that is read: the one under the pointer, or the chosen one. */
+  get cell() {
+    const { hover, state } = this.page;
+    return hover && hover.col !== null ? hover : { row: hover?.row ?? state.query, col: state.key };
+  }
+
+  mark() {
+    const { page, cell } = this;
+    if (!this.list) return;
+    const name = (piece, role) => make("bdi", `role-${role}`, piece);
+    this.title.replaceChildren(name(page.trace.pieces[cell.row], "query"), " reads ", name(page.keys[cell.col], "key"));
+    this.shown.forEach(({ cells, value, labels, keys }, i) => {
+      cells?.mark({ picked: cell, lit: cell.col });
+      if (value) value.textContent = this.spelled(this.list[i], cell);
+      lit(labels, cell.row);
+      lit(keys, cell.col);
+    });
+  }
+
+  spelled({ block, scale }, { row, col }) {
+    const value = at(block, row, col);
+    return scale === "unit" ? percent(value) : number(value);
+  }
+
+  onCell(event, where, panel) {
+    const { page } = this;
+    if (event === "pick") return page.go({ query: where.row, key: where.col });
+    page.point(where);
+    if (!where) return page.tip(null);
+    page.tip(`${panel.title}  ${page.trace.pieces[where.row]} → ${page.keys[where.col]}`, this.spelled(panel, where));
+  }
+
+  key(event) {
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const { page, scale } = this;
+    const inside = (i, size) => Math.max(0, Math.min(size - 1, i));
+    page.go({ query: inside(page.state.query + move[0], scale.rows), key: inside(page.state.key + move[1], scale.cols) });
+    const weight = this.shown.findIndex(({ element }) => element.dataset.step === "pattern");
+    page.tell(`“${page.trace.pieces[page.state.query]}” gives “${page.keys[page.state.key]}” ${this.spelled(this.list[weight], this.cell)}`);
+  }
+}
+
+/** Lights one of `labels`, touching only what changes. */
+function lit(labels, at) {
+  const before = labels.findIndex((label) => label.classList.contains("lit"));
+  if (before === at) return;
+  labels[before]?.classList.remove("lit");
+  labels[at]?.classList.add("lit");
+}

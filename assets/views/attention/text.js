@@ -1,0 +1,312 @@
+// Attention painted over the words of the text: what the chosen token looks at, or what looks at it.
+import { AVERAGE, mountAverage } from "./average.js";
+import { endOf } from "./ends.js";
+import { called } from "./names.js";
+import { downward, MEASURES, measureOf, wayOf, weights } from "./over.js";
+import { mountRange, RANGE } from "./range.js";
+import { choices } from "../components/choices.js";
+import { legible } from "../core/contrast.js";
+import { make, range } from "../core/dom.js";
+import { number, percent } from "../core/format.js";
+import { legend } from "../components/legend.js";
+import { css, ramp, step } from "../core/palette.js";
+import { mount as mountPicture } from "../components/picture.js";
+import { letters, mount as mountProse, PROSE } from "../components/prose.js";
+
+const FULL = 0.1; // the least weight at which the colour may be full, so that an even spread does not look like a peak
+const PATIENCE = 300; // milliseconds without an answer after which it is said what is computed
+const NAMED = 5; // of the largest weights, in words
+const PICTURE = 420; // CSS pixels
+const WAYS = [["out", "what it looks at", "the row of the chosen token"], ["in", "what looks at it", "the column of the chosen token"]];
+const VERBS = {
+  rollout: { out: " is mixed mostly from ", in: " goes mostly into " },
+  flow: { out: " can get most from ", in: " can give most to " },
+};
+
+export function mount(root, page) {
+  return new Over(root, page);
+}
+
+class Over {
+  constructor(root, page) {
+    this.page = page;
+    this.turn = 0;
+    root.classList.add("over-text");
+    this.measures = choices("what is painted", MEASURES.map(([id, label]) => [id, label]), (over) => page.go({ over: over === "head" ? undefined : over }));
+    this.ways = choices("direction", WAYS, (way) => this.face(way));
+    this.range = mountRange(page);
+    this.definition = make("p", "over-meaning");
+    this.body = make("div", "texts");
+    this.average = make("div");
+    this.averaged = mountAverage(this.average, page);
+    this.said = make("p", "said-of");
+    this.said.setAttribute("aria-live", "polite");
+    this.key = make("div", "key-of");
+    const bar = make("div", "over-bar");
+    bar.append(this.measures.element, this.ways.element);
+    const [text, about] = [[this.body, this.average], [this.key, this.said]];
+    const whose = [this.range.element, this.definition];
+    root.append(bar, ...(page.line ? [...whose, ...about, ...text] : [...text, ...about, ...whose])); // under a long text nobody would see it
+  }
+
+  update() {
+    const { page } = this;
+    const [id, , definition] = measureOf(page);
+    this.way = wayOf(page);
+    this.measures.name("sentences", page.trace.grid ? "over many pictures" : "over many texts");
+    this.measures.show(id);
+    this.ways.show(this.way, downward(page) ? ["in"] : []);
+    this.ways.element.hidden = id === "sentences";
+    this.range.show(id);
+    this.definition.textContent = definition(page);
+    this.find(id);
+  }
+
+  /** Draws at once what is here, and what has to be asked for when it comes; until then the old picture stays, paler. */
+  async find(id) {
+    const turn = ++this.turn;
+    const { page } = this;
+    try {
+      if (id === "sentences") {
+        const { side, focus, layer, head } = page.state;
+        this.wait();
+        const { arrays } = await page.request({ ask: "average", side, focus, over: "sentences", layer, head });
+        if (turn === this.turn) this.show(() => this.averaged.show(arrays), true);
+        if (turn === this.turn) this.many = arrays;
+        if (turn === this.turn) this.definition.textContent += this.beyond(arrays.count.shape[0]);
+        return;
+      }
+      const found = weights(page);
+      if (found instanceof Promise) this.wait();
+      const line = found instanceof Promise ? await found : found;
+      if (turn === this.turn && this.way !== wayOf(page)) return this.update(); // the answer was that it cannot be asked this way
+      if (turn === this.turn) this.ways.show(this.way, downward(page) ? ["in"] : []);
+      if (turn === this.turn) this.show(() => this.draw(line, id), false);
+    } catch (error) {
+      if (turn !== this.turn) return;
+      if (this.way !== wayOf(page)) this.update(); // as above
+      else this.fail(error.message, id);
+    }
+  }
+
+  /** What is drawn until the answer comes is of another question: paler, and silent; a long wait says what it is for. */
+  wait(waiting = true) {
+    this.waiting = waiting;
+    for (const part of [this.body, this.average]) part.classList.toggle("waiting", waiting);
+    clearTimeout(this.patience);
+    if (waiting) this.patience = setTimeout(() => this.telling(), PATIENCE);
+  }
+
+  telling() {
+    const [id, label] = measureOf(this.page);
+    const { grid, length } = this.page.trace;
+    this.said.hidden = false;
+    this.said.textContent = id === "sentences" ? `Reading many ${grid ? "pictures" : "texts"} …` : `Computing ${id === "head" ? "the weights" : `the ${label}`} of ${length.toLocaleString("en")} tokens …`;
+  }
+
+  /** Of rows that have no average, because the texts are shorter than this one. */
+  beyond(rows) {
+    const { grid, length } = this.page.trace;
+    return grid || rows >= length ? "" : ` Too few of them are longer than ${rows} tokens: later positions of this text have no average.`;
+  }
+
+  show(draw, averaged) {
+    this.wait(false);
+    this.body.hidden = averaged;
+    this.average.hidden = !averaged;
+    this.key.hidden = this.said.hidden = averaged;
+    draw();
+    this.mark();
+  }
+
+  /** The text stays, unpainted: there may be an answer for another token of it. */
+  fail(sentence, id) {
+    const { page, way } = this;
+    this.show(() => this.draw(new Float64Array(way === "out" ? page.keys.length : page.trace.length), id), false);
+    this.ways.show(way, downward(page) ? ["in"] : []);
+    this.key.hidden = true;
+    this.said.textContent = sentence.charAt(0).toUpperCase() + sentence.slice(1);
+  }
+
+  draw(line, id) {
+    const { page } = this;
+    this.line = line;
+    this.spelled = id === "flow" ? number : percent;
+    const most = this.drawsPicture ? Math.max(1e-9, ...line.slice(page.trace.grid.offset)) : Math.max(FULL, ...line);
+    this.top = endOf(page, `painted ${id}`, most);
+    this.table = ramp(this.body, "attention", "unit");
+    this.inks = legible(this.body);
+    this.body.style.setProperty("--chosen", `var(--${this.way === "out" ? "query" : "key"})`);
+    this.build();
+    for (const { view, data } of this.texts) view.update(data());
+    if (this.picture) this.paint();
+    const { element } = legend(this.body, { role: "attention", scale: "unit", width: 120 });
+    element.lastChild.textContent = `0 to ${this.spelled(this.top)}`;
+    this.key.replaceChildren(element);
+    this.said.replaceChildren(...this.summary());
+  }
+
+  /** The texts of this attention, or the picture; made again only when what is read is another. */
+  build() {
+    const { page } = this;
+    const { trace, state } = page;
+    const wanted = [trace.trace, trace.side, state.focus, page.narrow, page.width].join();
+    if (wanted === this.built) return;
+    this.built = wanted;
+    this.body.replaceChildren();
+    this.picture = null;
+    this.texts = textsOf(page).map((text) => this.text(text));
+    if (!this.drawsPicture) return;
+    const place = this.body.appendChild(make("div", "over-picture"));
+    this.picture = mountPicture(place, this.pictureData(), (event, where) => this.hear(event, where, "painted"));
+  }
+
+  text({ name, role, pieces, special }) {
+    const { page } = this;
+    const section = make("section", "text-of");
+    if (name) section.append(make("h3", "", name));
+    const place = section.appendChild(make("div"));
+    this.body.append(section);
+    const data = () => {
+      const painted = role === "both" || role === (this.way === "out" ? "keys" : "rows");
+      const chosen = role === "both" || role === (this.way === "out" ? "rows" : "keys");
+      const weight = (i) => (painted ? this.line[i] : null);
+      return {
+        name: name || "the text; arrow keys choose a token",
+        pieces,
+        special,
+        size: letters(page.trace.length, page.narrow),
+        chosen: chosen ? this.chosen : null,
+        paint: (i) => (weight(i) > 0 ? this.tone(weight(i)) : null),
+        quiet: (i) => painted && weight(i) === 0,
+      };
+    };
+    const view = mountProse(place, data(), (event, where) => role !== "aside" && this.hear(event, where, role));
+    return { view, data, role };
+  }
+
+  get drawsPicture() {
+    const { trace } = this.page;
+    return Boolean(trace.grid && trace.arrays.picture);
+  }
+
+  get chosen() {
+    return this.page.state[this.way === "out" ? "query" : "key"];
+  }
+
+  tone(weight) {
+    const index = step(weight, "unit", this.top);
+    return { ground: css(this.table[index]), ink: this.inks(this.table[index]) };
+  }
+
+  pictureData() {
+    const { trace } = this.page;
+    const grid = { ...trace.grid, predicts: trace.grid.predicts && this.way === "out" };
+    return { picture: trace.arrays.picture, grid, weights: Float32Array.from(this.line), top: this.top, query: this.chosen, width: Math.min(PICTURE, this.page.width - 20) };
+  }
+
+  paint() {
+    this.body.querySelector(".over-picture").classList.toggle("of-key", this.way === "in");
+    this.picture.update(this.pictureData());
+    this.body.querySelector(".over-picture canvas").setAttribute("aria-label", this.sentence());
+  }
+
+  hear(event, where, role) {
+    const { page } = this;
+    if (event === "pick") return this.choose(where.row, role);
+    if (!where || this.waiting) {
+      page.point(null);
+      return page.tip(null);
+    }
+    const paints = role === "both" || role === "painted" || role === (this.way === "out" ? "keys" : "rows");
+    if (!paints) return page.tip(null);
+    const [row, col] = this.way === "out" ? [this.chosen, where.row] : [where.row, this.chosen];
+    page.point({ row, col });
+    page.tip(`${page.trace.pieces[row]} → ${page.trace.keys(page.state.focus)[col]}`, this.spelled(this.line[where.row]));
+  }
+
+  /** A click on the other text turns around: what looks at this one? */
+  choose(row, role) {
+    const way = role === "rows" ? "out" : role === "keys" ? "in" : this.way;
+    const turned = way !== this.way && !downward(this.page) ? { way: way === "in" ? "in" : undefined } : {};
+    this.page.go({ [way === "out" ? "query" : "key"]: row, ...turned });
+  }
+
+  /** Of one text the same token stays chosen. */
+  face(way) {
+    const { state } = this.page;
+    const same = state.focus === "cross_attn" || way === this.way ? {} : way === "in" ? { key: state.query } : { query: state.key };
+    this.page.go({ way: way === "in" ? "in" : undefined, ...same });
+  }
+
+  largest() {
+    const order = range(0, this.line.length).filter((i) => this.line[i] > 0);
+    return order.sort((a, b) => this.line[b] - this.line[a]).slice(0, NAMED);
+  }
+
+  summary() {
+    const { trace, state } = this.page;
+    const [own, others] = this.way === "out" ? [trace.pieces, trace.keys(state.focus)] : [trace.keys(state.focus), trace.pieces];
+    const verb = VERBS[measureOf(this.page)[0]]?.[this.way] ?? (this.way === "out" ? " looks most at " : " is looked at most by ");
+    const parts = this.largest().flatMap((i, n) => [n ? ", " : "", make("bdi", "", called(trace, others[i])), ` ${this.spelled(this.line[i])}`]);
+    const name = make("bdi", "", called(trace, own[this.chosen]));
+    return parts.length ? [name, verb, ...parts] : [name, this.way === "out" ? " looks at nothing" : " is looked at by nothing"];
+  }
+
+  sentence() {
+    return this.summary().map((part) => part.textContent ?? part).join("");
+  }
+
+  mark() {
+    const { hover } = this.page;
+    for (const { view, role } of this.texts ?? []) view.mark(role === "aside" ? null : marked(role, hover, this.way));
+  }
+
+  destroy() {
+    this.turn++;
+    clearTimeout(this.patience);
+    this.page.tip(null);
+  }
+}
+
+/** The row of a text that a pointed-at cell {row, col} names: of one text, the one that is not chosen. */
+function marked(role, hover, way) {
+  if (!hover) return null;
+  if (role === "both") return way === "out" ? hover.col : hover.row;
+  return role === "keys" ? hover.col : hover.row;
+}
+
+/** What is read and looked at: {name, role, pieces, special}; of a picture only what stands before it is text. */
+function textsOf({ trace, state }) {
+  const { pieces, special, grid, source } = trace;
+  if (grid && trace.arrays.picture) return [{ name: "", role: "both", pieces: pieces.slice(0, grid.offset), special }];
+  if (!trace.side) return [{ name: "", role: "both", pieces, special }];
+  const own = { name: trace.called, role: state.focus === "cross_attn" ? "rows" : "both", pieces, special };
+  if (state.focus === "cross_attn") return [{ name: "source", role: "keys", pieces: source.pieces, special: source.special }, own];
+  const other = trace.side === "encoder" ? "decoder" : "encoder";
+  const lane = trace.lanes[other];
+  const beside = lane && { name: other === "encoder" ? "source" : "target", role: "aside", pieces: lane.pieces, special: lane.special };
+  return (other === "encoder" ? [beside, own] : [own, beside]).filter(Boolean);
+}
+
+export const CSS = `${PROSE}${AVERAGE}${RANGE}
+.over-text { max-width: 980px; }
+.over-bar { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; margin-bottom: 20px; }
+.over-text .over-meaning { margin: 12px 0 0; color: var(--soft); font-size: 13.5px; line-height: 1.5; max-width: 80ch; }
+.over-text .texts { display: grid; gap: 18px; transition: opacity .12s; }
+.over-text .waiting { opacity: .45; }
+.over-text .text-of h3 { margin-bottom: 2px; }
+.over-picture { display: flex; flex-wrap: wrap; gap: 24px; align-items: flex-start; }
+.over-picture.of-key { --query: var(--key); }
+.over-picture .picture-note { display: none; }
+.over-picture .picture-plain { margin: 0; }
+.over-text .key-of { margin-top: 20px; }
+.over-text .said-of { margin-top: 8px; font-size: 15px; line-height: 1.6; }
+.over-text .said-of bdi { font-weight: 600; }
+.attention.long .over-text .choices .option { padding-inline: 7px; font-size: 12.5px; }
+.attention.long .over-text > .blocks-of { margin: -8px 0 12px; }
+.attention.long .over-text .over-meaning { margin: 0; }
+.attention.long .over-text .key-of { margin-top: 14px; }
+.attention.long .over-text .said-of { margin-bottom: 16px; }
+@media (prefers-reduced-motion: reduce) { .over-text .texts { transition: none; } }
+`;

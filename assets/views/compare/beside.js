@@ -1,0 +1,146 @@
+// One view of the shown head for every run, side by side: the views of the page about attention, each before the face of its run.
+import { Ends } from "./ends.js";
+import { alone } from "./merge.js";
+import { headingOf } from "./heading.js";
+import { make } from "../core/dom.js";
+
+const GAP = 26; // CSS pixels between two runs
+const LEAST = 360; // CSS pixels that a run needs beside another
+const SCALED = ["product", "steps", "text", "circuits"]; // views with ramps and bars that no share of a row ends
+const MODULES = {
+  lines: () => import("../attention/lines.js"),
+  product: () => import("../attention/product.js"),
+  steps: () => import("../attention/steps.js"),
+  text: () => import("../attention/text.js"),
+  points: () => import("../attention/points.js"),
+  circuits: () => import("../attention/circuits.js"),
+  alignment: () => import("../attention/alignment.js"),
+};
+
+export function mount(root, lab) {
+  return new Beside(root, lab);
+}
+
+class Beside {
+  constructor(root, lab) {
+    Object.assign(this, { root, lab, opened: null, columns: [] });
+    root.classList.add("beside-runs");
+    root.setAttribute("role", "tabpanel");
+    this.styled = new Set();
+  }
+
+  destroy() {
+    this.close();
+  }
+
+  close() {
+    for (const { view } of this.columns) view?.destroy();
+    this.columns = [];
+    this.opened = null;
+    this.root.replaceChildren();
+  }
+
+  update() {
+    const { root, lab } = this;
+    const { view } = lab.state;
+    root.hidden = view === "map";
+    if (root.hidden) return this.close();
+    const letters = lab.sides.map(({ letter }) => letter).join("");
+    if (this.columns.map(({ letter }) => letter).join("") !== letters) this.build();
+    this.lay();
+    if (this.opened === view) this.show();
+    else this.open(view);
+  }
+
+  build() {
+    this.close();
+    this.lab.ends = new Ends((letters) => this.again(letters));
+    this.columns = this.lab.sides.map(({ letter }) => {
+      const [element, heading, note, room] = [make("section", "run-of"), make("div", "map-head"), make("p", "sentence no-partner"), make("div")];
+      element.setAttribute("aria-label", letter);
+      element.append(heading, note, room);
+      return { letter, element, heading, note, room, face: this.lab.face(letter), view: null };
+    });
+    this.scaled = make("p", "sentence one-scale", "Colours and bars end at the same number in every run.");
+    this.root.replaceChildren(...this.columns.map(({ element }) => element), this.scaled);
+  }
+
+  /** As many runs side by side as have room, and as many in each line. */
+  lay() {
+    const { across, sides } = this.lab;
+    const fit = Math.max(1, Math.floor((across + GAP) / (LEAST + GAP)));
+    const beside = fit >= sides.length ? sides.length : Math.min(fit, Math.ceil(sides.length / 2));
+    this.width = Math.floor((across - GAP * (beside - 1)) / beside);
+    this.root.style.gridTemplateColumns = `repeat(${beside}, minmax(0, 1fr))`;
+    this.root.style.columnGap = `${GAP}px`;
+  }
+
+  /** Opens the tab that the state names; the one before stays until the module is here. */
+  async open(name) {
+    this.opened = name;
+    let module = null;
+    let failure = null;
+    try {
+      module = await MODULES[name]();
+    } catch (error) {
+      failure = error;
+    }
+    if (this.opened !== name) return;
+    if (module?.CSS && !this.styled.has(name)) this.lab.style.textContent += module.CSS;
+    this.styled.add(name);
+    if (failure) console.error(failure);
+    this.lab.ends = new Ends((letters) => this.again(letters));
+    for (const column of this.columns) {
+      column.view?.destroy();
+      const room = make("div", `view view-${name}`);
+      column.room.replaceChildren(room);
+      column.view = null;
+      column.open = module ? () => this.lab.mountView(name, module, room, column.face) : null;
+      if (failure) room.append(make("p", "sentence", `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`));
+    }
+    this.show();
+  }
+
+  show() {
+    const { lab } = this;
+    this.scaled.hidden = !SCALED.includes(lab.state.view);
+    for (const column of this.columns) {
+      const { letter, heading, face, room } = column;
+      const known = Boolean(lab.attention(letter));
+      heading.replaceChildren(...headingOf(lab, letter));
+      room.hidden = !known;
+      if (known) {
+        face.look(this.width);
+        column.view ??= column.open?.() ?? null;
+        column.view?.update();
+      }
+      else this.lab.ends.forget(letter);
+      this.explain(column, known);
+    }
+  }
+
+  again(letters) {
+    for (const { letter, view, room } of this.columns) if (letters.includes(letter) && !room.hidden) view?.update();
+  }
+
+  /** Why a run shows nothing, or another row than the others. */
+  explain({ letter, note, face }, known) {
+    const { lab } = this;
+    note.hidden = known && !face.missing.query && !face.missing.key;
+    if (note.hidden) return;
+    if (!known) return void (note.textContent = lab.absent(letter));
+    const [{ cursor }, missing] = [lab.state, ["query", "key"].filter((part) => face.missing[part])];
+    const shown = { query: face.trace.pieces[face.state.query], key: face.keys[face.state.key] };
+    const token = (part, piece) => make("bdi", `role-${part}`, piece);
+    const other = letter === "A" ? cursor.letter : letter;
+    if (lab.pair(other)?.queries.entries.every(alone)) {
+      return note.replaceChildren(`${lab.absent(other)} Here the query is `, token("query", shown.query), " and the key ", token("key", shown.key), ".");
+    }
+    const from = lab.names(cursor.letter, cursor);
+    note.replaceChildren(...missing.flatMap((part) => ["No partner of ", token(part, from[part]), ` in ${letter}: the ${part} here is `, token(part, shown[part]), ". "]));
+  }
+
+  mark() {
+    for (const { view } of this.columns) view?.mark();
+  }
+}

@@ -1,0 +1,111 @@
+// One run as the views of one head see it (UI contract of attention.js): what they look at is carried here from the one cursor
+// of all runs, and what they change goes to all runs.
+import { led } from "../attention/state.js";
+import { request } from "../core/store.js";
+import { Trace } from "../core/trace.js";
+
+const NARROW = 470; // CSS pixels of room below which a view is laid out as on a phone
+
+/** A stack of a run of which a view may want all that a layer's attention computed, and not the pattern alone. */
+export class Detailed extends Trace {
+  holds(layer) {
+    return this.has(`blocks.${layer}.attn.scores`);
+  }
+
+  async fetch(layer) {
+    if (this.holds(layer)) return;
+    const { arrays } = await request({ trace: this.trace, ask: "layer", layer, side: this.side });
+    Object.assign(this.arrays, arrays);
+  }
+}
+
+/** The face of the run `letter` of `lab` (compare.js); `look(width)` brings it up to what is looked at now. */
+export class Face {
+  constructor(lab, letter) {
+    Object.assign(this, { lab, letter, trace: null, state: null, width: 0, narrow: false, missing: {} });
+  }
+
+  look(width) {
+    const { lab, letter } = this;
+    const { state } = lab;
+    const { side, focus } = lab.attention(letter);
+    const [layer, head] = lab.headOf(letter);
+    this.trace = lab.detailed(letter);
+    const { layers, heads } = this.trace.model;
+    const chosen = (state.heads[letter] ?? []).filter(([l, h]) => l < layers && h < heads);
+    const { row, col } = lab.nearest(letter, state.cursor);
+    const carried = lab.carry(letter, state.cursor);
+    this.missing = { query: carried.row === null, key: carried.col === null };
+    this.state = { ...state.own, side, focus, layer, head, heads: led(chosen, layer, head), query: row, key: col, pinned: true, view: state.view };
+    Object.assign(this, { width, narrow: width < NARROW });
+  }
+
+  get edition() {
+    return this.lab.edition;
+  }
+
+  /** What the pointer is over in any of the runs, in the tokens of this one; null where it has none. */
+  get hover() {
+    const { lab, letter } = this;
+    if (!lab.hover) return null;
+    const { row, col } = lab.carry(letter, lab.hover);
+    if (row === null) return null;
+    return lab.hover.only && col !== null ? { row, col, only: lab.hover.only } : { row, col };
+  }
+
+  /** The pieces of the columns. */
+  get keys() {
+    return this.trace.keys(this.state.focus);
+  }
+
+  /** Whether each column is a special token. */
+  get specialKeys() {
+    return (this.state.focus === "cross_attn" ? this.trace.source : this.trace).special;
+  }
+
+  /** Where a ramp ends: for all runs at the same number. */
+  end(name, own) {
+    return this.lab.ends.end(this.letter, name, own);
+  }
+
+  /** How often this run was drawn again because another one has larger numbers. */
+  get drawnAgain() {
+    return this.lab.ends.turns[this.letter];
+  }
+
+  hook(part) {
+    return `blocks.${this.state.layer}.${this.state.focus}.${part}`;
+  }
+
+  pattern(layer, head) {
+    return this.lab.patternAt(this.letter, layer, head);
+  }
+
+  go({ query, key, layer, head, heads, view, ...own }) {
+    const { lab, letter, state } = this;
+    const change = {};
+    if (query !== undefined || key !== undefined) change.cursor = { letter, row: query ?? state.query, col: key ?? state.key };
+    if (heads) change.heads = lab.comparing(letter, heads);
+    const place = heads?.length && layer === undefined && head === undefined ? heads[0] : [layer ?? state.layer, head ?? state.head];
+    if (place[0] !== state.layer || place[1] !== state.head) Object.assign(change, lab.turned(letter, place));
+    if (view !== undefined) change.view = view;
+    if (Object.keys(own).length) change.own = Object.fromEntries(Object.entries({ ...lab.state.own, ...own }).filter(([, value]) => value !== undefined));
+    lab.go(change);
+  }
+
+  point(where) {
+    this.lab.point(where && { letter: this.letter, ...where });
+  }
+
+  tip(title, value) {
+    this.lab.tip(title, value);
+  }
+
+  tell(sentence) {
+    this.lab.tell(`${this.letter}: ${sentence}`);
+  }
+
+  request(query) {
+    return request({ trace: this.trace.trace, ...query });
+  }
+}

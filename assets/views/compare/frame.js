@@ -1,0 +1,135 @@
+// What stands around the parts of the page about comparisons: which attention, which head, what belongs together.
+import { bubble } from "../components/bubble.js";
+import { alone } from "./merge.js";
+import { tabs as tabLine } from "./tabs.js";
+import { make } from "../core/dom.js";
+
+/** Builds the frame in `lab.element`: {places, live, show(), notice(sentence), named(view)}. */
+export function frame(lab) {
+  const notice = make("p", "notice");
+  const line = make("div", "head-line");
+  const title = titleLine(lab);
+  const [chips, match] = [make("div", "chips"), matching(lab)];
+  line.append(title.element, chips, match.element);
+  const belongs = make("p", "belongs");
+  const tabs = tabLine(lab);
+  const [maps, beside, pointed] = [make("div"), make("div"), make("div")];
+  const pairs = make("div", "pairs");
+  const panels = make("div", "panels");
+  const places = { maps, beside, pointed };
+  for (const name of ["heads", "predictions", "streams", "similarity"]) {
+    places[name] = make("section", `panel-of ${name === "similarity" ? "wide" : ""} ${name}-of`);
+    panels.append(places[name]);
+  }
+  const tip = bubble(lab.element);
+  lab.tip = tip.show;
+  const live = make("output", "live");
+  lab.element.replaceChildren(notice, line, belongs, tabs.element, maps, beside, pointed, pairs, panels, tip.element, live);
+  const say = (sentence) => {
+    notice.textContent = sentence;
+    notice.hidden = !sentence;
+  };
+  const show = () => {
+    say(lab.sides.flatMap(({ letter, notice: said }) => (said ? [`${letter}: ${said}`] : [])).join(" "));
+    title.show();
+    match.show();
+    tabs.show();
+    showAttentions(chips, lab);
+    belongs.textContent = lab.sides.slice(1).map(({ letter }) => counted(lab, letter)).join(" ");
+    showPairs(pairs, lab);
+  };
+  return { places, live, show, notice: say, named: tabs.named };
+}
+
+function titleLine(lab) {
+  const element = make("h2", "title");
+  const count = (name) => lab.side("A").trace.model[`${name}s`];
+  const turn = (label, text, name, by) => {
+    const button = make("button", "turn", text);
+    button.title = label;
+    button.setAttribute("aria-label", label);
+    button.addEventListener("click", () => lab.go({ [name]: (lab.state[name] + by + count(name)) % count(name) }));
+    return button;
+  };
+  const [block, head] = [make("span", "where"), make("span", "where")];
+  const groups = [[block, "layer", "block", "{", "}"], [head, "head", "head", "[", "]"]].map(([label, name, called, less, more]) => {
+    const group = make("span", "turns");
+    group.append(turn(`previous ${called}  ${less}`, "‹", name, -1), label, turn(`next ${called}  ${more}`, "›", name, 1));
+    return group;
+  });
+  element.append(...groups);
+  const show = () => {
+    const { model, side } = lab.side("A").trace;
+    block.textContent = `${side ? `${side} ` : ""}block ${lab.state.layer + 1} of ${model.layers}`;
+    head.textContent = `head ${lab.state.head + 1} of ${model.heads}`;
+  };
+  return { element, show };
+}
+
+/** Which head of the other runs stands beside A's. */
+function matching(lab) {
+  const element = make("div", "chips");
+  element.setAttribute("role", "group");
+  element.setAttribute("aria-label", "which head of the others is shown");
+  const options = [["same", "same place"], ["alike", "most alike"]].map(([value, text]) => {
+    const chip = make("button", "chip", text);
+    chip.title = value === "same" ? "the others show the head of the same block and number" : "the others show the head whose attention is most like that of A’s head";
+    chip.addEventListener("click", () => lab.go({ match: value, other: null }));
+    element.append(chip);
+    return { value, chip };
+  });
+  const show = () => {
+    const possible = lab.sides.slice(1).some(({ letter }) => lab.sameShape(letter));
+    for (const { value, chip } of options) {
+      chip.disabled = value === "same" && !possible;
+      const shown = lab.matching(lab.state.beside);
+      chip.setAttribute("aria-pressed", String(!lab.state.other && value === shown));
+    }
+  };
+  return { element, show };
+}
+
+/** One chip for each attention that the runs share, where there are several. */
+function showAttentions(chips, lab) {
+  const options = lab.data.pairs[lab.data.sides[1].letter].attentions;
+  chips.hidden = options.length < 2;
+  chips.replaceChildren(...options.map(({ key, first: { side, focus } }) => {
+    const chip = make("button", "chip", focus === "cross_attn" ? "cross" : `${side} self`);
+    chip.setAttribute("aria-pressed", String(key === lab.state.attention));
+    chip.addEventListener("click", () => lab.go({ attention: key }));
+    return chip;
+  }));
+}
+
+/** How many tokens of a run belong to tokens of A, in a sentence. */
+function counted(lab, letter) {
+  if (lab.data.pairs[letter].same) return `${letter} is the very run that A is: change its text, its model or its edits.`;
+  const pair = lab.pair(letter);
+  if (!pair) return `${letter} has no such attention as the one that is shown.`;
+  const { entries } = pair.queries;
+  if (lab.side("A").trace.grid && entries.every((entry) => !alone(entry))) return `Each row of A stands for the same place as in ${letter}.`;
+  const count = (which) => entries.filter(which).length;
+  const both = count((entry) => !alone(entry));
+  const same = count((entry) => entry.same);
+  const parts = [`${same} ${same === 1 ? "token is" : "tokens are"} the same in A and ${letter}`];
+  if (both > same) parts.push(`${both - same} ${both - same === 1 ? "differs" : "differ"} in the same place`);
+  for (const [side, name] of [["second", "A"], ["first", letter]]) {
+    const left = count((entry) => !entry[side].length);
+    if (left) parts.push(`${left} only in ${name}`);
+  }
+  return `${parts.join(", ")}.`;
+}
+
+/** The heading of the panels below: which two runs they are about. */
+function showPairs(pairs, lab) {
+  const heading = make("h2", "", `A and ${lab.state.beside}`);
+  const letters = lab.sides.slice(1).map(({ letter }) => letter);
+  const chips = letters.length < 2 ? [] : letters.map((letter) => {
+    const chip = make("button", "chip", `A and ${letter}`);
+    chip.setAttribute("aria-pressed", String(letter === lab.state.beside));
+    chip.addEventListener("click", () => lab.go({ beside: letter, other: null }));
+    return chip;
+  });
+  if (chips.length) pairs.replaceChildren(...chips);
+  else pairs.replaceChildren(heading);
+}

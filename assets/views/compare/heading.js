@@ -1,0 +1,33 @@
+// What stands above a run, whatever of its head is shown below: which run it is, which head, and whether that head is heard.
+import { isEdited } from "../attention/edited.js";
+import { make } from "../core/dom.js";
+
+/** Letter, model, head and edits of a run, and in a run that is no A the button that silences the head. */
+export function headingOf(lab, letter) {
+  const { title, edits, trace } = lab.side(letter);
+  const [layer, head] = lab.headOf(letter);
+  const said = make("span", "head-of", `${layer + 1}·${head + 1}${edits ? ` · ${edits === 1 ? "1 edit" : `${edits} edits`}` : ""}`);
+  said.title = `block ${layer + 1}, head ${head + 1}`;
+  const parts = [make("span", `letter ${letter === "A" ? "" : "second"}`, letter), make("span", "name", title), said];
+  const attention = lab.attention(letter);
+  if (attention && isEdited({ trace, state: attention }, layer, head)) parts.push(make("span", "edited-tag", "edited"));
+  if (letter !== "A" && attention) parts.push(silencing(lab, letter, layer, head));
+  return parts;
+}
+
+/** Takes the shown head out of a run, or puts it back. */
+function silencing(lab, letter, layer, head) {
+  const button = make("button", "quiet", "silence");
+  const { side, focus } = lab.attention(letter);
+  const silent = lab.side(letter).silenced.some((one) => one.layer === layer && one.heads.includes(head) && one.cross === (focus === "cross_attn") && (one.stack ?? "") === (side ?? ""));
+  button.setAttribute("aria-pressed", String(silent));
+  button.title = `${silent ? "hear" : "silence"} block ${layer + 1}, head ${head + 1} in ${letter}: its z is 0`;
+  button.setAttribute("aria-label", button.title);
+  button.addEventListener("click", () => lab.emit("silence", { letter, layer, head, side, focus }));
+  return button;
+}
+
+export function headingOfDifference(letter) {
+  const minus = make("span", "head-of", "−");
+  return [make("span", "letter second", letter), minus, make("span", "letter", "A"), make("span", "name", "difference")];
+}

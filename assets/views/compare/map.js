@@ -1,0 +1,98 @@
+// One map of the page about comparisons: a head of a run, or the difference of two, with its axes and the one cursor.
+import { axes } from "../attention/axes.js";
+import { inCells } from "../attention/values.js";
+import { make } from "../core/dom.js";
+import * as matrix from "../components/matrix.js";
+import { colour } from "../core/palette.js";
+
+const VALUED = 25; // CSS pixels from which on a cell holds its number
+const ROOMY = 420; // CSS pixels of width that leave room for long pieces
+const TALLEST = 116; // CSS pixels of the names on top, which may be those of two tokens
+const STRIPE = 5; // CSS pixels between the stripes of what has no partner
+
+/**
+ * A map in `root`: {room(data), update(data, wide, pitch), mark(row, col, picked), reveal(row, col)}. `heard` gets "hover" and "pick" with {row, col} (either may be
+ * null for an axis). data = {rows, cols: [{label, special}], block, role, scale, max, hidden, edited, blank: {rows, cols}, edition, width, label, written}:
+ * `written` {as, block?, max?} says what stands in cells that have room for it.
+ */
+export function map(root, heard, corner = null) {
+  const scroll = make("div", "map-scroll");
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "group");
+  root.append(scroll);
+  const page = {
+    trace: { pieces: [], special: [] }, keys: [], specialKeys: [], edition: 0, width: 0, narrow: true, tallest: TALLEST,
+    go: ({ query, key }) => heard("pick", { row: query ?? null, col: key ?? null }),
+    point: (where) => heard("hover", where),
+  };
+  const around = axes(page, scroll);
+  if (corner) scroll.querySelector(".map-corner").replaceChildren(...corner.map(([text, role]) => make("span", role, text)));
+  let cells = null;
+  let size = null;
+  scroll.addEventListener("keydown", (event) => {
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    heard("step", { row: step[0], col: step[1] });
+  });
+
+  const see = ({ rows, cols, edition, width }) => {
+    const keys = { keys: cols.map(({ label }) => label), specialKeys: cols.map(({ special }) => special) };
+    Object.assign(page, { ...keys, edition, width, narrow: width < ROOMY });
+    page.trace = { pieces: rows.map(({ label }) => label), special: rows.map(({ special }) => special) };
+  };
+  return {
+    scroll,
+    /** How wide a cell may be in this room. */
+    room(data) {
+      see(data);
+      return (data.width - around.around(page) - 2) / data.cols.length;
+    },
+    update(data, wide, pitch = wide) {
+      see(data);
+      size = { wide, width: wide * data.cols.length, pitch, height: wide < 7 ? pitch : pitch - (pitch >= 12 ? 2 : 1) };
+      const { block, role, scale, max, hidden, edited, label, written } = data;
+      const drawn = { block, role, scale, max, hidden, edited, label, ...size };
+      if (cells) cells.update(drawn);
+      else cells = matrix.mount(around.place, drawn, heard);
+      const canvas = around.place.querySelector("canvas");
+      scroll.setAttribute("aria-label", `${label}; arrow keys move the chosen cell`);
+      if (written && wide >= VALUED) inCells(canvas, root, { ...drawn, ...written }, written.as);
+      if (data.blank) stripes(canvas, root, size, data.blank);
+      around.show(page, block, size);
+    },
+    mark(row, col, picked) {
+      if (!cells || !size) return;
+      cells.mark({ picked: row !== null && col !== null && picked ? { row, col } : null, lit: col, row });
+      around.mark(row, col);
+    },
+    reveal(row, col) {
+      if (size && row !== null && col !== null) around.reveal(row, col, size);
+    },
+  };
+}
+
+/** Rows and columns that one of the two runs lacks. */
+function stripes(canvas, root, { wide, pitch, width }, { rows, cols }) {
+  const context = canvas.getContext("2d");
+  const dpr = window.devicePixelRatio || 1;
+  const tall = canvas.height / dpr;
+  context.setTransform(dpr, 0, 0, dpr, 0, 0);
+  context.save();
+  context.beginPath();
+  rows.forEach((blank, r) => blank && context.rect(0, r * pitch, width, pitch));
+  cols.forEach((blank, c) => blank && context.rect(c * wide, 0, wide, tall));
+  context.clip();
+  context.fillStyle = colour(root, "panel");
+  context.fillRect(0, 0, width, tall);
+  context.strokeStyle = colour(root, "soft");
+  context.globalAlpha = 0.45;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let x = -tall; x < width; x += STRIPE) {
+    context.moveTo(x, tall);
+    context.lineTo(x + tall, 0);
+  }
+  context.stroke();
+  context.restore();
+}

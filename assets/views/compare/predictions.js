@@ -1,0 +1,80 @@
+// What A and another run say at the row under the cursor: both probabilities of the likeliest, their difference, and how far apart all are.
+import { make } from "../core/dom.js";
+import { number, percent } from "../core/format.js";
+
+export function mount(root, lab) {
+  const title = make("h3");
+  const about = make("p", "about");
+  const apart = make("div", "apart");
+  const list = make("div", "said");
+  root.append(title, about, apart, list);
+
+  const view = {
+    update: () => view.mark(),
+    mark() {
+      const { beside } = lab.state;
+      const { says } = lab.data.pairs[beside];
+      title.textContent = { next: "Next token", class: "Which class", here: "What stands here" }[says.reads] ?? "What they say";
+      const row = says.sentence ? null : place(lab, beside, says);
+      const missing = says.sentence || (row === null ? "The row under the cursor has no partner in the other run." : "");
+      apart.hidden = list.hidden = Boolean(missing);
+      about.textContent = missing;
+      if (missing) return;
+      about.replaceChildren(...reader(lab, beside, says));
+      const found = lab.said(beside, row);
+      for (const part of [apart, list]) part.classList.toggle("late", !found);
+      if (found) show(found, beside);
+    },
+    destroy: () => root.replaceChildren(),
+  };
+  return view;
+
+  function show({ names, ids, first, second, kl, variation }, beside) {
+    const most = Math.max(...[first, second].map(({ data }) => Math.max(...data)), 1e-9);
+    const heading = ["", "", "A", beside, `${beside} − A`].map((text) => make("span", "heading", text));
+    const rows = Array.from(ids.data, (id, i) => candidate(names[id], first.data[i], second.data[i], most));
+    list.replaceChildren(...heading, ...rows.flat());
+    apart.replaceChildren(
+      item(`KL(A ‖ ${beside})`, `${number(kl.data[0])} bits`, "the expected surprise, in bits, of who believes the other run where A is right"),
+      item("goes elsewhere", percent(variation.data[0]), "half the sum of all |differences|: the share of the probability that is given to other candidates"),
+    );
+  }
+}
+
+/** The row of the arrays: the group of tokens that the cursor's row is in; null where the other run has none. */
+function place(lab, beside, says) {
+  if (says.once) return 0;
+  const cursor = lab.spoken(beside);
+  if (!cursor) return null;
+  return cursor.number;
+}
+
+function reader(lab, beside, says) {
+  if (says.once) return ["over the whole of what each reads"];
+  const { pieces } = lab.spoken(beside);
+  const said = [...new Set(pieces)].map((piece) => make("bdi", "", piece));
+  return [says.reads === "next" ? "after " : "at ", ...said.flatMap((piece, i) => (i ? [" | ", piece] : [piece])), "; grey is A, gold the other"];
+}
+
+function candidate(name, p, q, most) {
+  const tracks = make("span", "tracks");
+  for (const [value, role] of [[p, "first"], [q, "second"]]) {
+    const bar = make("i", role);
+    bar.style.width = `${(100 * value) / most}%`;
+    tracks.append(bar);
+  }
+  const piece = make("bdi", "", name);
+  piece.title = name;
+  const change = q - p;
+  const sign = change > 0 ? "+" : change < 0 ? "−" : "";
+  const points = make("span", `number ${change > 0 ? "up" : "down"}`, `${sign}${percent(Math.abs(change)).replace("\u00a0%", "")}`);
+  points.title = "in points of a percentage";
+  return [piece, tracks, make("span", "number", percent(p)), make("span", "number", percent(q)), points];
+}
+
+function item(name, value, title) {
+  const element = make("span");
+  element.title = title;
+  element.append(`${name} `, make("b", "", value));
+  return element;
+}

@@ -1,0 +1,233 @@
+// The runs that are compared: their numbers, which head of each is shown, and where a place of one stands in the others.
+import { at } from "../components/cells.js";
+import { Detailed } from "./face.js";
+import { between, merge } from "./merge.js";
+import { range } from "../core/dom.js";
+import { request } from "../core/store.js";
+import { Trace } from "../core/trace.js";
+
+/** Reads `this.data` (payload of views/compare.py), `this.state` and `this.hover`, which the shell holds, and calls its `refresh()`. */
+export class Runs {
+  traced(side) {
+    return this.stack(side, this.attention(side.letter)?.side, Trace);
+  }
+
+  /** The stack of a run that is looked at, as the views of one head want it. */
+  detailed(letter) {
+    return this.stack(this.data.sides.find((side) => side.letter === letter), this.attention(letter).side, Detailed);
+  }
+
+  /** A stack of a run, the same object as long as the data are the same. */
+  stack(side, name, kind) {
+    this.stacks ??= new WeakMap(); // payload -> "A decoder Trace" -> that stack
+    if (!this.stacks.has(this.data)) this.stacks.set(this.data, new Map());
+    const [known, key] = [this.stacks.get(this.data), `${side.letter} ${name} ${kind.name}`];
+    if (!known.has(key)) known.set(key, new kind({ ...side, arrays: this.arraysOf(side) }, name));
+    return known.get(key);
+  }
+
+  /** The arrays of a run under their own names; later ones are added to them. */
+  arraysOf(side) {
+    const prefix = `${side.letter}/`;
+    this.arrays ??= new WeakMap(); // payload -> letter -> its arrays
+    if (!this.arrays.has(this.data)) this.arrays.set(this.data, {});
+    const kept = this.arrays.get(this.data);
+    kept[side.letter] ??= Object.fromEntries(Object.entries(this.data.arrays).flatMap(([name, array]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), array]] : [])));
+    return kept[side.letter];
+  }
+
+  /** The tokens of A and of another run in one order. */
+  paired(letter) {
+    const found = this.described(letter);
+    if (!found) return null;
+    const [first, second] = [this.side("A").trace, this.side(letter).trace];
+    const columns = (trace, focus) => trace.keys(focus);
+    return {
+      ...found,
+      queries: merge(found.queries, first.pieces, second.pieces, ["A", letter]),
+      keys: merge(found.keys, columns(first, found.first.focus), columns(second, found.second.focus), ["A", letter]),
+    };
+  }
+
+  side(letter) {
+    return this.sides.find((side) => side.letter === letter);
+  }
+
+  /** What the server said of A and another run for the attention in view; null where that has none. */
+  described(letter) {
+    return this.data.pairs[letter].attentions.find(({ key }) => key === this.state.attention) ?? null;
+  }
+
+  /** {side, focus} of the attention in view, in one of the runs. */
+  attention(letter) {
+    const found = this.described(letter === "A" ? this.data.sides[1].letter : letter);
+    return found && (letter === "A" ? found.first : found.second);
+  }
+
+  /** The pieces of a run's columns. */
+  keys(letter) {
+    return this.side(letter).trace.keys(this.attention(letter).focus);
+  }
+
+  pair(letter) {
+    return this.pairs.get(letter);
+  }
+
+  /** [layer, head] of a run: A's own; of another the same one, or the one that is most like it, or one that was picked. */
+  headOf(letter) {
+    const { layer, head, other, beside } = this.state;
+    if (letter === "A") return [layer, head];
+    const { layers, heads } = this.side(letter).trace.model;
+    const fits = ([l, h]) => l < layers && h < heads;
+    if (other && letter === beside && fits(other)) return other;
+    const found = this.matching(letter) === "alike" ? this.mostAlike(letter) : null;
+    return found ?? [Math.min(layer, layers - 1), Math.min(head, heads - 1)];
+  }
+
+  /** "same" place, or most "alike": what was chosen, else the place where heads of a place have something in common. */
+  matching(letter) {
+    if (!this.sameShape(letter)) return "alike";
+    return this.state.match ?? (this.related(letter) ? "same" : "alike");
+  }
+
+  /** Whether the shown head of a run is the one in A's place, so that the two turn to other heads together. */
+  inPlace(letter) {
+    const { other, beside } = this.state;
+    return letter === "A" || (this.matching(letter) === "same" && !(other && letter === beside));
+  }
+
+  /** What of the state changes when a run turns to a head [layer, head]. */
+  turned(letter, [layer, head]) {
+    return this.inPlace(letter) ? { layer, head } : { other: [layer, head], beside: letter };
+  }
+
+  /** The heads that views compare, by letter, after one run was given others: runs in its place compare the same ones. */
+  comparing(letter, heads) {
+    const together = (each) => each === letter || (this.inPlace(each) && this.inPlace(letter));
+    const lists = this.sides.map(({ letter: each }) => [each, together(each) ? heads : this.state.heads[each]]);
+    return Object.fromEntries(lists.filter(([, list]) => list?.length > 1));
+  }
+
+  /** Whether a run's model is A's, or was once: the same one, or another step of the same training. */
+  related(letter) {
+    const [one, other] = ["A", letter].map((each) => this.side(each).title.replace(/ · step .*|^run:|@\d+$/g, ""));
+    return one === other;
+  }
+
+  sameShape(letter) {
+    const [one, other] = ["A", letter].map((each) => this.side(each).trace.model);
+    return one.layers === other.layers && one.heads === other.heads;
+  }
+
+  /** The head of another run that is most like A's shown one; null while that is not known. */
+  mostAlike(letter) {
+    const block = this.similarity(letter);
+    if (!block) return null; // on its way, or not to be had
+    const row = this.state.layer * this.side("A").trace.model.heads + this.state.head;
+    const col = strongest(block, row);
+    const { heads } = this.side(letter).trace.model;
+    return col === null ? null : [Math.floor(col / heads), col % heads];
+  }
+
+  /** A's heads by another run's, as a block; null while it is on its way, or where the server could not say. */
+  similarity(letter) {
+    const name = this.similarName(letter);
+    const here = this.data.arrays[`${name}.similarity`];
+    if (here && !this.similar.has(name)) this.similar.set(name, { block: matrixOf(here) });
+    if (!this.similar.has(name) && this.described(letter)) {
+      this.similar.set(name, null);
+      const { data } = this;
+      const settle = (found) => {
+        if (data !== this.data) return;
+        this.similar.set(name, found);
+        this.refresh();
+      };
+      const [trace, other] = ["A", letter].map((one) => this.side(one).trace.trace);
+      const query = { ask: "similarity", trace, other, pair: letter, key: this.state.attention, over: this.state.over ?? "here" };
+      request(query).then(({ arrays, rows, of }) => settle({ block: matrixOf(arrays.similarity), rows, of }), (error) => settle({ sentence: error.message }));
+    }
+    return this.similar.get(name)?.block ?? null;
+  }
+
+  similarName(letter) {
+    return `${letter}:${this.state.attention}${this.state.over ? " over texts" : ""}`;
+  }
+
+  /** A run's shown pattern as a block of cells.js: exact where it is here, else in steps of 1/255 with `max` 255. */
+  pattern(letter) {
+    const attention = this.attention(letter);
+    if (!attention) return null;
+    const { trace } = this.side(letter);
+    const [layer, head] = this.headOf(letter);
+    return this.patternAt(letter, layer, head, trace, attention.focus);
+  }
+
+  patternAt(letter, layer, head, trace = this.side(letter).trace, focus = this.attention(letter).focus) {
+    const exact = `blocks.${layer}.${focus}.pattern`;
+    if (trace.has(exact)) return { block: trace.block(exact, head), max: 1 };
+    const { data, shape } = trace.arrays[`patterns.${trace.prefix}${focus}`];
+    const [, heads, rows, cols] = shape;
+    return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
+  }
+
+  /** One weight of a run's shown head; null where the run has no such attention, undefined while it is on its way. */
+  weight(letter, row, col) {
+    const found = this.pattern(letter);
+    return found && at(found.block, row, col) / found.max;
+  }
+
+  /** What tokens of a run give together to others, as `weight`: summed over keys, averaged over queries. */
+  shared(letter, queries, keys) {
+    const found = this.pattern(letter);
+    return found && between(found.block, found.max, queries, keys);
+  }
+
+  /** What A and another run say at one of the places of `says`: {names, ids, first, second, kl, variation}, of one row each. */
+  said(letter, place) {
+    const { says } = this.data.pairs[letter];
+    const row = (name) => {
+      const { data, shape } = this.data.arrays[`${letter}:says.${name}`];
+      const size = shape[1] ?? 1;
+      return { data: data.subarray(place * size, (place + 1) * size), shape: [1, size] };
+    };
+    return { names: says.names, ...Object.fromEntries(["ids", "first", "second", "kl", "variation"].map((name) => [name, row(name)])) };
+  }
+
+  /** How far the residual streams of A and another run are apart: {relative, cosine}, layer group; undefined where they cannot be compared. */
+  distances(letter) {
+    const [relative, cosine] = ["relative", "cosine"].map((name) => this.data.arrays[`${letter}:${this.state.attention}.${name}`]);
+    return relative && { relative, cosine };
+  }
+
+  /** (row, col) => whether a run's mask takes the key away; undefined where nothing is known to be masked. */
+  masked(letter) {
+    const { trace } = this.side(letter);
+    const { focus } = this.attention(letter);
+    const [shown, head] = this.headOf(letter);
+    const layer = [shown, ...range(0, trace.model.layers)].find((l) => trace.has(`blocks.${l}.${focus}.mask`));
+    if (layer === undefined) return undefined;
+    const mask = trace.block(`blocks.${layer}.${focus}.mask`, head);
+    return (row, col) => !at(mask, row, col);
+  }
+
+  /** Why a run or a difference is not drawn. */
+  absent(letter) {
+    if (!this.described(letter)) return `${letter} has no such attention.`;
+    return `A and ${letter} have no tokens that belong together.`;
+  }
+}
+
+/** An array of two axes as a block of cells.js. */
+export function matrixOf({ data, shape }) {
+  return { data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] };
+}
+
+/** The column of a row's largest element; null where no element is a number. */
+export function strongest(block, row) {
+  let best = null;
+  for (let col = 0; col < block.cols; col++) {
+    const value = at(block, row, col);
+    if (!Number.isNaN(value) && (best === null || value > at(block, row, best))) best = col;
+  }
+  return best;
+}

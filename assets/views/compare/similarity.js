@@ -1,0 +1,124 @@
+// Every head of A with every head of another run: how alike their attention is, and for each the best match by name.
+import { at } from "../components/cells.js";
+import { map } from "./map.js";
+import { strongest } from "./runs.js";
+import { make, range } from "../core/dom.js";
+import { percent } from "../core/format.js";
+
+const CELL = { least: 3, most: 24 }; // CSS pixels
+const SHARE = { wide: 0.46, narrow: 1 }; // of the room
+
+export function mount(root, lab) {
+  const title = make("h3");
+  const about = make("p", "about");
+  const alike = make("div", "alike");
+  const [left, matches] = [make("div"), make("div", "matches")];
+  const box = make("div");
+  const colours = make("div", "legend");
+  left.append(box, colours);
+  alike.append(left, matches);
+  const over = make("div", "chips");
+  const chips = [[null, "on what they read"], ["texts", "on 24 other texts"]].map(([value, text]) => {
+    const chip = make("button", "chip", text);
+    chip.addEventListener("click", () => lab.go({ over: value }));
+    over.append(chip);
+    return { value, chip };
+  });
+  root.append(title, about, over, alike);
+  let block = null;
+  let drawn = {}; // the block and the edition that are drawn
+  let lines = []; // {row, col, button} of the best matches
+  const named = (i, letter) => {
+    const { heads } = lab.side(letter).trace.model;
+    return [Math.floor(i / heads), i % heads];
+  };
+  const heard = (event, where) => {
+    if (event === "step") return step(where);
+    if (event === "pick" && where.row !== null && where.col !== null) return choose(where.row, where.col);
+    if (event !== "hover") return;
+    const both = where && where.row !== null && where.col !== null;
+    lab.tip(both ? `A ${name(named(where.row, "A"))}  ${lab.state.beside} ${name(named(where.col, lab.state.beside))}` : null, both ? percent(at(block, where.row, where.col)) : "");
+  };
+  const one = map(box, heard, [["other →", ""], ["A ↓", ""]]);
+  const choose = (row, col) => {
+    const [layer, head] = named(row, "A");
+    lab.go({ layer, head, other: named(col, lab.state.beside) });
+  };
+  const step = ({ row, col }) => {
+    const [r, c] = here();
+    choose(Math.max(0, Math.min(block.rows - 1, r + row)), Math.max(0, Math.min(block.cols - 1, c + col)));
+  };
+  const here = () => [["A", lab.headOf("A")], [lab.state.beside, lab.headOf(lab.state.beside)]].map(([letter, [layer, head]]) => layer * lab.side(letter).trace.model.heads + head);
+
+  return {
+    update() {
+      const { beside } = lab.state;
+      block = lab.similarity(beside);
+      const answer = lab.similar.get(lab.similarName(beside));
+      title.textContent = `Which heads of A and ${beside} are alike`;
+      const known = block && range(0, block.rows).some((row) => strongest(block, row) !== null);
+      alike.hidden = !known;
+      about.textContent = known
+        ? `1 − the total variation distance between two heads’ rows, the mean over the rows but the first: 100 % is the same attention. Attention to a token that the other text lacks counts as attention elsewhere.`
+        : block ? "No row counts: the texts share no token behind their first." : !lab.described(beside) ? lab.absent(beside) : (answer?.sentence ?? "Every head is being compared with every other …");
+      if (answer?.rows) about.append(` ${answer.rows.toLocaleString("en")}${answer.of > answer.rows ? ` of ${answer.of.toLocaleString("en")} rows, evenly apart` : " rows"}.`);
+      over.hidden = !lab.described(beside);
+      chips[1].chip.textContent = `on 24 other ${lab.side("A").trace.grid ? "pictures" : "texts"}`;
+      for (const { value, chip } of chips) chip.setAttribute("aria-pressed", String(value === lab.state.over));
+      if (!known) return;
+      if (block !== drawn.block || lab.edition !== drawn.edition) {
+        draw();
+        lines = best(block).map((found) => line(found));
+        matches.replaceChildren(...lines.map(({ button }) => button));
+        drawn = { block, edition: lab.edition };
+      }
+      const [r, c] = here();
+      one.mark(r, c, true);
+      for (const { row, col, button } of lines) button.setAttribute("aria-pressed", String(r === row && c === col));
+    },
+    destroy: () => root.replaceChildren(),
+  };
+
+  function draw() {
+    const { beside } = lab.state;
+    const values = block.data.filter((x) => !Number.isNaN(x));
+    const low = values.reduce((least, x) => Math.min(least, x), 1);
+    const span = 1 - low || 1;
+    const shades = { ...block, data: block.data.map((x) => ((x - low) / span) ** 2) }; // the ramp takes the square root
+    const labels = (letter, count) => range(0, count).map((i) => ({ label: name(named(i, letter)), special: false }));
+    const share = lab.narrow ? SHARE.narrow : SHARE.wide;
+    const data = {
+      rows: labels("A", block.rows), cols: labels(beside, block.cols), block: shades, role: "attention", scale: "unit", max: 1, hidden: undefined, blank: null,
+      edition: `${lab.edition} ${beside} ${lab.state.attention}`, width: Math.round(root.clientWidth * share), written: null, label: `similarity of ${block.rows} heads of A and ${block.cols} of ${beside}`,
+    };
+    one.update(data, Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * one.room(data)) / 10)));
+    colours.replaceChildren(make("span", "alike-bar"), make("span", "legend-text", `${percent(low)} to 100\u00a0% alike`));
+  }
+
+  function line({ row, col, value, mutual }) {
+    const { beside } = lab.state;
+    const [mine, theirs] = [named(row, "A"), named(col, beside)];
+    const button = make("button", "match");
+    const arrow = make("span", "arrow", mutual ? "⇄" : "→");
+    const bar = make("span", "bar");
+    bar.style.width = `${100 * value}%`;
+    button.append(make("span", "", name(mine)), arrow, make("span", "", name(theirs)), bar, make("span", "share", percent(value)));
+    button.title = `A’s block ${mine[0] + 1}, head ${mine[1] + 1} is most like ${beside}’s block ${theirs[0] + 1}, head ${theirs[1] + 1}${mutual ? ", and the other way round" : ""}`;
+    button.setAttribute("aria-label", `${button.title}: ${percent(value)}`);
+    button.addEventListener("click", () => choose(row, col));
+    return { row, col, button };
+  }
+}
+
+/** For each head of A the head of the other that is most like it; `mutual`: and the other way round. */
+function best(block) {
+  const turned = (col) => range(0, block.rows).reduce((found, row) => (at(block, row, col) > at(block, found, col) ? row : found), 0);
+  return range(0, block.rows).flatMap((row) => {
+    const col = strongest(block, row);
+    return col === null ? [] : [{ row, col, value: at(block, row, col), mutual: turned(col) === row }];
+  });
+}
+
+function name([layer, head]) {
+  return `${layer + 1}·${head + 1}`;
+}

@@ -1,0 +1,47 @@
+// The ways to look at one head, as tabs over all runs: the same view of every one of them.
+import { VIEWS } from "../attention/frame.js";
+import { make } from "../core/dom.js";
+import { byArrows } from "../components/tablist.js";
+
+const ABOUT = { map: "every weight of the head in every run, and what each differs in from A: queries down, keys across" };
+
+export function known(name) {
+  return VIEWS.some(([view]) => view === name);
+}
+
+/** Why a view has nothing to show of the attention that is looked at; "" where it has. */
+export function missing(lab, name) {
+  const { focus } = lab.attention("A");
+  if (name === "alignment" && focus !== "cross_attn") return "an alignment is one of two texts: look at cross-attention";
+  const worded = lab.sides.some(({ letter, trace }) => lab.attention(letter) && trace.ids.length);
+  if (name === "circuits" && !worded) return "circuits are about tokens, and these rows are parts of a picture";
+  return "";
+}
+
+/** {element, show(), named(view)}: one tab is in the tab order, arrow keys move among them. */
+export function tabs(lab) {
+  const element = make("div", "tabs");
+  element.setAttribute("role", "tablist");
+  element.setAttribute("aria-label", "ways to look at the head of every run");
+  const buttons = VIEWS.map(([name, title, about]) => {
+    const button = make("button", "tab", title);
+    Object.assign(button.dataset, { view: name, title, about: ABOUT[name] ?? about });
+    button.setAttribute("role", "tab");
+    button.addEventListener("click", () => button.ariaDisabled !== "true" && lab.go({ view: name }));
+    return button;
+  });
+  element.append(...buttons);
+  byArrows(element, () => buttons.filter((button) => button.ariaDisabled !== "true"));
+  const show = () => {
+    for (const button of buttons) {
+      const { view, about } = button.dataset;
+      const why = missing(lab, view);
+      if (view === "text") button.textContent = button.dataset.title = lab.sides.every(({ trace }) => trace.grid) ? "Picture" : "Text";
+      button.title = why || about;
+      button.ariaDisabled = String(Boolean(why));
+      button.setAttribute("aria-selected", String(view === lab.state.view));
+      button.tabIndex = view === lab.state.view ? 0 : -1;
+    }
+  };
+  return { element, show, named: (name) => buttons.find(({ dataset }) => dataset.view === name).textContent };
+}

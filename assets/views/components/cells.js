@@ -1,0 +1,90 @@
+// The one painter of numbers as colour, behind vector strips and matrices: rows x cols cells read from a typed array by
+// offset and stride, so that a head is looked at without a copy.
+//
+// block = {data, offset, stride, rows, cols}: the element of row r and column c is data[offset + r * stride + c].
+import { paint } from "./cells_paint.js";
+import { canvas as unused } from "./cells_spare.js";
+
+export { extent, largest } from "../core/cells_extent.js";
+export { paint } from "./cells_paint.js";
+
+/** Element (r, c) of a block. */
+export function at(block, r, c) {
+  return block.data[block.offset + r * block.stride + c];
+}
+
+/**
+ * Mounts a canvas of cells in `root`.
+ *
+ * data = {block, role, scale: "signed" | "unit" | "mask", max, width, pitch, height, label, hidden?: (r, c) => boolean, edited?}
+ * with `pitch` the distance of two rows and `height` that of a cell, in CSS pixels. Hidden cells are drawn as a dot, those of
+ * `edited` (a block of 0 and 1) within a dashed line.
+ * Emits "hover" {row, col} | null and "pick" {row, col}. `mark({picked: {row, col}, lit, row})` outlines a cell and lights a column
+ * and a row.
+ */
+export function mountCells(root, data, emit) {
+  const canvas = unused(data.width, data.pitch * data.block.rows);
+  canvas.setAttribute("role", "img");
+  const line = overlay("lit-row");
+  const column = overlay("lit-column");
+  const cell = overlay("picked-cell");
+  root.classList.add("cells");
+  root.append(canvas, line, column, cell);
+  let shown = data;
+
+  const place = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const { block, pitch } = shown;
+    const row = Math.floor((event.clientY - box.top) / pitch);
+    const col = Math.floor(((event.clientX - box.left) / box.width) * block.cols);
+    return { row: clamp(row, block.rows), col: clamp(col, block.cols) };
+  };
+  let hovered = null; // a click has whole pixels only, so what is picked is what the hover said
+  const hover = (where) => emit("hover", (hovered = where));
+  Object.assign(canvas, {
+    onpointermove: (event) => event.pointerType !== "touch" && hover(place(event)),
+    onpointerleave: () => hover(null),
+    onclick: (event) => emit("pick", hovered ?? place(event)),
+  }); // in place of what it did in an earlier picture
+
+  const view = {
+    update(next) {
+      shown = next;
+      canvas.setAttribute("aria-label", next.label);
+      paint(canvas, root, next);
+    },
+    mark({ picked = null, lit = null, row = null }) {
+      const { block, width, pitch, height } = shown;
+      const wide = width / block.cols;
+      const gap = (pitch - height) / 2;
+      show(line, row !== null && row < block.rows, 0, row * pitch, width, pitch);
+      show(column, lit !== null && lit < block.cols, lit * wide, 0, wide, pitch * block.rows);
+      const least = Math.max(wide, 5);
+      show(cell, picked, picked?.col * wide - (least - wide) / 2, picked?.row * pitch + gap - 1, least, height + 2);
+    },
+    destroy() {
+      root.replaceChildren();
+    },
+  };
+  view.update(data);
+  return view;
+}
+
+function overlay(name) {
+  const element = document.createElement("div");
+  element.className = name;
+  element.hidden = true;
+  return element;
+}
+
+function show(element, visible, x, y, width, height) {
+  element.hidden = !visible;
+  if (!visible) return;
+  element.style.transform = `translate(${x}px, ${y}px)`;
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
+}
+
+function clamp(i, size) {
+  return Math.max(0, Math.min(size - 1, i));
+}

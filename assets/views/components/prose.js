@@ -1,0 +1,92 @@
+// A text as running text, every token on a ground of its own colour: where attention goes, or where it comes from.
+import { make } from "../core/dom.js";
+
+/**
+ * data = {name, pieces, special, size, chosen, paint(i) -> {ground, ink} | null, quiet(i)}; `size` is that of the letters, CSS
+ * pixels. Emits "hover" {row} | null and "pick" {row}; the arrow keys pick too. `mark(i)` underlines a token.
+ */
+export function mount(root, data, emit) {
+  root.classList.add("prose");
+  root.tabIndex = 0;
+  root.setAttribute("role", "listbox");
+  let shown = data;
+  let tokens = [];
+  const rowOf = (event) => tokens.indexOf(event.target.closest(".piece"));
+  root.addEventListener("pointermove", (event) => event.pointerType !== "touch" && emit("hover", rowOf(event) < 0 ? null : { row: rowOf(event) }));
+  root.addEventListener("pointerleave", () => emit("hover", null));
+  root.addEventListener("click", (event) => rowOf(event) >= 0 && emit("pick", { row: rowOf(event) }));
+  root.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    emit("pick", { row: Math.max(0, Math.min(tokens.length - 1, (shown.chosen ?? (by < 0 ? tokens.length : -1)) + by)) });
+  });
+  const view = {
+    update(next) {
+      if (!tokens.length || next.pieces.join("\n") !== shown.pieces.join("\n")) tokens = write(root, next);
+      shown = next;
+      root.setAttribute("aria-label", next.name);
+      root.style.fontSize = `${next.size}px`;
+      tokens.forEach((token, i) => {
+        const painted = next.paint(i);
+        token.style.background = painted?.ground ?? "";
+        token.style.color = painted?.ink ?? "";
+        token.classList.toggle("quiet", !painted && next.quiet(i));
+        token.classList.toggle("chosen", i === next.chosen);
+        token.setAttribute("aria-selected", String(i === next.chosen));
+      });
+    },
+    mark(row) {
+      tokens.forEach((token, i) => token.classList.toggle("pointed", i === row));
+    },
+    destroy: () => root.replaceChildren(),
+  };
+  view.update(data);
+  return view;
+}
+
+/** Which pieces begin a word: where spaces are drawn those after one, else all that are not marked as going on. */
+export function begins(pieces, special = []) {
+  const spaced = pieces.some((piece) => /^[·▁]./u.test(piece));
+  return pieces.map((piece, i) => !i || Boolean(special[i] || special[i - 1]) || (spaced ? /^[·▁]/u.test(piece) : !piece.startsWith("##")));
+}
+
+/** Lines break between words only, and after a line end. */
+function write(root, { pieces, special }) {
+  const starts = begins(pieces, special);
+  const loose = !pieces.some((piece) => /^[·▁]./u.test(piece)) && pieces.some((piece) => [...piece].length > 1);
+  root.classList.toggle("loose", loose);
+  const tokens = [];
+  const parts = [];
+  pieces.forEach((piece, i) => {
+    const token = make("span", "piece");
+    token.setAttribute("role", "option");
+    token.append(make("bdi", special[i] ? "special" : "", piece));
+    tokens.push(token);
+    if (starts[i]) parts.push(make("span", "word"));
+    parts.findLast((part) => part.className === "word").append(token);
+    if (/\\n$|↵$/.test(piece)) parts.push(make("br"));
+  });
+  root.replaceChildren(...parts);
+  return tokens;
+}
+
+/** The size of letters at which a text of so many tokens is read from afar and still seen whole. */
+export function letters(count, narrow) {
+  const size = count <= 16 ? 25 : count <= 40 ? 21 : count <= 90 ? 18 : 15;
+  return narrow ? Math.min(size, 19) : size;
+}
+
+export const PROSE = `
+.attention .prose { line-height: 1.75; margin: 0; border-radius: 4px; }
+.attention .prose .word { display: inline-block; max-width: 100%; }
+.attention .prose.loose .word { margin-right: .22em; }
+.attention .prose .piece { display: inline-block; padding: 0 .1em; line-height: 1.42; border-radius: 4px; cursor: pointer; max-width: 100%; }
+.attention .prose .piece + .piece { margin-left: 1px; }
+.attention .prose bdi { white-space: pre-wrap; overflow-wrap: anywhere; }
+.attention .prose .special { opacity: .7; }
+.attention .prose .quiet { color: var(--soft); opacity: .75; }
+.attention .prose .pointed { outline: 2px solid var(--soft); outline-offset: -1px; }
+.attention .prose .chosen { outline: 3px solid var(--chosen); outline-offset: 1px; box-shadow: 0 0 0 1px var(--ground); position: relative; z-index: 1; font-weight: 600; }
+`;

@@ -1,0 +1,172 @@
+// Fields for text: a line of Streamlit's, and over it an area of ours as soon as the text has several lines, which a browser's line cannot hold.
+// What is typed in the area is told to Streamlit as if it had been typed in the line: the server, the address and what is remembered know one field.
+import { make } from "../core/dom.js";
+
+const TALLEST = 240; // CSS pixels; a longer text is scrolled
+const ECHOES = 50; // of what was told may still come back
+const HINT = "Shift + Enter begins a new line";
+
+let [lines, mounted] = [null, 0]; // one for all: while pages turn, or Streamlit draws anew, two are mounted for a moment
+
+/** data.fields: the name of each field, with its text where that has several lines, else "". Nothing is drawn in `root`. */
+export function mount(root, data) {
+  root.className = ""; // no view, for whoever looks for one
+  mounted++;
+  lines ??= new TextLines();
+  lines.update(data);
+  return {
+    update: (next) => lines.update(next),
+    destroy: () => {
+      if (--mounted) return;
+      lines.destroy();
+      lines = null;
+    },
+  };
+}
+
+class TextLines {
+  constructor() {
+    this.fields = {};
+    this.areas = new Map(); // name of a field -> the area that stands over its line
+    this.told = new Map(); // name of a field -> what the server has been told of it, the newest last
+    this.heard = { keydown: (event) => this.key(event), paste: (event) => this.paste(event) };
+    for (const [name, hear] of Object.entries(this.heard)) document.addEventListener(name, hear, true); // before Streamlit hears of it
+    this.sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => fit(target))); // a narrower area has more lines
+    this.watch = new MutationObserver(() => this.stand());
+    this.watch.observe(document.querySelector("[data-testid=stMain]") ?? document.body, { childList: true, subtree: true });
+  }
+
+  destroy() {
+    for (const [name, hear] of Object.entries(this.heard)) document.removeEventListener(name, hear, true);
+    this.watch.disconnect();
+    this.sizes.disconnect();
+    for (const field of [...this.areas.keys()]) this.close(field);
+  }
+
+  update(data) {
+    for (const field of this.areas.keys()) if (!(field in data.fields)) this.close(field);
+    for (const [field, text] of Object.entries(data.fields)) {
+      const area = this.areas.get(field);
+      if (area && area === document.activeElement && this.told.get(field)?.includes(text)) continue; // what is being written is newer
+      this.fields[field] = text;
+      if (!text) this.close(field);
+      else if (area) put(area, text);
+    }
+    this.fields = Object.fromEntries(Object.keys(data.fields).map((field) => [field, this.fields[field]]));
+    this.stand();
+  }
+
+  /** Every area where it belongs, after Streamlit has drawn its lines, or drawn them anew. */
+  stand() {
+    for (const [field, text] of Object.entries(this.fields)) {
+      const line = lineOf(field);
+      if (line && line.title !== HINT) line.title = HINT;
+      if (this.areas.has(field) && !this.areas.get(field).isConnected) this.areas.delete(field);
+      if (line && text && !this.areas.has(field)) this.open(field, line, text);
+    }
+  }
+
+  open(field, line, text) {
+    const area = make("textarea", "loupe-lines");
+    area.rows = 1;
+    area.setAttribute("aria-label", line.getAttribute("aria-label"));
+    area.addEventListener("input", (event) => {
+      fit(area);
+      if (!event.isComposing) this.tell(field);
+    });
+    area.addEventListener("compositionend", () => this.tell(field));
+    area.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) apply(lineOf(field));
+      event.stopPropagation();
+    });
+    area.addEventListener("blur", () => {
+      apply(lineOf(field));
+      if (!area.value.includes("\n")) this.close(field);
+    });
+    this.areas.set(field, area);
+    line.before(area);
+    this.sizes.observe(area);
+    line.hidden = true;
+    put(area, text);
+    return area;
+  }
+
+  close(field) {
+    const area = this.areas.get(field);
+    const line = lineOf(field);
+    this.areas.delete(field);
+    area?.remove();
+    if (!area || !line) return;
+    line.hidden = false;
+  }
+
+  key(event) {
+    if (event.key === "Enter" && event.shiftKey && !event.isComposing) this.insert(event, "\n");
+  }
+
+  /** A line break at the end alone comes along with any line that is copied, and begins no second one. */
+  paste(event) {
+    const text = (event.clipboardData?.getData("text/plain") ?? "").replaceAll(/\r\n?/g, "\n");
+    const line = text.replace(/\n$/, "");
+    if (line.includes("\n")) return this.insert(event, text);
+    if (line === text || !this.fieldOf(event.target)) return;
+    event.preventDefault();
+    document.execCommand("insertText", false, line); // a browser would make a space of the line break
+  }
+
+  /** Puts a text of several lines where a line has its cursor, and opens the area for it. */
+  insert(event, text) {
+    const line = event.target;
+    const field = this.fieldOf(line);
+    if (!field) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const [before, behind] = [line.value.slice(0, line.selectionStart) + text, line.value.slice(line.selectionEnd)];
+    const area = this.open(field, line, before + behind);
+    area.focus();
+    area.setSelectionRange(before.length, before.length);
+    this.tell(field);
+  }
+
+  fieldOf(line) {
+    return Object.keys(this.fields).find((name) => lineOf(name) === line);
+  }
+
+  tell(field) {
+    const { value } = this.areas.get(field);
+    this.fields[field] = value.includes("\n") ? value : "";
+    this.told.set(field, [...(this.told.get(field) ?? []), this.fields[field]].slice(-ECHOES));
+    typed(lineOf(field), value);
+  }
+}
+
+function lineOf(field) {
+  return document.querySelector(`.st-key-${field} input`);
+}
+
+function put(area, text) {
+  if (area.value !== text) area.value = text;
+  fit(area);
+}
+
+function fit(area) {
+  area.style.height = "auto";
+  area.style.height = `${Math.min(TALLEST, area.scrollHeight)}px`;
+}
+
+/** Types `text` into a line of Streamlit's: React asks the line what it holds, and is told before a browser drops the line breaks. */
+function typed(line, text) {
+  if (!line) return;
+  const own = Object.getOwnPropertyDescriptor(line, "value");
+  Object.defineProperty(line, "value", { configurable: true, get: () => text, set: () => {} });
+  try {
+    line.dispatchEvent(new Event("input", { bubbles: true }));
+  } finally {
+    if (own) Object.defineProperty(line, "value", own);
+    else delete line.value;
+  }
+}
+
+function apply(line) {
+  line?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, bubbles: true }));
+}

@@ -1,0 +1,129 @@
+// Carries the store's questions to the server and its answers back, through an invisible component that reruns only its
+// own fragment. Every message holds all open questions, so that one lost to a rerun of the whole page is simply asked again.
+// Between a click on a link to another page and the server's first word about that page, Streamlit sends every question as
+// one of the page that is left. The server then runs that page's fragment in place of, or after, the new page: the browser
+// drops what it has drawn and fails at where the fragment stands. So a page that is being left asks nothing any more.
+import { unpack } from "./payload.js";
+import { hand, heldUp, onRequest, pending, settle } from "./store.js";
+import { speak } from "./messages.js";
+
+const FIRST_PATIENCE = 5000; // ms before open questions are asked again; doubles while the server is busy
+const LAST_PATIENCE = 60000;
+const LEAVING = 10000; // ms after which a page that was to be left, and is still here, asks again
+
+const routes = new WeakMap(); // parentElement -> the courier that stands there
+let silent = 0; // until when nothing is asked, since the page is being left
+let newest = null; // the courier of this page
+let path = location.pathname; // of the page that the newest courier stands on
+
+/** Called by Streamlit for every answer, and for every rerun of the page, which may have swallowed a question. */
+export async function present(name, { data, parentElement, setTriggerValue }) {
+  let route = routes.get(parentElement);
+  if (!route) {
+    routes.set(parentElement, (route = { patience: FIRST_PATIENCE, flying: false, timer: 0, turn: 0, run: 0, coming: new Set(), parts: new Map() }));
+    silent = 0; // the page that was turned to
+  }
+  path = location.pathname;
+  const turn = ++route.turn;
+  route.emit = setTriggerValue;
+  hide(parentElement.host);
+  newest = route;
+  const { turn: run, answers, arrays, streamed } = unpack(data);
+  for (const { id, sentence } of answers) settle(id, arrays[id]?.data, sentence);
+  clearTimeout(route.timer);
+  if (answers.length) route.patience = FIRST_PATIENCE;
+  if (run !== route.run) expect(route, run, streamed);
+  route.flying = route.coming.size > 0; // nothing else is asked before all parts are here
+  if (route.flying) patiently(route);
+  onRequest(() => depart(route));
+  return () => setTimeout(() => {
+    if (turn !== route.turn || parentElement.host.isConnected) return;
+    clearTimeout(route.timer);
+    routes.delete(parentElement);
+    route.emit = null;
+  });
+}
+
+function expect(route, run, streamed) {
+  Object.assign(route, { run, next: 0, hurried: false, coming: new Set(streamed), parts: new Map([[run, route.parts.get(run) ?? new Map()]]) });
+  deliver(route);
+}
+
+/** Called by Streamlit for every part of an answer, in any order where several come at once, and again with an old one. */
+export async function part({ data, parentElement }) {
+  hide(parentElement.host);
+  const route = newest;
+  const { turn: run, place, ...said } = unpack(data);
+  if (!route.parts.has(run)) route.parts.set(run, new Map()); // before the word that it comes
+  route.parts.get(run).set(place, said);
+  const { next } = route;
+  deliver(route);
+  if (route.next === next) return;
+  clearTimeout(route.timer);
+  route.patience = FIRST_PATIENCE;
+  route.flying = route.coming.size > 0;
+  if (route.flying) patiently(route);
+  else if (pending().length) depart(route);
+}
+
+/** Hands over what has come of this run, in the order in which it was made. */
+function deliver(route) {
+  const here = route.parts.get(route.run);
+  for (; here.has(route.next); route.next++) {
+    const { id, ended, sentence, arrays } = here.get(route.next);
+    here.delete(route.next);
+    if (!ended) hand(id, arrays.part.data);
+    else if (route.coming.delete(id)) settle(id, null, sentence);
+  }
+}
+
+/** Nothing to see, so no gap in the page either: neither around the component nor around its fragment. */
+function hide(host) {
+  const element = '[data-testid="stElementContainer"]';
+  const fragment = host.closest('[data-testid="stLayoutWrapper"]');
+  const alone = fragment?.querySelectorAll(element).length === 1;
+  const outermost = alone ? fragment : host.closest(element);
+  if (outermost) outermost.style.display = "none";
+}
+
+/** Once for all that comes now. */
+function hurry(route) {
+  if (route.coming.size && !route.hurried) route.hurried = heldUp();
+}
+
+function depart(route) {
+  if (route.flying) return hurry(route);
+  route.flying = true;
+  queueMicrotask(() => ask(route)); // questions asked in one go travel in one message
+}
+
+function ask(route) {
+  const questions = pending();
+  route.flying = Boolean(route.emit && questions.length);
+  if (!route.flying) return;
+  const wait = silent - performance.now();
+  if (wait > 0) {
+    route.timer = setTimeout(() => ask(route), wait);
+    return;
+  }
+  speak("courier", () => route.emit?.("ask", pending()));
+  patiently(route);
+}
+
+function patiently(route) {
+  route.timer = setTimeout(() => {
+    route.patience = Math.min(2 * route.patience, LAST_PATIENCE);
+    ask(route);
+  }, route.patience);
+}
+
+function leave() {
+  silent = performance.now() + LEAVING;
+}
+
+addEventListener("click", (event) => {
+  const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.href);
+  if (!link || link.origin !== location.origin || link.target || link.download) return;
+  if (link.pathname !== location.pathname) leave(); // with Ctrl too: Streamlit turns the page all the same
+}, true);
+addEventListener("popstate", () => location.pathname !== path && leave());

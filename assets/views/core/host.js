@@ -1,0 +1,92 @@
+// Stands between Streamlit's components v2 and the view modules. Streamlit calls a component again for every new data,
+// for a rerun that brought the same data, and for a new theme; a view hears mount once, update when there is something
+// to draw, and destroy once.
+import { arrive } from "./address.js";
+import { unpack } from "./payload.js";
+import { shade } from "./theme.js";
+import { speak } from "./messages.js";
+
+const places = new WeakMap(); // parentElement (a ShadowRoot that outlives reruns) -> what is mounted in it
+
+/** Draws `component.data` with the module `name` in `component.parentElement`; returns the clean-up. */
+export async function present(name, component) {
+  arrive();
+  const place = places.get(component.parentElement) ?? open(component.parentElement);
+  const turn = ++place.turn;
+  place.emit = component.setTriggerValue;
+  try {
+    const decoded = take(place, component.data);
+    const shaded = shade(place.root);
+    if (!place.view) {
+      place.module ??= import(`../${name}.js`);
+      const module = await place.module;
+      if (place.closed || place.view) return () => leave(place, turn);
+      place.drawn = place.data; // the newest, which may have come while the module was loading
+      place.view = module.mount(place.root, place.data, (event, value) => speak("page", () => place.emit(event, value)));
+    } else if (decoded || shaded || place.drawn !== place.data) {
+      place.drawn = place.data;
+      place.view.update(place.data);
+    }
+    say(place, "");
+    if (place.data.take) offer(place).catch((error) => console.error(error)); // the view stands without it
+  } catch (error) {
+    console.error(error);
+    say(place, `This view ("${name}") could not be drawn: ${error.message}. Reload the page; if it stays, report it.`);
+  }
+  return () => leave(place, turn);
+}
+
+/** What can be taken away stands below the view of a page that says so. */
+async function offer(place) {
+  place.offer ??= import("../share/share.js");
+  const { mount } = await place.offer;
+  if (place.closed || !place.view) return;
+  if (place.toolbar) place.toolbar.update();
+  else place.toolbar = mount(place);
+}
+
+function open(parentElement) {
+  for (const old of parentElement.querySelectorAll(".loupe-view, .loupe-sentence")) old.remove();
+  const root = document.createElement("div");
+  root.className = "loupe-view";
+  const sentence = document.createElement("p");
+  sentence.className = "loupe-sentence";
+  sentence.setAttribute("role", "alert");
+  sentence.hidden = true;
+  parentElement.append(sentence, root);
+  const place = { root, sentence, turn: 0, closed: false, view: null, module: null, bytes: null, data: null };
+  places.set(parentElement, place);
+  place.forget = () => places.delete(parentElement);
+  return place;
+}
+
+/** Decodes new bytes; a rerun that brought the same ones again changes nothing. */
+function take(place, bytes) {
+  if (place.bytes && same(place.bytes, bytes)) return false;
+  place.data = unpack(bytes);
+  place.bytes = bytes;
+  return true;
+}
+
+function same(a, b) {
+  if (a === b) return true;
+  if (a.length !== b?.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function say(place, sentence) {
+  place.sentence.textContent = sentence;
+  place.sentence.hidden = !sentence;
+  place.root.hidden = Boolean(sentence);
+}
+
+// Streamlit also runs the clean-up of a call that newer data overtook: only the last call, gone from the page, ends a view.
+function leave(place, turn) {
+  setTimeout(() => {
+    if (turn !== place.turn || place.root.isConnected || place.closed) return;
+    place.closed = true;
+    place.forget();
+    place.view?.destroy();
+  });
+}

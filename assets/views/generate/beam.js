@@ -1,0 +1,300 @@
+// Beam search as a tree: every hypothesis that was considered, what was given up and why, and the path that greedy takes through it.
+import { make } from "../core/dom.js";
+import { mount as mountControls, wanted } from "./beam_controls.js";
+import { idsOf, joined, nats, points, searchOf } from "./beam_data.js";
+import { comparison, details, face, foundList } from "./beam_side.js";
+import { CSS as STYLE } from "./beam_style.js";
+import { TreePicture } from "./beam_tree.js";
+import { Coming } from "./coming.js";
+
+export const CSS = STYLE;
+const PACE = 900; // ms from step to step
+const LONG = 600; // ms after which a search that was shown makes room for the one that is awaited
+
+export function mount(room, page) {
+  return new Beam(room, page);
+}
+
+class Beam {
+  constructor(room, page) {
+    Object.assign(this, { page, room, search: null });
+    this.controls = mountControls(page);
+    this.tree = new TreePicture(page, { pick: (node) => this.pick(node), hover: (node) => this.hover(node) }, (node) => face(page, node));
+    this.said = make("p", "beam-over");
+    this.legend = this.makeLegend();
+    this.below = make("div", "beam-below");
+    this.holder = make("div", "beam-holder");
+    this.holder.append(this.transport(), this.legend, this.tree.element, this.said, this.below);
+    this.sentence = make("p", "sentence");
+    this.early = make("div", "beam-early");
+    this.early.append(this.sentence, (this.first = this.act("is-late")));
+    room.append(this.controls.element, this.early, this.holder);
+    this.clear("");
+  }
+
+  destroy() {
+    this.pause();
+    clearTimeout(this.long);
+    this.run?.leave();
+    this.room.replaceChildren();
+  }
+
+  makeLegend() {
+    const legend = make("p", "beam-legend");
+    const part = (name, text) => {
+      const one = make("span", "beam-key");
+      one.append(make("i", `beam-sign ${name}`), text);
+      legend.append(one);
+    };
+    part("is-kept", "kept");
+    part("is-finished", "finished ■");
+    part("is-pruned", "pruned");
+    part("is-best", "the best");
+    part("is-greedy", "greedy");
+    legend.append(make("span", "beam-numbers", "log-probability so far · score"));
+    return legend;
+  }
+
+  // --- asking --------------------------------------------------------------------------------------------------------------
+
+  update() {
+    const { page } = this;
+    const query = { ask: "beam", ...wanted(page) };
+    this.controls.update(query, this.search?.examples ?? []);
+    const name = JSON.stringify([page.data.trace, query]);
+    if (name === this.asked) return this.show();
+    this.asked = name;
+    this.pause();
+    this.run?.leave();
+    this.holder.classList.add("is-old");
+    clearTimeout(this.long);
+    this.long = setTimeout(() => this.clear("Searching …"), this.search ? LONG : 0);
+    this.run = new Coming(page, query, joined, { take: (run) => this.take(run), fail: (error) => this.fail(error) });
+    this.run.begin();
+  }
+
+  /** What is here of the search, which may be nothing. */
+  take(run) {
+    clearTimeout(this.long);
+    const { found, query } = run;
+    if (!found) return this.clear("You stopped it before its first step.");
+    const state = found.whole ? "whole" : run.isActive ? "going" : "stopped";
+    if (state === "stopped" && run.parts) this.page.tell(this.stopped(found));
+    if (state === "whole" && run.parts > 1) this.page.tell(found.over);
+    this.search = { ...searchOf(found), penalty: query.penalty, query, state };
+    this.sentence.textContent = "";
+    this.early.hidden = true;
+    this.holder.hidden = false;
+    this.holder.classList.remove("is-old");
+    this.controls.update(query, this.search.examples);
+    this.show();
+  }
+
+  /** Nothing is shown of a search but a sentence. */
+  clear(sentence) {
+    this.search = null;
+    this.holder.hidden = true;
+    this.early.hidden = false;
+    this.sentence.textContent = sentence;
+    this.showAct(this.first);
+  }
+
+  fail(error) {
+    clearTimeout(this.long);
+    if (this.run.found) return this.take(this.run);
+    this.clear(error.message);
+    this.first.hidden = true;
+  }
+
+  /** A button that stops the search, or has it go on. */
+  act(name) {
+    const button = make("button", `beam-act ${name}`);
+    button.type = "button";
+    button.addEventListener("click", ({ detail }) => detail < 2 && (this.run.isActive ? this.run.stop() : this.goOn()));
+    return button;
+  }
+
+  showAct(button) {
+    const { run, page } = this;
+    button.hidden = !run || page.alone || Boolean(run.found?.whole);
+    const name = run?.isActive ? "Stop" : run?.found ? "Search on" : "Search";
+    if (button.textContent !== name) button.textContent = name;
+    button.title = run?.isActive ? "Escape" : "";
+  }
+
+  goOn() {
+    this.run.go();
+    if (this.run.found) this.take(this.run);
+    else this.clear("Searching …");
+  }
+
+  /** For Escape: whether there was something to stop. */
+  stop() {
+    if (!this.run?.isActive || this.page.alone) return false;
+    this.run.stop();
+    return true;
+  }
+
+  // --- showing -------------------------------------------------------------------------------------------------------------
+
+  /** How many steps are shown; all where the address names none that is there. */
+  get at() {
+    const { beam_step: step } = this.page.state;
+    return Number.isInteger(step) && step >= 1 && step < this.search.columns ? step : this.search.columns;
+  }
+
+  get picked() {
+    const node = this.search.keys.get(this.page.state.beam_node);
+    return node && node.step < this.at ? node : null;
+  }
+
+  show() {
+    const { search, page } = this;
+    if (!search) return;
+    const size = JSON.stringify([this.asked, page.narrow]);
+    if (size !== this.drawn) this.tree.draw(search);
+    else if (this.tree.search !== search) this.tree.grow(search, this.at >= search.columns);
+    this.drawn = size;
+    this.tree.show(this.at);
+    this.tree.pick(this.picked);
+    this.showTransport();
+    const last = this.at >= search.columns;
+    this.said.textContent = last ? this.summary() : "";
+    const focused = this.room.getRootNode().activeElement;
+    const place = focused && this.below.contains(focused) ? [...this.below.querySelectorAll("button")].indexOf(focused) : -1;
+    const [left, right] = [make("div", "beam-left"), make("div", "beam-right")];
+    const node = this.picked ?? (last && search.state !== "going" ? search.best[0] ?? search.leading : null);
+    if (last && search.state === "whole") left.append(comparison(page, search));
+    left.append(foundList(page, search, this.at, this.picked, (one) => this.pick(one)));
+    if (node) right.append(details(page, search, node, (one, on) => this.write(one, on)));
+    this.below.replaceChildren(left, right);
+    if (place >= 0) this.below.querySelectorAll("button")[place]?.focus({ preventScroll: true });
+  }
+
+  summary() {
+    const { nodes, over, state } = this.search;
+    const count = (state) => nodes.filter((node) => node.state === state).length.toLocaleString("en");
+    const considered = `${nodes.length.toLocaleString("en")} hypotheses were considered: ${count("kept")} kept, ${count("finished")} finished, ${count("pruned")} pruned.`;
+    if (state === "stopped") return `${considered} Whether greedy missed the best is told once the search is over.`;
+    return `${over} ${considered}`.trim();
+  }
+
+  /** In a few words, until all of it is here; where the search is over and the greedy text beside it is not, its steps are fewer. */
+  progress() {
+    const { state, steps, count, room } = this.search;
+    if (state === "stopped") return this.stopped(this.search);
+    if (state === "whole") return "";
+    return steps < count ? "The search is over, greedy goes on …" : `Searching, at most ${room} steps …`;
+  }
+
+  stopped({ count, room, found }) {
+    const whole = found.length < count ? ` The search itself was over after ${found.length}.` : "";
+    return this.run.why || `Stopped by you after ${count} of ${room} steps.${whole}`;
+  }
+
+  pick(node) {
+    this.page.go({ beam_node: node === this.picked ? null : node.key });
+  }
+
+  hover(node) {
+    if (node) this.page.tip(node.text.trim(), `log p ${nats(node.log)} · score ${points(node.score)}`);
+    else this.page.tip(null);
+  }
+
+  write(node, on) {
+    const { data, branch } = this.page;
+    branch.call(this.page, idsOf(node), { ...data.settings, method: "greedy" }, on).catch((error) => (this.said.textContent = error.message));
+  }
+
+  // --- step by step --------------------------------------------------------------------------------------------------------
+
+  transport() {
+    const bar = make("div", "beam-bar");
+    const act = (sign, name, work) => {
+      const button = make("button", "turn", sign);
+      button.type = "button";
+      button.title = name;
+      button.setAttribute("aria-label", name);
+      button.addEventListener("click", work);
+      return button;
+    };
+    this.back = act("‹", "a step back", () => this.go(this.at - 1));
+    this.play = act("▶", "play the steps", () => (this.timer ? this.pause() : this.start()));
+    this.next = act("›", "a step further", () => this.go(this.at + 1));
+    this.slider = make("input", "beam-slider");
+    Object.assign(this.slider, { type: "range", min: 1, step: 1 });
+    this.slider.setAttribute("aria-label", "steps shown");
+    this.slider.addEventListener("input", () => this.go(this.slider.valueAsNumber));
+    this.where = make("output", "beam-where");
+    this.going = this.act("");
+    this.now = make("span", "beam-now");
+    bar.append(this.back, this.play, this.next, this.slider, this.where, this.going, this.now);
+    return bar;
+  }
+
+  showTransport() {
+    const { columns } = this.search;
+    this.now.textContent = this.progress();
+    this.slider.max = columns;
+    this.slider.value = this.at;
+    this.back.disabled = this.at <= 1;
+    this.next.disabled = this.at >= columns;
+    this.where.textContent = `step ${this.at} of ${columns}`;
+    this.play.textContent = this.timer ? "❚❚" : "▶";
+    this.play.title = this.timer ? "pause" : "play the steps";
+    this.play.setAttribute("aria-label", this.play.title);
+    this.showAct(this.going);
+  }
+
+  go(at, playing = false) {
+    if (!playing) this.pause();
+    const { columns } = this.search;
+    const to = Math.max(1, Math.min(columns, at));
+    this.page.go({ beam_step: to === columns ? null : to });
+    this.tree.follow(to - 1);
+  }
+
+  start() {
+    const { columns } = this.search;
+    this.timer = setInterval(() => {
+      if (this.at + 1 >= columns) this.pause();
+      this.go(this.at + 1, true);
+    }, PACE);
+    this.go(this.at >= columns ? 1 : this.at, true);
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    if (this.search) this.showTransport();
+  }
+
+  // --- keyboard, take away -------------------------------------------------------------------------------------------------
+
+  key(event) {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!this.search || !by) return;
+    event.preventDefault();
+    this.go(this.at + by);
+  }
+
+  looked() {
+    const { search, page } = this;
+    const query = search?.query ?? { ...wanted(page) };
+    const [best] = search?.best ?? [];
+    const steps = search && search.state !== "whole" ? search.count : null;
+    const sentence = best ? `best: “${best.text.trim()}”, log p ${nats(best.log)}, score ${points(best.score)}; greedy: log p ${nats(search.greedy.at(-1).log)}, score ${points(search.greedy.at(-1).score)}` : "";
+    const { ask, ...settings } = query;
+    const where = `${query.beams} beams, length penalty ${query.penalty}${steps ? `, after ${steps} of at most ${search.room} steps` : ""}`;
+    return { where, sentence, asks: { search: { ...settings, ...(steps && { steps }) } }, file: "beam" };
+  }
+
+  /** For a picture: the tree as wide as it is, and nothing that can only be clicked. */
+  unfold(on) {
+    const { element } = this.page;
+    const wide = this.tree.ground.offsetWidth;
+    this.tree.element.classList.toggle("unfolded", on);
+    element.classList.toggle("pictured", on);
+    element.parentElement.style.minWidth = on ? `${wide}px` : "";
+  }
+}

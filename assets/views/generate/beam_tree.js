@@ -1,0 +1,217 @@
+// The tree of a beam search: columns are steps, rows ranks; what was given up is struck, and the greedy path is drawn through it.
+import { lineOf, nats, points } from "./beam_data.js";
+import { make } from "../core/dom.js";
+import { svg } from "../components/stack.js";
+
+const SIZE = { wide: { node: 114, gap: 22 }, narrow: { node: 114, gap: 14 } }; // CSS pixels
+const HIGH = 36;
+const ROW = 42;
+const HEAD = 24;
+const ROOT = 74; // what stands before the first column
+const SPREAD = 250; // ms over which steps that come together are shown, one after the other
+
+/** `on` = {pick(node), hover(node | null)}; `face(node)` draws a token. */
+export class TreePicture {
+  constructor(page, on, face) {
+    Object.assign(this, { page, on, face });
+    this.element = make("div", "beam-scroll");
+    this.element.tabIndex = -1;
+    this.ground = make("div", "beam-ground");
+    this.element.append(this.ground);
+    this.ground.addEventListener("click", (event) => this.hit(event) && on.pick(this.hit(event)));
+    this.ground.addEventListener("pointerover", (event) => this.light(this.hit(event)));
+    this.ground.addEventListener("pointerleave", () => this.light(null));
+    this.ground.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  hit(event) {
+    return this.search?.keys.get(event.target.closest?.("[data-node]")?.dataset.node) ?? null;
+  }
+
+  /** All that is here, once for a search and a width. */
+  draw(search) {
+    this.size = this.page.narrow ? SIZE.narrow : SIZE.wide;
+    this.rows = search.rows;
+    this.lane = HEAD + search.rows * ROW + 10;
+    this.edges = svg("svg", { class: "beam-edges", "aria-hidden": "true" });
+    this.columns = [];
+    this.drawn = new Map();
+    this.joints = new Map();
+    this.named = this.laneName();
+    this.ground.replaceChildren(this.edges, this.root(), this.named);
+    this.add(search);
+    if (search.state === "going") this.follow(search.steps - 1);
+  }
+
+  /** The steps that it has beyond those that are drawn; they come into view where those before are, and in the end that of the best, unless an earlier one is looked at. */
+  grow(search, isLast) {
+    if (search.rows !== this.rows) return this.draw(search);
+    const { element, size } = this;
+    const seen = this.x(this.search.steps - 1) + size.node <= element.scrollLeft + element.clientWidth;
+    const more = search.columns > this.columns.length || search.state === "whole";
+    this.add(search);
+    if (more && seen && isLast) this.follow(search.state === "whole" ? search.best[0].step : search.steps - 1);
+  }
+
+  /** While it goes, there is room for all that may come. */
+  add(search) {
+    this.search = search;
+    const going = search.state === "going";
+    const before = this.columns.length;
+    const apart = search.greedy.some(({ rank }) => rank === null);
+    const width = this.x(Math.max(search.columns, going ? search.room : 0) - 1) + this.size.node + this.size.gap;
+    const height = this.lane + (apart || going ? ROW : 0);
+    Object.assign(this.ground.style, { width: `${width}px`, height: `${height}px` });
+    for (const [name, value] of Object.entries({ width, height })) this.edges.setAttribute(name, value);
+    this.named.hidden = !apart;
+    for (let step = before; step < search.columns; step++) this.columns.push(this.column(step));
+    for (const node of search.keys.values()) if (node.step >= before) this.put(node);
+    this.drawGreedy(search.greedy.slice(before));
+    const more = this.columns.slice(before);
+    if (going) more.forEach(({ place, edges }, i) => [place, edges].forEach(({ style }) => (style.animation = `beam-appear ${(i * SPREAD) / more.length}ms step-end`)));
+    this.ground.append(...more.map(({ place }) => place));
+    this.mark();
+  }
+
+  /** The best of those that are finished, and the path of the first of them. */
+  mark() {
+    const [best] = this.search.best;
+    const line = new Set(best ? lineOf(best).map(({ key }) => key) : []);
+    for (const [key, button] of this.drawn) {
+      const { place } = this.search.keys.get(key);
+      button.classList.toggle("is-best", line.has(key));
+      this.joints.get(key).classList.toggle("is-best", line.has(key));
+      const label = button.querySelector(".beam-place");
+      label.textContent = place ? `#${place}` : "";
+    }
+  }
+
+  x(step) {
+    return ROOT + this.size.gap + step * (this.size.node + this.size.gap);
+  }
+
+  y(node) {
+    return node.rank === null ? this.lane : HEAD + (node.rank - 1) * ROW;
+  }
+
+  root() {
+    const { prompt } = this.page.data;
+    const root = make("div", "beam-root");
+    root.style.top = `${HEAD}px`;
+    root.append(make("span", "", "prompt"), this.face({ id: prompt.ids.at(-1), piece: `… ${prompt.pieces.at(-1).replaceAll("·", " ").trim()}`, given: true }));
+    return root;
+  }
+
+  laneName() {
+    const name = make("div", "beam-lane", "greedy, not in the beam");
+    name.style.top = `${this.lane + 8}px`;
+    return name;
+  }
+
+  column(step) {
+    const place = make("div", "beam-column");
+    place.style.left = `${this.x(step)}px`;
+    const title = make("div", "beam-step", String(step + 1));
+    title.style.width = `${this.size.node}px`;
+    place.append(title);
+    const edges = this.edges.appendChild(svg("g"));
+    return { place, edges };
+  }
+
+  put(node) {
+    const button = make("button", `beam-node is-${node.state}`);
+    button.type = "button";
+    button.tabIndex = -1;
+    button.dataset.node = node.key;
+    Object.assign(button.style, { top: `${this.y(node)}px`, width: `${this.size.node}px`, height: `${HIGH}px` });
+    button.classList.toggle("is-greedy", node.isGreedy);
+    const numbers = make("span", "beam-numbers", `${nats(node.log)} · ${points(node.score)}`);
+    const line = make("span", "beam-token");
+    line.append(this.face(node));
+    if (node.stop) line.append(make("span", "beam-end", "■"));
+    line.append(make("span", "beam-place"));
+    button.append(line, numbers);
+    button.setAttribute("aria-label", `${node.piece}, ${node.state}, step ${node.step + 1}${node.rank ? `, rank ${node.rank}` : ""}, log-probability ${nats(node.log)}, score ${points(node.score)}`);
+    this.columns[node.step].place.append(button);
+    this.drawn.set(node.key, button);
+    const edge = svg("path", { class: `beam-edge is-${node.state}`, d: this.bend(node) });
+    if (node.rank !== null) this.columns[node.step].edges.append(edge);
+    this.joints.set(node.key, edge);
+  }
+
+  bend(node) {
+    const [end, top] = [this.x(node.step), this.y(node) + HIGH / 2];
+    const from = node.parent ? this.y(node.parent) + HIGH / 2 : HEAD + HIGH / 2;
+    const begin = node.parent ? this.x(node.parent.step) + this.size.node : ROOT;
+    const half = (end - begin) / 2;
+    return `M${begin} ${from}C${begin + half} ${from} ${end - half} ${top} ${end} ${top}`;
+  }
+
+  /** On top of the others, and dashed. */
+  drawGreedy(greedy) {
+    for (const node of greedy) this.columns[node.step].edges.append(svg("path", { class: "beam-edge greedy-edge", d: this.bend(node) }));
+  }
+
+  /** Only the first `at` steps; the best path where all of them are there. */
+  show(at) {
+    this.columns.forEach(({ place, edges }, step) => {
+      const later = step >= at;
+      place.classList.toggle("is-later", later);
+      edges.setAttribute("visibility", later ? "hidden" : "visible");
+    });
+    this.ground.classList.toggle("is-over", at >= this.search.columns && this.search.state !== "going");
+    this.at = at;
+  }
+
+  /** Brings a step into view where it is not. */
+  follow(step) {
+    const { element, size } = this;
+    const [begin, end] = [this.x(step) - size.gap, this.x(step) + size.node + size.gap];
+    if (end > element.scrollLeft + element.clientWidth) element.scrollLeft = end - element.clientWidth;
+    else if (begin < element.scrollLeft) element.scrollLeft = step === 0 ? 0 : begin;
+  }
+
+  pick(node) {
+    this.ground.querySelector(".is-picked")?.classList.remove("is-picked");
+    for (const button of this.ground.querySelectorAll('[tabindex="0"]')) button.tabIndex = -1;
+    const button = this.drawn.get(node?.key) ?? this.drawn.values().next().value;
+    button.tabIndex = 0;
+    if (node) button.classList.add("is-picked");
+    this.picked = node;
+    this.trace(node);
+  }
+
+  light(node) {
+    const shown = node && node.step < this.at ? node : null;
+    this.trace(shown ?? this.picked);
+    this.on.hover(shown);
+  }
+
+  /** The path to a node stands out. */
+  trace(node) {
+    for (const one of [...this.ground.querySelectorAll(".is-lit")]) one.classList.remove("is-lit");
+    for (const one of node ? lineOf(node) : []) {
+      this.drawn.get(one.key).classList.add("is-lit");
+      this.joints.get(one.key).classList.add("is-lit");
+    }
+  }
+
+  key(event) {
+    const node = this.hit(event);
+    if (!node) return;
+    const column = [...this.search.keys.values()].filter(({ step }) => step === node.step).sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
+    const to = {
+      ArrowLeft: () => node.parent,
+      ArrowRight: () => [...this.search.keys.values()].find(({ parent, step }) => parent === node && step < this.at),
+      ArrowUp: () => column[column.indexOf(node) - 1],
+      ArrowDown: () => column[column.indexOf(node) + 1],
+    }[event.key]?.();
+    if (to === undefined && !event.key.startsWith("Arrow")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!to) return;
+    this.on.pick(to);
+    this.drawn.get(to.key).focus({ preventScroll: true });
+    this.follow(to.step);
+  }
+}

@@ -1,0 +1,231 @@
+// One step: the distribution before and after every stage, the token that was chosen, and the others to choose in its place.
+import { make } from "../core/dom.js";
+import { number, percent } from "../core/format.js";
+import { colourOf } from "./pixels.js";
+import { CUTS } from "./steps.js";
+
+const ABOUT = {
+  logit: "what the model says of the token, before any stage",
+  model: "softmax of the logits: the model's own probability",
+  penalized: "the logit after the repetition penalty",
+  "÷ T": "divided by the temperature",
+  softmax: "softmax of that",
+  "top-k": "whether it is among the k most probable",
+  "top-p": "whether it is among the fewest that together have the share p",
+  "min-p": "whether it is at least so probable as a share of the most probable",
+  typical: "whether its surprise is near enough to the entropy",
+  drawn: "what is left, made to sum to 1 again: the token is drawn from this",
+};
+
+const SHOWN = 20; // rows; the chosen token stands behind them where it is not among them
+
+/** `on.choose(row)`: another token is chosen there. `on.look(at)`: another step is looked at. */
+export function mount(root, page, on) {
+  return new StepView(root, page, on);
+}
+
+class StepView {
+  constructor(root, page, on) {
+    Object.assign(this, { root, page, on });
+    this.title = make("h2", "step-title");
+    this.facts = make("dl", "step-facts");
+    this.table = make("div", "step-table");
+    this.table.setAttribute("role", "table");
+    this.candidates = make("div", "step-candidates");
+    this.note = make("p", "sentence step-note");
+    root.append(this.title, this.facts, this.candidates, this.table, this.note);
+    this.table.addEventListener("click", (event) => this.pick(event));
+  }
+
+  /** What is on its way: the title changes, the table stays until its numbers are here. */
+  wait(shown) {
+    this.head(shown);
+  }
+
+  /** shown = {at, count, node, settings, step, sentence}; `step` null where nothing follows. */
+  update(shown) {
+    this.shown = shown;
+    this.head(shown);
+    const { step, node, sentence } = shown;
+    this.facts.hidden = this.table.hidden = !step;
+    this.candidates.hidden = !step?.candidates.length;
+    this.note.textContent = step ? this.hint(shown) : (sentence ?? "");
+    if (!step) return;
+    this.tellFacts(step, node);
+    if (step.candidates.length) this.tellCandidates(step, node);
+    this.fill(step, node, shown.settings);
+  }
+
+  head({ at, count, node }) {
+    const turn = (label, text, to) => {
+      const button = make("button", "turn", text);
+      button.type = "button";
+      button.setAttribute("aria-label", label);
+      button.disabled = to < 0 || to > count;
+      button.addEventListener("click", () => this.on.look(to));
+      return button;
+    };
+    const what = make("span", "where");
+    if (node) what.append(this.unit(at, count), make("bdi", "token-chip", node.piece));
+    else what.textContent = count ? "what follows" : `what follows the ${this.page.data.grid ? "pixels" : this.page.data.source ? "source" : "prompt"}`;
+    if (node?.chosen) what.append(make("span", "chosen-of", "chosen by you"));
+    const focused = this.title.getRootNode().activeElement?.getAttribute?.("aria-label");
+    this.title.replaceChildren(turn("the step before", "‹", at - 1), what, turn("the next step", "›", at + 1));
+    for (const button of this.title.querySelectorAll(".turn")) if (button.getAttribute("aria-label") === focused) button.focus();
+  }
+
+  unit(at, count) {
+    return `${this.page.data.grid ? "pixel" : "token"} ${at + 1} of ${count} `;
+  }
+
+  hint({ node }) {
+    if (this.page.alone) return "";
+    const [one, whole] = this.page.data.grid ? ["colour", "picture"] : ["token", "text"];
+    return node ? `Click another ${one}: the ${whole} branches there, and goes on from it.` : `Click a ${one}: the ${whole} goes on with it.`;
+  }
+
+  tellFacts(step, node) {
+    const facts = [];
+    const ends = drawsFrom(this.shown.settings) ? [0, 1] : [0]; // before and after all stages
+    if (node) {
+      facts.push(["probability", [step.chosen.own, step.chosen.probabilities].slice(0, ends.length).map(percent)]);
+      facts.push(["rank", [`${step.chosen.rank.toLocaleString("en")} of ${this.page.data.vocab.toLocaleString("en")}`]]);
+    }
+    facts.push(["entropy", ends.map((i) => `${step.entropy[i].toFixed(2)} bits`)]);
+    facts.push(["effective choices", ends.map((i) => counted(step.choices[i]))]);
+    this.facts.replaceChildren(...facts.map(([name, [before, after]]) => {
+      const fact = make("div");
+      const value = make("dd", "", before);
+      if (after !== undefined && after !== before) value.append(make("span", "to", " → "), make("strong", "", after));
+      fact.append(make("dt", "", name), value);
+      return fact;
+    }));
+    this.facts.title = "of the model's own distribution → of what is left after all stages";
+  }
+
+  /** Contrastive search: each candidate was read, and compared with what came before. */
+  tellCandidates(step, node) {
+    const heading = make("div", "candidate heading");
+    heading.append(...["candidate", "confidence", "degeneration penalty", "score"].map((name) => make("span", "", name)));
+    const rows = step.candidates.map((one, i) => {
+      const row = make("div", "candidate");
+      row.classList.toggle("is-chosen", one.id === (node?.id ?? step.id));
+      row.classList.toggle("is-best", i === 0);
+      row.append(this.piece(one), ...[percent(one.confidence), number(one.penalty), number(one.score)].map((text) => make("span", "number", text)));
+      return row;
+    });
+    this.candidates.replaceChildren(heading, ...rows);
+  }
+
+  /** The columns that this step has, [name, of a row]. */
+  columns({ method, temperature, repetition_penalty: penalty, ...settings }) {
+    const off = { "top-k": !settings.top_k, "top-p": settings.top_p >= 1, "min-p": !settings.min_p, typical: settings.typical_p >= 1 };
+    const draws = drawsFrom({ method, temperature });
+    const found = [["logit", (row) => number(row.logits)]];
+    if (draws) found.push(["model", (row) => share(row.own)]);
+    if (penalty !== 1) found.push(["penalized", (row) => number(row.penalized)]);
+    if (!draws) return found.map(([name, cell]) => ({ name, cell }));
+    found.push(["÷ T", (row) => number(row.scaled)], ["softmax", (row) => share(row.shares)]);
+    const cuts = CUTS.map(([field, name], i) => ({ name, off: off[name], cut: i, cell: (row) => (i && !row[CUTS[i - 1][0]] ? "" : row[field] ? "✓" : "✕") }));
+    return [...found.map(([name, cell]) => ({ name, cell })), ...cuts];
+  }
+
+  fill(step, node, settings) {
+    const columns = this.columns(settings);
+    const drawn = drawsFrom(settings);
+    const value = (row) => (drawn ? row.probabilities : row.own);
+    const tight = columns.length > 8 && !this.page.narrow;
+    const wide = tight ? ["63px", "38px"] : ["70px", "44px"];
+    this.table.style.setProperty("--columns", columns.map(({ cut }) => wide[cut === undefined ? 0 : 1]).join(" "));
+    const heading = this.line("heading", make("span", "", ""), columns.map((one) => this.heading(one, step, tight)), make("span", "left-of", drawn ? "left to draw from" : "the model’s own probability"));
+    const inside = node ? step.rows.some(({ id }) => id === node.id) : true;
+    this.rows = inside ? step.rows : [...step.rows, step.chosen];
+    const most = Math.max(...step.rows.map((row) => Math.max(value(row), row.own)), 1e-9);
+    const rows = this.rows.map((row, i) => this.row(row, i, { node, columns, value, most, drawn }));
+    const others = this.line("others", make("span", "", "all others"), columns.map(({ name }) => make("span", "stage", { model: percent(step.others.own), softmax: percent(step.others.shares) }[name] ?? "")), this.track(drawn ? step.others.probabilities : step.others.own, null, 0));
+    const focused = this.table.getRootNode().activeElement?.dataset?.row;
+    this.table.replaceChildren(heading, ...rows, ...(this.page.data.vocab > step.rows.length ? [others] : []));
+    if (focused !== undefined) this.table.querySelector(`[data-row="${focused}"]`)?.focus({ preventScroll: true });
+  }
+
+  heading({ name, off, cut }, step, tight) {
+    const cell = make("span", "stage", name);
+    cell.title = off ? `${ABOUT[name]}: off` : ABOUT[name];
+    cell.classList.toggle("off", Boolean(off));
+    if (cut === undefined || off) return cell;
+    const count = step.kept[cut].count.toLocaleString("en");
+    cell.title += `: ${count} left`;
+    cell.append(make("small", "", tight ? count : `${count} left`));
+    return cell;
+  }
+
+  row(row, i, { node, columns, value, most, drawn }) {
+    const line = this.line(i >= SHOWN ? "outside" : "", this.piece(row), columns.map(({ cell, off }) => {
+      const part = make("span", "stage", cell(row));
+      part.classList.toggle("off", Boolean(off));
+      return part;
+    }), this.track(value(row), drawn ? row.own : null, most), "button");
+    line.dataset.row = i;
+    line.classList.toggle("is-chosen", row.id === node?.id);
+    line.classList.toggle("cut", drawn && !row.in_typical);
+    line.setAttribute("aria-label", row.id === node?.id ? `${row.piece}, ${percent(value(row))}, chosen` : `${row.piece}, ${percent(value(row))}, choose this`);
+    return line;
+  }
+
+  line(name, first, cells, last, tag = "div") {
+    const line = make(tag, `step-row ${name}`);
+    if (tag === "button") line.type = "button";
+    line.append(first, ...(this.page.narrow ? [last, ...cells] : [...cells, last])); // what counts most is seen without scrolling
+    return line;
+  }
+
+  piece({ id, piece }) {
+    const { data } = this.page;
+    const name = make("bdi", "piece", piece);
+    name.title = `${piece} (id ${id})`;
+    if (data.grid) {
+      const swatch = make("i", "swatch");
+      swatch.style.background = colourOf(data, id);
+      name.prepend(swatch);
+    }
+    return name;
+  }
+
+  /** What is left as a bar, and as an outline what it was in the model's own distribution. */
+  track(p, before, most) {
+    const cell = make("span", "left-of");
+    const track = make("span", "track");
+    if (most) {
+      const bar = make("i", "bar");
+      bar.style.width = `${(100 * p) / most}%`;
+      bar.hidden = !p;
+      track.append(bar);
+      if (before !== null) {
+        const outline = make("i", "before");
+        outline.style.width = `${(100 * before) / most}%`;
+        track.append(outline);
+      }
+    }
+    cell.append(track, make("span", "share", share(p)));
+    return cell;
+  }
+
+  pick(event) {
+    const row = this.rows[event.target.closest("[data-row]")?.dataset.row];
+    if (row) this.on.choose(row);
+  }
+}
+
+/** Whether a token was drawn from what the stages left; otherwise the best one was taken. */
+function drawsFrom({ method, temperature }) {
+  return method === "sample" && temperature !== 0;
+}
+
+/** As a percentage, in few digits where it is nearly 1. */
+function share(p) {
+  return p > 0.9995 && p < 1 ? "> 99.9\u00a0%" : percent(p);
+}
+
+function counted(count) {
+  return count < 100 ? count.toFixed(2) : Math.round(count).toLocaleString("en");
+}

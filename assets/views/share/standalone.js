@@ -1,0 +1,61 @@
+// A view in a file of its own (views/export.py): what stands between Streamlit and a view on a page is played here by the file.
+import { unpack } from "../core/payload.js";
+import { canonical, onRequest, pending, settle } from "../core/store.js";
+import { shade } from "../core/theme.js";
+
+const ALONE = "This file has no server behind it; open the link to see this.";
+const SAID = 5000; // ms that a sentence stays
+
+const given = JSON.parse(document.getElementById("given").textContent);
+const place = document.getElementById("view");
+const said = document.getElementById("said");
+let patience = 0;
+
+function say(sentence) {
+  said.textContent = sentence;
+  clearTimeout(patience);
+  if (sentence) patience = setTimeout(() => say(""), SAID);
+}
+
+async function unzipped(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** Answers every question of the store from what the file holds. */
+function serve() {
+  const known = new Map(given.answers.map(({ query, payload }) => [canonical(query), payload]));
+  const asked = new Set();
+  onRequest(() => {
+    for (const { id, query } of pending()) {
+      if (asked.has(id)) continue;
+      asked.add(id);
+      const payload = known.get(canonical(query));
+      if (payload) unzipped(payload).then((bytes) => settle(id, bytes));
+      else queueMicrotask(() => settle(id, null, ALONE));
+    }
+  });
+}
+
+async function open() {
+  if (given.state && !location.hash) history.replaceState(null, "", given.state); // before address.js reads it
+  serve();
+  const module = await import(`../${given.view}.js`);
+  const data = unpack(await unzipped(given.payload));
+  const root = place.appendChild(document.createElement("div"));
+  root.className = "loupe-view";
+  shade(root);
+  const view = module.mount(root, data, () => say(ALONE));
+  const again = () => shade(root) && view.update(data);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  document.getElementById("shade").addEventListener("click", () => {
+    document.documentElement.dataset.shade = root.dataset.theme === "dark" ? "light" : "dark";
+    again();
+  });
+}
+
+open().catch((error) => {
+  console.error(error);
+  place.textContent = `This view could not be drawn: ${error.message}.`;
+});

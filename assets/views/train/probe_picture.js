@@ -1,0 +1,113 @@
+// A picture that is learned from: itself, where the chosen row of the head looks on it, and, pixel by pixel, what each costs.
+import { at } from "../components/cells.js";
+import { emptied } from "../components/cells_paint.js";
+import { make } from "../core/dom.js";
+import { evenly } from "./probe_words.js";
+import { isPicture, right } from "./seen.js";
+import { colour, css, curve, ramp } from "../core/palette.js";
+
+const SIDE = { most: 150, gap: 18 }; // CSS pixels
+const FAINT = 0.14; // of the picture that shows through where all attention lies
+const TITLES = { plain: "the picture", looks: "where this row looks", cost: "loss at each pixel" };
+
+/** {element, update(frame, kind, shown, row, most, room)}: `shown` of lab_probe_map's `headOf`, `row` that whose attention is drawn. */
+export function picture(lab, pick) {
+  const element = make("section", "probe-picture");
+  const figures = Object.fromEntries(Object.keys(TITLES).map((name) => [name, figure(TITLES[name])]));
+  const note = make("p", "probe-cost");
+  element.append(...Object.values(figures).map((one) => one.element), note);
+  let seen = null;
+  figures.looks.canvas.addEventListener("click", (event) => {
+    const { grid, side } = seen;
+    const box = figures.looks.canvas.getBoundingClientRect();
+    const cell = (x) => Math.max(0, Math.min(grid.side - 1, Math.floor((x / side) * grid.side)));
+    const row = cell(event.clientY - box.top) * grid.side + cell(event.clientX - box.left) + grid.before;
+    if (row < seen.rows) pick(row);
+  });
+  const update = (frame, kind, shown, row, most, room) => {
+    element.hidden = !isPicture(lab);
+    if (element.hidden) return;
+    const { pixels, grid } = lab.probe;
+    figures.cost.element.hidden = kind !== "pixels";
+    const side = Math.floor(Math.min(SIDE.most, (room - 2 * SIDE.gap) / (kind === "pixels" ? 3 : 2)));
+    seen = { grid, side, rows: shown.rows.length };
+    draw(figures.plain.canvas, pixels, side);
+    const context = draw(figures.looks.canvas, pixels, side);
+    looks(context, lab, shown, row, side, kind === "pixels");
+    if (kind === "pixels") costs(figures.cost.canvas, lab, frame, side, most);
+    const before = share(shown.block, row, grid.before);
+    note.textContent = before > 0.002 ? `≈ ${(100 * before).toFixed(0)}\u00a0% of this row’s attention goes to ${shown.rows[0].label}, which is no part of the picture` : "\u00a0";
+    figures.looks.canvas.setAttribute("aria-label", `where row ${shown.rows[row].label} looks on the picture`);
+  };
+  return { element, update };
+}
+
+function figure(title) {
+  const element = make("figure");
+  const canvas = make("canvas");
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", title);
+  element.append(canvas, make("figcaption", "", title));
+  return { element, canvas };
+}
+
+/** The share of a row that goes to the first `end` keys. */
+function share(block, row, end) {
+  let sum = 0;
+  for (let c = 0; c < end; c++) sum += at(block, row, c);
+  return sum / 255;
+}
+
+function draw(canvas, pixels, side) {
+  const context = emptied(canvas, side, side);
+  const dpr = window.devicePixelRatio || 1;
+  context.setTransform(dpr, 0, 0, dpr, 0, 0);
+  const flat = pixels.flat();
+  const [low, high] = [Math.min(...flat), Math.max(...flat)];
+  const cell = side / pixels.length;
+  pixels.forEach((line, y) => line.forEach((value, x) => {
+    const grey = Math.round((255 * (value - low)) / (high - low || 1));
+    context.fillStyle = `rgb(${grey} ${grey} ${grey})`;
+    context.fillRect(x * cell, y * cell, cell + 0.5, cell + 0.5);
+  }));
+  return context;
+}
+
+/** One row of attention over the picture; the row's own place in its colour, and what it predicts. */
+function looks(context, lab, { block }, row, side, predicts) {
+  const { grid } = lab.probe;
+  const cell = side / grid.side;
+  const place = (i) => [(i % grid.side) * cell, Math.floor(i / grid.side) * cell];
+  let most = 1;
+  for (let c = grid.before; c < block.cols; c++) most = Math.max(most, at(block, row, c));
+  context.fillStyle = colour(lab.element, "attention");
+  for (let c = grid.before; c < block.cols; c++) {
+    context.globalAlpha = curve(at(block, row, c) / most) * (1 - FAINT);
+    context.fillRect(...place(c - grid.before), cell, cell);
+  }
+  context.globalAlpha = 1;
+  const framed = (i, role) => {
+    if (i < 0 || i >= grid.side ** 2) return;
+    const [x, y] = place(i);
+    context.strokeStyle = colour(lab.element, role);
+    context.lineWidth = 2.5;
+    context.strokeRect(x + 1.25, y + 1.25, cell - 2.5, cell - 2.5);
+  };
+  framed(row - grid.before, "query");
+  if (predicts) framed(row - grid.before + 1, "probability");
+}
+
+function costs(canvas, lab, frame, side, most) {
+  const { grid } = lab.probe;
+  const context = emptied(canvas, side, side);
+  const dpr = window.devicePixelRatio || 1;
+  context.setTransform(dpr, 0, 0, dpr, 0, 0);
+  const table = ramp(lab.element, "probability", "unit");
+  const cell = side / grid.side;
+  for (let i = 0; i < grid.side ** 2; i++) {
+    const answer = right(frame, i);
+    if (!answer) continue;
+    context.fillStyle = css(table[evenly(answer.loss / most)]);
+    context.fillRect((i % grid.side) * cell, Math.floor(i / grid.side) * cell, cell + 0.5, cell + 0.5);
+  }
+}

@@ -1,0 +1,313 @@
+// The page's skeleton: where every stage, panel, band and label stands. walkthrough.js fills the places and moves the marks.
+import { extent, paint } from "../components/cells.js";
+import { make, range, section } from "../core/dom.js";
+import { folded } from "./folded.js";
+import { number, percent } from "../core/format.js";
+import { axis, legend } from "../components/legend.js";
+import { nextStage } from "./next.js";
+
+/** Builds the page in `page.element` and returns its places and the functions that move its marks. */
+export function build(page, stages) {
+  const scroll = { top: page.parts?.flow.scrollTop ?? 0, left: page.parts?.flow.scrollLeft ?? 0 };
+  const { trace, state, sizes, narrow } = page;
+  const parts = { panels: [], tokens: [], axes: [], lines: null, bars: [] };
+  const flow = make("div", "flow");
+  flow.tabIndex = 0;
+  flow.setAttribute("role", "group");
+  flow.setAttribute("aria-label", "the computation; arrow keys move the chosen cell, brackets the head, braces the block");
+  const line = make("div", "stages");
+  const rowBand = make("div", "band pinned");
+  const hoverBand = make("div", "band hovered");
+  line.append(rowBand, hoverBand);
+
+  const box = make("div", "block");
+  const title = blockTitle(page);
+  box.append(title.element);
+  const groups = { in: [], block: [], out: [] };
+  for (const stage of stages) groups[stage.group].push(buildStage(page, parts, stage));
+  box.append(...groups.block);
+  const before = range(0, state.layer).map((l) => mini(page, l));
+  const after = range(state.layer + 1, trace.model.layers).map((l) => mini(page, l));
+  line.append(tokenStage(page, parts), ...groups.in, minis(before, "before"), box, minis(after, "after"), ...groups.out);
+  if (trace.reads) line.append(nextStage(page, parts));
+  flow.append(line);
+
+  const below = make("div", "below");
+  const grid = allHeads(page);
+  const arithmetic = make("section", "panel-arithmetic");
+  const facts = section(`This head, measured on this ${trace.grid ? "picture" : "text"}`, "");
+  const list = make("dl", "facts");
+  facts.append(list, hint());
+  parts.headgrid = grid.appendChild(make("div"));
+  grid.append(legend(page.element, { role: "attention", scale: "unit", width: 150 }).element);
+  parts.arithmetic = arithmetic.appendChild(make("div"));
+  grid.className = "all-heads";
+  if (narrow) box.before(grid); // in reach of the block that it changes
+  else below.append(grid);
+  if (trace.grid) below.prepend(pictureSection(parts));
+  below.classList.toggle("with-picture", Boolean(trace.grid));
+  below.append(...(narrow ? [facts] : [arithmetic, facts]));
+
+  const tip = make("div", "tip");
+  tip.hidden = true;
+  const live = make("output", "live");
+  const notice = make("p", "notice", trace.notice ?? "");
+  notice.hidden = !trace.notice;
+  page.element.classList.toggle("narrow", narrow);
+  page.element.classList.toggle("tight", !narrow && page.width < TIGHT);
+  page.element.style.setProperty("--pitch", `${page.rows.pitch}px`);
+  const stacksBefore = trace.sides.slice(0, trace.sides.indexOf(trace.side)).map((side) => folded(page, parts, side));
+  const stacksAfter = trace.sides.slice(trace.sides.indexOf(trace.side) + 1).map((side) => folded(page, parts, side));
+  page.element.replaceChildren(notice, ...stacksBefore, flow, ...stacksAfter, below, ...(narrow ? [arithmetic] : []), tip, live);
+  flow.addEventListener("pointermove", (event) => moveTip(tip, event));
+
+  Object.assign(parts, {
+    flow,
+    live,
+    scrollBack: () => flow.scrollTo(scroll),
+    title: title.show,
+    facts: () => fillFacts(list, page),
+    notice: (sentence) => {
+      notice.textContent = sentence;
+      notice.hidden = !sentence;
+    },
+    bands: (pinned, hovered) => {
+      placeBand(rowBand, pinned, page);
+      placeBand(hoverBand, hovered === pinned ? null : hovered, page);
+    },
+    axis: (key, crosses) => {
+      for (const axis of parts.axes) axis.labels.forEach((label, i) => label.classList.toggle("as-key", axis.crosses === crosses && i === key));
+    },
+    tip: (where, value) => {
+      tip.hidden = where === null;
+      if (where !== null) tip.replaceChildren(make("bdi", "", where), make("strong", "", value));
+    },
+    show: (id) => flow.querySelector(`.stage-${id}`)?.scrollIntoView({ inline: "nearest", block: "nearest" }),
+    reveal: (row) => {
+      const top = row * page.rows.pitch + HEAD;
+      if (top < flow.scrollTop + HEAD) flow.scrollTop = top - HEAD;
+      if (top + page.rows.pitch > flow.scrollTop + flow.clientHeight) flow.scrollTop = top + page.rows.pitch - flow.clientHeight;
+    },
+  });
+  parts.title();
+  parts.facts();
+  return parts;
+}
+
+const TIGHT = 1360; // CSS pixels of width below which titles are set smaller
+const LABELLED = 10; // CSS pixels a key must have for its piece to be written below
+const HEAD = 66; // CSS pixels above the first row: block title and stage titles
+
+function buildStage(page, parts, stage) {
+  const { sizes, state, narrow, trace } = page;
+  const open = state.open.has(stage.id);
+  const section = make("section", `stage stage-${stage.id}${open ? " opened" : ""}`);
+  const shown = open ? stage.open : stage.closed;
+  const single = shown.length === 1;
+  if (stage.lines && !narrow) {
+    const lines = make("div", "lines");
+    parts.lines = lines.appendChild(make("div", "body"));
+    lines.prepend(make("div", "stage-head"));
+    section.append(lines);
+  } else if (stage.joint) section.append(joint(stage.joint));
+  for (const [i, panel] of shown.entries()) {
+    const column = make("div", "column");
+    column.style.width = `${sizes.panel.get(panel)}px`;
+    column.append(head(page, stage, panel, single, i === 0));
+    const row = make("div", "body");
+    if (narrow) parts.tokens.push({ place: row.appendChild(make("div", "row-labels")), ids: false });
+    const place = row.appendChild(make("div"));
+    if (!narrow && !panel.source) place.style.marginTop = `${trace.begins(page.name(panel)) * page.rows.pitch}px`;
+    const { element: below, show } = foot(page, parts, panel);
+    column.append(row, below);
+    parts.panels.push({ place, panel, legend: show });
+    section.append(column);
+  }
+  return section;
+}
+
+function head(page, stage, panel, single, first) {
+  const element = make("div", "stage-head");
+  const button = make("button", `role-${stage.role}`);
+  const isOpen = page.state.open.has(stage.id);
+  button.setAttribute("aria-expanded", String(isOpen));
+  button.textContent = single ? stage.title : panel.title;
+  button.title = isOpen ? `close ${stage.name}` : `open ${stage.name}: see its cells one by one`;
+  if (stage.focus) button.title = `look at the ${stage.name} step by step`;
+  button.addEventListener("click", () => (stage.focus ? page.go({ focus: stage.focus }) : page.toggle(stage.id)));
+  if (first || single) button.dataset.stage = stage.id;
+  const formula = make("span", "formula", single ? stage.formula : (panel.formula ?? ""));
+  if (page.trace.edited.some((hook) => touches(hook, page.trace.named(page.name(panel))))) {
+    formula.textContent = "edited";
+    formula.classList.add("role-edited");
+  }
+  element.append(button, formula);
+  return element;
+}
+
+/** Whether an edited hook pattern is what makes this panel's values different: its own, or the temperature of a pattern. */
+function touches(pattern, name) {
+  const hook = new RegExp(`^${pattern.replace(/[.]/g, "\\.").replace(/\*/g, ".*")}$`);
+  return hook.test(name) || (name.endsWith("attn.pattern") && hook.test(name.replace(/pattern$/, "temperature")));
+}
+
+/** What stands under a panel: {element, show(block)}. */
+function foot(page, parts, panel) {
+  const element = make("div", "foot");
+  const width = page.sizes.panel.get(panel);
+  const pieces = page.trace.keys(panel.hook);
+  if (panel.labels && width / pieces.length >= LABELLED) {
+    const keys = axis(pieces, width);
+    parts.axes.push({ labels: keys.labels, crosses: panel.hook.includes("cross_attn") });
+    element.append(keys.element);
+  }
+  if (panel.scale === "mask") return { element, show: () => {} };
+  const colours = legend(page.element, { ...panel, width });
+  element.append(colours.element);
+  return { element, show: colours.show };
+}
+
+function tokenStage(page, parts) {
+  const section = make("section", "stage stage-tokens");
+  const column = make("div", "column");
+  column.style.width = page.narrow ? "100%" : `${page.sizes.tokens}px`;
+  const element = make("div", "stage-head");
+  const { trace } = page;
+  const what = trace.grid ? ["picture", "its cells in order"] : [trace.called, trace.positions.length ? "piece, positions" : "piece and id"];
+  element.append(make("span", "title", what[0]), make("span", "formula", what[1]));
+  const body = make("div", "body");
+  parts.tokens.push({ place: body, ids: true });
+  column.append(element, body, make("div", "foot"));
+  section.append(column);
+  return section;
+}
+
+/** Another block, as the residual stream that leaves it; one click looks inside. */
+function mini(page, layer) {
+  const { trace, sizes, rows } = page;
+  const button = make("button", "mini");
+  button.style.width = `${sizes.mini}px`;
+  button.title = `look inside block ${layer + 1}`;
+  button.setAttribute("aria-label", button.title);
+  button.append(make("span", "mini-number", layer + 1));
+  if (trace.holds(layer)) {
+    const block = trace.block(trace.after(layer));
+    const canvas = make("canvas");
+    paint(canvas, page.element, { block, role: "residual", scale: "signed", max: extent(block), width: sizes.mini, ...rows });
+    button.append(canvas);
+  } else button.appendChild(make("span", "mini-unseen")).style.height = `${trace.length * rows.pitch}px`;
+  button.addEventListener("click", () => page.go({ layer }));
+  return button;
+}
+
+function minis(buttons, where) {
+  const element = make("div", `minis ${where}`);
+  element.append(...buttons);
+  element.hidden = !buttons.length;
+  return element;
+}
+
+/** The line that names block and head, with a button on either side of each: {element, show()}. */
+function blockTitle(page) {
+  const { layers, heads } = page.trace.model;
+  const turn = (name, text, move) => {
+    const button = make("button", "turn", text);
+    button.setAttribute("aria-label", name);
+    button.title = name;
+    button.dataset.turn = name;
+    button.addEventListener("click", () => page.go(move(page.state)));
+    return button;
+  };
+  const step = (i, by, size) => (i + by + size) % size;
+  const [block, head] = [make("span"), make("span")];
+  const element = make("div", "block-title");
+  element.append(
+    turn("previous block  {", "‹", ({ layer }) => ({ layer: step(layer, -1, layers) })),
+    block,
+    turn("next block  }", "›", ({ layer }) => ({ layer: step(layer, 1, layers) })),
+    make("span", "dot", "·"),
+    turn("previous head  [", "‹", ({ head: h }) => ({ head: step(h, -1, heads) })),
+    head,
+    turn("next head  ]", "›", ({ head: h }) => ({ head: step(h, 1, heads) })),
+    ...shared(page.trace.model),
+  );
+  const show = () => {
+    block.textContent = `${page.trace.side ? `${page.trace.side} ` : ""}block ${page.state.layer + 1} of ${layers}`;
+    head.textContent = `head ${page.state.head + 1} of ${heads}`;
+  };
+  return { element, show };
+}
+
+/** What is to be known of layers that use the same block. */
+function shared({ layers, distinct }) {
+  if (distinct === layers) return [];
+  const which = distinct === 1 ? `one block, used in all ${layers} layers` : `each block used in ${layers / distinct} layers in a row`;
+  return [make("span", "shared", which)];
+}
+
+/** The thumbnails' section; of two attentions a button each says which one it shows. */
+function allHeads(page) {
+  const { trace, state } = page;
+  if (!trace.model.crosses) return section("All heads", "layer down, head across");
+  const grid = section("All heads", "");
+  for (const [focus, name] of [["cross_attn", "cross"], ["attn", "self"]]) {
+    const button = make("button", "choice", name);
+    button.setAttribute("aria-pressed", String(state.focus === focus));
+    button.addEventListener("click", () => page.go({ focus }));
+    grid.firstChild.append(button);
+  }
+  return grid;
+}
+
+function pictureSection(parts) {
+  const element = section("Where this row looks", "brighter: more attention");
+  element.className = "where";
+  parts.picture = element.appendChild(make("div"));
+  return element;
+}
+
+function fillFacts(list, { trace, state }) {
+  const of = (name) => trace.arrays[`scores.${trace.prefix}${state.focus}.${name}`].data[state.layer * trace.model.heads + state.head];
+  const shown = (x, otherwise) => (Number.isNaN(x) ? otherwise : percent(x));
+  const alone = "one token only";
+  const cell = trace.grid ? "cell" : "token";
+  if (state.focus === "cross_attn") return fill(list, [["to the source token it gives most", percent(of("strongest"))], ["entropy", `${number(of("entropy"))} bits`]]);
+  const rows = [
+    [`to the previous ${cell}`, shown(of("previous"), alone)],
+    [trace.pieces[0] === "[CLS]" ? "to [CLS]" : `to the first ${cell} (sink)`, shown(of("first"), alone)],
+    ["to itself", shown(of("own"), alone)],
+    ...(trace.grid ? [] : [["after an earlier copy (induction)", shown(of("induction"), "nothing repeats")]]),
+    ["entropy", Number.isNaN(of("entropy")) ? alone : `${number(of("entropy"))} bits`],
+  ];
+  fill(list, rows);
+}
+
+function fill(list, rows) {
+  list.replaceChildren(...rows.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)]));
+}
+
+function hint() {
+  const element = make("p", "hint control");
+  const keys = (text) => make("kbd", "", text);
+  element.append("Click any cell for its arithmetic; a title opens its stage. Arrow keys move the cell, ", keys("["), " ", keys("]"), " the head, ", keys("{"), " ", keys("}"), " the block.");
+  return element;
+}
+
+function placeBand(band, row, { rows }) {
+  band.hidden = row === null;
+  if (row !== null) band.style.transform = `translateY(${HEAD + row * rows.pitch}px)`;
+}
+
+function moveTip(tip, event) {
+  const wide = window.innerWidth - event.clientX < 220;
+  tip.style.left = wide ? "" : `${event.clientX + 14}px`;
+  tip.style.right = wide ? `${window.innerWidth - event.clientX + 14}px` : "";
+  tip.style.top = `${event.clientY + 18}px`;
+}
+
+function joint(text) {
+  const element = make("div", "joint");
+  element.append(make("div", "stage-head"), make("div", "joint-sign", text));
+  element.setAttribute("aria-hidden", "true");
+  return element;
+}

@@ -1,0 +1,210 @@
+"""One switch at a time: what it stands at, the config with it set, and what else it can be set to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+from engine.model.config import MLP, Activation, Encoder, Head, ModelConfig, Patches, kv_heads
+
+WINDOWS = ("all", "128", "512", "1024", "4096")
+PICTURE = Patches(image=224, size=16)  # ViT-B/16's, for a model of tokens that is to read pictures
+TEXT = {"vocab_size": 30_522, "context": 512}  # BERT's, for a model of pictures that is to read tokens
+AS_MANY = "as many"
+AS_STREAM, NARROW = "d", "128"  # how wide token vectors are: like the stream, or as in ALBERT and ELECTRA
+EACH = "as layers"
+CLASSES = 1000  # of a head that had none
+
+
+def attention(config: ModelConfig, **changes: Any) -> ModelConfig:
+    """Changes of the attention of all stacks; mask and window are the last stack's alone."""
+    changed = replace(config, attention=replace(config.attention, **changes))
+    both = {key: value for key, value in changes.items() if key not in ("mask", "window", "windowed")}
+    if config.encoder is None or not both:
+        return changed
+    encoder = replace(config.encoder, attention=replace(config.encoder.attention, **both))
+    cross = None if config.cross is None else replace(config.cross, **both)
+    return replace(changed, encoder=encoder, cross=cross)
+
+
+def mlp(config: ModelConfig, made: MLP | None) -> ModelConfig:
+    encoder = None if config.encoder is None else replace(config.encoder, mlp=made)
+    return replace(config, mlp=made, encoder=encoder)
+
+
+def set_mask(config: ModelConfig, kind: str) -> ModelConfig:
+    """Without a prefix there are no spans to fill, and no second positions inside them."""
+    if kind != "prefix" and config.infill is not None:
+        config = replace(
+            config,
+            infill=None,
+            positions=replace(config.positions, axes=1),
+            attention=replace(config.attention, mask=kind),  # type: ignore[arg-type]
+        )
+    return attention(config, mask=kind)
+
+
+def set_window(config: ModelConfig, width: str) -> ModelConfig:
+    if width == "all":
+        return attention(config, window=None, windowed=None)
+    return attention(config, window=int(width))
+
+
+def windows(config: ModelConfig) -> Sequence[str]:
+    own = get_window(config)
+    return WINDOWS if own in WINDOWS else (*WINDOWS, own)
+
+
+def get_window(config: ModelConfig) -> str:
+    return "all" if config.attention.window is None else str(config.attention.window)
+
+
+def set_positions(config: ModelConfig, kind: str) -> ModelConfig:
+    axes = config.positions.axes if kind in ("rotary", "learned") else 1
+    return replace(config, positions=replace(config.positions, kind=kind, axes=axes, turned=None))  # type: ignore[arg-type]
+
+
+def set_norm(config: ModelConfig, kind: str) -> ModelConfig:
+    return replace(config, norm=replace(config.norm, kind=kind))  # type: ignore[arg-type]
+
+
+def set_place(config: ModelConfig, place: str) -> ModelConfig:
+    return replace(config, norm=replace(config.norm, place=place))  # type: ignore[arg-type]
+
+
+def set_sublayers(config: ModelConfig, kind: str) -> ModelConfig:
+    return replace(config, sublayers=kind)  # type: ignore[arg-type]
+
+
+def get_mlp(config: ModelConfig) -> str:
+    if config.mlp is None:
+        return "none"
+    return "gated" if config.mlp.gated else "plain"
+
+
+def set_mlp(config: ModelConfig, kind: str) -> ModelConfig:
+    if kind == "none":
+        return mlp(config, None)
+    present = config.mlp or MLP(4 * config.d_model)
+    return mlp(config, replace(present, gated=kind == "gated"))
+
+
+def get_activation(config: ModelConfig) -> str:
+    return "none" if config.mlp is None else config.mlp.activation
+
+
+def set_activation(config: ModelConfig, kind: str) -> ModelConfig:
+    return config if config.mlp is None else mlp(config, replace(config.mlp, activation=kind))  # type: ignore[arg-type]
+
+
+def activations(config: ModelConfig) -> Sequence[str]:
+    return ("none",) if config.mlp is None else get_args(Activation)
+
+
+def get_kv_heads(config: ModelConfig) -> str:
+    shared = kv_heads(config.attention)
+    return AS_MANY if shared == config.attention.heads else str(shared)
+
+
+def set_kv_heads(config: ModelConfig, wanted: str) -> ModelConfig:
+    return attention(config, kv_heads=None if wanted == AS_MANY else int(wanted))
+
+
+def divisors(config: ModelConfig) -> Sequence[str]:
+    """How many heads of keys and values the heads can share."""
+    heads = config.attention.heads
+    return [AS_MANY, *(str(number) for number in range(heads // 2, 0, -1) if heads % number == 0)]
+
+
+def get_biases(config: ModelConfig) -> str:
+    found = {config.attention.bias, config.attention.out_bias}
+    found |= set() if config.mlp is None else {config.mlp.bias}
+    return "some" if len(found) == 2 else "yes" if True in found else "no"
+
+
+def set_biases(config: ModelConfig, wanted: str) -> ModelConfig:
+    if wanted == "some":
+        return config
+    biased = wanted == "yes"
+    changed = attention(config, bias=biased, out_bias=biased)
+    return changed if changed.mlp is None else mlp(changed, replace(changed.mlp, bias=biased))
+
+
+def biases(config: ModelConfig) -> Sequence[str]:
+    return ("yes", "no", "some") if get_biases(config) == "some" else ("yes", "no")
+
+
+def set_head(config: ModelConfig, kind: str) -> ModelConfig:
+    classes = config.head.classes or (CLASSES if kind in ("sequence", "token") else 0)
+    return replace(config, head=replace(config.head, kind=kind, classes=classes))  # type: ignore[arg-type]
+
+
+def get_pooler(config: ModelConfig) -> str:
+    return "yes" if config.head.pooler else "no"
+
+
+def set_pooler(config: ModelConfig, wanted: str) -> ModelConfig:
+    return replace(config, head=replace(config.head, pooler=wanted == "yes", next_sentence=False))
+
+
+def get_stacks(config: ModelConfig) -> str:
+    return "one" if config.encoder is None else "two"
+
+
+def set_stacks(config: ModelConfig, wanted: str) -> ModelConfig:
+    """A second stack is like the first, but sees both sides, and stands before it."""
+    if wanted == "one":
+        return replace(config, encoder=None, cross=None)
+    seeing = replace(config.attention, mask="full", window=None, windowed=None)
+    return replace(config, encoder=Encoder(config.layers, seeing, config.mlp))
+
+
+def get_input(config: ModelConfig) -> str:
+    return "tokens" if config.embedding.patches is None else "patches"
+
+
+def set_input(config: ModelConfig, wanted: str) -> ModelConfig:
+    if wanted == "patches":
+        embedding = replace(config.embedding, patches=PICTURE)
+        head = config.head if config.head.kind in ("sequence", "none") else Head("sequence", classes=CLASSES)
+        return replace(config, embedding=embedding, head=head, context=PICTURE.count + 1, vocab_size=1)
+    head = replace(config.head, kind="none") if config.head.kind == "sequence" else config.head
+    return replace(config, embedding=replace(config.embedding, patches=None), head=head, **TEXT)  # type: ignore[arg-type]
+
+
+def set_segments(config: ModelConfig, wanted: str) -> ModelConfig:
+    return replace(config, embedding=replace(config.embedding, segments=int(wanted)))
+
+
+def get_width(config: ModelConfig) -> str:
+    return AS_STREAM if config.embedding.width is None else str(config.embedding.width)
+
+
+def set_width(config: ModelConfig, wanted: str) -> ModelConfig:
+    width = None if wanted == AS_STREAM else int(wanted)
+    return replace(config, embedding=replace(config.embedding, width=width))
+
+
+def widths(config: ModelConfig) -> Sequence[str]:
+    return list(dict.fromkeys([AS_STREAM, NARROW, get_width(config)]))
+
+
+def get_sharing(config: ModelConfig) -> str:
+    return EACH if config.distinct in (None, config.layers) else str(config.distinct)
+
+
+def set_sharing(config: ModelConfig, wanted: str) -> ModelConfig:
+    return replace(config, distinct=None if wanted == EACH else int(wanted))
+
+
+def sharings(config: ModelConfig) -> Sequence[str]:
+    return list(dict.fromkeys([EACH, "1", get_sharing(config)]))
+
+
+def get_qk_norm(config: ModelConfig) -> str:
+    return config.attention.qk_norm or "none"
+
+
+def set_qk_norm(config: ModelConfig, wanted: str) -> ModelConfig:
+    return attention(config, qk_norm=None if wanted == "none" else wanted)

@@ -1,0 +1,75 @@
+"""What all sessions share of it: the long text's states, and every figure measured in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+
+from engine.attention_variants.compare import Searched, searches
+from engine.attention_variants.cost import Cost
+from engine.attention_variants.kept import Kept, patterns
+from engine.attention_variants.material import Material, material
+from engine.attention_variants.measure import KINDS, MOST_BYTES, Point, Setup, cost, grown, measure, point
+from engine.runtime import library
+
+FIRST = "stories"  # the model that is measured unless another is asked for
+LENGTHS = (256, 512, 1024, 2048, 4096, 8192, 16384)
+
+Key = tuple[object, ...]
+_points: dict[Key, Point] = {}
+
+
+@lru_cache(maxsize=2)
+def states(name: str, length: int) -> Material:
+    return material(library.checkpoint(name), length)
+
+
+def formulas(name: str, setup: Setup) -> dict[str, list[Cost]]:
+    """What each kind costs by its formula at each of LENGTHS, on the heads that are measured."""
+    heads, d_head, d_model = states(name, LENGTHS[0]).heads.w_q.shape
+    return {kind: [cost(kind, length, heads, d_head, d_model, setup) for length in LENGTHS] for kind in KINDS}
+
+
+def measured(name: str, kind: str, given: Material, setup: Setup) -> Point:
+    """As `measure.point`, once for each model, kind, length and what of the set-up concerns the kind."""
+    key = (name, kind, len(given.states), *setup.of(kind))
+    if key not in _points:
+        _points[key] = point(kind, given, setup)
+    return _points[key]
+
+
+def known(name: str, longest: int, setup: Setup) -> list[Point]:
+    """What has been measured already, the shorter lengths first."""
+    keys = [(name, kind, length, *setup.of(kind)) for length in LENGTHS if length <= longest for kind in KINDS]
+    return [_points[key] for key in keys if key in _points]
+
+
+def measure_up_to(name: str, longest: int, setup: Setup) -> Iterator[Point]:
+    """The points that are not known yet, as they come, with those that are."""
+    lengths = [length for length in LENGTHS if length <= longest]
+    return measure(states(name, longest), lengths, setup, measured=partial(measured, name))
+
+
+def expected(name: str, longest: int, setup: Setup) -> dict[tuple[str, int], float]:
+    """Seconds that each point still to be measured will take: the last known of its kind, grown as its formula grows.
+
+    Empty where all are known that fit into memory.
+    """
+    last = {point.kind: point for point in known(name, longest, setup)}
+    by_formula = formulas(name, setup)
+    return {
+        (kind, length): last[kind].seconds * grown(last[kind].cost, formula)
+        for kind in last
+        for length, formula in zip(LENGTHS, by_formula[kind], strict=True)
+        if last[kind].length < length <= longest and formula.bytes <= MOST_BYTES
+    }
+
+
+@lru_cache(maxsize=64)
+def compared(name: str, length: int, setup: Setup) -> list[Searched]:
+    return searches(states(name, length), setup)
+
+
+@lru_cache(maxsize=64)
+def kept(name: str, positions: int, layer: int, head: int, setup: Setup) -> dict[str, Kept]:
+    return patterns(library.checkpoint(name), positions, layer, head, setup)

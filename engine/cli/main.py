@@ -1,0 +1,195 @@
+"""The engine from the command line: `python -m engine train RECIPE`, `runs`, `fork RUN STEP NEW`, `generate MODEL
+PROMPT`, `size MODEL`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from shutil import copyfile, copytree
+from typing import Any
+
+from tqdm import tqdm
+
+from engine.analysis.sizes.report import report
+from engine.checkpoints import load
+from engine.cli import generate as cli_generate
+from engine.model.presets import NAMED
+from engine.runtime.limits import RUNS_FOLDER
+from engine.training import Recipe, RunFolder, Step, TrainingFailed, read_recipe, read_status, stop, train
+from engine.training.fork import fork
+from engine.training.latest import Progress, read_progress
+from engine.training.launcher import wait_in_line
+from engine.training.parallel import leads
+from engine.training.runs import runs
+from engine.training.status import write_status
+from engine.training.table import table
+
+RUNS = Path(RUNS_FOLDER)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit status: 0 done, 1 something was wrong with what was asked, 130 stopped before the end."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except (ValueError, OSError, TrainingFailed) as error:
+        print(f"loupe: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m engine", description="Loupe's transformer engine.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    training = commands.add_parser("train", help="train a model, or continue a run that was stopped")
+    training.add_argument("recipe", type=Path, help="a recipe, such as assets/recipes/stories.toml")
+    training.add_argument("--out", type=Path, help="the run directory (default: runs/ and the recipe's name)")
+    training.add_argument("--steps", type=int, help="instead of the recipe's schedule.steps")
+    training.add_argument("--device", choices=["auto", "cpu", "cuda"], help="instead of the recipe's")
+    training.add_argument("--threads", type=int, help="CPU threads; 0 for all cores, or a share in the background")
+    training.add_argument("--publish", type=Path, metavar="FOLDER", help="copy the finished checkpoint there")
+    training.add_argument("--quiet", action="store_true", help="no progress bar")
+    training.add_argument("--wait", action="store_true", help="wait for a turn, as trainings of the app do")
+    training.add_argument("--background", action="store_true", help="let other programs have the cores first")
+    training.add_argument("--seconds", type=int, metavar="N", help="stop after N seconds; it can be continued")
+    training.set_defaults(run=run_training)
+    listing = commands.add_parser("runs", help="the trainings on this machine, and how each is doing")
+    listing.add_argument("folder", type=Path, nargs="?", default=RUNS, help=f"of run directories (default: {RUNS})")
+    listing.set_defaults(run=lambda options: print("\n".join(table(runs(options.folder)))) or 0)
+    forking = commands.add_parser("fork", help="a new run that goes on from a step of another; `train` continues it")
+    forking.add_argument("name", help="the run")
+    forking.add_argument("step", type=int, help="one of which it kept the weights")
+    forking.add_argument("new", help="what the new run is called")
+    forking.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="of the recipe, such as optimiser.lr=1e-4")
+    forking.set_defaults(run=run_fork)
+    cli_generate.add_to(commands)
+    sizing = commands.add_parser("size", help="count a model's parameters, operations and memory")
+    sizing.add_argument("model", help="a published name such as bert-base, a shipped one, or a checkpoint's folder")
+    sizing.add_argument("--batch", type=int, default=1, help="texts at once (default: 1)")
+    sizing.add_argument("--length", type=int, help="tokens of each (default: all that the model reads)")
+    sizing.add_argument("--target", type=int, help="tokens of the target, with two stacks (default: as many)")
+    sizing.add_argument("--bytes", type=int, default=2, help="of a number in memory (default: 2, half precision)")
+    sizing.set_defaults(run=run_size)
+    return parser
+
+
+def run_size(options: argparse.Namespace) -> int:
+    name = options.model
+    config = NAMED[name].config if name in NAMED else load(name).config
+    length = config.context if options.length is None else options.length
+    print("\n".join(report(config, options.batch, length, options.target, options.bytes)))
+    return 0
+
+
+def run_fork(options: argparse.Namespace) -> int:
+    made = fork(options.name, options.step, options.new, dict(map(change, options.changes)), RUNS)
+    print(f"Made {made}. Train it: python -m engine train {shlex.quote(str(made / 'recipe.toml'))}", file=sys.stderr)
+    return 0
+
+
+def change(text: str) -> tuple[str, Any]:
+    """A value is written as in TOML; what is none is text."""
+    key, _, value = text.partition("=")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+
+
+def run_training(options: argparse.Namespace) -> int:
+    recipe = changed(read_recipe(options.recipe), options)
+    run = RunFolder(options.out or default_folder(options.recipe))
+    if options.wait:
+        wait(run, recipe, options)
+    run.path.mkdir(parents=True, exist_ok=True)  # a signal may come before anything else is there
+    signal.signal(signal.SIGTERM, lambda *_: stop(run.path))
+    signal.signal(signal.SIGINT, lambda *_: interrupted(run))
+    late = limited(run, options.seconds)
+    follow(recipe, run, options.quiet or not leads(), options.background)
+    if not leads():
+        return 0
+    status = read_status(run.status)
+    if status is not None and status.state == "stopped" and late:
+        told = f"it ran for {options.seconds:,} seconds, as long as is allowed at a time; resume it to go on."
+        write_status(run.status, replace(status, cause="time limit", error=told))
+    if status is None or status.state != "finished":
+        print(f"Stopped. The same command continues it from {run.latest}.", file=sys.stderr)
+        return 130
+    if options.publish:
+        copytree(run.checkpoint, options.publish, dirs_exist_ok=True)
+        copyfile(run.recipe, options.publish / "recipe.toml")
+    print(f"Finished: {options.publish or run.checkpoint}", file=sys.stderr)
+    return 0
+
+
+def wait(run: RunFolder, recipe: Recipe, options: argparse.Namespace) -> None:
+    """This process becomes one that waits, and then the same command without --wait; it does not return."""
+    if "WORLD_SIZE" in os.environ:
+        raise ValueError("--wait is for one process; under torchrun leave it out.")
+    recipe_file, out = options.recipe.resolve(), run.path.resolve()
+    command = [sys.executable, "-m", "engine", "train", str(recipe_file), "--out", str(out)]
+    for name in ("steps", "device", "threads", "publish", "seconds"):
+        if (value := getattr(options, name)) is not None:
+            command += [f"--{name}", str(value)]
+    command += [f"--{name}" for name in ("quiet", "background") if getattr(options, name)]
+    wait_in_line(run, recipe, command)
+
+
+def limited(run: RunFolder, seconds: int | None) -> list[bool]:
+    """Ask for a stop after so many seconds. What is returned is no longer empty then."""
+    late: list[bool] = []
+
+    def stop_late(*_: object) -> None:
+        late.append(True)
+        stop(run.path)
+
+    if seconds and hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, stop_late)
+        signal.alarm(seconds)
+    return late
+
+
+def changed(recipe: Recipe, options: argparse.Namespace) -> Recipe:
+    """With what the command line says instead."""
+    if options.steps is not None:
+        warmup = min(recipe.schedule.warmup, options.steps)
+        recipe = replace(recipe, schedule=replace(recipe.schedule, steps=options.steps, warmup=warmup))
+    machine = {k: v for k in ("device", "threads") if (v := getattr(options, k)) is not None}
+    return replace(recipe, machine=replace(recipe.machine, **machine))
+
+
+def default_folder(recipe: Path) -> Path:
+    """A recipe that lies in a run directory is that run's."""
+    return recipe.parent if (recipe.parent / "status.json").exists() else RUNS / recipe.stem
+
+
+def interrupted(run: RunFolder) -> None:
+    """Ctrl-C asks for a stop after the present update; a second one does not wait for it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    stop(run.path)
+
+
+def follow(recipe: Recipe, run: RunFolder, quiet: bool, background: bool = False) -> None:
+    """Train, and show it."""
+    shown: dict[str, str] = {}
+    begun = (read_progress(run.latest) or Progress()).step
+    total = recipe.schedule.steps
+    with tqdm(total=total, initial=begun, unit="step", disable=quiet, dynamic_ncols=True) as bar:
+        for step in train(recipe, run.path, background):
+            shown |= figures(step)
+            bar.set_postfix(shown, refresh=False)
+            bar.update(step.step - bar.n)
+
+
+def figures(step: Step) -> dict[str, str]:
+    named = {"loss": step.loss, "held-out": step.held_out_loss}
+    shown = {name: f"{value:.3f}" for name, value in named.items() if value is not None}
+    return shown | ({"tok/s": f"{step.tokens_per_second:,.0f}"} if step.tokens_per_second else {})

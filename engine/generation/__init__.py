@@ -1,0 +1,1 @@
+"""Text from a model: sampling with every stage kept, beam and contrastive search, stopping, few-shot prompts."""

@@ -1,0 +1,186 @@
+"""Text, one token at a time: a generator of Steps over a KV cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from engine.edits import Edit
+from engine.generation import contrastive
+from engine.generation.contrastive import Candidate, ContrastiveReader
+from engine.generation.edited_reader import EditedReader, fitted
+from engine.generation.prompt import Reader, Text, begin, text_of
+from engine.generation.sampling import Distribution, Sampling, distribution, draw, pass_over, penalize, rank
+from engine.generation.stopping import Stop, Stopping, stopping
+
+if TYPE_CHECKING:
+    from engine.checkpoints import Checkpoint
+
+
+@dataclass(frozen=True)
+class Step:
+    """One new token: its `id`, the `logits` (vocab) it was chosen from, and the ids before it.
+
+    Behind an encoder, `source` is what that read, and `before` what the decoder did: its start token, then the target
+    so far. `run(model, before, edits=edits)`, there `run(model, source, target=before, edits=edits)`, shows how the
+    token came about: `edits` are those of the generation, as they apply to a text that has grown beyond the prompt.
+    `candidates` are those of contrastive search, the chosen one first. With another id, `replace(step, id=...)`, it is
+    the step at which a branch begins.
+    """
+
+    index: int
+    id: int
+    logits: Tensor
+    sampling: Sampling
+    before: tuple[int, ...]
+    stopping: Stopping
+    edits: tuple[Edit, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self.stopping.prompt.checkpoint
+
+    @property
+    def source(self) -> tuple[int, ...]:
+        return self.stopping.prompt.source
+
+    @cached_property
+    def distribution(self) -> Distribution:
+        return distribution(self.logits, self.sampling, self.before)
+
+    @property
+    def probability(self) -> float:
+        """Of this token in the distribution it was drawn from."""
+        return float(self.distribution.probabilities[self.id])
+
+    @property
+    def rank(self) -> int:
+        """1 where no token has a greater logit."""
+        return rank(self.logits, self.id)
+
+    @cached_property
+    def stopped(self) -> Stop | None:
+        """What ends the text with this token."""
+        return self.stopping.at(self.before, self.id, self.index)
+
+    @property
+    def piece(self) -> str:
+        tokenizer = self.checkpoint.tokenizer
+        return f"#{self.id}" if tokenizer is None else tokenizer.piece(self.id)
+
+    @property
+    def text(self) -> str:
+        """Everything so far, prompt included.
+
+        Behind an encoder: the target so far, without special tokens. With a gap: the text, the gap filled by what was
+        written so far. Of a picture: its pixels so far.
+        """
+        return text_of(self.checkpoint, (*self.before, self.id))
+
+
+@torch.inference_mode()
+def generate(
+    checkpoint: Checkpoint,
+    prompt: Text,
+    max_tokens: int | None = None,
+    *,
+    target: Text | None = None,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
+    typical_p: float = 1.0,
+    repetition_penalty: float = 1.0,
+    penalty_alpha: float = 0.0,
+    greedy: bool = False,
+    seed: int = 0,
+    stop_at_end: bool = True,
+    stop_strings: str | Sequence[str] = (),
+    begun: Sequence[int] = (),
+    edits: Sequence[Edit] = (),
+) -> Iterator[Step]:
+    """Up to `max_tokens` Steps (None: 50, or the rest of a picture), ending early at one of the checkpoint's end
+    tokens, where one of `stop_strings` was written, or when the model's context is full; the last says which.
+
+    `prompt` is the text to continue. For an encoder-decoder it is the source, and `target` may begin what is written.
+    For a model that fills gaps it is a text with a gap mark in it. For a model of pictures it is the first pixels,
+    row by row, or none. Start tokens are added where they are missing.
+
+    `begun` are the first of the tokens to write, which are not yielded again: from there it goes on as it would had
+    they been drawn, with the random numbers of the steps that follow (and logits equal to rounding, for they are read
+    at once). So a branch is `begun` with its last token changed. Nothing follows where that one ends the text.
+
+    With `penalty_alpha`, 0.6 say, and `top_k`, 4 say, it is contrastive search (Su et al. 2022).
+
+    `edits` hold for what is written too, except where they name positions, which are the prompt's, or have its size (a
+    drawn mask or pattern, values of another run): tokens behind it are then read as the model reads them. Raises
+    ValueError for a model that writes no text, a prompt it cannot read or a setting out of range.
+    """
+    cuts = (top_k, top_p, min_p, typical_p, repetition_penalty)
+    sampling = Sampling(0.0 if greedy and not penalty_alpha else temperature, *cuts)
+    contrastive.check(penalty_alpha, sampling)
+    start = begin(checkpoint, prompt, target)
+    ending = stopping(start, max_tokens, stop_at_end, stop_strings)
+    yield from steps(ending, sampling, seed, tuple(begun), fitted(start, edits), penalty_alpha)
+
+
+def steps(
+    ending: Stopping,
+    sampling: Sampling,
+    seed: int = 0,
+    begun: tuple[int, ...] = (),
+    edits: tuple[Edit, ...] = (),
+    alpha: float = 0.0,
+) -> Iterator[Step]:
+    prompt = ending.prompt
+    if alpha:
+        ending = contrastive.readable(ending, len(begun))
+    if is_over(ending, begun):
+        return
+    reader = reader_of(ending, edits, alpha)
+    generator = torch.Generator().manual_seed(seed)
+    ids = new = prompt.ids + begun
+    for index in range(len(begun), ending.room):
+        logits = reader.read([new])[0]
+        if new is ids and sampling.temperature > 0:
+            pass_over(len(begun), logits.cpu(), generator)
+        if isinstance(reader, ContrastiveReader):
+            candidates = reader.choose(distribution(logits, sampling, ids).shares, sampling.top_k)
+            token = candidates[0].id
+        else:
+            candidates, token = (), choose(logits, sampling, generator, ids)
+        step = Step(index, token, logits, sampling, ids, ending, edits, candidates)
+        yield step
+        if step.stopped is not None:
+            return
+        new = (token,)
+        ids += new
+
+
+def is_over(ending: Stopping, begun: tuple[int, ...]) -> bool:
+    """Whether there is no room, or what was `begun` has ended. Raises ValueError for ids that no text has."""
+    if len(begun) >= ending.room:
+        return True
+    prompt = ending.prompt
+    if not begun:
+        return False
+    prompt.checkpoint.model.check(torch.tensor([[*prompt.ids, *begun]]))
+    return ending.at((*prompt.ids, *begun[:-1]), begun[-1], len(begun) - 1) is not None
+
+
+def reader_of(ending: Stopping, edits: tuple[Edit, ...], alpha: float) -> Reader | EditedReader | ContrastiveReader:
+    if alpha:
+        return ContrastiveReader(ending.prompt, ending.room, edits, alpha)
+    return EditedReader(ending.prompt, ending.room, edits) if edits else Reader(ending.prompt, ending.room)
+
+
+def choose(logits: Tensor, sampling: Sampling, generator: torch.Generator, before: Sequence[int] = ()) -> int:
+    if sampling.temperature == 0:
+        return int(penalize(logits, sampling.repetition_penalty, before).argmax())
+    return draw(distribution(logits, sampling, before).probabilities.cpu(), generator)

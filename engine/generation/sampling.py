@@ -1,0 +1,131 @@
+"""From logits to the distribution a token is drawn from, every stage kept: what is penalised, tempered, cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.generation.sampling_filters import min_p, top_k, top_p, typical
+from engine.model.layers.softmax import softmax
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """`temperature` 0 is greedy. `top_k` 0, `top_p` 1, `min_p` 0 and `typical_p` 1 keep everything.
+
+    They come one after the other, each taking shares of what is left: the repetition penalty (Keskar et al. 2019,
+    section 4.1), the temperature, top-k, top-p, min-p, typical. Order and edges are those of transformers.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    typical_p: float = 1.0
+    repetition_penalty: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < float("inf"):
+            raise ValueError(f"the output temperature must be 0 (greedy) or more, got {self.temperature}.")
+        if self.top_k < 0:
+            raise ValueError(f"top-k must be 0 (all) or more, got {self.top_k}.")
+        for name, value in (("top-p", self.top_p), ("typical-p", self.typical_p)):
+            if not 0 < value <= 1:
+                raise ValueError(f"{name} must be above 0 and at most 1, got {value}.")
+        if not 0 <= self.min_p <= 1:
+            raise ValueError(f"min-p must lie in 0..1, got {self.min_p}.")
+        if not 0 < self.repetition_penalty < float("inf"):
+            raise ValueError(f"the repetition penalty must be above 0 (1: none), got {self.repetition_penalty}.")
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Every stage from logits to `probabilities`, all shaped like the logits (... vocab).
+
+    `penalized` = the logits after the repetition penalty; `scaled` = those / temperature; `shares` = softmax(scaled);
+    `in_top_k`, `in_top_p`, `in_min_p` and `in_typical` say what each cut kept of what the one before it had left;
+    `probabilities` are the shares of what is kept in the end, made to sum to 1 again.
+    """
+
+    logits: Tensor
+    penalized: Tensor
+    scaled: Tensor
+    shares: Tensor
+    in_top_k: Tensor
+    in_top_p: Tensor
+    in_min_p: Tensor
+    in_typical: Tensor
+    probabilities: Tensor
+
+
+def distribution(logits: Tensor, sampling: Sampling, before: Sequence[int] = ()) -> Distribution:
+    """logits: ... vocab; `before` are the ids that were read, which the repetition penalty is about.
+
+    At temperature 0 the most probable token has it all, as in the limit.
+    """
+    penalized = penalize(logits, sampling.repetition_penalty, before)
+    temperature = sampling.temperature
+    scaled = penalized if temperature == 1 else penalized / temperature if temperature > 0 else limit(penalized)
+    if not bool(scaled.amax(-1).isfinite().all()):  # so cold that the quotient overflows
+        scaled = limit(penalized)
+    shares = softmax(scaled)
+    in_top_k = top_k(scaled, sampling.top_k)
+    in_top_p = in_top_k & top_p(left(scaled, in_top_k), sampling.top_p) if sampling.top_p < 1 else in_top_k
+    in_min_p = in_top_p & min_p(left(scaled, in_top_p), sampling.min_p) if sampling.min_p > 0 else in_top_p
+    in_typical = in_min_p & typical(left(scaled, in_min_p), sampling.typical_p) if sampling.typical_p < 1 else in_min_p
+    probabilities = shares if bool(in_typical.all()) else softmax(left(scaled, in_typical))
+    return Distribution(logits, penalized, scaled, shares, in_top_k, in_top_p, in_min_p, in_typical, probabilities)
+
+
+def left(scaled: Tensor, kept: Tensor) -> Tensor:
+    """`scaled`, -inf where a cut left a token out."""
+    return scaled.masked_fill(~kept, float("-inf"))
+
+
+def penalize(logits: Tensor, penalty: float, before: Sequence[int]) -> Tensor:
+    """The logits of tokens that were read, once or more: divided by `penalty` where positive, else multiplied.
+
+    An id that cannot be written, such as a picture's start token, has no logit.
+    """
+    size = logits.shape[-1]
+    ids = sorted({id for id in before if id < size}) if penalty != 1 else []
+    if not ids:
+        return logits
+    at = torch.tensor(ids, device=logits.device)
+    old = logits[..., at]
+    return logits.index_copy(-1, at, torch.where(old < 0, old * penalty, old / penalty))
+
+
+def limit(logits: Tensor) -> Tensor:
+    """What logits / T tends to as T -> 0, up to a shift: 0 for the (first) largest, -inf for the rest."""
+    best = logits.argmax(-1, keepdim=True)
+    return torch.full_like(logits, float("-inf")).scatter(-1, best, 0.0)
+
+
+def draw(probabilities: Tensor, generator: torch.Generator) -> int:
+    """One token id from a 1-D distribution."""
+    return int(torch.multinomial(probabilities, 1, generator=generator))
+
+
+def pass_over(count: int, like: Tensor, generator: torch.Generator) -> None:
+    """Leaves the generator where `count` draws from distributions of this size and dtype would have left it."""
+    for _ in range(count):
+        draw(torch.ones_like(like), generator)
+
+
+def rank(logits: Tensor, id: int) -> int:
+    """1 for the most probable token (vocab); tokens with the same logit share the better rank."""
+    return 1 + int((logits > logits[id]).sum())
+
+
+def entropy(probabilities: Tensor) -> Tensor:
+    """... in nats, of ... vocab: -sum p ln p. Divided by ln 2 it is in bits (Shannon 1948)."""
+    return -torch.special.xlogy(probabilities, probabilities).sum(-1)
+
+
+def effective_choices(probabilities: Tensor) -> Tensor:
+    """... : exp(entropy), how many equally probable tokens would be as uncertain (its perplexity)."""
+    return entropy(probabilities).exp()

@@ -1,0 +1,1 @@
+"""What a model reads: texts, pairs, gaps and pictures, made from what a person gives."""

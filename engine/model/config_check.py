@@ -1,0 +1,140 @@
+"""What of a config no model can be built from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.model.config import Attention, ModelConfig, Positions, RotaryScaling
+
+
+def check(config: ModelConfig) -> None:
+    """Raises ValueError for what no model can be built from."""
+    check_sizes({"vocab_size": config.vocab_size, "context": config.context, "d_model": config.d_model})
+    check_sizes({"mlp.d_mlp": config.mlp.d_mlp if config.mlp else None, "head.outputs": config.head.outputs})
+    if config.layers < 0:
+        raise ValueError(f"layers must be at least 0, got {config.layers}.")
+    check_attention(config, config.attention, "attention")
+    if config.encoder is not None:
+        check_attention(config, config.encoder.attention, "encoder.attention")
+        check_attention(config, config.cross_attention, "cross")
+        if not 0 <= config.encoder.start < config.vocab_size:
+            raise ValueError(f"encoder.start must be an id below {config.vocab_size}, got {config.encoder.start}.")
+    elif config.cross is not None:
+        raise ValueError("cross is the attention to an encoder, and there is none; give the encoder too.")
+    check_positions(config)
+    check_ends(config)
+    if not config.norm.eps >= 0:
+        raise ValueError(f"norm.eps must be at least 0, got {config.norm.eps}.")
+    if not 0 <= config.dropout < 1:
+        raise ValueError(f"dropout must be in [0, 1), got {config.dropout}.")
+    check_sharing(config)
+    if config.sublayers != "sequential" and (config.encoder is not None or config.norm.place == "after"):
+        raise ValueError("parallel sublayers must have their norms before them, and no encoder; use sequential ones.")
+
+
+def check_sharing(config: ModelConfig) -> None:
+    """Layers that share a block, and token vectors that are narrower than the stream."""
+    check_sizes({"distinct": config.distinct, "embedding.width": config.embedding.width})
+    if config.distinct is not None and (config.distinct > config.layers or config.layers % config.distinct):
+        raise ValueError(f"distinct must divide the {config.layers} layers, got {config.distinct}.")
+    if config.encoder is not None and (config.distinct is not None or config.embedding.width is not None):
+        raise ValueError("distinct and embedding.width are for one stack of blocks; leave out the encoder or those.")
+    if config.embedding.width is not None and config.embedding.patches is not None:
+        raise ValueError("embedding.width is that of token vectors, and this model reads patches; leave it out.")
+    if config.attention.block is not None and config.embedding.patches and config.embedding.patches.distilled:
+        raise ValueError("attention.block knows one vector before the patches, and a distilled model has two.")
+
+
+def check_sizes(sizes: Mapping[str, int | None]) -> None:
+    for name, size in sizes.items():
+        if size is not None and size < 1:
+            raise ValueError(f"{name} must be at least 1, got {size}.")
+
+
+def check_attention(config: ModelConfig, attention: Attention, name: str) -> None:
+    named = {key: getattr(attention, key) for key in ("d_head", "window", "block", "nearest")}
+    check_sizes({f"{name}.{key}": value for key, value in named.items()})
+    heads = attention.heads
+    shared = heads if attention.kv_heads is None else attention.kv_heads
+    if heads < 1 or shared < 1 or heads % shared:
+        raise ValueError(f"{name}.heads must be a positive multiple of kv_heads, got {heads} and {shared}.")
+    if attention.d_head is None and config.d_model % heads:
+        raise ValueError(f"d_model must divide among the heads, got {config.d_model}/{heads}; set {name}.d_head.")
+    for key in ("scale", "softcap"):
+        value = getattr(attention, key)
+        if value is not None and not value > 0:
+            raise ValueError(f"{name}.{key} must be above 0, got {value}.")
+    if attention.block is not None and config.embedding.patches is None:
+        raise ValueError(f"{name}.block cuts a picture into squares, and this model reads no picture; use window.")
+
+
+def check_positions(config: ModelConfig) -> None:
+    positions, width = config.positions, config.d_head
+    if not positions.theta > 0:
+        raise ValueError(f"positions.theta must be above 0, got {positions.theta}.")
+    if positions.axes not in (1, 2) or (positions.axes == 2 and positions.kind not in ("rotary", "learned")):
+        raise ValueError(f"positions.axes must be 1, or 2 for rotary and learned positions, got {positions.axes}.")
+    turned = width // positions.axes if positions.turned is None else positions.turned
+    if positions.kind == "rotary" and (turned % 2 or not 0 < turned <= width // positions.axes):
+        raise ValueError(
+            f"rotary positions turn pairs, so d_head must be even, got {turned}."
+            if positions.turned is None
+            else f"positions.turned must be even and at most {width // positions.axes}, got {turned}."
+        )
+    if positions.scaling is not None:
+        check_scaling(positions, positions.scaling, turned)
+    if positions.kind == "relative" and not 2 < positions.buckets < 2 * positions.farthest:
+        raise ValueError(
+            f"positions.buckets must be above 2, and farthest beyond half of them, got {positions.buckets}."
+        )
+    if positions.axes == 2 and config.infill is None:
+        raise ValueError("positions.axes 2 are a gap's and a span's; they need the marks of infill.")
+
+
+def check_scaling(positions: Positions, scaling: RotaryScaling, turned: int) -> None:
+    """`turned` is how many of a head's components turn."""
+    for name in ("factor", "slow", "fast"):
+        if not getattr(scaling, name) > 0:
+            raise ValueError(f"positions.scaling.{name} must be above 0, got {getattr(scaling, name)}.")
+    if scaling.trained < 2:
+        raise ValueError(f"positions.scaling.trained must be at least 2, got {scaling.trained}.")
+    if scaling.kind == "dynamic" and turned <= 2:
+        raise ValueError("dynamic scaling stretches the slowest of several pairs; let more than one pair turn.")
+    if scaling.kind == "yarn" and not positions.theta > 1:
+        raise ValueError(f"positions.theta must be above 1 for yarn, got {positions.theta}.")
+    for name in ("short", "long"):
+        divisors = getattr(scaling, name)
+        if scaling.kind == "longrope" and (len(divisors) != turned // 2 or not all(d > 0 for d in divisors)):
+            raise ValueError(f"positions.scaling.{name} must be {turned // 2} numbers above 0, got {list(divisors)}.")
+
+
+def check_ends(config: ModelConfig) -> None:
+    """What stands before the blocks and behind them."""
+    patches, head, infill = config.embedding.patches, config.head, config.infill
+    if head.kind in ("sequence", "token") and head.classes < 1:
+        raise ValueError(f"head.classes must be at least 1 for a {head.kind} head, got {head.classes}.")
+    if config.tied and head.outputs is not None and head.outputs > config.vocab_size:
+        raise ValueError(f"a tied head predicts at most {config.vocab_size} tokens, got head.outputs {head.outputs}.")
+    if head.next_sentence and not head.pooler:
+        raise ValueError("head.next_sentence reads the pooler; set head.pooler too.")
+    if head.read == "mean" and (head.pooler or head.averaged):
+        raise ValueError('head.read "mean" is of all positions, and pooler and averaged read one; leave those out.')
+    if head.averaged and (head.pooler or not (patches is not None and patches.distilled)):
+        raise ValueError("head.averaged reads [CLS] and [DIST]; set embedding.patches.distilled, and no pooler.")
+    if patches is not None:
+        check_sizes({"patches.size": patches.size, "patches.channels": patches.channels})
+        if patches.image % patches.size:
+            raise ValueError(f"patches.size must divide the image's {patches.image} pixels, got {patches.size}.")
+        if config.context != patches.before + patches.count:
+            wanted = f"{patches.before + patches.count}, {'[CLS] and [DIST]' if patches.distilled else '[CLS]'}"
+            raise ValueError(f"context must be {wanted} and each patch, got {config.context}.")
+        if head.kind in ("language", "masked"):
+            raise ValueError("a model that reads patches has no tokens to predict; give it a sequence head or none.")
+    if infill is not None and not (0 <= infill.mask < config.vocab_size and 0 <= infill.start < config.vocab_size):
+        raise ValueError(f"infill's marks must be ids below {config.vocab_size}, got {infill.mask} and {infill.start}.")
+    if infill is not None and config.attention.mask != "prefix":
+        raise ValueError(
+            f'attention.mask must be "prefix" where infill says what it is, got {config.attention.mask!r}.'
+        )

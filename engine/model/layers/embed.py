@@ -1,0 +1,128 @@
+"""From token ids, or from a picture, to the first residual stream."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding, pixel_unshuffle
+
+from engine.model.config import ModelConfig, Patches
+from engine.model.hooks import HookPoint
+from engine.model.layers.dropout import dropout
+from engine.model.layers.norm import make_norm
+from engine.model.layers.position import sinusoidal
+from engine.model.layers.position_override import check_within, standing
+
+
+class Embed(nn.Module):
+    """W_E[id], plus W_P[pos] where positions are learned, plus the sinusoids where they are not.
+
+    `shared` leaves W_E to somebody else, who passes it as `table`. Where vectors have a width of their own, `mapped` is
+    what makes them as wide as the stream.
+    """
+
+    def __init__(self, config: ModelConfig, shared: bool = False) -> None:
+        super().__init__()
+        kind, made = config.positions.kind, config.embedding
+        self.dropout, self.scale, self.pairs = config.dropout, made.scale, config.positions.pairs
+        reads = made.patches is None
+        self.tokens = nn.Embedding(config.vocab_size, config.d_embed) if reads and not shared else None
+        self.patches = None if made.patches is None else PatchEmbed(made.patches, config.d_model)
+        self.maps_all = made.width is not None and made.mapped == "all"
+        self.maps_tokens = made.width is not None and made.mapped == "tokens"
+        self.mapped = nn.Linear(made.width, config.d_model, bias=self.maps_all) if made.width is not None else None
+        width = config.d_embed if self.maps_all else config.d_model  # of what is added up
+        self.positions = nn.Embedding(config.context, width) if kind == "learned" else None
+        both = kind == "learned" and config.positions.axes == 2
+        self.within = nn.Embedding(config.context, width) if both else None
+        self.segments = nn.Embedding(made.segments, width) if made.segments else None
+        axes = "batch pos d_embed" if self.maps_all else "batch pos d_model"
+        self.norm = make_norm(config.norm, width, axes) if made.norm else None
+        self.sinusoids = kind == "sinusoidal"
+        if reads:
+            self.hook_tokens = HookPoint("tokens", "batch pos d_embed" if self.maps_tokens else axes)
+        else:
+            self.hook_patches = HookPoint("patches", axes)
+        if made.segments:
+            self.hook_segments = HookPoint("segments", axes)
+        if kind in ("learned", "sinusoidal"):
+            self.hook_position_ids = HookPoint("position_ids", "pos", on_request=True)
+            self.hook_positions = HookPoint("positions", axes)
+        if both:
+            self.hook_within = HookPoint("within", axes)
+        if self.mapped is not None:
+            self.hook_mapped = HookPoint("mapped", "batch pos d_model")
+
+    def forward(self, ids: Tensor, pos: Tensor, segments: Tensor | None = None, table: Tensor | None = None) -> Tensor:
+        """batch pos d_model. `pos` is pos, or 2 batch pos where a token has two positions."""
+        resid = self.read(ids, table)
+        if self.maps_tokens:
+            resid = self.map(resid)
+        if self.segments is not None:
+            segments = torch.zeros_like(ids) if segments is None else segments
+            resid = resid + self.hook_segments(self.segments(segments))
+        if self.positions is not None or self.sinusoids:
+            resid = self.place(resid, pos)
+        if self.norm is not None:
+            resid = self.norm(resid)
+        resid = dropout(resid, self.dropout, self.training)
+        return self.map(resid) if self.maps_all else resid
+
+    def place(self, resid: Tensor, pos: Tensor) -> Tensor:
+        """`resid` with what `pos` adds to it; a token that an edit left without a position gets nothing."""
+        own = pos if pos.dim() == 1 else torch.arange(pos.shape[-1], device=pos.device)
+        ids = self.hook_position_ids(own)
+        stands = None
+        if ids is not own:
+            check_within(ids, self.last_place(pos))
+            pos, stands = ids.clamp(min=0) if pos.dim() == 1 else pos[..., ids.clamp(min=0)], standing(ids)
+        if self.within is not None and self.positions is not None:
+            place, within = self.positions(pos[0]), self.within(pos[1])
+            place, within = (place, within) if stands is None else (place * stands, within * stands)
+            return resid + self.hook_positions(place) + self.hook_within(within)
+        if self.positions is not None:
+            place = self.positions(pos)
+        else:
+            place = sinusoidal(pos, resid.shape[-1], self.pairs).to(resid.dtype)
+        return resid + self.hook_positions((place if stands is None else place * stands).expand_as(resid))
+
+    def last_place(self, pos: Tensor) -> int | None:
+        """The greatest position id there is: sinusoids have no end, a token with two positions takes another's."""
+        if pos.dim() > 1:
+            return pos.shape[-1] - 1
+        return None if self.positions is None else len(self.positions.weight) - 1
+
+    def map(self, narrow: Tensor) -> Tensor:
+        assert self.mapped is not None
+        return self.hook_mapped(self.mapped(narrow))
+
+    def read(self, ids: Tensor, table: Tensor | None) -> Tensor:
+        if self.patches is not None:
+            return self.hook_patches(self.patches(ids))
+        weight = table if self.tokens is None else self.tokens.weight
+        assert weight is not None
+        read = embedding(ids, weight)
+        if self.scale == 1:
+            return self.hook_tokens(read)
+        return self.hook_tokens(read * torch.tensor(self.scale, dtype=read.dtype))  # rounded as the vectors are (Gemma)
+
+
+class PatchEmbed(nn.Module):
+    """[CLS], in a distilled model [DIST], then each patch's pixels through one linear map (Dosovitskiy et al. 2021,
+    equation 1; Touvron et al. 2021, section 4).
+    """
+
+    def __init__(self, patches: Patches, d_model: int) -> None:
+        super().__init__()
+        self.size = patches.size
+        self.project = nn.Linear(patches.channels * patches.size**2, d_model)
+        self.cls = nn.Parameter(torch.empty(d_model))
+        self.distilled = nn.Parameter(torch.empty(d_model)) if patches.distilled else None
+        self.hook_pixels = HookPoint("pixels", "batch patch pixel")
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """`pixels` is batch channel height width; a patch's are channel by channel, row by row."""
+        pixels = pixels.to(self.cls.dtype)
+        cut = self.hook_pixels(pixel_unshuffle(pixels, self.size).flatten(2).mT)  # batch patch pixel
+        first = [self.cls] if self.distilled is None else [self.cls, self.distilled]
+        return torch.cat([*(one.expand(len(cut), 1, -1) for one in first), self.project(cut)], dim=1)

@@ -1,0 +1,78 @@
+"""Normalisation: LayerNorm, RMSNorm, or none.
+
+Each goes from x to its result by a `strength` that is 1 until an edit changes it: at 0 the norm is taken out.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from engine.model.config import Norm as NormConfig
+from engine.model.hooks import HookPoint
+from engine.model.layers.module import Module
+
+
+class LayerNorm(Module):
+    """(x - mean) / scale * weight + bias, with scale = sqrt(variance + eps) (Ba et al. 2016)."""
+
+    def __init__(self, width: int, eps: float, axes: str) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.hook_scale = HookPoint("scale", axes.rpartition(" ")[0])
+        self.hook_strength = HookPoint("strength", axes.rpartition(" ")[0], on_request=True)
+        self.hook_out = HookPoint("out", axes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.hook_scale.wanted:
+            out = nn.functional.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+            return self.hook_out(weighed(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+        out, mean, inverse = torch.native_layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+        computed = inverse.reciprocal().squeeze(-1)
+        scale = self.hook_scale(computed)
+        if scale is not computed:  # edited: the fused result no longer holds
+            out = (x - mean) / scale[..., None] * self.weight + self.bias
+        return self.hook_out(weighed(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+
+
+class RMSNorm(Module):
+    """x / scale * weight, with scale = sqrt(mean(x^2) + eps) (Zhang & Sennrich 2019)."""
+
+    def __init__(self, width: int, eps: float, axes: str) -> None:
+        super().__init__()
+        self.eps, self.root_width = eps, width**0.5
+        self.root_eps = torch.tensor(eps**0.5, device="cpu")
+        self.weight = nn.Parameter(torch.ones(width))
+        self.hook_scale = HookPoint("scale", axes.rpartition(" ")[0])
+        self.hook_strength = HookPoint("strength", axes.rpartition(" ")[0], on_request=True)
+        self.hook_out = HookPoint("out", axes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.hook_scale.wanted:
+            out = nn.functional.rms_norm(x, self.weight.shape, self.weight, self.eps)
+            return self.hook_out(weighed(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+        root_mean_square = torch.linalg.vector_norm(x, dim=-1) / self.root_width
+        scale = self.hook_scale(torch.hypot(root_mean_square, self.root_eps))
+        out = x / scale[..., None] * self.weight
+        return self.hook_out(weighed(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+
+
+class NoNorm(Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+def weighed(x: Tensor, out: Tensor, hook: HookPoint) -> Tensor:
+    """x + strength (out - x), exact at 0 and 1."""
+    full = x.new_ones(x.shape[:-1])
+    strength = hook(full)
+    return out if strength is full else torch.lerp(x, out, strength[..., None])
+
+
+def make_norm(config: NormConfig, width: int, axes: str = "batch pos d_model") -> nn.Module:
+    """Over the last of `axes`, which has `width` elements."""
+    if config.kind == "layer":
+        return LayerNorm(width, config.eps, axes)
+    return RMSNorm(width, config.eps, axes) if config.kind == "rms" else NoNorm()

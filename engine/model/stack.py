@@ -1,0 +1,183 @@
+"""A stack: embedding, blocks, final norm. A decoder or an encoder is one; an encoder-decoder has two."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from engine.model.config import ModelConfig
+from engine.model.layers.attention import Shared
+from engine.model.layers.block import Block
+from engine.model.layers.cache import KVCache
+from engine.model.layers.embed import Embed
+from engine.model.layers.mask import (
+    AttentionMask,
+    Blocks,
+    Causal,
+    Full,
+    Mask,
+    Padding,
+    Prefix,
+    RowPrefix,
+    SlidingWindow,
+)
+from engine.model.layers.norm import make_norm
+from engine.model.layers.position import (
+    Rotation,
+    alibi_bias,
+    alibi_slopes,
+    infill_positions,
+    prefix_lengths,
+    relative_buckets,
+    rotation,
+)
+from engine.model.layers.rotary import depends_on_length, rotary_frequencies
+from engine.model.layers.tied_blocks import share
+
+
+class Stack(nn.Module):
+    """`shared` leaves the token embedding to another stack."""
+
+    frequencies: Tensor | None
+    slopes: Tensor | None
+
+    def __init__(self, config: ModelConfig, shared: bool = False) -> None:
+        super().__init__()
+        self.build(config, shared)
+
+    def build(self, config: ModelConfig, shared: bool = False) -> None:
+        self.config = config
+        heads, positions = config.attention.heads, config.positions
+        self.embed = Embed(config, shared)
+        self.relative = nn.Embedding(positions.buckets, heads) if positions.kind == "relative" else None
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        if config.distinct is not None:
+            share(self.blocks, config.distinct)
+        self.final_norm = make_norm(config.norm, config.d_model) if config.final_norm else nn.Identity()
+        frequencies, self.stretch = None, 1.0
+        self.turned = positions.turned or config.d_head // positions.axes
+        if positions.kind == "rotary":
+            frequencies, self.stretch = rotary_frequencies(self.turned, positions)
+        slopes = alibi_slopes(heads) if positions.kind == "alibi" else None
+        self.register_buffer("frequencies", frequencies, persistent=False)
+        self.register_buffer("slopes", slopes, persistent=False)
+
+    def through(
+        self,
+        ids: Tensor,
+        *,
+        segments: Tensor | None = None,
+        table: Tensor | None = None,
+        mask: Mask | None = None,
+        padding: Tensor | None = None,
+        cache: KVCache | None = None,
+        start: int = 0,
+        resid: Tensor | None = None,
+        memory: Tensor | None = None,
+        memory_padding: Tensor | None = None,
+        at: slice = slice(None),
+    ) -> Tensor:
+        """The last residual stream at the positions `at`, behind the final norm, batch pos d_model."""
+        whole, past = self.read_so_far(ids, cache)
+        index = torch.arange(past, past + self.length(ids), device=ids.device)
+        pos = self.positions(whole, index)
+        key = torch.arange(past + len(index), device=ids.device)
+        masks = self.masks(whole, index, key, mask, padding)
+        shared = [self.share(one, pos) for one in masks]
+        across = None if memory is None else self.share_across(index, memory, memory_padding)
+        if resid is None:
+            resid = self.embed(ids, pos, segments, table)
+        windowed = self.config.attention.windowed
+        for layer in range(start, len(self.blocks)):
+            one = shared[0] if windowed is None or layer in windowed else shared[-1]
+            if cache is None:
+                resid = self.blocks[layer](resid, one, memory=memory, across=across)
+            else:
+                resid = self.blocks[layer](resid, one, cache.layers[layer], memory, across, cache.cross_of(layer))
+        if cache is not None:
+            cache.tokens += len(index)
+        return self.final_norm(resid[:, at])
+
+    def length(self, ids: Tensor) -> int:
+        patches = self.config.embedding.patches
+        return ids.shape[1] if patches is None else patches.before + patches.count
+
+    def read_so_far(self, ids: Tensor, cache: KVCache | None) -> tuple[Tensor, int]:
+        """All ids, those that the cache has seen included where positions depend on them, and how many it has seen."""
+        if cache is None:
+            return ids, 0
+        if self.config.infill is not None:
+            cache.ids = ids if cache.ids is None else torch.cat([cache.ids, ids], dim=1)
+            return cache.ids, cache.tokens
+        return ids, cache.tokens
+
+    def positions(self, ids: Tensor, index: Tensor) -> Tensor:
+        """pos; or 2 batch pos where a token has two."""
+        config = self.config
+        if config.positions.axes == 1 or config.infill is None:
+            return index
+        return infill_positions(ids, config.infill)[..., index]
+
+    def masks(
+        self, ids: Tensor, pos: Tensor, key: Tensor, override: Mask | None, padding: Tensor | None
+    ) -> list[AttentionMask]:
+        """One for all layers, or one for those with a window and one for the rest."""
+        attention = self.config.attention
+        kinds = [True] if attention.windowed is None or attention.window is None else [True, False]
+        return [AttentionMask(self.mask(override, padding, ids, window), pos, key) for window in kinds]
+
+    def mask(
+        self,
+        override: Mask | None = None,
+        padding: Tensor | None = None,
+        ids: Tensor | None = None,
+        window: bool = True,
+    ) -> Mask:
+        """The configured mask, or `override`, together with what padding forbids."""
+        config = self.config
+        attention, infill, patches = config.attention, config.infill, config.embedding.patches
+        if override is not None:
+            mask = override
+        else:
+            mask = {"causal": Causal(), "full": Full(), "prefix": Prefix(0)}[attention.mask]
+            if infill is not None and ids is not None:
+                mask = RowPrefix(prefix_lengths(ids, infill))
+            if attention.window is not None and window:
+                mask = mask & SlidingWindow(attention.window)
+            if attention.block is not None and patches is not None:
+                mask = mask & Blocks(patches.side, attention.block)
+        return mask if padding is None else mask & Padding(padding)
+
+    def share(self, mask: AttentionMask, pos: Tensor) -> Shared:
+        if self.frequencies is None:
+            table = None if self.relative is None else self.relative.weight.T
+            return Shared(mask, bias=self.bias(mask), table=table)
+        dtype, length = next(self.parameters()).dtype, len(mask.key)
+        if pos.dim() == 3:
+            return Shared(mask, rotation=(self.rotation(pos[0], length, dtype), self.rotation(pos[1], length, dtype)))
+        return Shared(mask, rotation=self.rotation(pos, length, dtype))
+
+    def rotation(self, pos: Tensor, length: int, dtype: torch.dtype) -> Rotation:
+        assert self.frequencies is not None
+        frequencies, stretch = self.frequencies, self.stretch
+        positions = self.config.positions
+        if depends_on_length(positions):
+            made, stretch = rotary_frequencies(self.turned, positions, length)
+            frequencies = made.to(pos.device)
+        cos, sin = rotation(pos, frequencies, positions.pairs, stretch)
+        return cos.to(dtype), sin.to(dtype)
+
+    def bias(self, mask: AttentionMask) -> Tensor | None:
+        """head pos key: what positions add to the scores."""
+        if self.slopes is not None:
+            return alibi_bias(self.slopes, mask.pos, mask.key).to(next(self.parameters()).dtype)
+        if self.relative is None:
+            return None
+        config = self.config
+        buckets = relative_buckets(mask.pos, mask.key, config.positions, config.attention.mask == "full")
+        bias: Tensor = self.relative(buckets).permute(2, 0, 1)
+        return bias
+
+    def share_across(self, pos: Tensor, memory: Tensor, padding: Tensor | None) -> Shared:
+        mask: Mask = Full() if padding is None else Full() & Padding(padding)
+        return Shared(AttentionMask(mask, pos, torch.arange(memory.shape[1], device=memory.device)))

@@ -1,0 +1,211 @@
+"""The transformer: one stack of blocks, or two, and a head. Everything else is a function that takes one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from engine.model.config import ModelConfig
+from engine.model.hooks import HookPoint, name_hooks
+from engine.model.layers.cache import KVCache
+from engine.model.layers.head import MeanHead, Pooler, make_head
+from engine.model.layers.mask import Mask
+from engine.model.stack import Stack
+
+
+class Transformer(Stack):
+    """A decoder, an encoder or both, as `config` says. Built on the meta device it takes no memory: `with
+    torch.device("meta"): Transformer(c)`.
+
+    `hooks` are its hook points by full name. Weights are uninitialised garbage until `initialise` or a
+    checkpoint fills them.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        nn.Module.__init__(self)
+        self.config = config
+        if config.encoder is None:
+            self.build(config)
+        else:
+            self.encoder = Stack(config.encoder_stack)
+            self.decoder = Stack(config, shared=True)
+        self._add_head(config)
+        self.hooks: dict[str, HookPoint] = name_hooks(self)
+        self.hook_names = tuple(self.hooks)
+        self.requested = frozenset(name for name, hook in self.hooks.items() if hook.on_request)
+
+    def _add_head(self, config: ModelConfig) -> None:
+        kind = config.head.kind
+        self.pooler = Pooler(config) if config.head.pooler else None
+        self.next_sentence = nn.Linear(config.d_model, 2) if config.head.next_sentence else None
+        self.head = make_head(config)
+        if kind in ("language", "masked"):
+            self.hook_logits = HookPoint("logits", "batch pos vocab")
+        elif kind != "none":
+            self.hook_logits = HookPoint("logits", "batch class" if kind == "sequence" else "batch pos class")
+        if config.head.next_sentence:
+            self.hook_next_sentence = HookPoint("next_sentence", "batch class")
+
+    def forward(self, ids: Tensor, **options: Any) -> Tensor:
+        """logits: batch pos vocab, batch pos class or batch class; without a head the last residual stream, or batch
+        pos d_embed where that is mapped back (`ModelConfig.narrows`).
+
+        `ids` is batch pos, or pixels, batch channel height width, for a model of pictures; `options` are those of
+        `both`.
+        """
+        return self.both(ids, **options)[0]
+
+    def both(
+        self,
+        ids: Tensor,
+        *,
+        target: Tensor | None = None,
+        segments: Tensor | None = None,
+        mask: Mask | None = None,
+        padding: Tensor | None = None,
+        target_padding: Tensor | None = None,
+        cache: KVCache | None = None,
+        start: int = 0,
+        resid: Tensor | None = None,
+        memory: Tensor | None = None,
+        logits_at: slice = slice(None),
+    ) -> tuple[Tensor, Tensor | None]:
+        """The logits, and those of a second head (batch class) where there is one.
+
+        `target` is what an encoder-decoder's decoder reads. `mask` replaces the configured one (the decoder's, of two);
+        `padding` (batch key, True where real) is added to either. With a `cache`, `ids` (or `target`) are only the new
+        tokens. With `resid`, the run starts at block `start` from it instead of from the embedding; blocks are counted
+        through, the encoder's first, and `memory` is what the encoder gave. `logits_at` picks positions of the result.
+        """
+        at = logits_at if self.reads_every_position else slice(None)
+        if self.config.encoder is None:
+            last = self.through(
+                ids, segments=segments, mask=mask, padding=padding, cache=cache, start=start, resid=resid, at=at
+            )
+            return self.heads(last, padding)
+        layers = self.config.encoder.layers
+        if memory is None and cache is not None:
+            memory = cache.memory
+        if memory is None:
+            memory = self.encoder.through(ids, padding=padding, start=start, resid=resid)
+            start, resid = layers, None
+        if cache is not None:
+            cache.memory = memory
+        if target is None:
+            target, target_padding = self.begin(ids, padding)
+        last = self.decoder.through(
+            target,
+            table=self.table,
+            mask=mask,
+            padding=target_padding,
+            cache=cache,
+            start=max(start - layers, 0),
+            resid=resid,
+            memory=memory,
+            memory_padding=padding,
+            at=at,
+        )
+        return self.heads(last, target_padding)
+
+    def heads(self, last: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """From the last residual stream, batch pos d_model."""
+        whole = self.whole(last, padding)
+        pooled = whole if self.pooler is None else self.pooler(whole)
+        second = None if self.next_sentence is None else self.hook_next_sentence(self.next_sentence(pooled))
+        if self.head is None or self.config.head.kind == "none":
+            return last if self.head is None else self.head(last), second
+        read = pooled if self.config.head.kind == "sequence" and not self.config.head.averaged else last
+        return self.hook_logits(self.head(read, self.table)), second
+
+    def whole(self, last: Tensor, padding: Tensor | None) -> Tensor:
+        """The position that stands for the whole text, or the mean of all, batch d_model."""
+        if isinstance(self.head, MeanHead):
+            return self.head.mean(last, padding)
+        if self.config.head.read == "first":
+            return last[:, 0]
+        if padding is None:
+            return last[:, -1]
+        row, pos = torch.arange(len(last), device=last.device), torch.arange(last.shape[1], device=last.device)
+        return last[row, (padding * pos).argmax(1)]
+
+    @property
+    def reads_every_position(self) -> bool:
+        """Whether the head looks at each position by itself, so that the others can be left out."""
+        head = self.config.head
+        return head.kind in ("language", "masked", "token", "span") and not head.pooler
+
+    def begin(self, ids: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """What a decoder reads before anything was written, batch pos, and what of it is real.
+
+        The start token alone; in front of the text itself, without its last token, where the decoder reads that again.
+        """
+        assert self.config.encoder is not None
+        start = torch.full((len(ids), 1), self.config.encoder.start, dtype=torch.long, device=ids.device)
+        return (torch.cat([start, ids[:, :-1]], dim=1), padding) if self.config.rereads else (start, None)
+
+    @property
+    def table(self) -> Tensor | None:
+        """W_E, vocab d_model; None for a model of pictures."""
+        tokens = (self.embed if self.config.encoder is None else self.encoder.embed).tokens
+        return None if tokens is None else tokens.weight
+
+    def check(self, ids: Tensor, past: int = 0) -> None:
+        """Raises ValueError for ids (batch pos), or pixels, that this model cannot read."""
+        patches = self.config.embedding.patches
+        if patches is not None:
+            wanted = (patches.channels, patches.image, patches.image)
+            if ids.dim() != 4 or tuple(ids.shape[1:]) != wanted or not len(ids):
+                raise ValueError(
+                    f"this model reads pictures, batch x {' x '.join(map(str, wanted))} (channel, height, width), got "
+                    f"{' x '.join(map(str, ids.shape))}; make them with the checkpoint's processor."
+                )
+            return
+        if ids.numel() == 0:
+            raise ValueError("a run needs at least one token, got none; give it a longer text.")
+        if ids.dim() != 2 or ids.is_floating_point():
+            shape = " x ".join(map(str, ids.shape))
+            raise ValueError(f"this model reads token ids, batch x pos, got {shape} of {ids.dtype}; give it a text.")
+        length = past + ids.shape[1]
+        if length > self.config.context:
+            raise ValueError(f"this model reads at most {self.config.context} tokens, got {length}; shorten the text.")
+        low, high = (int(end) for end in ids.aminmax())
+        if low < 0 or high >= self.config.vocab_size:
+            wrong = low if low < 0 else high
+            raise ValueError(f"token ids must lie in 0..{self.config.vocab_size - 1}, got {wrong}; use its tokenizer.")
+        infill = self.config.infill
+        if infill is not None and length == self.config.context and bool((ids[:, 0] == infill.start).any()):
+            raise ValueError("a span that begins the text must leave one token of the context free; shorten the text.")
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+
+WRITERS = ("attn.out.weight", "mlp.out.weight")  # what writes to the residual stream; cross_attn.out too
+
+
+@torch.no_grad()
+def initialise(model: Transformer, seed: int) -> Transformer:
+    """N(0, 1 / sqrt(d_model)), divided by sqrt(2 layers) for what writes to the residual stream.
+
+    The division is GPT-2's (Radford et al. 2019, section 2.3). Its fixed 0.02 is left out: it suits a d_model near a
+    thousand, while a small model that starts with it attends evenly everywhere and learns later.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    spread = model.config.d_model**-0.5
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            parameter.zero_()
+        elif "norm" in name:
+            parameter.fill_(1.0)
+        else:
+            shrink = (2 * max(model.config.layers, 1)) ** -0.5 if name.endswith(WRITERS) else 1.0
+            drawn = torch.empty(parameter.shape).normal_(0.0, spread * shrink, generator=generator)
+            parameter.copy_(drawn)
+    return model

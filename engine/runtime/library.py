@@ -1,0 +1,260 @@
+"""Checkpoints and traces shared by everybody who asks for the same one, within a budget of memory.
+
+A checkpoint has a name: those of `names()` everybody sees; a hub's is its name on the hub, once it is on this machine;
+a step of a training run is "run:NAME@STEP", and "run:NAME" is its newest; what a person opens otherwise gets one that
+nobody guesses, and whoever has it has the checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.checkpoints import Checkpoint, load, shipped
+from engine.checkpoints.locate import WEIGHTS, Place, locate
+from engine.edits import Edit
+from engine.runtime.limits import MODELS_FOLDER, MODELS_MEMORY, RUNS_FOLDER, TRACE_MEMORY, UPLOADS_DISK
+from engine.runtime.lru_cache import Shelf
+from engine.runtime.overview_cache import Glances, run_key
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
+from engine.tokenizers.encoding import Encoding
+
+HUB, RUN = "hub:", "run:"
+ANSWERS_MEMORY = 64 * 2**20  # bytes
+LONGEST = 40  # letters of a title
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What `engine.load` is given: `dtype` None keeps the numbers as stored, `config` corrects config.json.
+
+    `folder` is deleted with the last of its openings.
+    """
+
+    source: str | Path
+    dtype: torch.dtype | None = torch.float32
+    config: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+    folder: TemporaryDirectory[str] | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for what opens to the same model; a file that was written again is another one."""
+        given = json.dumps(dict(self.config), sort_keys=True)
+        return str(self.source), str(self.dtype), given, _stamp(self.source)
+
+
+def names(*more: str) -> list[str]:
+    """The shipped checkpoints, the folders a person put into the models folder, then those of `more` that are known."""
+    folder = Path(MODELS_FOLDER)
+    own = sorted(p.name for p in folder.iterdir() if _holds_a_model(p)) if folder.is_dir() else []
+    public = [*shipped(), *(name for name in own if name not in shipped())]
+    return [*public, *dict.fromkeys(name for name in more if name not in public and knows(name))]
+
+
+def knows(name: str) -> bool:
+    """Whether `checkpoint` finds it."""
+    known = name in names() or _offers.find(name) is not None
+    return known or hub_folder(name) is not None or run_weights(name) is not None
+
+
+def opening(name: str) -> Opening:
+    """How a checkpoint of that name is opened. Raises ValueError for any other, so that a name is never a path."""
+    offered = _offers.find(name)
+    if offered is not None:
+        return offered
+    if name in shipped():
+        return Opening(name, title=name)
+    if name in names():
+        return Opening(Path(MODELS_FOLDER) / name, title=name)
+    if (folder := hub_folder(name)) is not None:
+        return Opening(folder, title=name)
+    if (file := run_weights(name)) is not None:
+        return Opening(file, title=name)
+    if name.startswith(RUN):
+        raise ValueError(f"{absent(name)}.")
+    raise ValueError(f"there is no model called {name[:200]!r}; the models here are {', '.join(names())}.")
+
+
+def offer(given: Opening) -> str:
+    """A name for what may be opened so, the same one for the same again. It is not opened yet.
+
+    Its title, then 40 random bits: it stands in links.
+    """
+    known = _names.get(given.key)
+    if known is not None and _offers.find(known) is not None:
+        return known
+    title = re.sub(r"[^\w.-]+", "-", given.title).strip("-.")[:LONGEST] or "model"
+    name = f"{title}~{secrets.token_hex(5)}"
+    _offers.keep(name, given, _disk(given.folder))
+    _names[given.key] = name
+    return name
+
+
+def changed(name: str, **changes: Any) -> str:
+    """The name of the same checkpoint opened otherwise: with another `dtype`, with a corrected `config`."""
+    after = replace(opening(name), **changes)
+    plain = after.title  # of one that everybody sees, its name
+    return plain if knows(plain) and opening(plain).key == after.key else offer(after)
+
+
+def place(name: str) -> Place:
+    """Where the files of a checkpoint are. Raises as `opening` does, and FileNotFoundError."""
+    return locate(opening(name).source)
+
+
+def hub_folder(name: str) -> Path | None:
+    """Where a hub's checkpoint lies that has been fetched to this machine; nothing is asked of a network."""
+    if not name.startswith(HUB):
+        return None
+    from engine.checkpoints.hub import parse  # what speaks to a network is slow to import
+    from engine.checkpoints.hub.store import store_of
+
+    try:
+        named = parse(name)
+    except ValueError:
+        return None
+    store = store_of(named.repo)
+    commit = store.commit(named.revision)
+    folder = store.snapshot(commit) if commit else None
+    return folder if folder is not None and _holds_a_model(folder) else None
+
+
+def run_weights(name: str) -> Path | None:
+    """The file of a training run's step, or of its newest, which while it trains is another one from time to time."""
+    if not name.startswith(RUN):
+        return None
+    from engine.training.snapshots import weights  # with all that trains, which takes its time to import
+
+    return weights(name.removeprefix(RUN), RUNS_FOLDER)
+
+
+def absent(name: str) -> str:
+    """Why a name leads to no checkpoint, a part of a sentence."""
+    if not name.startswith(RUN):
+        return f"the model {name[:80]!r} is not here"
+    from engine.training import snapshots
+
+    return snapshots.absent(name.removeprefix(RUN), RUNS_FOLDER)
+
+
+def version(name: str) -> tuple[object, ...]:
+    """Another one once something else is opened under that name. Of all but runs it is always the same."""
+    file = run_weights(name)
+    return () if file is None else (str(file), *_stamp(file))
+
+
+class Checkpoints:
+    """Checkpoints by name, opened once and shared, within a budget of bytes of weights."""
+
+    def __init__(self, budget: int) -> None:
+        self._shelf: Shelf[Checkpoint] = Shelf(budget)
+        self._opening: dict[str, Lock] = {}
+
+    def __call__(self, name: str) -> Checkpoint:
+        """Raises ValueError where no checkpoint is called so, and as `engine.load` does."""
+        key = (name, *version(name))
+        found = self._shelf.find(key)
+        if found is not None:
+            return found
+        how = opening(name)
+        with self._opening.setdefault(name, Lock()):  # however many ask at once
+            found = self._shelf.find(key)
+            if found is None:
+                opened = load(how.source, dtype=how.dtype, config=how.config)
+                found = self._shelf.keep(key, opened, weight(opened))
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether it is open already."""
+        return self._shelf.find((name, *version(name))) is not None
+
+    def cache_clear(self) -> None:
+        self._shelf.clear()
+
+
+def weight(checkpoint: Checkpoint) -> int:
+    """Bytes of the numbers of a model."""
+    return sum(parameter.numel() * parameter.element_size() for parameter in checkpoint.model.parameters())
+
+
+class Answers:
+    """What was computed of a checkpoint, as bytes, by what was asked."""
+
+    def __init__(self, budget: int) -> None:
+        self._shelf: Shelf[bytes] = Shelf(budget)
+
+    def of(self, asked: Mapping[str, Any], make: Callable[[], bytes]) -> bytes:
+        """`asked` names the checkpoint, as "checkpoint" or "model"; what `make` raises is not kept."""
+        named = str(asked.get("checkpoint", asked.get("model", "")))
+        key = json.dumps([dict(asked), version(named)], sort_keys=True)
+        found = self._shelf.find(key)
+        if found is None:
+            found = make()
+            found = self._shelf.keep(key, found, len(found))
+        return found
+
+
+class Traces:
+    """Full traces by what they were made from; once they hold more than `budget` bytes, those not used longest go."""
+
+    def __init__(self, budget: int) -> None:
+        self.shelf: Shelf[Any] = Shelf(budget)
+
+    def of(
+        self,
+        name: str,
+        read: Encoding | Tensor,
+        edits: Sequence[Edit] = (),
+        target: Encoding | None = None,
+        base: Trace | None = None,
+    ) -> Trace:
+        """The trace of a text or picture through a checkpoint of this library, from `base`, a run on the same text;
+        None: from its plain run where that is kept.
+
+        `target` is what the decoder of an encoder-decoder reads.
+        """
+        model = checkpoint(name).model
+        key = run_key(model, read, edits, target)
+        found: Trace | None = self.shelf.find(key)
+        if found is None:
+            base = self.shelf.find(run_key(model, read, (), target)) if base is None else base
+            found = run(model, read, edits=edits, base=base, target=target)
+            found = self.shelf.keep(key, found, found.bytes)
+        return found
+
+
+def _holds_a_model(folder: Path) -> bool:
+    return any((folder / file).is_file() for file in ("config.json", *WEIGHTS))
+
+
+def _stamp(source: str | Path) -> tuple[int, int]:
+    """Of the weights file, when it was written and how long it is; zeros where there is none."""
+    try:
+        stat = locate(source).weights.stat()
+    except OSError:
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size
+
+
+def _disk(folder: TemporaryDirectory[str] | None) -> int:
+    return 0 if folder is None else sum(p.stat().st_size for p in Path(folder.name).rglob("*") if p.is_file())
+
+
+_offers: Shelf[Opening] = Shelf(UPLOADS_DISK)
+_names: dict[tuple[object, ...], str] = {}
+checkpoint = Checkpoints(MODELS_MEMORY)
+traces = Traces(TRACE_MEMORY)
+glances = Glances(traces.shelf)
+answers = Answers(ANSWERS_MEMORY)

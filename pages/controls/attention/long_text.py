@@ -1,0 +1,129 @@
+"""A text too long to be drawn whole, on the page about attention: its view, and the edits that it is run with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from engine.edits import Edit
+from engine.edits.experiment import Experiment
+from engine.runtime import library
+from engine.runtime.limits import MAX_TOKENS
+from engine.runtime.overview_cache import LongRun
+from engine.runtime.trace import Trace
+from engine.tokenizers.encoding import Encoding
+from pages.controls.attention.export_long import TakingLong
+from pages.controls.model_input.model_input import Subject, look, notice
+from pages.controls.what_if.experiment import (
+    EFFECTS,
+    PANEL,
+    STALE,
+    Answer,
+    change,
+    current,
+    effects_view,
+    experiment_panel,
+    finite,
+    fitting,
+    guessed_at,
+    notes,
+    reveal,
+    written,
+)
+from views.attention.long import Long, answered_long, attention_long, glanced
+from views.core.component import courier, view
+from views.core.payload import pack
+from views.walkthrough.walkthrough import Lane
+from views.what_if.effects_long import asked_later_long, effects_long
+from views.what_if.experiment import panel
+from views.what_if.paint_ground import painted_on_long
+
+picture = view("attention/long")
+
+
+def is_long(lanes: Sequence[Lane]) -> bool:
+    """Whether a page cannot draw every weight."""
+    return max(len(lane.pieces) for lane in lanes) > MAX_TOKENS
+
+
+def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit]) -> None:
+    """Draws all heads as overviews and one in tiles; `controls` are the edits that the page's own controls make."""
+    made = current()
+    before = run(subject, lanes, controls)
+    after, unfit = edited(subject, lanes, controls, made, before)
+    changed = after.made.edits != before.made.edits
+    hidden = changed and guessed_at(after.looked.digest)
+    long = before if hidden else after
+    told = notes(made, after.looked.digest) | {"look": look()}
+    drawn = panel(made, subject.checkpoint, beginning(subject), lanes, unfit=unfit, notes=told)
+    compared = effects_long(before, after, subject.reading, hidden=hidden) if changed else pack({"trace": None}, {})
+    with st.container(key="experiment panel", gap=None):
+        experiment_panel(drawn, key=PANEL, on={"change": change})
+        effects_view(compared, key=EFFECTS, on={"reveal": reveal})
+    taking = TakingLong("Attention", "attention", subject, long.trace, lanes, ("attention", "what if"), long)
+    about = {"notice": notice(subject), "take": taking.header}
+    drawn = attention_long(long, name=subject.name, look=look(), notes=about)
+    picture(drawn, key="attention long view")
+    asked = Asked(subject, lanes, controls, before, after)
+    courier("courier", asked.answering(taking.answering(drawn, partial(answered_long, long))))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the panel and the effects ask once they are drawn."""
+
+    subject: Subject
+    lanes: Sequence[Lane]
+    controls: Sequence[Edit]
+    before: Long
+    after: Long
+
+    def answering(self, other: Answer) -> Answer:
+        def answer(query: dict[str, Any]) -> bytes:
+            if "effects" not in query and "painted" not in query:
+                return other(query)
+            if query.get("trace") != self.after.looked.digest:
+                raise ValueError(STALE)
+            if "painted" in query:
+                return painted_on_long(self.without(query.get("without")), query)
+            return asked_later_long(query, self.before, self.after, self.subject.reading, self.written)
+
+        return answer
+
+    def without(self, number: Any) -> Long:
+        """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
+        made = current()
+        if not isinstance(number, int) or not 0 <= number < len(made.entries):
+            return self.after
+        return edited(self.subject, self.lanes, self.controls, made.switch(number, False), self.before)[0]
+
+    def written(self) -> bytes:
+        return written(self.subject, self.before.made.edits, self.after.made.edits)
+
+
+def beginning(subject: Subject) -> Trace:
+    """A run on the first token, in which every value has its name; of a picture, which has no first part, on all."""
+    read, target = subject.reading.read, subject.reading.target
+    if isinstance(read, Encoding):
+        read, target = read.truncated(1), target and target.truncated(1)
+    return library.traces.of(subject.name, read, (), target)
+
+
+def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: Long | None = None) -> Long:
+    """Where there is a `base`, only what the difference in edits can change is computed again."""
+    read = subject.reading
+    made = LongRun(subject.checkpoint.model, read.read, tuple(edits), read.target)
+    found = glanced(subject.name, subject.checkpoint, lanes, made, look(), None if base is None else base.made)
+    finite(found.trace)
+    return found
+
+
+def edited(
+    subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment, before: Long
+) -> tuple[Long, dict[int, str]]:
+    """The run under the edits that are on and fit, and by its number why another does not."""
+    return fitting(made, controls, lambda edits: run(subject, lanes, edits, before), lambda: before)

@@ -1,0 +1,43 @@
+"""The values that stand in for a config.json that is not there, in a form."""
+
+import json
+from typing import Any
+
+import streamlit as st
+
+from engine.checkpoints.report import Assumed
+from engine.runtime import library
+from views.checkpoint import checkpoint as drawn
+
+
+def correct(name: str, assumed: tuple[Assumed, ...]) -> None:
+    """What stands in for a config.json that is not there, to be changed."""
+    guessed, shown = ([one for one in assumed if one.certain is certain] for certain in (False, True))
+    label = f"Opened without a config.json: {', '.join(f'{one.key} {one.value}' for one in guessed)} assumed"
+    with st.expander(drawn.plain(label), key="assumed"), st.form("assumed values", border=False):
+        for said, ones in (("No tensor shows these:", guessed), ("The tensors show these:", shown)):
+            st.caption(said)
+            with st.container(horizontal=True, gap="small"):
+                for one in ones:
+                    st.text_input(one.key, written(one.value), help=drawn.plain(one.why), width=170,
+                                  key=f"assumed {one.key} {name}")  # fmt: skip
+        if not st.form_submit_button("Open with these"):
+            return
+        given = {one.key: read(st.session_state[f"assumed {one.key} {name}"]) for one in assumed}
+        changes = {one.key: given[one.key] for one in assumed if given[one.key] != one.value}
+        if changes:
+            before = library.opening(name).config
+            st.session_state.next_model = library.changed(name, config={**before, **changes})
+            st.rerun()
+
+
+def written(value: Any) -> str:
+    """As in config.json, a text without its quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,55 @@
+"""A checkpoint of a hub: its files, and bringing them here."""
+
+import time
+
+import streamlit as st
+
+from engine.runtime.limits import MAX_DOWNLOAD
+from pages.controls.checkpoint.load_errors import warn
+from views.checkpoint import checkpoint as drawn
+
+PATIENCE = 0.25  # seconds between two drawings of a progress
+
+
+def begin(name: str) -> None:
+    """The download that is shown, in the run after the click."""
+    st.session_state.downloads = name
+
+
+def download(name: str) -> None:
+    """What a hub's checkpoint takes, and once it was asked for the download itself."""
+    from engine.checkpoints.hub import fetch, parse, plan  # what speaks to a network is slow to import
+
+    try:
+        with st.spinner("Asking the hub …"):
+            found = plan(parse(name))
+    except (ValueError, OSError) as error:
+        warn(str(error))
+        return
+    st.markdown(f"#### {drawn.plain(str(found.name))}")
+    left, right = st.columns([1, 2], gap="medium")
+    facts = [f"licence **{drawn.plain(found.licence or 'not stated')}**", f"commit `{found.commit[:7]}`"]
+    facts += ["**gated**: its makers want to be asked for access"] if found.gated else []
+    facts += ["private"] if found.private else []
+    left.markdown(drawn.sizes([(file.name, file.size) for file in found.files]))
+    right.markdown("  \n".join(facts))
+    label = f"Download {drawn.size(found.missing)}" if found.missing else "Open"
+    here = found.bytes - found.missing
+    if here and found.missing:
+        right.caption(f"{drawn.size(here)} are here already; the download continues from there.")
+    if st.session_state.pop("downloads", "") != name:
+        right.button(label, type="primary", key="download", on_click=begin, args=(name,))
+        return
+    right.button("Stop", key="stop", help="What has come is kept.")
+    progress = right.progress(0.0, "…")
+    drawn_at = 0.0
+    try:
+        for step in fetch(found, MAX_DOWNLOAD):
+            if time.monotonic() - drawn_at > PATIENCE:
+                drawn_at = time.monotonic()
+                of = f"{drawn.size(step.done_bytes)} of {drawn.size(step.total_bytes)}, {drawn.plain(step.file)}"
+                progress.progress(step.done_bytes / max(1, step.total_bytes), of)
+    except (ValueError, OSError) as error:
+        right.warning(drawn.plain(str(error)))
+        return
+    st.rerun()

@@ -1,0 +1,33 @@
+"""What the page Checkpoint tells a person: quoting a file, but not where it lies on the server."""
+
+import os
+from pathlib import Path
+
+import streamlit as st
+
+from engine.runtime import library
+from views.checkpoint import checkpoint as drawn
+
+
+def say(sentence: str) -> None:
+    """Above the page, once."""
+    st.session_state.said = sentence
+
+
+def sentence(error: Exception, folder: Path | None = None) -> str:
+    """What went wrong, without where the files lie on the server."""
+    text = str(error)
+    if folder is None:
+        return text
+    beside = folder.parent if folder.is_file() else folder
+    return text.replace(f"{beside}{os.sep}", "").replace(str(beside), "the folder")
+
+
+def told(name: str, error: Exception) -> str:
+    source = library.opening(name).source if library.knows(name) else None
+    return sentence(error, source if isinstance(source, Path) else None)
+
+
+def warn(text: str) -> None:
+    """It may quote a file: nothing of it is Markdown."""
+    st.warning(drawn.plain(text))

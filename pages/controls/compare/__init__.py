@@ -1,0 +1,1 @@
+"""Controls of the page Compare: its two to four runs."""

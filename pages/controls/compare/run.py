@@ -1,0 +1,152 @@
+"""What stands in the controls of the sides of a comparison, run: whole, or where a text is too long in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from engine.edits import Edit
+from engine.edits.experiment import Experiment
+from engine.inputs.readers import Reading
+from engine.runtime import library
+from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
+from engine.runtime.overview_cache import LongRun
+from engine.runtime.trace import Trace
+from engine.training.snapshots import snapshot, snapshots
+from pages.controls.attention.long_text import is_long
+from pages.controls.compare.defaults import RUN, key
+from pages.controls.compare.picture import standing
+from pages.controls.model_input.model_input import reading
+from pages.controls.what_if.experiment import MISFITS, sentence
+from pages.controls.what_if.experiment_link import from_link
+from views.attention.long import Long, glanced
+from views.walkthrough.walkthrough import Lane, lanes
+
+LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the controls of a side say; `problem` says which of its edits could not be read, or is empty."""
+
+    letter: str
+    title: str
+    name: str
+    checkpoint: Checkpoint
+    reading: Reading
+    lanes: list[Lane]
+    edits: tuple[Edit, ...]
+    problem: str
+
+
+@dataclass(frozen=True)
+class Side(Said):
+    """`trace` is the run with the edits that fit, `before` the one without any; `problem` says as well which edits were
+    left out. Of a text too long to be drawn whole `trace` holds no pattern, and `long` has them."""
+
+    trace: Trace
+    before: Trace | None
+    long: Long | None = None
+
+    @property
+    def limit(self) -> int:
+        return min(LIMIT, self.checkpoint.model.config.context)
+
+
+def library_name(letter: str) -> str:
+    """What the library calls a side's model. Raises ValueError for a run's step that is not there."""
+    named: str = st.session_state[key(letter, "model")]
+    if not named.startswith(RUN):
+        return named
+    run, steps = named.removeprefix(RUN), snapshots()
+    count = st.session_state.get(key(letter, "step"), 0)
+    count = count if count in steps.get(run, ()) else (steps.get(run) or [0])[-1]
+    return library.offer(library.Opening(snapshot(run, count), title=f"{run}-{count}"))
+
+
+def said(letter: str) -> Said | None:
+    """What stands in the controls of a side; None, with a sentence on the page, where that cannot be run."""
+    state = st.session_state
+    try:
+        name = library_name(letter)
+        checkpoint = library.checkpoint(name)
+        read = reading(checkpoint, LIMIT, partial(standing, letter))
+    except (ValueError, OSError) as error:
+        st.warning(f"{letter}: {error}")
+        return None
+    if not len(read.read):
+        st.info(f"{letter} has nothing to read yet.")
+        return None
+    text = state.get(key(letter, "edits"), "").strip()
+    experiment, broken = from_link(text) if text else (Experiment(), [])
+    named = state[key(letter, "model")].removeprefix(RUN)
+    title = f"{named} · step {state[key(letter, 'step')]:,}" if state[key(letter, "model")].startswith(RUN) else named
+    stacks = lanes(checkpoint, read)
+    return Said(letter, title, name, checkpoint, read, stacks, experiment.edits, " ".join(broken))
+
+
+def run(sides: Sequence[Said], tell: Callable[[str], Any]) -> list[Side]:
+    """All in the same way, so that they can be set side by side: in parts as soon as one text is too long. That takes
+    its time, in which `tell` is given a sentence on each."""
+    if not any(is_long(side.lanes) for side in sides):
+        return [whole(side) for side in sides]
+    found = list[Side]()
+    for number, side in enumerate(sides, 1):
+        tell(f"Running {side.letter}, {number} of {len(sides)}: {effort(side)}.")
+        found.append(in_parts(side))
+    return found
+
+
+def effort(said: Said) -> str:
+    config, tokens = said.checkpoint.model.config, sum(len(lane.pieces) for lane in said.lanes)
+    layers = f"{config.encoder.layers} + {config.layers}" if config.encoder else str(config.layers)
+    return f"{said.title} reads {tokens:,} tokens in {layers} layers of {config.attention.heads} heads"
+
+
+def whole(said: Said) -> Side:
+    read, name = said.reading.read, said.name
+    before = trace = library.traces.of(name, read, (), said.reading.target)
+    fits, refused = list[Edit](), list[str]()
+    for edit in said.edits:
+        try:
+            trace = library.traces.of(name, read, [*fits, edit], said.reading.target)
+            fits.append(edit)
+        except MISFITS as error:
+            refused.append(misfit(error))
+    return Side(**vars(told(said, refused)), trace=trace, before=before)
+
+
+def in_parts(said: Said) -> Side:
+    """With all edits at once: each further run takes its time."""
+    fits, refused = list[Edit](), list[str]()
+    try:
+        long = glance(said, said.edits)
+    except MISFITS:  # one after the other, to know which
+        long = glance(said, ())
+        for edit in said.edits:
+            try:
+                long = glance(said, [*fits, edit])
+                fits.append(edit)
+            except MISFITS as error:
+                refused.append(misfit(error))
+    return Side(**vars(told(said, refused)), trace=long.trace, before=None, long=long)
+
+
+def glance(said: Said, edits: Sequence[Edit]) -> Long:
+    """From the run without edits, where that is kept."""
+    model, read, target = said.checkpoint.model, said.reading.read, said.reading.target
+    made, plain = LongRun(model, read, tuple(edits), target), LongRun(model, read, (), target)
+    return glanced(said.name, said.checkpoint, said.lanes, made, {}, plain if edits else None)
+
+
+def told(said: Said, refused: Sequence[str]) -> Said:
+    return replace(said, problem=" ".join(filter(None, [said.problem, *refused])))
+
+
+def misfit(error: Exception) -> str:
+    return f"One edit does not fit here and is left out: {sentence(error)}"

@@ -1,0 +1,235 @@
+"""The things that are compared, A to D: each a model or a step of a training run, what it reads, and edits.
+
+Every control has the letter in front of its key (`a_model`, `b_text`), under which it stands in the address too.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine.edits import SilenceHeads
+from engine.edits.experiment import Experiment
+from engine.inputs.readers import Kind, kind
+from engine.runtime import library
+from engine.training.snapshots import snapshots
+from pages.controls.compare.defaults import (
+    LAST,
+    LETTERS,
+    OWN,
+    PICTURE,
+    RUN,
+    begin,
+    empty,
+    key,
+    remember,
+    values_of_example,
+    written,
+)
+from pages.controls.compare.picture import picture_of, put
+from pages.controls.compare.run import Side, library_name, run, said
+from pages.controls.model_input.model_input import (
+    ASKED,
+    EMPTY,
+    EVERY_FIELD,
+    FIELDS,
+    FIRST,
+    KEPT,
+    LABELS,
+    pixels,
+)
+from pages.controls.model_input.text_field import bare_field, several_lines
+from pages.controls.share.links import as_text
+from pages.controls.what_if.experiment import MADE
+from pages.controls.what_if.experiment_link import from_link
+
+
+def sides() -> tuple[list[Side], DeltaGenerator]:
+    """Draws the controls; ends the page with a sentence where fewer than two things are there to compare. Where nothing
+    else is seen yet and a text is long, a sentence says what is being run, for the page to take away."""
+    opens = key("A", "model") not in st.session_state
+    begin()
+    options = models()
+    shown = present()
+    with st.container(key="sides", gap="xsmall"):
+        for letter in shown:
+            row(letter, options)
+        under(shown)
+    several_lines(key(letter, field) for letter in shown for field in FIELDS[reads(letter)[0]] if field in LABELS)
+    st.session_state[LAST] = {own: st.session_state[own] for letter in shown for own in keys(letter)}
+    remember({own: value for letter in shown for own, value in in_address(letter).items()})
+    given = [side for letter in shown if (side := said(letter)) is not None]
+    waiting = st.empty()
+    found = run(given, (lambda sentence: waiting.caption(as_text(sentence))) if opens else (lambda sentence: None))
+    if len(found) < 2 or found[0].letter != "A":
+        st.info("A comparison needs A and one more that can be run; see above what is missing.")
+        st.stop()
+    return found, waiting
+
+
+def keys(letter: str) -> list[str]:
+    return [own for field in OWN if (own := key(letter, field)) in st.session_state]
+
+
+def present() -> str:
+    """The letters that are compared: A and B, and what was added to them."""
+    return "AB" + "".join(letter for letter in "CD" if key(letter, "model") in st.session_state)
+
+
+def in_address(letter: str) -> dict[str, str]:
+    """What the address says of a side: all that its model reads, so that a link opens the same again."""
+    state, named = st.session_state, st.session_state[key(letter, "model")]
+    found = {"model": named} | ({"step": state[key(letter, "step")]} if named.startswith(RUN) else {})
+    wanted = FIELDS[reads(letter)[0]]
+    values = {field: state[key(letter, field)] for field in wanted}
+    found |= {field: value for field, value in values.items() if value != "" or field == wanted[0]}
+    if state[key(letter, "edits")].strip():
+        found["edits"] = state[key(letter, "edits")]
+    return {key(letter, field): str(value) for field, value in found.items()}
+
+
+def models() -> list[str]:
+    """Those of the other pages, those that a side has, and the runs that kept snapshots."""
+    state = st.session_state
+    asked = [str(state.get(key(letter, "model"), "")) for letter in LETTERS]
+    names = library.names(*state.get("opened", ()), *asked, state.get(KEPT, {}).get("model", ""))
+    return [FIRST, *(name for name in names if name != FIRST), *(f"{RUN}{run}" for run in snapshots())]
+
+
+def row(letter: str, options: list[str]) -> None:
+    """The controls of one side."""
+    state = st.session_state
+    name = key(letter, "model")
+    if state[name] not in options:
+        st.warning(f"{letter}: there is no model called “{str(state[name])[:80]}” here; this is {options[0]}.")
+        state[name] = options[0]
+    labelled: Literal["bottom", "center"] = "bottom" if "picture" in FIELDS[reads(letter)[0]] else "center"
+    with st.container(horizontal=True, vertical_alignment=labelled, gap="small", key=f"side {letter}"):
+        st.markdown(f"**{letter}**", width=16)
+        st.selectbox(
+            f"model of {letter}", options, key=name, width=175, label_visibility="collapsed",
+            on_change=partial(new_model, letter),
+        )  # fmt: skip
+        if state[name].startswith(RUN):
+            step(letter)
+        edits_of(letter)  # before the texts, which on a phone take a line of their own
+        fields(letter)
+        if letter in "CD":
+            st.button("×", key=f"remove {letter}", on_click=partial(remove, letter), help=f"Compare {letter} no longer")
+
+
+def step(letter: str) -> None:
+    """Which of the snapshots that a run kept."""
+    steps = snapshots()[st.session_state[key(letter, "model")].removeprefix(RUN)]
+    own = key(letter, "step")
+    if st.session_state.get(own) not in steps:
+        st.session_state[own] = steps[-1]
+    st.selectbox(
+        f"step of {letter}", steps, key=own, width=120, label_visibility="collapsed",
+        format_func=lambda count: f"step {count:,}",
+    )  # fmt: skip
+
+
+def reads(letter: str) -> tuple[Kind, int]:
+    """What a side's model is given, and how many pixels of a picture at most."""
+    try:
+        opened = library.checkpoint(library_name(letter))
+        return kind(opened), pixels(opened)
+    except (ValueError, OSError):
+        return "text", 1  # `said` says why it does not open
+
+
+def fields(letter: str) -> None:
+    wanted, most = reads(letter)
+    labels = LABELS | (ASKED if wanted == "question" else {})
+    for field in FIELDS[wanted]:
+        own = key(letter, field)
+        st.session_state.setdefault(own, EMPTY.get(field, ""))
+        if field == "picture":
+            picture_of(letter)
+        elif field == "given":
+            st.session_state[own] = min(st.session_state[own], most)
+            st.slider("pixels given", 0, most, key=own, width="stretch")
+        else:
+            bare_field(f"{labels[field]} of {letter}", own, labels[field])
+
+
+def edits_of(letter: str) -> None:
+    own = key(letter, "edits")
+    st.session_state.setdefault(own, "")
+    count = len(from_link(st.session_state[own])[0].entries) if st.session_state[own].strip() else 0
+    title = "edits" if not count else "1 edit" if count == 1 else f"{count} edits"
+    with st.popover(title, width=105, key=f"{own} popover"):
+        st.text_area(
+            f"Edits of {letter}, a JSON list", key=own, width=420, height=140,
+            placeholder='[{"edit": "SilenceHeads", "layer": 0, "heads": [1]}]',
+        )  # fmt: skip
+        tried = st.session_state.get(MADE)
+        if isinstance(tried, Experiment) and tried.entries:
+            st.button("Those of What if", key=f"tried {letter}", on_click=put, args=(own, written(tried)))
+        if count:
+            st.button("None", key=f"none {letter}", on_click=put, args=(own, ""))
+
+
+def under(shown: str) -> None:
+    """What is done with the sides as a whole."""
+    with st.container(horizontal=True, gap="small", key="sides together"):
+        st.button("⇄ Swap A and B", key="swap", on_click=swap)
+        st.button("A → B", key="copy", on_click=copy, args=("B",), help="B becomes a copy of A")
+        if len(shown) < len(LETTERS):
+            new = next(letter for letter in LETTERS if letter not in shown)
+            about = f"Compare {new} as well, at first a copy of A"
+            st.button(f"+ {new}", key="more", on_click=copy, args=(new,), help=about)
+
+
+def everything(letter: str) -> dict[str, Any]:
+    return {field: st.session_state.get(key(letter, field), value) for field, value in empty().items()}
+
+
+def fill(letter: str, values: dict[str, Any]) -> None:
+    st.session_state.update({key(letter, field): value for field, value in values.items()})
+
+
+def swap() -> None:
+    first, second = everything("A"), everything("B")
+    fill("A", second)
+    fill("B", first)
+
+
+def copy(letter: str) -> None:
+    fill(letter, everything("A"))
+
+
+def remove(letter: str) -> None:
+    for own in keys(letter):
+        del st.session_state[own]
+
+
+def new_model(letter: str) -> None:
+    """Another model reads what its neighbour reads where it can, and its own example otherwise."""
+    state = st.session_state
+    neighbour = "B" if letter == "A" else "A"
+    name = library_name(letter)
+    try:
+        wanted = {kind(library.checkpoint(one)) for one in (name, library_name(neighbour))}
+    except (ValueError, OSError):
+        wanted = set()
+    alike = len(wanted) < 2 or wanted == {"text", "pair"}
+    own = empty() | values_of_example(state[key(letter, "model")])
+    read = everything(neighbour) if alike else own
+    fill(letter, {field: read[field] for field in (*EVERY_FIELD, PICTURE)} | {"edits": ""})
+
+
+def silence(letter: str, layer: int, head: int, side: str, crosses: bool) -> None:
+    """Adds to a side's edits that a head is silent, or takes that out again."""
+    if letter not in present():
+        return
+    edit = SilenceHeads(layer, [head], stack=side if side in ("encoder", "decoder") else None, cross=crosses)  # type: ignore[arg-type]
+    own = key(letter, "edits")
+    text = str(st.session_state.get(own, "")).strip()
+    now = from_link(text)[0] if text else Experiment()
+    at = next((i for i, entry in enumerate(now.entries) if entry.edit == edit), None)
+    st.session_state[own] = written(now.add(edit) if at is None else now.remove(at))

@@ -1,0 +1,1 @@
+"""Controls of the page Generate: the prompt and the settings of sampling."""

@@ -1,0 +1,106 @@
+"""What is written from: a model that writes, and the text, source, gap or pixels that it begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from engine.analysis.pseudo import scores
+from engine.checkpoints import Checkpoint, shipped
+from engine.generation.prompt import Prompt, begin, check_generates
+from engine.inputs.processors import PalettePixels
+from engine.inputs.readers import GAP, SPAN, given_target, kind, known, tokens
+from engine.runtime import library
+from pages.controls.model_input.model_input import LABELS, chosen_picture, controls, given, headline
+from views.core.codegen import Fields, picture_line, quoted
+from views.generate.session import Call
+
+BEGUN = {"target": "target so far (may be empty)", "span": "in the gap so far (may be empty)"}
+
+
+def prompted() -> tuple[str, Checkpoint, Prompt, Call]:
+    """Draws the controls of the prompt; ends the page with a sentence where nothing can be written from it."""
+    wanted = controls(labels=LABELS | BEGUN)
+    name = st.session_state.model
+    try:
+        checkpoint = library.checkpoint(name)
+        check(checkpoint)
+        prompt = prompt_of(checkpoint)
+    except (ValueError, OSError) as error:
+        st.warning(sentence(str(error)))
+        st.stop()
+    headline(checkpoint, wanted)
+    return name, checkpoint, prompt, call_of(checkpoint)
+
+
+def check(checkpoint: Checkpoint) -> None:
+    """Raises ValueError for a model that neither writes nor fills in what is masked, with the names of those that
+    write."""
+    if scores(checkpoint):
+        return
+    try:
+        check_generates(checkpoint.config)
+    except ValueError as error:
+        able = [name for name in shipped() if library.checkpoint(name).config.generates]
+        raise ValueError(f"{error} Models here that write: {', '.join(able)}.") from error
+
+
+def sentence(said: str) -> str:
+    return said[:1].upper() + said[1:]
+
+
+def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = given) -> Prompt:
+    """Of what stands in the fields; it may be longer than the model reads. Raises ValueError, with a sentence, for what
+    the model cannot continue."""
+    if scores(checkpoint):
+        read = filled(tokens(checkpoint, said("text"), said("second")) if said("text").strip() else ())
+        return Prompt(checkpoint, read.ids, segments=read.segments)
+    match kind(checkpoint):
+        case "translation":
+            source = tokens(checkpoint, said("text"))
+            target = given_target(checkpoint, said("target")) if said("target").strip() else None
+            return begin(checkpoint, filled(source), target, longer=True)
+        case "infill":
+            return begin(checkpoint, filled(gapped(checkpoint, said("text"), said("span"))), longer=True)
+        case "pixels":
+            processor = checkpoint.processor
+            assert isinstance(processor, PalettePixels)  # as this kind says
+            return begin(checkpoint, processor.ids(chosen_picture(said)).flatten()[: said("given")])
+        case _:
+            return begin(checkpoint, filled(tokens(checkpoint, said("text"))), longer=True)
+
+
+def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = given) -> Call:
+    """The same prompt in Python."""
+    text = quoted(str(said("text")))
+    if scores(checkpoint):
+        return Call(text, quoted(said("second")) if said("second").strip() else "")
+    match kind(checkpoint):
+        case "translation":
+            return Call(text, quoted(said("target")) if said("target").strip() else "")
+        case "infill" if checkpoint.tokenizer is not None:
+            return Call(quoted(f"{said('text')}{SPAN}{said('span')}"))
+        case "pixels":
+            own = bool(said("upload"))
+            fields = Fields("pixels", 0, picture=None if own else int(said("picture")))
+            line = f"pixels = checkpoint.processor.ids(picture).flatten()[:{int(said('given'))}]"
+            return Call("pixels", "", (picture_line(fields), line), ("opened",) if own else ("pictures",))
+    if checkpoint.tokenizer is None:
+        return Call(repr([int(word) for word in said("text").replace(",", " ").split()]))
+    return Call(text)
+
+
+def filled(read: Any) -> Any:
+    if not len(read):
+        raise ValueError("There is nothing to continue yet: type a few words above.")
+    return read
+
+
+def gapped(checkpoint: Checkpoint, text: str, span: str) -> Any:
+    if checkpoint.tokenizer is None or not text.strip():
+        return tokens(checkpoint, text)
+    if GAP not in text:
+        raise ValueError(f"Expected a gap to fill, got a text without one; write {GAP} where words are missing.")
+    return known(checkpoint, checkpoint.tokenizer.encode(f"{text}{SPAN}{span}"))

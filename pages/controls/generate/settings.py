@@ -1,0 +1,94 @@
+"""How a text is written: the row of settings of the page Generate, and what a link may say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from pages.controls.share.links import CONTROLS, RUN, Rule, number, one_of, whole
+from views.generate.session import METHODS, MOST, Settings
+
+KEPT = "how it is written"  # in the session state, from one visit of the page to the next
+LABELS = {"sample": "sample", "greedy": "greedy", "contrastive": "contrastive"}
+USUAL: dict[str, Any] = asdict(Settings())
+MOST_SEED = 999_999_999  # as `seed` of pages/controls/subject.py reads it
+Slider = tuple[str, tuple[float, float, float], str]  # label; ends and step; what it does
+SLIDERS: dict[str, Slider] = {
+    "temperature": (
+        "temperature", (*CONTROLS["temperature"], 0.05), "Divides the logits before the softmax. 0 is greedy.",
+    ),
+    "top_k": ("top-k", (*CONTROLS["top_k"], 1), "Keeps the k most probable tokens; 0 keeps all."),
+    "top_p": ("top-p", (*CONTROLS["top_p"], 0.05), "Keeps the fewest tokens that together have this share."),
+    "min_p": ("min-p", (0.0, 1.0, 0.01), "Keeps tokens at least so probable, as a share of the most probable one."),
+    "typical_p": (
+        "typical", (0.05, 1.0, 0.05), "Keeps those whose surprise is nearest to the entropy, up to this share.",
+    ),
+    "repetition_penalty": (
+        "repetition", (0.5, 2.0, 0.05),
+        "Divides the positive logits of tokens that were read already, and multiplies the negative ones. 1 is none.",
+    ),
+    "penalty_alpha": (
+        "degeneration", (0.05, 1.0, 0.05),
+        "How much a candidate loses for being like what was read: (1 − α) confidence − α likeness.",
+    ),
+    "candidates": ("candidates", (2, 20, 1), "How many of the most probable tokens are read and compared."),
+}  # fmt: skip
+USED = {
+    "sample": ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty"),
+    "greedy": ("repetition_penalty",),
+    "contrastive": ("penalty_alpha", "candidates", "repetition_penalty"),
+}
+RULES: dict[str, Rule] = {
+    **{name: RUN[name] for name in ("picture", "given", *CONTROLS) if name in RUN and name != "attention"},
+    **{name: number(low, high) for name, (_, (low, high, _), _) in SLIDERS.items() if name not in CONTROLS},
+    "method": one_of(METHODS),
+    "most": whole(1, MOST),
+    "stop_at": lambda text: "" if len(text) <= 200 else "at most 200 characters",
+}
+CONTROLLED = (*SLIDERS, "method", "most", "stop_at", "seed")
+
+
+def settings(checkpoint: Checkpoint) -> Settings:
+    """Draws the row; what a method does not use is not there, and for a model that writes nothing no row."""
+    if not checkpoint.config.generates:
+        return Settings()
+    state = st.session_state
+    begin()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="writing"):
+        usual = METHODS.index(USUAL["method"])
+        st.selectbox("method", METHODS, usual, key="method", bind="query-params", width=112)
+        for name in USED[state.method]:
+            slider(name)
+        st.number_input("most tokens", 1, MOST, USUAL["most"], key="most", bind="query-params", width=100)
+        if checkpoint.tokenizer is not None:
+            help = "The text ends where it comes up. Several with | between them; \\n is the end of a line."
+            st.text_input("stop string", key="stop_at", bind="query-params", width=96, help=help)
+        if state.method == "sample":
+            st.number_input("seed", 0, MOST_SEED, key="seed", bind="query-params", width=84)
+    said = {name: state.get(name, value) for name, value in USUAL.items()}
+    state[KEPT] = said
+    return Settings(**said) if checkpoint.tokenizer is not None else Settings(**said | {"stop_at": ""})
+
+
+def begin() -> None:
+    """What the row opens on: what the address says, what it stood at when the page was left, or what is usual. Of what
+    the address says nothing is set: Streamlit takes that over, but where a browser comes back to a server that was
+    started anew, what is set here would count more."""
+    state = st.session_state
+    kept = state.get(KEPT, {})
+    stays = kept and "method" in state  # a page that is left takes its controls along
+    for name, value in {**USUAL, **kept}.items():
+        here = name in st.query_params or (stays and name in state)
+        if not here:  # or Streamlit writes the address anew, with texts as they were when the page was opened
+            state[name] = value  # not what a control of that name said on another page
+
+
+def slider(name: str) -> None:
+    label, (low, high, step), help = SLIDERS[name]
+    kind: Callable[[float], float] = int if isinstance(USUAL[name], int) else float
+    ends = (kind(low), kind(high), kind(USUAL[name]))
+    st.slider(label, *ends, step=kind(step), key=name, bind="query-params", width=104, help=help)

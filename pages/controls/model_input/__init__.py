@@ -1,0 +1,1 @@
+"""The model and what it reads: controls that several pages share."""

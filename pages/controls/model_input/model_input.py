@@ -1,0 +1,280 @@
+"""What a page looks at: a model, and what it reads. The controls of both, which several pages share."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+import torch
+from streamlit.errors import StreamlitAPIException
+
+from engine.checkpoints import Checkpoint
+from engine.inputs.pictures import opened
+from engine.inputs.processors import PalettePixels
+from engine.inputs.readers import (
+    GAP,
+    Kind,
+    Reading,
+    kind,
+    own_words,
+    pictures,
+    read_infill,
+    read_picture,
+    read_pixels,
+    read_text,
+    read_translation,
+    readable,
+)
+from engine.runtime import library
+from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
+from pages.controls.model_input.browser_history import complete, went_back
+from pages.controls.model_input.text_field import several_lines, text_field
+
+EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
+FIRST = "stories"  # the model a visitor meets
+FIELDS: dict[Kind, list[str]] = {
+    "text": ["text"],
+    "pair": ["text", "second"],
+    "question": ["text", "second"],
+    "translation": ["text", "target"],
+    "infill": ["text", "span"],
+    "picture": ["picture"],
+    "pixels": ["picture", "given"],
+}
+EVERY_FIELD = tuple(dict.fromkeys(field for fields in FIELDS.values() for field in fields))
+LABELS = {
+    "text": "text",
+    "second": "second text (optional)",
+    "target": "target (empty: the model writes it)",
+    "span": "in the gap (empty: the model writes it)",
+}
+ASKED = {"text": "question", "second": "context"}  # what they are called where a model answers
+QUESTION = {"text": "Who has the red ball?", "second": "Max gave the red ball to Anna."}
+# What stands in a field that no example fills, and in a control that the page does not have; a text is "".
+EMPTY = {"picture": 0, "given": 32, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
+KEPT = "subject"  # in the session state: what was looked at last, for the next page
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model by its name, and what it reads, of which at most `limit` tokens are drawn."""
+
+    name: str
+    checkpoint: Checkpoint
+    reading: Reading
+    limit: int
+
+
+def nothing_more() -> None:
+    pass
+
+
+def subject(more: Callable[[], None] = nothing_more, limit: int = MAX_TOKENS) -> Subject:
+    """Draws the controls in one row, `more` behind them; ends the page with a sentence where nothing can be read."""
+    wanted = controls(more)
+    try:
+        checkpoint = library.checkpoint(st.session_state.model)
+        shown = reading(checkpoint, limit)
+    except (ValueError, OSError) as error:
+        st.warning(str(error))
+        st.stop()
+    if not len(shown.read):
+        st.info("There is nothing to read yet: type a few words above.")
+        st.stop()
+    headline(checkpoint, wanted)
+    return Subject(st.session_state.model, checkpoint, shown, min(limit, checkpoint.model.config.context))
+
+
+def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] = LABELS) -> Kind:
+    """The row of what the model reads, of which model, and of `more`; says what kind of thing that model reads."""
+    state = st.session_state
+    opened_here = state.get("opened", ())  # on the page about checkpoints
+    asked = [st.query_params.get("model", ""), state.get("model", ""), state.get(KEPT, {}).get("model", "")]
+    names = library.names(*opened_here, *asked)
+    models = [FIRST, *(name for name in names if name != FIRST)]
+    begin(models)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
+        try:
+            named = library.checkpoint(state.model)
+            wanted, most = kind(named), pixels(named)
+        except (ValueError, OSError):
+            wanted, most = "text", 1  # the page says below why this model does not open
+        show_fields(wanted, most, labels)
+        complete("model", FIRST)
+        st.selectbox("model", models, key="model", bind="query-params", on_change=new_model, width=145)
+        more()
+    several_lines(field for field in FIELDS[wanted] if field in LABELS)
+    state[KEPT] = {key: state[key] for key in ("page", "model", *EVERY_FIELD) if key in state}
+    return wanted
+
+
+def begin(models: list[str]) -> None:
+    """What a page opens on: what the one before looked at, unless the address names another model; with nothing before,
+    the model's example. What the address says of single fields stays."""
+    state, address = st.session_state, st.query_params
+    kept = state.get(KEPT, {})
+    if kept.get("page") == state.page and not went_back():
+        return
+    name = address.get("model", kept.get("model", state.get("model", FIRST)))
+    name = name if name in models else FIRST
+    said = {field: state[field] for field in EVERY_FIELD if field in state and (not kept or field in address)}
+    if kept.get("model") == name:
+        state.update({key: value for key, value in kept.items() if key != "page"})
+    else:
+        show_example(name)
+        state.model = name
+        leave_to_address(field for field in EVERY_FIELD if field not in said)
+    state.update(said)
+    if name != FIRST and "model" not in address and not went_back():
+        with suppress(StreamlitAPIException):  # the box of the page before is still bound, and writes it there itself
+            address["model"] = name  # a reload, or the link, finds it again
+
+
+def leave_to_address(fields: Iterable[str]) -> None:
+    """Takes back what was set of those that the address names. Streamlit takes them over from there; but where a
+    browser comes back to a server that was started anew, what is set here would count more."""
+    for field in fields:
+        said = st.query_params.get(field, "")
+        if said and (field in LABELS or said.isdecimal()):
+            st.session_state.pop(field, None)
+
+
+def show_fields(wanted: Kind, most: int, labels: Mapping[str, str] = LABELS) -> None:
+    """The controls of what a model reads; of a picture at most `most` pixels can be given."""
+    fields, labels = FIELDS[wanted], {**labels, **(ASKED if wanted == "question" else {})}
+    for field in fields:
+        complete(field, "" if field in LABELS else 0)
+        if field == "picture":
+            last = len(pictures()[0]) - 1
+            st.number_input(f"picture, 0 to {last}", 0, last, key=field, bind="query-params", width=130)
+            with st.popover("your own", width=100, key="own picture"):
+                st.file_uploader("A picture (PNG, JPEG, …)", key="upload")
+        elif field == "given":
+            st.slider("pixels given", 0, most, key=field, bind="query-params", width="stretch")
+        else:
+            text_field(labels[field], field)
+
+
+def pixels(checkpoint: Checkpoint) -> int:
+    """How many pixels of a picture a model that draws them reads, as far as this page goes."""
+    processor = checkpoint.processor
+    size = processor.image.size if isinstance(processor, PalettePixels) else (1, 1)
+    return min(size[0] * size[1], MAX_TOKENS - 1)
+
+
+def headline(checkpoint: Checkpoint, wanted: Kind) -> None:
+    config = checkpoint.model.config
+    with st.container(key="headline"):
+        layers = f"{config.encoder.layers} + {config.layers}" if config.encoder else str(config.layers)
+        parts = [f"{layers} layers", f"{config.attention.heads} heads", f"d {config.d_model}"]
+        parts.append(f"{sum(p.numel() for p in checkpoint.model.parameters()):,} parameters")
+        if "picture" in FIELDS[wanted] and not st.session_state.get("upload"):
+            parts.insert(0, f"somebody’s {int(pictures()[1][given('picture')])}")
+        st.caption(" · ".join(parts), help=checkpoint.card.get("about"))
+
+
+def given(field: str) -> Any:
+    return st.session_state.get(field, EMPTY.get(field, ""))
+
+
+def reading(checkpoint: Checkpoint, limit: int = MAX_TOKENS, said: Callable[[str], Any] = given) -> Reading:
+    """What the fields above the picture give the model. Raises ValueError, with a sentence, for what it cannot read."""
+    limit = min(limit, checkpoint.model.config.context)
+    match kind(checkpoint):
+        case "pair" | "question":
+            return read_text(checkpoint, said("text"), limit, said("second"))
+        case "translation":
+            return read_translation(checkpoint, said("text"), said("target"), limit)
+        case "infill":
+            return read_infill(checkpoint, said("text"), said("span"), limit)
+        case "picture":
+            return read_picture(checkpoint, chosen_picture(said), limit)
+        case "pixels":
+            settings = {key: said(key) for key in ("temperature", "top_k", "top_p")}
+            return read_pixels(checkpoint, chosen_picture(said), said("given"), limit, settings, seed())
+        case _:
+            return read_text(checkpoint, said("text"), limit)
+
+
+def chosen_picture(said: Callable[[str], Any] = given) -> torch.Tensor | Any:
+    file = said("upload")
+    if file:
+        return opened(file)
+    return pictures()[0][said("picture") % len(pictures()[0])]
+
+
+def show_example(name: str) -> None:
+    found = example(name)
+    for field in EVERY_FIELD:
+        st.session_state[field] = found.get(field, EMPTY.get(field, ""))
+    st.session_state.example = {"name": name, **found}
+
+
+def example(name: str) -> dict[str, Any]:
+    """What to open `name` on: what was written for it, the first model's text, or a few of its own words."""
+    found: dict[str, Any] = EXAMPLES.get(name, {"text": EXAMPLES[FIRST]["text"]})
+    try:
+        checkpoint = library.checkpoint(name)
+    except (ValueError, OSError):
+        return found  # the page says below why this model does not open
+    if name in EXAMPLES or "text" not in FIELDS[kind(checkpoint)]:
+        return found
+    if kind(checkpoint) == "infill":
+        return {"text": f"{found['text']} {GAP}"}
+    tokenizer, head = checkpoint.tokenizer, checkpoint.model.config.head.kind
+    if head == "masked" and tokenizer is not None and tokenizer.mask_id is not None:
+        found = {"text": f"{found['text']} {tokenizer.piece(tokenizer.mask_id)}"}
+    if head == "span":
+        found = QUESTION if kind(checkpoint) == "question" else {"text": " ".join(QUESTION.values())}
+    fits = readable(checkpoint, found["text"], found.get("second", ""), whole=True)
+    return found if fits else {"text": own_words(checkpoint)}
+
+
+def new_model() -> None:
+    """Each model starts on its own example; a text the person wrote stays where the new model reads texts too."""
+    name = st.session_state.model
+    try:
+        reads_text = "text" in FIELDS[kind(library.checkpoint(name))]
+    except (ValueError, OSError):
+        reads_text = True
+    if untouched(["text", "second", "target", "span"]) or not reads_text:
+        return show_example(name)
+    for field in ("second", "target", "span"):
+        st.session_state[field] = ""
+
+
+def untouched(fields: Sequence[str]) -> bool:
+    """Whether what stands there is still the example's."""
+    shown = st.session_state.get("example", {})
+    return all(given(field) == shown.get(field, EMPTY.get(field, "")) for field in fields)
+
+
+def look() -> dict[str, int]:
+    """The head and row to look at first: those that the example is there for."""
+    found: dict[str, int] = st.session_state.example.get("look", {})
+    return found if untouched(EVERY_FIELD) else {}
+
+
+def notice(shown: Subject) -> str:
+    """What a text longer than the limit loses; empty when nothing is cut."""
+    whole, limit = shown.reading.whole, shown.limit
+    if whole is None or len(whole) <= limit:
+        return ""
+    lost = whole.text[whole.spans[limit][0] :].strip()
+    reads = limit == shown.checkpoint.model.config.context
+    raised = "LOUPE_LONG_TOKENS" if limit == LONG_TOKENS else "LOUPE_MAX_TOKENS"
+    whose = "this model reads" if reads else f"this page draws (raise it with {raised})"
+    return (
+        f"The text has {len(whole):,} tokens and {whose} {limit}; the last {len(whole) - limit:,} are cut, "
+        f"from “{lost[:40]}{'…' if len(lost) > 40 else ''}”."
+    )
+
+
+def seed() -> int:
+    written = st.query_params.get("seed", "0")
+    return int(written) if written.isascii() and written.isdigit() and len(written) < 10 else 0

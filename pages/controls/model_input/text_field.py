@@ -1,0 +1,34 @@
+"""A field for a text: a line that is followed as it is typed, and an area where the text has several lines.
+
+For the server it is one widget, Streamlit's line, whatever it holds. In a browser such a line can neither show line
+breaks nor take them: assets/views/components/text_lines.js stands an area over it once several lines are there,
+pasted or begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import streamlit as st
+
+from views.core.component import view
+
+AREAS = view("components/text_lines")
+
+
+def text_field(label: str, field: str) -> None:
+    """The field by its name, which is its key and its name in the address."""
+    st.text_input(label, key=field, live="150ms", bind="query-params", width="stretch")
+
+
+def bare_field(label: str, field: str, placeholder: str) -> None:
+    """A field in a row of several that are named elsewhere, and whose texts somebody else puts into the address."""
+    seen: Literal["collapsed"] = "collapsed"
+    st.text_input(label, key=field, live="150ms", width="stretch", label_visibility=seen, placeholder=placeholder)
+
+
+def several_lines(fields: Iterable[str]) -> None:
+    """Lets those of the fields on this page that hold a text hold several lines. Call it once, at a fixed place."""
+    texts = {field: str(st.session_state[field]) for field in fields if field in st.session_state}
+    AREAS({"fields": {field: text if "\n" in text else "" for field, text in texts.items()}}, key="several lines")

@@ -1,0 +1,1 @@
+"""Share & export: links, downloads, and the settings that a link hides."""

@@ -1,0 +1,216 @@
+"""Links: what stands in one, what of a link could not be restored, and the controls that a teacher hid in it.
+
+A page says by `rules` what its controls may stand at, and by `offered` which of them its toolbar can hide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from engine.runtime import library
+from pages.controls.model_input.model_input import EMPTY, KEPT, given, seed
+
+VERSION = 1
+READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
+HIDE, VERSIONED = "hide", "v"
+HIDDEN, LOST = "hidden controls", "lost from the link"  # in the session state
+PAGE, SINCE = "page of the link", "shown with the link"
+OF_A_RUN = {
+    "text": "the text",
+    "second": "the second text",
+    "target": "the target",
+    "span": "the gap’s words",
+    "picture": "the picture",
+    "given": "pixels given",
+    "model": "the model",
+}
+# Every control that a link can hide, on whichever page, by its key there (of a comparison's side, see `SIDES`).
+HIDEABLE = OF_A_RUN | {
+    "attention": "attention temperature",
+    "temperature": "output temperature",
+    "top_k": "top-k",
+    "top_p": "top-p",
+    "method": "method",
+    "min_p": "min-p",
+    "typical_p": "typical",
+    "repetition_penalty": "repetition penalty",
+    "penalty_alpha": "degeneration penalty",
+    "candidates": "candidates",
+    "most": "most tokens",
+    "stop_at": "stop string",
+    "seed": "seed",
+    "what if": "what if …",
+    "against": "compare with",
+    "switches": "switches and sizes",
+    "published": "as published",
+    "batch": "batch",
+    "number": "numbers in",
+    "numbers": "numbers",
+    "own files": "your files",
+    "actions": "other pages, export",
+    "length": "length",
+    "window": "window",
+    "block": "block",
+    "k": "k",
+    "subspaces": "sub-spaces",
+    "codes": "codes",
+    "lists": "lists",
+    "probes": "probes",
+    "rerank": "re-ranked",
+    "measuring": "measuring",
+    "sides together": "swap, copy, add",
+    "task row": "task, seed, name",
+    "recipe open": "every option",
+    "own data": "your data",
+}
+SIDES = {
+    f"{letter}_{field}": f"{letter.upper()}: {name}"
+    for letter in "abcd"
+    for field, name in (OF_A_RUN | {"step": "the step", "edits": "edits"}).items()
+}
+HIDEABLE |= SIDES
+# What Streamlit calls the element of a key, where not by the key.
+ELEMENTS = {"what if": ".st-key-experiment-panel", "numbers": '[class*="st-key-numbers-"]'}
+ELEMENTS |= {"picture": ".st-key-picture, .st-key-own-picture"}
+ELEMENTS |= {f"{letter}_edits": f".st-key-{letter}_edits-popover" for letter in "abcd"}
+ELEMENTS |= {f"{letter}_picture": f".st-key-{letter}_picture, .st-key-{letter}_own-popover" for letter in "abcd"}
+CONTROLS: dict[str, tuple[float, float]] = {
+    "attention": (0.1, 4.0),
+    "temperature": (0.0, 3.0),
+    "top_k": (0, 100),
+    "top_p": (0.05, 1.0),
+}
+NAMED = 5  # of what is lost; the others are counted
+MARKUP = re.compile(r"([\\`*_{}\[\]()<>#|~$:])")  # what Markdown and Streamlit would make more of than text
+LINKED = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)  # where Markdown finds links by itself
+
+Rule = Callable[[str], str]  # "" for what makes sense, else what it must be: "a number from 0 to 3"
+
+
+def number(low: float, high: float) -> Rule:
+    return lambda text: "" if within(text, low, high) else f"a number from {low:g} to {high:g}"
+
+
+def whole(low: int = 0, high: int | None = None) -> Rule:
+    span = "" if high is None else f" from {low:,} to {high:,}"
+
+    def rule(text: str) -> str:
+        fits = text.isascii() and text.isdecimal() and len(text) < 16 and low <= int(text) <= (high or int(text))
+        return "" if fits else f"a whole number{span}"
+
+    return rule
+
+
+def one_of(options: Collection[object]) -> Rule:
+    """Of many options only that it must be one of them is said."""
+    texts = [str(option) for option in options]
+    few = f"one of {', '.join(texts)}" if len(texts) <= 8 else f"one of the {len(texts)} that are offered here"
+    return lambda text: "" if text in texts else few
+
+
+RUN: dict[str, Rule] = {name: number(*ends) for name, ends in CONTROLS.items()}
+RUN |= {"picture": whole(), "given": whole()}
+
+
+def address_of(model: str, fields: Sequence[str], controls: Sequence[str]) -> dict[str, str]:
+    """The query of a link to what is shown now: version, model, fields, controls off their defaults, edits."""
+    found: dict[str, Any] = {VERSIONED: VERSION, "model": model, **{field: given(field) for field in fields}}
+    found |= {key: value for key in controls if key in CONTROLS and (value := given(key)) != EMPTY.get(key, 1.0)}
+    for kept in ("edits", "seed"):
+        if kept in st.query_params:
+            found[kept] = st.query_params[kept]
+    return {key: str(value) for key, value in found.items() if key == "model" or value != ""}
+
+
+def fitting(said: Mapping[str, str]) -> dict[str, str]:
+    """What of a query an address can hold: all, or what is left without its longest entries."""
+    lengths = {name: len(urlencode({name: text})) + 1 for name, text in said.items()}
+    found = dict(said)
+    for name in sorted(lengths, key=lambda name: -lengths[name]):
+        if sum(lengths[kept] for kept in found) - 1 <= READABLE:
+            break
+        del found[name]
+    return found
+
+
+def address_now(**said: str) -> dict[str, str]:
+    """The query of a link to a page whose controls all stand in its address; what is `said` counts more."""
+    found = {key: value for key, value in st.query_params.to_dict().items() if key != HIDE}
+    return {VERSIONED: str(VERSION), **found, **said} | {VERSIONED: str(VERSION)}
+
+
+def offered(keys: Iterable[str]) -> list[list[str]]:
+    """Those of a page's controls that its links can hide, with their names, for the toolbar."""
+    return [[key, HIDEABLE[key]] for key in keys if key in HIDEABLE]
+
+
+def honour_link(rules: Mapping[str, Rule] = RUN, models: Collection[str] | None = None) -> None:
+    """Says above the page what of its link could not be restored, and hides what the link hides. Call it before the
+    controls are drawn: they drop from the address what they cannot use. `models` are those that the page knows, where
+    that is not what the library knows."""
+    state = st.session_state
+    if HIDE in st.query_params:
+        state[HIDDEN] = [name for name in st.query_params[HIDE].split(",") if name]
+    now = [state.get(KEPT), *(state.get(key) for key in ("model", *rules))]
+    here = state.get("page", "")
+    if state.get(PAGE) != here:
+        state[PAGE], state[SINCE] = here, None
+        state[LOST] = lost(dict(st.query_params), state.get(HIDDEN, []), rules, models)
+    elif state[SINCE] is None:
+        state[SINCE] = now
+    elif state[SINCE] != now:
+        state[LOST] = []  # the person looks at something else now
+    if state[LOST]:
+        more = len(state[LOST]) - NAMED
+        named = [as_text(part) for part in state[LOST][:NAMED]]
+        parts = "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
+        st.info(f"Not all of this link could be restored: {parts}. Everything else is as it was saved.")
+    if style := hiding(state.get(HIDDEN, [])):
+        st.html(f"<style>{style}</style>")
+
+
+def as_text(said: str) -> str:
+    """Markdown that reads as what is said: an address may say anything, and it must not become a picture or a link."""
+    return MARKUP.sub(r"\\\1", LINKED.sub("\N{WORD JOINER}", said))
+
+
+def hiding(names: Iterable[str]) -> str:
+    """CSS that takes controls out of sight; they keep what the link gives them."""
+    known = [ELEMENTS.get(name, f".st-key-{name.replace(' ', '-')}") for name in names if name in HIDEABLE]
+    return ", ".join(known) + " { display: none !important; }" if known else ""
+
+
+def lost(
+    said: Mapping[str, str],
+    hidden: Sequence[str],
+    rules: Mapping[str, Rule] = RUN,
+    models: Collection[str] | None = None,
+) -> list[str]:
+    """What an address says that makes no sense here: a part of a sentence for each."""
+    found: list[str] = []
+    version = said.get(VERSIONED, str(VERSION))
+    if version != str(VERSION):
+        found.append(f"it is of version {version[:20]!r} and this Loupe reads version {VERSION}")
+    model = said.get("model")
+    if model is not None and not (library.knows(model) if models is None else model in models):
+        elsewhere = f"the model {model[:80]!r} does not suit this page"
+        found.append(elsewhere if library.knows(model) else library.absent(model))
+    for key, rule in rules.items():
+        if key in said and (must := rule(said[key])):
+            found.append(f"{key} is {said[key][:20]!r} and must be {must}")
+    found += [f"there is no control {name[:40]!r} to hide" for name in hidden if name not in HIDEABLE]
+    if "seed" in said and str(seed()) != said["seed"]:
+        found.append(f"the seed {said['seed'][:20]!r} is no whole number")
+    return found
+
+
+def within(text: str, low: float, high: float) -> bool:
+    try:
+        return low <= float(text) <= high
+    except ValueError:
+        return False

@@ -1,0 +1,102 @@
+"""A recipe for a person's own data: the model and schedule of a task that is like it, fitted to what the data is."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engine.data.hub import Hub
+from engine.data.own import LEARNS, OF_TEXT, Columns, Rows
+from engine.data.table import Table
+from engine.model.config import ModelConfig
+from engine.training import Recipe
+from engine.training.data_recipe import Data, Text, TokenizerRecipe
+from engine.training.objectives import OBJECTIVES
+from pages.controls.train.presets import presets
+
+LIKE = {"next": "python-reference", "completion": "repeat", "sequence_to_sequence": "english-french"}
+LIKE |= {"classification": "sentiment", "token_classification": "names", "masked": "masked-stories", "infill": "infill"}
+SHARE = 0.1  # that is held out
+MARKS = 3  # tokens beside those of a row's texts, at most
+LONGEST = 256  # tokens of a row
+WORDS = 4_096  # of a vocabulary of words, at most
+PIECE = re.compile(r"\w+|\S|\s")
+ABOUT = {
+    "next": "A decoder that learns to write like {}.", "masked": "An encoder that learns to guess hidden words of {}.",
+    "infill": "A GLM that learns to fill gaps in {} from what stands on both sides.",
+    "classification": "An encoder that learns to tell the labels of {} apart.",
+    "token_classification": "An encoder that learns to tag the words of {}.",
+    "sequence_to_sequence": "An encoder-decoder that learns what becomes of what in {}.",
+    "completion": "A decoder that learns what follows what in {}.",
+}  # fmt: skip
+
+
+def objectives(data: Text | Columns) -> list[str]:
+    """What can be learned from it, and has a task here that it is like."""
+    kind, learns = ("text", LEARNS["text"]) if isinstance(data, Text) else (data.kind, LEARNS[data.form])
+    return [one for one in learns if kind in OBJECTIVES[one].data and like(one) is not None]
+
+
+def like(objective: str) -> Recipe | None:
+    found = presets()
+    named = [found[LIKE[objective]]] if LIKE.get(objective) in found else list(found.values())
+    suited = (one.recipe for one in named if one.recipe.objective.kind == objective and one.recipe.data.digits is None)
+    return next((one for one in suited if one.data.sentence_pairs is None), None)
+
+
+def of_text(data: Text, objective: str, name: str, text: str) -> Recipe:
+    """Reading no more at once than is held out of the text."""
+    least = 2 ** int(math.log2(max(8, SHARE * len(text) / (1 if objective == "next" else 5) - 2)))
+    return fitted(Data(text=data), objective, name, least)
+
+
+def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recipe:
+    """Reading most rows whole. Raises ValueError, with its number, for a row that cannot be learned from."""
+    own = Data(rows=data) if isinstance(data, Rows) else Data(hub=data)
+    texts = {key: column(table, getattr(data, key), key) for key in data.given}
+    base = like(objective)
+    words = base is not None and base.data.tokenizer.kind not in ("char", "byte")
+    if objective in OF_TEXT:
+        all_of = sum(lengths(texts["text"], words))
+        return fitted(own, objective, name, 2 ** int(math.log2(max(8, SHARE * all_of - 2))))
+    inputs = [lengths(texts[key], words) for key in data.given if key not in ("label", "tags")]
+    together = objective == "completion"  # one stack reads all
+    rows = sorted(sum(row) if together else max(row) for row in zip(*inputs, strict=True))
+    most = rows[int(0.98 * (len(rows) - 1))] + MARKS
+    classes = {"classification": "label", "token_classification": "tags"}.get(objective)
+    count = 0 if classes is None else len({one for row in texts[classes] for one in parts(row, classes)})
+    return fitted(own, objective, name, min(LONGEST, 8 * math.ceil(most / 8)), count)
+
+
+def column(table: Table, name: str, key: str) -> Sequence[str]:
+    if key in ("tokens", "tags"):
+        return [" ".join(row) for row in table.words(name)]
+    return table.texts(name)
+
+
+def parts(row: str, key: str) -> list[str]:
+    return row.split() if key == "tags" else [row]
+
+
+def lengths(texts: Sequence[str], words: bool) -> list[int]:
+    return [len(PIECE.findall(text)) if words else len(text) for text in texts]
+
+
+def fitted(data: Data, objective: str, name: str, context: int, classes: int = 0) -> Recipe:
+    base = like(objective)
+    if base is None:
+        raise ValueError(f"there is no task here that is learned by {objective}; choose another way to learn.")
+    longest = context if classes or objective in ("completion", "sequence_to_sequence") else base.batch.context
+    context = min(context, longest)
+    tokenizer = base.data.tokenizer
+    if tokenizer.kind == "word":
+        tokenizer = TokenizerRecipe("word", WORDS)
+    model: ModelConfig = replace(base.model, context=context)
+    if classes:
+        model = replace(model, head=replace(model.head, classes=classes))
+    return replace(
+        base, data=replace(data, tokenizer=tokenizer), model=model, batch=replace(base.batch, context=context),
+        about=ABOUT[objective].format(name),
+    )  # fmt: skip

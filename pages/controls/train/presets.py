@@ -1,0 +1,103 @@
+"""The tasks that come with Loupe: recipes under assets/lab, by what they are about, with what each of them shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+
+from engine.training import Recipe
+from engine.training.recipe_file import read_recipe
+
+FOLDER = Path(__file__).parents[3] / "assets" / "lab"
+OWN = "own-data"  # the task that is a person's own
+GROUPS = {  # by the data that a recipe learns from
+    "Letters": ("rewriting", "repeats", "brackets"),
+    "Arithmetic": ("addition", "modular"),
+    "Languages": ("translation", "dates"),
+    "Pictures": ("digits",),
+    "Texts": (),  # all else
+}
+TOOK = re.compile(r"([\d,]+) seconds of one CPU core(?: for ([\d,]+) steps)?")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """`found` is what its file says came out of it; `seconds` how long that took on one CPU core, 0 where unsaid."""
+
+    name: str
+    recipe: Recipe
+    found: str
+    seconds: float
+
+    @property
+    def group(self) -> str:
+        return next((group for group, kinds in GROUPS.items() if self.recipe.data.kind in kinds), "Texts")
+
+
+def presets() -> dict[str, Preset]:
+    """Those of one group together."""
+    files = sorted(FOLDER.glob("*.toml"))
+    found = [read(file.stem, file.stat().st_mtime_ns) for file in files]
+    order = list(GROUPS)
+    return {one.name: one for one in sorted(found, key=lambda one: order.index(one.group))}
+
+
+@cache
+def read(name: str, stamp: int) -> Preset:
+    """Read once as long as `stamp`, the time of its last change, is the same."""
+    file = FOLDER / f"{name}.toml"
+    recipe, said = read_recipe(file), " ".join(comment(file.read_text(encoding="utf-8")))
+    return Preset(name, recipe, said, seconds(said, recipe.schedule.steps))
+
+
+def comment(text: str) -> Iterator[str]:
+    """The lines of the comment that a recipe begins with."""
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            return
+        yield line.removeprefix("#").strip()
+
+
+def seconds(said: str, steps: int) -> float:
+    """Of all steps, where it says that of some."""
+    took = TOOK.search(said)
+    if took is None:
+        return 0.0
+    measured, of = (float((part or "0").replace(",", "")) for part in took.groups())
+    return measured * steps / of if of else measured
+
+
+def duration(found: float) -> str:
+    """A time as one says it."""
+    if found < 1:
+        return "less than a second"
+    if found < 99.5:
+        return f"{found:.0f} s"
+    return f"{found / 60:.0f} min" if found < 5_970 else f"{found / 3600:.1f} h"
+
+
+def gallery(chosen: str, choose: Callable[[str], None]) -> None:
+    """All tasks with a line each; `choose` is called with the name of that which is clicked."""
+    with st.popover("All tasks", key="all tasks"):
+        before = ""
+        for one in presets().values():
+            if one.group != before:
+                st.markdown(f"**{one.group}**")
+                before = one.group
+            row(one.name, one.recipe.about, one.seconds, one.found, chosen, choose)
+        st.markdown("**Yours**")
+        row(OWN, "A text that you paste, or a file of texts, pairs, labels or tags.", 0.0, "", chosen, choose)
+
+
+def row(name: str, about: str, took: float, found: str, chosen: str, choose: Callable[[str], None]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button(
+            name.replace("-", " "), key=f"task {name}", help=found or None, width=172, on_click=choose, args=(name,),
+            type="primary" if name == chosen else "secondary",
+        )  # fmt: skip
+        st.caption(f"{about} About {duration(took)}." if took else about, width=420)

@@ -1,0 +1,94 @@
+"""The same recipe on the same seed with one choice changed, so that two curves show what the choice does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from engine.model.config import ModelConfig, PositionKind
+from engine.training import Recipe, allowed
+
+SEEN = 0.05  # the weight decay from which leaving it out makes a difference
+
+
+def contrasts(recipe: Recipe) -> dict[str, Recipe]:
+    """By what they are called; those that change nothing, or that no model or no task can have, are left out."""
+    found: dict[str, Recipe] = {}
+    for title, change in CHANGES.items():
+        try:
+            other = change(recipe)
+            allowed.check(other)
+        except ValueError:
+            continue
+        if other != recipe:
+            found[title] = other
+    return found
+
+
+def of_model(change: Callable[[ModelConfig], ModelConfig]) -> Callable[[Recipe], Recipe]:
+    return lambda recipe: replace(recipe, model=change(recipe.model))
+
+
+def both(model: ModelConfig, **changed: Any) -> ModelConfig:
+    """With something else in both stacks."""
+    encoder = model.encoder and replace(model.encoder, **changed)
+    return replace(model, encoder=encoder, **changed)
+
+
+def attending(model: ModelConfig, **changed: Any) -> ModelConfig:
+    """With something else in all attention, that to the encoder too."""
+    encoder = model.encoder and replace(model.encoder, attention=replace(model.encoder.attention, **changed))
+    cross = model.cross and replace(model.cross, **changed)
+    return replace(model, attention=replace(model.attention, **changed), encoder=encoder, cross=cross)
+
+
+def positioned(kind: PositionKind) -> Callable[[Recipe], Recipe]:
+    return of_model(lambda model: replace(model, positions=replace(model.positions, kind=kind, scaling=None)))
+
+
+def norms_after(model: ModelConfig) -> ModelConfig:
+    return model if model.norm.kind == "none" else replace(model, norm=replace(model.norm, place="after"))
+
+
+def unscaled(model: ModelConfig) -> ModelConfig:
+    return attending(model, scale=1.0) if model.attention.scale is None else model
+
+
+def one_block(model: ModelConfig) -> ModelConfig:
+    return both(model, layers=1) if model.distinct is None else replace(model, layers=1, distinct=1)
+
+
+def not_warmed_up(recipe: Recipe) -> Recipe:
+    return replace(recipe, schedule=replace(recipe.schedule, warmup=0))
+
+
+def not_decayed(recipe: Recipe) -> Recipe:
+    """Where there is enough of it to be seen."""
+    if recipe.optimiser.weight_decay < SEEN:
+        return recipe
+    return replace(recipe, optimiser=replace(recipe.optimiser, weight_decay=0.0))
+
+
+def ten_times(recipe: Recipe) -> Recipe:
+    return replace(recipe, optimiser=replace(recipe.optimiser, lr=10 * recipe.optimiser.lr))
+
+
+# A title becomes a part of a run's name: letters, digits, spaces and hyphens.
+CHANGES: dict[str, Callable[[Recipe], Recipe]] = {
+    "without residual connections": of_model(lambda model: replace(model, residual=False)),
+    "without normalisation": of_model(lambda model: replace(model, norm=replace(model.norm, kind="none"))),
+    "normalisation after each sublayer": of_model(norms_after),
+    "scores not divided by sqrt d_head": of_model(unscaled),
+    "without positions": positioned("none"),
+    "learned positions": positioned("learned"),
+    "sinusoidal positions": positioned("sinusoidal"),
+    "rotary positions": positioned("rotary"),
+    "ALiBi positions": positioned("alibi"),
+    "one block": of_model(one_block),
+    "one head": of_model(lambda model: attending(model, heads=1, kv_heads=None)),
+    "attention without MLPs": of_model(lambda model: both(model, mlp=None)),
+    "without warm-up": not_warmed_up,
+    "ten times the learning rate": ten_times,
+    "without weight decay": not_decayed,
+}

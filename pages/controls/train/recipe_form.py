@@ -1,0 +1,188 @@
+"""A recipe as controls: every field of its tables is one, by its type, so that no option of the engine is forgotten."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, fields, replace
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import streamlit as st
+
+from engine.data.own import LEARNS, Columns
+from engine.model.config import MLP, Attention, Encoder, RotaryScaling
+from engine.training import Recipe
+from engine.training.data_recipe import TokenizerRecipe
+from engine.training.objectives import OBJECTIVES
+from pages.controls.train.recipe_options import HELP, known, offered, option, title
+
+WIDE = 148  # CSS pixels of a control
+SHORT = 14  # letters that fit into it
+ITSELF = "by itself"  # what stands in a field that may be left out
+TABS = ("Data", "Tokenizer", "Model", "Learning", "Keeping", "As text")
+LEARNING = ("objective", "optimiser", "schedule", "batch")
+KEEPING = ("log", "machine")
+
+
+@dataclass
+class Form:
+    """Controls that begin with `recipe`; under another `turn` they begin anew. `problems` are of fields that do not
+    read: they stand at what the recipe says."""
+
+    recipe: Recipe
+    turn: str
+    problems: list[str] = field(default_factory=list)
+
+    def drawn(self) -> dict[str, Any]:
+        """Draws all tabs but the last, `text`, and returns what they say as plain data."""
+        recipe = self.recipe
+        said: dict[str, Any] = asdict(recipe)
+        data, tokenizer, model, learning, keeping, self.text = st.tabs(list(TABS), key=f"{self.turn} tabs")
+        with data:
+            self.heading(recipe.data.kind, recipe.data.table)
+            said["data"][recipe.data.kind] = self.table(recipe.data.table, f"data.{recipe.data.kind}")
+        with tokenizer:
+            said["data"]["tokenizer"] = self.tokenizer()
+        with model:
+            said["model"] = self.table(recipe.model, "model")
+        for tab, names in ((learning, LEARNING), (keeping, KEEPING)):
+            with tab:
+                for name in names:
+                    self.heading(name, getattr(recipe, name))
+                    said[name] = self.table(getattr(recipe, name), name)
+        if recipe.model.context == recipe.batch.context:  # one number, which the batch's control says
+            said["model"]["context"] = said["batch"]["context"]
+        return said
+
+    def tokenizer(self) -> dict[str, Any]:
+        """Only kinds that suit the data."""
+        own = self.recipe.data.tokenizer
+        if not suits(self.recipe, replace(own, sample=own.sample + 1)):
+            pictures = self.recipe.data.kind == "digits"
+            st.caption("Pictures are no text." if pictures else "The data's own symbols are the tokens.")
+            return asdict(own)
+        st.caption(" ".join((TokenizerRecipe.__doc__ or "").split()))
+        return self.table(own, "data.tokenizer")
+
+    def table(self, value: Any, path: str) -> dict[str, Any]:
+        """The controls of one dataclass, those of its own fields in a row and each part of it below."""
+        hints = get_type_hints(type(value))
+        names = [each.name for each in fields(value)]
+        parts = [name for name in names if part_of(hints[name]) is not None]
+        said = {name: plain(getattr(value, name)) for name in names}
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            for name in names:
+                if name not in parts and offered(f"{path}.{name}", said, self.recipe):
+                    said[name] = self.control(hints[name], f"{path}.{name}", getattr(value, name))
+        for name in parts:
+            if offered(f"{path}.{name}", said, self.recipe):
+                said[name] = self.part(value, name, hints[name], f"{path}.{name}")
+        return said
+
+    def part(self, owner: Any, name: str, hint: Any, path: str) -> dict[str, Any] | None:
+        """A nested table; one that may be left out has a switch."""
+        value = getattr(owner, name)
+        if type(None) not in get_args(hint) or name == "patches":
+            self.heading(".".join(path.split(".")[1:]), value)
+        else:
+            kind = part_of(hint)
+            on = st.toggle(title(name), value is not None, key=f"{self.turn}.{path}", help=meaning(kind))
+            if not on:
+                return None
+            value = begun(owner, name) if value is None else value
+        return self.table(value, path)
+
+    def control(self, hint: Any, path: str, value: Any) -> Any:
+        kinds = [kind for kind in options(hint) if kind is not type(None)]
+        optional, kind = len(kinds) < len(options(hint)), kinds[0]
+        name, key, told = title(path.rpartition(".")[2]), f"{self.turn}.{path}", known(path, HELP)
+        if get_origin(kind) is Literal or kind is bool:
+            all_of = (True, False) if kind is bool else self.choices(path, get_args(kind), value)
+            choices = [*([None] if optional else []), *all_of]
+            wide = WIDE if max(len(written(each)) for each in choices) <= SHORT else round(1.4 * WIDE)
+            return st.selectbox(name, choices, choices.index(value), written, key=key, help=told, width=wide)
+        if kind is int:
+            return st.number_input(name, value=value, step=1, placeholder=ITSELF, key=key, help=told, width=WIDE)
+        if kind is float:
+            return st.number_input(
+                name, value=None if value is None else float(value), step=a_tenth(value), format="%g", key=key,
+                placeholder=ITSELF, help=told, width=WIDE,
+            )  # fmt: skip
+        if kind is str:
+            said = st.text_input(name, value or "", key=key, help=told, width=2 * WIDE)
+            return said or (None if optional else "")
+        return self.listed(name, kind, value, key, told)
+
+    def choices(self, path: str, all_of: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+        """Those that go with the data."""
+        data = self.recipe.data
+        if path == "objective.kind":
+            learns = LEARNS[data.table.form] if isinstance(data.table, Columns) else all_of
+            fit = (one for one in all_of if one in learns and data.kind in OBJECTIVES[one].data)
+            return tuple(dict.fromkeys([value, *fit]))
+        if path == "data.tokenizer.kind":
+            return tuple(one for one in all_of if one == value or suits(self.recipe, replace(data.tokenizer, kind=one)))
+        return all_of
+
+    def listed(self, name: str, kind: Any, value: Any, key: str, told: str | None) -> list[Any] | None:
+        """Several numbers or words, with commas between them."""
+        of = get_args(kind)[0]
+        shown = "" if value is None else ", ".join(map(str, value))
+        said = st.text_input(name, shown, key=key, help=told or "Several values, with commas between them.", width=WIDE)
+        words = [word.strip() for word in said.split(",") if word.strip()]
+        try:
+            return [of(word) for word in words] if words or value is not None else None
+        except ValueError:
+            must = "whole numbers" if of is int else "numbers"
+            self.problems.append(f"{name} must be {must} with commas between them, got {said!r}.")
+            return None if value is None else list(value)
+
+    def heading(self, name: str, value: Any) -> None:
+        st.markdown(f"**{' · '.join(map(title, name.split('.')))}**", help=meaning(type(value)))
+
+
+def suits(recipe: Recipe, tokenizer: TokenizerRecipe) -> bool:
+    try:
+        replace(recipe.data, tokenizer=tokenizer)
+    except ValueError:
+        return False
+    return True
+
+
+def begun(owner: Any, name: str) -> Any:
+    """What a part that was left out begins with."""
+    if name == "mlp":
+        return MLP(4 * getattr(owner, "d_model", 32))
+    if name == "scaling":
+        return RotaryScaling("linear", 2.0, 512)
+    if name == "cross":
+        return owner.cross_attention
+    return Encoder(owner.layers, Attention(owner.attention.heads, mask="full"), owner.mlp)
+
+
+def options(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (UnionType, Union) else (hint,)
+
+
+def part_of(hint: Any) -> Any:
+    """The dataclass that a field holds, if it does."""
+    return next((kind for kind in options(hint) if hasattr(kind, "__dataclass_fields__")), None)
+
+
+def plain(value: Any) -> Any:
+    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
+
+
+def written(value: Any) -> str:
+    return ITSELF if value is None else {True: "yes", False: "no"}[value] if isinstance(value, bool) else option(value)
+
+
+def a_tenth(value: float | None) -> float:
+    """The step of a number's buttons: a tenth of its size, rounded down to a power of ten."""
+    return 10.0 ** math.floor(math.log10(abs(value)) - 0.5) if value else 0.01
+
+
+def meaning(kind: type) -> str | None:
+    """What the fields mean, in the words of the engine; None where Python itself wrote that."""
+    said = kind.__doc__ or ""
+    return None if said.startswith(f"{kind.__name__}(") else " ".join(said.split())

@@ -1,0 +1,1 @@
+"""Edits of a run as controls, and as part of a link."""

@@ -1,0 +1,277 @@
+"""What if: edits of a run, shared by the pages that run a model. They stay from page to page, and stand in the address.
+
+`what_if` draws the panel and what the edits did, and says which run the page is to draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from engine.edits import Edit
+from engine.edits.experiment import Experiment
+from engine.inputs.readers import kind
+from engine.runtime import library
+from engine.runtime.trace import Trace
+from pages.controls.model_input.model_input import Subject, look, reading
+from pages.controls.what_if.experiment_link import clipped, from_link, linkable, to_link, unlinked
+from views.core.component import view
+from views.core.payload import pack
+from views.walkthrough.walkthrough import Lane, digest, lanes
+from views.what_if.continuation import continuations
+from views.what_if.effects import asked_later, effects, head_of
+from views.what_if.experiment import from_form, panel
+from views.what_if.paint_ground import painted_on
+
+PANEL, EFFECTS = "what if", "what if effects"  # keys of the two views
+MADE, SAID, ANSWERED = "experiment", "experiment says", "experiment answered"  # in the session state
+GUESSING, REVEALED, LEFT = "guessing", "revealed", "left to compare"
+ADDRESS = "edits"
+NAME = 60  # characters of what a request is called
+MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that was made for another model or text
+SILENT: dict[str, Any] = {"broken": [], "refused": ""}  # what the panel says where there is nothing to say
+STALE = "The text, the model or the edits have changed since; ask again."
+UNWRITTEN = (
+    "An edit names a token that the model wrote itself, and writing begins before it; "
+    "type what it wrote into its field, and it writes on behind that."
+)
+UNDRAWN = (
+    "An edit names a pixel that the model drew itself, and drawing begins before it; "
+    "give more pixels, and it draws on behind those."
+)
+
+Answer = Callable[[dict[str, Any]], bytes]
+T = TypeVar("T")
+
+experiment_panel = view("what_if/experiment", events=("change",))
+effects_view = view("what_if/effects", events=("reveal",))
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """`trace` is the run to draw: that with the edits, or that `before` them while they are still guessed at."""
+
+    subject: Subject
+    trace: Trace
+    before: Trace
+    after: Trace
+    controls: Sequence[Edit] = ()
+
+    def answering(self, other: Answer) -> Answer:
+        """What the panel and its picture ask later, in front of what the page's own views ask."""
+
+        def answer(query: dict[str, Any]) -> bytes:
+            if "effects" not in query and "painted" not in query:
+                return other(query)
+            if query.get("trace") != digest(self.subject.name, self.after):
+                raise ValueError(STALE)
+            return self.answer(query)
+
+        return answer
+
+    def answer(self, query: dict[str, Any]) -> bytes:
+        checkpoint, read = self.subject.checkpoint, self.subject.reading
+        match query:
+            case {"painted": str(focus), "side": str(side), "layer": int(layer), "head": int(head), "without": without}:
+                return painted_on(self.without(without), side, focus, layer, head)
+        return asked_later(query, self.before, self.after, head_of(checkpoint, read), self.written)
+
+    def without(self, number: Any) -> Trace:
+        """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
+        made = current()
+        if not isinstance(number, int) or not 0 <= number < len(made.entries):
+            return self.after
+        return edited(self.subject, self.controls, made.switch(number, False), self.before)[0]
+
+    def written(self) -> bytes:
+        return written(self.subject, self.before.edits, self.after.edits)
+
+
+def written(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) -> bytes:
+    """How it goes on under both. Raises ValueError, with a sentence."""
+    checkpoint, read = subject.checkpoint, subject.reading
+    try:
+        return continuations(checkpoint, read, before, after)
+    except MISFITS as error:
+        made_itself = UNDRAWN if read.original is not None else UNWRITTEN
+        raise ValueError(made_itself if read.written else f"Nothing can be written: {sentence(error)}") from None
+
+
+def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
+    """`controls` are the edits that the page's own controls make: both runs that are compared have them."""
+    made, read = current(), subject.reading
+    before = library.traces.of(subject.name, read.read, controls, read.target)
+    after, unfit = edited(subject, controls, made, before)
+    stacks = lanes(subject.checkpoint, read)
+    name = digest(subject.name, after)
+    hidden = after is not before and guessed_at(name)
+    drawn = panel(made, subject.checkpoint, before, stacks, unfit=unfit, notes=notes(made, name) | {"look": look()})
+    compared = compare(subject, before, after, stacks, hidden)
+    with st.container(key="experiment panel", gap=None):
+        experiment_panel(drawn, key=PANEL, on={"change": change})
+        effects_view(compared, key=EFFECTS, on={"reveal": reveal})
+    return WhatIf(subject, before if hidden else after, before, after, controls)
+
+
+def notes(made: Experiment, trace: str) -> dict[str, Any]:
+    """What the panel is told beside the edits; `trace` is the name of the run that is drawn."""
+    state = st.session_state
+    said = state.get(SAID, SILENT)
+    broken = said["broken"] if linkable(made) else [*said["broken"], unlinked(made)]
+    asked = {"guessing": bool(state.get(GUESSING)), "answered": state.get(ANSWERED, ""), "left": state.get(LEFT, 0)}
+    return {"trace": trace, "shown": shown_picture(), **asked, **said, "broken": broken}
+
+
+def guessed_at(name: str) -> bool:
+    """Whether what became of the run of this name is still to be guessed."""
+    return bool(st.session_state.get(GUESSING)) and st.session_state.get(REVEALED) != name
+
+
+def shown_picture() -> str:
+    """What the picture that the page shows is called in an edit that keeps it."""
+    state = st.session_state
+    if state.get("upload"):
+        return "your own picture"
+    drawn = kind(library.checkpoint(state.model)) == "pixels"
+    return f"picture {state.get('picture', 0)}{' as it is completed' if drawn else ''}"
+
+
+def compare(subject: Subject, before: Trace, after: Trace, stacks: Sequence[Lane], hidden: bool) -> bytes:
+    if after is before:
+        return pack({"trace": None}, {})
+    return effects(before, after, stacks, subject.checkpoint, subject.reading, name=subject.name, hidden=hidden)
+
+
+def current() -> Experiment:
+    """That of the session, or of the address that it was opened with; the address follows it."""
+    state = st.session_state
+    if MADE not in state:
+        state[MADE], broken = from_link(st.query_params[ADDRESS]) if ADDRESS in st.query_params else (Experiment(), [])
+        state[SAID] = SILENT | {"broken": broken}
+    made: Experiment = state[MADE]
+    if not state.get(SAID, SILENT)["broken"]:  # else the address keeps what it says until an edit is made
+        link = to_link(made) if made.entries and linkable(made) else None
+        if link is None:
+            st.query_params.pop(ADDRESS, None)
+        elif st.query_params.get(ADDRESS) != link:
+            st.query_params[ADDRESS] = link
+    return made
+
+
+def edited(
+    subject: Subject, controls: Sequence[Edit], made: Experiment, before: Trace
+) -> tuple[Trace, dict[int, str]]:
+    """The run under the edits that are on and fit, and by its number why another does not."""
+    read = subject.reading
+
+    def run(edits: Sequence[Edit]) -> Trace:
+        return finite(library.traces.of(subject.name, read.read, edits, read.target, before))
+
+    return fitting(made, controls, run, lambda: before)
+
+
+def fitting(
+    made: Experiment, controls: Sequence[Edit], run: Callable[[Sequence[Edit]], T], plain: Callable[[], T]
+) -> tuple[T, dict[int, str]]:
+    """What `run` gives under the edits that are on and fit, and by its number why another does not.
+
+    `plain` is the run with none of them, under the page's own `controls` alone.
+    """
+    on = {number: entry.edit for number, entry in enumerate(made.entries) if entry.on}
+    refused, fits = dict[int, str](), list(controls)
+    if not on:
+        return plain(), refused
+    try:
+        return run([*controls, *on.values()]), refused
+    except MISFITS:
+        found = plain()
+    for number, edit in on.items():  # one after the other, to know which
+        try:
+            found = run([*fits, edit])
+            fits.append(edit)
+        except MISFITS as error:
+            refused[number] = f"It does not fit here and is off: {sentence(error)}"
+    return found, refused
+
+
+def finite(trace: Trace) -> Trace:
+    """The run itself. Raises ValueError where its residual stream or its logits are no numbers any more."""
+    for hook in trace:
+        if hook.endswith(("resid_pre", "resid_post", "logits")) and not bool(trace[hook].isfinite().all()):
+            raise ValueError(f"the run no longer holds numbers at {hook}: they grow too large; choose a smaller one.")
+    return trace
+
+
+def sentence(error: Exception) -> str:
+    return clipped(str(error.args[0])) if error.args else type(error).__name__
+
+
+def change() -> None:
+    """What the panel asks for. A browser sends it, so that anything may come."""
+    state = st.session_state
+    made: Experiment = state[MADE]
+    asked = heard(PANEL, "change")
+    if asked is None:
+        return
+    asked = asked if isinstance(asked, Mapping) else {}
+    state[ANSWERED] = str(asked.get("name", ""))[:NAME]
+    state[SAID] = SILENT
+    try:
+        state[MADE] = changed(made, asked)
+    except MISFITS as error:
+        state[SAID] = SILENT | {"refused": sentence(error)}
+
+
+def changed(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
+    """Raises ValueError for what is no change, or makes no edit."""
+    match asked:
+        case {"do": "add", "edit": dict(data)}:
+            return made.add(from_browser(data))
+        case {"do": "change", "number": int(number), "edit": dict(data)}:
+            was = made.entries[number].edit if 0 <= number < len(made.entries) else None
+            return made.change(number, from_browser(data, was))
+        case {"do": "switch", "number": int(number), "on": bool(on)}:
+            return made.switch(number, on)
+        case {"do": "all", "on": bool(on)}:
+            return made.switch_all(on)
+        case {"do": "remove", "number": int(number)}:
+            return made.remove(number)
+        case {"do": "clear"}:
+            return made.clear()
+        case {"do": "undo"}:
+            return made.undo()
+        case {"do": "redo"}:
+            return made.redo()
+        case {"do": "guess", "on": bool(on)}:
+            st.session_state[GUESSING] = on
+            return made
+        case {"do": "compare"}:
+            leave()
+            return made
+    raise ValueError("The panel asked for something this page does not know; reload the page.")
+
+
+def leave() -> None:
+    """For Compare, where the panel leads then: A as this page has it, B under the edits, whatever was there before."""
+    from pages.controls.compare.defaults import LAST, LETTERS, OWN, key  # which needs the edits that are made here
+
+    for own in (LAST, *(key(letter, field) for letter in LETTERS for field in OWN)):
+        st.session_state.pop(own, None)
+    st.session_state[LEFT] = st.session_state.get(LEFT, 0) + 1
+
+
+def from_browser(data: Mapping[str, Any], was: Edit | None = None) -> Edit:
+    checkpoint = library.checkpoint(st.session_state.model)
+    return from_form(data, checkpoint, reading(checkpoint), was)
+
+
+def reveal() -> None:
+    st.session_state[REVEALED] = heard(EFFECTS, "reveal")
+
+
+def heard(key: str, event: str) -> Any:
+    """What a view sent; None where its page was left meanwhile."""
+    return getattr(st.session_state.get(key), event, None)

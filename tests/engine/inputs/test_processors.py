@@ -1,0 +1,201 @@
+"""Pictures as model input: the numbers of transformers' processors, and back to what can be drawn."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from engine.inputs.pictures import Picture
+from engine.inputs.processors import ImageProcessor, PalettePixels, read_processor
+
+RNG = np.random.default_rng(0)
+PHOTO = RNG.integers(0, 256, (37, 50, 3), dtype=np.uint8)
+DIGIT = RNG.integers(0, 17, (8, 8), dtype=np.uint8)
+PALETTE = tuple(map(tuple, RNG.uniform(-1, 1, (40, 3)).tolist()))
+
+processors = pytest.mark.parametrize(
+    "ours",
+    [
+        ImageProcessor((224, 224)),
+        ImageProcessor((16, 24), mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), resample=3),
+        ImageProcessor((37, 50), mean=(0.0,) * 3, std=(1.0,) * 3),
+    ],
+)
+
+
+def vit(folder: Path) -> Any:
+    return pytest.importorskip("transformers").ViTImageProcessorPil.from_pretrained(folder)
+
+
+@processors
+def test_pixels_are_those_of_transformers_reading_our_file(ours: ImageProcessor, tmp_path: Path) -> None:
+    ours.save(tmp_path)
+    reference = vit(tmp_path)
+    for picture in (Image.fromarray(PHOTO), PHOTO):
+        expected = reference(picture, return_tensors="pt")["pixel_values"]
+        torch.testing.assert_close(ours.pixels(picture), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [(8, 8), (20, 12)])
+def test_grey_levels_are_those_of_transformers(size: tuple[int, int], tmp_path: Path) -> None:
+    ours = ImageProcessor.grey(size, levels=17)
+    ours.save(tmp_path)
+    expected = vit(tmp_path)(DIGIT[None], return_tensors="pt")["pixel_values"]
+    torch.testing.assert_close(ours.pixels(DIGIT), expected, rtol=0, atol=1e-6)
+
+
+@processors
+def test_a_saved_processor_is_read_back(ours: ImageProcessor, tmp_path: Path) -> None:
+    ours.save(tmp_path)
+    assert read_processor(tmp_path) == ours
+    assert read_processor(tmp_path / "nothing") is None
+
+
+def test_what_transformers_wrote_is_read(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    written = transformers.ViTImageProcessorPil(size={"height": 30, "width": 20}, image_std=[0.2, 0.3, 0.4], resample=3)
+    written.save_pretrained(tmp_path)
+    ours = read_processor(tmp_path)
+    assert isinstance(ours, ImageProcessor)
+    expected = written(PHOTO, return_tensors="pt")["pixel_values"]
+    torch.testing.assert_close(ours.pixels(PHOTO), expected, rtol=0, atol=1e-6)
+
+
+def test_palette_ids_are_those_of_transformers(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    ours = PalettePixels(ImageProcessor((9, 11)), PALETTE)
+    ours.save(tmp_path)
+    assert read_processor(tmp_path) == ours
+    reference = transformers.ImageGPTImageProcessorPil.from_pretrained(tmp_path)
+    assert ours.ids(PHOTO).tolist() == reference(PHOTO, return_tensors="pt")["input_ids"].tolist()
+
+
+def test_an_old_palette_file_has_a_number_for_its_size_and_no_rescaling_keys(tmp_path: Path) -> None:
+    old = {"feature_extractor_type": "ImageGPTFeatureExtractor", "size": 32, "clusters": PALETTE, "do_normalize": True}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(old))
+    assert read_processor(tmp_path) == PalettePixels(ImageProcessor((32, 32)), PALETTE)
+
+
+def test_every_form_of_the_same_picture_gives_the_same_pixels() -> None:
+    processor = ImageProcessor((37, 50))
+    forms: list[Picture] = [
+        Image.fromarray(PHOTO),
+        PHOTO,
+        PHOTO.astype(np.int64),
+        PHOTO / 255,
+        torch.from_numpy(PHOTO).permute(2, 0, 1),
+        torch.from_numpy(PHOTO).permute(2, 0, 1).double() / 255,
+        Image.fromarray(PHOTO).convert("RGBA"),
+    ]
+    batch = processor.pixels(forms)
+    assert batch.shape == (len(forms), 3, 37, 50)
+    torch.testing.assert_close(batch, batch[:1].expand_as(batch), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(processor.picture(batch[0]), PHOTO / 255, atol=1e-6)
+
+
+def test_grey_and_colour_are_turned_into_each_other() -> None:
+    grey = Image.fromarray(PHOTO).convert("L")
+    assert torch.equal(ImageProcessor((37, 50)).pixels(grey)[:, 0], ImageProcessor.grey((37, 50)).pixels(grey)[:, 0])
+    of_array = ImageProcessor.grey((37, 50)).pixels(PHOTO)
+    torch.testing.assert_close(of_array, ImageProcessor.grey((37, 50)).pixels(grey), rtol=0, atol=2.01 / 255)
+
+
+def test_what_is_transparent_is_white() -> None:
+    clear = Image.new("RGBA", (4, 4), (0, 0, 0, 0))
+    assert ImageProcessor.grey((4, 4)).pixels(clear).eq(1).all()
+
+
+def test_a_batch_of_levels_gives_the_pixels_of_each() -> None:
+    processor = ImageProcessor.grey((8, 8), levels=17)
+    images = torch.from_numpy(RNG.integers(0, 17, (5, 8, 8), dtype=np.uint8))
+    torch.testing.assert_close(processor.levels_to_pixels(images), processor.pixels(list(images)), rtol=0, atol=1e-7)
+
+
+def test_grey_palette_ids_are_the_levels_row_by_row_and_paint_them_again() -> None:
+    palette = PalettePixels.grey((8, 8), 17)
+    ids = palette.ids(DIGIT)
+    assert ids.tolist() == [DIGIT.flatten().tolist()]
+    assert (palette.start_id, palette.vocab_size) == (17, 18)
+    np.testing.assert_allclose(palette.picture(ids[0]), DIGIT / 16, atol=1e-6)
+    half = palette.picture(ids[0, :32])
+    assert np.isnan(half[4:]).all() and not np.isnan(half[:4]).any()
+
+
+def test_a_coloured_palette_paints_its_colours() -> None:
+    palette = PalettePixels(ImageProcessor((1, 2)), ((-1.0, 0.0, 1.0), (1.0, 1.0, 1.0)))
+    np.testing.assert_array_equal(palette.picture([1, 0]), np.array([[[1, 1, 1], [0, 0.5, 1]]]))
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        np.full((8, 8), 17),
+        np.full((8, 8), 1.5),
+        np.full((8, 8), np.nan),
+        np.full((8, 8), -1),
+        np.zeros((8, 8, 2)),
+        np.zeros((0, 8)),
+        np.zeros(8),
+        np.zeros((8, 8), dtype=bool),
+        torch.zeros(8, 8, 3),
+    ],
+)
+def test_what_is_no_picture_is_refused_in_one_sentence(picture: Picture) -> None:
+    with pytest.raises(ValueError, match=r"^Expected a picture .*, got .*; .*\.$"):
+        ImageProcessor.grey((8, 8), levels=17).pixels(picture)
+
+
+@pytest.mark.parametrize("ids", [[17], [-1], [[0]], [0] * 65])
+def test_ids_that_paint_nothing_are_refused(ids: list[int]) -> None:
+    with pytest.raises(ValueError, match=r"^Expected .*ids.*, got .*; .*\.$"):
+        PalettePixels.grey((8, 8), 17).picture(ids)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"size": (0, 8)},
+        {"size": (8, 100_000)},
+        {"size": (8, 8), "channels": 2},
+        {"size": (8, 8), "mean": (0.5,)},
+        {"size": (8, 8), "std": (1.0, 0.0, 1.0)},
+        {"size": (8, 8), "mean": (0.0, 0.0, float("inf"))},
+        {"size": (8, 8), "levels": 1},
+        {"size": (8, 8), "resample": 9},
+    ],
+)
+def test_an_impossible_processor_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"^Expected .*, got .*; .*\.$"):
+        ImageProcessor(**fields)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        "{}",
+        '{"image_processor_type": "CLIPImageProcessor"}',
+        '{"image_processor_type": "ViTImageProcessor"}',
+        '{"image_processor_type": "ViTImageProcessor", "size": {"shortest_edge": 3}}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 1e999}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 8, "rescale_factor": 1e-300}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 8, "rescale_factor": 0.3}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 8, "do_rescale": false}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 8, "do_center_crop": true}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 8, "image_mean": "grey"}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 8, "rescale_factor": "1/255"}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 8, "resample": "bilinear"}',
+        '{"image_processor_type": "ImageGPTImageProcessor", "size": 8}',
+        '{"image_processor_type": "ImageGPTImageProcessor", "size": 8, "clusters": 3}',
+        '{"image_processor_type": "ImageGPTImageProcessor", "size": 8, "clusters": [[1, 2]]}',
+    ],
+)
+def test_a_file_that_describes_no_known_processor_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "preprocessor_config.json").write_text(text)
+    with pytest.raises(ValueError, match=r"preprocessor_config\.json.*\.$"):
+        read_processor(tmp_path)

@@ -1,0 +1,60 @@
+"""What a checkpoint wants to be given, and what becomes of a picture that is read pixel by pixel."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from engine.checkpoints import Checkpoint
+from engine.inputs.processors import PalettePixels
+from engine.inputs.readers import kind, own_words, read_picture, readable
+from engine.model.config import Head, ModelConfig
+from engine.runtime.run import run
+from engine.tokenizers.char import train
+from tests.engine import tiny
+
+SIDE, LEVELS = 3, 5
+CLASSES = Head("sequence", 4, read="mean", bias=False)
+
+
+def painter(head: Head, side: int = SIDE) -> Checkpoint:
+    config: ModelConfig = replace(tiny.config(head=Head("none")), vocab_size=LEVELS + 1, context=SIDE**2, tied=False)
+    return Checkpoint(tiny.model(replace(config, head=head)), processor=PalettePixels.grey((side, side), LEVELS))
+
+
+LEVEL = torch.tensor([[0, 1, 2], [3, 4, 3], [2, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("head", "wanted"), [(Head(outputs=LEVELS), "pixels"), (CLASSES, "picture"), (Head("none"), "picture")], ids=str
+)
+def test_what_continues_a_picture_is_given_a_part_of_one_and_anything_else_the_whole(head: Head, wanted: str) -> None:
+    assert kind(painter(head)) == wanted
+
+
+def test_a_whole_picture_is_its_pixels_in_rows_without_the_start_token() -> None:
+    checkpoint = painter(CLASSES)
+    reading = read_picture(checkpoint, LEVEL / (LEVELS - 1))
+    assert list(reading.read.ids) == LEVEL.flatten().tolist()
+    assert reading.read.pieces[:4] == ("1, 1", "1, 2", "1, 3", "2, 1")
+    assert reading.original is None and not reading.written
+    torch.testing.assert_close(reading.picture[..., 0], LEVEL / (LEVELS - 1))
+    trace = run(checkpoint.model, reading.read)
+    torch.testing.assert_close(trace["head.mean"], trace["final_norm.out"].mean(1))
+
+
+def test_a_picture_is_never_judged_by_a_part_of_it() -> None:
+    image = LEVEL / (LEVELS - 1)
+    with pytest.raises(ValueError, match="all 9 pixels, and at most 8 are drawn here; raise that with LOUPE_MAX_TOK"):
+        read_picture(painter(CLASSES), image, limit=8)
+    with pytest.raises(ValueError, match="reads at most 9 pixels, and by its preprocessor_config.json .* has 16; cor"):
+        read_picture(painter(CLASSES, side=4), image)
+
+
+def test_the_words_of_a_model_of_its_own_are_no_special_tokens_and_fit_in_what_it_reads() -> None:
+    tokenizer = train(["abcdef"])
+    config = replace(tiny.config(), vocab_size=tokenizer.vocab_size, context=8)
+    checkpoint = Checkpoint(tiny.model(config), tokenizer)
+    words = own_words(checkpoint)
+    assert words and set(words) <= set("abcdef") and readable(checkpoint, words, whole=True)
+    assert readable(checkpoint, "abcabcabc") and not readable(checkpoint, "abcabcabc", whole=True)

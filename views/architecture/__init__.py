@@ -1,0 +1,1 @@
+"""The page Architecture: blocks, parameters, memory and work of a configuration."""

@@ -1,0 +1,238 @@
+"""What the page about architectures draws: a model as its blocks, laid out for architecture.js; tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from engine.analysis.sizes import Formula, Part, parameters
+from engine.analysis.sizes.shape import stacks
+from engine.model.config import Attention, ModelConfig, kv_heads
+from views.core.payload import pack
+
+# Which blocks of the picture a switch changes; a block of two stacks is marked in both.
+SHOWN_BY = {
+    "stacks": ("cross_attn", "norm_cross"),
+    "input": ("tokens", "patches"),
+    "mask": ("attn",),
+    "window": ("attn",),
+    "positions": ("positions", "relative", "attn"),
+    "segments": ("segments",),
+    "width": ("tokens", "head"),
+    "sharing": ("attn", "mlp"),
+    "norm": ("norm1", "norm2", "norm_cross", "norm1_after", "norm2_after", "final_norm", "embed_norm"),
+    "place": ("norm1", "norm2", "norm_cross", "norm1_after", "norm2_after", "final_norm"),
+    "sublayers": ("attn", "mlp"),
+    "kv_heads": ("attn", "cross_attn"),
+    "qk_norm": ("attn", "cross_attn"),
+    "mlp": ("mlp",),
+    "activation": ("mlp",),
+    "biases": ("attn", "cross_attn", "mlp"),
+    "head": ("head",),
+    "pooler": ("pooler",),
+    "tied": ("head",),
+}
+POSITIONS = {"rotary": "rotary positions", "alibi": "ALiBi", "relative": "relative positions"}
+NORMS = {"layer": "norm", "rms": "RMS norm", "none": ""}
+ROLES = dict.fromkeys(("tokens", "patches", "positions", "relative", "segments"), "residual")
+ROLES |= {"attn": "attention", "cross_attn": "attention", "mlp": "mlp", "pooler": "probability"}
+ROLES |= {"head": "probability", "next_sentence": "probability"}  # the rest are norms
+
+
+Rows = Sequence[tuple[str, Formula]]
+
+
+def architecture(
+    models: Sequence[tuple[str, ModelConfig]],
+    *,
+    differing: Iterable[str] = (),
+    source: str = "",
+    notes: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The payload for one model, or for two side by side whose switches `differing` do not stand alike."""
+    marked = sorted({block for switch in differing for block in SHOWN_BY[switch]})
+    models_drawn = [drawing(name, config) for name, config in models]
+    return pack({"models": models_drawn, "marked": marked, "source": source, **(notes or {})}, {})
+
+
+def drawing(name: str, config: ModelConfig) -> dict[str, Any]:
+    parts = parameters(config)
+    return {
+        "name": name,
+        "total": sum(part.count for part in parts),
+        "stacks": [stack_drawing(stack.config, stack.prefix, stack.crosses) for stack in stacks(config)],
+        "ends": end_drawing(config),
+        "parts": [part_row(part) for part in parts],
+    }
+
+
+def part_row(part: Part) -> dict[str, Any]:
+    written = {"tex": part.formula.tex, "numbers": part.formula.tex_numbers, "count": part.count}
+    each = part.one.value if part.layers is not None else None
+    return {"name": part.name, "block": part.block, "role": role(part.block), "each": each, **written}
+
+
+def role(block: str) -> str:
+    """The hue of a block, one of the theme's."""
+    return ROLES.get(block.rpartition(".")[2], "soft")
+
+
+def stack_drawing(config: ModelConfig, prefix: str, crosses: bool) -> dict[str, Any]:
+    mlp, patches = config.mlp, config.embedding.patches
+    return {
+        "prefix": prefix,
+        "layers": config.layers,
+        "shared": config.distinct is not None and config.distinct < config.layers,
+        "width": config.d_model,
+        "picture": None if patches is None else {"side": patches.side, "size": patches.size, "image": patches.image},
+        "embedding": list(embedding_rows(config, prefix)),
+        "embedNorm": config.embedding.norm and bool(NORMS[config.norm.kind]),
+        "norm": NORMS[config.norm.kind],
+        "place": config.norm.place,
+        "sublayers": config.sublayers,
+        "residual": config.residual,
+        "attention": attention_drawing(config, config.attention),
+        "cross": attention_drawing(config, config.cross_attention, across=True) if crosses else None,
+        "mlp": None if mlp is None else {"width": mlp.d_mlp, "activation": mlp.activation, "gated": mlp.gated},
+        "finalNorm": config.final_norm and bool(NORMS[config.norm.kind]),
+    }
+
+
+def embedding_rows(config: ModelConfig, prefix: str) -> Iterable[dict[str, str]]:
+    d, made = f"{config.d_model:,}", config.embedding
+    if made.patches is not None:
+        pixels = made.patches.channels * made.patches.size**2
+        yield {"id": "patches", "label": "patches", "detail": f"{pixels:,} × {d}"}
+    elif prefix == "decoder.":
+        yield {"id": "tokens", "label": "tokens", "detail": "the same table"}
+    else:
+        mapped = "" if made.width is None else f" → {d}"
+        yield {"id": "tokens", "label": "tokens", "detail": f"{config.vocab_size:,} × {config.d_embed:,}{mapped}"}
+    if made.width is not None and made.mapped == "all":
+        d = f"{made.width:,}"
+    if config.positions.kind == "learned":
+        both = " twice" if config.positions.axes == 2 else ""
+        yield {"id": "positions", "label": "positions", "detail": f"{config.context:,} × {d}{both}"}
+    elif config.positions.kind == "sinusoidal":
+        yield {"id": "positions", "label": "positions", "detail": "sin and cos"}
+    if made.segments:
+        yield {"id": "segments", "label": "segments", "detail": f"{made.segments} × {d}"}
+
+
+def attention_drawing(config: ModelConfig, attention: Attention, across: bool = False) -> dict[str, Any]:
+    notes = [] if across or config.positions.kind not in POSITIONS else [POSITIONS[config.positions.kind]]
+    notes += ["of two kinds"] if not across and config.positions.kind == "rotary" and config.positions.axes == 2 else []
+    if attention.window is not None:
+        some = "" if attention.windowed is None else f" in {len(attention.windowed)} of {config.layers}"
+        notes.append(f"window {attention.window:,}{some}")
+    notes += [] if attention.softcap is None else [f"scores capped at {attention.softcap:g}"]
+    notes += [] if attention.qk_norm is None else ["q, k normed"]
+    return {
+        "mask": attention.mask,
+        "window": attention.window is not None,
+        "heads": attention.heads,
+        "kvHeads": kv_heads(attention),
+        "dHead": config.head_width(attention),
+        "notes": notes,
+    }
+
+
+def end_drawing(config: ModelConfig) -> dict[str, Any]:
+    """The boxes above the last stack, and what comes out of them."""
+    head, d = config.head, f"{config.d_model:,}"
+    narrow = "" if config.embedding.width is None else f"{d} → {config.d_embed:,}, "
+    boxes = []
+    if head.pooler:
+        read = "x₀" if head.read == "first" else "x₋₁"
+        boxes.append({"id": "pooler", "label": "pooler", "detail": f"{head.pooler_activation}(W {read} + b)"})
+    if head.next_sentence:
+        boxes.append({"id": "next_sentence", "label": "next sentence", "detail": f"{d} → 2"})
+    if head.kind in ("language", "masked"):
+        label = "head" if head.kind == "language" else "masked head"
+        detail = f"{narrow}the table of tokens again" if config.tied else f"{narrow}{d} → {config.outputs:,}"
+        boxes.append({"id": "head", "label": label, "detail": detail})
+    elif head.kind != "none":
+        mean = "mean, " if head.kind == "sequence" and head.read == "mean" else ""
+        made = f"{narrow}{config.d_embed:,}" if config.narrows else d
+        boxes.append({"id": "head", "label": f"{head.kind} head", "detail": f"{mean}{made} → {config.outputs:,}"})
+    elif config.narrows:
+        boxes.append({"id": "head", "label": "map", "detail": f"{d} → {config.d_embed:,}"})
+    return {"boxes": boxes, "tied": config.tied and head.kind in ("language", "masked"), "out": outcome(config)}
+
+
+def outcome(config: ModelConfig) -> str:
+    head = config.head
+    if head.kind == "sequence":
+        return f"{config.outputs:,} classes"
+    if head.kind == "token":
+        return f"{config.outputs:,} {'classes' if config.outputs > 1 else 'logit'} at each position"
+    if head.kind == "span":
+        return "where an answer starts and ends"
+    if head.kind == "none":
+        return "the text as one vector" if head.pooler else "a vector at each position"
+    return f"{config.outputs:,} logits at each position"
+
+
+def table(rows: Rows, total: int, unit: str, narrow: bool = False) -> str:
+    """A Markdown table: each row's name, what its formula comes to and the share, the formula, the numbers put in.
+
+    A `narrow` one has no shares, and cuts long formulas into lines.
+    """
+    widest = 44 if narrow else 100  # letters of TeX
+    lines = [
+        row("part", unit, "share", "formula", "in numbers", narrow),
+        row(":--", "--:", "--:", ":--", ":--", narrow),
+    ]
+    for name, formula in rows:
+        share = percent(formula.value / total) if total else ""
+        tex, put_in = (
+            f"${{{tex}}}$" if len(tex) <= widest else f"${tex}$" for tex in (formula.tex, formula.tex_numbers)
+        )
+        lines.append(row(written_name(name), f"{formula.value:,}".replace("-", "−"), share, tex, put_in, narrow))
+    return "\n".join([*lines, row("**all**", f"**{total:,}**", "", "", "", narrow)])
+
+
+def percent(share: float) -> str:
+    """With two decimals, or as many as show two digits: a small part is not none."""
+    value = 100 * share
+    return f"{value:.2f}\u00a0%" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}\u00a0%"
+
+
+def row(name: str, count: str, share: str, tex: str, put_in: str, narrow: bool) -> str:
+    return f"| {' | '.join([name, count, *([] if narrow else [share]), tex, put_in])} |"
+
+
+def written_name(name: str) -> str:
+    """As Markdown that a line end does not cut: matrices as TeX."""
+    escaped = re.sub(r"W_(\w)", r"$W_\1$", name.replace("[", r"\[").replace("]", r"\]"))
+    return escaped.replace(" ", "\u00a0") if len(name) < 28 else escaped
+
+
+def part_rows(config: ModelConfig) -> Rows:
+    return [(titled(part.block, part.name), part.formula) for part in parameters(config)]
+
+
+def titled(block: str, name: str) -> str:
+    stack = block.rpartition(".")[0]
+    return f"{stack}: {name}" if stack else name
+
+
+def symbols(formulas: Iterable[Formula]) -> str:
+    """What each symbol of some formulas stands for, once, as Markdown."""
+    found = {symbol.name: symbol for formula in formulas for symbol in formula.symbols()}
+    return " · ".join(f"${symbol.tex}$ {symbol.meaning}" for symbol in found.values())
+
+
+def about(number: int) -> str:
+    """101.3 million: for words around an exact number, never in its place."""
+    scale, unit = (1e9, "billion") if number >= 1e9 else (1e6, "million")
+    return f"{number / scale:,.1f} {unit}"
+
+
+def size(number: int) -> str:
+    """Bytes in the largest unit that leaves at least one: 1.63 GiB."""
+    value, units = float(number), ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while value >= 1024 and len(units) > 1:
+        value, units = value / 1024, units[1:]
+    return f"{number} bytes" if units[0] == "bytes" else f"{value:,.2f} {units[0]}"

@@ -1,0 +1,1 @@
+"""The page Attention: every head, one head, and the tiles of a long text."""

@@ -1,0 +1,218 @@
+"""A window into one head of a long text: some neighbouring rows, the keys that matter to them, and every step exactly.
+
+What a view of the window adds up over a row needs the keys that are left out too: what these add comes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from engine.analysis.points import head_points
+from engine.analysis.summarised_run import revisited
+from engine.analysis.weights.circuit import attention_of, rows
+from engine.analysis.weights.projection import How
+from engine.model.transformer import Transformer
+from engine.runtime import library
+from engine.runtime.trace import Trace
+from views.attention.answers import packed_points
+from views.attention.attention import is_attention
+from views.core.payload import pack
+
+if TYPE_CHECKING:
+    from views.attention.long import Head, Long
+
+ROWS = 48
+KEYS = 64
+KEYS_OF_SEVERAL = 128  # of several heads that stand side by side
+SEVERAL = 12  # heads, as many as assets/views/attention/colours.js has colours for
+OF_KEYS = ("k", "v", "k_norm.out", "k_rotated")  # what has a row for every key
+SQUARES = ("scores", "capped", "bias", "mask", "masked_scores", "pattern")  # head pos key
+
+Parts = dict[str, Tensor]  # by the last part of the hook's name
+
+
+def window_of(long: Long, head: Head, first: int, key: int | None, beside: Sequence[Head] = ()) -> bytes:
+    """Of the rows from `first` on, ROWS of them, and of the keys that `chosen` chooses, each value of the attention.
+
+    Arrays have their hook's name and axes with the one head alone; `temperature` has every head's. Beside them stand
+    `weighted`, |pattern v W_O|, and `relative`, its shares of the whole row; by row `outside.share`, the weight on the
+    keys that are not listed, `outside.top`, the largest of all the row's masked scores over the temperature, and
+    `outside.total`, what the keys that are not listed add to the sum of e^(s - top). Of the heads `beside` this one,
+    counted from 0, there are `beside.0.pattern`, row key, and `beside.0.share`, the weight on the keys not listed.
+    """
+    length = next(len(lane.pieces) for lane in long.looked.lanes if lane.side == head.side)
+    first = max(0, min(first, length - ROWS))
+    seen = one_head(strip(long, head, first), head.head)
+    others = [pattern_rows(long, one, first)[one.head] for one in beside]
+    keys = chosen(seen["pattern"], key, others)
+    block = head.hook.removesuffix("pattern")
+    arrays = {f"{block}{part}": listed(part, value, keys) for part, value in seen.items()}
+    arrays |= edited(long, head, first, keys) | weighted(long, head, seen, keys) | outside(seen, head.head, keys)
+    for number, (one, pattern) in enumerate(zip(beside, others, strict=True)):
+        drawn = compared(long, one, first, pattern, keys)
+        arrays |= {f"beside.{number}.{part}": value for part, value in drawn.items()}
+    dtype = str(seen["scores"].dtype).removeprefix("torch.")
+    header = {"first": first, "count": seen["pattern"].shape[-1], "dtype": dtype}
+    return pack(header, arrays | {"keys": keys.int()})
+
+
+def chosen(pattern: Tensor, key: int | None, beside: Sequence[Tensor] = ()) -> Tensor:
+    """Of each row (of row key) the heaviest key, `key` where there is one, then those with the most weight in all
+    rows; sorted. Of the heads `beside` it, of equal axes, the heaviest keys come behind those of `pattern`."""
+    every = [pattern, *beside]
+    weights = torch.stack([one.float().sum(0) for one in every]).sum(0)
+    some = max(1, int((weights > 0).sum()) + int(key is not None and weights[key] == 0))
+    most = len(pattern) * len(every)  # of weight that a key can have
+    best = [torch.unique(one.argmax(-1)[one.amax(-1) > 0]) for one in every]
+    if beside:
+        weights[torch.unique(torch.cat(best))] += most
+    weights[best[0]] += most
+    if key is not None:
+        weights[key] = torch.inf
+    return weights.topk(min(KEYS_OF_SEVERAL if beside else KEYS, some)).indices.sort().values
+
+
+def compared(long: Long, head: Head, first: int, pattern: Tensor, keys: Tensor) -> Parts:
+    """What of a head is drawn beside another."""
+    left = torch.ones(pattern.shape[-1], dtype=torch.bool).index_fill(0, keys, False)
+    parts = {"pattern": pattern[:, keys], "share": pattern[:, left].double().sum(-1).float()}
+    cells = list(edited(long, head, first, keys).values())
+    return parts | ({"edited": cells[0][0]} if cells else {})
+
+
+def listed(part: str, value: Tensor, keys: Tensor) -> Tensor:
+    if part in SQUARES:
+        return value[None][..., keys]
+    return value[keys][:, None] if part in OF_KEYS else value if part == "temperature" else value[:, None]
+
+
+def edited(long: Long, head: Head, first: int, keys: Tensor) -> Parts:
+    """u8 head row key as `touched_cells` has it, where an edit put any."""
+    cells = long.edited(head)
+    found = None if cells is None else cells[first : first + ROWS][:, keys]
+    return {} if found is None or not found.any() else {head.hook.replace("pattern", "edited"): found[None]}
+
+
+@torch.no_grad()
+def weighted(long: Long, head: Head, seen: Parts, keys: Tensor) -> Parts:
+    """As `engine.analysis.averages.by_norm` has it, head row key."""
+    attention = attention_of(long.made.model, *where(head))
+    moved = (seen["v"] @ rows(attention.out.weight.mT, attention)[head.head]).float().norm(dim=-1)
+    norms = seen["pattern"].float().abs() * moved
+    total = norms.sum(-1, keepdim=True).clamp(min=torch.finfo(norms.dtype).tiny)
+    return {"weighted": norms[None][..., keys], "relative": (norms / total)[None][..., keys]}
+
+
+def outside(seen: Parts, head: int, keys: Tensor) -> Parts:
+    """What the keys that are not listed hold of each row."""
+    masked = seen["masked_scores"].double() / seen["temperature"][head]
+    top = masked.amax(-1)
+    others = torch.ones(masked.shape[-1], dtype=torch.bool).index_fill(0, keys, False)
+    exponentials = (masked - top[:, None]).exp().nan_to_num()  # a row without keys adds nothing
+    share = seen["pattern"][:, others].double().sum(-1)
+    values = {"share": share, "top": top, "total": exponentials[:, others].sum(-1)}
+    return {f"outside.{name}": value.float() for name, value in values.items()}
+
+
+def one_head(every: Parts, head: int) -> Parts:
+    """Of each part that of a query head: row key, or (row | key) d_head; `temperature` of all."""
+    count = len(every["pattern"])
+
+    def of(part: str, value: Tensor) -> Tensor:
+        if part == "temperature":
+            return value
+        if part in SQUARES:
+            return value[head]
+        return value[:, head * value.shape[1] // count]
+
+    return {part: of(part, value) for part, value in every.items()}
+
+
+def strip(long: Long, head: Head, first: int) -> Parts:
+    """Of all heads of a layer the rows from `first` on and every key, computed once for as long as there is room."""
+    made, block, key = long.made, head.hook.removesuffix("pattern"), strip_key(long, head, first)
+    kept: tuple[Parts, object] | None = library.traces.shelf.find(key)
+    if kept is not None:
+        return kept[0]
+    names, width = named(made.model, block), attention_of(made.model, *where(head)).d_head
+    cut = {name: partial(cut_to, part=part, first=first, width=width) for part, name in names.items()}
+    seen = revisited(made.model, made.read, cut, long.trace, made.edits, target=made.target)
+    found = {part: seen[name] for part, name in names.items()}
+    size = sum(value.nbytes for value in found.values())
+    answer: Parts = library.traces.shelf.keep(key, (found, made.model.hooks), size)[0]
+    return answer
+
+
+def strip_key(long: Long, head: Head, first: int) -> tuple[object, ...]:
+    return (*long.made.key, head.hook, first, "window")
+
+
+def pattern_rows(long: Long, head: Head, first: int) -> Tensor:
+    """Of all heads of a layer the pattern's rows from `first` on, head row key; kept without the rest of a strip."""
+    whole: tuple[Parts, object] | None = library.traces.shelf.find(strip_key(long, head, first))
+    if whole is not None:
+        return whole[0]["pattern"]
+    made, cut = long.made, partial(cut_to, part="pattern", first=first, width=0)
+
+    def make() -> tuple[Tensor]:
+        seen = revisited(made.model, made.read, {head.hook: cut}, long.trace, made.edits, target=made.target)
+        return (seen[head.hook],)
+
+    return library.glances.kept(made, (head.hook, first, "rows"), make)[0]
+
+
+def cut_to(value: Tensor, part: str, first: int, width: int) -> Tensor:
+    """A copy, without the batch: of queries and squares the window's rows."""
+    if part == "temperature":
+        return value.clone()
+    value = value if part == "bias" else value[0]
+    if part in SQUARES:
+        return value[:, first : first + ROWS].clone()
+    value = value if value.dim() == 3 else value.unflatten(-1, (-1, width))  # a norm that sees all heads at once
+    return (value if part in OF_KEYS else value[first : first + ROWS]).clone()
+
+
+def named(model: Transformer, block: str) -> dict[str, str]:
+    """The hooks within an attention by their last part; what is computed on request only is not among them."""
+    hooks = [name for name in model.hook_names if name.startswith(block) and is_attention(name)]
+    return {name.removeprefix(block): name for name in hooks if name not in model.requested}
+
+
+def points_of(long: Long, head: Head, how: How) -> bytes:
+    """All queries and keys of the head as points of one plane, as a short text has them."""
+    key = (*long.made.key, head.hook, head.head, "points", how)
+    kept: tuple[bytes, object] | None = library.traces.shelf.find(key)
+    if kept is None:
+        found = head_points(vectors(long, head), head.layer, 0, head.side, head.focus == "cross_attn", how)
+        made = packed_points(found)
+        kept = library.traces.shelf.keep(key, (made, long.made.model.hooks), len(made))
+    return kept[0]
+
+
+def vectors(long: Long, head: Head) -> Trace:
+    """A trace of what became of the head's queries and keys and of nothing else, as if it were the only head."""
+    made, base, block = long.made, long.trace, head.hook.removesuffix("pattern")
+    attention = attention_of(made.model, *where(head))
+
+    def alone(value: Tensor) -> Tensor:
+        value = value if value.dim() == 4 else value.unflatten(-1, (-1, attention.d_head))
+        group = head.head * value.shape[2] // attention.heads
+        return value[:1, :, group : group + 1].clone()
+
+    parts = ("q", "q_norm.out", "q_rotated", "k", "k_norm.out", "k_rotated")
+    wanted = {name: alone for part, name in named(made.model, block).items() if part in parts}
+    seen = revisited(made.model, made.read, wanted, base, made.edits, target=made.target)
+    return Trace(
+        seen, base.hooks, base.ids, base.padding, base.encodings, target=base.target,
+        target_encodings=base.target_encodings, target_padding=base.target_padding,
+    )  # fmt: skip
+
+
+def where(head: Head) -> tuple[int, str, bool]:
+    """As the engine's functions about a layer's attention name it."""
+    return head.layer, head.side, head.focus == "cross_attn"

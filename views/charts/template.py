@@ -1,0 +1,108 @@
+"""The look of every chart, made from assets/theme/tokens.json: one theme for Altair, one template for Plotly."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import altair as alt
+import plotly.graph_objects as go
+
+from views.core.theme import SERIES, Shade, diverging, ramp, tokens
+
+FONT_SIZE = 12  # px
+ALTAIR_ACTIONS = {"export": True, "source": False, "compiled": False, "editor": False}
+
+AltairChart = (
+    alt.Chart
+    | alt.LayerChart
+    | alt.FacetChart
+    | alt.RepeatChart
+    | alt.ConcatChart
+    | alt.HConcatChart
+    | alt.VConcatChart
+)
+
+
+@cache
+def colors(shade: Shade) -> dict[str, str]:
+    """Role -> #rrggbb: `query`, `key`, `value`, `attention`, `residual`, `probability`, `head-1`, ..."""
+    return dict(tokens()["colors"][shade])
+
+
+def head_colors(shade: Shade) -> list[str]:
+    """Twelve colours in a fixed order for heads or other nameless series, told apart by colour-blind readers too."""
+    return [color for role, color in colors(shade).items() if role.startswith("head-")]
+
+
+@cache
+def altair_theme(shade: Shade) -> dict[str, Any]:
+    """Vega-Lite config."""
+    of, sans = colors(shade), tokens()["fonts"]["sans"]
+    text = {"labelFont": sans, "titleFont": sans, "labelFontSize": FONT_SIZE, "titleFontSize": FONT_SIZE}
+    ink = {"labelColor": of["soft"], "titleColor": of["ink"]}
+    return {
+        "background": of["ground"],
+        "font": sans,
+        "view": {"stroke": None},
+        "axis": {
+            **text, **ink, "titleFontWeight": "normal", "domainColor": of["hairline"], "gridColor": of["hairline"],
+            "tickColor": of["hairline"], "titlePadding": 8,
+        },
+        "legend": {**text, **ink, "titleFontWeight": "normal", "orient": "top", "symbolStrokeWidth": 2},
+        "header": {**text, **ink},
+        "title": {"font": sans, "fontSize": FONT_SIZE + 1, "fontWeight": 600, "color": of["ink"], "anchor": "start"},
+        "text": {"font": sans, "fontSize": FONT_SIZE, "color": of["ink"]},
+        "mark": {"color": of["attention"]},
+        "rule": {"color": of["soft"]},
+        "range": {
+            "category": [of[role] for role in SERIES],
+            "heatmap": ramp(shade, "attention"),
+            "ramp": ramp(shade, "attention"),
+            "diverging": diverging(shade, "attention"),
+        },
+    }  # fmt: skip
+
+
+def apply_altair_theme(chart: AltairChart, shade: Shade) -> AltairChart:
+    return chart.configure(**altair_theme(shade)).properties(
+        usermeta={"embedOptions": {"actions": ALTAIR_ACTIONS, "downloadFileName": "loupe"}}
+    )
+
+
+@cache
+def plotly_template(shade: Shade) -> go.layout.Template:
+    of, sans = colors(shade), tokens()["fonts"]["sans"]
+    axis = {
+        "gridcolor": of["hairline"], "linecolor": of["hairline"], "zerolinecolor": of["hairline"],
+        "tickfont": {"color": of["soft"]}, "title": {"standoff": 8}, "automargin": True,
+    }  # fmt: skip
+    scene = {"backgroundcolor": of["ground"], "gridcolor": of["hairline"], "zerolinecolor": of["hairline"]}
+    even = [step / 9 for step in range(10)]
+    return go.layout.Template(
+        layout={
+            "font": {"family": sans, "size": FONT_SIZE, "color": of["ink"]},
+            "paper_bgcolor": of["ground"],
+            "plot_bgcolor": of["ground"],
+            "colorway": [of[role] for role in SERIES],
+            "colorscale": {
+                "sequential": list(zip(even, ramp(shade, "attention"), strict=True)),
+                "diverging": list(zip(even, diverging(shade, "attention"), strict=True)),
+            },
+            "xaxis": axis,
+            "yaxis": axis,
+            "scene": {"xaxis": scene, "yaxis": scene, "zaxis": scene},
+            "hoverlabel": {"font": {"family": sans}, "bgcolor": of["panel"], "bordercolor": of["hairline"]},
+            "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+            "margin": {"l": 48, "r": 16, "t": 32, "b": 44},
+        }
+    )
+
+
+def plotly_config(name: str) -> dict[str, Any]:
+    """Options of the toolbar: its picture is an SVG called `name`."""
+    return {
+        "displaylogo": False,
+        "scrollZoom": True,
+        "toImageButtonOptions": {"format": "svg", "filename": name, "scale": 1},
+    }

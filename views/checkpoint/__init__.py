@@ -1,0 +1,1 @@
+"""The page Checkpoint: its report, its tensors, its weights, its tables of vectors."""

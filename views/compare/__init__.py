@@ -1,0 +1,1 @@
+"""The page Compare: two to four runs and their differences."""

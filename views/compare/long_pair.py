@@ -1,0 +1,178 @@
+"""Two runs on long texts beside one another: what differs, a layer, a head or a place at a time.
+
+Patterns of a layer are there while they are needed; what is kept of them is a difference or a few of their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.analysis.alignment import Alignment, Group
+from engine.analysis.compare_long import difference, layer_changes, sampled, similarity, spread
+from engine.analysis.predictions import predictions
+from engine.analysis.similarity import stream_distance
+from engine.analysis.summarised_run import revisited
+from engine.runtime import library
+from views.attention.long import Head, Long
+from views.compare.pair import LISTED, Attention, Compared, Shown, belonging, candidates, said, saying
+from views.what_if.effects_long import saying as saying_at
+
+CELLS = 32  # a side of a thumbnail
+ROWS = 64  # by which heads are compared, each with each
+
+
+def long_of(shown: Shown) -> Long:
+    assert shown.long is not None
+    return shown.long
+
+
+def kept(pair: Compared, what: tuple[Hashable, ...], make: Any) -> tuple[Tensor, ...]:
+    """What was made of both runs, in memory as their patterns are."""
+    second = long_of(pair.second)
+    return library.glances.kept(long_of(pair.first).made, (second.looked.digest, *second.made.key, *what), make)
+
+
+def together_long(pair: Compared) -> dict[str, Any]:
+    """What belongs together, without a number: these are asked for. Keys are None where they are grouped as the queries
+    are, and what is said where that is so of the last attention's."""
+    described: list[dict[str, Any]] = []
+    for number, (one, other) in enumerate(pair.attentions):
+        apart = "" if one.crosses else far(pair, one, other)
+        found = belonging(pair, number)
+        keys = None if found["keys"] == found["queries"] else found["keys"]
+        described.append(found | {"keys": keys, "streams": apart, "change": alike_in_shape(pair, one, other)})
+    says = saying(pair)
+    if says.get("groups") == described[-1]["queries"]:
+        says["groups"] = None
+    same = long_of(pair.first).made == long_of(pair.second).made
+    return {"same": same, "attentions": described, "says": {"names": {}, **says}}
+
+
+def alike_in_shape(pair: Compared, one: Attention, other: Attention) -> bool:
+    """Whether each head has one in its place."""
+    mine, theirs = pair.first.lane(one.side).config, pair.second.lane(other.side).config
+    return (mine.layers, mine.attention.heads) == (theirs.layers, theirs.attention.heads)
+
+
+def far(pair: Compared, one: Attention, other: Attention) -> str:
+    """Why the residual streams of the two cannot be compared, or nothing."""
+    mine, theirs = pair.first.lane(one.side).config, pair.second.lane(other.side).config
+    if (mine.layers, mine.d_model) == (theirs.layers, theirs.d_model):
+        return ""
+    try:
+        stream_distance(pair.first.trace, pair.second.trace, Alignment((), (0, 0)), (one.side, other.side))
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def streams(pair: Compared, number: int) -> dict[str, Tensor]:
+    """Layer group, as `stream_distance` has them."""
+    one, other = pair.attentions[number]
+    aligned = pair.alignment(one.side, other.side)
+    found = stream_distance(pair.first.trace, pair.second.trace, aligned, (one.side, other.side))
+    return {"relative": found.relative.float(), "cosine": found.cosine.float()}
+
+
+def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """What both runs say at a group of tokens, and how that is called. Raises ValueError where they say nothing."""
+    header = saying(pair)
+    if header["sentence"]:
+        raise ValueError(header["sentence"])
+    places = [slice(None)] * 2
+    if not header["once"]:
+        if not 0 <= number < len(header["groups"]):
+            raise ValueError(f"expected one of {len(header['groups'])} groups of tokens, got {number}.")
+        places = [slice(side[-1], side[-1] + 1) for side in header["groups"][number][:2]]
+    runs = zip((pair.first, pair.second), places, strict=True)
+    logits = [saying_at(long_of(shown), place)["logits"] for shown, place in runs]
+    rows = logits if header["once"] else [value[0] for value in logits]
+    found = predictions(rows[0], rows[1], [(0, 0)], LISTED)
+    return candidates(pair, found.ids), said(found)
+
+
+def differing(pair: Compared, number: int, first: Head, second: Head) -> Tensor:
+    """The second run's head less the first's, by the entries of both texts; NaN where one lacks the token."""
+
+    def make() -> tuple[Tensor]:
+        mine, theirs = long_of(pair.first).pattern(first), long_of(pair.second).pattern(second)
+        return (difference(mine.float(), theirs.float(), *aligned(pair, number)),)
+
+    return kept(pair, ("difference", first, second), make)[0]
+
+
+def aligned(pair: Compared, number: int) -> tuple[Alignment, Alignment]:
+    """Of queries and of keys."""
+    one, other = pair.attentions[number]
+    return pair.alignment(one.side, other.side), pair.alignment(one.keys(), other.keys())
+
+
+def changed(pair: Compared, number: int, layer: int) -> dict[str, Tensor]:
+    """Of one layer in both runs: `change` (head), and `seen` f16 head row column, what of each head differs; neither
+    where heads have no counterpart by place. The rows by which heads are compared are kept from then on."""
+    one, other = pair.attentions[number]
+    if not alike_in_shape(pair, one, other):
+        for shown, attention in ((pair.first, one), (pair.second, other)):
+            if layer < shown.lane(attention.side).config.layers:
+                some_rows(pair, number, shown, attention, layer)
+        return {}
+
+    def make() -> tuple[Tensor, Tensor]:
+        patterns = layer_of(pair.first, one, layer), layer_of(pair.second, other, layer)
+        change, seen = layer_changes(*patterns, *aligned(pair, number), CELLS)
+        for shown, attention, pattern in zip((pair.first, pair.second), (one, other), patterns, strict=True):
+            some_rows(pair, number, shown, attention, layer, pattern)  # while they are here
+        return change, seen.half()
+
+    change, seen = kept(pair, ("change", one.key, layer), make)
+    return {"change": change, "seen": seen}
+
+
+def layer_of(shown: Shown, attention: Attention, layer: int) -> Tensor:
+    """All heads of a layer, head pos key."""
+    made, hook = long_of(shown).made, attention.head(layer, 0).hook
+    seen = revisited(made.model, made.read, {hook: first_text}, shown.trace, made.edits, target=made.target)
+    return seen[hook].float()
+
+
+def first_text(pattern: Tensor) -> Tensor:
+    return pattern[0].clone()
+
+
+def compared_rows(pair: Compared, number: int) -> tuple[list[Group], int]:
+    """Those by which heads are compared, each with each, and how many there are."""
+    return spread(aligned(pair, number)[0], ROWS)
+
+
+def some_rows(
+    pair: Compared, number: int, shown: Shown, attention: Attention, layer: int, pattern: Tensor | None = None
+) -> Tensor:
+    """The compared rows of a layer of one of the two runs, head query key+1."""
+    mine = shown is pair.first
+    groups, (_, keys) = compared_rows(pair, number)[0], aligned(pair, number)
+    rows, columns = ((one.first if mine else one.second for one in groups), keys.first if mine else keys.second)
+
+    def make() -> tuple[Tensor]:
+        found = layer_of(shown, attention, layer) if pattern is None else pattern
+        return (sampled(found, list(rows), columns),)
+
+    return kept(pair, ("rows", mine, attention.key, layer), make)[0]
+
+
+def alike(pair: Compared, number: int) -> tuple[Tensor, int, int]:
+    """head head: every head of the first run by every one of the second; over how many rows of how many."""
+    one, other = pair.attentions[number]
+    groups, count = compared_rows(pair, number)
+
+    def make() -> tuple[Tensor]:
+        rows = []
+        for shown, attention in ((pair.first, one), (pair.second, other)):
+            layers = range(shown.lane(attention.side).config.layers)
+            rows.append(torch.cat([some_rows(pair, number, shown, attention, layer) for layer in layers]))
+        return (similarity(rows[0], rows[1]),)
+
+    return kept(pair, ("alike", one.key), make)[0], len(groups), count

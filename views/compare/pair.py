@@ -1,0 +1,241 @@
+"""Two runs beside one another: which of their attentions, tokens and choices belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from torch import Tensor
+
+from engine.analysis.alignment import Alignment, by_characters, by_pieces
+from engine.analysis.predictions import Predictions, predictions
+from engine.analysis.recorded import patterns
+from engine.analysis.similarity import Pair, head_changes, head_similarity, stream_distance
+from engine.checkpoints import Checkpoint
+from engine.inputs.readers import Reading, kind
+from engine.runtime.trace import Trace
+from engine.tokenizers.encoding import Encoding
+from views.attention.long import Focus, Head, Long
+from views.walkthrough.walkthrough import Lane, candidate_names
+
+LISTED = 12  # candidates at every place
+AT_ONCE = 10**8  # differences of weights; more are computed when somebody looks at them
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One of the runs that are compared, by its letter; `title` is how its model is called.
+
+    Of a text too long to be drawn whole `trace` holds no pattern, and `long` has them.
+    """
+
+    letter: str
+    title: str
+    name: str
+    checkpoint: Checkpoint
+    reading: Reading
+    trace: Trace
+    lanes: list[Lane]
+    notice: str = ""
+    before: Trace | None = None
+    long: Long | None = None
+
+    def lane(self, side: str) -> Lane:
+        return next(lane for lane in self.lanes if lane.side == side)
+
+    def encoding(self, side: str) -> Encoding | None:
+        """The text that a stack reads, where it is one."""
+        read = self.reading.target if side == "decoder" and len(self.lanes) > 1 else self.reading.read
+        return read if isinstance(read, Encoding) and read.text and len(read) == len(self.lane(side).pieces) else None
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One attention of a model: that of a stack to itself, or the decoder's to the source."""
+
+    side: str
+    crosses: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.side}.{self.focus}" if self.side else self.focus
+
+    @property
+    def focus(self) -> Focus:
+        return "cross_attn" if self.crosses else "attn"
+
+    def head(self, layer: int, head: int) -> Head:
+        return Head(self.side, self.focus, layer, head)
+
+    def keys(self) -> str:
+        """The stack whose tokens are the columns."""
+        return "encoder" if self.crosses else self.side
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two runs, and for each attention of the first the one of the second that it is set beside."""
+
+    first: Shown
+    second: Shown
+    attentions: list[tuple[Attention, Attention]]
+    alignments: dict[tuple[str, str], Alignment] = field(default_factory=dict)
+
+    def alignment(self, first: str, second: str) -> Alignment:
+        """Of the tokens of two stacks."""
+        if (first, second) not in self.alignments:
+            self.alignments[first, second] = aligned(self.first, self.second, first, second)
+        return self.alignments[first, second]
+
+    def patterns(self, number: int) -> Pair:
+        one, other = self.attentions[number]
+        return Pair(
+            patterns(self.first.trace, one.side, one.crosses),
+            patterns(self.second.trace, other.side, other.crosses),
+            self.alignment(one.side, other.side),
+            self.alignment(one.keys(), other.keys()),
+        )
+
+
+def compared(first: Shown, second: Shown) -> Compared:
+    """Attentions of the same name; of models that share none, those of the stacks that speak."""
+    mine, theirs = attentions(first.lanes), attentions(second.lanes)
+    both = [(one, one) for one in mine if one in theirs]
+    return Compared(first, second, both or [(Attention(first.lanes[-1].side), Attention(second.lanes[-1].side))])
+
+
+def attentions(lanes: Sequence[Lane]) -> list[Attention]:
+    found = [Attention(lane.side) for lane in lanes]
+    return found + [Attention(lane.side, True) for lane in lanes if lane.config.encoder is not None]
+
+
+def aligned(first: Shown, second: Shown, side: str, other: str) -> Alignment:
+    """The tokens of two stacks that belong together: none, where the rows are other parts of a picture."""
+    mine, theirs = first.lane(side), second.lane(other)
+    grids = [lane.grid["side"] if lane.grid else 0 for lane in (mine, theirs)]
+    if grids[0] != grids[1]:
+        return Alignment((), (len(mine.pieces), len(theirs.pieces)))
+    texts = first.encoding(side), second.encoding(other)
+    if texts[0] is not None and texts[1] is not None and vocabulary(first) != vocabulary(second):
+        return by_spans(texts[0], texts[1])
+    return by_tokens(tuple(mine.pieces), tuple(theirs.pieces))
+
+
+@lru_cache(maxsize=16)
+def by_tokens(first: tuple[str, ...], second: tuple[str, ...]) -> Alignment:
+    """`by_pieces`, which of a thousand tokens takes a good part of a second."""
+    return by_pieces(first, second)
+
+
+@lru_cache(maxsize=16)
+def by_spans(first: Encoding, second: Encoding) -> Alignment:
+    """`by_characters`, in the same way."""
+    return by_characters(first, second)
+
+
+def vocabulary(shown: Shown) -> tuple[str, ...]:
+    return () if shown.checkpoint.tokenizer is None else shown.checkpoint.tokenizer.pieces
+
+
+def together(pair: Compared) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Header and arrays of a pair: what belongs together, and the differences there."""
+    arrays: dict[str, Tensor] = {}
+    described = [attention_pair(pair, number, arrays) for number in range(len(pair.attentions))]
+    before = f"{pair.second.letter}:"
+    says = spoken(pair, arrays)
+    named = {"same": pair.first.trace is pair.second.trace, "attentions": described, "says": says}
+    return named, {before + key: value for key, value in arrays.items()}
+
+
+def attention_pair(pair: Compared, number: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
+    one, other = pair.attentions[number]
+    found = pair.patterns(number)
+    shapes = [[len(layer) for layer in side] for side in (found.first, found.second)]
+    if shapes[0] == shapes[1]:
+        arrays[f"{one.key}.change"] = head_changes(found)
+    if cost(found) <= AT_ONCE:
+        arrays[f"{one.key}.similarity"] = head_similarity([found]).heads
+    apart = ""
+    if not one.crosses:
+        try:
+            streams = stream_distance(pair.first.trace, pair.second.trace, found.queries, (one.side, other.side))
+            arrays |= {f"{one.key}.relative": streams.relative.float(), f"{one.key}.cosine": streams.cosine.float()}
+        except ValueError as error:
+            apart = str(error)
+    return belonging(pair, number) | {"streams": apart}
+
+
+def belonging(pair: Compared, number: int) -> dict[str, Any]:
+    """Which attentions of the two it is, and which of their queries and keys belong together."""
+    one, other = pair.attentions[number]
+    return {
+        "key": one.key,
+        "first": {"side": one.side, "focus": one.focus},
+        "second": {"side": other.side, "focus": other.focus},
+        "queries": grouped(pair.alignment(one.side, other.side)),
+        "keys": grouped(pair.alignment(one.keys(), other.keys())),
+    }
+
+
+def cost(pair: Pair) -> int:
+    """How many differences of weights a comparison of every head with every head takes."""
+    heads = [sum(len(layer) for layer in side) for side in (pair.first, pair.second)]
+    return heads[0] * heads[1] * len(pair.queries.groups) * (len(pair.keys.groups) + 2)
+
+
+def grouped(alignment: Alignment) -> list[list[Any]]:
+    return [[list(group.first), list(group.second), group.same] for group in alignment.groups]
+
+
+def spoken(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, Any]:
+    """What both heads say at the places that belong together; a sentence where they choose among other things."""
+    header = saying(pair)
+    if header["sentence"]:
+        return header
+    once = header["once"]
+    places = [(0, 0)] if once else [(group[0][-1], group[1][-1]) for group in header["groups"]]
+    logits = [one.trace["logits"] if once else one.trace["logits"][0] for one in (pair.first, pair.second)]
+    found = predictions(logits[0], logits[1], places, LISTED)
+    arrays |= {f"says.{name}": value for name, value in said(found).items()}
+    return header | {"names": candidates(pair, found.ids)}
+
+
+def saying(pair: Compared) -> dict[str, Any]:
+    """At which places both heads say something, and whether that is about the same things."""
+    first, second = pair.first, pair.second
+    if not all("logits" in one.trace for one in (first, second)):
+        return {"sentence": "One of the two says nothing about its text: it has no head."}
+    kinds = [one.checkpoint.model.config.head.kind for one in (first, second)]
+    if kinds[0] != kinds[1] or choices(first) != choices(second):
+        return {"sentence": "The two choose among other things, so that their probabilities are not set side by side."}
+    if kinds[0] == "span":
+        return {"sentence": "Where an answer starts and ends is looked at on the page Walkthrough."}
+    once = "pos" not in first.trace.dims("logits")
+    return {
+        "groups": grouped(pair.alignment(first.lanes[-1].side, second.lanes[-1].side)),
+        "once": once,
+        "reads": "next" if first.checkpoint.model.config.generates else "class" if once else "here",
+        "sentence": "",
+    }
+
+
+def said(found: Predictions) -> dict[str, Tensor]:
+    return {name: getattr(found, name) for name in ("first", "second", "kl", "variation")} | {"ids": found.ids.int()}
+
+
+def candidates(pair: Compared, ids: Tensor) -> dict[str, str]:
+    """How what is chosen among is called, by id."""
+    classes = pair.first.checkpoint.model.config.head.kind in ("sequence", "token")
+    return candidate_names(ids, (pair.first.checkpoint.labels if classes else choices(pair.first)) or None, ())
+
+
+def choices(shown: Shown) -> tuple[str, ...]:
+    """The names of what a head chooses among."""
+    config = shown.checkpoint.model.config
+    if config.head.over_classes:
+        return shown.checkpoint.labels or tuple(f"#{i}" for i in range(config.outputs))
+    if kind(shown.checkpoint) == "pixels" or not vocabulary(shown):
+        return tuple(map(str, range(config.outputs)))
+    return vocabulary(shown)

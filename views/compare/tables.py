@@ -1,0 +1,174 @@
+"""The head of every run that a comparison shows, and the difference of two, as numbers to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from engine.analysis.alignment import Alignment, Group, shared
+from engine.analysis.weights.projection import How
+from views.attention.long import Head
+from views.compare.pair import Compared
+from views.core.matrix_files import Matrix, matrix_of
+
+LESS = "−"
+NOWHERE = "The picture looks at something that these runs do not have; reload the page."
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What of a comparison is looked at: an attention by its name in the first run, of each run a head (layer, head)
+    by letter, which run is beside the first, and a cell (letter, query, key) in the tokens of one run; the tab, and
+    how that of points was made."""
+
+    attention: str
+    heads: Mapping[str, tuple[int, int]]
+    beside: str
+    cursor: tuple[str, int, int]
+    view: str = "map"
+    how: How = "pca"
+
+    def number(self, pair: Compared) -> int | None:
+        """Which attention of the pair it is, None where the two share none of the name."""
+        return next((i for i, (one, _) in enumerate(pair.attentions) if one.key == self.attention), None)
+
+    def at(self, pair: Compared) -> int:
+        number = self.number(pair)
+        if number is None:
+            raise ValueError(NOWHERE)
+        return number
+
+    def met(self, pair: Compared) -> tuple[int, int] | None:
+        """The cell among the groups of tokens that belong together, None where one run lacks a token of it."""
+        letter, row, col = self.cursor
+        if letter not in ("A", pair.second.letter):
+            return None
+        queries, keys = alignments(pair, self)
+        found = [group_of(one.groups, letter == "A", place) for one, place in ((queries, row), (keys, col))]
+        return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+
+def group_of(groups: Sequence[Group], first: bool, position: int) -> int | None:
+    return next((i for i, one in enumerate(groups) if position in (one.first if first else one.second)), None)
+
+
+def looked_at(query: Mapping[str, Any], pairs: Sequence[Compared]) -> Looked:
+    """What a browser says is looked at. Raises ValueError for what these runs do not have."""
+    letters = ["A", *(pair.second.letter for pair in pairs)]
+    match query:
+        case {
+            "attention": str(attention),
+            "heads": dict(heads),
+            "beside": str(beside),
+            "at": [str(letter), int(row), int(col)],
+        } if letter in letters and beside in letters[1:]:
+            places: dict[str, tuple[int, int]] = {}
+            for one in letters:
+                match heads.get(one):
+                    case [int(layer), int(head)]:
+                        places[one] = (layer, head)
+            how: How = "tsne" if query.get("how") == "tsne" else "pca"
+            looked = Looked(attention, places, beside, (letter, row, col), str(query.get("view", "map")), how)
+            check(pairs, looked)
+            return looked
+    raise ValueError(NOWHERE)
+
+
+def check(pairs: Sequence[Compared], looked: Looked) -> None:
+    letter, row, col = looked.cursor
+    having = [pair for pair in pairs if looked.number(pair) is not None and letter in ("A", pair.second.letter)]
+    if not having or looked.number(pairs[0]) is None:
+        raise ValueError(NOWHERE)
+    rows, cols = pattern(having[0], looked, letter).shape
+    if not (0 <= row < rows and 0 <= col < cols):
+        raise ValueError(NOWHERE)
+
+
+def place(pair: Compared, looked: Looked, letter: str) -> tuple[str, int]:
+    """The hook of a run's pattern, and the head. Raises ValueError for a head that the run does not have."""
+    found = head_of(pair, looked, letter)
+    return found.hook, found.head
+
+
+def head_of(pair: Compared, looked: Looked, letter: str) -> Head:
+    attention = pair.attentions[looked.at(pair)][letter != "A"]
+    config = (pair.first if letter == "A" else pair.second).lane(attention.side).config
+    layer, head = looked.heads.get(letter, (-1, -1))
+    if not (0 <= layer < config.layers and 0 <= head < config.attention.heads):
+        raise ValueError(NOWHERE)
+    return attention.head(layer, head)
+
+
+def pattern(pair: Compared, looked: Looked, letter: str) -> Tensor:
+    """Of one run, query key."""
+    found = head_of(pair, looked, letter)
+    shown = pair.first if letter == "A" else pair.second
+    return shown.trace[found.hook][0, found.head] if shown.long is None else shown.long.pattern(found)
+
+
+def alignments(pair: Compared, looked: Looked) -> tuple[Alignment, Alignment]:
+    """Of the queries and of the keys."""
+    one, other = pair.attentions[looked.at(pair)]
+    return pair.alignment(one.side, other.side), pair.alignment(one.keys(), other.keys())
+
+
+def difference(pair: Compared, looked: Looked) -> Tensor:
+    """The second run's pattern less the first's, group group: attention to a group is summed, from a group averaged."""
+    queries, keys = alignments(pair, looked)
+    second = shared(pattern(pair, looked, pair.second.letter), queries.second, keys.second)
+    return second - shared(pattern(pair, looked, "A"), queries.first, keys.first)
+
+
+def names(pairs: Sequence[Compared]) -> list[str]:
+    """The matrices that can be taken away: B − A, A, B."""
+    letters = [pair.second.letter for pair in pairs]
+    return [*(f"{letter} {LESS} A" for letter in letters), "A", *letters]
+
+
+def matrix(pairs: Sequence[Compared], looked: Looked, name: str) -> Matrix:
+    """One of `names`. Raises ValueError where the runs have no such attention or no tokens that belong together."""
+    letter, _, less = name.partition(f" {LESS} ")
+    wanted = [pair for pair in pairs if letter in ("A", pair.second.letter) and looked.number(pair) is not None]
+    if not wanted:
+        raise ValueError(f"{letter} has no such attention as the one that is shown.")
+    pair = wanted[0]
+    if less:
+        return of_difference(pair, looked)
+    shown = pair.first if letter == "A" else pair.second
+    hook, head = place(pair, looked, letter)
+    if shown.long is None:
+        return matrix_of(shown.trace, shown.lanes, shown.title, hook, head)
+    values = pattern(pair, looked, letter).detach().cpu().float().numpy()
+    attention = pair.attentions[looked.at(pair)][letter != "A"]
+    tokens = {"query": shown.lane(attention.side).pieces, "key": shown.lane(attention.keys()).pieces}
+    return Matrix(hook, shown.title, values, ("query", "key"), tokens)
+
+
+def of_difference(pair: Compared, looked: Looked) -> Matrix:
+    queries, keys = alignments(pair, looked)
+    if not queries.groups or not keys.groups:
+        raise ValueError(f"A and {pair.second.letter} have no tokens that belong together.")
+    one, other = pair.attentions[looked.at(pair)]
+    tokens = {
+        "query": labels(pair, queries, one.side, other.side),
+        "key": labels(pair, keys, one.keys(), other.keys()),
+    }
+    told = []
+    for shown in (pair.second, pair.first):
+        hook, head = place(pair, looked, shown.letter)
+        told.append(f"{shown.title} {hook} head {head}")
+    values = difference(pair, looked).detach().cpu().float().numpy()
+    return Matrix("difference", f" {LESS} ".join(told), values, ("query", "key"), tokens)
+
+
+def labels(pair: Compared, alignment: Alignment, side: str, other: str) -> list[str]:
+    """The tokens of every group: once where both runs have the same."""
+    found = []
+    for group in alignment.groups:
+        mine = "".join(pair.first.lane(side).pieces[i] for i in group.first)
+        theirs = "".join(pair.second.lane(other).pieces[i] for i in group.second)
+        found.append(mine if mine == theirs or group.same else f"{mine} | {theirs}")
+    return found

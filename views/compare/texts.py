@@ -1,0 +1,48 @@
+"""Heads of two models, compared over several texts that both can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engine.analysis.similarity import Pair, Similarity, head_similarity
+from engine.inputs.readers import Reading, kind, read_text
+from engine.inputs.samples import samples
+from engine.runtime.run import run
+from engine.tokenizers.encoding import Encoding
+from views.compare.pair import Compared, Shown, compared, vocabulary
+from views.walkthrough.walkthrough import lanes
+
+TEXTS = 24
+LONGEST = 48  # tokens of each of them
+PLAIN = ("text", "pair")  # kinds of models that read any text
+
+
+def over_texts(pair: Compared, number: int) -> Similarity:
+    """Of the attention with that number, with the edits of both. Raises ValueError where no text suits both."""
+    return head_similarity(pairs(pair, number))
+
+
+def pairs(pair: Compared, number: int) -> Iterator[Pair]:
+    for mine in samples(pair.first.checkpoint, TEXTS, LONGEST):
+        theirs = same_for(pair.first, pair.second, mine)
+        yield compared(again(pair.first, mine), again(pair.second, theirs)).patterns(number)
+
+
+def same_for(first: Shown, second: Shown, given: Reading) -> Reading:
+    """What the first model is given, for the second."""
+    kinds = [kind(one.checkpoint) for one in (first, second)]
+    if kinds[0] == kinds[1] and vocabulary(first) == vocabulary(second):
+        return given
+    if isinstance(given.read, Encoding) and given.read.text and all(one in PLAIN for one in kinds):
+        return read_text(second.checkpoint, given.read.text, LONGEST)
+    raise ValueError("The two read different things, so that no other texts suit both.")
+
+
+def again(shown: Shown, given: Reading) -> Shown:
+    """The same model with the same edits on another text."""
+    try:
+        trace = run(shown.checkpoint.model, given.read, ["*attn.pattern"], shown.trace.edits, target=given.target)
+    except (KeyError, IndexError, RuntimeError) as error:
+        raise ValueError(f"The edits of {shown.letter} were made for its own text: {error}") from None
+    return replace(shown, reading=given, trace=trace, lanes=lanes(shown.checkpoint, given))

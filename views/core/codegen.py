@@ -1,0 +1,217 @@
+"""The lines of Python that make what a page shows, with nothing but the engine: load, read, run, and the number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.checkpoints import Checkpoint, shipped
+from engine.edits import Edit
+from engine.inputs.readers import Kind
+from engine.runtime import library
+from engine.runtime.limits import MODELS_FOLDER
+from engine.runtime.trace import Trace
+from engine.training.snapshots import RUNS_FOLDER
+
+OWN_PICTURE = "your picture.png"
+OWN_MODEL = "the folder or file that you opened"
+
+Imports = dict[str, set[str]]  # names by module
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What stands in a page's fields.
+
+    `picture` is the number of one of Loupe's digits, None for a file of the person's own. At most `limit` tokens are
+    read. `settings` (temperature, top_k, top_p) and `seed` are those of a model that completes a picture.
+    """
+
+    kind: Kind
+    limit: int
+    text: str = ""
+    second: str = ""
+    target: str = ""
+    span: str = ""
+    picture: int | None = None
+    given: int = 0
+    settings: Mapping[str, float] = field(default_factory=dict)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Looked:
+    """The number that is looked at: an element of a hook, `head` None where all heads stand side by side.
+
+    `alone`: a head's pattern, of a run too large to keep every one; the lines keep this hook and no other.
+    """
+
+    hook: str
+    head: int | None
+    row: int
+    col: int
+    alone: bool = False
+
+
+def lines(
+    name: str, checkpoint: Checkpoint, given: Fields, trace: Trace, looked: Looked | None = None
+) -> str:
+    """A script that computes `trace`, and binds `values` to the matrix that is looked at.
+
+    Run it in Loupe's folder. Raises ValueError for a hook that this run does not have.
+    """
+    only = looked.hook if looked is not None and looked.alone else None
+    imports, opening = running(name, checkpoint, given, trace, only=only)
+    shown = [] if looked is None else ["", *value_lines(trace, looked)]
+    return "\n".join([*import_lines(imports), "", *opening, *shown]) + "\n"
+
+
+def running(
+    name: str,
+    checkpoint: Checkpoint,
+    given: Fields,
+    trace: Trace,
+    *,
+    bound: str = "trace",
+    only: str | tuple[str, ...] | None = None,
+) -> tuple[Imports, list[str]]:
+    """What to import, and the lines that load, read and run: they bind `bound`, of all hooks or of some `only`."""
+    reads = reading_lines(checkpoint, given)
+    made = edit_lines(trace.edits)
+    imports = {
+        "engine": {"load", "run"},
+        "engine.edits": edit_names(trace.edits),
+        "engine.inputs.pictures": {"opened"}
+        if given.picture is None and given.kind in ("picture", "pixels")
+        else set(),
+        "engine.inputs.readers": reader_names(reads),
+    }
+    source, note = source_of(name)
+    opening = [f"checkpoint = load({source}){note}", *reads, *made]
+    whole = "reading.read" if reads[-1].startswith("reading") else "read"
+    kept = (only,) if isinstance(only, str) else only
+    more = "" if kept is None else f", [{', '.join(map(quoted, kept))}]"
+    more += ", target=reading.target" if trace.target is not None else ""
+    more += ", edits=edits" if made else ""
+    opening.append(f"{bound} = run(checkpoint.model, {whole}{more})")
+    return imports, opening
+
+
+def import_lines(imports: Imports) -> list[str]:
+    return [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(imports.items()) if names]
+
+
+def source_of(name: str) -> tuple[str, str]:
+    """What `load` takes for a checkpoint of the library, and a remark."""
+    if name in shipped() or name.startswith(library.HUB):
+        return quoted(name), ""
+    if name.startswith(library.RUN) and library.knows(name):
+        return quoted(Path(library.opening(name).source).as_posix()), ""
+    if "~" in name:  # a step of a training run, or opened by a person, from a place that only they know
+        place = Path(library.opening(name).source) if library.knows(name) else Path()
+        if Path(RUNS_FOLDER) in place.parents:
+            return quoted(place.as_posix()), ""
+        return quoted(OWN_MODEL), "  # put its path here"
+    return quoted(f"{MODELS_FOLDER}/{name}"), ""
+
+
+def reading_lines(checkpoint: Checkpoint, given: Fields) -> list[str]:
+    """They bind `read`, or `reading` where that takes more than the tokenizer."""
+    text, second, limit = quoted(given.text), quoted(given.second), given.limit
+    match given.kind:
+        case "translation":
+            target = quoted(given.target)
+            return [f"reading = read_translation(checkpoint, {text}, {target}, {limit})"]
+        case "infill":
+            return [f"reading = read_infill(checkpoint, {text}, {quoted(given.span)}, {limit})"]
+        case "picture":
+            return [picture_line(given), f"reading = read_picture(checkpoint, picture, {limit})"]
+        case "pixels":
+            settings = f"{given.given}, {limit}, {dict(given.settings)!r}, {given.seed}"
+            return [picture_line(given), f"reading = read_pixels(checkpoint, picture, {settings})"]
+    plain = checkpoint.tokenizer is not None and not checkpoint.model.config.rereads
+    if not plain:
+        more = f", {second}" if given.second.strip() else ""
+        return [f"reading = read_text(checkpoint, {text}, {limit}{more})"]
+    tokenizer = checkpoint.tokenizer
+    assert tokenizer is not None  # as `plain` says
+    pair = [given.second] if given.kind in ("pair", "question") and given.second.strip() else []
+    cut = f".truncated({limit})" if len(tokenizer.encode(given.text, *pair)) > limit else ""
+    return [f"read = checkpoint.tokenizer.encode({', '.join(map(quoted, [given.text, *pair]))}){cut}"]
+
+
+def picture_line(given: Fields) -> str:
+    if given.picture is None:
+        return f'picture = opened(open({quoted(OWN_PICTURE)}, "rb"))  # put its path here'
+    return f"picture = pictures()[0][{given.picture}]"
+
+
+def reader_names(reads: Sequence[str]) -> set[str]:
+    known = ("pictures", "read_text", "read_translation", "read_infill", "read_picture", "read_pixels")
+    return {name for name in known for line in reads if f" {name}(" in line}
+
+
+def edit_lines(edits: Sequence[Edit]) -> list[str]:
+    if not edits:
+        return []
+    if len(edits) == 1:
+        return [f"edits = [{written(edits[0])}]"]
+    return ["edits = [", *(f"    {written(edit)}," for edit in edits), "]"]
+
+
+def written(value: Any) -> str:
+    """An edit as the call that makes it, without what stands at its default."""
+    if not is_dataclass(value):
+        return repr(value)
+    parts = []
+    for one in fields(value):
+        mine = getattr(value, one.name)
+        usual = one.default if one.default_factory is MISSING else one.default_factory()
+        if mine != usual:
+            parts.append(f"{one.name}={written(mine)}")
+    return f"{type(value).__name__}({', '.join(parts)})"
+
+
+def edit_names(edits: Sequence[Edit]) -> set[str]:
+    def within(value: Any) -> set[str]:
+        if not is_dataclass(value):
+            return set()
+        return {type(value).__name__}.union(*(within(getattr(value, one.name)) for one in fields(value)))
+
+    return set().union(*map(within, edits))
+
+
+def value_lines(trace: Trace, looked: Looked) -> list[str]:
+    """They bind `values` to a matrix, whose axes a comment names, and print the element that is looked at."""
+    alone = (f"0, {looked.head}", ("query", "key"))  # of a pattern that `trace` does not hold
+    index, axes = alone if looked.alone else indexed(trace, looked.hook, looked.head)
+    flat = looked.head is None and "head" in axes
+    where = f"[{index}]" if index else ""
+    values = f'values = trace["{looked.hook}"]{where}{".flatten(-2)" if flat else ""}'
+    element = f"values[{looked.row}, {looked.col}]" if len(axes) > 1 else f"values[{looked.col}]"
+    return [f"{values}  # {' '.join(axes)}", f"print({element}.item())"]
+
+
+def indexed(trace: Trace, hook: str, head: int | None) -> tuple[str, tuple[str, ...]]:
+    """The index that takes the first text and one head of a hook's value, and the axes that are left.
+
+    Raises ValueError for a hook that this run does not have, and for a head that it does not have.
+    """
+    if hook not in trace:
+        raise ValueError(f"this run has no {hook[:100]!r}; ask for one that it has.")
+    dims = trace.dims(hook)
+    chosen = {"batch": 0} | ({} if head is None else {"head": head})
+    if head is not None and "head" in dims and not 0 <= head < trace[hook].shape[dims.index("head")]:
+        raise ValueError(f"head must be in 0..{trace[hook].shape[dims.index('head')] - 1}, got {head}.")
+    parts = [str(chosen[axis]) if axis in chosen else ":" for axis in dims]
+    while parts and parts[-1] == ":":
+        parts.pop()
+    return ", ".join(parts), tuple(axis for axis in dims if axis not in chosen)
+
+
+def quoted(text: str) -> str:
+    """A text as Python writes it, in double quotes where nothing in it would have to be escaped."""
+    plain = text.isprintable() and '"' not in text and "\\" not in text
+    return f'"{text}"' if plain else repr(text)

@@ -1,0 +1,1 @@
+"""The page Generate: writing, beam search, temperature, prompting, the KV cache, surprise."""

@@ -1,0 +1,150 @@
+"""A beam search with every hypothesis that it considered, and the text that greedy finds beside it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from engine.generation.beam import Beam, BeamStep, EarlyStopping, Hypothesis
+from engine.generation.stopping import Stop
+from views.generate.session import UNKNOWN, Query, Settings, Writing
+
+EXAMPLES = tomllib.loads((Path(__file__).parents[2] / "assets/texts/beam.toml").read_text())["examples"]
+MOST = {"beams": 10, "tokens": 64}
+PENALTIES = (-2.0, 5.0)
+EARLY: Mapping[str, EarlyStopping] = {"no": False, "yes": True, "never": "never"}
+STATES = ("kept", "finished", "pruned")  # as the browser counts them
+Place = tuple[int, int]  # step, rank
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How to search: `penalty` is the length penalty, `best` how many texts are asked for; `stop_at` as in Settings."""
+
+    beams: int = 4
+    penalty: float = 1.0
+    best: int = 3
+    early: str = "no"
+    tokens: int = 20
+    stop_at: str = ""
+
+    @classmethod
+    def of(cls, query: Query) -> Wanted:
+        """Of what a browser asks. Raises ValueError, with a sentence, for what cannot be searched."""
+        match query:
+            case {"beams": int(beams), "penalty": int() | float() as penalty, "best": int(best),
+                  "early": str(early), "tokens": int(tokens), "stop_at": str(stop_at)}:  # fmt: skip
+                found = cls(beams, float(penalty), best, early, tokens, stop_at)
+                found.check()
+                return found
+        raise ValueError(UNKNOWN)
+
+    def check(self) -> None:
+        for name, most in MOST.items():
+            if not 1 <= getattr(self, name) <= most:
+                raise ValueError(f"{name} must lie in 1..{most}, got {getattr(self, name)}.")
+        if not 1 <= self.best <= self.beams:
+            raise ValueError(f"the n best must lie in 1..{self.beams}, the number of beams, got {self.best}.")
+        low, high = PENALTIES
+        if not low <= self.penalty <= high:  # NaN too
+            raise ValueError(f"the length penalty must lie in {low:g}..{high:g}, got {self.penalty}.")
+        if self.early not in EARLY:
+            raise ValueError(f"early stopping must be one of {', '.join(EARLY)}, got {self.early[:20]!r}.")
+
+    @property
+    def beam(self) -> Beam:
+        return Beam(self.beams, self.penalty, EARLY[self.early])
+
+    @property
+    def greedy(self) -> Settings:
+        """Those of greedy writing that ends where the search does."""
+        return Settings(method="greedy", most=self.tokens, stop_at=self.stop_at)
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """The text that greedy finds, with the log-probability (nats) of each token, and their sum so far."""
+
+    ids: tuple[int, ...]
+    own: Tensor
+    total: Tensor
+    stopped: Stop | None
+
+    @classmethod
+    def of(cls, tokens: Sequence[tuple[int, Tensor, Stop | None]]) -> Greedy:
+        """Of id, log-probability and end of each token."""
+        ids, own, stops = zip(*tokens, strict=True)
+        logs = torch.stack(own)
+        return cls(ids, logs, logs.cumsum(0), stops[-1])
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search, or its first steps. `nodes` are all hypotheses, step by step, the most probable first."""
+
+    writing: Writing
+    wanted: Wanted
+    steps: tuple[BeamStep, ...]
+    greedy: Greedy
+    is_over: bool = True
+
+    @cached_property
+    def nodes(self) -> tuple[Hypothesis, ...]:
+        return tuple(one for step in self.steps for one in step.candidates)
+
+    @cached_property
+    def index(self) -> Mapping[Place, int]:
+        return {(len(one.ids) - 1, one.rank): at for at, one in enumerate(self.nodes)}
+
+    @property
+    def best(self) -> tuple[Hypothesis, ...]:
+        """Of those that are finished; before it is over there may be none."""
+        return self.steps[-1].best[: self.wanted.best]
+
+    @property
+    def leading(self) -> Hypothesis:
+        """The best, or where none is finished the most probable of those that go on."""
+        return (*self.best, *self.steps[-1].kept)[0]
+
+    @property
+    def room(self) -> int:
+        """The most steps that it can take."""
+        return min(self.wanted.tokens, self.writing.prompt.left)
+
+    def at(self, one: Hypothesis) -> int:
+        """Its place among the nodes."""
+        return self.index[len(one.ids) - 1, one.rank]
+
+    def parent(self, one: Hypothesis) -> int:
+        """The node that it continues; -1 is the prompt."""
+        step = len(one.ids) - 1
+        return self.at(self.steps[step - 1].kept[one.parent]) if step else -1
+
+    def own(self, one: Hypothesis) -> float:
+        """The log-probability of its last token: by how much the sum went down with it."""
+        parent = self.parent(one)
+        return one.log_probability - (self.nodes[parent].log_probability if parent >= 0 else 0.0)
+
+    def line(self, one: Hypothesis) -> tuple[Hypothesis, ...]:
+        """It, and all that it continues, from the first token on."""
+        found = [one]
+        while (parent := self.parent(found[-1])) >= 0:
+            found.append(self.nodes[parent])
+        return tuple(reversed(found))
+
+    @cached_property
+    def on_greedy(self) -> tuple[int, ...]:
+        """For each token of the greedy text the node that it is; -1 where the search considered no such text."""
+        at = {one.ids: place for place, one in enumerate(self.nodes)}
+        return tuple(at.get(self.greedy.ids[: count + 1], -1) for count in range(len(self.greedy.ids)))
+
+    def state(self, one: Hypothesis) -> str:
+        step = self.steps[len(one.ids) - 1]
+        ranks = {name: {each.rank for each in getattr(step, name)} for name in STATES}
+        return next(name for name in STATES if one.rank in ranks[name])

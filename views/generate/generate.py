@@ -1,0 +1,99 @@
+"""What the page Generate draws: the prompt, how it is written on from, and what the model is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.checkpoints import Checkpoint
+from engine.generation.prompt import picture_pixels
+from engine.generation.stopping import stopping
+from engine.inputs.processors import PalettePixels
+from engine.inputs.readers import kind, unit
+from engine.tokenizers import Tokenizer
+from views.core.payload import pack
+from views.generate.availability import missing, notice, unfollowed
+from views.generate.session import Writing, described
+from views.generate.steps import told
+
+LAST = 12  # tokens of a prompt that is too long
+TRIED = 2000  # tokens of a vocabulary, in search of two words
+
+
+def drawn(writing: Writing, notes: Mapping[str, Any]) -> bytes:
+    """`palette`, colour channel in 0..1, is there for a model of pictures. Of a prompt that is longer than its model
+    reads the last tokens are told, and how many there are."""
+    checkpoint, prompt = writing.checkpoint, writing.prompt
+    infill = checkpoint.config.infill
+    header = {
+        "trace": writing.made,
+        "model": writing.name,
+        "kind": kind(checkpoint),
+        "prompt": text_header(writing, prompt.ids if prompt.fits else prompt.ids[-LAST:]),
+        "source": text_header(writing, prompt.source) if prompt.source and prompt.fits else None,
+        "tokens": len(prompt.ids),
+        "gap": None if infill is None else {"mask": infill.mask, "start": infill.start},
+        "spaced": spaced(checkpoint),
+        "grid": grid(checkpoint),
+        "ends": list(checkpoint.end_ids),
+        "left": prompt.left,
+        "fits": prompt.fits,
+        "follows": not unfollowed(prompt),
+        "missing": missing(prompt),
+        "notice": notice(prompt),
+        "full": None if prompt.left > 0 else told(stopping(prompt).limit),
+        "context": checkpoint.config.context,
+        "vocab": checkpoint.config.outputs,
+        "settings": described(writing.settings),
+        **notes,
+    }
+    return pack(header, palette(checkpoint))
+
+
+def text_header(writing: Writing, ids: Sequence[int]) -> dict[str, Any]:
+    tokenizer = writing.checkpoint.tokenizer
+    special = set() if tokenizer is None else set(tokenizer.special_tokens.values())
+    return {
+        "ids": list(ids),
+        "pieces": [writing.piece(id) for id in ids],
+        "special": [id in special for id in ids],
+    }
+
+
+def spaced(checkpoint: Checkpoint) -> bool:
+    """Whether the tokenizer puts spaces between tokens, which then do not hold them."""
+    tokenizer = checkpoint.tokenizer
+    if tokenizer is None:
+        return True
+    special = set(tokenizer.special_tokens.values())
+    words = [id for id in range(min(TRIED, tokenizer.vocab_size)) if id not in special and is_word(tokenizer, id)]
+    return len(words) > 1 and " " in tokenizer.decode(words[-2:])
+
+
+def is_word(tokenizer: Tokenizer, id: int) -> bool:
+    piece, text = tokenizer.piece(id), tokenizer.decode([id])
+    return piece == text and text.isalpha()
+
+
+def grid(checkpoint: Checkpoint) -> dict[str, int] | None:
+    """How the pixels of a picture stand, for a model that draws them one by one behind a start token."""
+    pixels, processor = picture_pixels(checkpoint), checkpoint.processor
+    if pixels is None or not isinstance(processor, PalettePixels):
+        return None
+    rows, columns = processor.image.size
+    return {"rows": rows, "columns": columns, "pixels": pixels}
+
+
+def palette(checkpoint: Checkpoint) -> dict[str, Tensor]:
+    """Every colour that a pixel can have."""
+    processor = checkpoint.processor
+    if picture_pixels(checkpoint) is None or not isinstance(processor, PalettePixels):
+        return {}
+    rows, columns = processor.image.size
+    pixels, count = rows * columns, checkpoint.config.outputs
+    ids = torch.arange(-(-count // pixels) * pixels).clamp(max=count - 1).view(-1, rows, columns)
+    found = torch.cat([unit(processor.picture(one.flatten())).flatten(0, 1) for one in ids])
+    return {"palette": found[:count]}

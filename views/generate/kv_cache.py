@@ -1,0 +1,163 @@
+"""What the tab Cache asks: keys and values as the KV cache holds them, what they cost and save, and measured times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.analysis.caching import TokenTime, cache_bytes, multiply_adds_again, multiply_adds_cached, token_times
+from engine.generation.prompt import Reader
+from engine.model.config import ModelConfig, kv_heads
+from engine.model.layers.cache import KVCache, LayerCache
+from engine.model.presets import NAMED
+from views.core.payload import pack
+from views.generate.session import STALE, UNKNOWN, Query, Writing
+
+POINTS = 64  # of a curve, at most
+REFERENCE = "gpt2"  # the shape that a model's memory is compared with
+LONGEST = 2048  # positions that are drawn
+
+
+@dataclass(frozen=True)
+class Cached:
+    """The cache once the prompt and what is `begun` behind it are read, as the next token finds it."""
+
+    writing: Writing
+    begun: tuple[int, ...]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """What is read; the last pixel of a picture has no place."""
+        return (*self.writing.prompt.ids, *self.begun)[: self.config.context]
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.writing.checkpoint.config
+
+    @property
+    def source(self) -> int:
+        return len(self.writing.prompt.source)
+
+    @cached_property
+    def cache(self) -> KVCache:
+        with torch.inference_mode():
+            reader = Reader(self.writing.prompt, len(self.begun) + 1)
+            reader.read([self.ids])
+        return reader.cache
+
+
+def answer(writing: Writing, query: Query) -> bytes:
+    """Raises ValueError with a sentence."""
+    if query.get("trace") != writing.made:
+        raise ValueError(STALE)
+    found = Cached(writing, writing.ids(query.get("begun")))
+    if len(found.ids) > LONGEST:
+        raise ValueError(f"At most {LONGEST:,} positions are drawn, and here are {len(found.ids):,}; write less.")
+    return pack(cache_header(found), cache_arrays(found))
+
+
+def answer_costs(writing: Writing, query: Query) -> bytes:
+    """What there is to know by formula, for every length that the model reads."""
+    if query.get("trace") != writing.made:
+        raise ValueError(STALE)
+    return pack(costs(writing.checkpoint.config, len(writing.prompt.source), dtype_of(writing)), {})
+
+
+def answer_time(writing: Writing, query: Query) -> bytes:
+    """The seconds of a token at one length, measured now."""
+    if query.get("trace") != writing.made:
+        raise ValueError(STALE)
+    length = query.get("length")
+    if type(length) is not int or not 1 <= length <= writing.checkpoint.config.context:
+        raise ValueError(UNKNOWN)
+    found = timed(Cached(writing, writing.ids(query.get("begun"))), length)
+    return pack({"length": found.length, "cached": found.cached, "again": found.again}, {})
+
+
+def cache_header(found: Cached) -> dict[str, Any]:
+    """`cell` are the bytes of a key and a value of one head at one position, `column` those of a position."""
+    writing, config = found.writing, found.config
+    sizes = heads_of(found.cache.layers) if config.layers else {}
+    return {
+        "pieces": [writing.piece(id) for id in found.ids],
+        "given": len(writing.prompt.ids),
+        "layers": config.layers,
+        "queries": config.attention.heads,
+        **sizes,
+        "dtype": str(dtype_of(writing)).removeprefix("torch."),
+        "bytes": found.cache.bytes,
+        "source": [writing.piece(id) for id in writing.prompt.source] or None,
+        "cross": heads_of(found.cache.cross) if found.cache.cross else None,
+        "cached": multiply_adds_cached(config, len(found.ids), found.source),
+        "again": multiply_adds_again(config, len(found.ids), found.source),
+    }
+
+
+def heads_of(layers: Sequence[LayerCache]) -> dict[str, int]:
+    _, heads, _, width = layers[0].k.shape
+    number = layers[0].k.element_size()
+    return {"heads": heads, "width": width, "number": number, "cell": 2 * width * number}
+
+
+def cache_arrays(found: Cached) -> dict[str, Tensor]:
+    """layer head pos, of each the length of the vector; `cross.k` and `cross.v` layer head source."""
+    cache, length = found.cache, len(found.ids)
+    arrays = {name: norms([getattr(layer, name)[0, :, :length] for layer in cache.layers]) for name in "kv"}
+    if cache.cross:
+        arrays |= {f"cross.{name}": norms([getattr(layer, name)[0] for layer in cache.cross]) for name in "kv"}
+    return arrays
+
+
+def norms(layers: Sequence[Tensor]) -> Tensor:
+    return torch.stack([layer.float().norm(dim=-1) for layer in layers])
+
+
+def dtype_of(writing: Writing) -> torch.dtype:
+    return next(writing.checkpoint.model.parameters()).dtype
+
+
+def costs(config: ModelConfig, source: int, dtype: torch.dtype) -> dict[str, Any]:
+    """At every length: multiply-adds of its last token with the cache and without, bytes of the cache, and to compare
+    them with, those where each query head had keys and values of its own, and of the reference.
+    """
+    lengths = spread(config.context, POINTS)
+    wide = own_heads(config)
+    reference = NAMED[REFERENCE].config
+    return {
+        "lengths": lengths,
+        "cached": [multiply_adds_cached(config, n, source) for n in lengths],
+        "again": [multiply_adds_again(config, n, source) for n in lengths],
+        "bytes": [cache_bytes(config, n, dtype, source) for n in lengths],
+        "wide": None if wide == config else [cache_bytes(wide, n, dtype, source) for n in lengths],
+        "reference": [cache_bytes(reference, n, dtype) for n in lengths],
+        "reference_each": cache_bytes(reference, 1, dtype),
+        "reference_context": reference.context,
+        "reference_bytes": cache_bytes(reference, reference.context, dtype),
+        "times": spread(config.context, 8),
+    }
+
+
+def own_heads(config: ModelConfig) -> ModelConfig:
+    """With as many key heads as query heads."""
+    attention = config.attention
+    if kv_heads(attention) == attention.heads:
+        return config
+    return replace(config, attention=replace(attention, kv_heads=None))
+
+
+def spread(last: int, count: int) -> list[int]:
+    """1 and `last` with even steps between them, `count` numbers or a few less."""
+    step = max(1, -(-last // count))
+    return sorted({1, *range(step, last, step), last})
+
+
+def timed(found: Cached, length: int) -> TokenTime:
+    """Of what is there, and where it is shorter, of its last token again and again."""
+    ids = [*found.ids[:length], *[found.ids[-1]] * (length - len(found.ids))]
+    prompt = found.writing.prompt
+    return next(iter(token_times(found.writing.checkpoint.model, ids, [length], prompt.source)))

@@ -1,0 +1,144 @@
+"""What the page Generate writes from: a model with a prompt, and the settings that a browser asks with."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, get_args
+
+from engine.checkpoints import Checkpoint
+from engine.generation.generate import Step, generate
+from engine.generation.prompt import Prompt
+from views.generate.generation_cache import Live
+from views.generate.surprise_cache import Measured
+
+Method = Literal["sample", "greedy", "contrastive"]
+METHODS: tuple[Method, ...] = get_args(Method)
+MOST = 2000  # tokens of one writing
+LONGEST = 200  # characters of what stops it
+BAR = "|"  # between several strings
+UNKNOWN = "The page asked for something that it does not know; reload it."
+STALE = "The text or the model has changed since; ask again."
+
+Query = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to write. `stop_at` holds strings with a bar between them, \\n for the end of a line; `most` is how many
+    tokens are written in one go; `candidates` and `penalty_alpha` are those of contrastive search."""
+
+    method: Method = "sample"
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    typical_p: float = 1.0
+    repetition_penalty: float = 1.0
+    penalty_alpha: float = 0.6
+    candidates: int = 4
+    most: int = 50
+    stop_at: str = ""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"the method must be one of {', '.join(METHODS)}, got {str(self.method)[:20]!r}.")
+        if not 1 <= self.most <= MOST:
+            raise ValueError(f"the most tokens must lie in 1..{MOST:,}, got {self.most}.")
+        if len(self.stop_at) > LONGEST:
+            raise ValueError(f"what stops a text must have at most {LONGEST} characters, got {len(self.stop_at)}.")
+        if not 0 <= self.seed < 2**31:
+            raise ValueError(f"the seed must lie in 0..{2**31 - 1:,}, got {self.seed}.")
+
+    @classmethod
+    def of(cls, said: object) -> Settings:
+        """Of what a browser says. Raises ValueError for entries that are not there, and for what makes no number."""
+        if not isinstance(said, Mapping) or not said.keys() <= {one.name for one in fields(cls)}:
+            raise ValueError(UNKNOWN)
+        return cls(**{name: checked(name, value) for name, value in said.items()})
+
+    @property
+    def strings(self) -> tuple[str, ...]:
+        return tuple(one.replace("\\n", "\n") for one in self.stop_at.split(BAR) if one)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For `engine.generation.generate`, without what its method does not use."""
+        usual = Settings()
+        own = {
+            "greedy": ("repetition_penalty",),
+            "sample": ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "seed"),
+            "contrastive": ("repetition_penalty",),
+        }[self.method]
+        found = {name: getattr(self, name) for name in own if getattr(self, name) != getattr(usual, name)}
+        if self.method == "greedy":
+            found["greedy"] = True
+        if self.method == "contrastive":
+            found |= {"penalty_alpha": self.penalty_alpha, "top_k": self.candidates}
+        return found | ({"stop_strings": list(self.strings)} if self.strings else {})
+
+
+def checked(name: str, value: object) -> Any:
+    """Raises ValueError for a value of another kind than its setting's."""
+    kind = type(getattr(Settings(), name))
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(f"{name.replace('_', ' ')} must be {kind.__name__}, got {str(value)[:20]!r}.")
+    return value
+
+
+@dataclass(frozen=True)
+class Call:
+    """The prompt as lines of Python: what binds names that stand in it, with what they import from the readers, and
+    the expressions for `prompt` and `target` (empty: none) of `engine.generation.generate`."""
+
+    prompt: str
+    target: str = ""
+    lines: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Writing:
+    """`made` names model and prompt, `settings` are those of the page's controls; `live` are the generators that wait
+    to be asked for more, `call` is the prompt in Python, `measured` what was measured of texts."""
+
+    name: str
+    checkpoint: Checkpoint
+    prompt: Prompt
+    call: Call
+    settings: Settings = field(default_factory=Settings)
+    live: Live = field(default_factory=Live)
+    measured: Measured = field(default_factory=Measured)
+
+    @property
+    def made(self) -> str:
+        made_of = (self.name, self.prompt.ids, self.prompt.source)
+        return hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
+
+    def generating(self, settings: Settings, most: int, begun: Sequence[int] = ()) -> Iterator[Step]:
+        """As `engine.generation.generate`, from this prompt; `most` counts what is `begun` too."""
+        prompt = self.prompt
+        read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
+        return generate(self.checkpoint, read, most, target=target, begun=begun, **settings.options)
+
+    def ids(self, said: object) -> tuple[int, ...]:
+        """Tokens that a browser names. Raises ValueError where they are none of this model's, or too many."""
+        size = self.checkpoint.config.outputs
+        if not isinstance(said, list) or len(said) > max(self.prompt.left, 0):
+            raise ValueError(UNKNOWN)
+        if not all(type(id) is int and 0 <= id < size for id in said):
+            raise ValueError(f"token ids must be whole numbers in 0..{size - 1}; reload the page.")
+        return tuple(said)
+
+    def piece(self, id: int) -> str:
+        tokenizer = self.checkpoint.tokenizer
+        return f"#{id}" if tokenizer is None else tokenizer.piece(id)
+
+
+def described(settings: Settings) -> dict[str, Any]:
+    return asdict(settings)

@@ -1,0 +1,1 @@
+"""The page Long sequences: costs and patterns of attention variants."""

@@ -1,0 +1,73 @@
+"""The lines of Python that look at a training's example again, at any step: by its weights, or by what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.training.probe import Probe
+from views.core.codegen import quoted
+
+
+@dataclass(frozen=True)
+class Head:
+    """One head of one attention, named as in a frame, and the position that is looked at, all counted from 0."""
+
+    attention: str
+    layer: int
+    head: int
+    position: int | None = None
+
+
+def training_lines(folder: Path, probe: Probe, step: int, kept: bool, files: Sequence[Path], at: Head | None) -> str:
+    """They bind `frame`, and `pattern` where a head is looked at. `kept`: the run has the weights of that step;
+    otherwise the frame is read from its `files`, relative to `folder`."""
+    place = quoted(folder.as_posix())
+    opening = by_weights(place, probe, step) if kept else by_frames(place, step, files)
+    return "\n".join([*opening, *shown(at)]) + "\n"
+
+
+def by_weights(place: str, probe: Probe, step: int) -> list[str]:
+    said = {"text": probe.text, "target": probe.target}
+    parts = [f"{name}={quoted(text)}" for name, text in said.items() if text is not None]
+    parts += [] if probe.picture is None else [f"picture={probe.picture}"]
+    return [
+        "from engine import load",
+        "from engine.training.folder import RunFolder",
+        "from engine.training.look import look",
+        "from engine.training.probe import Probe",
+        "from engine.training.question import question",
+        "from engine.training.recipe_file import read_recipe",
+        "",
+        f"run = RunFolder({place})",
+        f"checkpoint = load(run.snapshot({step}))",
+        f"asked = question(Probe({', '.join(parts)}), checkpoint, read_recipe(run.recipe))",
+        f"frame = look(checkpoint, asked, {step}).tensors",
+    ]
+
+
+def by_frames(place: str, step: int, files: Sequence[Path]) -> list[str]:
+    return [
+        "from pathlib import Path",
+        "",
+        "from engine.training.frames import read_frames",
+        "",
+        f"# of step {step} the run kept what was seen of the example, but no weights",
+        f"run = Path({place})",
+        f"files = [{', '.join(quoted(file.as_posix()) for file in files)}]",
+        "seen = {one.step: one.tensors for file in files for one in read_frames(run / file).frames}",
+        f"frame = seen[{step}]",
+    ]
+
+
+def shown(at: Head | None) -> list[str]:
+    if at is None:
+        return ["print(sorted(frame))"]
+    found = [f'pattern = frame["patterns.{at.attention}"][{at.layer}, {at.head}] / 255  # query key', "print(pattern)"]
+    if at.position is not None:
+        found += [
+            f'print(frame["loss"][{at.position}].item())  # nats, at position {at.position}',
+            f'print(frame["top.ids"][{at.position}].tolist(), frame["top.p"][{at.position}].tolist())',
+        ]
+    return found

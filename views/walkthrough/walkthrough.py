@@ -1,0 +1,339 @@
+"""What the walkthrough draws: one run of a model, laid out for assets/views/walkthrough/walkthrough.js."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.analysis.answers import Answer, words
+from engine.analysis.heads import CrossScores, HeadScores
+from engine.analysis.operands import Operands
+from engine.checkpoints import Checkpoint
+from engine.generation.sampling import Distribution
+from engine.inputs.processors import PalettePixels
+from engine.inputs.readers import Reading, place
+from engine.model.config import ModelConfig
+from engine.model.hooks import Axes
+from engine.model.layers.position import infill_positions
+from engine.runtime.trace import Trace
+from engine.tokenizers.encoding import Encoding
+from views.core.payload import pack
+
+WHOLE = 6 * 2**20  # bytes; a trace larger than this is sent one layer at a time
+CANDIDATES = 24  # next tokens listed at every position
+ONCE: tuple[Axes, ...] = (("batch", "d_model"), ("batch", "d_embed"), ("batch", "class"))  # a text has one of these
+BEFORE = ("[CLS]", "[DIST]")  # what stands before the patches of a picture
+THUMBNAIL = 32  # cells a side of a thumbnail, when the pattern itself is not there
+
+
+def digest(name: str, trace: Trace) -> str:
+    """An unguessable-enough name for one run of one model, the same for the same run."""
+    target = None if trace.target is None else trace.target.tolist()
+    made_of = (name, trace.ids.tolist(), target, [edit.to_dict() for edit in trace.edits])
+    return hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One stack of a model and what it reads: "encoder", "decoder", or "" where there is one stack only.
+
+    `positions` are the two ids of every token where it has two. `grid` is how the rows stand in a picture.
+    """
+
+    side: str
+    config: ModelConfig
+    pieces: Sequence[str]
+    ids: Sequence[int]
+    special: Sequence[bool] = ()
+    segments: Sequence[int] = ()
+    positions: Sequence[Sequence[int]] = ()
+    grid: Mapping[str, Any] | None = None
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.side}." if self.side else ""
+
+
+def lanes(checkpoint: Checkpoint, reading: Reading) -> list[Lane]:
+    """The stacks of a checkpoint with what each reads, the encoder first."""
+    config, read = checkpoint.model.config, reading.read
+    if isinstance(read, Tensor):
+        side = config.embedding.patches.side if config.embedding.patches else 1
+        before = BEFORE[: config.embedding.patches.before if config.embedding.patches else 1]
+        pieces = [*before, *(place(i, side) for i in range(side**2))]
+        grid = {"side": side, "offset": len(before), "first": " and ".join(before), "predicts": False}
+        return [Lane("", config, pieces, (), special=[*[True] * len(before), *[False] * side**2], grid=grid)]
+    if isinstance(checkpoint.processor, PalettePixels):
+        return [text_lane("", config, read, grid=pixel_grid(checkpoint.processor, reading))]
+    if config.encoder is None:
+        return [text_lane("", config, read)]
+    target = reading.target or Encoding.from_ids([config.encoder.start])
+    return [text_lane("encoder", config.encoder_stack, read), text_lane("decoder", config, target)]
+
+
+def pixel_grid(processor: PalettePixels, reading: Reading) -> Mapping[str, Any]:
+    """Of a picture that is completed, behind its start token, or of one that is read whole."""
+    side = processor.image.size[1]
+    if reading.original is None:
+        return {"side": side, "offset": 0, "first": "", "predicts": False}
+    return {"side": side, "offset": 1, "first": "the start token", "predicts": True, "given": reading.given}
+
+
+def text_lane(side: str, config: ModelConfig, read: Encoding, grid: Mapping[str, Any] | None = None) -> Lane:
+    positions: list[list[int]] = []
+    if config.infill is not None and config.positions.axes == 2:
+        positions = infill_positions(torch.tensor([read.ids]), config.infill)[:, 0].tolist()
+    return Lane(side, config, read.pieces, read.ids, read.special, read.segments, positions, grid)
+
+
+Reads = Literal["next", "here", "class", "answer"]
+Link = Literal["softmax", "logistic", "identity"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the head says at every position (pos vocab), once (1 class), or of all positions (2 pos: start and end).
+
+    `reads` is "next" (token), "here" (what stands at the position, or which class it has), "class" or "answer". `link`
+    is what makes probabilities of logits; "identity" leaves one number, which is no probability. `sampled` is the token
+    drawn at the end, `follows` the probability that the second of two texts follows the first. The `answer` is one to a
+    question, in the tokens of `read`.
+    """
+
+    following: Distribution
+    names: tuple[str, ...] | None
+    reads: Reads = "next"
+    sampled: int | None = None
+    follows: float | None = None
+    link: Link = "softmax"
+    answer: Answer | None = None
+    read: Encoding | None = None
+
+
+def walkthrough(
+    trace: Trace,
+    lanes: Sequence[Lane],
+    *,
+    name: str,
+    outcome: Outcome | None,
+    scores: Mapping[str, HeadScores | CrossScores],
+    notes: Mapping[str, Any],
+    layer: int = 0,
+    picture: Tensor | None = None,
+    original: Tensor | None = None,
+) -> bytes:
+    """The payload of the whole page for the first text of `trace`; the last of `lanes` is the one with the head.
+
+    `scores` are of every attention: "attn", or "encoder.attn", "decoder.attn" and "decoder.cross_attn".
+
+    A trace of more than WHOLE bytes brings only `layer` of each lane and thumbnails of all the patterns; the rest is
+    asked for with `layer_payload`. `picture` is height width channel, in 0..1, with -1 where there is nothing yet;
+    `original` is the one that a model completes.
+    """
+    per_layer = [h for h in trace if "blocks." in h]
+    size = sum(trace[h].numel() // trace[h].shape[0] * 4 for h in per_layer if "batch" in trace.dims(h))
+    whole = size <= WHOLE
+    drawn = lanes[-1].config.head.kind in ("token", "span")  # few enough logits for a column each
+    arrays = {h: drawable(trace, h) for h in trace if "blocks." not in h and (drawn or h != "logits")}
+    for lane in lanes:
+        count = lane.config.layers
+        for one in range(count) if whole else [min(layer, count - 1)]:
+            arrays.update(layer_arrays(trace, one, lane.side))
+        if not whole:
+            arrays.update(all_thumbnails(trace, lane))
+        if lane.side == "encoder":
+            last = encoder_output(trace)
+            arrays[last] = drawable(trace, last)
+    header = {
+        "trace": digest(name, trace),
+        "model": model_header(name, lanes[-1].config),
+        "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
+        "dtype": str(next(v.dtype for v in trace.values() if v.is_floating_point())).removeprefix("torch."),
+        "edited": sorted({h for edit in trace.edits for h in edit.touches()}),
+        **(outcome_header(outcome) if outcome else UNSAID),
+        **notes,
+    }
+    for kind, measured in scores.items():
+        arrays.update({f"scores.{kind}.{key}": value for key, value in vars(measured).items()})
+    if outcome:
+        arrays.update({f"next.{key}": value for key, value in candidates(outcome.following).items()})
+    arrays.update({key: value for key, value in (("picture", picture), ("original", original)) if value is not None})
+    axes = {hook: trace.dims(hook) for hook in trace if hook in arrays}
+    return pack(header, arrays, {h: stripped(a) for h, a in axes.items()})
+
+
+def outcome_header(outcome: Outcome) -> dict[str, Any]:
+    sampled, following = outcome.sampled, outcome.following
+    listed = following.logits.topk(min(CANDIDATES, following.logits.shape[-1])).indices
+    drawn = None if sampled is None else {"id": sampled, "probability": float(following.probabilities[-1, sampled])}
+    return {
+        "reads": outcome.reads,
+        "names": candidate_names(listed, outcome.names, extra=[] if sampled is None else [sampled]),
+        "sampled": drawn,
+        "follows": outcome.follows,
+        "link": outcome.link,
+        "count": following.logits.shape[-1],
+        "answer": answer_header(outcome),
+    }
+
+
+UNSAID = dict.fromkeys(("reads", "sampled", "follows", "link", "count", "answer")) | {"names": {}}
+
+
+def answer_header(outcome: Outcome) -> dict[str, Any] | None:
+    """The answer as text, and as the product of two probabilities."""
+    answer = outcome.answer
+    if answer is None or outcome.read is None:
+        return None
+    start, end = outcome.following.probabilities
+    shares = [float(start[answer.start]), float(end[answer.end])]
+    return {"start": answer.start, "end": answer.end, "text": words(outcome.read, answer), "shares": shares}
+
+
+def lane_header(trace: Trace, lane: Lane) -> dict[str, Any]:
+    prefix = f"{lane.prefix}blocks."
+    return {
+        "pieces": list(lane.pieces),
+        "ids": list(lane.ids),
+        "special": list(lane.special),
+        "segments": list(lane.segments),
+        "positions": [list(one) for one in lane.positions],
+        "grid": lane.grid,
+        "hooks": sorted({h.removeprefix(prefix).split(".", 1)[1] for h in trace if h.startswith(prefix)}),
+        "model": stack_header(lane.config),
+    }
+
+
+def encoder_output(trace: Trace) -> str:
+    """The hook that holds what the decoder's cross-attention reads."""
+    ends = (".resid_post", "norm2.out", "final_norm.out")
+    return [hook for hook in trace if hook.startswith("encoder.") and hook.endswith(ends)][-1]
+
+
+def layer_payload(trace: Trace, layer: int, side: str = "") -> bytes:
+    """Every value of one layer. Raises ValueError for a layer the trace does not have."""
+    arrays = layer_arrays(trace, layer, side)
+    if not arrays:
+        raise ValueError(f"this run has no layer {layer}; ask for one that it has.")
+    return pack({"layer": layer}, arrays)
+
+
+def operands_payload(found: Operands) -> bytes:
+    return pack({"bias": found.bias}, {"weights": found.weights})
+
+
+def layer_arrays(trace: Trace, layer: int, side: str = "") -> dict[str, Tensor]:
+    prefix = f"{side}.blocks.{layer}." if side else f"blocks.{layer}."
+    return {h: drawable(trace, h) for h in trace if h.startswith(prefix)}
+
+
+def drawable(trace: Trace, hook: str) -> Tensor:
+    """One text's values, as float32 or bool, with two axes at least."""
+    value = trace[hook]
+    value = value[0] if trace.dims(hook)[0] == "batch" else value
+    value = value[None] if trace.dims(hook) in ONCE else value
+    return value if value.dtype == torch.bool else value.float()
+
+
+def stripped(axes: Axes) -> Axes:
+    """The axes of what `drawable` gives."""
+    return ("text", *axes[1:]) if axes in ONCE else axes[1:] if axes[0] == "batch" else axes
+
+
+def all_thumbnails(trace: Trace, lane: Lane) -> dict[str, Tensor]:
+    kinds = ["attn", *(["cross_attn"] if lane.config.encoder else [])]
+    side = f"{lane.side}." if lane.side else ""
+    return {f"thumbnails.{side}{kind}": thumbnails(trace.stack(f"{side}{kind}.pattern")[:, 0]) for kind in kinds}
+
+
+def thumbnails(pattern: Tensor) -> Tensor:
+    """u8 layer head side side: each cell the largest weight of its square, so that no peak is lost (255 = 1.0)."""
+    sides = tuple(min(THUMBNAIL, size) for size in pattern.shape[-2:])
+    small = torch.nn.functional.adaptive_max_pool2d(pattern.float(), sides)
+    return (small * 255).round().to(torch.uint8)
+
+
+def candidates(following: Distribution) -> dict[str, Tensor]:
+    """The likeliest next tokens at every position, pos candidate, and what the cuts kept in all, pos."""
+    count = min(CANDIDATES, following.logits.shape[-1])
+    order = following.logits.topk(count).indices
+
+    def at(values: Tensor) -> Tensor:
+        return values.gather(-1, order)
+
+    return {
+        "id": order.int(),
+        "logit": at(following.logits),
+        "scaled": at(following.scaled),
+        "share": at(following.shares),
+        "in_top_k": at(following.in_top_k),
+        "in_top_p": at(following.in_top_p),
+        "probability": at(following.probabilities),
+        "kept_k": following.in_top_k.sum(-1).int(),
+        "kept_p": following.in_top_p.sum(-1).int(),
+        "peak": following.scaled.amax(-1),
+        "total": following.shares.amax(-1).reciprocal(),  # the sum of e^(scaled - peak): the peak's own term is 1
+        "kept_share": following.shares.where(following.in_top_p, 0.0).sum(-1),
+    }
+
+
+def candidate_names(ids: Tensor, pieces: tuple[str, ...] | None, extra: Iterable[int]) -> dict[str, str]:
+    """How each listed token is drawn, by id (as JSON keys are text)."""
+    wanted = {*np.unique(ids.numpy()).tolist(), *extra}
+    known = pieces or ()
+    return {str(i): known[i] if i < len(known) else f"#{i}" for i in sorted(wanted)}
+
+
+def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
+    """What both stacks of a model share, and its head."""
+    head = config.head
+    return {
+        "name": name,
+        "d_model": config.d_model,
+        "vocab": config.outputs,
+        "context": config.context,
+        "norm": config.norm.kind,
+        "norm_place": config.norm.place,
+        "eps": config.norm.eps,
+        "residual": config.residual,
+        "head": head.kind,
+        "read": head.read,
+        "averaged": head.averaged,
+        "pooler": head.pooler,
+        "pooler_activation": head.pooler_activation,
+        "head_scale": head.scale,
+        "head_softcap": head.softcap,
+        "head_activation": head.activation,
+        "embed_scale": config.embedding.scale,
+        "mapped": config.embedding.mapped if config.embedding.width is not None else None,
+    }
+
+
+def stack_header(config: ModelConfig) -> dict[str, Any]:
+    mlp, attention = config.mlp, config.attention
+    return {
+        "layers": config.layers,
+        "distinct": config.distinct or config.layers,
+        "heads": attention.heads,
+        "kv_heads": config.kv_heads,
+        "d_head": config.d_head,
+        "scale": attention.scale,
+        "softcap": attention.softcap,
+        "mask": attention.mask,
+        "crosses": config.encoder is not None,
+        "rereads": config.rereads,
+        "sublayers": config.sublayers,
+        "d_mlp": mlp.d_mlp if mlp else None,
+        "activation": mlp.activation if mlp else None,
+        "gated": bool(mlp and mlp.gated),
+        "positions": config.positions.kind,
+        "pairs": config.positions.pairs or "halves",
+        "turned": config.positions.turned or config.d_head // config.positions.axes,
+        "axes": config.positions.axes,
+    }

@@ -1,0 +1,1 @@
+"""The panel What if: edits in words, and their effects on a run."""

@@ -1,0 +1,115 @@
+"""What edits did to a run on a long text, for effects.js: all but its patterns, which are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.analysis.effects_long import pattern_change_long
+from engine.inputs.readers import Reading
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
+from views.attention.long import Focus, Head, Long
+from views.core.payload import pack
+from views.walkthrough.walkthrough import candidate_names
+from views.what_if.continuation import writes
+from views.what_if.effects import Head as Decides
+from views.what_if.effects import described, focuses, head_of, in_stream, most_changed, shifts, spoken
+
+OFFERED = 12  # keys of a row, in each run
+
+def effects_long(before: Long, after: Long, reading: Reading, *, hidden: bool = False) -> bytes:
+    """The payload. `hidden`: a guess is to come before anything is shown."""
+    checkpoint, lanes = after.looked.checkpoint, after.looked.lanes
+    head = head_of(checkpoint, reading)
+    arrays = dict(in_stream(before.trace, after.trace, lanes))
+    header: dict[str, Any] = {
+        "trace": after.looked.digest,
+        "hidden": hidden,
+        "took": {
+            "start": after.trace.start,
+            "layers": sum(lane.config.layers for lane in lanes),
+            "seconds": after.trace.seconds,
+        },
+        "lanes": [described(lane) for lane in lanes],
+        "head": None,
+        "guess": None,
+        "writes": "never" if writes(checkpoint) == "never" else "asked",
+        "later": list(attentions(after)),
+    }
+    if head is not None:
+        first = 0 if head.reads in ("class", "answer") else spoken(checkpoint, reading)
+        row = len(lanes[-1].pieces) - 1 if first is None else first
+        arrays |= shifted(before, after, head, [0, 1] if head.reads == "answer" else [row])
+        listed = candidate_names(arrays["shift.id"], head.names, extra=())
+        header["head"] = {"reads": head.reads, "link": head.link, "names": listed, "row": row}
+    asked = question(before, after) if hidden else None
+    if asked is not None:
+        header["guess"], rows = asked
+        arrays |= rows
+    return pack(header, arrays)
+
+
+def question(before: Long, after: Long) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+    """A row of the head that is on screen, or of that number in the last block, to be guessed at; None where neither
+    changed. What it looks at most, before or after, is offered."""
+    shown = after.shown
+    for head in (shown, replace(shown, layer=after.looked.lanes[-1].config.layers - 1)):
+        old, new = before.pattern(head), after.pattern(head)
+        if not torch.equal(old, new):
+            row, rows = most_changed(old, new)
+            few = min(OFFERED, old.shape[-1])
+            offered = {int(key) for weights in rows.values() for key in weights.topk(few).indices}
+            return {**asdict(head), "row": row, "offered": sorted(offered)}, rows
+    return None
+
+
+def shifted(before: Long, after: Long, head: Decides, rows: list[int]) -> dict[str, Tensor]:
+    """The change of what is said at these positions, which are not all computed: as `views.what_if.effects.shifts`."""
+    whole = head.reads in ("class", "answer")
+    at = slice(None) if whole else slice(rows[0], rows[-1] + 1)
+    return shifts(saying(before, at), saying(after, at), rows, head)
+
+
+def saying(long: Long, at: slice) -> Trace:
+    """The run's logits at these positions, from where its blocks end."""
+    made = long.made
+    return run(made.model, made.read, "logits", made.edits, long.trace, target=made.target, logits_at=at)
+
+
+def moved_heads(before: Long, after: Long, name: str, layer: int) -> bytes:
+    """moved: by head of one layer, how much of a row's weight went elsewhere; `name` is the attention's."""
+    head = Head(*attentions(after)[name], layer, 0)
+    made = after.made
+    found = pattern_change_long(made.model, made.read, [head.hook], before.trace, after.trace, target=made.target)
+    return pack({}, {"moved": found[0].float()})
+
+
+def attentions(long: Long) -> dict[str, tuple[str, Focus]]:
+    """Stack and kind of every attention, by name."""
+    return {
+        f"{lane.prefix}{focus}": (lane.side, "cross_attn" if focus == "cross_attn" else "attn")
+        for lane in long.looked.lanes
+        for focus in focuses(lane)
+    }
+
+
+def asked_later_long(
+    query: Mapping[str, Any], before: Long, after: Long, reading: Reading, write: Callable[[], bytes]
+) -> bytes:
+    """Answers what the picture asks once it is drawn. Raises ValueError, with a sentence."""
+    head = head_of(after.looked.checkpoint, reading)
+    match query:
+        case {"effects": "row", "row": int(row)} if head is not None and 0 <= row < len(after.looked.lanes[-1].pieces):
+            changed = shifted(before, after, head, [row])
+            return pack({"names": candidate_names(changed["shift.id"], head.names, extra=())}, changed)
+        case {"effects": "heads", "attention": str(name), "layer": int(layer)} if name in attentions(after):
+            if Head(*attentions(after)[name], layer, 0).hook in after.overviews:
+                return moved_heads(before, after, name, layer)
+        case {"effects": "continuation"}:
+            return write()
+    raise ValueError("The picture asked for something this page does not know; reload the page.")
