@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Protocol
 
 from engine.runtime import limits
-from engine.training import allowed, control
+from engine.training import control, limit_checks
 from engine.training import turn as turn_script
 from engine.training.folder import RunFolder
 from engine.training.names import existing
@@ -50,8 +50,8 @@ class Processes:
 
     def start(self, recipe: Recipe | str, name: str) -> Path:
         recipe = parse_recipe(recipe) if isinstance(recipe, str) else recipe
-        allowed.check(recipe)
-        allowed.check_room(recipe, self.runs)
+        limit_checks.check(recipe)
+        limit_checks.check_room(recipe, self.runs)
         with self.queue.locked():
             self._check_queue()
             folder = make(recipe, name, self.runs, Origin())
@@ -65,8 +65,8 @@ class Processes:
         if status is not None and status.state == "paused":
             control.resume(run.path)
             return run.path
-        allowed.check(recipe)
-        allowed.check_room(recipe, self.runs)
+        limit_checks.check(recipe)
+        limit_checks.check_room(recipe, self.runs)
         if (watched := self._watched.get(run.path)) is not None and (status is None or status.state not in ACTIVE):
             watched.join(1)  # it may still have to say how that process ended
         with self.queue.locked():

@@ -29,8 +29,8 @@ class Peers:
     def device(self, kind: str) -> torch.device:
         return torch.device("cuda", self.local_rank) if kind == "cuda" else torch.device(kind)
 
-    def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """Each tensor becomes the sum of all processes' own, in place."""
+    def all_reduce_sum(self, tensors: Sequence[Tensor]) -> None:
+        """Adds up each tensor over all processes, in place."""
         if self.count > 1:
             flat = torch.cat([tensor.flatten() for tensor in tensors])
             distributed.all_reduce(flat)

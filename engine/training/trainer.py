@@ -112,9 +112,9 @@ class Trainer:
         scores = self._backward(whole)
         named = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
         gradients = list(named.values())
-        self.peers.add_up(gradients)
+        self.peers.all_reduce_sum(gradients)
         seen = torch.stack(list(scores.values()))
-        self.peers.add_up([seen])
+        self.peers.all_reduce_sum([seen])
         self.optimiser.unscale(self.scaler)
         update = Update(
             dict(zip(scores, seen, strict=True)),

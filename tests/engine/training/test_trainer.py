@@ -113,7 +113,7 @@ class Keeping(Peers):
         super().__init__(rank, count)
         self.kept: list[torch.Tensor] = []
 
-    def add_up(self, tensors: Sequence[torch.Tensor]) -> None:
+    def all_reduce_sum(self, tensors: Sequence[torch.Tensor]) -> None:
         self.kept += [tensor.clone() for tensor in tensors]
 
     @contextmanager
