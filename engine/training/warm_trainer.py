@@ -17,13 +17,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Thread, Timer
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 10.0  # seconds until the process must have answered
 PAUSE = 5.0  # seconds between a hand-over and the start of the next process: the first steps of the run have the cores
-BACKGROUND = 10  # added to the niceness of the server
+BACKGROUND = 5  # added to the niceness of the server
 PART = 2**16  # bytes of the message that are received at once
 DESCRIPTORS = 3
 
@@ -120,6 +121,7 @@ def main(descriptor: str) -> None:
     os.close(log)
     order = json.loads(message)
     os.environ |= order["environment"]
+    raise_priority(imports)
     imports.join()
     gc.freeze()
     gc.enable()
@@ -130,6 +132,13 @@ def main(descriptor: str) -> None:
     runs, folder, ticket = order["turn"]
     wait_for_turn(runs, folder, ticket, starter)
     raise SystemExit(run_command(order["arguments"]))
+
+
+def raise_priority(imports: Thread) -> None:
+    """Gives a thread that still imports the priority of this one, where the system lets this process do so."""
+    if sys.platform == "linux" and imports.native_id is not None:
+        with suppress(PermissionError, ProcessLookupError):  # without privileges; or it has ended
+            os.setpriority(os.PRIO_PROCESS, imports.native_id, os.getpriority(os.PRIO_PROCESS, 0))
 
 
 def import_trainer() -> None:
@@ -143,7 +152,7 @@ def import_trainer() -> None:
 
     weight = torch.nn.Parameter(torch.zeros(1))
     optimiser = torch.optim.AdamW([weight], fused=True)  # the first one imports PyTorch's compiler
-    weight.sum().backward()
+    weight.grad = torch.zeros(1)
     optimiser.step()
 
 
