@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from engine.training import warm_trainer
 from pages.controls.share.links import honour_link
 from pages.controls.train.export import answering, of_training
 from pages.controls.train.questions import answer, start_contrast
@@ -63,6 +64,7 @@ def offer_contrasts(session: Session, plan: Plan) -> None:
 
 
 honour_link({})
+warm_trainer.shared.keep()  # so that Play begins at once
 session, plan = training_session(), plan_training()
 session.plan, session.name, session.contrasts = plan.recipe, plan.name, plan.contrasts
 offer_contrasts(session, plan)

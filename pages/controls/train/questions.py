@@ -13,8 +13,8 @@ from engine.training import control, trash
 from engine.training.folder import RunFolder
 from engine.training.fork import fork, reset
 from engine.training.names import LONGEST
-from engine.training.past import frames_of_snapshots
 from engine.training.probe import Probe, watch
+from engine.training.snapshot_frames import frames_of_snapshots
 from engine.training.status import ACTIVE, read_status
 from pages.controls.train.run_state import catch_up, describe_run, look_at, probe_of, tokenizer_of
 from pages.controls.train.session import Session, own_run

@@ -16,12 +16,12 @@ from engine.tokenizers import Tokenizer
 from engine.training import Recipe, control
 from engine.training.folder import RunFolder
 from engine.training.live import Update
-from engine.training.past import frames_of_snapshots
 from engine.training.probe import Probe, read_probe
 from engine.training.question import question
 from engine.training.queue import Queue
 from engine.training.recipe_file import read_recipe, write_recipe
 from engine.training.runs import runs, task
+from engine.training.snapshot_frames import frames_of_snapshots
 from engine.training.snapshots import weights
 from pages.controls.train.session import RECORDED, ProbeReading, Reader
 from views.train.train import list_attentions

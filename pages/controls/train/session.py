@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.runtime.limits import RUNS_FOLDER
-from engine.training import Recipe
+from engine.training import Recipe, warm_trainer
 from engine.training.frames import Frame
 from engine.training.launcher import Launcher, Processes
 from engine.training.live import Live
@@ -52,7 +52,7 @@ class Session:
     model_name: ClassVar[str] = ""
     attributes: ClassVar[Mapping[str, str]] = {}
 
-    launcher: Launcher = field(default_factory=Processes)
+    launcher: Launcher = field(default_factory=lambda: Processes(warm=warm_trainer.shared))
     readers: dict[str, Reader] = field(default_factory=dict)
     places: OrderedDict[int, tuple[str, Cursor]] = field(default_factory=OrderedDict)
     done: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
