@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.attention_variants.material import suits
 from engine.checkpoints import Checkpoint, IncompleteWeights
-from engine.checkpoints.export import Form, exported
+from engine.checkpoints.save import Form, export_checkpoint
 from engine.runtime import library
 from engine.runtime.limits import MAX_UPLOAD
 from pages.controls.checkpoint.assumed_config import correct
@@ -49,7 +49,7 @@ def opened(name: str) -> Checkpoint | None:
 
 def taken(checkpoint: Checkpoint, form: Form) -> bytes:
     with TemporaryDirectory(prefix="loupe-export-") as folder:
-        return exported(checkpoint, form, Path(folder)).read_bytes()
+        return export_checkpoint(checkpoint, form, Path(folder)).read_bytes()
 
 
 def carry(name: str, checkpoint: Checkpoint) -> None:

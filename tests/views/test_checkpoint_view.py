@@ -12,7 +12,7 @@ import torch
 from engine import load
 from engine.analysis.sizes import count
 from engine.checkpoints import Checkpoint, Report, TensorRow
-from engine.checkpoints.about import about
+from engine.checkpoints.facts import read_facts
 from engine.checkpoints.locate import locate
 from engine.checkpoints.parity import Layer, Parity
 from engine.model.config import MLP, Attention, Encoder, ModelConfig, Positions
@@ -46,7 +46,7 @@ def made(config: ModelConfig) -> Transformer:
 
 def test_the_card_says_what_the_checkpoint_is() -> None:
     header, _ = unpack(view.card("stories", STORIES))
-    found = about(locate("stories"), STORIES.card)
+    found = read_facts(locate("stories"), STORIES.card)
     facts = dict([*view.facts(STORIES, found), *view.described(STORIES.config)])
     assert facts["format"] == "gpt2 · GPT2LMHeadModel" and facts["precision"] == "float32"
     assert facts["tokenizer"] == "BPE, 1,024 tokens" and facts["positions"] == "learned, up to 256"

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from engine.checkpoints import Checkpoint, Report
-from engine.checkpoints.about import About
+from engine.checkpoints.facts import Facts
 from engine.checkpoints.parity import Parity
 from engine.checkpoints.report import Status
 from engine.model.config import Attention, ModelConfig, kv_heads
@@ -32,7 +32,7 @@ def card(name: str, checkpoint: Checkpoint, notes: Mapping[str, Any] | None = No
     return pack({"name": name, "model": drawing(name, checkpoint.config), **(notes or {})}, {})
 
 
-def facts(checkpoint: Checkpoint, about: About | None) -> list[Fact]:
+def facts(checkpoint: Checkpoint, about: Facts | None) -> list[Fact]:
     """What it is and where it comes from."""
     tokenizer = checkpoint.tokenizer
     stored = Counter(row.dtype for row in checkpoint.report.rows if row.dtype and row.status != "dropped")

@@ -1,4 +1,4 @@
-// Take away: the link, the picture, the file that works alone, the Python and the numbers of what a view shows, below it.
+// Share & export: the link, the picture, the file that works alone, the Python and the numbers of what a view shows, below it.
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
 import { asked, request } from "../core/store.js";
@@ -25,7 +25,7 @@ class TakeAway {
     this.place = place;
     this.element = make("div", "loupe-view loupe-take");
     this.element.append(make("style", "", CSS));
-    this.button = make("button", "open", "Take away ▾");
+    this.button = make("button", "open", "Share & export ▾");
     this.button.type = "button";
     this.button.setAttribute("aria-expanded", "false");
     this.button.addEventListener("click", () => this.toggle());
@@ -94,7 +94,7 @@ class TakeAway {
     this.follow();
     this.panel.hidden = !opens;
     this.button.setAttribute("aria-expanded", String(opens));
-    this.button.textContent = `Take away ${opens ? "▴" : "▾"}`;
+    this.button.textContent = `Share & export ${opens ? "▴" : "▾"}`;
     if (opens) this.panel.scrollIntoView({ block: "nearest" });
     else this.button.focus();
   }
@@ -151,13 +151,13 @@ class TakeAway {
     const made = this.made();
     this.choices = make("div", "class");
     this.choices.hidden = true;
-    const theme = this.box("with this light or dark");
+    const theme = this.box("keep light or dark");
     const copied = this.act("Copy link", "the address of what is shown, for others who have this Loupe", async () => {
       const hidden = this.choices.hidden ? [] : [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
       const shade = theme.firstChild.checked ? this.place.root.dataset.theme : "";
       await this.copy(link(this.take, await state(this.place.view), { hidden, shade }), made, "The link");
     });
-    const more = this.class = this.act("For a class …", "choose controls that the link hides; a hidden model stays the one it is", () => {
+    const more = this.class = this.act("Link for students …", "choose controls that the link hides; a hidden model stays the one it is", () => {
       this.choices.hidden = !this.choices.hidden;
       more.setAttribute("aria-expanded", String(!this.choices.hidden));
     });
@@ -204,10 +204,10 @@ class TakeAway {
 
   file() {
     const save = this.act("HTML", "opens in any browser, without a network and without Loupe", async () => {
-      const { arrays } = await this.ask({ take: "html", ...shown(this.place.view).asks, state: await state(this.place.view), asked: asked() });
+      const { arrays } = await this.ask("html", { state: await state(this.place.view), asked: asked() }, shown(this.place.view).asks);
       this.save(new Blob([arrays.file.data], { type: "text/html" }), "html");
     });
-    return this.row("One file", save, make("p", "", "this view alone, still alive: what is pointed at and clicked answers"));
+    return this.row("Interactive page", save, make("p", "", "this view in one file; works offline"));
   }
 
   python() {
@@ -217,7 +217,7 @@ class TakeAway {
     const show = this.act("Copy lines", "they load the model and print the number that is looked at", async () => {
       made.hidden = true; // what stands there may be of another tab
       const { asks } = shown(this.place.view);
-      const { lines } = await this.ask({ take: "python", ...asks });
+      const { lines } = await this.ask("python", {}, asks);
       await this.copy(lines, made, "The lines");
     });
     return this.row("Python", show, make("p", "", "to run in Loupe’s folder"), made);
@@ -231,7 +231,7 @@ class TakeAway {
       const { asks, file } = shown(this.place.view);
       if (!asks && !this.which.value) throw new Error("Nothing is looked at here that is a matrix; choose a cell first.");
       const matrix = this.which.value;
-      const { arrays } = await this.ask({ take: "data", ...asks, ...(matrix ? { matrix } : {}), format });
+      const { arrays } = await this.ask("data", { format }, { ...asks, ...(matrix && { matrix }) });
       this.save(new Blob([arrays.file.data], { type }), format, [file, matrix.replace("−", "less")].filter(Boolean).join("-"));
     }));
     return this.row("Data", this.which, ...buttons, about);
@@ -239,8 +239,14 @@ class TakeAway {
 
   // --- work --------------------------------------------------------------------------------------------------------------
 
-  ask(query) {
-    return request({ trace: this.take.trace ?? this.place.data.trace, ...query });
+  /** Asks for "python", "data" or "html" of what is in view: of a question where the page declares its questions. */
+  ask(kind, query, asks) {
+    const trace = this.take.trace ?? this.place.data.trace;
+    if (!this.take.questions) return request({ trace, take: kind, ...asks, ...query });
+    if (kind === "html") return request({ trace, ask: "export_html", ...query });
+    const { tab, hook, head, moved, row, col } = asks ?? {};
+    const of = tab ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) };
+    return request({ trace, ask: `export_${kind}`, of, ...(kind === "python" && { row, col }), ...query });
   }
 
   async svg(centimetres, part) {

@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine.analysis.switches import sizes
 from engine.checkpoints import Checkpoint
-from engine.checkpoints.about import about
+from engine.checkpoints.facts import read_facts
 from engine.checkpoints.parity import Parity, available, parity
 from engine.inputs.readers import (
     GAP,
@@ -56,7 +56,7 @@ def card_section(name: str, checkpoint: Checkpoint) -> None:
 
 
 def facts_column(name: str, checkpoint: Checkpoint) -> None:
-    found = about(library.place(name), checkpoint.card)
+    found = read_facts(library.place(name), checkpoint.card)
     stem, _, rest = name.partition("~")  # what follows tells apart what people opened
     with st.container(key="facts", gap="small"):
         st.markdown(f"## {drawn.plain(stem)}" + (f" :gray[\\~{drawn.plain(rest)}]" if rest else ""))

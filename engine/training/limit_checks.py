@@ -1,0 +1,55 @@
+"""Checks that a training is within the limits of engine.runtime.limits, and that the disk has room for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from engine.checkpoints.assemble import build_without_memory
+from engine.runtime import limits
+from engine.training.folder import size
+from engine.training.recipe import Recipe
+from engine.training.trash import empty
+
+COPIES = 5  # of the weights beside the snapshots: latest/ with AdamW's two moments, one more while it is written, and
+# the finished checkpoint
+NUMBER = 4  # bytes
+
+
+def check(recipe: Recipe) -> None:
+    """Raises ValueError where a training is larger than is allowed here."""
+    model = recipe.model
+    deepest = max(model.layers, model.encoder.layers if model.encoder is not None else 0)
+    wanted = [
+        ("schedule.steps", recipe.schedule.steps, "STEPS", limits.MAX_STEPS),
+        ("model.layers", deepest, "LAYERS", limits.MAX_LAYERS),
+    ]
+    if deepest <= limits.MAX_LAYERS:  # more of them would take long to count
+        wanted.append(("the model's parameters", parameters(recipe), "PARAMETERS", limits.MAX_PARAMETERS))
+    for what, value, name, most in wanted:
+        if value > most:
+            raise ValueError(
+                f"{what} must be at most {most:,} here, got {value:,}; lower it, or raise LOUPE_MAX_{name} where Loupe "
+                "is started."
+            )
+
+
+def check_room(recipe: Recipe, runs: Path) -> None:
+    """Makes room where deleted runs take it. Raises ValueError where what the run will keep does not fit."""
+    need = parameters(recipe) * NUMBER * (min(recipe.log.snapshots, recipe.schedule.steps + 1) + COPIES)
+    taken = size(runs)
+    if taken + need > limits.RUNS_DISK:
+        taken = size(runs) - empty(runs, most=max(0, taken + need - limits.RUNS_DISK))
+    if taken + need > limits.RUNS_DISK:
+        mib = 2**20
+        raise ValueError(
+            f"all runs together may take {limits.RUNS_DISK // mib:,} MiB, and take {taken / mib:,.0f} where this one "
+            f"needs {need / mib:,.1f} more; delete runs, keep fewer snapshots, or raise LOUPE_RUNS_DISK_MIB."
+        )
+
+
+def parameters(recipe: Recipe) -> int:
+    """Number of parameters as far as the recipe tells: without the vocabulary where its size depends on the data."""
+    told = recipe.data.tokenizer.vocab_size
+    model = recipe.model if told is None else replace(recipe.model, vocab_size=max(told, recipe.model.vocab_size))
+    return sum(parameter.numel() for parameter in build_without_memory(model).parameters())
