@@ -50,6 +50,14 @@ def chart(page: "Page", place: int) -> "Locator":
     return page.locator('[data-testid="stVegaLiteChart"]').nth(place).locator("canvas, svg.marks").first
 
 
+def click(shown: "Locator", across: float, down: float) -> None:
+    """At shares of its width and height."""
+    shown.scroll_into_view_if_needed()
+    box = shown.bounding_box()
+    assert box
+    shown.click(position={"x": across * box["width"], "y": down * box["height"]})
+
+
 def test_first_open_is_a_finished_picture(show: Open) -> None:
     page = show()
     expect(page.locator("h2")).to_contain_text("stories")
@@ -76,9 +84,7 @@ def test_pointing_at_a_block_takes_it_apart_and_moves_nothing(show: Open) -> Non
 def test_a_matrix_a_head_and_its_circuit_are_chosen_and_stay_in_the_link(show: Open) -> None:
     page = show()
     chosen = page.locator("h5")
-    box = chart(page, 0).bounding_box()
-    assert box
-    page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 0.68 * box["height"])
+    click(chart(page, 0), 0.75, 0.56)
     expect(chosen.nth(1)).to_contain_text("output, W_O · layer 3")
     page.get_by_role("radio", name="2", exact=True).click()
     expect(chosen.nth(1)).to_contain_text("head 2 32 × 128")
@@ -89,9 +95,7 @@ def test_a_matrix_a_head_and_its_circuit_are_chosen_and_stay_in_the_link(show: O
     page.wait_for_function("new URL(location).searchParams.get('circuit') === 'true'")
     page.reload()
     expect(chosen.nth(1)).to_contain_text("OV circuit · layer 3 · head 2")
-    box = chart(page, 1).bounding_box()
-    assert box
-    page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.5 * box["height"])
+    click(chart(page, 1), 0.9, 0.5)
     expect(chosen.nth(1)).to_contain_text("OV circuit · layer 3 · head 4")
 
 
@@ -101,6 +105,7 @@ def test_a_token_is_found_with_its_nearest_and_chosen_in_the_picture(show: Open)
     page.keyboard.press("Enter")
     said = page.locator("p", has_text="nearest by cosine")
     expect(said).to_contain_text("·dog id")
+    page.locator(".js-plotly-plot").scroll_into_view_if_needed()
     place = page.evaluate(
         """() => {
             const plot = document.querySelector('.js-plotly-plot'), { _size, xaxis, yaxis } = plot._fullLayout;
