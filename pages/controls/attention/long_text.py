@@ -16,8 +16,9 @@ from engine.runtime.limits import MAX_TOKENS
 from engine.runtime.overview_cache import LongRun
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from pages.controls.attention.export_long import TakingLong
 from pages.controls.model_input.model_input import Subject, look, notice
+from pages.controls.share.export import fields_of
+from pages.controls.share.run_export import Export
 from pages.controls.what_if.experiment import (
     EFFECTS,
     PANEL,
@@ -34,7 +35,8 @@ from pages.controls.what_if.experiment import (
     reveal,
     written,
 )
-from views.attention.long import Long, answered_long, attention_long, glanced
+from views.attention.long import LongContext, attention_long, long_context
+from views.attention.long_questions import LONG, carry_long
 from views.core.component import courier, view
 from views.core.payload import pack
 from views.walkthrough.walkthrough import Lane
@@ -43,6 +45,7 @@ from views.what_if.experiment import panel
 from views.what_if.paint_ground import painted_on_long
 
 picture = view("attention/long")
+ROOM = 3_600_000  # bytes of answers in a file, which holds little else
 
 
 def is_long(lanes: Sequence[Lane]) -> bool:
@@ -56,20 +59,23 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     before = run(subject, lanes, controls)
     after, unfit = edited(subject, lanes, controls, made, before)
     changed = after.made.edits != before.made.edits
-    hidden = changed and guessed_at(after.run.digest)
+    hidden = changed and guessed_at(after.digest)
     long = before if hidden else after
-    told = notes(made, after.run.digest) | {"look": look()}
+    told = notes(made, after.digest) | {"look": look()}
     drawn = panel(made, subject.checkpoint, beginning(subject), lanes, unfit=unfit, notes=told)
     compared = effects_long(before, after, subject.reading, hidden=hidden) if changed else pack({"trace": None}, {})
     with st.container(key="experiment panel", gap=None):
         experiment_panel(drawn, key=PANEL, on={"change": change})
         effects_view(compared, key=EFFECTS, on={"reveal": reveal})
-    taking = TakingLong("Attention", "attention", subject, long.trace, lanes, ("attention", "what if"), long)
-    about = {"notice": notice(subject), "take": taking.header}
+    export = Export(
+        "Attention", "attention/long", subject, long, ("attention", "what if"),
+        page_name="attention", carry=partial(carry_long, long), room=ROOM,
+    )  # fmt: skip
+    about = {"notice": notice(subject), "take": export.header}
     drawn = attention_long(long, name=subject.name, look=look(), notes=about)
     picture(drawn, key="attention long view")
     asked = Asked(subject, lanes, controls, before, after)
-    courier("courier", asked.answering(taking.answering(drawn, partial(answered_long, long))))
+    courier("courier", asked.answering(export.answers(drawn, (LONG, long)).answer))
 
 
 @dataclass(frozen=True)
@@ -79,14 +85,14 @@ class Asked:
     subject: Subject
     lanes: Sequence[Lane]
     controls: Sequence[Edit]
-    before: Long
-    after: Long
+    before: LongContext
+    after: LongContext
 
     def answering(self, other: Answer) -> Answer:
         def answer(query: dict[str, Any]) -> bytes:
             if "effects" not in query and "painted" not in query:
                 return other(query)
-            if query.get("trace") != self.after.run.digest:
+            if query.get("trace") != self.after.digest:
                 raise ValueError(STALE)
             if "painted" in query:
                 return painted_on_long(self.without(query.get("without")), query)
@@ -94,7 +100,7 @@ class Asked:
 
         return answer
 
-    def without(self, number: Any) -> Long:
+    def without(self, number: Any) -> LongContext:
         """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
         made = current()
         if not isinstance(number, int) or not 0 <= number < len(made.entries):
@@ -113,17 +119,18 @@ def beginning(subject: Subject) -> Trace:
     return library.traces.of(subject.name, read, (), target)
 
 
-def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: Long | None = None) -> Long:
+def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: LongContext | None = None) -> LongContext:
     """Where there is a `base`, only what the difference in edits can change is computed again."""
     read = subject.reading
     made = LongRun(subject.checkpoint.model, read.read, tuple(edits), read.target)
-    found = glanced(subject.name, subject.checkpoint, lanes, made, look(), None if base is None else base.made)
+    start, fields = base.made if base is not None else None, partial(fields_of, subject)
+    found = long_context(subject.name, subject.checkpoint, lanes, made, look(), start, fields)
     finite(found.trace)
     return found
 
 
 def edited(
-    subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment, before: Long
-) -> tuple[Long, dict[int, str]]:
+    subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment, before: LongContext
+) -> tuple[LongContext, dict[int, str]]:
     """The run under the edits that are on and fit, and by its number why another does not."""
     return fitting(made, controls, lambda edits: run(subject, lanes, edits, before), lambda: before)
