@@ -50,7 +50,7 @@ HIDEABLE = OF_A_RUN | {
     "published": "as published",
     "batch": "batch",
     "number": "numbers in",
-    "numbers": "numbers",
+    "numbers": "precision",
     "own files": "your files",
     "actions": "other pages, export",
     "length": "length",
