@@ -1,5 +1,6 @@
 """The page of long sequences without a browser: a finished picture at once, and nothing long unasked."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -43,12 +44,22 @@ def test_first_open_shows_a_finished_picture_and_measures_only_short_texts(asked
     app = opened()
     assert asked == [(kind, length) for length in (256, 512, 1024) for kind in KINDS]
     assert not app.button
+    assert len(app.get("arrow_vega_lite_chart")) == 2
     header, arrays = view(app, "long_sequences")
-    assert [point["length"] for point in header["measured"]][:: len(KINDS)] == [256, 512, 1024]
     assert len(arrays) == len(header["kept"]) == 5
-    assert [row["search"] for row in header["searches"]] == ["exact", "codes alone", "codes, best 4 k again"]
+    measured, searches = (frame.value for frame in app.dataframe)
+    assert measured["length"].tolist()[:: len(KINDS)] == [256, 512, 1024]
+    assert searches["search"].tolist() == ["exact", "codes alone", "codes, best 4 k again"]
     found = shared.compared("stories", 1024, Setup())
-    assert [row["recall@16"] for row in header["searches"]] == [row.recall[16] for row in found]
+    assert searches["recall@16"].tolist() == [row.recall[16] for row in found]
+
+
+def test_both_charts_show_the_kinds_that_are_chosen(asked: list[tuple[str, int]]) -> None:
+    app = opened()
+    app.get("button_group")[0].set_value(["window", "fused"]).run()
+    for chart in app.get("arrow_vega_lite_chart"):
+        encoding = json.loads(chart.proto.spec)["layer"][1]["encoding"]
+        assert encoding["color"]["scale"]["domain"] == ["full, fused", "window"]
 
 
 def test_what_is_measured_once_is_not_measured_again(asked: list[tuple[str, int]]) -> None:
@@ -120,6 +131,15 @@ def test_a_link_hides_controls_and_says_what_it_could_not_restore(asked: list[tu
     assert ".st-key-window, .st-key-measuring { display: none !important; }" in styles
     offered = [key for key, _ in view(app, "long_sequences")[0]["take"]["controls"]]
     assert {"model", "window", "measuring"} <= set(offered)
+
+
+def test_a_link_to_a_model_that_cannot_be_measured_says_why(asked: list[tuple[str, int]]) -> None:
+    app = AppTest.from_file(PAGE, default_timeout=60)
+    app.query_params["model"] = "infill"
+    app.run()
+    (said,) = [one.value for one in app.info]
+    assert "the model 'infill' uses rotary positions, which this page cannot read" in said
+    assert app.selectbox(key="model").value == "stories"
 
 
 def test_a_model_opened_elsewhere_is_measured_too_and_one_that_turns_its_queries_is_not_offered(

@@ -1,4 +1,4 @@
-"""The lines of Python behind the page about long sequences: formulas at every length, and what each kind keeps."""
+"""Python that reproduces the page Long sequences: the formulas at every length, and what each kind keeps."""
 
 from __future__ import annotations
 
@@ -6,21 +6,40 @@ from engine.attention_variants.measure import Setup
 from views.core.codegen import quoted, source_of, written
 
 
-def length_lines(model: str, setup: Setup, drawn: int, head: tuple[int, int]) -> str:
-    """They bind `formulas` (costs by kind, at `shared.LENGTHS`) and `kept` (patterns by kind, of one head)."""
+def cost_lines(model: str, setup: Setup, longest: int) -> str:
+    """Script that binds `formulas`, the costs of each kind at `shared.LENGTHS`, and the `points` up to `longest`."""
+    return script(
+        model,
+        setup,
+        [
+            "formulas = shared.formulas(model, setup)",
+            f"points = list(shared.measure_up_to(model, {longest}, setup))",
+            "for point in points:",
+            "    print(point.kind, point.length, point.seconds, point.bytes)",
+        ],
+    )
+
+
+def pattern_lines(model: str, setup: Setup, positions: int, head: tuple[int, int]) -> str:
+    """Script that binds `kept`, the patterns of one head (layer, head) by kind, on the first `positions` tokens."""
+    return script(
+        model,
+        setup,
+        [
+            f"kept = shared.kept(model, {positions}, {head[0]}, {head[1]}, setup)",
+            "for name, pattern in kept.items():",
+            "    print(name, pattern.mass, pattern.cells)",
+        ],
+    )
+
+
+def script(model: str, setup: Setup, lines: list[str]) -> str:
     source, note = source_of(model)
     opened = quoted(model) if not note else f"library.offer(library.Opening({source})){note}"
-    lines = ["from engine import library"] if note else []
-    lines += [
+    imports = ["from engine.runtime import library"] if note else []
+    imports += [
         "from engine.attention_variants import shared",
         "from engine.attention_variants.measure import Setup",
         "from engine.attention_variants.quantize import Settings",
-        "",
-        f"model = {opened}",
-        f"setup = {written(setup)}",
-        "formulas = shared.formulas(model, setup)",
-        f"kept = shared.kept(model, {drawn}, {head[0]}, {head[1]}, setup)",
-        "for name, pattern in kept.items():",
-        "    print(name, pattern.mass, pattern.cells)",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*imports, "", f"model = {opened}", f"setup = {written(setup)}", *lines]) + "\n"
