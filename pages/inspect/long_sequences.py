@@ -11,15 +11,17 @@ from engine.attention_variants.material import long_text, why_unsuited
 from engine.attention_variants.measure import KINDS, MOST_BYTES, Setup, grid
 from engine.attention_variants.quantize import Settings
 from engine.runtime import library
-from pages.controls.long_sequences.export import CONTROLS, answer_heads, cost_tables, pattern_export
+from pages.controls.long_sequences.export import CONTROLS, cost_tables, pattern_export
 from pages.controls.share.links import Rule, address_now, honour_link, one_of
 from pages.controls.share.panel import share_panel
 from views.charts.show import show_altair
 from views.charts.standalone import Figure, chart_file
 from views.core.component import courier, view
+from views.core.questions import Page
 from views.long_sequences.charts import TITLES, cost_chart, formula_rows, measured_rows, search_table
 from views.long_sequences.codegen import cost_lines
 from views.long_sequences.patterns import kept_patterns
+from views.long_sequences.questions import QUESTIONS, PatternContext
 
 AUTOMATIC = 1024  # positions up to which is measured without being asked
 NARROW = 256  # d_model up to which that takes a moment; a wider model is measured at the shortest length
@@ -204,13 +206,15 @@ st.caption(
 with st.expander("All measurements", key="measurements"):
     st.dataframe(measurements, hide_index=True, column_config=MEASURED_COLUMNS)
 pieces = [checkpoint.tokenizer.piece(int(id)) for id in long_text(checkpoint, drawn)] if checkpoint.tokenizer else []
-export = pattern_export(model, setup, drawn, heads, pieces)
+context = PatternContext(model, setup, drawn, heads, pieces)
+questions = Page((QUESTIONS, context))
+export = pattern_export(questions, context)
 payload = kept_patterns(
     shared.kept(model, drawn, *first, setup), heads=heads, shown=first, pieces=pieces, grid=grid(drawn),
-    notes={"run": export.made, "take": export.header},
+    notes={"trace": context.digest, "take": export.header},
 )  # fmt: skip
 picture(payload, key="long sequences view")
-courier("courier", export.answering(payload, answer_heads(model, setup, drawn, heads, export.made)))
+courier("courier", export.answering(payload, questions.answer))
 st.markdown(f"##### What a search finds among {reached:,} states")
 st.dataframe(searches, hide_index=True, column_config=SEARCH_COLUMNS)
 st.caption(

@@ -104,7 +104,7 @@ def test_length_and_batch_change_the_cache() -> None:
 
 def curve_charts(app: AppTest) -> list[dict[str, Any]]:
     assert not app.exception, app.exception
-    return [json.loads(chart.proto.spec) for chart in app.get("arrow_vega_lite_chart")]
+    return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
 
 
 def test_the_charts_are_at_the_length_the_batch_and_the_numbers_that_are_chosen() -> None:

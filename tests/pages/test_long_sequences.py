@@ -12,6 +12,7 @@ from engine.attention_variants.material import Material
 from engine.attention_variants.measure import KINDS, Point, Setup, cost
 from tests.pages.test_take import view
 from views.core.payload import unpack
+from views.core.questions import STALE
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inspect" / "long_sequences.py")
 
@@ -44,8 +45,8 @@ def test_first_open_shows_a_finished_picture_and_measures_only_short_texts(asked
     app = opened()
     assert asked == [(kind, length) for length in (256, 512, 1024) for kind in KINDS]
     assert not app.button
-    assert len(app.get("arrow_vega_lite_chart")) == 2
-    header, arrays = view(app, "long_sequences")
+    assert len(app.get("vega_lite_chart")) == 2
+    header, arrays = view(app, "patterns")
     assert len(arrays) == len(header["kept"]) == 5
     measured, searches = (frame.value for frame in app.dataframe)
     assert measured["length"].tolist()[:: len(KINDS)] == [256, 512, 1024]
@@ -57,7 +58,9 @@ def test_first_open_shows_a_finished_picture_and_measures_only_short_texts(asked
 def test_both_charts_show_the_kinds_that_are_chosen(asked: list[tuple[str, int]]) -> None:
     app = opened()
     app.get("button_group")[0].set_value(["window", "fused"]).run()
-    for chart in app.get("arrow_vega_lite_chart"):
+    charts = app.get("vega_lite_chart")
+    assert len(charts) == 2
+    for chart in charts:
         encoding = json.loads(chart.proto.spec)["layer"][1]["encoding"]
         assert encoding["color"]["scale"]["domain"] == ["full, fused", "window"]
 
@@ -98,18 +101,17 @@ def point_of(kind: str, length: int) -> Point:
 
 def test_every_head_that_the_view_turns_to_is_answered_with_what_it_keeps(asked: list[tuple[str, int]]) -> None:
     app = opened()
-    made = view(app, "long_sequences")[0]["take"]["trace"]
+    trace = view(app, "patterns")[0]["trace"]
     kept = shared.kept("stories", 128, 0, 1, Setup())
     app.session_state["courier asked"] = [
-        {"id": 1, "query": {"lengths": made, "layer": 0, "head": 1}},
-        {"id": 2, "query": {"lengths": made, "layer": 4, "head": 0}},
-        {"id": 3, "query": {"lengths": "another", "layer": 0, "head": 1}},
+        {"id": 1, "query": {"trace": trace, "ask": "kept", "layer": 0, "head": 1}},
+        {"id": 2, "query": {"trace": trace, "ask": "kept", "layer": 4, "head": 0}},
+        {"id": 3, "query": {"trace": "another", "ask": "kept", "layer": 0, "head": 1}},
     ]
     app.run()
     answers, packed = view(app, "courier")
     assert [one.get("sentence", "") for one in answers["answers"]] == [
-        "", "This page has no such head or table; reload it.",
-        "The model or a setting has changed since; choose the head again.",
+        "", "layer must be in 0..3, got 4.", STALE
     ]  # fmt: skip
     header, arrays = unpack(packed["1"].data.tobytes())
     for said, (name, part) in zip(header["kept"], kept.items(), strict=True):
@@ -129,7 +131,7 @@ def test_a_link_hides_controls_and_says_what_it_could_not_restore(asked: list[tu
     assert app.select_slider(key="k").value == 8
     styles = "".join(one.proto.body for one in app.get("html"))
     assert ".st-key-window, .st-key-measuring { display: none !important; }" in styles
-    offered = [key for key, _ in view(app, "long_sequences")[0]["take"]["controls"]]
+    offered = [key for key, _ in view(app, "patterns")[0]["take"]["controls"]]
     assert {"model", "window", "measuring"} <= set(offered)
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.analysis.sizes import activations, count, envelope, forward, kv_cache, reading
+from engine.analysis.sizes import activations, count, envelope, forward, kv_cache, reading, states
 from engine.model.presets import NAMED
-from views.architecture.charts import cost_curves, curve_chart, curve_table, formula_table, waterfall
+from views.architecture.charts import cost_curves, curve_chart, curve_table, formula_table, formulas_by_part, waterfall
 from views.charts.template import apply_altair_theme, colors
 from views.core.theme import Shade
 
@@ -92,6 +92,20 @@ def test_tables_have_a_row_for_each_length_and_part_and_each_formula() -> None:
     steps = envelope(BERT)
     table = formula_table("bert-base", "steps", "parameters", [(step.name, step.formula) for step in steps]).columns
     assert sum(table["parameters"]) == count(BERT) and table["formula"][1] == steps[1].formula.text
+
+
+def test_the_tables_by_part_add_up_and_the_cache_grows_with_the_length() -> None:
+    config = NAMED["gpt2"].config
+    sums = {}
+    for title, (unit, rows) in formulas_by_part(config, 3, 512, 2).items():
+        sums[title] = sum(formula_table("gpt2", title, unit, rows).columns[unit])
+    assert sums["operations by part"] == sum(one.flops for one in forward(config, 512))
+    held = sum(one.bytes for one in [*activations(config, 3, 512, 2), *states(config)])
+    assert sums["memory of training, by part"] == held
+    assert sums["KV cache, by part"] == 2 * 3 * 2 * 12 * 512 * 768
+    cache = curve_table("gpt2", cost_curves(config, 3, 512, 2, [512, 1024])[1]).columns
+    assert list(cache["bytes"]) == [sums["KV cache, by part"], 2 * sums["KV cache, by part"]]
+    assert "KV cache, by part" not in formulas_by_part(BERT, 1, 8, 2)
 
 
 def test_the_curves_of_a_model_of_pictures_are_functions_of_the_pictures_side() -> None:

@@ -145,7 +145,8 @@ def curve_chart(curves: Curves, shade: Shade) -> AltairChart:
     fills = [ramp(shade, part.role)[PALE] if part.pale else of[part.role] for part in reversed(curves.parts)]
     labels = {part.name: f"{part.name}: {part.amounts[now]:,.0f}" for part in curves.parts}
     legend = alt.Legend(
-        title=None, orient="bottom", direction="vertical", columns=1, labelExpr=f"({json.dumps(labels, ensure_ascii=False)})[datum.label]",
+        title=None, orient="bottom", direction="vertical", columns=1,
+        labelExpr=f"({json.dumps(labels, ensure_ascii=False)})[datum.label]",
         labelLimit=400, symbolType="square", symbolOpacity=1, symbolStrokeWidth=0,
     )  # fmt: skip
     chosen = alt.selection_point(fields=["part"], bind="legend", name="part_chosen")
