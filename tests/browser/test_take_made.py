@@ -47,7 +47,7 @@ def test_the_charts_of_sizes_are_exported_as_a_file_that_is_read_without_a_netwo
 ) -> None:
     page = open_page(f"{server}/architecture?model=gpt2&length=512")
     page.get_by_role("button", name="Share & export").last.click()
-    file = alone(browser, downloaded(page, "HTML", tmp_path))
+    file = alone(browser, saved(page, "HTML", tmp_path))
     expect(file.locator("#view canvas, #view svg.marks")).to_have_count(3)
     expect(file.get_by_text("gpt2 · a batch of 1, 512 tokens chosen, numbers of 2 bytes")).to_be_visible()
     box = file.locator("#view canvas, #view svg.marks").nth(1).bounding_box()
@@ -59,15 +59,6 @@ def test_the_charts_of_sizes_are_exported_as_a_file_that_is_read_without_a_netwo
     length = int(rows["tokens"].replace(",", ""))
     assert rows["all"] == f"{2 * 2 * 12 * length * 768:,} bytes"
     file.context.close()
-
-
-def downloaded(page: "Page", name: str, folder: Path) -> Path:
-    """The file behind a button of an open panel."""
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name=name, exact=True).click()
-    path = folder / waiting.value.suggested_filename
-    waiting.value.save_as(path)
-    return path
 
 
 def test_the_matrix_that_is_looked_at_is_taken(
