@@ -55,7 +55,8 @@ def offer_charts(
     if not section.open:
         return
     with section:
-        title = st.segmented_control("chart", list(charts), default=next(iter(charts)), label_visibility="collapsed")
-        name, chart = charts[title or next(iter(charts))]
+        first = next(iter(charts))
+        title = st.selectbox("chart", list(charts), key="chart", width=420) if len(charts) > 1 else first
+        name, chart = charts[title]
         query = {"ask": name, "trace": page.home[name][1].digest, **arguments}
-        show_question(page, query, chart, title=title or name, header=header, key=f"chart {name}")
+        show_question(page, query, chart, title=title, header=header, key=f"chart {name}")
