@@ -8,8 +8,11 @@ from engine.attention_variants.compare import Searched
 from engine.attention_variants.cost import Cost
 from engine.attention_variants.kept import keep
 from engine.attention_variants.measure import KINDS, Point, Setup, cost
+from views.charts.template import apply_altair_theme, colors
 from views.core.payload import unpack
-from views.long_sequences.long_sequences import formula_rows, long_sequences, measured_rows, search_table
+from views.core.theme import Shade
+from views.long_sequences.charts import cost_chart, formula_rows, measured_rows, search_table
+from views.long_sequences.patterns import kept_patterns
 
 LENGTHS = (256, 512, 1024)
 FORMULAS = {kind: [cost(kind, length, 4, 32, 128, Setup()) for length in LENGTHS] for kind in KINDS}
@@ -39,32 +42,35 @@ def test_a_curve_of_time_goes_through_the_longest_point_and_grows_as_the_formula
     assert rows.loc[("full, explicit", 1024), "bytes"] == 2 * 4 * 1024**2 * 4
 
 
-def test_the_payload_has_every_point_and_each_pattern_with_nothing_where_a_query_may_not_look() -> None:
+@pytest.mark.parametrize("shade", ["light", "dark"])
+def test_a_chart_has_every_point_with_its_formula_and_each_kind_keeps_its_hue_and_shape(shade: Shade) -> None:
+    measured, formula = measured_rows(points()), formula_rows(points(), LENGTHS, FORMULAS)
+    spec = apply_altair_theme(cost_chart(measured, formula, "seconds", list(KINDS), shade), shade).to_dict()
+    dashes, dots = (spec["datasets"][layer["data"]["name"]] for layer in spec["layer"])
+    assert [(dot["kind"], dot["length"], dot["seconds"]) for dot in dots] == [
+        ("full, fused", 256, 0.001), ("full, fused", 512, 0.002), ("window", 256, 0.001), ("window", 512, 0.002)
+    ]  # fmt: skip
+    assert [dot["seconds by formula"] for dot in dots if dot["length"] == 512] == [pytest.approx(0.002)] * 2
+    assert {dash["kind"] for dash in dashes} == {"full, fused", "window"}  # without a point there is no rate
+    encoding = spec["layer"][1]["encoding"]
+    assert encoding["x"]["scale"]["type"] == encoding["y"]["scale"]["type"] == "log"
+    hue = dict(zip(encoding["color"]["scale"]["domain"], encoding["color"]["scale"]["range"], strict=True))
+    assert list(hue) == list(KINDS.values()) and len(set(encoding["shape"]["scale"]["range"])) == len(KINDS)
+    (alone,) = cost_chart(measured, formula, "bytes", ["window"], shade).to_dict()["layer"][1]["encoding"]["color"][
+        "scale"
+    ]["range"]
+    assert alone == hue["window"] == colors(shade)["residual"]
+
+
+def test_the_payload_has_each_pattern_with_nothing_where_a_query_may_not_look() -> None:
     pattern = torch.tensor([[1.0, 0.0], [0.25, 0.75]])
     part = keep(pattern, torch.tensor([[True, True], [False, True]]))
-    measured, formula = measured_rows(points()), formula_rows(points(), LENGTHS, FORMULAS)
-    searches = search_table([Searched("exact", {8: 1.0}, Cost(1000, 4, 7), 2e-6, 3_000_000)])
     header, arrays = unpack(
-        long_sequences(
-            measured,
-            formula,
-            searches,
-            heads=(1, 1),
-            shown=(0, 0),
-            kept={"window": part},
-            pieces=["a", "b"],
-            grid=(1, 2),
-            notes={},
-        )
+        kept_patterns({"window": part}, heads=(1, 1), shown=(0, 0), pieces=["a", "b"], grid=(1, 2), notes={})
     )
-    assert [point["seconds"] for point in header["measured"]] == [0.001, 0.002, 0.001, 0.002]
-    assert {(one["kind"], one["seconds"] is None) for one in header["formulas"]} == {
-        (name, kind not in ("fused", "window")) for kind, name in KINDS.items()
-    }
     np.testing.assert_array_equal(arrays["pattern.window"].data, np.float32([[1.0, np.nan], [np.nan, 1.0]]))
     assert arrays["pattern.window"].dims == ("query", "key")
     assert header["kept"] == [{"name": "window", "title": "window", "mass": 0.875, "cells": pytest.approx(2 / 3)}]
-    assert header["reached"] == 512
 
 
 def test_the_table_has_a_row_a_search() -> None:
