@@ -1,0 +1,161 @@
+"""How one cell of the walkthrough came about, as its panel asks for it: the engine's explanation, rows named."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.analysis.arithmetic import Explanation, Number, Operand, Products, Span, explain, explain_candidate
+from engine.generation.sampling import Sampling
+from engine.model.transformer import Transformer
+from engine.runtime.trace import Trace
+from views.core.payload import pack
+from views.walkthrough.walkthrough import TOGETHER, Lane, Outcome
+
+LISTED = 7  # products listed one by one; the rest is summed
+LAYER = "{l}"  # in the name of a hook: every block
+OVER_CLASSES = ("logits", "head.cls", "head.distilled")
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The run whose cells are explained. `outcome` is None where the model has no head."""
+
+    model: Transformer
+    trace: Trace
+    lanes: Sequence[Lane]
+    outcome: Outcome | None
+    sampling: Sampling
+
+    def lane(self, hook: str) -> Lane:
+        return next((lane for lane in self.lanes if lane.side and hook.startswith(lane.prefix)), self.lanes[-1])
+
+    def keys(self, hook: str) -> Sequence[str]:
+        """Pieces that a hook's keys, or all positions, stand for."""
+        return self.lanes[0].pieces if "cross_attn" in hook else self.lane(hook).pieces
+
+    def column(self, hook: str, unit: int) -> str | None:
+        """Name of a class, or of an end of an answer."""
+        said = self.outcome
+        if hook not in OVER_CLASSES or said is None:
+            return None
+        if said.reads == "answer":
+            return ("start", "end")[unit] if unit in (0, 1) else None
+        return said.names[unit] if said.names is not None and 0 <= unit < len(said.names) else None
+
+
+def explain_cell(run: Explained, hook: str, row: int, col: int) -> bytes:
+    """Payload of one cell in every head, and in every block where `hook` has {l} in place of its number.
+
+    Raises ValueError for a cell that this run does not have.
+    """
+    config = run.lane(hook).config
+    layers = [str(layer) for layer in range(config.layers)] if LAYER in hook else [layer_of(hook)]
+    first = run.trace.hooks.get(hook.replace(LAYER, "0"))
+    if first is None:
+        raise ValueError(f"this model has no hook {hook!r}; reload the page.")
+    attention = config.cross_attention if "cross_attn" in hook else config.attention
+    heads = range(attention.heads) if "head" in first.axes else [None]
+    if LAYER in hook and len(layers) * len(heads) > TOGETHER:
+        raise ValueError(f"at most {TOGETHER} explanations come at once; ask for the hook of one block.")
+    entries: dict[str, Explanation] = {}
+    for layer, head in product(layers, heads):
+        name = hook.replace(LAYER, layer)
+        found = explain(run.model, run.trace, name, row, col, head, run.column(name, col))
+        entries[f"{layer},{'' if head is None else head}"] = found
+    return explanations_payload(entries, list(run.keys(hook)))
+
+
+def layer_of(hook: str) -> str:
+    found = re.search(r"blocks\.(\d+)\.", hook)
+    return found[1] if found else ""
+
+
+def explain_outcome(run: Explained, row: int, id: int) -> bytes:
+    """Payload of how candidate `id` of `row` came to its probability; an answer's start is row 0 and its end row 1."""
+    said = run.outcome
+    if said is None:
+        raise ValueError("this model has no head, so nothing is predicted; click a cell.")
+    rows, count = said.following.logits.shape
+    if not (0 <= row < rows and 0 <= id < count):
+        raise ValueError(f"a candidate must be in row 0..{rows - 1} and 0..{count - 1}, got {row} and {id}.")
+    pos, unit = (id, row) if said.reads == "answer" else (row, id)
+    logit = explain(run.model, run.trace, "logits", pos, unit, column=run.column("logits", unit))
+    found = explain_candidate(logit, said.following, row, id, run.sampling, said.link, said.noun)
+    return explanations_payload({",": found}, list(run.lanes[-1].pieces))
+
+
+def explanations_payload(entries: dict[str, Explanation], names: list[str]) -> bytes:
+    """Entries by "block,head"; bars as one array of float32, since JSON writes a number in many more bytes."""
+    values: list[Tensor] = []
+
+    def strip(one: Operand) -> dict[str, Any]:
+        start = sum(map(len, values))
+        values.append(one.values.float())
+        named = one.axis in ("key", "pos")
+        return {
+            "label": one.label, "role": one.role or "residual", "place": one.place, "start": start,
+            "length": len(one.values), "named": named, "chosen": one.chosen,
+        }  # fmt: skip
+
+    def entry(found: Explanation) -> dict[str, Any]:
+        return {
+            "operation": found.operation,
+            "edited": found.edited,
+            "strips": [strip(one) for one in found.operands if one.drawn and not weighs(found.products, one)],
+            "terms": None if found.products is None else terms(found.products, names),
+            "lines": [list(map(piece, line)) for line in found.lines],
+            "recomputed": finite(found.recomputed),
+            "stored": finite(found.stored),
+        }
+
+    header = {"entries": {key: entry(found) for key, found in entries.items()}, "names": names}
+    return pack(header, {"values": torch.cat(values) if values else torch.zeros(0)})
+
+
+def weighs(products: Products | None, one: Operand) -> bool:
+    """Whether an operand is in the table already."""
+    return products is not None and (one is products.left or one is products.right)
+
+
+def terms(products: Products, names: Sequence[str]) -> dict[str, Any]:
+    order, others, rest = products.largest(LISTED)
+    left, right, values = products.left, products.right, products.values
+
+    def name(i: int) -> str:
+        if left.axis == "key":
+            return f"{names[i]} {str(i).translate(SUBSCRIPTS)}"
+        return f"[{i}]" if products.group is None else f"head {i // products.group + 1}, {i % products.group}"
+
+    return {
+        "heads": [{"text": one.label, "role": one.role, "place": one.place} for one in (left, right)],
+        "rows": [[name(i), *(finite(float(v[i])) for v in (left.values, right.values, values))] for i in order],
+        "others": others,
+        "rest": finite(rest),
+        "bias": None if products.bias is None else finite(products.bias),
+    }
+
+
+def piece(part: str | Span | Number) -> Any:
+    """Text as it is, a name as {text, role}, a number as {value, form, strong, role}."""
+    match part:
+        case Span(text, role):
+            return {"text": text, "role": role}
+        case Number(value, form, strong, role):
+            return {"value": finite(value), "form": form, "strong": strong, "role": role}
+    return part
+
+
+def finite(value: float) -> float | str:
+    """A number, or what JavaScript's Number() reads where JSON has none."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
