@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.checkpoints import Checkpoint, shipped
+from engine.checkpoints import Checkpoint, shipped_names
 from engine.generation import few_shot as prompting
 from engine.generation.few_shot import BEHIND, PromptTable
 from engine.generation.generate import Step, generate
@@ -67,7 +67,7 @@ def offered(writing: Writing) -> dict[str, Any]:
 
 def models(writing: Writing) -> list[str]:
     """Those that continue a text of words, the one that learnt to do it from examples first."""
-    names = dict.fromkeys([LEARNER, writing.name, *shipped()])
+    names = dict.fromkeys([LEARNER, writing.name, *shipped_names()])
     return [name for name in names if continues(library.checkpoint(name))]
 
 

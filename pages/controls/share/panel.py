@@ -1,0 +1,138 @@
+"""Share & export of a chart or a table: its link, the Python that computes it, its data, and a file that works alone.
+
+The picture of a chart is in the chart's own toolbar, as SVG or PNG.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from pages.controls.share.links import HIDE, HIDEABLE, READABLE, fitting
+from views.core.matrix_files import Matrix, as_file
+from views.core.table_files import FORMATS, Format, Table, table_file
+
+FORMAT_NAMES: dict[Format, str] = {"csv": "CSV", "parquet": "Parquet", "npz": "npz"}
+MIME_TYPES: dict[Format, str] = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "npz": "application/zip",
+}
+THEME = "embed_options"  # Streamlit's own, which fixes light or dark
+
+Data = Callable[[], Table | Matrix]
+
+
+def share_panel(
+    title: str,
+    link: Mapping[str, str],
+    hideable: Sequence[str] = (),
+    python: Callable[[], str] | None = None,
+    tables: Mapping[str, Data | str] | None = None,
+    html: Callable[[], str] | None = None,
+    *,
+    key: str,
+    names: Sequence[str] = (),
+) -> None:
+    """Draws the button below a chart, and its panel once it is opened; a file is made when it is downloaded.
+
+    `link` is the query of the link (`links.address_now`), `hideable` are keys of `links.HIDEABLE` that a link for
+    students can hide. `tables` are by the title to choose from; a text in place of one says why there is no file of it.
+    `html` is the text of the file (`views.charts.standalone.chart_file`). Files are called by `title` and `names`: the
+    model, what is chosen in it. What the callables need they must hold: they run outside of the page's script.
+    """
+
+    @st.fragment(key=key)
+    def draw() -> None:
+        panel = st.popover("Share & export", key=key, on_change="rerun", icon=":material/ios_share:")
+        if not panel.open:
+            return
+        with panel:
+            offer_link(link, hideable, key)
+            if python is not None:
+                with st.container(gap="small"):
+                    heading("Python", "run it in Loupe’s folder")
+                    try:
+                        st.code(python(), language="python", wrap_lines=True)
+                    except ValueError as error:
+                        st.caption(str(error))
+            if tables:
+                offer_data(tables, [title, *names], key)
+            if html is not None:
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    heading("Interactive page", "works offline")
+                    st.download_button(
+                        "HTML", html, f"{file_stem([title, *names])}.html", "text/html", key=f"{key} html",
+                        on_click="ignore", width="content",
+                    )  # fmt: skip
+
+    draw()
+
+
+def heading(name: str, note: str = "") -> None:
+    st.markdown(f"**{name}** &nbsp;:gray[{note}]" if note else f"**{name}**")
+
+
+def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str) -> None:
+    heading("Link")
+    known = [name for name in hideable if name in HIDEABLE]
+    hidden, theme = [], False
+    if known:
+        hidden = st.pills(
+            "For students: hide", known, selection_mode="multi", format_func=HIDEABLE.__getitem__,
+            key=f"{key} hide", help="A control that is hidden keeps what the link gives it.",
+        )  # fmt: skip
+    theme = st.toggle("keep light or dark", key=f"{key} theme")
+    shade = ("dark" if st.context.theme.type == "dark" else "light") if theme else ""
+    address, sentence = link_address(link, hidden, shade)
+    if sentence:
+        st.caption(sentence)
+    else:
+        st.code(address, language=None, wrap_lines=True)
+
+
+def link_address(link: Mapping[str, str], hidden: Sequence[str] = (), shade: str = "") -> tuple[str, str]:
+    """The whole address, and a sentence in its place where it would be too long to be read."""
+    said = dict(link) | ({HIDE: ",".join(hidden)} if hidden else {}) | ({THEME: f"{shade}_theme"} if shade else {})
+    kept = fitting(said)
+    if kept != said:
+        lost = " and ".join(sorted(set(said) - set(kept)))
+        return "", f"Too long for a link: {lost}. At most {READABLE:,} characters are read; shorten it."
+    page = (st.context.url or "/").partition("?")[0].partition("#")[0]
+    return f"{page}?{urlencode(said, safe=',')}", ""
+
+
+def offer_data(tables: Mapping[str, Data | str], names: Sequence[str], key: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        heading("Data")
+        chosen = next(iter(tables))
+        if len(tables) > 1:
+            chosen = st.selectbox("which table", list(tables), key=f"{key} table", label_visibility="collapsed")
+        data = tables.get(chosen, "Choose a table.")
+        if isinstance(data, str):
+            st.caption(data)
+            return
+        stem = file_stem([*names, *([chosen] if len(tables) > 1 else [])])
+        for format in FORMATS:
+            st.download_button(
+                FORMAT_NAMES[format], partial(table_bytes, data, format), f"{stem}.{format}",
+                MIME_TYPES[format], key=f"{key} {format}", on_click="ignore", width="content",
+            )  # fmt: skip
+
+
+def table_bytes(data: Data, format: Format) -> bytes:
+    return data_file(data(), format)
+
+
+def data_file(data: Table | Matrix, format: Format) -> bytes:
+    return table_file(data, format) if isinstance(data, Table) else as_file(data, format)
+
+
+def file_stem(names: Sequence[str]) -> str:
+    """`loupe-weights-stories-blocks-1-attn-q-weight`: what a downloaded file is called, without its ending."""
+    parts = ["loupe", *filter(None, names)]
+    return "-".join(re.sub(r"[^\w.~-]+", "-", part.lower()).strip("-") for part in parts)
