@@ -1,8 +1,5 @@
 """The walkthrough: one text or picture through one transformer, from what it reads to what it says."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 import torch
 
@@ -17,12 +14,13 @@ from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import given, look, notice, pixels, reading, seed, subject
-from pages.controls.share.export import Taking
+from pages.controls.share.export import fields_of
 from pages.controls.share.links import honour_link
+from pages.controls.share.run_export import Export
 from pages.controls.what_if.experiment import heard, what_if
 from views.core.component import courier, view
-from views.walkthrough.arithmetic import Explained, explain_cell, explain_outcome
-from views.walkthrough.walkthrough import Lane, Link, Outcome, digest, lanes, layer_payload, walkthrough
+from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
+from views.walkthrough.walkthrough import Lane, Link, Outcome, lanes, walkthrough
 
 PICTURE = "walkthrough"
 UNNAMED = ("LABEL_0",)  # what transformers calls the only class of a head that nobody named
@@ -152,28 +150,13 @@ edits = [] if temperature == 1 else [AttentionTemperature(temperature)]
 conducted = what_if(looked_at, edits)
 trace = conducted.trace
 sampling = Sampling(st.session_state.temperature, st.session_state.top_k, st.session_state.top_p)
-made = digest(looked_at.name, trace)
 stacks = lanes(checkpoint, shown)
 said = outcome(checkpoint, trace, shown, sampling)
-explained = Explained(checkpoint.model, trace, stacks, said, sampling)
-
-
-def answer(query: Mapping[str, Any]) -> bytes:
-    """What the picture asks for later: a layer that was not sent, or how a cell or a candidate came about."""
-    if query.get("trace") != made:
-        raise ValueError("The text or the model has changed since; click again.")
-    match query:
-        case {"layer": int(layer), "side": str(side)}:
-            return layer_payload(trace, layer, side)
-        case {"ask": "cell", "hook": str(hook), "row": int(row), "col": int(col)}:
-            return explain_cell(explained, hook, row, col)
-        case {"ask": "candidate", "row": int(row), "id": int(id)}:
-            return explain_outcome(explained, row, id)
-    raise ValueError("Unknown request from the page. Reload and try again.")
-
-
+run = WalkthroughContext(
+    looked_at.name, checkpoint, trace, stacks, conducted.before, lambda: fields_of(looked_at), said, sampling
+)
 CONTROLS = ("attention", "temperature", "top_k", "top_p", "what if")
-taking = Taking("Walkthrough", PICTURE, looked_at, trace, stacks, CONTROLS)
+export = Export("Walkthrough", PICTURE, looked_at, run, CONTROLS)
 drawn = walkthrough(
     trace,
     stacks,
@@ -188,9 +171,9 @@ drawn = walkthrough(
         "look": {"layer": 0, "head": 0, **look()},
         "row0": first_row(checkpoint, shown, said),
         "attention_temperature": temperature,
-        "take": taking.header,
+        "take": export.header,
         "sampling": {k: st.session_state[k] for k in ("temperature", "top_k", "top_p")},
     },
 )
 picture(drawn, key=PICTURE, on={"append": append, "again": again})
-courier("courier", conducted.answering(taking.answering(drawn, answer)))
+courier("courier", conducted.answering(export.answers(drawn, (WALKTHROUGH, run)).answer))

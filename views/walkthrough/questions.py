@@ -1,10 +1,10 @@
-"""How one cell of the walkthrough came about, as its panel asks for it: the engine's explanation, rows named."""
+"""What the walkthrough asks of a run once it is drawn: a layer that was not sent, how a cell came about."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -14,50 +14,69 @@ from torch import Tensor
 
 from engine.analysis.arithmetic import Explanation, Number, Operand, Products, Span, explain, explain_candidate
 from engine.generation.sampling import Sampling
-from engine.model.transformer import Transformer
-from engine.runtime.trace import Trace
 from views.core.payload import pack
-from views.walkthrough.walkthrough import TOGETHER, Lane, Outcome
+from views.core.questions import Layer, Registry, Side
+from views.core.run_context import RunContext
+from views.walkthrough.walkthrough import TOGETHER, Lane, Outcome, layer_payload
 
 LISTED = 7  # products listed one by one; the rest is summed
+CARRIED = 80  # cells of the pattern that an exported file explains, asked or not
 LAYER = "{l}"  # in the name of a hook: every block
 OVER_CLASSES = ("logits", "head.cls", "head.distilled")
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
+WALKTHROUGH = Registry()
+
 
 @dataclass(frozen=True)
-class Explained:
-    """The run whose cells are explained. `outcome` is None where the model has no head."""
+class WalkthroughContext(RunContext):
+    """A run with what its head gives. `outcome` is None where the model has no head."""
 
-    model: Transformer
-    trace: Trace
-    lanes: Sequence[Lane]
-    outcome: Outcome | None
-    sampling: Sampling
+    outcome: Outcome | None = None
+    sampling: Sampling = Sampling()
 
-    def lane(self, hook: str) -> Lane:
+    def lane_of(self, hook: str) -> Lane:
         return next((lane for lane in self.lanes if lane.side and hook.startswith(lane.prefix)), self.lanes[-1])
 
-    def keys(self, hook: str) -> Sequence[str]:
-        """Pieces that a hook's keys, or all positions, stand for."""
-        return self.lanes[0].pieces if "cross_attn" in hook else self.lane(hook).pieces
+    def pieces(self, hook: str) -> Sequence[str]:
+        """Pieces at the keys of a hook, or at all positions of its stack."""
+        return self.lanes[0].pieces if "cross_attn" in hook else self.lane_of(hook).pieces
 
     def column(self, hook: str, unit: int) -> str | None:
         """Name of a class, or of an end of an answer."""
-        said = self.outcome
-        if hook not in OVER_CLASSES or said is None:
+        outcome = self.outcome
+        if hook not in OVER_CLASSES or outcome is None:
             return None
-        if said.reads == "answer":
+        if outcome.reads == "answer":
             return ("start", "end")[unit] if unit in (0, 1) else None
-        return said.names[unit] if said.names is not None and 0 <= unit < len(said.names) else None
+        return outcome.names[unit] if outcome.names is not None and 0 <= unit < len(outcome.names) else None
 
 
-def explain_cell(run: Explained, hook: str, row: int, col: int) -> bytes:
-    """Payload of one cell in every head, and in every block where `hook` has {l} in place of its number.
+@WALKTHROUGH.question("layer")
+def ask_layer(run: WalkthroughContext, side: Side, layer: Layer) -> bytes:
+    """Every value of one layer."""
+    return layer_payload(run.trace, layer, side)
 
-    Raises ValueError for a cell that this run does not have.
-    """
-    config = run.lane(hook).config
+
+def each_pattern_cell(run: WalkthroughContext) -> Iterator[dict[str, Any]]:
+    """Cells of the pattern that may hold attention, the last row first: those that somebody clicks in a file."""
+    lane = run.lanes[-1]
+    config = lane.config
+    crosses = config.encoder is not None
+    name = f"{lane.prefix}blocks.{LAYER}.{'cross_attn' if crosses else 'attn'}.pattern"
+    names = [name]
+    if config.layers * config.attention.heads > TOGETHER:
+        names = [name.replace(LAYER, str(layer)) for layer in range(config.layers)]
+    rows, keys = len(lane.pieces), len(run.pieces(name))
+    allowed = [(row, key) for row in reversed(range(rows)) for key in range(keys) if crosses or key <= row]
+    for row, key in allowed[: CARRIED // len(names)]:
+        yield from ({"hook": hook, "row": row, "col": key} for hook in names)
+
+
+@WALKTHROUGH.question("cell", carry=each_pattern_cell)
+def ask_cell(run: WalkthroughContext, hook: str, row: int, col: int) -> bytes:
+    """How a cell came about in every head, and in every block where `hook` has {l} in place of its number."""
+    config = run.lane_of(hook).config
     layers = [str(layer) for layer in range(config.layers)] if LAYER in hook else [layer_of(hook)]
     first = run.trace.hooks.get(hook.replace(LAYER, "0"))
     if first is None:
@@ -71,7 +90,7 @@ def explain_cell(run: Explained, hook: str, row: int, col: int) -> bytes:
         name = hook.replace(LAYER, layer)
         found = explain(run.model, run.trace, name, row, col, head, run.column(name, col))
         entries[f"{layer},{'' if head is None else head}"] = found
-    return explanations_payload(entries, list(run.keys(hook)))
+    return explanations_payload(entries, list(run.pieces(hook)))
 
 
 def layer_of(hook: str) -> str:
@@ -79,17 +98,26 @@ def layer_of(hook: str) -> str:
     return found[1] if found else ""
 
 
-def explain_outcome(run: Explained, row: int, id: int) -> bytes:
-    """Payload of how candidate `id` of `row` came to its probability; an answer's start is row 0 and its end row 1."""
-    said = run.outcome
-    if said is None:
+def each_candidate(run: WalkthroughContext) -> Iterator[dict[str, Any]]:
+    """The most probable candidates of the last row."""
+    if run.outcome is not None:
+        logits = run.outcome.following.logits
+        for id in logits[-1].topk(min(LISTED, logits.shape[-1])).indices.tolist():
+            yield {"row": len(logits) - 1, "id": id}
+
+
+@WALKTHROUGH.question("candidate", carry=each_candidate)
+def ask_candidate(run: WalkthroughContext, row: int, id: int) -> bytes:
+    """How candidate `id` of `row` came to its probability; an answer's start is row 0 and its end row 1."""
+    outcome = run.outcome
+    if outcome is None:
         raise ValueError("this model has no head, so nothing is predicted; click a cell.")
-    rows, count = said.following.logits.shape
+    rows, count = outcome.following.logits.shape
     if not (0 <= row < rows and 0 <= id < count):
         raise ValueError(f"a candidate must be in row 0..{rows - 1} and 0..{count - 1}, got {row} and {id}.")
-    pos, unit = (id, row) if said.reads == "answer" else (row, id)
+    pos, unit = (id, row) if outcome.reads == "answer" else (row, id)
     logit = explain(run.model, run.trace, "logits", pos, unit, column=run.column("logits", unit))
-    found = explain_candidate(logit, said.following, row, id, run.sampling, said.link, said.noun)
+    found = explain_candidate(logit, outcome.following, row, id, run.sampling, outcome.link, outcome.noun)
     return explanations_payload({",": found}, list(run.lanes[-1].pieces))
 
 
