@@ -180,7 +180,7 @@ def test_the_file_holds_what_was_written_and_every_step_of_it(
 ) -> None:
     page = look(most="5", method="greedy")
     write(page, go(page).click)
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Share & export").click()
     path = saved(page, "HTML", tmp_path)
     alone = browser.new_page()
     alone.goto(path.as_uri())

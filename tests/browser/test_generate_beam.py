@@ -99,7 +99,7 @@ def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
     page.get_by_role("tab", name="Cache").click()
     page.get_by_role("tab", name="Beam").click()
     page.locator(".beam-now", has_text=f"Stopped by you after {count} of 30 steps.").wait_for()
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Share & export").click()
     path = saved(page, "HTML", tmp_path)
     alone = browser.new_page()
     alone.goto(path.as_uri())

@@ -38,7 +38,7 @@ def test_a_few_shot_prompt_is_answered_measured_and_taken_away(open_page: Open, 
     assert told(page, "page.tab.part.accuracy.points.map(({k, n, share}) => [k, n, share])") == [
         [k, n, pytest.approx(share)] for k, n, share in wanted
     ]
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Share & export").click()
     assert page.get_by_label("which matrix").input_value() == "Prompting: answer"
     assert "in-context" in saved(page, "SVG", tmp_path).read_text(encoding="utf-8")
 
