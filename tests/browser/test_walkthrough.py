@@ -338,6 +338,7 @@ def test_the_address_restores_block_head_row_and_cell(walk: Callable[..., "Page"
 )
 def test_a_senseless_address_opens_the_page_all_the_same(walk: Callable[..., "Page"], hash: str) -> None:
     page = walk(hash=hash)
+    page.locator(".verdict").wait_for()
     assert page.locator(".verdict").count() == 1
 
 

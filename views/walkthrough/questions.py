@@ -124,14 +124,17 @@ def ask_candidate(run: WalkthroughContext, row: int, id: int) -> bytes:
 def explanations_payload(entries: dict[str, Explanation], names: list[str]) -> bytes:
     """Entries by "block,head"; bars as one array of float32, since JSON writes a number in many more bytes."""
     values: list[Tensor] = []
+    start = 0
 
     def strip(one: Operand) -> dict[str, Any]:
-        start = sum(map(len, values))
+        nonlocal start
+        first, length = start, one.values.numel()
+        start += length
         values.append(one.values.float())
         named = one.axis in ("key", "pos")
         return {
-            "label": one.label, "role": one.role or "residual", "place": one.place, "start": start,
-            "length": len(one.values), "named": named, "chosen": one.chosen,
+            "label": one.label, "role": one.role or "residual", "place": one.place, "start": first,
+            "length": length, "named": named, "chosen": one.chosen,
         }  # fmt: skip
 
     def entry(found: Explanation) -> dict[str, Any]:
@@ -156,7 +159,8 @@ def weighs(products: Products | None, one: Operand) -> bool:
 
 def terms(products: Products, names: Sequence[str]) -> dict[str, Any]:
     order, others, rest = products.largest(LISTED)
-    left, right, values = products.left, products.right, products.values
+    left, right = products.left, products.right
+    columns = torch.stack([left.values, right.values, products.values], dim=-1)
 
     def name(i: int) -> str:
         if left.axis == "key":
@@ -165,7 +169,7 @@ def terms(products: Products, names: Sequence[str]) -> dict[str, Any]:
 
     return {
         "heads": [{"text": one.label, "role": one.role, "place": one.place} for one in (left, right)],
-        "rows": [[name(i), *(finite(float(v[i])) for v in (left.values, right.values, values))] for i in order],
+        "rows": [[name(i), *map(finite, row)] for i, row in zip(order, columns[order].tolist(), strict=True)],
         "others": others,
         "rest": finite(rest),
         "bias": None if products.bias is None else finite(products.bias),

@@ -58,10 +58,10 @@ def explain_attention(source: Source, name: str, pos: int, unit: int, head: int)
 
 def attention_of(source: Source) -> tuple[Attention, str]:
     """The module that a hook belongs to, and its path with a dot."""
-    path = source.block + ("cross_attn" if "cross_attn" in source.part else "attn")
-    module = source.model.get_submodule(path)
+    name = "cross_attn" if "cross_attn" in source.part else "attn"
+    module = getattr(source.stack.blocks[source.layer or 0], name)
     assert isinstance(module, Attention)
-    return module, f"{path}."
+    return module, f"{source.block}{name}."
 
 
 def vector(source: Source, hook: str, pos: int, head: int | None, label: str, role: Role, axis: str = "") -> Operand:

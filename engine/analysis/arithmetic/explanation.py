@@ -94,9 +94,9 @@ class Products:
     def largest(self, count: int) -> tuple[list[int], int, float]:
         """Indices of the largest terms, none of them 0; how many others are not 0, and their sum."""
         values = self.values
-        order = [i for i in values.abs().argsort(descending=True, stable=True).tolist() if values[i] != 0]
+        order = values.abs().argsort(descending=True, stable=True)[: int(values.count_nonzero())]
         rest = order[count:]
-        return order[:count], len(rest), float(values[rest].sum())
+        return order[:count].tolist(), len(rest), float(values[rest].sum())
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,10 @@ def sum_line(names: list[Span], values: list[float]) -> Line:
 def products_line(left: Tensor, right: Tensor) -> Line:
     """(1 × 2) + (3 × 4) + … 5 more (6)."""
     pieces: list[str | Number] = []
-    for i in range(min(WRITTEN, len(left))):
-        pieces += [" + (" if i else "(", number(float(left[i])), " × ", number(float(right[i])), ")"]
-    if len(left) > WRITTEN:
+    for a, b in zip(left[:WRITTEN].tolist(), right[:WRITTEN].tolist(), strict=True):
+        pieces += [" + (" if pieces else "(", number(a), " × ", number(b), ")"]
+    others = len(left) - WRITTEN
+    if others > 0:
         rest = float(torch.dot(left[WRITTEN:], right[WRITTEN:]))
-        pieces += [f" + … {len(left) - WRITTEN} more (", number(rest), ")"]
+        pieces += [f" + … {others} more (", number(rest), ")"]
     return tuple(pieces)
