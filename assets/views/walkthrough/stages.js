@@ -7,7 +7,7 @@ const strip = (hook, role, more = {}) => ({ hook, kind: "strip", role, scale: "s
 const matrix = (hook, role, scale, more) => ({ hook, kind: "matrix", role, scale, ...more });
 const wide = (panel, title) => ({ ...panel, title, open: true });
 
-const NAMES = { mean: "mean of all positions", embed: "embedding", pos: "position", segm: "segment", pair: "whether the second text follows", stream: "residual stream", mask: "mask: who may look at whom", z: "mixed values (z)", W_O: "the heads joined" };
+const NAMES = { mean: "mean of all positions", embed: "embedding", pos: "position", segm: "segment", pair: "whether the second text follows", resid: "residual stream", mask: "mask: who may look at whom", z: "mixed values (z)", W_O: "the heads joined" };
 const BLOCK = "blocks.{l}.";
 
 /**
@@ -46,11 +46,11 @@ function block(trace, focus) {
   const norm = (id, title = "norm") =>
     has(`${id}.out`) && stage(id, title, normFormula(model), "residual", [strip(`${BLOCK}${id}.out`, "residual")]);
   const resid = (id, formula) =>
-    has(id) && stage(id, "stream", formula, "residual", [strip(`${BLOCK}${id}`, "residual")], { joint: model.residual ? "+" : "" });
+    has(id) && stage(id, "resid", formula, "residual", [strip(`${BLOCK}${id}`, "residual")], { joint: model.residual ? "+" : "" });
   const sign = model.residual ? "+" : "=";
   const attentions = (kind) => (model.crosses && kind !== focus ? [condensed(kind)] : full(trace, kind, has));
   return [
-    stage("resid_pre", "stream", "x", "residual", [strip(`${BLOCK}resid_pre`, "residual")], { joint: "=" }),
+    stage("resid_pre", "resid", "x", "residual", [strip(`${BLOCK}resid_pre`, "residual")], { joint: "=" }),
     before && norm("norm1"),
     ...attentions("attn"),
     norm("norm1_after"),
