@@ -2,7 +2,7 @@
 // was to be said at each position, what the model says there, and what that costs.
 import { range } from "../core/dom.js";
 
-const UNASKED = -100; // engine.training.objectives: nobody knows what is right there
+const UNASKED = -100; // engine/training/objectives: nobody knows what is right there
 const SPECIAL = /^(<[^<>]+>|\[[A-Z]+\d*\])$/;
 const AHEAD = ["next", "repeated", "completion", "infill", "sequence_to_sequence", "next_pixel"]; // these predict what comes next
 export const BYTE = 255; // of a pattern, stands for 1

@@ -1,22 +1,6 @@
-// What of a training can be taken away: what is looked at, in words for a caption and as the server asks for it; its parts as pictures; and
-// how the page looks in a picture and in a file of its own, where nothing can be ordered.
-import { cost, count, kindOf, positionOf } from "./seen.js";
-import { whole } from "./words.js";
-
-const LIVE = ".transport-line, .plan, .transport-state .chip, .probe-look, .probe-form .turn";
-const PLACES = { curves: ".lab-body", example: ".lab-body", below: ".lab-below" };
-const UNPRINTED = ".live-button, .curves-strip, .curves-head, .two-steps, .turn, .tab:not([aria-selected=true])";
-
-export const CSS = `
-.lab.alone :is(${LIVE}), .lab.pictured :is(${LIVE}, ${UNPRINTED}) { display: none; }
-.lab.alone .other-run { pointer-events: none; }
-.lab.alone :is(.probe-form, .lab-transport) :focus-visible { outline: none; }
-.lab.pictured .handle.step:focus-visible { outline: none; }
-.lab[data-part] > :is(.lab-transport, .notice, .lab-body, .lab-below) { display: none; }
-${Object.entries(PLACES).map(([part, place]) => `.lab[data-part=${part}] > ${place}`).join(", ")} { display: block; margin-top: 0; }
-.lab[data-part=curves] :is(.lab-probe, .lab-answer), .lab[data-part=example] .lab-curves { display: none; }
-.lab.narrow[data-part=example] .lab-probe { margin-top: 0; padding-top: 0; border-top: 0; }
-`;
+// What of a training can be shared: what is looked at, in words for a caption and as the server asks for it, and its parts as pictures.
+import { cost, count, kindOf, positionOf } from "./frames.js";
+import { whole } from "./transport.js";
 
 /** What can be a picture by itself, [name, title]. */
 export function parts({ state }) {
