@@ -2,9 +2,15 @@
 
 import streamlit as st
 
+from pages.controls.generate.beam import draw_beam
+from pages.controls.generate.cache import draw_cache
 from pages.controls.generate.export import of_writing
 from pages.controls.generate.prompt import prompted
+from pages.controls.generate.prompting import draw_prompting
 from pages.controls.generate.settings import RULES, settings
+from pages.controls.generate.surprise import draw_surprise
+from pages.controls.generate.tabs import LOOKED, PICTURE, Shown, branch_of, events, open_tab
+from pages.controls.generate.temperature import draw_temperature
 from pages.controls.share.links import honour_link
 from views.core.component import courier, view
 from views.generate.answers import answered, streamed
@@ -13,15 +19,31 @@ from views.generate.generation_cache import Live
 from views.generate.session import Writing
 from views.generate.surprise_cache import Measured
 
-picture = view("generate", events=("interrupt",))
+ABOVE = {"beam": draw_beam, "temperature": draw_temperature, "prompting": draw_prompting, "surprise": draw_surprise}
+picture = view("generate", events=("interrupt", "link", "branch", "look", "open", "measured"))
 
 honour_link(RULES)
 name, checkpoint, prompt, call = prompted()
 live = st.session_state.setdefault("live writing", Live())
 measured = st.session_state.setdefault("measured texts", Measured())
 writing = Writing(name, checkpoint, prompt, call, settings(checkpoint), live, measured)
-taking = of_writing(writing)
-shown = drawn(writing, {"take": taking.header})
-picture(shown, key="generate view")
-answering = taking.answering(shown, lambda query: answered(writing, query))
+tab = open_tab(prompt)
+above, middle, below = st.container(), st.container(), st.container()
+shown = Shown()
+with above:
+    if tab in ABOVE:
+        shown = ABOVE[tab](writing)
+with below:
+    if tab == "cache":
+        shown = draw_cache(writing)
+taking = of_writing(writing, tab, shown)
+ids, at = branch_of(writing)
+notes = {**taking.view, "branch": {"ids": ids, "at": at}, "looked": st.session_state.get(LOOKED)}
+if shown.python is None:
+    notes["take"] = taking.header
+payload = drawn(writing, notes)
+with middle:
+    picture(payload, key=PICTURE, on=events(writing))
+answering = taking.answering(payload, lambda query: answered(writing, query))
 courier("courier", answering, lambda query: streamed(writing, query))
+shown.work()

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from views.generate import beam as generate_beam
 from views.generate import branch as generate_branch
 from views.generate import kv_cache as generate_cache
-from views.generate import prompting as generate_prompting
 from views.generate import surprise as generate_surprise
-from views.generate import temperature as generate_temperature
 from views.generate import write as generate_write
 from views.generate.availability import missing
 from views.generate.session import UNKNOWN, Query, Writing
@@ -18,20 +16,12 @@ ANSWERS: Mapping[str, Callable[[Writing, Query], bytes]] = {
     "step": generate_write.answer,
     "steps": generate_branch.answer,
     "beam": generate_beam.answer,
-    "tempered": generate_temperature.answer,
-    "prompting": generate_prompting.answer,
-    "few_shot": generate_prompting.answer,
-    "accuracy": generate_prompting.answer,
-    "instructed": generate_prompting.answer,
-    "pairs": generate_prompting.answer,
     "cache": generate_cache.answer,
-    "cache_costs": generate_cache.answer_costs,
-    "cache_time": generate_cache.answer_time,
     "surprise": generate_surprise.answer,
 }
 
 # Of what is not called as its tab:
-TAB_OF = {"step": "write", "steps": "write", "cache_costs": "cache", "cache_time": "cache"}
+TAB_OF = {"step": "write", "steps": "write"}
 STREAMS: Mapping[str, Callable[[Writing, Query], Iterator[bytes]]] = {
     "write": generate_write.parts,
     "beam": generate_beam.parts,

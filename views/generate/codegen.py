@@ -8,7 +8,6 @@ from views.core.codegen import Imports, import_lines, quoted, source_of
 from views.generate.availability import unfollowed
 from views.generate.session import Query, Settings, Writing
 
-MOST_TEMPERATURE = 5.0
 PRINTED = ("for step in steps:", '    print(step.piece, f"{step.probability:.3f}", step.rank)')
 
 
@@ -46,10 +45,8 @@ def written_lines(writing: Writing, query: Query) -> str:
     return joined(imports, lines)
 
 
-def temperature_lines(writing: Writing, query: Query) -> str:
-    """They bind `found` to the distribution at the temperature `t`, behind the ids of `place`."""
-    place, t = writing.ids(query.get("place", [])), query.get("t")
-    at = float(t) if isinstance(t, int | float) and 0 <= t <= MOST_TEMPERATURE else 1.0
+def temperature_lines(writing: Writing, place: tuple[int, ...], temperature: float) -> str:
+    """They bind `found` to the distribution at a temperature, after the ids of `place`."""
     if unfollowed(writing.prompt):
         raise ValueError(unfollowed(writing.prompt))
     imports, lines = opening(writing)
@@ -62,7 +59,7 @@ def temperature_lines(writing: Writing, query: Query) -> str:
         imports["engine.generation.prompt"] = {"begin", "follows"}
         lines += [f"logits = follows(begin({called(writing, {'longer': True})}))"]
     lines += [
-        f"found = distribution(logits, Sampling(temperature={at:g}))",
+        f"found = distribution(logits, Sampling(temperature={temperature:g}))",
         "top = found.probabilities.topk(8)",
         "for probability, id in zip(top.values.tolist(), top.indices.tolist()):",
         '    print(id, f"{probability:.6f}")',

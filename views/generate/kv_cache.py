@@ -1,4 +1,4 @@
-"""What the tab Cache asks: keys and values as the KV cache holds them, what they cost and save, and measured times."""
+"""The KV cache: the lengths of its keys and values, what they cost and save by length, and measured times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.model.config import ModelConfig, kv_heads
 from engine.model.layers.cache import KVCache, LayerCache
 from engine.model.presets import NAMED
 from views.core.payload import pack
-from views.generate.session import STALE, UNKNOWN, Query, Writing
+from views.generate.session import STALE, Query, Writing
 
 POINTS = 64  # of a curve, at most
 REFERENCE = "gpt2"  # the shape that a model's memory is compared with
@@ -59,24 +59,6 @@ def answer(writing: Writing, query: Query) -> bytes:
     if len(found.ids) > LONGEST:
         raise ValueError(f"At most {LONGEST:,} positions are drawn, and here are {len(found.ids):,}; write less.")
     return pack(cache_header(found), cache_arrays(found))
-
-
-def answer_costs(writing: Writing, query: Query) -> bytes:
-    """What there is to know by formula, for every length that the model reads."""
-    if query.get("trace") != writing.made:
-        raise ValueError(STALE)
-    return pack(costs(writing.checkpoint.config, len(writing.prompt.source), dtype_of(writing)), {})
-
-
-def answer_time(writing: Writing, query: Query) -> bytes:
-    """The seconds of a token at one length, measured now."""
-    if query.get("trace") != writing.made:
-        raise ValueError(STALE)
-    length = query.get("length")
-    if type(length) is not int or not 1 <= length <= writing.checkpoint.config.context:
-        raise ValueError(UNKNOWN)
-    found = timed(Cached(writing, writing.ids(query.get("begun"))), length)
-    return pack({"length": found.length, "cached": found.cached, "again": found.again}, {})
 
 
 def cache_header(found: Cached) -> dict[str, Any]:
@@ -156,8 +138,9 @@ def spread(last: int, count: int) -> list[int]:
     return sorted({1, *range(step, last, step), last})
 
 
-def timed(found: Cached, length: int) -> TokenTime:
-    """Of what is there, and where it is shorter, of its last token again and again."""
+def measure_token(found: Cached, length: int) -> TokenTime:
+    """Seconds of one token at a length: of the text that is there, and where it is shorter, of its last token again and
+    again."""
     ids = [*found.ids[:length], *[found.ids[-1]] * (length - len(found.ids))]
     prompt = found.writing.prompt
     return next(iter(token_times(found.writing.checkpoint.model, ids, [length], prompt.source)))

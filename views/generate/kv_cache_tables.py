@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
+from engine.analysis.caching import TokenTime
 from views.core.table_files import Table
 from views.generate.codegen import joined, opening
 from views.generate.kv_cache import Cached, cache_arrays, costs, dtype_of
 from views.generate.session import UNKNOWN, Query, Writing
-
-MOST_TIMES = 64
 
 
 def norm_table(writing: Writing, query: Query) -> Table:
@@ -51,25 +49,15 @@ def cost_table(writing: Writing, query: Query) -> Table:
     return Table(columns, {"model": writing.name, "table": "one token with the KV cache and without"})
 
 
-def time_table(writing: Writing, query: Query) -> Table:
-    """Of what the browser was told when it measured."""
-    times = query.get("times")
-    rows = [row for row in times if is_time(row)] if isinstance(times, list) else []
-    if not rows:
-        raise ValueError("Nothing is measured yet: press Measure here in the tab Cache first.")
-    rows = rows[:MOST_TIMES]
-    columns = {name: [row[key] for row in rows] for name, key in SECONDS.items()}
+def time_table(writing: Writing, times: Sequence[TokenTime]) -> Table:
+    if not times:
+        raise ValueError("Nothing is measured yet: press Measure in the tab Cache first.")
+    columns = {
+        "length": [one.length for one in times],
+        "seconds_cached": [one.cached for one in times],
+        "seconds_without": [one.again for one in times],
+    }
     return Table(columns, {"model": writing.name, "table": "seconds of one token, measured"})
-
-
-SECONDS = {"length": "length", "seconds_cached": "cached", "seconds_without": "again"}
-
-
-def is_time(row: object) -> bool:
-    if not isinstance(row, dict):
-        return False
-    numbers = [row.get(key) for key in SECONDS.values()]
-    return all(isinstance(one, int | float) and math.isfinite(one) and one >= 0 for one in numbers)
 
 
 def cache_lines(writing: Writing, query: Query) -> str:
@@ -106,4 +94,3 @@ def ahead_of_cache(writing: Writing, query: Query) -> Iterator[dict[str, Any]]:
     if not isinstance(branch, list):
         raise ValueError(UNKNOWN)
     yield {"trace": writing.made, "ask": "cache", "begun": branch}
-    yield {"trace": writing.made, "ask": "cache_costs"}

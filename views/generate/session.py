@@ -47,7 +47,7 @@ class Settings:
         if self.method not in METHODS:
             raise ValueError(f"the method must be one of {', '.join(METHODS)}, got {str(self.method)[:20]!r}.")
         if not 1 <= self.most <= MOST:
-            raise ValueError(f"the most tokens must lie in 1..{MOST:,}, got {self.most}.")
+            raise ValueError(f"maximum tokens must lie in 1..{MOST:,}, got {self.most}.")
         if len(self.stop_at) > LONGEST:
             raise ValueError(f"what stops a text must have at most {LONGEST} characters, got {len(self.stop_at)}.")
         if not 0 <= self.seed < 2**31:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd
 from torch import Tensor
 
 from engine.analysis.surprise import Surprise
@@ -128,6 +129,20 @@ def measurement(writing: Writing, written: tuple[int, ...], stride: str = "half"
     if why:
         raise ValueError(why)
     return writing.measured.of(writing.prompt, written, stride)
+
+
+def token_frame(writing: Writing, found: Surprise) -> pd.DataFrame:
+    """Index, position, token, surprise and entropy (bits) of each token that was predicted."""
+    after = 0 if pseudo(writing) else 1
+    return pd.DataFrame(
+        {
+            "index": range(len(found.ids)),
+            "position": (found.at + after).numpy(),
+            "token": [writing.piece(id) for id in found.ids.tolist()],
+            "surprise": (-found.log_probabilities / BITS).double().numpy(),
+            "entropy": (found.entropies / BITS).double().numpy(),
+        }
+    )
 
 
 def surprise_table(writing: Writing, query: Query) -> Table:

@@ -7,12 +7,10 @@ from typing import Any
 
 from views.core.table_files import Table
 from views.generate.beam_tables import ahead_of_search, node_table, path_table, search_lines
-from views.generate.codegen import temperature_lines, written_lines
-from views.generate.kv_cache_tables import ahead_of_cache, cache_lines, cost_table, norm_table, time_table
-from views.generate.prompting_tables import accuracy_table, answer_table, prompting_lines
+from views.generate.codegen import written_lines
+from views.generate.kv_cache_tables import ahead_of_cache, cache_lines, cost_table, norm_table
 from views.generate.session import Query, Writing
 from views.generate.surprise import ahead_of_surprise, surprise_lines, surprise_table
-from views.generate.temperature import ahead_of_temperature, temperature_table
 from views.generate.write_tables import ahead_of_writing, step_table, token_table
 
 TABLES: Mapping[str, Callable[[Writing, Query], Table]] = {
@@ -20,26 +18,19 @@ TABLES: Mapping[str, Callable[[Writing, Query], Table]] = {
     "Write: one step": step_table,
     "Beam: hypotheses": node_table,
     "Beam: best and greedy": path_table,
-    "Temperature: probabilities": temperature_table,
-    "Prompting: answer": answer_table,
-    "Prompting: accuracy": accuracy_table,
     "Cache: keys and values": norm_table,
     "Cache: costs by length": cost_table,
-    "Cache: seconds": time_table,
     "Surprise: tokens": surprise_table,
 }
 LINES: Mapping[str, Callable[[Writing, Query], str]] = {
     "write": written_lines,
     "beam": search_lines,
-    "temperature": temperature_lines,
-    "prompting": prompting_lines,
     "cache": cache_lines,
     "surprise": surprise_lines,
 }
 AHEAD: Sequence[Callable[[Writing, Query], Iterator[dict[str, Any]]]] = (
     ahead_of_writing,
     ahead_of_search,
-    ahead_of_temperature,
     ahead_of_cache,
     ahead_of_surprise,
 )
