@@ -2,7 +2,9 @@
 
 import ast
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Set
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,7 @@ OTHER_HOSTS = re.compile(r"""["'`(](?:https?:)?//(?!www\.w3\.org/)[\w.-]+\.\w+""
 
 def sources(*suffixes: str) -> list[Path]:
     """Everything a person wrote here, tests aside."""
-    folders = ("pages", "views", "engine", "assets", "bench", "scripts")
+    folders = ("pages", "views", "engine", "assets", "corpora", "bench", "scripts")
     found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]
     return sorted(found + [path for path in ROOT.iterdir() if path.suffix in suffixes])
 
@@ -214,3 +216,41 @@ def test_a_rule_about_text_can_fail(rule, bad: str, good: str) -> None:
 def test_pages_stand_in_sections() -> None:
     """A bare file in pages/ is a page of Streamlit's old multipage mode, which runs it without app.py."""
     assert not [path.name for path in (ROOT / "pages").glob("*.py")]
+
+
+STARTED = {"uvicorn"}  # listed and not imported: a command of its own serves asgi.py
+
+
+def distribution(name: str) -> str:
+    """A distribution's name, or a line of requirements.txt, as an index spells it."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", name)[0]).lower()
+
+
+def check_requirements(listed: Set[str], imported: Set[str]) -> Iterator[str]:
+    """Both sides of requirements.txt: distributions, and the top-level modules that are imported."""
+    known = {module: {distribution(name) for name in names} for module, names in packages_distributions().items()}
+    for module in sorted(imported):
+        if not known.get(module, set()) & listed:
+            yield f"{module} is imported, and requirements.txt does not list it"
+    used = set().union(*(known.get(module, set()) for module in imported))
+    for name in sorted(listed - used - STARTED):
+        yield f"requirements.txt lists {name}, which nothing imports"
+
+
+def test_requirements_are_what_is_imported() -> None:
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    listed = {distribution(line) for line in lines if line and not line.startswith("#")}
+    imported = {
+        name.split(".")[0]
+        for path in sources(".py")
+        if (place := path.relative_to(ROOT).as_posix()).startswith(("engine/", "views/", "pages/", "app.py", "asgi.py"))
+        for name in imports(place, ast.parse(path.read_text(encoding="utf-8")))
+    }
+    broken = list(check_requirements(listed, imported - set(OWN) - sys.stdlib_module_names))
+    assert not broken, "\n".join(broken)
+    assert list(check_requirements({"numpy"}, {"numpy", "torch"})) == [
+        "torch is imported, and requirements.txt does not list it"
+    ]
+    assert list(check_requirements({"numpy", "torch"}, {"numpy"})) == [
+        "requirements.txt lists torch, which nothing imports"
+    ]

@@ -36,6 +36,8 @@ def edges(
 
     `query` and `key` keep the edges of one token. Of the first text of the batch.
     """
+    if not heads:
+        raise ValueError("edges are of at least one (layer, head), got none; name some.")
     found = patterns(trace, side, crosses)
     return joined([(layer, head, found[layer][head]) for layer, head in heads], least, query, key)
 

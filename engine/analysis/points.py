@@ -79,6 +79,11 @@ def vectors(trace: Trace, attention: str, part: str) -> tuple[Tensor, str]:
     return trace[read][0].reshape(trace[plain].shape[1:]), read
 
 
+def shared_key_head(q: Tensor, k: Tensor, head: int) -> int:
+    """Head of the keys that a head of queries reads, of `vectors`, pos head d_head."""
+    return head * k.shape[1] // q.shape[1]
+
+
 def joint(queries: Tensor, keys: Tensor) -> Joint:
     """Laid out after Yeh et al. 2023, "AttentionViz": keys moved onto the queries, and both scaled against each other.
 

@@ -2,20 +2,20 @@
 
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.load import load
-from engine.checkpoints.locate import shipped
-from engine.checkpoints.report import Assumed, IncompleteWeights, Report, TensorRow
+from engine.checkpoints.locate import shipped_names
+from engine.checkpoints.report import Assumption, IncompleteWeights, Report, TensorRow
 from engine.checkpoints.save import save_weights
-from engine.checkpoints.unpack import Unpacked, unpack
+from engine.checkpoints.unpack import UnpackedFolder, unpack
 
 __all__ = [
-    "Assumed",
+    "Assumption",
     "Checkpoint",
     "IncompleteWeights",
     "Report",
     "TensorRow",
-    "Unpacked",
+    "UnpackedFolder",
     "load",
     "save_weights",
-    "shipped",
+    "shipped_names",
     "unpack",
 ]

@@ -13,10 +13,9 @@ from torch import Tensor
 from torch.nn import init
 from torch.overrides import TorchFunctionMode
 
-from engine.checkpoints.family import Family, Row
-from engine.checkpoints.memory import available
+from engine.checkpoints.family import Family, Row, invert_rows, translate
+from engine.checkpoints.memory import available_memory
 from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
-from engine.checkpoints.translate import inverse, translate
 from engine.checkpoints.weights import Weights
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer
@@ -31,42 +30,45 @@ Shapes = Mapping[str, tuple[int, ...]]
 def assemble(
     family: Family, config: ModelConfig, weights: Weights, dtype: torch.dtype | None, name: str = "the model"
 ) -> tuple[Transformer, Report]:
-    """The model stands on the meta device until its weights are put into it, so nothing is initialised for
-    nothing.
+    """Build a model and fill it from a file of weights; it stands on the meta device until then.
 
     Without a `dtype` the model has the one that most of its numbers are stored in. Raises ValueError for a wrong
     shape, numbers that are not finite or are quantised, and a model larger than the memory; IncompleteWeights for
     tensors that did not come.
     """
     check_plausible(config, weights.shapes)
-    model, rows, names = skeleton(family, config, weights.shapes)
+    model, rows, names = build_skeleton(family, config, weights.shapes)
     for stored in (stored for theirs, stored in names.items() if not family.drops(theirs)):
         check_kind(stored, weights)
-    if config.tied and not really_tied(family, weights, names):
-        model, rows, names = skeleton(family, replace(config, tied=False), weights.shapes)
-    report = account(family, model, rows, names, weights)
+    if config.tied and not are_tied(family, weights, names):
+        model, rows, names = build_skeleton(family, replace(config, tied=False), weights.shapes)
+    report = account_for_tensors(family, model, rows, names, weights)
     places = {source: names[source] for row in rows for source in row.source}
-    native = most_common(weights, places.values())
+    native = most_common_dtype(weights, places.values())
     check_memory(model, dtype or native, native, name)
     check_twins(family, rows, weights, names)
-    fill(model, rows, weights, places, dtype or native)
-    return model.requires_grad_(False).eval(), replace(report, notes=report.notes + mixture(report, dtype or native))
+    fill_model(model, rows, weights, places, dtype or native)
+    return model.requires_grad_(False).eval(), replace(
+        report, notes=report.notes + describe_dtypes(report, dtype or native)
+    )
 
 
-def skeleton(family: Family, config: ModelConfig, shapes: Shapes) -> tuple[Transformer, Sequence[Row], dict[str, str]]:
+def build_skeleton(
+    family: Family, config: ModelConfig, shapes: Shapes
+) -> tuple[Transformer, Sequence[Row], dict[str, str]]:
     """A model without memory, the family's rows for it, and what they name in a file of these shapes."""
-    model = without_memory(config)
+    model = build_without_memory(config)
     rows = family.bind(model.state_dict())
     return model, rows, names_in_file(family, rows, config.tied, shapes)
 
 
-def without_memory(config: ModelConfig) -> Transformer:
-    with torch.device("meta"), Unfilled():
+def build_without_memory(config: ModelConfig) -> Transformer:
+    with torch.device("meta"), NoInitialisation():
         return Transformer(config)
 
 
-class Unfilled(TorchFunctionMode):
-    """Leaves out what torch's layers do to fill their parameters: on the meta device it is half of the time."""
+class NoInitialisation(TorchFunctionMode):
+    """Mode in which torch's layers leave their parameters unfilled: on the meta device that is half of the time."""
 
     FILLING = frozenset((init.kaiming_uniform_, init.uniform_, init.normal_, init.ones_, init.zeros_))
 
@@ -77,8 +79,8 @@ class Unfilled(TorchFunctionMode):
 
 
 def check_plausible(config: ModelConfig, shapes: Shapes) -> None:
-    """That the file can hold such a model at all, found before one of a billion layers or heads is built."""
-    for path, value in leaves(config.to_dict()):
+    """Raise ValueError where the file cannot hold such a model, before one of a billion layers or heads is built."""
+    for path, value in iterate_leaves(config.to_dict()):
         if isinstance(value, int) and value > LARGEST_SIZE:
             raise ValueError(f"config.json describes a model whose{path} is {value}, and {LARGEST_SIZE} is the most.")
     stored = sum(map(prod, shapes.values()))
@@ -99,12 +101,12 @@ def check_plausible(config: ModelConfig, shapes: Shapes) -> None:
         )
 
 
-def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def iterate_leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     if not isinstance(tree, dict):
         yield path, tree
         return
     for name, branch in tree.items():
-        yield from leaves(branch, f"{path}.{name}" if path else f" {name}")
+        yield from iterate_leaves(branch, f"{path}.{name}" if path else f" {name}")
 
 
 def names_in_file(family: Family, rows: Sequence[Row], tied: bool, shapes: Shapes) -> dict[str, str]:
@@ -112,14 +114,14 @@ def names_in_file(family: Family, rows: Sequence[Row], tied: bool, shapes: Shape
 
     Of two tensors that are one, a file may hold either, or both.
     """
-    same = {**twins(family, rows), **(family.tied if tied else {})}
-    known = named_by(rows) | family.tied.keys() | same.keys()
+    equal_names = {**find_twins(family, rows), **(family.tied if tied else {})}
+    known = source_names(rows) | family.tied.keys() | equal_names.keys()
     names: dict[str, str] = {}
     for name in shapes:
         theirs = next((n for n in family.spellings(name) if n in known or family.drops(n)), None)
         if theirs is not None:
             names.setdefault(theirs, name)
-    for one, other in same.items():
+    for one, other in equal_names.items():
         if one in names:
             names.setdefault(other, names[one])
     return names
@@ -127,62 +129,62 @@ def names_in_file(family: Family, rows: Sequence[Row], tied: bool, shapes: Shape
 
 def sources(family: Family, model: Transformer) -> set[str]:
     """The family's names of a model's tensors."""
-    return named_by(family.bind(model.state_dict()))
+    return source_names(family.bind(model.state_dict()))
 
 
-def named_by(rows: Iterable[Row]) -> set[str]:
+def source_names(rows: Iterable[Row]) -> set[str]:
     return {name for row in rows for name in row.source}
 
 
-def twins(family: Family, rows: Iterable[Row]) -> dict[str, str]:
-    """The family's twins, without those that in this model are tensors of their own."""
-    own = named_by(rows)
+def find_twins(family: Family, rows: Iterable[Row]) -> dict[str, str]:
+    """Find the family's twins, without those that are tensors of their own in this model."""
+    own = source_names(rows)
     return {one: other for one, other in family.twins.items() if one not in own}
 
 
 def check_twins(family: Family, rows: Iterable[Row], weights: Weights, names: Mapping[str, str]) -> None:
-    for one, other in twins(family, rows).items():
-        if one in names and other in names and not same(names[one], names[other], weights):
+    for one, other in find_twins(family, rows).items():
+        if one in names and other in names and not are_equal(names[one], names[other], weights):
             raise ValueError(
                 f"{names[one]} and {names[other]} must be equal in a {family.name} model, and are not: "
                 "Loupe has one tensor for both."
             )
 
 
-def really_tied(family: Family, weights: Weights, names: Mapping[str, str]) -> bool:
-    """Whether the tensors that the config calls tied are equal where both were stored.
+def are_tied(family: Family, weights: Weights, names: Mapping[str, str]) -> bool:
+    """True where the tensors that the config calls tied are equal, as far as both were stored.
 
     Where they are not, the file is believed and not the config, as transformers does.
     """
     both = [(names[one], names[other]) for one, other in family.tied.items() if one in names and other in names]
-    return all(same(one, other, weights) for one, other in both)
+    return all(are_equal(one, other, weights) for one, other in both)
 
 
-def same(one: str, other: str, weights: Weights) -> bool:
-    """Whether two tensors of a file hold the same numbers."""
+def are_equal(one: str, other: str, weights: Weights) -> bool:
+    """Compare the numbers of two tensors of a file."""
     if one == other or weights.shapes[one] != weights.shapes[other]:
         return one == other
     return torch.equal(weights[one], weights[other].to(weights[one].dtype))
 
 
-def account(
+def account_for_tensors(
     family: Family, model: Transformer, rows: Sequence[Row], names: Mapping[str, str], weights: Weights
 ) -> Report:
     """A row for every tensor that is expected or came. Raises ValueError where the model cannot be filled."""
     shapes = weights.shapes
     ours = {name: row.target for row in rows for name in row.source}
-    expected = shapes_by(rows, family, model)
+    expected = shapes_by_row(rows, family, model)
     found = []
     for name, shape in expected.items():
         stored = names.get(name, name)
         came = shapes.get(stored, shape)
         if came != shape:
             raise ValueError(
-                f"{weights.where(stored)} must have shape {shape} by config.json, got {came}; "
+                f"{weights.label(stored)} must have shape {shape} by config.json, got {came}; "
                 "they are not of one model."
             )
         found.append(TensorRow(stored, "loaded" if name in names else "missing", shape, ours[name]))
-    for one, other in twins(family, rows).items():
+    for one, other in find_twins(family, rows).items():
         if other in expected and one in names and names[one] != names.get(other):
             found.append(TensorRow(names[one], "tied", shapes[names[one]], ours[other]))
     if model.config.tied:
@@ -193,25 +195,25 @@ def account(
     dropped = {stored for name, stored in names.items() if family.drops(name)}
     for name in (n for n in shapes if n not in taken):
         found.append(TensorRow(name, "dropped" if name in dropped else "unexpected", shapes[name]))
-    return judged(Report(tuple(replace(row, dtype=weights.dtypes.get(row.name, "")) for row in found)), family)
+    return check_report(Report(tuple(replace(row, dtype=weights.dtypes.get(row.name, "")) for row in found)), family)
 
 
 def expected_shapes(family: Family, model: Transformer) -> dict[str, tuple[int, ...]]:
     """The shapes that the family's tensors must have in a file of this model."""
-    return shapes_by(family.bind(model.state_dict()), family, model)
+    return shapes_by_row(family.bind(model.state_dict()), family, model)
 
 
-def shapes_by(rows: Sequence[Row], family: Family, model: Transformer) -> dict[str, tuple[int, ...]]:
+def shapes_by_row(rows: Sequence[Row], family: Family, model: Transformer) -> dict[str, tuple[int, ...]]:
     state = model.state_dict()
     unfilled = state.keys() - {name for row in rows for name in row.target}
     if unfilled:
         raise ValueError(
             f"the {family.name} family must have a row for every tensor, and has none for {min(unfilled)}."
         )
-    return {name: tuple(tensor.shape) for name, tensor in translate(state, inverse(rows), model.config)}
+    return {name: tuple(tensor.shape) for name, tensor in translate(state, invert_rows(rows), model.config)}
 
 
-def judged(report: Report, family: Family) -> Report:
+def check_report(report: Report, family: Family) -> Report:
     missing, unexpected = report.of("missing"), report.of("unexpected")
     if missing:
         more = f" and {len(missing) - 1} more that are" if len(missing) > 1 else ", which is"
@@ -230,19 +232,19 @@ def judged(report: Report, family: Family) -> Report:
 def check_kind(name: str, weights: Weights) -> None:
     if weights.dtypes[name] not in FLOATS:
         kinds = ", ".join(FLOATS)
-        raise ValueError(f"{weights.where(name)} must be one of {kinds}, got {weights.dtypes[name]}; dequantise it.")
+        raise ValueError(f"{weights.label(name)} must be one of {kinds}, got {weights.dtypes[name]}; dequantise it.")
 
 
-def most_common(weights: Weights, names: Iterable[str]) -> torch.dtype:
-    """The one that most of the numbers are stored in."""
+def most_common_dtype(weights: Weights, names: Iterable[str]) -> torch.dtype:
+    """Dtype that most of the numbers are stored in."""
     numbers: Counter[str] = Counter()
     for name in names:
         numbers[weights.dtypes[name]] += prod(weights.shapes[name])
     return FLOATS[numbers.most_common(1)[0][0]] if numbers else torch.float32
 
 
-def mixture(report: Report, dtype: torch.dtype) -> tuple[str, ...]:
-    """A sentence where the file is of several dtypes: the model is of one."""
+def describe_dtypes(report: Report, dtype: torch.dtype) -> tuple[str, ...]:
+    """Sentence for a file of several dtypes: the model is of one."""
     counts = Counter(row.dtype for row in report.of("loaded"))
     if len(counts) < 2:
         return ()
@@ -251,8 +253,8 @@ def mixture(report: Report, dtype: torch.dtype) -> tuple[str, ...]:
 
 
 def check_memory(model: Transformer, dtype: torch.dtype, stored: torch.dtype, name: str) -> None:
-    """That the weights fit into what is free, known before any of them is read."""
-    free, numbers = available(), sum(parameter.numel() for parameter in model.parameters())
+    """Raise ValueError where the weights do not fit into free memory, before any of them is read."""
+    free, numbers = available_memory(), sum(parameter.numel() for parameter in model.parameters())
     if free is None or numbers * dtype.itemsize <= free:
         return
     kept = f"{str(stored).removeprefix('torch.')} ({gigabytes(numbers * stored.itemsize)})"
@@ -267,10 +269,10 @@ def gigabytes(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
-def fill(
+def fill_model(
     model: Transformer, rows: Iterable[Row], weights: Weights, stored: Mapping[str, str], dtype: torch.dtype
 ) -> None:
-    """Row by row, so that of what is not kept as it is stored there is never more in memory than one row.
+    """Fill the model row by row: of what is not kept as it is stored, at most one row is in memory.
 
     `stored` is the name in the file of each of the rows' sources.
     """
@@ -278,7 +280,7 @@ def fill(
     for row in rows:
         read = [weights[stored[source]] for source in row.source]
         for source, tensor in zip(row.source, read, strict=True):
-            check_finite(weights.where(stored[source]), tensor)
+            check_finite(weights.label(stored[source]), tensor)
         made = row.transform.read([tensor.to(dtype) for tensor in read], model.config)
         state.update(zip(row.target, made, strict=True))
         kept = {tensor.untyped_storage().data_ptr() for tensor in made}
@@ -289,7 +291,7 @@ def fill(
 
 
 def check_finite(name: str, tensor: Tensor) -> None:
-    """The sum is quick, but may overflow; then the extremes tell. Neither takes memory."""
+    """Raise ValueError for NaN or infinity. The sum is quick, but may overflow; then the extremes tell."""
     if not torch.isfinite(tensor.sum()) and not all(torch.isfinite(end) for end in tensor.aminmax()):
         raise ValueError(
             f"{name} must hold finite numbers, has NaN or infinity: its training diverged, or it is damaged."

@@ -51,7 +51,7 @@ class Checkpoint:
         return self.files[0].parent if self.files else None
 
     def target(self, text: str) -> Encoding:
-        """What the decoder of an encoder-decoder reads for `text`: its start token, then the text without an end.
+        """Decoder input of an encoder-decoder for `text`: its start token, then the text without an end.
 
         At each position it then predicts the next token of the text, and at the last one the end (Vaswani et al.
         2017, section 3: "shifted right"). Raises ValueError for a model without an encoder before its decoder.
@@ -62,7 +62,7 @@ class Checkpoint:
             raise ValueError(f"a target is for an encoder-decoder with a tokenizer, and this model has {lacks}.")
         written = tokenizer.encode(text)
         if written.ids and written.ids[-1] in self.end_ids:
-            written = written.truncated(len(written) - 1)
+            written = written.truncate(len(written) - 1)
         start = encoder.start
         return Encoding(
             text,
@@ -74,7 +74,7 @@ class Checkpoint:
         )
 
     def save(self, folder: str | Path) -> None:
-        """config.json, model.safetensors, card.json and the files of the tokenizer or processor.
+        """Write config.json, model.safetensors, card.json and the files of the tokenizer or processor.
 
         In the format of the first family that can express the model exactly, so that transformers reads it
         where it has such a model; otherwise in Loupe's own.

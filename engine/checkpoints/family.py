@@ -7,14 +7,15 @@ Both directions read the same tables, so what can be loaded can be saved. Adding
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from engine.checkpoints.explicit import explicit
-from engine.checkpoints.keys import Key, from_theirs, to_theirs
+from engine.checkpoints.canonical import canonical_config
+from engine.checkpoints.keys import Key, read_model_config, write_table
 from engine.model.config import ModelConfig
 
 DROPPED = None  # in a row, in place of Loupe's name: left out on purpose
@@ -24,17 +25,17 @@ Convert = Callable[[list[Tensor], ModelConfig], list[Tensor]]
 
 @dataclass(frozen=True)
 class Transform:
-    """How the tensors of a row change on the way in (`read`) and out (`write`, its exact inverse)."""
+    """Change of a row's tensors on the way in (`read`) and out (`write`, its exact inverse)."""
 
     read: Convert
     write: Convert
 
 
-def _unchanged(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+def _identity(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     return tensors
 
 
-SAME = Transform(_unchanged, _unchanged)
+SAME = Transform(_identity, _identity)
 TRANSPOSED = Transform(lambda tensors, _: [tensors[0].mT], lambda tensors, _: [tensors[0].mT])
 
 
@@ -82,7 +83,7 @@ class Family:
 
     def read_config(self, theirs: Mapping[str, Any]) -> ModelConfig:
         """Raises ValueError for a key that is missing or whose value Loupe cannot represent."""
-        return from_theirs(theirs, self.keys, self.always, self.only)
+        return read_model_config(theirs, self.keys, self.always, self.only)
 
     def write_config(self, config: ModelConfig) -> dict[str, Any]:
         """config.json for `config`. Raises ValueError where this family cannot express it exactly."""
@@ -90,9 +91,9 @@ class Family:
             "model_type": self.name,
             "architectures": [self.architecture],
             **self.extra,
-            **to_theirs(config, self.keys, self.only),
+            **write_table(config, self.keys, self.only),
         }
-        if explicit(self.read_config(theirs)) != explicit(config):
+        if canonical_config(self.read_config(theirs)) != canonical_config(config):
             raise ValueError(f"the {self.name} family cannot express {config}.")
         return theirs
 
@@ -113,7 +114,7 @@ class Family:
         return bound
 
     def drops(self, theirs: str) -> bool:
-        """Whether a tensor of this name is left out on purpose."""
+        """True for the name of a tensor that is left out on purpose."""
         dropped = [name for name, ours, *_ in self.rows if ours is DROPPED]
         return any(re.fullmatch(re.escape(name).replace(r"\{\}", r"\d+"), theirs) for name in dropped)
 
@@ -124,10 +125,34 @@ class Family:
         return stored, self.optional_prefix + stored
 
     def shows(self, stored: Collection[str]) -> bool:
-        """Whether a file with tensors of these names has what tells this architecture from its sisters."""
+        """True where tensors of these names tell this architecture from its sisters."""
         return all(sign in stored or sign.removeprefix(self.optional_prefix) in stored for sign in self.signs)
 
     @property
     def head(self) -> str:
         kind: str = self.always.get("head.kind", "language")
         return kind
+
+
+def translate(tensors: Mapping[str, Tensor], rows: Iterable[Row], config: ModelConfig) -> Iterator[tuple[str, Tensor]]:
+    """Rename and transform tensors row by row; on meta tensors this computes shapes and takes no memory.
+
+    The same rows serve loading, saving and checking shapes.
+    """
+    for row in rows:
+        made = row.transform.read([tensors[name] for name in row.source], config)
+        yield from zip(row.target, made, strict=True)
+
+
+def invert_rows(rows: Iterable[Row]) -> list[Row]:
+    return [row.inverse for row in rows]
+
+
+def concatenate(tensors: Sequence[Tensor], dim: int) -> Tensor:
+    """Join tensors like torch.cat, which for meta tensors would import PyTorch's compiler: a second of waiting."""
+    first = tensors[0]
+    if not first.is_meta:
+        return torch.cat(list(tensors), dim=dim)
+    shape = list(first.shape)
+    shape[dim] = sum(tensor.shape[dim] for tensor in tensors)
+    return first.new_empty(shape)

@@ -14,14 +14,23 @@ from typing import Any, NamedTuple
 
 import torch
 
-from engine.checkpoints.assemble import leaves, same, shapes_by, skeleton
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.assemble import are_equal, build_skeleton, iterate_leaves, shapes_by_row
+from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.keys import REQUIRED, Key
 from engine.checkpoints.nanogpt import FAMILIES as UNCONFIGURED
-from engine.checkpoints.report import Assumed
-from engine.checkpoints.sizes import BY_DEFAULT, GIVEN, PLAIN, Seen, Shapes, computed, sizes, spellings
+from engine.checkpoints.report import Assumption
+from engine.checkpoints.sizes import (
+    BY_DEFAULT,
+    GIVEN,
+    PLAIN,
+    Evidence,
+    Shapes,
+    evaluate_default,
+    infer_sizes,
+    map_spellings,
+)
 from engine.checkpoints.weights import Weights
 from engine.model.config import MLP, Attention, ModelConfig
 
@@ -32,61 +41,61 @@ UNKNOWN_CONTEXT = 2048
 EVERYONES_OWN = (" mlp.activation", " encoder.mlp.activation", " head.activation", " head.scale")
 
 
-class Inferred(NamedTuple):
+class Inference(NamedTuple):
     """`theirs` is a config.json as the family writes it, with what was wished for in it."""
 
     family: Family
     theirs: dict[str, Any]
-    assumed: tuple[Assumed, ...]
+    assumed: tuple[Assumption, ...]
 
 
-def infer(weights: Weights, wishes: Mapping[str, Any]) -> Inferred:
+def infer(weights: Weights, wishes: Mapping[str, Any]) -> Inference:
     """`wishes` are keys of config.json that a person gave; what depends on them is inferred anew.
 
     Raises ValueError where the names are no known family's, or are of more layers than any model has.
     """
-    among = [family for family in CANDIDATES if may_be(family, wishes)]
-    prefix = wrapping(weights.shapes, among)
-    likely = by_names(weights.shapes, [spelled_with(prefix, family) for family in among])
-    first = of_first_layer(weights.shapes)
-    fits = sorted((fit(family, first, wishes) for family in likely), key=lambda found: found.order)
+    among = [family for family in CANDIDATES if may_match(family, wishes)]
+    prefix = find_wrapper(weights.shapes, among)
+    likely = filter_by_names(weights.shapes, [accept_prefix(prefix, family) for family in among])
+    first = select_first_layer(weights.shapes)
+    fits = sorted((fit_family(family, first, wishes) for family in likely), key=lambda found: found.order)
     family = fits[0].family
-    tied = tie(family, weights)
+    tied = find_tie(family, weights)
     inferred = describe(family, weights.shapes, wishes, {"tied": tied} if tied else {})
     others = {found.family.name for found in fits if found.faults == fits[0].faults} - {family.name}
-    return inferred._replace(assumed=(chosen(family, others, wishes), *inferred.assumed))
+    return inferred._replace(assumed=(assume_family(family, others, wishes), *inferred.assumed))
 
 
-def may_be(family: Family, wishes: Mapping[str, Any]) -> bool:
+def may_match(family: Family, wishes: Mapping[str, Any]) -> bool:
     named, architectures = wishes.get("model_type", family.name), wishes.get("architectures")
     asked = architectures if isinstance(architectures, list) else [family.architecture]
     return bool(named == family.name and {family.architecture, *family.also} & {*map(str, asked)})
 
 
-def chosen(family: Family, others: Collection[str], wishes: Mapping[str, Any]) -> Assumed:
+def assume_family(family: Family, others: Collection[str], wishes: Mapping[str, Any]) -> Assumption:
     why = f"The names and shapes of the tensors are those of {family.architecture}"
     why += f", and of {', '.join(sorted(others))} as well." if others else "."
-    return Assumed("model_type", family.name, why, certain=not others or "model_type" in wishes)
+    return Assumption("model_type", family.name, why, certain=not others or "model_type" in wishes)
 
 
-def templates(family: Family) -> frozenset[str]:
+def name_templates(family: Family) -> frozenset[str]:
     """The names of a family's tensors, numbers left open."""
     named = [source for row in family.rows for source in ((row[0],) if isinstance(row[0], str) else row[0])]
     return frozenset(NUMBER.sub("{}", name) for name in (*named, *family.tied, *family.twins))
 
 
-TEMPLATES = {id(family.rows): templates(family) for family in CANDIDATES}  # many families share their rows
+TEMPLATES = {id(family.rows): name_templates(family) for family in CANDIDATES}  # many families share their rows
 
 
-def known(family: Family, kinds: Iterable[str]) -> int:
-    """How many kinds of names, numbers left open, are the family's."""
-    own = TEMPLATES.get(id(family.rows)) or templates(family)
+def count_known_names(family: Family, kinds: Iterable[str]) -> int:
+    """Number of kinds of names, numbers left open, that are the family's."""
+    own = TEMPLATES.get(id(family.rows)) or name_templates(family)
     return sum(not own.isdisjoint(family.spellings(kind)) for kind in kinds)
 
 
-def by_names(shapes: Shapes, among: Sequence[Family]) -> list[Family]:
+def filter_by_names(shapes: Shapes, among: Sequence[Family]) -> list[Family]:
     kinds = {NUMBER.sub("{}", name) for name in shapes}
-    counts = [known(family, kinds) for family in among]
+    counts = [count_known_names(family, kinds) for family in among]
     most = max(counts, default=0)
     if 2 * most < len(kinds) or not most:
         names = ", ".join(sorted(shapes)[:3])
@@ -97,90 +106,92 @@ def by_names(shapes: Shapes, among: Sequence[Family]) -> list[Family]:
     return [family for family, count in zip(among, counts, strict=True) if count >= NEARLY * most]
 
 
-def unwrapped(family: Family, shapes: Shapes) -> Family:
-    """The family with what a training program put before every name as a spelling of it."""
-    return spelled_with(wrapping(shapes, [family]), family)
+def accept_wrapper(family: Family, shapes: Shapes) -> Family:
+    """Family that also accepts names with the prefix of a training program."""
+    return accept_prefix(find_wrapper(shapes, [family]), family)
 
 
-def spelled_with(prefix: str, family: Family) -> Family:
+def accept_prefix(prefix: str, family: Family) -> Family:
     return replace(family, old_spelling={prefix: "", **family.old_spelling}) if prefix else family
 
 
-def wrapping(names: Collection[str], among: Sequence[Family]) -> str:
-    """What stands before every name without being the family's: `module.`, `_orig_mod.`, `model.`, or several."""
+def find_wrapper(names: Collection[str], among: Sequence[Family]) -> str:
+    """Prefix of every name that is not the family's: `module.`, `_orig_mod.`, `model.`, or several of them."""
     parts = min(names, key=len, default="").split(".")[:-1]
     heads = ["".join(f"{part}." for part in parts[:count]) for count in range(len(parts) + 1)]
     common = [head for head in heads if all(name.startswith(head) for name in names)]
     kinds = {NUMBER.sub("{}", name) for name in names}
 
-    def fitting(head: str) -> int:
-        return max((known(family, [kind.removeprefix(head) for kind in kinds]) for family in among), default=0)
+    def count_fitting_names(head: str) -> int:
+        return max(
+            (count_known_names(family, [kind.removeprefix(head) for kind in kinds]) for family in among), default=0
+        )
 
-    return max(common, key=lambda head: (fitting(head), -len(head)))
+    return max(common, key=lambda head: (count_fitting_names(head), -len(head)))
 
 
-def of_first_layer(shapes: Shapes) -> dict[str, tuple[int, ...]]:
-    """Enough to judge a family by, however many layers there are."""
+def select_first_layer(shapes: Shapes) -> dict[str, tuple[int, ...]]:
+    """Shapes outside the blocks and in the first one: enough to judge a family by."""
     return {name: shape for name, shape in shapes.items() if (NUMBER.findall(name) or ["0"])[0] == "0"}
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How well a file is a family's: of `faults` alike, the model with the least that is out of the ordinary."""
+    """Fit of a file to a family. Among equal `faults`, `order` prefers the model with the least that is unusual."""
 
     family: Family
     faults: float
     order: tuple[float, ...]
 
 
-def fit(family: Family, shapes: Shapes, wishes: Mapping[str, Any]) -> Fit:
+def fit_family(family: Family, shapes: Shapes, wishes: Mapping[str, Any]) -> Fit:
     try:
         config = family.read_config(describe(family, shapes, wishes, {}).theirs)
-        model, rows, names = skeleton(family, config, shapes)
-        expected = shapes_by(rows, family, model)
+        model, rows, names = build_skeleton(family, config, shapes)
+        expected = shapes_by_row(rows, family, model)
     except (ValueError, OverflowError):
         return Fit(family, torch.inf, (torch.inf,))
     missing = len(expected.keys() - names.keys())
     misshapen = sum(shapes[names[name]] != shape for name, shape in expected.items() if name in names)
     faults = missing + misshapen + len(shapes.keys() - {*names.values()})
     dropped = sum(family.drops(name) for name in names)
-    odd = unusual(family, sizes(family, shapes, wishes))
-    return Fit(family, faults, (faults, dropped, config.context % 8 != 0, departures(config), odd))
+    odd = count_unusual_keys(family, infer_sizes(family, shapes, wishes))
+    return Fit(family, faults, (faults, dropped, config.context % 8 != 0, count_departures(config), odd))
 
 
-def departures(config: ModelConfig) -> int:
-    """In how much a model is not the plain one of its sizes, apart from what each family chooses for itself."""
+def count_departures(config: ModelConfig) -> int:
+    """Number of settings that differ from a plain model of these sizes, without those that each family chooses."""
     plain = ModelConfig(config.vocab_size, config.context, config.d_model, config.layers, Attention(1), MLP(1))
-    mine, other = (dict(leaves(explicit(each).to_dict())) for each in (config, plain))
+    mine, other = (dict(iterate_leaves(canonical_config(each).to_dict())) for each in (config, plain))
     return sum(other.get(path) != value for path, value in mine.items() if path not in EVERYONES_OWN)
 
 
-def unusual(family: Family, seen: Mapping[str, Seen]) -> int:
-    """In how many keys a file shows something else than the family's default."""
-    shown = ((key, shown_by(key, seen)) for key in family.keys if not callable(key.default))
+def count_unusual_keys(family: Family, seen: Mapping[str, Evidence]) -> int:
+    """Number of keys for which a file shows something else than the family's default."""
+    shown = ((key, read_evidence(key, seen)) for key in family.keys if not callable(key.default))
     return sum(found is not None and found[0] != key.default for key, found in shown if key.default is not REQUIRED)
 
 
-def tie(family: Family, weights: Weights) -> Seen | None:
-    """Whether the output embedding is the input's, which is so where it is stored twice alike, or only once."""
-    spelled = spellings(family, weights.shapes)
+def find_tie(family: Family, weights: Weights) -> Evidence | None:
+    """Evidence that the output embedding is the input's: it is stored twice alike, or only once."""
+    spelled = map_spellings(family, weights.shapes)
     for one, other in family.tied.items():
         if one not in spelled:
-            return Seen(True, f"There is no {one}.")
-        if other in spelled and same(spelled[one], spelled[other], weights):
-            return Seen(True, f"{spelled[one]} and {spelled[other]} are equal.")
-        return Seen(False, f"{spelled[one]} is a tensor of its own.")
+            return Evidence(True, f"There is no {one}.")
+        if other in spelled and are_equal(spelled[one], spelled[other], weights):
+            return Evidence(True, f"{spelled[one]} and {spelled[other]} are equal.")
+        return Evidence(False, f"{spelled[one]} is a tensor of its own.")
     return None
 
 
-def describe(family: Family, shapes: Shapes, wishes: Mapping[str, Any], more: Mapping[str, Seen]) -> Inferred:
-    """What the family's keys say of the sizes, then what they are by default, in the words of its config.json."""
-    seen = {**sizes(family, shapes, wishes), **more}
-    writing = Writing(family, wishes, seen)
+def describe(family: Family, shapes: Shapes, wishes: Mapping[str, Any], more: Mapping[str, Evidence]) -> Inference:
+    """Write config.json in the family's words: what the shapes show, then the defaults."""
+    seen = {**infer_sizes(family, shapes, wishes), **more}
+    writing = ConfigDraft(family, wishes, seen)
     keys = [key for key in family.keys if "dropout" not in key.paths and (family.tied or key.ours != "tied")]
-    hidden = [key for key in keys if key.paths and shown_by(key, seen) is None]
+    hidden = [key for key in keys if key.paths and read_evidence(key, seen) is None]
     for key in keys:
-        if (shown := shown_by(key, seen)) is not None:
+        if (shown := read_evidence(key, seen)) is not None:
             writing.tell(key, *shown)
     for key in hidden:
         if key.default is REQUIRED and key.ours == "context":
@@ -189,51 +200,56 @@ def describe(family: Family, shapes: Shapes, wishes: Mapping[str, Any], more: Ma
             writing.tell_default(key, key.default)
     for key in hidden:
         if callable(key.default):
-            writing.tell_default(key, computed(key, writing.theirs))
+            writing.tell_default(key, evaluate_default(key, writing.theirs))
     for key in keys:
         if not key.paths and key.theirs not in writing.theirs:
             writing.tell(key, (), BY_DEFAULT, False)
     theirs = {name: value for name, value in writing.theirs.items() if value is not None}
-    others = {name: Assumed(name, value, GIVEN, certain=True) for name, value in wishes.items() if name != "model_type"}
-    return Inferred(family, theirs, (*(others | writing.assumed).values(),))
+    others = {
+        name: Assumption(name, value, GIVEN, certain=True) for name, value in wishes.items() if name != "model_type"
+    }
+    return Inference(family, theirs, (*(others | writing.assumed).values(),))
 
 
-class Writing:
-    """A config.json in the making: `theirs`, what of it is `assumed`, and `ours`, which keys read to write theirs."""
+class ConfigDraft:
+    """Draft of a config.json: `theirs`, what of it is `assumed`, and `ours`, which keys read to write theirs."""
 
-    def __init__(self, family: Family, wishes: Mapping[str, Any], seen: Mapping[str, Seen]) -> None:
+    def __init__(self, family: Family, wishes: Mapping[str, Any], seen: Mapping[str, Evidence]) -> None:
         self.wishes = wishes
         self.theirs: dict[str, Any] = {"model_type": family.name, "architectures": [family.architecture], **wishes}
-        self.assumed: dict[str, Assumed] = {}
+        self.assumed: dict[str, Assumption] = {}
         self.ours = PLAIN.to_dict()
         for path, value in family.always.items():
             if not callable(value):
-                put(self.ours, path, value)
+                put_path(self.ours, path, value)
         for path, part in seen.items():
-            put(self.ours, path, part.value)
+            put_path(self.ours, path, part.value)
 
     def tell(self, key: Key, value: Any, why: str, certain: bool) -> None:
         for name, word in key.write(value, self.ours).items():
             told = self.wishes.get(name, word)
             self.theirs[name] = told
             if name == key.theirs and isinstance(told, (bool, int, float, str)):
-                known = (GIVEN, True) if name in self.wishes else (why, certain)
-                self.assumed[name] = Assumed(name, told, *known)
+                reason = (GIVEN, True) if name in self.wishes else (why, certain)
+                self.assumed[name] = Assumption(name, told, *reason)
 
     def tell_default(self, key: Key, value: Any) -> None:
-        """None and tables are left out of config.json, whose reader has the same default."""
+        """Write a default; None and tables are left out, since the reader of config.json has the same ones."""
         if value is None:
             return
         if key.ours == "positions.turned":
             value = min(value, self.ours["attention"]["d_head"] or value)
         for path, part in zip(key.paths, (value,) if isinstance(key.ours, str) else value, strict=True):
-            put(self.ours, path, part)
+            put_path(self.ours, path, part)
         if isinstance(value, (bool, int, float, str)) or key.values is not None:
             self.tell(key, value, BY_DEFAULT, False)
 
 
-def shown_by(key: Key, seen: Mapping[str, Seen]) -> tuple[Any, str, bool] | None:
-    """What a key says by the shapes. Of a key that says two things of which one is seen, the first word that fits."""
+def read_evidence(key: Key, seen: Mapping[str, Evidence]) -> tuple[Any, str, bool] | None:
+    """Value of a key by the shapes, why, and how certain; None where no shape shows it.
+
+    A key that says two things, of which only one is seen, gets the first word that fits.
+    """
     parts = {path: seen[path] for path in key.paths if path in seen}
     if not parts:
         return None
@@ -249,7 +265,7 @@ def shown_by(key: Key, seen: Mapping[str, Seen]) -> tuple[Any, str, bool] | None
     return None
 
 
-def put(tree: dict[str, Any], path: str, value: Any) -> None:
+def put_path(tree: dict[str, Any], path: str, value: Any) -> None:
     *branches, leaf = path.split(".")
     for branch in branches:
         if not isinstance(tree.get(branch), dict):

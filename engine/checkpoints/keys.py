@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import canonical_config
 from engine.model.config import ModelConfig
 
 REQUIRED = object()
@@ -69,22 +69,22 @@ class Key:
         return dict.fromkeys((self.theirs, *self.also), value)
 
 
-def written_only(theirs: str, writes: Callable[[Table], Any]) -> Key:
+def write_only_key(theirs: str, writes: Callable[[Table], Any]) -> Key:
     """A key that says again, for other readers, what other keys say: `writes` makes it of the whole ModelConfig."""
     return Key(theirs, (), default=(), reads=lambda *_: (), writes=lambda _, ours: writes(ours))
 
 
-def from_theirs(theirs: Table, keys: Sequence[Key], always: Table, only: Table) -> ModelConfig:
+def read_model_config(theirs: Table, keys: Sequence[Key], always: Table, only: Table) -> ModelConfig:
     for name, value in only.items():
         if theirs.get(name, value) != value:
             raise ValueError(f"config.json's {name} must be {value!r}, got {theirs[name]!r}: Loupe has no such model.")
     ours: dict[str, Any] = {}
     for key in keys:
-        value = computed(key.read, theirs, key.theirs)
+        value = evaluate(key.read, theirs, key.theirs)
         for path, part in zip(key.paths, [value] if isinstance(key.ours, str) else value, strict=True):
             _put(ours, path, part)
     for path, value in always.items():
-        _put(ours, path, computed(value, theirs, path) if callable(value) else value)
+        _put(ours, path, evaluate(value, theirs, path) if callable(value) else value)
     try:
         return ModelConfig.from_dict(ours)
     except ValueError as error:
@@ -92,7 +92,7 @@ def from_theirs(theirs: Table, keys: Sequence[Key], always: Table, only: Table) 
         raise ValueError(f"config.json describes no model that Loupe can build: {error} Its key: {names}.") from None
 
 
-def computed(function: Callable[[Table], Any], theirs: Table, name: str) -> Any:
+def evaluate(function: Callable[[Table], Any], theirs: Table, name: str) -> Any:
     """`function` of config.json, whose values may be of any type."""
     try:
         return function(theirs)
@@ -102,8 +102,8 @@ def computed(function: Callable[[Table], Any], theirs: Table, name: str) -> Any:
         ) from None
 
 
-def to_theirs(config: ModelConfig, keys: Sequence[Key], only: Table) -> dict[str, Any]:
-    ours = explicit(config).to_dict()
+def write_table(config: ModelConfig, keys: Sequence[Key], only: Table) -> dict[str, Any]:
+    ours = canonical_config(config).to_dict()
     theirs = dict(only)
     for key in keys:
         values = tuple(_get(ours, path) for path in key.paths)

@@ -16,10 +16,20 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
-from engine.checkpoints.weights import Weights, of_tensors
+from engine.checkpoints.weights import Weights, weights_of_tensors
 from engine.model.config import MLP, Attention, ModelConfig, Norm, Positions
-from engine.tokenizers.spm import BPE, BYTE, CONTROL, NORMAL, UNKNOWN, Model, Piece, SentencePieceTokenizer, pipeline
-from engine.tokenizers.spm_checkpoints import framed
+from engine.tokenizers.spm import (
+    BPE,
+    BYTE,
+    CONTROL,
+    NORMAL,
+    UNKNOWN,
+    Model,
+    Piece,
+    SentencePieceTokenizer,
+    build_pipeline,
+)
+from engine.tokenizers.spm_checkpoints import add_marks
 
 MAGIC = b"24ka"  # 0x616b3432, "ak42"
 FIRST, LATER = 28, 256  # bytes of the header in version 0, and from version 1 on
@@ -31,7 +41,7 @@ Named = tuple[str, tuple[int, ...]]
 
 
 class Sizes(NamedTuple):
-    """As in the header. `tied` is a sign of the vocabulary's size in version 0, and a byte in version 1."""
+    """Numbers of the header. `tied` is a sign of the vocabulary's size in version 0, and a byte in version 1."""
 
     dim: int
     hidden: int
@@ -49,7 +59,7 @@ class Sizes(NamedTuple):
 
 
 def is_llama2c(path: Path) -> bool:
-    """Whether the file begins like one of these; PyTorch's `.bin` are zip files or pickles, and do not."""
+    """True for a file that begins like one of these; PyTorch's `.bin` are zip files or pickles, and do not."""
     with path.open("rb") as file:
         start = file.read(FIRST)
     if start[:4] == MAGIC:
@@ -62,7 +72,7 @@ def read_llama2c(path: Path) -> tuple[Family, ModelConfig, Weights]:
     """Raises ValueError where the file's size is not what its header says. The weights are a private map of it."""
     sizes = read_sizes(path)
     header = LATER if sizes.version else FIRST
-    shapes = dict(layout(sizes))
+    shapes = dict(iterate_layout(sizes))
     expected = header + 4 * sum(map(prod, shapes.values()))
     size = path.stat().st_size
     if size != expected:
@@ -73,7 +83,7 @@ def read_llama2c(path: Path) -> tuple[Family, ModelConfig, Weights]:
     for name, shape in shapes.items():
         tensors[name] = numbers[at : at + prod(shape)].view(shape)
         at += prod(shape)
-    return FAMILY, config_of(sizes), of_tensors(tensors, path, mapped=True)
+    return FAMILY, build_config(sizes), weights_of_tensors(tensors, path, mapped=True)
 
 
 def read_sizes(path: Path) -> Sizes:
@@ -95,7 +105,7 @@ def read_sizes(path: Path) -> Sizes:
     return sizes
 
 
-def layout(sizes: Sizes) -> Iterator[Named]:
+def iterate_layout(sizes: Sizes) -> Iterator[Named]:
     """Names and shapes in the order of the file."""
     dim, hidden, narrow = sizes.dim, sizes.hidden, sizes.kv_heads * sizes.d_head
     embedding, final = ("token_embedding_table", (sizes.vocab, dim)), ("rms_final_weight", (dim,))
@@ -119,7 +129,7 @@ def layout(sizes: Sizes) -> Iterator[Named]:
         yield "wcls", (sizes.vocab, dim)
 
 
-def config_of(sizes: Sizes) -> ModelConfig:
+def build_config(sizes: Sizes) -> ModelConfig:
     return ModelConfig(
         vocab_size=sizes.vocab,
         context=sizes.context,
@@ -170,15 +180,16 @@ FAMILY = Family(
 
 
 def tokenizer_beside(path: Path, vocab_size: int) -> SentencePieceTokenizer | None:
-    """From `tok512.bin` (for 512 tokens) or `tokenizer.bin` in the folder of the weights; None where neither is."""
+    """Tokenizer in `tok512.bin` (for 512 tokens) or `tokenizer.bin` beside the weights; None where neither is."""
     files = (path.with_name(name) for name in (f"tok{vocab_size}.bin", "tokenizer.bin"))
     return next((read_tokens(file, vocab_size) for file in files if file.is_file() and file != path), None)
 
 
 def read_tokens(path: Path, vocab_size: int) -> SentencePieceTokenizer:
-    """The length of the longest token, then a score, a length and the bytes of each; as `run.c` reads a text.
+    """Read a tokenizer: the length of the longest token, then a score, a length and the bytes of each.
 
-    That is a SentencePiece BPE of which spaces are left as they are. Raises ValueError, naming the file.
+    As `run.c` reads a text, it is a SentencePiece BPE that leaves spaces as they are. Raises ValueError,
+    naming the file.
     """
     if path.stat().st_size > 4 + vocab_size * (8 + LONGEST_TOKEN):
         raise ValueError(f"{path} must hold {vocab_size} short tokens, and is longer than those; fetch it again.")
@@ -188,7 +199,7 @@ def read_tokens(path: Path, vocab_size: int) -> SentencePieceTokenizer:
         raise ValueError(f"{path} must hold 3 marks, 256 bytes and other tokens, no two alike; fetch it again.")
     roles = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
     model = Model(path, BPE, pieces, True, b"", dummy_prefix=True, one_space=False, roles=roles)
-    return SentencePieceTokenizer(framed(pipeline(model), first=["<s>"]), model, roles)
+    return SentencePieceTokenizer(add_marks(build_pipeline(model), first=["<s>"]), model, roles)
 
 
 def _pieces(path: Path, data: bytes, count: int) -> Iterator[Piece]:

@@ -13,14 +13,13 @@ import torch
 from engine.checkpoints import nanogpt
 from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
-from engine.checkpoints.export import unpacked
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
-from engine.checkpoints.infer import infer, unwrapped
+from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import Place, locate
-from engine.checkpoints.report import Assumed, Report
-from engine.checkpoints.save import CONFIG
+from engine.checkpoints.report import Assumption, Report
+from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json
 from engine.inputs.processors import read_processor
 from engine.model.config import ModelConfig, check
@@ -30,22 +29,22 @@ from engine.tokenizers import Tokenizer, read_tokenizer
 START = "decoder_start_token_id"
 
 
-class Opened(NamedTuple):
-    """What kind of model the weights are; `assumed` and `notes` are for the report."""
+class OpenedModel(NamedTuple):
+    """Kind of model that the weights are; `assumed` and `notes` are for the report."""
 
     family: Family
     config: ModelConfig
     weights: Weights
     theirs: Mapping[str, Any] = {}
-    assumed: tuple[Assumed, ...] = ()
+    assumed: tuple[Assumption, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def load(
     name_or_path: str | Path, dtype: torch.dtype | None = torch.float32, config: Mapping[str, Any] | None = None
 ) -> Checkpoint:
-    """A shipped name, a folder (a training run's too), a weights file in one (also llama2.c's `.bin` and nanoGPT's or
-    minGPT's `.pt`), or `hub:org/name[@revision]`.
+    """Open a checkpoint: a shipped name, a folder (a training run's too), a weights file in one (also llama2.c's `.bin`
+    and nanoGPT's or minGPT's `.pt`), or `hub:org/name[@revision]`.
 
     Weights are converted to `dtype`; None leaves them as most are stored, and then they stay a map of their file.
     `config` are keys of config.json that count before those of the file. Where there is no such file it is inferred
@@ -55,13 +54,13 @@ def load(
     model or is larger than the memory, PermissionError and ConnectionError where a hub does not give it; a tokenizer
     or a processor that cannot be read is a note in the report.
     """
-    place = place_of(name_or_path)
+    place = find_place(name_or_path)
     opened = open_model(place, dict(config or {}))
     model, report = assemble(opened.family, opened.config, opened.weights, dtype, place.name)
-    with unpacked(place, opened.weights.metadata) as beside:
-        tokenizer, notes = tokenizer_of(beside, opened.config)
-        processor, more = processor_of(beside)
-        theirs = opened.theirs or theirs_of(beside)
+    with unpack_header(place, opened.weights.metadata) as beside:
+        tokenizer, notes = open_tokenizer(beside, opened.config)
+        processor, more = open_processor(beside)
+        theirs = opened.theirs or read_config_files(beside)
         card = beside.find("card.json")
         return Checkpoint(
             model=model,
@@ -71,63 +70,63 @@ def load(
                 report.rows, report.notes + opened.weights.notes + opened.notes + notes + more, assumed=opened.assumed
             ),
             name=place.name,
-            end_ids=end_ids(beside, theirs, opened.config),
+            end_ids=read_end_ids(beside, theirs, opened.config),
             processor=processor,
-            labels=labels(theirs, opened.config),
+            labels=read_labels(theirs, opened.config),
             family=opened.family.name,
             files=tuple(dict.fromkeys(opened.weights.files.values())) or (place.weights,),
         )
 
 
-def place_of(name_or_path: str | Path) -> Place:
-    """Where it is, fetched from the hub first where that is what was named."""
+def find_place(name_or_path: str | Path) -> Place:
+    """Locate a checkpoint, which is downloaded first where a hub's is named."""
     if not (isinstance(name_or_path, str) and name_or_path.startswith("hub:")):
         return locate(name_or_path)
-    from engine.checkpoints.hub import folder_of  # what speaks to a network is slow to import
+    from engine.checkpoints.hub import download_folder  # what speaks to a network is slow to import
 
-    return replace(locate(folder_of(name_or_path, MAX_DOWNLOAD)), name=name_or_path)
+    return replace(locate(download_folder(name_or_path, MAX_DOWNLOAD)), name=name_or_path)
 
 
-def open_model(place: Place, corrections: Mapping[str, Any]) -> Opened:
-    """By the file where it describes itself, by config.json, or by the names and shapes of the tensors."""
+def open_model(place: Place, corrections: Mapping[str, Any]) -> OpenedModel:
+    """Choose a model by what the file says of itself, by config.json, or by names and shapes of the tensors."""
     path = place.weights
     if path.suffix == ".bin" and is_llama2c(path):
-        refuse(corrections, path)
-        return Opened(*read_llama2c(path))
+        refuse_corrections(corrections, path)
+        return OpenedModel(*read_llama2c(path))
     weights = open_weights(path)
     if CONFIG in weights.metadata:
-        refuse(corrections, path)
-        return Opened(NATIVE, described(weights.metadata[CONFIG], path), weights)
+        refuse_corrections(corrections, path)
+        return OpenedModel(NATIVE, parse_own_config(weights.metadata[CONFIG], path), weights)
     if place.find("config.json") is not None:
-        return by_config(place, weights, corrections)
+        return open_with_config(place, weights, corrections)
     if weights.settings is not None:
-        return by_settings(weights, path, corrections)
-    return by_inference(weights, path, corrections)
+        return open_with_settings(weights, path, corrections)
+    return open_by_inference(weights, path, corrections)
 
 
-def refuse(corrections: Mapping[str, Any], path: Path) -> None:
+def refuse_corrections(corrections: Mapping[str, Any], path: Path) -> None:
     if corrections:
         raise ValueError(f"{path.name} says itself what model it is; {', '.join(corrections)} cannot be given for it.")
 
 
-def described(text: str, path: Path) -> ModelConfig:
+def parse_own_config(text: str, path: Path) -> ModelConfig:
     try:
-        return both_stacks(ModelConfig.from_dict(json.loads(text)))
+        return check_stacks(ModelConfig.from_dict(json.loads(text)))
     except (ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} must describe itself as a model, and does not ({error}); save it anew.") from None
 
 
-def both_stacks(config: ModelConfig) -> ModelConfig:
-    """The config, of which the encoder's own sizes are checked too."""
+def check_stacks(config: ModelConfig) -> ModelConfig:
+    """Check the encoder's own sizes too, and return the config."""
     if config.encoder is not None:
         check(config.encoder_stack)
     return config
 
 
-def configured(family: Family, theirs: Mapping[str, Any]) -> ModelConfig:
+def read_family_config(family: Family, theirs: Mapping[str, Any]) -> ModelConfig:
     """The family's reading of config.json, with errors that name that file."""
     try:
-        return both_stacks(family.read_config(theirs))
+        return check_stacks(family.read_config(theirs))
     except ValueError as error:
         told = str(error)
     except OverflowError as error:
@@ -136,8 +135,8 @@ def configured(family: Family, theirs: Mapping[str, Any]) -> ModelConfig:
     raise ValueError(f"{file}{told}")
 
 
-def by_config(place: Place, weights: Weights, corrections: Mapping[str, Any]) -> Opened:
-    theirs = theirs_of(place)
+def open_with_config(place: Place, weights: Weights, corrections: Mapping[str, Any]) -> OpenedModel:
+    theirs = read_config_files(place)
     notes = tuple(
         f"config.json's {name}, {theirs.get(name)!r}, was given as {value!r}."
         for name, value in corrections.items()
@@ -146,12 +145,12 @@ def by_config(place: Place, weights: Weights, corrections: Mapping[str, Any]) ->
     theirs |= corrections
     if theirs.get("quantization_config") is not None:
         raise ValueError(f"{place.weights} must not be quantised, and config.json says how it is; dequantise it first.")
-    family = family_of(theirs, weights.shapes)
-    config = configured(family, theirs)
-    return Opened(unwrapped(family, weights.shapes), config, weights, theirs, (), notes)
+    family = choose_family(theirs, weights.shapes)
+    config = read_family_config(family, theirs)
+    return OpenedModel(accept_wrapper(family, weights.shapes), config, weights, theirs, (), notes)
 
 
-def theirs_of(place: Place) -> dict[str, Any]:
+def read_config_files(place: Place) -> dict[str, Any]:
     """config.json, with what only generation_config.json may say."""
     path = place.find("config.json")
     theirs = read_json(path) if path else {}
@@ -161,38 +160,38 @@ def theirs_of(place: Place) -> dict[str, Any]:
     return theirs
 
 
-def by_settings(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> Opened:
+def open_with_settings(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> OpenedModel:
     """nanoGPT's file, which has its sizes beside the weights."""
-    theirs = nanogpt.settings({**(weights.settings or {}), **corrections}, path)
-    family = next(family for family in nanogpt.FAMILIES if declares(theirs, family))
-    return Opened(unwrapped(family, weights.shapes), family.read_config(theirs), weights, theirs)
+    theirs = nanogpt.read_settings({**(weights.settings or {}), **corrections}, path)
+    family = next(family for family in nanogpt.FAMILIES if declares_family(theirs, family))
+    return OpenedModel(accept_wrapper(family, weights.shapes), family.read_config(theirs), weights, theirs)
 
 
-def by_inference(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> Opened:
+def open_by_inference(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> OpenedModel:
     try:
         found = infer(weights, corrections)
-        config = configured(found.family, found.theirs)
+        config = read_family_config(found.family, found.theirs)
     except ValueError as error:
         raise ValueError(f"{path} has no config.json beside it, and from its tensors alone: {error}") from None
     guessed = ", ".join(f"{one.key} {one.value}" for one in found.assumed if not one.certain)
     note = f"There is no config.json: {path.name} was read as {found.family.architecture} by its tensors"
     note += f", with {guessed} assumed." if guessed else "."
-    return Opened(found.family, config, weights, found.theirs, found.assumed, (note,))
+    return OpenedModel(found.family, config, weights, found.theirs, found.assumed, (note,))
 
 
-def family_of(theirs: Mapping[str, Any], stored: Collection[str]) -> Family:
-    """By `model_type`; files from before there was one name their architecture. `stored` are the file's tensors.
+def choose_family(theirs: Mapping[str, Any], stored: Collection[str]) -> Family:
+    """Choose a family by `model_type`, or in old files by the architecture; `stored` are the file's tensors.
 
     Of a type's architectures with the head that config.json names, the first of which the file has all signs.
     """
     named = theirs.get("model_type")
     of_type = FAMILIES.get(named, ()) if isinstance(named, str) else ()
-    of_type = of_type or tuple(f for families in FAMILIES.values() for f in families if declares(theirs, f))
+    of_type = of_type or tuple(f for families in FAMILIES.values() for f in families if declares_family(theirs, f))
     if not of_type or (named is not None and named != of_type[0].name):
         raise ValueError(
             f"config.json's model_type must be one of {', '.join(FAMILIES)}, got {named!r}: no such family yet."
         )
-    heads = {family.head for family in of_type if declares(theirs, family)}
+    heads = {family.head for family in of_type if declares_family(theirs, family)}
     if not heads and len(of_type) > 1 and theirs.get("architectures"):
         known = ", ".join(dict.fromkeys(name for f in of_type for name in (f.architecture or "", *f.also)))
         raise ValueError(f"config.json's architectures must be one of {known}, got {theirs['architectures']}.")
@@ -200,12 +199,12 @@ def family_of(theirs: Mapping[str, Any], stored: Collection[str]) -> Family:
     return next((family for family in among if family.shows(stored)), among[0])
 
 
-def declares(theirs: Mapping[str, Any], family: Family) -> bool:
+def declares_family(theirs: Mapping[str, Any], family: Family) -> bool:
     names = theirs.get("architectures")
     return isinstance(names, list) and any(name in names for name in (family.architecture, *family.also))
 
 
-def tokenizer_of(place: Place, config: ModelConfig) -> tuple[Tokenizer | None, tuple[str, ...]]:
+def open_tokenizer(place: Place, config: ModelConfig) -> tuple[Tokenizer | None, tuple[str, ...]]:
     tokenizer: Tokenizer | None = None
     for folder in place.folders:
         try:
@@ -220,7 +219,7 @@ def tokenizer_of(place: Place, config: ModelConfig) -> tuple[Tokenizer | None, t
     return tokenizer, ()
 
 
-def processor_of(place: Place) -> tuple[Processor | None, tuple[str, ...]]:
+def open_processor(place: Place) -> tuple[Processor | None, tuple[str, ...]]:
     try:
         found = (read_processor(folder) for folder in place.folders)
         return next((processor for processor in found if processor is not None), None), ()
@@ -228,7 +227,7 @@ def processor_of(place: Place) -> tuple[Processor | None, tuple[str, ...]]:
         return None, (f"No processor of pictures: {error}",)
 
 
-def labels(theirs: Mapping[str, Any], config: ModelConfig) -> tuple[str, ...]:
+def read_labels(theirs: Mapping[str, Any], config: ModelConfig) -> tuple[str, ...]:
     """The names of the classes, from `id2label` of config.json; empty where it does not name each."""
     named = theirs.get("id2label") if config.head.classes else None
     named = named if isinstance(named, dict) else {}
@@ -236,7 +235,7 @@ def labels(theirs: Mapping[str, Any], config: ModelConfig) -> tuple[str, ...]:
     return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else ()
 
 
-def end_ids(place: Place, theirs: Mapping[str, Any], config: ModelConfig) -> tuple[int, ...]:
+def read_end_ids(place: Place, theirs: Mapping[str, Any], config: ModelConfig) -> tuple[int, ...]:
     """`eos_token_id` of generation_config.json, else of config.json, where it lies in the vocabulary."""
     generation = place.find("generation_config.json")
     for table in (read_json(generation) if generation else {}, theirs):

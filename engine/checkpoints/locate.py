@@ -47,38 +47,38 @@ class Place:
 
 
 def is_part(name: str) -> bool:
-    """Whether a file of this name can belong to a checkpoint."""
+    """True for a name of a file that can belong to a checkpoint."""
     return name in BESIDE or name.endswith((*KINDS, *OF_TOKENIZERS, *(f"{kind}.index.json" for kind in KINDS)))
 
 
-def shipped() -> list[str]:
+def shipped_names() -> list[str]:
     """The names of the checkpoints that come with Loupe."""
     return sorted(p.name for p in SHIPPED.iterdir() if p.is_dir()) if SHIPPED.is_dir() else []
 
 
 def locate(name_or_path: str | Path) -> Place:
     """Raises FileNotFoundError, naming what there is instead."""
-    if isinstance(name_or_path, str) and name_or_path in shipped():
+    if isinstance(name_or_path, str) and name_or_path in shipped_names():
         path = SHIPPED / name_or_path
     else:
-        path = at_home(name_or_path)
-    if is_there(path) and path.is_file():
-        return Place(path.stem, readable(path), around(path.parent))
-    if not is_there(path):
-        names = ", ".join(shipped()) or "none"
+        path = expand_home(name_or_path)
+    if path_exists(path) and path.is_file():
+        return Place(path.stem, check_readable(path), search_folders(path.parent))
+    if not path_exists(path):
+        names = ", ".join(shipped_names()) or "none"
         raise FileNotFoundError(
             f"{str(name_or_path)!r:.300} is no folder, no file and no shipped checkpoint (those are: {names})."
         )
-    folder = path if weights_in(path) is not None else path / "latest"
-    weights = weights_in(folder)
+    folder = path if find_weights(path) is not None else path / "latest"
+    weights = find_weights(folder)
     if weights is None:
         found = sorted(p.name.encode(errors="replace").decode() for p in path.iterdir())
         there = ", ".join(found[:20]) or "nothing"
         raise FileNotFoundError(f"a checkpoint folder must hold one of {', '.join(WEIGHTS)}; {path} holds {there}.")
-    return Place(path.resolve().name, readable(weights), around(folder))
+    return Place(path.resolve().name, check_readable(weights), search_folders(folder))
 
 
-def readable(path: Path) -> Path:
+def check_readable(path: Path) -> Path:
     """Raises ValueError for a name that is no text, which no message could tell."""
     try:
         str(path.resolve()).encode()
@@ -87,23 +87,23 @@ def readable(path: Path) -> Path:
     return path
 
 
-def at_home(name_or_path: str | Path) -> Path:
+def expand_home(name_or_path: str | Path) -> Path:
     try:
         return Path(name_or_path).expanduser()
     except RuntimeError:  # there is no such user
         return Path(name_or_path)
 
 
-def is_there(path: Path) -> bool:
-    """A file or a folder; what no system takes as a name is neither."""
+def path_exists(path: Path) -> bool:
+    """True for a file or a folder; what no system takes as a name is neither."""
     try:
         return path.is_file() or path.is_dir()
     except OSError:
         return False
 
 
-def weights_in(folder: Path) -> Path | None:
-    """By a usual name, or the only file that can be one of weights."""
+def find_weights(folder: Path) -> Path | None:
+    """Weights file of a folder: one of a usual name, or the only one that can be weights."""
     usual = next((folder / file for file in WEIGHTS if (folder / file).is_file()), None)
     if usual is not None or not folder.is_dir():
         return usual
@@ -112,5 +112,5 @@ def weights_in(folder: Path) -> Path | None:
     return others[0] if len(others) == 1 else None
 
 
-def around(folder: Path) -> tuple[Path, ...]:
+def search_folders(folder: Path) -> tuple[Path, ...]:
     return (folder, folder.parent) if folder.name in OF_A_RUN else (folder,)

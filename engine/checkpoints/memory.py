@@ -1,4 +1,4 @@
-"""How much memory there is, and how a file that was only read gives its pages back."""
+"""Free memory, and giving back the pages of a file that was only read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CGROUPS = (  # limit, use, and where use says what of it is only a cache; versio
 )
 
 
-def available() -> int | None:
+def available_memory() -> int | None:
     """Bytes this process may still take, by the machine and by its container; None where the system does not say."""
     found = _fields(MEMINFO).get("MemAvailable:")
     known = [] if found is None else [found * 1024]
@@ -31,7 +31,7 @@ def available() -> int | None:
     return min(known, default=None)
 
 
-def release(tensor: Tensor) -> None:
+def release_pages(tensor: Tensor) -> None:
     """Give back the whole pages under a tensor that is a private map of a file and was never written to.
 
     They are read from the file again when they are touched. Elsewhere than on Linux nothing happens.

@@ -22,7 +22,7 @@ HEADS = {48: 3, 128: 4, 192: 6, 512: 8, 768: 12, 1024: 16, 1280: 20, 1600: 25}  
 MOST_LAYERS = 1000
 
 
-def settings(args: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def read_settings(args: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """nanoGPT's `model_args` as the config of one of FAMILIES. Raises ValueError for sizes of no model."""
     for name in SIZES:
         if type(args.get(name)) is not int or args[name] < 1:
@@ -34,7 +34,7 @@ def settings(args: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return {"model_type": "nanogpt", "architectures": [architecture], **sizes, "activation": "gelu"}
 
 
-def heads_of_width(theirs: Mapping[str, Any]) -> int | None:
+def default_heads(theirs: Mapping[str, Any]) -> int | None:
     return HEADS.get(theirs["n_embd"])
 
 
@@ -42,18 +42,18 @@ def four_times(theirs: Mapping[str, Any]) -> Any:
     return 4 * theirs["n_embd"]
 
 
-def keys(activation: str) -> tuple[Key, ...]:
+def build_keys(activation: str) -> tuple[Key, ...]:
     return (
         Key("vocab_size", "vocab_size"),
         Key("block_size", "context"),
         Key("n_embd", "d_model"),
         Key("n_layer", "layers"),
-        Key("n_head", "attention.heads", default=heads_of_width),
+        Key("n_head", "attention.heads", default=default_heads),
         Key("activation", "mlp.activation", default=activation, values=ACTIVATIONS),
     )
 
 
-def always(bias: bool, tied: bool) -> dict[str, Any]:
+def fixed_settings(bias: bool, tied: bool) -> dict[str, Any]:
     biases = dict.fromkeys(("attention.bias", "attention.out_bias", "mlp.bias"), bias)
     return {
         "positions.kind": "learned",
@@ -88,24 +88,24 @@ OLD_LINEAR = {
 }
 
 
-def norm(theirs: str, ours: str, bias: bool) -> list[tuple[Any, ...]]:
+def norm_rows(theirs: str, ours: str, bias: bool) -> list[tuple[Any, ...]]:
     if not bias:
         return [(f"{theirs}.weight", (f"{ours}.weight", f"{ours}.bias"), ZERO_BIAS)]
     return [(f"{theirs}.{part}", f"{ours}.{part}") for part in PARTS]
 
 
-def family(bias: bool, architecture: str) -> Family:
+def build_family(bias: bool, architecture: str) -> Family:
     """Rows whose tensors the model lacks, as those of a bias it does not have, are left out of themselves."""
     qkv = {part: tuple(f"blocks.{{}}.attn.{x}.{part}" for x in "qkv") for part in PARTS}
     return Family(
         name="nanogpt",
         architecture=architecture,
-        keys=keys("gelu_tanh" if bias else "gelu"),  # minGPT's, whose state dict shows no more; it has biases
-        always=always(bias, tied=True),
+        keys=build_keys("gelu_tanh" if bias else "gelu"),  # minGPT's, whose state dict shows no more; it has biases
+        always=fixed_settings(bias, tied=True),
         rows=(
             ("transformer.wte.weight", "embed.tokens.weight"),
             ("transformer.wpe.weight", "embed.positions.weight"),
-            *norm("transformer.h.{}.ln_1", "blocks.{}.norm1", bias),
+            *norm_rows("transformer.h.{}.ln_1", "blocks.{}.norm1", bias),
             ("transformer.h.{}.attn.c_attn.weight", qkv["weight"], THIRDS),
             ("transformer.h.{}.attn.c_attn.bias", qkv["bias"], THIRDS),
             *(
@@ -114,21 +114,21 @@ def family(bias: bool, architecture: str) -> Family:
                 for part in PARTS
             ),
             ("transformer.h.{}.attn.bias", DROPPED),  # the causal mask, which we compute
-            *norm("transformer.h.{}.ln_2", "blocks.{}.norm2", bias),
-            *norm("transformer.ln_f", "final_norm", bias),
+            *norm_rows("transformer.h.{}.ln_2", "blocks.{}.norm2", bias),
+            *norm_rows("transformer.ln_f", "final_norm", bias),
             ("lm_head.weight", "head.weight"),
         ),
         tied={"lm_head.weight": "transformer.wte.weight"},
     )
 
 
-WITH_BIAS = family(True, "GPT")
-WITHOUT_BIAS = family(False, "GPT without biases")
+WITH_BIAS = build_family(True, "GPT")
+WITHOUT_BIAS = build_family(False, "GPT without biases")
 OLD_MINGPT = Family(
     name="mingpt",
     architecture="minGPT of before 2022",
-    keys=keys("gelu"),
-    always=always(True, tied=False),
+    keys=build_keys("gelu"),
+    always=fixed_settings(True, tied=False),
     rows=(
         ("tok_emb.weight", "embed.tokens.weight"),
         ("pos_emb", "embed.positions.weight", ONE_TEXT),
@@ -138,7 +138,7 @@ OLD_MINGPT = Family(
             for part in PARTS
         ),
         ("blocks.{}.attn.mask", DROPPED),  # which we compute
-        *norm("ln_f", "final_norm", bias=True),
+        *norm_rows("ln_f", "final_norm", bias=True),
         ("head.weight", "head.weight"),
     ),
 )

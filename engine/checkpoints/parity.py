@@ -24,7 +24,7 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint
 from engine.checkpoints.families import NATIVE
 from engine.checkpoints.family import Family
-from engine.checkpoints.load import family_of
+from engine.checkpoints.load import choose_family
 from engine.checkpoints.locate import WEIGHTS, locate
 from engine.checkpoints.save import CONFIG, family_for, save
 from engine.checkpoints.weights import open_weights, read_json, shards
@@ -158,7 +158,7 @@ def link_own_files(source: Path, folder: Path, classifies: bool) -> Family | Non
     if place.weights.name not in WEIGHTS or not beside.is_file():
         return None
     weights, config = open_weights(place.weights), read_json(beside)
-    family = family_of(config, weights.shapes)
+    family = choose_family(config, weights.shapes)
     if family is NATIVE or CONFIG in weights.metadata:
         return None
     indexed = place.weights.name.endswith(".index.json")

@@ -1,4 +1,4 @@
-"""What became of every tensor of a checkpoint, and what was taken for granted about it."""
+"""Report of a checkpoint: the fate of every tensor, and what was assumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEANING = {
 
 @dataclass(frozen=True)
 class TensorRow:
-    """One tensor: its `name` in the file, or the name it should have there, and the model's names for it.
+    """Fate of a tensor: its `name` in the file, or the name it should have there, and the model's names for it.
 
     `dtype` is how it is stored, in torch's words; empty where it is missing.
     """
@@ -36,7 +36,7 @@ class TensorRow:
 
 
 @dataclass(frozen=True)
-class Assumed:
+class Assumption:
     """A `key` of config.json that was not given. `why` is one sentence; `certain` are those that the weights show."""
 
     key: str
@@ -54,7 +54,7 @@ class Report:
 
     rows: tuple[TensorRow, ...] = ()
     notes: tuple[str, ...] = ()
-    assumed: tuple[Assumed, ...] = ()
+    assumed: tuple[Assumption, ...] = ()
 
     def of(self, status: Status) -> tuple[TensorRow, ...]:
         return tuple(row for row in self.rows if row.status == status)

@@ -1,4 +1,4 @@
-"""How config.json says what rotary positions do, in transformers 5's words (`rope_parameters`) and the ones before
+"""Rotary positions in config.json, in transformers 5's words (`rope_parameters`) and the ones before
 (`rope_theta` and `rope_scaling`): read from either, written as both.
 """
 
@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from engine.checkpoints.keys import Key, Table, written_only
+from engine.checkpoints.keys import Key, Table, write_only_key
 from engine.model.config import ScalingKind
 
 THETA = 10_000.0
@@ -17,21 +17,21 @@ TRAINED = "original_max_position_embeddings"
 CONTEXT = "max_position_embeddings"
 
 
-def rope_of(theirs: Table) -> Table:
-    """Of two tables the old one counts, as in transformers."""
+def read_rope_table(theirs: Table) -> Table:
+    """Read the table of rotary settings; of two, the old one counts, as in transformers."""
     found = theirs.get("rope_scaling") or theirs.get("rope_parameters") or {}
     if not isinstance(found, Mapping) or any(isinstance(value, Mapping) for value in found.values()):
         raise ValueError(f"config.json's rope_parameters must be one table for all layers, got {found!r}.")
     return found
 
 
-def theta_of(theirs: Table) -> Any:
-    return rope_of(theirs).get("rope_theta", theirs.get("rope_theta", theirs.get("rotary_emb_base", THETA)))
+def read_theta(theirs: Table) -> Any:
+    return read_rope_table(theirs).get("rope_theta", theirs.get("rope_theta", theirs.get("rotary_emb_base", THETA)))
 
 
-def scaling_of(theirs: Table) -> dict[str, Any] | None:
+def read_scaling(theirs: Table) -> dict[str, Any] | None:
     """The fields of RotaryScaling. Raises ValueError for a kind, or an option of one, that Loupe has not."""
-    rope = rope_of(theirs)
+    rope = read_rope_table(theirs)
     kind = rope.get("rope_type", rope.get("type", PLAIN))
     if kind == PLAIN:
         return None
@@ -40,37 +40,37 @@ def scaling_of(theirs: Table) -> dict[str, Any] | None:
         raise ValueError(f"config.json's rope_type must be one of {known}, got {kind!r}.")
     context: Any = theirs.get(CONTEXT)
     if kind in ("linear", "dynamic"):
-        return {"kind": kind, "factor": needed(rope, kind, "factor"), "trained": context}
+        return {"kind": kind, "factor": require(rope, kind, "factor"), "trained": context}
     trained = rope.get(TRAINED) or theirs.get(TRAINED) or context
     made = {"kind": kind, "trained": trained}
     if kind == "llama3":
         named = {"factor": "factor", "low": "low_freq_factor", "high": "high_freq_factor"}
-        return made | {ours: needed(rope, kind, name) for ours, name in named.items()}
+        return made | {ours: require(rope, kind, name) for ours, name in named.items()}
     factor = rope.get("factor")
     made |= {"factor": context / trained if factor is None else factor, "attention": rope.get("attention_factor")}
     if kind == "longrope":
-        return made | {ours: needed(rope, kind, f"{ours}_factor") for ours in ("short", "long")}
+        return made | {ours: require(rope, kind, f"{ours}_factor") for ours in ("short", "long")}
     if rope.get("truncate", True) is not True:
         raise ValueError(f"config.json's rope truncate must be true, got {rope['truncate']!r}: Loupe has no such yarn.")
     if made["attention"] is None and rope.get("mscale") and rope.get("mscale_all_dim"):
-        made["attention"] = sharpened(made["factor"], rope["mscale"]) / sharpened(
+        made["attention"] = yarn_attention_factor(made["factor"], rope["mscale"]) / yarn_attention_factor(
             made["factor"], rope["mscale_all_dim"]
         )
     return made | {"slow": rope.get("beta_slow") or 1.0, "fast": rope.get("beta_fast") or 32.0}
 
 
-def needed(rope: Table, kind: str, name: str) -> Any:
+def require(rope: Table, kind: str, name: str) -> Any:
     if rope.get(name) is None:
         raise ValueError(f"config.json's rope_parameters lacks {name}, without which {kind} scales nothing.")
     return rope[name]
 
 
-def sharpened(factor: float, mscale: float) -> float:
+def yarn_attention_factor(factor: float, mscale: float) -> float:
     """DeepSeek's generalisation of yarn's attention factor (Peng et al. 2023, section 3.4)."""
     return 0.1 * mscale * math.log(factor) + 1 if factor > 1 else 1.0
 
 
-def written(scaling: Table | None) -> dict[str, Any] | None:
+def write_scaling(scaling: Table | None) -> dict[str, Any] | None:
     """The inverse of `scaling_of`: the old `rope_scaling`."""
     if scaling is None:
         return None
@@ -88,44 +88,44 @@ def written(scaling: Table | None) -> dict[str, Any] | None:
     return out | {"short_factor": list(scaling["short"]), "long_factor": list(scaling["long"])}
 
 
-def parameters(theta: float, scaling: Table | None) -> dict[str, Any]:
+def write_parameters(theta: float, scaling: Table | None) -> dict[str, Any]:
     """The new `rope_parameters`."""
-    return {"rope_type": PLAIN, **(written(scaling) or {}), "rope_theta": theta}
+    return {"rope_type": PLAIN, **(write_scaling(scaling) or {}), "rope_theta": theta}
 
 
-def of_whole_heads(theirs: Table) -> tuple[Any, dict[str, Any] | None]:
+def read_whole_heads(theirs: Table) -> tuple[Any, dict[str, Any] | None]:
     """theta and scaling, where every component of a head must turn."""
-    part = rope_of(theirs).get("partial_rotary_factor", theirs.get("partial_rotary_factor"))
+    part = read_rope_table(theirs).get("partial_rotary_factor", theirs.get("partial_rotary_factor"))
     if part not in (None, 1):
         raise ValueError(f"config.json's partial_rotary_factor must be 1 for this model_type, got {part!r}.")
-    return theta_of(theirs), scaling_of(theirs)
+    return read_theta(theirs), read_scaling(theirs)
 
 
-def context_of(longest: Any, theirs: Table) -> Any:
-    """How far the model reads. Under dynamic scaling `max_position_embeddings` is only how far it was trained."""
-    scaling = scaling_of(theirs)
+def read_context(longest: Any, theirs: Table) -> Any:
+    """Context length. Under dynamic scaling `max_position_embeddings` is only the length of training."""
+    scaling = read_scaling(theirs)
     dynamic = scaling is not None and scaling["kind"] == "dynamic"
     return int(longest * scaling["factor"]) if scaling is not None and dynamic else longest
 
 
-def longest_of(context: int, ours: Table) -> int:
+def write_context(context: int, ours: Table) -> int:
     scaling = ours["positions"]["scaling"]
     longest: int = scaling["trained"] if scaling is not None and scaling["kind"] == "dynamic" else context
     return longest
 
 
-CONTEXT_KEY = Key(CONTEXT, "context", reads=context_of, writes=longest_of)
-OLD_SCALING = written_only("rope_scaling", lambda ours: written(ours["positions"]["scaling"]))
+CONTEXT_KEY = Key(CONTEXT, "context", reads=read_context, writes=write_context)
+OLD_SCALING = write_only_key("rope_scaling", lambda ours: write_scaling(ours["positions"]["scaling"]))
 
 KEYS = (
     CONTEXT_KEY,
     Key(
         "rope_parameters",
         ("positions.theta", "positions.scaling"),
-        default=of_whole_heads,
-        reads=lambda _, theirs: of_whole_heads(theirs),
-        writes=lambda both, _: parameters(*both),
+        default=read_whole_heads,
+        reads=lambda _, theirs: read_whole_heads(theirs),
+        writes=lambda both, _: write_parameters(*both),
     ),
-    written_only("rope_theta", lambda ours: ours["positions"]["theta"]),
+    write_only_key("rope_theta", lambda ours: ours["positions"]["theta"]),
     OLD_SCALING,
 )

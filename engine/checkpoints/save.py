@@ -1,29 +1,44 @@
-"""Writing a checkpoint, in a published family's format where there is one for it."""
+"""Saving and exporting a checkpoint, in a published family's format where there is one for it.
+
+`save` writes a folder; `export_checkpoint` a zip of it, or one weights file that carries everything in its header.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
-from tempfile import mkdtemp
-from typing import Any
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any, Literal
+from zipfile import ZIP_STORED, ZipFile
 
-from engine.checkpoints.assemble import expected_shapes, without_memory
+from engine.checkpoints.assemble import build_without_memory, expected_shapes
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.families import FAMILIES, NATIVE
-from engine.checkpoints.family import Family
-from engine.checkpoints.translate import inverse, translate
-from engine.checkpoints.weights import write_weights
+from engine.checkpoints.family import Family, invert_rows, translate
+from engine.checkpoints.locate import Place
+from engine.checkpoints.weights import LARGEST_HEADER, LARGEST_JSON, write_weights
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer
 
 CONFIG = "loupe.config"  # the metadata key of a weights file that describes its own model
+Form = Literal["folder", "file"]
+
+FILE, PACKED = "loupe.file.", "loupe.packed."  # keys of the metadata: a file's text, or that compressed and in base64
+SHORT = 2**16  # characters that stay readable
+NAMES = ("config.json", "card.json", "tokenizer.json", "tokenizer_config.json", "preprocessor_config.json")
+ROOM = 2**22  # bytes of the header that stay free for the names and shapes of the tensors
 
 
 def save(checkpoint: Checkpoint, folder: Path) -> None:
-    """Written to a folder beside `folder` first and moved when it is whole, config.json last."""
+    """Write a checkpoint to a folder beside `folder`, and move it when it is whole, config.json last."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
@@ -36,12 +51,12 @@ def save(checkpoint: Checkpoint, folder: Path) -> None:
 
 
 def save_weights(model: Transformer, path: Path) -> None:
-    """One self-describing file, under Loupe's own names: `load(path)` needs no config.json beside it."""
+    """Write a self-describing file, under Loupe's own names: `load(path)` needs no config.json beside it."""
     write_weights(path, model.state_dict(), {CONFIG: json.dumps(model.config.to_dict())})
 
 
 def family_for(config: ModelConfig, first: str = "") -> tuple[Family, dict[str, Any]]:
-    """The first family that expresses `config` exactly, or Loupe's own, and the config.json it writes.
+    """Find the first family that expresses `config` exactly, or Loupe's own, and the config.json it writes.
 
     It also has to have a row for every tensor of such a model. Those called `first` are tried before all others.
     """
@@ -49,7 +64,7 @@ def family_for(config: ModelConfig, first: str = "") -> tuple[Family, dict[str, 
     for family in sorted(published, key=lambda family: family.name != first):
         try:
             theirs = family.write_config(config)
-            expected_shapes(family, without_memory(config))
+            expected_shapes(family, build_without_memory(config))
         except ValueError:
             continue
         return family, theirs
@@ -63,29 +78,29 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     if family is NATIVE:
         save_weights(model, folder / "model.safetensors")
     else:
-        tensors = dict(translate(state, inverse(family.bind(state)), model.config))
+        tensors = dict(translate(state, invert_rows(family.bind(state)), model.config))
         write_weights(folder / "model.safetensors", tensors, {"format": "pt"})
-    write_beside(checkpoint, folder, config)
+    write_other_files(checkpoint, folder, config)
 
 
-def write_beside(checkpoint: Checkpoint, folder: Path, config: Mapping[str, Any]) -> None:
-    """All files but the weights; `config` is that of the family in whose format they are."""
+def write_other_files(checkpoint: Checkpoint, folder: Path, config: Mapping[str, Any]) -> None:
+    """Write all files but the weights; `config` is that of the family in whose format they are."""
     for part in (checkpoint.tokenizer, checkpoint.processor):
         if part is not None:
             part.save(folder)
-    named = {**named_classes(checkpoint), **precision(checkpoint.model)}
+    named = {**class_names(checkpoint), **dtype_entry(checkpoint.model)}
     _write_json(folder / "card.json", checkpoint.card)
-    _write_json(folder / "config.json", {**ids(checkpoint), **config, **named})
+    _write_json(folder / "config.json", {**special_ids(checkpoint), **config, **named})
 
 
-def ids(checkpoint: Checkpoint) -> dict[str, Any]:
+def special_ids(checkpoint: Checkpoint) -> dict[str, Any]:
     """The tokens that transformers wants to know."""
     end = list(checkpoint.end_ids)
     pad = checkpoint.tokenizer.pad_id if checkpoint.tokenizer is not None else None
     return {"bos_token_id": None, "eos_token_id": end[0] if len(end) == 1 else end or None, "pad_token_id": pad}
 
 
-def named_classes(checkpoint: Checkpoint) -> dict[str, Any]:
+def class_names(checkpoint: Checkpoint) -> dict[str, Any]:
     classes = checkpoint.config.head.classes
     if not classes:
         return {}
@@ -94,9 +109,82 @@ def named_classes(checkpoint: Checkpoint) -> dict[str, Any]:
     return {"id2label": by_id, "label2id": {name: int(i) for i, name in by_id.items()}}
 
 
-def precision(model: Transformer) -> dict[str, str]:
+def dtype_entry(model: Transformer) -> dict[str, str]:
     return {"dtype": str(model.dtype).removeprefix("torch.")}
 
 
 def _write_json(path: Path, data: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def export_checkpoint(checkpoint: Checkpoint, form: Form, folder: Path) -> Path:
+    """Write into `folder` what `checkpoint.save` writes, as a zip of one folder, or a single `.safetensors`.
+
+    Either opens in Loupe as it was, tokenizer, card and labels included; the folder is one that transformers reads
+    wherever it has such a model. Raises ValueError for a tokenizer that is too large for the header of one file.
+    """
+    name = re.sub(r"[^\w.-]+", "-", checkpoint.name.removeprefix("hub:"), flags=re.ASCII).strip("-.") or "model"
+    if form == "file":
+        save_file(checkpoint, folder / f"{name}.safetensors")
+        return folder / f"{name}.safetensors"
+    with TemporaryDirectory(dir=folder) as made:
+        save(checkpoint, Path(made) / name)
+        with ZipFile(folder / f"{name}.zip", "w", ZIP_STORED) as zipped:
+            for file in sorted((Path(made) / name).iterdir()):
+                zipped.write(file, f"{name}/{file.name}")
+    return folder / f"{name}.zip"
+
+
+def save_file(checkpoint: Checkpoint, path: Path) -> None:
+    """Write one safetensors file under Loupe's own names, which holds all that a folder would."""
+    with TemporaryDirectory() as made:
+        write_other_files(checkpoint, Path(made), NATIVE.write_config(checkpoint.config))
+        texts = {file.name: file.read_text(encoding="utf-8") for file in sorted(Path(made).iterdir())}
+    metadata = {
+        CONFIG: json.dumps(checkpoint.config.to_dict()),
+        **dict(metadata_entry(*each) for each in texts.items()),
+    }
+    size = sum(map(len, metadata.values()))
+    if size > LARGEST_HEADER - ROOM:
+        raise ValueError(f"its tokenizer takes {size:,} bytes, too many for the header of one file; save the folder.")
+    write_weights(path, checkpoint.model.state_dict(), metadata)
+
+
+def metadata_entry(name: str, text: str) -> tuple[str, str]:
+    if len(text) <= SHORT:
+        return FILE + name, text
+    return PACKED + name, b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+@contextmanager
+def unpack_header(place: Place, metadata: Mapping[str, str]) -> Iterator[Place]:
+    """Replace the files around `place` by those that the header of its weights carries, as long as it is used.
+
+    The header comes from others and is not trusted: only the names that `save_file` writes count.
+    """
+    texts = {name: text for name in NAMES if (text := read_carried_file(name, metadata)) is not None}
+    if not texts:
+        yield place
+        return
+    with TemporaryDirectory(prefix="loupe-") as made:
+        for name, text in texts.items():
+            (Path(made) / name).write_bytes(text)
+        try:
+            yield replace(place, folders=(Path(made),))
+        except ValueError as error:  # names a file that nobody can look into
+            raise ValueError(str(error).replace(made, f"the header of {place.weights.name}")) from error
+
+
+def read_carried_file(name: str, metadata: Mapping[str, str]) -> bytes | None:
+    if FILE + name in metadata:
+        return metadata[FILE + name].encode("utf-8", "surrogatepass")
+    if PACKED + name not in metadata:
+        return None
+    reader = zlib.decompressobj()
+    try:
+        text = reader.decompress(b64decode(metadata[PACKED + name], validate=True), LARGEST_JSON)
+    except (ValueError, zlib.error) as error:
+        raise ValueError(f"the {name} in the header of the weights does not unpack ({error}).") from None
+    if not reader.eof:
+        raise ValueError(f"the {name} in the header of the weights must be whole, and at most {LARGEST_JSON:,} bytes.")
+    return text

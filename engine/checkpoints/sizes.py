@@ -27,48 +27,50 @@ Shapes = Mapping[str, tuple[int, ...]]
 Ours = Mapping[str, tuple[tuple[int, ...], str]]  # shape, and the name in the file
 
 
-class Seen(NamedTuple):
+class Evidence(NamedTuple):
     value: Any
     why: str
     certain: bool = True
 
 
-def sizes(family: Family, shapes: Shapes, wishes: Mapping[str, Any]) -> dict[str, Seen]:
+def infer_sizes(family: Family, shapes: Shapes, wishes: Mapping[str, Any]) -> dict[str, Evidence]:
     """Paths of ModelConfig -> what the shapes show of them."""
-    ours, layers = read(family, shapes, PLAIN)
-    d_model = width(ours)
+    ours, layers = read_tensors(family, shapes, PLAIN)
+    d_model = find_width(ours)
     if d_model is None:
         return {}
-    ours, _ = read(family, shapes, replace(PLAIN, d_model=d_model[0], attention=Attention(1)))
-    seen = {"d_model": Seen(d_model[0], f"It is the length of {d_model[1]}.")}
-    seen |= outside(ours, d_model[0])
+    ours, _ = read_tensors(family, shapes, replace(PLAIN, d_model=d_model[0], attention=Attention(1)))
+    seen = {"d_model": Evidence(d_model[0], f"It is the length of {d_model[1]}.")}
+    seen |= infer_outside_blocks(ours, d_model[0])
     two = any(name.startswith("decoder.") for name in ours)
     for stack, path in (("decoder.", ""), ("encoder.", "encoder.")) if two else (("", ""),):
-        seen[f"{path}layers"] = counted_layers(family, layers.get(stack, 0))
-        seen |= {f"{path}{name}": part for name, part in of_block(ours, stack).items()}
-        of_heads = heads(family, ours, shapes, stack, wishes)
+        seen[f"{path}layers"] = layer_count(family, layers.get(stack, 0))
+        seen |= {f"{path}{name}": part for name, part in infer_block(ours, stack).items()}
+        of_heads = infer_heads(family, ours, shapes, stack, wishes)
         seen |= {f"{path}attention.{name}": part for name, part in of_heads.items()}
     if family.tied:
-        seen["tied"] = Seen(not spellings(family, shapes).keys() & family.tied.keys(), "By the tensors that are there.")
+        seen["tied"] = Evidence(
+            not map_spellings(family, shapes).keys() & family.tied.keys(), "By the tensors that are there."
+        )
     return seen
 
 
-def counted_layers(family: Family, count: int) -> Seen:
+def layer_count(family: Family, count: int) -> Evidence:
     if "distinct" in family.always:
-        return Seen(USUAL_LAYERS, "All layers are one block, so that no tensor shows how many there are.", False)
-    return Seen(count, "The layers were counted.")
+        return Evidence(USUAL_LAYERS, "All layers are one block, so that no tensor shows how many there are.", False)
+    return Evidence(count, "The layers were counted.")
 
 
-def read(family: Family, shapes: Shapes, config: ModelConfig) -> tuple[dict[str, Any], dict[str, int]]:
+def read_tensors(family: Family, shapes: Shapes, config: ModelConfig) -> tuple[dict[str, Any], dict[str, int]]:
     """Loupe's names of what stands outside the layers and in the first, and how many layers each stack has."""
-    spelled = spellings(family, shapes)
+    spelled = map_spellings(family, shapes)
     ours: dict[str, tuple[tuple[int, ...], str]] = {}
     layers: dict[str, int] = {}
     for theirs, names, *transform in (row for row in family.rows if row[1] is not DROPPED):
         sources = (theirs,) if isinstance(theirs, str) else theirs
         targets = (names,) if isinstance(names, str) else names
         if "{}" in targets[0]:
-            stack, count = targets[0].partition("blocks.")[0], counted(sources[0], spelled)
+            stack, count = targets[0].partition("blocks.")[0], count_layers(sources[0], spelled)
             layers[stack] = max(layers.get(stack, 0), count)
         first = [source.format(0) for source in sources]
         if any(name not in spelled for name in first) or targets[0].format(0) in ours:
@@ -79,7 +81,7 @@ def read(family: Family, shapes: Shapes, config: ModelConfig) -> tuple[dict[str,
     return ours, layers
 
 
-def spellings(family: Family, names: Iterable[str]) -> dict[str, str]:
+def map_spellings(family: Family, names: Iterable[str]) -> dict[str, str]:
     """The family's names of a file's tensors -> those in the file."""
     found: dict[str, str] = {}
     for stored in names:
@@ -88,8 +90,8 @@ def spellings(family: Family, names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def counted(template: str, names: Iterable[str]) -> int:
-    """Layers, by the highest number: what is missing among them is found later, by name."""
+def count_layers(template: str, names: Iterable[str]) -> int:
+    """Count layers by the highest number: what is missing among them is found later, by name."""
     pattern = re.compile(re.escape(template).replace(r"\{\}", r"(\d{1,9})"))
     count = max((int(found[1]) + 1 for name in names if (found := pattern.fullmatch(name))), default=0)
     if count > MOST_LAYERS:
@@ -106,8 +108,8 @@ def read_row(transform: list[Any], shapes: list[tuple[int, ...]], config: ModelC
     return [tuple(tensor.shape) for tensor in made]
 
 
-def width(ours: Ours) -> tuple[int, str] | None:
-    """Of the stream, and the tensor that shows it."""
+def find_width(ours: Ours) -> tuple[int, str] | None:
+    """Width of the residual stream, and the tensor that shows it."""
     for end, at in (("norm1.weight", 0), ("norm2.weight", 0), ("final_norm.weight", 0), ("embed.tokens.weight", 1)):
         for name, (shape, stored) in ours.items():
             if name.endswith(end) and len(shape) == at + 1 and shape[at] > 0:
@@ -115,14 +117,14 @@ def width(ours: Ours) -> tuple[int, str] | None:
     return None
 
 
-def outside(ours: Ours, d_model: int) -> dict[str, Seen]:
-    """What stands before the blocks and behind them."""
-    seen: dict[str, Seen] = {}
+def infer_outside_blocks(ours: Ours, d_model: int) -> dict[str, Evidence]:
+    """Sizes of what stands before the blocks and after them."""
+    seen: dict[str, Evidence] = {}
 
     def see(path: str, ends: str, at: int) -> None:
         for name, (shape, stored) in ours.items():
             if name.endswith(ends) and len(shape) > at:
-                seen.setdefault(path, Seen(shape[at], f"It is a side of {stored}."))
+                seen.setdefault(path, Evidence(shape[at], f"It is a side of {stored}."))
 
     see("vocab_size", "embed.tokens.weight", 0)
     see("context", "embed.positions.weight", 0)
@@ -131,16 +133,16 @@ def outside(ours: Ours, d_model: int) -> dict[str, Seen]:
     see("positions.buckets", "relative.weight", 0)
     see("head.classes", "head.weight", 0)
     if "embedding.width" in seen and seen["embedding.width"].value == d_model:
-        seen["embedding.width"] = Seen(None, "The token vectors are as wide as the stream.")
+        seen["embedding.width"] = Evidence(None, "The token vectors are as wide as the stream.")
     elif "embed.mapped.weight" in ours:
         mapped = "all" if "embed.mapped.bias" in ours else "tokens"
-        seen["embedding.mapped"] = Seen(mapped, "By the tensors that are there.")
+        seen["embedding.mapped"] = Evidence(mapped, "By the tensors that are there.")
     if "head.dense.weight" in ours or "head.weight" in ours:
-        seen["head.bias"] = Seen("head.bias" in ours, "By the tensors that are there.")
-    return seen | patches(ours)
+        seen["head.bias"] = Evidence("head.bias" in ours, "By the tensors that are there.")
+    return seen | infer_patches(ours)
 
 
-def patches(ours: Ours) -> dict[str, Seen]:
+def infer_patches(ours: Ours) -> dict[str, Evidence]:
     """Square patches of a square picture of three channels, or else of one."""
     if "embed.patches.project.weight" not in ours or "embed.positions.weight" not in ours:
         return {}
@@ -148,40 +150,46 @@ def patches(ours: Ours) -> dict[str, Seen]:
     channels = 3 if isqrt(shape[1] // 3) ** 2 * 3 == shape[1] else 1
     size, side = isqrt(shape[1] // channels), isqrt(max(table[0] - 1, 0))
     return {
-        "embedding.patches.channels": Seen(channels, f"It is a side of {stored}."),
-        "embedding.patches.size": Seen(size, f"It is a side of {stored}."),
-        "embedding.patches.image": Seen(side * size, f"It is the side of as many patches as {positions} has rows."),
+        "embedding.patches.channels": Evidence(channels, f"It is a side of {stored}."),
+        "embedding.patches.size": Evidence(size, f"It is a side of {stored}."),
+        "embedding.patches.image": Evidence(side * size, f"It is the side of as many patches as {positions} has rows."),
     }
 
 
-def of_block(ours: Ours, stack: str) -> dict[str, Seen]:
+def infer_block(ours: Ours, stack: str) -> dict[str, Evidence]:
     """The MLP and the biases, by the first block of a stack."""
     block, there = f"{stack}blocks.0.", "By the tensors that are there."
-    seen: dict[str, Seen] = {}
+    seen: dict[str, Evidence] = {}
     if f"{block}mlp.pre.weight" in ours:
         shape, stored = ours[f"{block}mlp.pre.weight"]
-        seen["mlp.d_mlp"] = Seen(shape[0], f"It is a side of {stored}.")
-        seen["mlp.gated"] = Seen(f"{block}mlp.up.weight" in ours, there)
-        seen["mlp.bias"] = Seen(f"{block}mlp.pre.bias" in ours, there)
+        seen["mlp.d_mlp"] = Evidence(shape[0], f"It is a side of {stored}.")
+        seen["mlp.gated"] = Evidence(f"{block}mlp.up.weight" in ours, there)
+        seen["mlp.bias"] = Evidence(f"{block}mlp.pre.bias" in ours, there)
     if f"{block}attn.q.weight" in ours:
-        seen["attention.bias"] = Seen(f"{block}attn.q.bias" in ours, there)
-        seen["attention.out_bias"] = Seen(f"{block}attn.out.bias" in ours, there)
+        seen["attention.bias"] = Evidence(f"{block}attn.q.bias" in ours, there)
+        seen["attention.out_bias"] = Evidence(f"{block}attn.out.bias" in ours, there)
     return seen
 
 
-def heads(family: Family, ours: Ours, shapes: Shapes, stack: str, wishes: Mapping[str, Any]) -> dict[str, Seen]:
-    """How the width of queries and keys is shared, which few files show."""
+def infer_heads(
+    family: Family, ours: Ours, shapes: Shapes, stack: str, wishes: Mapping[str, Any]
+) -> dict[str, Evidence]:
+    """Number and size of the heads that share the width of queries and keys, which few files show."""
     block = f"{stack}blocks.0.attn"
     if f"{block}.q.weight" not in ours:
         return {}
     (queries, *_), stored = ours[f"{block}.q.weight"]
     (keys, *_), stored_keys = ours.get(f"{block}.k.weight", ((queries,), stored))
     path = "encoder.attention" if stack == "encoder." else "attention"
-    given = given_heads(family, path, queries, wishes)
-    told = (*given, *shown_heads(family, ours, shapes, stack, queries), *usual_heads(family, path, queries, keys))
+    given = heads_from_wishes(family, path, queries, wishes)
+    told = (
+        *given,
+        *heads_from_tensors(family, ours, shapes, stack, queries),
+        *heads_by_default(family, path, queries, keys),
+    )
     found = next(size for size in told if divides(size.value, queries))
-    count = Seen(queries // found.value, found.why, found.certain)
-    shared = Seen(max(keys // found.value, 1), f"It is as many as fit into {stored_keys}.", found.certain)
+    count = Evidence(queries // found.value, found.why, found.certain)
+    shared = Evidence(max(keys // found.value, 1), f"It is as many as fit into {stored_keys}.", found.certain)
     return {"d_head": found, "heads": count, "kv_heads": shared}
 
 
@@ -189,42 +197,42 @@ def divides(size: Any, queries: int) -> bool:
     return type(size) is int and 0 < size <= queries and queries % size == 0
 
 
-def given_heads(family: Family, path: str, queries: int, wishes: Mapping[str, Any]) -> Iterator[Seen]:
-    """Numbers in a head, by what a person gave."""
-    size, count = wished(family, f"{path}.d_head", wishes), wished(family, f"{path}.heads", wishes)
-    yield Seen(size, GIVEN)
+def heads_from_wishes(family: Family, path: str, queries: int, wishes: Mapping[str, Any]) -> Iterator[Evidence]:
+    """Sizes of a head by what a person gave."""
+    size, count = read_wish(family, f"{path}.d_head", wishes), read_wish(family, f"{path}.heads", wishes)
+    yield Evidence(size, GIVEN)
     if divides(count, queries):
-        yield Seen(queries // count, GIVEN)
+        yield Evidence(queries // count, GIVEN)
 
 
-def shown_heads(family: Family, ours: Ours, shapes: Shapes, stack: str, queries: int) -> Iterator[Seen]:
-    """By a tensor that has a side for each head, or for each number of one."""
+def heads_from_tensors(family: Family, ours: Ours, shapes: Shapes, stack: str, queries: int) -> Iterator[Evidence]:
+    """Sizes of a head by tensors that have a side for each head, or for each number of one."""
     for name in (f"{stack}relative.weight", "encoder.relative.weight"):
         if name in ours and divides(ours[name][0][-1], queries):
-            yield Seen(queries // ours[name][0][-1], f"{ours[name][1]} has a column for each head.")
+            yield Evidence(queries // ours[name][0][-1], f"{ours[name][1]} has a column for each head.")
     norm = ours.get(f"{stack}blocks.0.attn.q_norm.weight")
     if norm is not None and family.always.get("attention.qk_norm") == "head":
-        yield Seen(norm[0][0], f"It is the length of {norm[1]}.")
+        yield Evidence(norm[0][0], f"It is the length of {norm[1]}.")
     in_part = any("positions.turned" in key.paths for key in family.keys)
     for name in (name for name in shapes if name.endswith("rotary_emb.inv_freq") and shapes[name] and not in_part):
-        yield Seen(2 * shapes[name][0], f"{name} has an angle for every two numbers of a head.")
+        yield Evidence(2 * shapes[name][0], f"{name} has an angle for every two numbers of a head.")
 
 
-def usual_heads(family: Family, path: str, queries: int, keys: int) -> Iterator[Seen]:
-    """By the family's default, and else by what most models have."""
+def heads_by_default(family: Family, path: str, queries: int, keys: int) -> Iterator[Evidence]:
+    """Sizes of a head by the family's default, then by what most models have."""
     for key in family.keys:
-        default = computed(key, {"n_embd": queries}) if callable(key.default) else key.default
+        default = evaluate_default(key, {"n_embd": queries}) if callable(key.default) else key.default
         if key.paths == (f"{path}.d_head",) and divides(default, gcd(queries, keys)):
-            yield Seen(default, BY_DEFAULT, False)
+            yield Evidence(default, BY_DEFAULT, False)
         if key.paths == (f"{path}.heads",) and divides(default, queries):
-            yield Seen(queries // default, f"It is what this program's models of width {queries} have.", False)
+            yield Evidence(queries // default, f"It is what this program's models of width {queries} have.", False)
     for size in ((WIDE_HEAD,) if queries >= WIDE else ()) + USUAL_HEADS:
         if gcd(queries, keys) % size == 0 and (size < queries or queries == 1):
             why = f"No tensor shows how many heads share the {queries} queries; {size} numbers each is the most usual."
-            yield Seen(size, why, False)
+            yield Evidence(size, why, False)
 
 
-def computed(key: Key, theirs: Mapping[str, Any]) -> Any:
+def evaluate_default(key: Key, theirs: Mapping[str, Any]) -> Any:
     """A default that depends on other keys; None where it does not come out."""
     try:
         return key.default(theirs)
@@ -232,7 +240,7 @@ def computed(key: Key, theirs: Mapping[str, Any]) -> Any:
         return None
 
 
-def wished(family: Family, path: str, wishes: Mapping[str, Any]) -> Any:
-    """What a person gave for a path of ModelConfig."""
+def read_wish(family: Family, path: str, wishes: Mapping[str, Any]) -> Any:
+    """Value that a person gave for a path of ModelConfig."""
     names = (name for key in family.keys if key.paths == (path,) for name in (key.theirs, *key.also))
     return next((wishes[name] for name in names if name in wishes), None)

@@ -29,7 +29,7 @@ def with_tasks(
     where transformers has no such model. `span_prefix` stands before the body's names under the latter, where that is
     not the family's own.
     """
-    name = stem(language)
+    name = architecture_stem(language)
     body = body_of(language, f"{name}Model")
     found = [
         classifier(body, f"{name}ForSequenceClassification", "score", SEQUENCE | NO_BIAS),
@@ -38,13 +38,13 @@ def with_tasks(
     ]
     if span is not None:
         answers = classifier(body, f"{name}ForQuestionAnswering", span, SPAN)
-        found.insert(0, answers if span_prefix is None else renamed(answers, body.optional_prefix, span_prefix))
+        found.insert(0, answers if span_prefix is None else rename_prefix(answers, body.optional_prefix, span_prefix))
     if token is not None:
         found.insert(0, classifier(body, f"{name}ForTokenClassification", token, TOKEN))
     return tuple(found)
 
 
-def stem(language: Family) -> str:
+def architecture_stem(language: Family) -> str:
     assert language.architecture is not None
     return language.architecture.removesuffix("LMHeadModel").partition("For")[0]
 
@@ -52,9 +52,9 @@ def stem(language: Family) -> str:
 def pair_with_tasks(language: Family, prefix: str) -> tuple[Family, ...]:
     """The classifiers on an encoder-decoder, whose decoder reads the text again (Lewis et al. 2020, sections 3.1 and
     3.2). `prefix` stands before the body's names under the one of whole texts, where they have none of their own."""
-    name = stem(language)
+    name = architecture_stem(language)
     body = body_of(language, f"{name}Model")
-    whole = renamed(body, "", prefix) if prefix else body
+    whole = rename_prefix(body, "", prefix) if prefix else body
     sequence = classifier(whole, f"{name}ForSequenceClassification", "classification_head.out_proj", POOLED)
     dense = tuple((f"classification_head.dense.{part}", f"pooler.dense.{part}") for part in ("weight", "bias"))
     return (
@@ -64,24 +64,25 @@ def pair_with_tasks(language: Family, prefix: str) -> tuple[Family, ...]:
 
 
 def body_of(language: Family, architecture: str) -> Family:
-    """Without the head: what a file holds of it is left out on purpose."""
+    """Family of the body without the head: what a file holds of the head is left out on purpose."""
     return replace(
         language,
         architecture=architecture,
         also=(),
-        keys=tuple(key for key in language.keys if not any(map(of_head, key.paths))),
-        always={path: value for path, value in language.always.items() if not of_head(path)} | {"head.kind": "none"},
-        rows=tuple((row[0], DROPPED) if beheaded(row[1]) else row for row in language.rows),
+        keys=tuple(key for key in language.keys if not any(map(is_head_path, key.paths))),
+        always={path: value for path, value in language.always.items() if not is_head_path(path)}
+        | {"head.kind": "none"},
+        rows=tuple((row[0], DROPPED) if is_head_row(row[1]) else row for row in language.rows),
         tied={},
         signs=(),
     )
 
 
-def of_head(path: str) -> bool:
+def is_head_path(path: str) -> bool:
     return path == "tied" or path.startswith("head.")
 
 
-def beheaded(ours: str | tuple[str, ...] | None) -> bool:
+def is_head_row(ours: str | tuple[str, ...] | None) -> bool:
     return isinstance(ours, str) and ours.startswith("head.")
 
 
@@ -98,7 +99,7 @@ def classifier(body: Family, architecture: str, layer: str, head: Mapping[str, A
     )
 
 
-def renamed(family: Family, old: str, new: str) -> Family:
+def rename_prefix(family: Family, old: str, new: str) -> Family:
     """The same tensors, their names beginning with `new` instead of `old`; a file may have either, or neither."""
 
     def name(theirs: str) -> str:

@@ -1,4 +1,4 @@
-"""What a person uploads, put into a folder that `load` opens: the files of a checkpoint, or a zip of them.
+"""Uploads of a person, put into a folder that `load` opens: the files of a checkpoint, or a zip of them.
 
 Names and sizes are others' word: a name is looked at before anything is written, and bytes are counted as they come.
 """
@@ -43,7 +43,7 @@ UNREADABLE = (
 
 
 @dataclass(frozen=True)
-class Unpacked:
+class UnpackedFolder:
     """`notes` are sentences about what was left out."""
 
     folder: Path
@@ -52,7 +52,7 @@ class Unpacked:
 
 @dataclass(frozen=True)
 class Part:
-    """One file that came, by itself or in a zip; `size` is what is said of it, None where nothing is."""
+    """Uploaded file, by itself or in a zip; `size` in bytes as the zip declares it, or None."""
 
     name: str
     size: int | None
@@ -63,7 +63,7 @@ class Part:
         return f"{self.name!r:.120} in {self.origin}" if self.origin else f"{self.name!r:.120}"
 
 
-def unpack(files: Iterable[tuple[str, BinaryIO]], folder: Path, most: int = MAX_UPLOAD) -> Unpacked:
+def unpack(files: Iterable[tuple[str, BinaryIO]], folder: Path, most: int = MAX_UPLOAD) -> UnpackedFolder:
     """`files` are names and what was sent under them; `folder` is made, or empty.
 
     What is no part of a checkpoint is left out and noted. Raises ValueError, and leaves the folder empty, for names
@@ -72,42 +72,44 @@ def unpack(files: Iterable[tuple[str, BinaryIO]], folder: Path, most: int = MAX_
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise ValueError(f"{folder} must be empty before a checkpoint is unpacked into it.")
-    parts = [part for name, file in files for part in parts_of(name, file)]
-    chosen, left = sort_out(parts)
+    parts = [part for name, file in files for part in read_parts(name, file)]
+    chosen, left = sort_parts(parts)
     declared = sum(part.size or 0 for part in chosen)
     if declared > most:
         raise ValueError(f"an upload may hold {most:,} bytes, got {declared:,}; raise LOUPE_MAX_UPLOAD_MIB for more.")
     try:
         written = 0
         for part in chosen:
-            written += write(part, folder / PurePosixPath(part.name).name, most - written)
+            written += write_part(part, folder / PurePosixPath(part.name).name, most - written)
     except ValueError:
         for file in folder.iterdir():
             file.unlink()
         raise
-    return Unpacked(folder, left)
+    return UnpackedFolder(folder, left)
 
 
-def parts_of(name: str, file: BinaryIO) -> list[Part]:
+def read_parts(name: str, file: BinaryIO) -> list[Part]:
     """A zip's files, or the one file."""
     check_name(name, "the upload")
     if not name.lower().endswith(".zip"):
         return [Part(name, None, lambda: file)]
     try:
-        return list(entries(name, file))
-    except Hostile as fault:
+        return list(read_entries(name, file))
+    except HostileUpload as fault:
         raise ValueError(f"{name} {fault}") from None
     except UNREADABLE as error:
         raise ValueError(f"{name} must be a zip file, and does not read as one ({error}); pack it again.") from None
 
 
-class Hostile(Exception):
-    """What is wrong with a zip, to stand behind its name."""
+class HostileUpload(Exception):
+    """Fault of a zip, worded to follow its name."""
 
 
-def entries(name: str, file: BinaryIO) -> Iterator[Part]:
+def read_entries(name: str, file: BinaryIO) -> Iterator[Part]:
     if (size := directory_size(file)) > LARGEST_DIRECTORY:
-        raise Hostile(f"must list its files in at most {LARGEST_DIRECTORY:,} bytes, got {size:,}; send fewer files.")
+        raise HostileUpload(
+            f"must list its files in at most {LARGEST_DIRECTORY:,} bytes, got {size:,}; send fewer files."
+        )
     archive = zipfile.ZipFile(file)
     for entry in archive.infolist():
         if entry.is_dir() or any(part in OF_SYSTEMS for part in entry.filename.split("/")):
@@ -115,18 +117,20 @@ def entries(name: str, file: BinaryIO) -> Iterator[Part]:
         try:
             check_name(entry.filename, name)
         except ValueError as error:
-            raise Hostile(f"cannot be unpacked: {error}") from None
+            raise HostileUpload(f"cannot be unpacked: {error}") from None
         if not entry.filename.isascii() and not entry.flag_bits & 0x800:
-            raise Hostile(f"must name its files in UTF-8, got {entry.orig_filename!r:.120}; pack it again.")
+            raise HostileUpload(f"must name its files in UTF-8, got {entry.orig_filename!r:.120}; pack it again.")
         mode = stat.S_IFMT(entry.external_attr >> 16)
         if mode not in (0, stat.S_IFREG):
-            raise Hostile(f"must hold plain files, and {entry.filename!r:.120} is a link or a device; pack it again.")
+            raise HostileUpload(
+                f"must hold plain files, and {entry.filename!r:.120} is a link or a device; pack it again."
+            )
         if entry.flag_bits & 1:
-            raise Hostile(f"must not be encrypted, and {entry.filename!r:.120} is; pack it without a password.")
+            raise HostileUpload(f"must not be encrypted, and {entry.filename!r:.120} is; pack it without a password.")
         if entry.compress_type not in PACKED:
-            raise Hostile(f"must be packed as usual, and {entry.filename!r:.120} is not; pack it again.")
+            raise HostileUpload(f"must be packed as usual, and {entry.filename!r:.120} is not; pack it again.")
         if entry.file_size > HIGHEST_RATIO * entry.compress_size + SMALL:
-            raise Hostile(
+            raise HostileUpload(
                 f"must not hold {entry.filename!r:.120}, whose {entry.compress_size:,} bytes would become "
                 f"{entry.file_size:,}; do not trust it."
             )
@@ -161,8 +165,8 @@ def check_name(name: str, origin: str) -> None:
         raise ValueError(f"{origin} must have plain names of files, got {name!r:.120}; do not trust it.")
 
 
-def sort_out(parts: list[Part]) -> tuple[list[Part], tuple[str, ...]]:
-    """What belongs to a checkpoint, all in one folder, and a sentence about the rest."""
+def sort_parts(parts: list[Part]) -> tuple[list[Part], tuple[str, ...]]:
+    """Separate the files of one checkpoint, all in one folder, from a sentence about the rest."""
     known = [part for part in parts if is_part(PurePosixPath(part.name).name)]
     depth = min((len(PurePosixPath(part.name).parts) for part in known), default=1)
     folders = {PurePosixPath(part.name).parent for part in known if len(PurePosixPath(part.name).parts) == depth}
@@ -177,16 +181,16 @@ def sort_out(parts: list[Part]) -> tuple[list[Part], tuple[str, ...]]:
     if twice is not None:
         raise ValueError(f"an upload must hold each file once, got {twice} twice; send one of them.")
     rest = [part for part in parts if part not in chosen]
-    return chosen, (left_out(rest),) if rest else ()
+    return chosen, (note_left_out(rest),) if rest else ()
 
 
-def left_out(parts: list[Part]) -> str:
+def note_left_out(parts: list[Part]) -> str:
     more = f" and {len(parts) - 5} more" if len(parts) > 5 else ""
     return f"Left out as no part of a checkpoint: {', '.join(f'{part.name:.60}' for part in parts[:5])}{more}."
 
 
-def write(part: Part, path: Path, most: int) -> int:
-    """Copied piece by piece; how many bytes came."""
+def write_part(part: Part, path: Path, most: int) -> int:
+    """Copy a file piece by piece, and return how many bytes came."""
     limit = most if part.size is None else min(most, part.size)
     count = 0
     try:

@@ -18,8 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from engine.checkpoints.memory import release
-from engine.checkpoints.pickled import read_pickled
+from engine.checkpoints.memory import release_pages
+from engine.checkpoints.torch_pickle import read_torch_pickle
 
 LIMIT = 100_000_000  # bytes of a header, by safetensors itself
 LARGEST_HEADER = 2**24  # bytes; 100,000 tensors take half of it
@@ -70,14 +70,14 @@ class Weights(Mapping[str, Tensor]):
     def release(self, name: str) -> None:
         """Give back the memory under a tensor that nobody reads any more."""
         if name in self.mapped:
-            release(self[name])
+            release_pages(self[name])
 
-    def where(self, name: str) -> str:
-        """A tensor as a message names it: with its file."""
+    def label(self, name: str) -> str:
+        """Name of a tensor in messages: with its file."""
         return f"{name} in {self.files[name].name}" if name in self.files else name
 
 
-def of_tensors(tensors: Mapping[str, Tensor], path: Path, mapped: bool) -> Weights:
+def weights_of_tensors(tensors: Mapping[str, Tensor], path: Path, mapped: bool) -> Weights:
     """Tensors that are there already, from one file."""
     return Weights(
         shapes={name: tuple(tensor.shape) for name, tensor in tensors.items()},
@@ -90,22 +90,24 @@ def of_tensors(tensors: Mapping[str, Tensor], path: Path, mapped: bool) -> Weigh
 
 
 def open_weights(path: Path) -> Weights:
-    """A `.safetensors`, `.bin`, `.pt` or `.pth` file, or the `.index.json` of a sharded one.
+    """Open a `.safetensors`, `.bin`, `.pt` or `.pth` file, or the `.index.json` of a sharded one.
 
     Raises ValueError for a file that is cut off, damaged, or not what its name says.
     """
     if path.name.endswith(".index.json"):
-        return _joined(path, [open_weights(shard) for shard in shards(path)])
+        return _merge_shards(path, [open_weights(shard) for shard in shards(path)])
     if path.suffix == ".safetensors":
-        return _safetensors(path)
+        return _open_safetensors(path)
     if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
-        found = read_pickled(path)
-        return replace(of_tensors(found.tensors, path, found.mapped), settings=found.settings, notes=found.notes)
+        found = read_torch_pickle(path)
+        return replace(
+            weights_of_tensors(found.tensors, path, found.mapped), settings=found.settings, notes=found.notes
+        )
     raise ValueError(f"a weights file must end in .safetensors, .bin, .pt, .pth or .ckpt, got {path.name}.")
 
 
 def write_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """A safetensors file, written beside `path` and then moved there: no reader ever sees half of one."""
+    """Write a safetensors file beside `path`, then move it there: no reader ever sees half of one."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.touch()
     mode = partial.stat().st_mode  # what the person's umask says; safetensors would let nobody else read it
@@ -115,7 +117,7 @@ def write_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Raises ValueError where the file is not a JSON object."""
+    """Read a config or an index. Raises ValueError where the file is not a JSON object."""
     if path.stat().st_size > LARGEST_CONFIG:
         raise ValueError(
             f"{path} must be at most {LARGEST_CONFIG:,} bytes, got {path.stat().st_size:,}; is it a config?"
@@ -145,7 +147,7 @@ def shards(index: Path) -> list[Path]:
     return [index.parent / name for name in files]
 
 
-def _joined(index: Path, parts: list[Weights]) -> Weights:
+def _merge_shards(index: Path, parts: list[Weights]) -> Weights:
     whole = Weights({}, parts[0].metadata, {})
     for part in parts:
         twice = whole.shapes.keys() & part.shapes.keys()
@@ -163,7 +165,7 @@ def _joined(index: Path, parts: list[Weights]) -> Weights:
     return whole
 
 
-def _safetensors(path: Path) -> Weights:
+def _open_safetensors(path: Path) -> Weights:
     header = safetensors_header(path)
     try:
         file = safe_open(path, "pt")
@@ -204,7 +206,7 @@ def safetensors_header(path: Path) -> dict[str, Any]:
             raise ValueError(f"{path} must have a header of at most {LARGEST_HEADER:,} bytes, got {length:,}.")
         text = b"{" + file.read(length - 1)
     try:
-        header: dict[str, Any] = json.loads(text, object_pairs_hook=_no_two_alike)
+        header: dict[str, Any] = json.loads(text, object_pairs_hook=_refuse_duplicates)
         entries = [entry for name, entry in header.items() if name != "__metadata__"]
         end = max((entry["data_offsets"][1] for entry in entries), default=0)
         lying = any(min(entry["shape"], default=0) < 0 or prod(entry["shape"]) > 8 * size for entry in entries)
@@ -221,7 +223,7 @@ def safetensors_header(path: Path) -> dict[str, Any]:
     return header
 
 
-def _no_two_alike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(table := dict(pairs)) < len(pairs):
         raise ValueError("two entries of one name")
     return table

@@ -1,11 +1,11 @@
-"""How config.json says which layers see only a window of the text: `layer_types`, or what older files say instead."""
+"""Layers of config.json that see only a window of the text: `layer_types`, or what older files say instead."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from engine.checkpoints.keys import Key, Table, written_only
+from engine.checkpoints.keys import Key, Table, write_only_key
 
 SLIDING, WHOLE = "sliding_attention", "full_attention"
 
@@ -46,17 +46,17 @@ def layer_types(
     )
 
 
-def where(slides: Callable[[int, Table], bool]) -> Callable[[Table, int], list[str]]:
-    """A word for each layer: with a window where `slides` says so."""
+def choose_types(slides: Callable[[int, Table], bool]) -> Callable[[Table, int], list[str]]:
+    """Make a function that gives each layer a word: with a window where `slides` says so."""
     return lambda theirs, layers: [SLIDING if slides(layer, theirs) else WHOLE for layer in range(layers)]
 
 
-def asked_for(theirs: Table) -> Any:
+def read_qwen_window(theirs: Table) -> Any:
     return theirs.get("sliding_window", 4096) if theirs.get("use_sliding_window", False) else None
 
 
 QWEN = (
-    layer_types(asked_for, where(lambda layer, theirs: layer >= theirs.get("max_window_layers", 28))),
-    written_only("sliding_window", lambda ours: ours["attention"]["window"]),
-    written_only("use_sliding_window", lambda ours: ours["attention"]["window"] is not None),
+    layer_types(read_qwen_window, choose_types(lambda layer, theirs: layer >= theirs.get("max_window_layers", 28))),
+    write_only_key("sliding_window", lambda ours: ours["attention"]["window"]),
+    write_only_key("use_sliding_window", lambda ours: ours["attention"]["window"] is not None),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.data.bounds import at_least
-from engine.data.drawing import Chance, Part, drawn, number
+from engine.data.drawing import Chance, Part, draw_indexed, number
 from engine.data.task import Pair, PairTask
 
 MOST = 20  # digits
@@ -63,7 +63,7 @@ def pair(options: Addition, part: Part, seed: int, index: int) -> Pair:
         first, second = (number(chance, 0, 10 ** number(chance, 1, options.digits) - 1) for _ in range(2))
         return first, second
 
-    first, second = drawn(operands, lambda two: f"{min(two)}+{max(two)}", part, seed, index)
+    first, second = draw_indexed(operands, lambda two: f"{min(two)}+{max(two)}", part, seed, index)
     width = options.digits
     total = f"{first + second:0{width + 1}}"
     return Pair(f"{first:0{width}}+{second:0{width}}", total[::-1] if options.reversed else total)

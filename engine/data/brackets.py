@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.data.bounds import at_least, symbols
-from engine.data.drawing import Chance, Part, choice, drawn, number
+from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.task import Labelled, LabelTask
 
 UNBALANCED, BALANCED = 0, 1
@@ -62,7 +62,7 @@ def labelled(options: Brackets, part: Part, seed: int, index: int) -> Labelled:
         half = number(chance, (options.shortest + 1) // 2, options.longest // 2)
         return balanced(half, options.kinds, chance) if wanted else unbalanced(half, options, chance)
 
-    return Labelled(drawn(text, str, part, seed, index), BALANCED if wanted else UNBALANCED)
+    return Labelled(draw_indexed(text, str, part, seed, index), BALANCED if wanted else UNBALANCED)
 
 
 def is_balanced(text: str, kinds: str) -> bool:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import ClassVar
 
 from engine.data.bounds import at_least
-from engine.data.drawing import Chance, Part, choice, drawn, number
+from engine.data.corpora import read_corpus
+from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.task import Pair, PairTask
-
-MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
 
 
 def ordinal(day: int) -> str:
@@ -22,14 +18,14 @@ def ordinal(day: int) -> str:
     return f"{day}{last}"
 
 
-# None can be read in two ways, as 3/5/1979 could.
-FORMATS: dict[str, Callable[[date], str]] = {
-    "day month year": lambda on: f"{on.day} {MONTHS[on.month - 1]} {on.year}",
-    "month day, year": lambda on: f"{MONTHS[on.month - 1]} {on.day}, {on.year}",
-    "ordinal": lambda on: f"the {ordinal(on.day)} of {MONTHS[on.month - 1]} {on.year}",
-    "short": lambda on: f"{on.day}-{MONTHS[on.month - 1][:3]}-{on.year}",
-    "dots": lambda on: f"{on.day}.{on.month}.{on.year}",
-}
+def formats() -> Mapping[str, str]:
+    """The ways to write a date, as templates."""
+    return read_corpus("dates/dates")["formats"]
+
+
+def write_date(day: date, template: str) -> str:
+    month = read_corpus("dates/dates")["months"][day.month - 1]
+    return template.format(day=day.day, ordinal=ordinal(day.day), month=month, number=day.month, year=day.year)
 
 
 @dataclass(frozen=True)
@@ -54,8 +50,8 @@ class Dates(PairTask):
     @property
     def alphabet(self) -> str:
         year = [date(2000, month, day) for month in range(1, 13) for day in range(1, 29)]
-        written = {character for style in FORMATS.values() for on in year for character in style(on)}
-        return "".join(sorted(written | set("0123456789-")))
+        letters = {letter for template in formats().values() for day in year for letter in write_date(day, template)}
+        return "".join(sorted(letters | set("0123456789-")))
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
         count = self.documents if part == "train" else self.held_out
@@ -66,8 +62,8 @@ def pair(options: Dates, part: Part, seed: int, index: int) -> Pair:
     """Example `index` of a part; the same for the same seed. A day that is held out is so however it is written."""
     first, last = date(options.first, 1, 1).toordinal(), date(options.last, 12, 31).toordinal()
 
-    def day(chance: Chance) -> Pair:
-        on = date.fromordinal(number(chance, first, last))
-        return Pair(choice(chance, list(FORMATS.values()))(on), on.isoformat())
+    def draw(chance: Chance) -> Pair:
+        day = date.fromordinal(number(chance, first, last))
+        return Pair(write_date(day, choice(chance, list(formats().values()))), day.isoformat())
 
-    return drawn(day, lambda one: one.target, part, seed, index)
+    return draw_indexed(draw, lambda one: one.target, part, seed, index)

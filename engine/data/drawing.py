@@ -28,7 +28,7 @@ def is_held_out(key: str, seed: int) -> bool:
     return lot(key, seed) < HELD_OUT * 2**64
 
 
-def drawn(draw: Callable[[Chance], T], key: Callable[[T], str], part: Part, seed: int, index: int) -> T:
+def draw_indexed(draw: Callable[[Chance], T], key: Callable[[T], str], part: Part, seed: int, index: int) -> T:
     """Example `index` of a part: the first that is drawn whose key belongs there.
 
     Raises ValueError where there are so few different ones that none does.

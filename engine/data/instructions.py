@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import count, islice
 from random import Random
 from typing import ClassVar
@@ -20,10 +20,9 @@ from engine.data.drawing import Part
 from engine.data.seeds import seed_for
 from engine.data.task import Pair, PairTask
 from engine.data.translation import pair, words
-from engine.data.translation.adjectives import ADJECTIVES
+from engine.data.translation.lexicon import LEXICON
 
 INSTRUCTIONS = TO_ENGLISH, TO_FRENCH = "[toEnglish]", "[toFrench]"
-LEFT_OUT = frozenset(("her", "that", "those", *(one.english for one in ADJECTIVES if " " in one.french)))
 SHORTEST = 4  # words that a limit must allow
 
 
@@ -51,10 +50,10 @@ class Instructions(PairTask):
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
         ours, theirs = seed_for(seed, "instructions"), seed_for(seed, "held-out instructions")
         if part == "train":
-            return (instructed(self, ours, index) for index in range(self.documents))
-        seen = trained_on(self, ours)
+            return (pair_with_instruction(self, ours, index) for index in range(self.documents))
+        seen = training_sentences(self, ours)
         unseen = (index for index in count() if key(self, theirs, index) not in seen)
-        return (instructed(self, theirs, index) for index in islice(unseen, self.held_out))
+        return (pair_with_instruction(self, theirs, index) for index in islice(unseen, self.held_out))
 
     def group(self, pair: Pair) -> str:
         return instruction_of(pair)
@@ -78,7 +77,7 @@ class Bilingual:
     def texts(self, part: Part, seed: int) -> Iterator[str]:
         stream = seed_for(seed, "bilingual" if part == "train" else "held-out bilingual")
         for index in range(self.documents if part == "train" else self.held_out):
-            yield written(self, stream, index)[index % 2]
+            yield write_sentence(self, stream, index)[index % 2]
 
 
 def check(table: str, longest: int, plain: float) -> None:
@@ -87,8 +86,8 @@ def check(table: str, longest: int, plain: float) -> None:
         raise ValueError(f"{table}.plain must be a share in [0, 1], got {plain}.")
 
 
-def instructed(options: Instructions, stream: int, index: int) -> Pair:
-    english, french = written(options, stream, index)
+def pair_with_instruction(options: Instructions, stream: int, index: int) -> Pair:
+    english, french = write_sentence(options, stream, index)
     if index % 2:
         return Pair(f"{english} {TO_FRENCH}", f" {french}")
     return Pair(f"{french} {TO_ENGLISH}", f" {english}")
@@ -98,7 +97,7 @@ def instruction_of(pair: Pair) -> str:
     return pair.source.rpartition(" ")[2]
 
 
-def written(options: Instructions | Bilingual, stream: int, index: int) -> tuple[str, str]:
+def write_sentence(options: Instructions | Bilingual, stream: int, index: int) -> tuple[str, str]:
     """Sentence `index` of a stream in both languages, as it is typed."""
     english, french = sentence(stream, index, options.longest)
     if Random(f"{stream}:{index}:plain").random() >= options.plain:
@@ -112,8 +111,14 @@ def sentence(stream: int, index: int, longest: int) -> tuple[str, str]:
     return next((one.english, one.french) for one in drawn if fits(words(one.english), words(one.french), longest))
 
 
+@cache
+def ambiguous_words() -> frozenset[str]:
+    """English words beside others that would be one in French."""
+    return frozenset(("her", "that", "those", *(one.english for one in LEXICON.adjectives if " " in one.french)))
+
+
 def fits(english: Sequence[str], french: Sequence[str], longest: int) -> bool:
-    return max(len(english), len(french)) <= longest and LEFT_OUT.isdisjoint(word.lower() for word in english)
+    return max(len(english), len(french)) <= longest and ambiguous_words().isdisjoint(word.lower() for word in english)
 
 
 def plain(text: str) -> str:
@@ -126,5 +131,5 @@ def key(options: Instructions, stream: int, index: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def trained_on(options: Instructions, stream: int) -> frozenset[str]:
+def training_sentences(options: Instructions, stream: int) -> frozenset[str]:
     return frozenset(key(options, stream, index) for index in range(options.documents))

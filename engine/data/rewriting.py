@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from engine.data.bounds import at_least, symbols
-from engine.data.drawing import Chance, Part, choice, drawn, number
+from engine.data.drawing import Chance, Part, choice, draw_indexed, number
 from engine.data.task import Pair, PairTask
 
 Rule = Literal["copy", "reverse", "repeat", "sort"]
@@ -69,5 +69,5 @@ def pair(options: Rewriting, part: Part, seed: int, index: int) -> Pair:
         length = number(chance, options.shortest, options.longest)
         return "".join(choice(chance, options.symbols) for _ in range(length))
 
-    source = drawn(sequence, str, part, seed, index)
+    source = draw_indexed(sequence, str, part, seed, index)
     return Pair(source, "".join(source[place] for place in PLACES[options.rule](source)))

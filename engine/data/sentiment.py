@@ -10,34 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from engine.data.bounds import at_least
-from engine.data.drawing import Chance, Part, drawn
-from engine.data.stories import words
-from engine.data.stories.telling import Telling
+from engine.data.corpora import read_corpus
+from engine.data.drawing import Chance, Part, draw_indexed
+from engine.data.stories import Narrator, words
 from engine.data.task import EVERY, Labelled, LabelTask
 
 BAD, GOOD = 0, 1
-THINGS = "kite", "hat", "paper plane", "paper boat", "lantern", "flag", "sun hat", "paper crown", "picture"
-BEGINNINGS = (
-    "This is a story about {a}, who had a {toy}.", "{one_day}, {a} took {a.his} {toy} to the {place}.",
-    "{a} loved {a.his} {toy} very much.", "{one_day}, {g} gave {a} a {toy}.", "{a} was at the {place} with a {toy}.",
-)  # fmt: skip
-OTHERS = (
-    "{b} was there, too, with a {other}.", "{a.his} friend {b} had a {other}.",
-    "There {a.he} met {b}, who had a {other}.",
-)  # fmt: skip
-# What happens to a thing {x} of the child {w}, and how it ends: (badly, well).
-HAPPENS = (
-    ("Then the {x} fell into the river.", "The {x} sank, and nobody could reach it.", "Somebody pulled the {x} out."),
-    ("Then the {x} was lost.", "{w} never found the {x}.", "At last {w} found the {x}."),
-    ("A big boy took the {x}.", "He never gave the {x} back.", "He gave the {x} back."),
-    ("The {x} tore in two.", "Nobody could mend the {x}.", "{g} mended the {x}."),
-    ("The wind carried the {x} away.", "The {x} flew over the hills and was gone.", "The {x} came down on the grass."),
-    ("{w} forgot the {x} at the {place}.", "The next day the {x} was gone.", "The next day the {x} was still there."),
-    ("A dog ran off with the {x}.", "The dog chewed the {x} to pieces.", "The dog brought the {x} back."),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,36 +42,43 @@ class Sentiment(LabelTask):
 
     def texts(self, part: Part, seed: int) -> Iterator[Labelled]:
         count = self.documents if part == "train" else self.held_out
-        return (labelled(self, part, seed, index) for index in range(count))
+        return (draw_example(self, part, seed, index) for index in range(count))
 
 
-def labelled(options: Sentiment, part: Part, seed: int, index: int) -> Labelled:
+def draw_example(options: Sentiment, part: Part, seed: int, index: int) -> Labelled:
     """Example `index` of a part; the same for the same seed. Those with an even `index` end well."""
     label = GOOD if index % 2 == 0 else BAD
-    return Labelled(drawn(lambda chance: story(chance, label, options.others), str, part, seed, index), label)
+    return Labelled(draw_indexed(lambda chance: story(chance, label, options.others), str, part, seed, index), label)
+
+
+def templates() -> dict[str, Any]:
+    """Things, beginnings and what happens, by table."""
+    return read_corpus("sentiment/sentiment")
 
 
 def story(chance: Chance, label: int, others: float) -> str:
-    t = Telling(chance)
-    a, b = t.child("a"), t.child("b")
-    t.kin("g", a, always_title=True)
-    toy, other = t.sample(THINGS, 2)
-    t.let(place=t.pick(words.PLAYGROUNDS)[0], toy=toy, other=other)
-    t.say(*BEGINNINGS)
-    what, unlike = t.sample(HAPPENS, 2)
-    told = [(a, toy, what, label)]
-    if t.chance(others):
-        t.say(*OTHERS)
-        told.insert(t.number(0, 1), (b, other, unlike, t.pick((BAD, GOOD))))
-    for owner, thing, (happens, *_), _ in told:
-        say_of(t, happens, owner.name, thing)
-    if t.chance(0.5):
-        told.reverse()
-    for owner, thing, (_, *ends), how in told:
-        say_of(t, ends[how], owner.name, thing)
-    return t.text()
+    narrator = Narrator(chance)
+    for role in ("a", "b"):
+        narrator.child(role)
+    narrator.kin("g", "a", by_title=True)
+    a, b = narrator.fields["a"], narrator.fields["b"]
+    toy, other = narrator.sample(templates()["things"], 2)
+    narrator.let(place=narrator.pick(words()["playgrounds"])[0], toy=toy, other=other)
+    narrator.say(*templates()["beginnings"])
+    events, other_events = narrator.sample(templates()["happens"], 2)
+    plots = [(a, toy, events, label)]
+    if narrator.chance(others):
+        narrator.say(*templates()["others"])
+        plots.insert(narrator.number(0, 1), (b, other, other_events, narrator.pick((BAD, GOOD))))
+    for owner, thing, (happens, *_), _ in plots:
+        say_of(narrator, happens, owner.name, thing)
+    if narrator.chance(0.5):
+        plots.reverse()
+    for owner, thing, (_, *ends), outcome in plots:
+        say_of(narrator, ends[outcome], owner.name, thing)
+    return narrator.text()
 
 
-def say_of(t: Telling, sentence: str, owner: str, thing: str) -> None:
-    t.let(w=owner, x=thing)
-    t.say(sentence)
+def say_of(narrator: Narrator, sentence: str, owner: str, thing: str) -> None:
+    narrator.let(w=owner, x=thing)
+    narrator.say(sentence)

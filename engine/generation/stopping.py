@@ -71,7 +71,7 @@ class Stopping:
         """The first of the stop strings that stands in the text only since its last token; it may end within that."""
         tokenizer = self.prompt.checkpoint.tokenizer
         assert tokenizer is not None
-        text, shorter = tokenizer.spelled((*before, id)), tokenizer.spelled(before)
+        text, shorter = tokenizer.to_bytes((*before, id)), tokenizer.to_bytes(before)
         old = len(shorter) if text.startswith(shorter) else common(shorter, text)
         return next((one for one in self.strings if ends_behind(text, one.encode(), old)), None)
 

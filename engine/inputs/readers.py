@@ -110,7 +110,7 @@ def own_words(checkpoint: Checkpoint) -> str:
 def read_text(checkpoint: Checkpoint, text: str, limit: int, second: str = "") -> Reading:
     """Where a decoder reads the text again behind its encoder, that is the target."""
     whole = tokens(checkpoint, text, second)
-    read = whole.truncated(limit)
+    read = whole.truncate(limit)
     if not read or not checkpoint.model.config.rereads:
         return Reading(read, whole)
     again = targeted(checkpoint, read.ids[:-1])
@@ -120,9 +120,9 @@ def read_text(checkpoint: Checkpoint, text: str, limit: int, second: str = "") -
 def read_translation(checkpoint: Checkpoint, text: str, target: str, limit: int) -> Reading:
     """An empty `target` is written by the model, greedily."""
     whole = tokens(checkpoint, text)
-    source = whole.truncated(limit)
+    source = whole.truncate(limit)
     if target.strip():
-        return Reading(source, whole, given_target(checkpoint, target).truncated(limit))
+        return Reading(source, whole, given_target(checkpoint, target).truncate(limit))
     if not source:
         return Reading(source, whole)
     steps = generate(checkpoint, source, max_tokens=limit - 1, greedy=True)
@@ -149,18 +149,18 @@ def read_infill(checkpoint: Checkpoint, text: str, span: str, limit: int) -> Rea
     tokenizer = checkpoint.tokenizer
     if tokenizer is None:
         whole = tokens(checkpoint, text)
-        return Reading(whole.truncated(limit), whole)
+        return Reading(whole.truncate(limit), whole)
     if GAP not in text and text.strip():
         raise ValueError(f"Expected a gap to fill, got a text without one; write {GAP} where words are missing.")
     whole = known(checkpoint, tokenizer.encode(f"{text}{SPAN}{span}"))
     if len(whole) > limit:  # a cut would take the mark with it that the span begins with
         raise ValueError(f"Expected at most {limit} tokens with what fills the gap, got {len(whole)}; shorten it.")
     if span or not text.strip():
-        return Reading(whole.truncated(limit), whole)
+        return Reading(whole.truncate(limit), whole)
     ends = set(checkpoint.end_ids)
-    steps = generate(checkpoint, whole.truncated(limit), max_tokens=max(limit - len(whole), 0), greedy=True)
+    steps = generate(checkpoint, whole.truncate(limit), max_tokens=max(limit - len(whole), 0), greedy=True)
     ids = [*whole.ids, *(step.id for step in steps if step.id not in ends)]
-    return Reading(with_ids(checkpoint, whole, ids).truncated(limit), whole, written=True)
+    return Reading(with_ids(checkpoint, whole, ids).truncate(limit), whole, written=True)
 
 
 def with_ids(checkpoint: Checkpoint, encoding: Encoding, ids: list[int]) -> Encoding:

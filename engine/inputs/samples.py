@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from torch import Tensor
@@ -10,6 +10,7 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint
 from engine.data import sentences, translation
 from engine.data.stories import story
+from engine.edits import Edit
 from engine.inputs.readers import (
     GAP,
     Reading,
@@ -22,6 +23,8 @@ from engine.inputs.readers import (
     read_translation,
     readable,
 )
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
 
 UNSEEN = 20_260  # a seed that no recipe trains on
 APART = 8  # tokens of a drawn text before it repeats itself
@@ -36,6 +39,14 @@ def samples(checkpoint: Checkpoint, count: int, limit: int, seed: int = UNSEEN) 
     """
     limit = min(limit, checkpoint.model.config.context)
     return (sample(checkpoint, index, limit, seed) for index in range(count))
+
+
+def sample_runs(
+    checkpoint: Checkpoint, count: int, limit: int, edits: Sequence[Edit], keep: Sequence[str]
+) -> Iterator[Trace]:
+    """A run of each of `samples`, under edits, of the hooks that match `keep`."""
+    for reading in samples(checkpoint, count, limit):
+        yield run(checkpoint.model, reading.read, keep, edits, target=reading.target)
 
 
 def sample(checkpoint: Checkpoint, index: int, limit: int, seed: int) -> Reading:

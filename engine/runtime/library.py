@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.checkpoints import Checkpoint, load, shipped
+from engine.checkpoints import Checkpoint, load, shipped_names
 from engine.checkpoints.locate import WEIGHTS, Place, locate
 from engine.edits import Edit
 from engine.runtime.limits import MODELS_FOLDER, MODELS_MEMORY, RUNS_FOLDER, TRACE_MEMORY, UPLOADS_DISK
@@ -59,7 +59,7 @@ def names(*more: str) -> list[str]:
     """The shipped checkpoints, the folders a person put into the models folder, then those of `more` that are known."""
     folder = Path(MODELS_FOLDER)
     own = sorted(p.name for p in folder.iterdir() if _holds_a_model(p)) if folder.is_dir() else []
-    public = [*shipped(), *(name for name in own if name not in shipped())]
+    public = [*shipped_names(), *(name for name in own if name not in shipped_names())]
     return [*public, *dict.fromkeys(name for name in more if name not in public and knows(name))]
 
 
@@ -74,7 +74,7 @@ def opening(name: str) -> Opening:
     offered = _offers.find(name)
     if offered is not None:
         return offered
-    if name in shipped():
+    if name in shipped_names():
         return Opening(name, title=name)
     if name in names():
         return Opening(Path(MODELS_FOLDER) / name, title=name)
@@ -118,16 +118,12 @@ def hub_folder(name: str) -> Path | None:
     """Where a hub's checkpoint lies that has been fetched to this machine; nothing is asked of a network."""
     if not name.startswith(HUB):
         return None
-    from engine.checkpoints.hub import parse  # what speaks to a network is slow to import
-    from engine.checkpoints.hub.store import store_of
+    from engine.checkpoints.hub import cached_folder, parse  # what speaks to a network is slow to import
 
     try:
-        named = parse(name)
+        folder = cached_folder(parse(name))
     except ValueError:
         return None
-    store = store_of(named.repo)
-    commit = store.commit(named.revision)
-    folder = store.snapshot(commit) if commit else None
     return folder if folder is not None and _holds_a_model(folder) else None
 
 

@@ -6,7 +6,7 @@
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.files import read_tokenizer
-from engine.tokenizers.pieces import drawn
+from engine.tokenizers.pieces import draw_piece
 from engine.tokenizers.protocol import Tokenizer
 from engine.tokenizers.special import END, UNKNOWN
 from engine.tokenizers.trainers import TRAINERS, train
@@ -18,7 +18,7 @@ __all__ = [
     "Encoding",
     "FastTokenizer",
     "Tokenizer",
-    "drawn",
+    "draw_piece",
     "read_tokenizer",
     "train",
 ]

@@ -7,22 +7,22 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from engine.tokenizers.fast import FastTokenizer
-from engine.tokenizers.special import END, distinct
-from engine.tokenizers.spelling import BYTE_OF_LETTER
+from engine.tokenizers.pieces import BYTE_OF_LETTER
+from engine.tokenizers.special import END, unique_names
 
 
 def build(special_tokens: Sequence[str] = (END,)) -> FastTokenizer:
     fast = Tokenizer(models.BPE(vocab=BYTE_OF_LETTER, merges=[]))
     fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     fast.decoder = decoders.ByteLevel()
-    fast.add_special_tokens(distinct(special_tokens))
+    fast.add_special_tokens(unique_names(special_tokens))
     return FastTokenizer(fast)
 
 
 def train(
     texts: Iterable[str] = (), vocab_size: int | None = None, special_tokens: Sequence[str] = (END,)
 ) -> FastTokenizer:
-    """There is nothing to learn from `texts`; they are taken so that every kind is trained alike."""
+    """Build it: there is nothing to learn from `texts`, which are taken so that every kind is trained alike."""
     tokenizer = build(special_tokens)
     if vocab_size not in (None, tokenizer.vocab_size):
         raise ValueError(

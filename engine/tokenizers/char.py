@@ -8,16 +8,15 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Tokenizer, decoders, models
 
 from engine.tokenizers.fast import FastTokenizer
-from engine.tokenizers.special import END, UNKNOWN, distinct
-from engine.tokenizers.texts import corpus
-from engine.tokenizers.vocabulary import by_frequency
+from engine.tokenizers.special import END, UNKNOWN, unique_names
+from engine.tokenizers.vocabulary import check_corpus, rank_by_frequency
 
 
 def train(texts: Iterable[str], vocab_size: int | None = None, special_tokens: Sequence[str] = (END,)) -> FastTokenizer:
-    """The `vocab_size` most frequent characters, or all of them; any other becomes <unk>."""
-    names = distinct([UNKNOWN, *special_tokens])
-    counts = Counter(character for text in corpus(texts) for character in text)
-    vocabulary = by_frequency(counts, names, vocab_size)
+    """Train on the `vocab_size` most frequent characters, or all of them; any other becomes <unk>."""
+    names = unique_names([UNKNOWN, *special_tokens])
+    counts = Counter(character for text in check_corpus(texts) for character in text)
+    vocabulary = rank_by_frequency(counts, names, vocab_size)
     fast = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=UNKNOWN))  # characters, never merged
     fast.decoder = decoders.Fuse()
     fast.add_special_tokens(names)

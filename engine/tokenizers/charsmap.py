@@ -1,4 +1,4 @@
-"""What SentencePiece does to a text before it cuts it (Kudo and Richardson 2018, section 3.2), place by place.
+"""Normalisation by SentencePiece of a text before it is cut (Kudo and Richardson 2018, section 3.2), place by place.
 
 `tokenizers` has a normaliser that reads the same table, but it looks up whole graphemes, which are not what the table
 has: a Korean syllable in its parts, or a letter with two accents, comes out otherwise. So the table is read here.
@@ -18,8 +18,8 @@ LONGEST_STRING = 256  # bytes that one string of a table may become; Unicode's o
 
 
 @dataclass(frozen=True)
-class Placed:
-    """`spans[i]` is where in the text as it was typed the character `text[i]` comes from."""
+class PlacedText:
+    """Normalised text: `spans[i]` is where in the text as it was typed the character `text[i]` comes from."""
 
     text: str
     spans: tuple[tuple[int, int], ...]
@@ -38,22 +38,22 @@ class Charsmap:
         self.begins = cache(self._begins)
 
     def match(self, text: str, at: int) -> tuple[str, int] | None:
-        """What the longest string of the table that stands at `at` becomes, and where it ends."""
+        """Replacement for the longest string of the table that stands at `at`, and where that string ends."""
         found = None
         if self.begins(text[at]):
             place = self._base(0)
             for end in range(at + 1, len(text) + 1):
-                entered = self._through(place, text[end - 1])
+                entered = self._step(place, text[end - 1])
                 if entered is None:
                     break
                 place, value = entered
-                found = found if value is None else (self._string(value), end)
+                found = found if value is None else (self._read_string(value), end)
         return found
 
     def _begins(self, character: str) -> bool:
-        return bool(self.units) and self._through(self._base(0), character) is not None
+        return bool(self.units) and self._step(self._base(0), character) is not None
 
-    def _through(self, place: int, character: str) -> tuple[int, int | None] | None:
+    def _step(self, place: int, character: str) -> tuple[int, int | None] | None:
         """The place after the bytes of `character`, and the value of the string that ends there."""
         value = None
         for byte in character.encode("utf-8"):
@@ -72,12 +72,12 @@ class Charsmap:
     def _offset(unit: int) -> int:
         return (unit >> 10) << ((unit & 0x200) >> 6)
 
-    def _string(self, start: int) -> str:
+    def _read_string(self, start: int) -> str:
         return self.strings[start : self.strings.find(b"\0", start)].decode("utf-8", "replace")
 
 
-def damaged(table: bytes) -> bool:
-    """Whether it is not a trie and then short strings, each ended by a zero byte; an empty table changes nothing."""
+def is_damaged(table: bytes) -> bool:
+    """True unless a table is a trie and then short strings, each ended by a zero byte; an empty one changes nothing."""
     size = _trie_size(table)
     if size % 4 or not 4 + size < len(table) or size == 0 or table[-1]:
         return bool(table)
@@ -91,21 +91,21 @@ def _trie_size(table: bytes) -> int:
 
 @dataclass(frozen=True)
 class Normaliser:
-    """`kept` matches symbols that the model's maker put in as they are; nothing inside them is changed."""
+    """Normaliser of a text. `kept` matches symbols that the model's maker put in as they are and that do not change."""
 
     charsmap: Charsmap
     kept: re.Pattern[str] | None = None
     dummy_prefix: bool = True
     one_space: bool = True  # none at either end, and never two in a row
 
-    def __call__(self, text: str) -> Placed:
+    def __call__(self, text: str) -> PlacedText:
         characters = list(self._single_spaces(self._read(text)) if self.one_space else self._read(text))
         while self.one_space and characters and characters[-1][0] in (" ", SPACE):
             characters.pop()
         if self.dummy_prefix and (characters or (text and not self.one_space)):
             start = characters[0][1][0] if characters else 0
             characters.insert(0, (SPACE, (start, start)))
-        return Placed(
+        return PlacedText(
             "".join(SPACE if character == " " else character for character, _ in characters),
             tuple(span for _, span in characters),
         )
@@ -132,14 +132,14 @@ class Normaliser:
             previous = character
 
 
-def any_of(entries: Iterable[str]) -> re.Pattern[str] | None:
-    """The longest of `entries` that stands somewhere; None where there are none."""
+def match_longest(entries: Iterable[str]) -> re.Pattern[str] | None:
+    """Pattern for the longest of `entries` that stands somewhere; None where there are none."""
     longest_first = sorted(filter(None, entries), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
 
-def joined(parts: Iterable[tuple[int, Placed]]) -> Placed:
-    """Parts of a text one after the other, each with the index in the text at which it was cut out."""
+def join_texts(parts: Iterable[tuple[int, PlacedText]]) -> PlacedText:
+    """Join parts of a text one after the other, each with the index in the text at which it was cut out."""
     parts = list(parts)
     spans = chain.from_iterable(((start + at, end + at) for start, end in part.spans) for at, part in parts)
-    return Placed("".join(part.text for _, part in parts), tuple(spans))
+    return PlacedText("".join(part.text for _, part in parts), tuple(spans))

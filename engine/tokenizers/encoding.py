@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Encoding:
-    """Every tuple has one element a token, in the order of the model's positions.
+    """Text as tokens: every tuple has one element a token, in the order of the model's positions.
 
     A span is [start, end) in Python string indices of `text`. It is empty, at the end of what came before,
     for a token that the tokenizer added. Tokens that hold parts of one character all span that character.
@@ -36,14 +36,14 @@ class Encoding:
 
     @classmethod
     def from_ids(cls, ids: Iterable[int], pieces: Iterable[str] | None = None) -> Encoding:
-        """Ids that come from no text: `text` and the spans are empty, and id 17 is drawn "#17" by default."""
+        """Encode ids that come from no text: `text` and the spans are empty, and id 17 is drawn "#17" by default."""
         ids = tuple(map(int, ids))
         drawn = tuple(f"#{id}" for id in ids) if pieces is None else tuple(pieces)
         count = len(ids)
         return cls("", ids, drawn, ((0, 0),) * count, (False,) * count, (0,) * count)
 
-    def truncated(self, length: int) -> Encoding:
-        """The first `length` tokens; `text` stays whole, so that the spans go on meaning the same."""
+    def truncate(self, length: int) -> Encoding:
+        """Keep the first `length` tokens; `text` stays whole, so that the spans go on meaning the same."""
         if length < 0:
             raise ValueError(f"Expected a length of at least 0, got {length}; say how many tokens to keep.")
         return replace(

@@ -5,26 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 
 import tokenizers
 from tokenizers import models
+from tokenizers.processors import TemplateProcessing
 
-from engine.tokenizers.closed import check_words
 from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.pieces import drawn, readable
-from engine.tokenizers.special import usual_roles
-from engine.tokenizers.spelling import spelling_of
-from engine.tokenizers.texts import check_unicode
+from engine.tokenizers.pieces import draw_piece, draw_stray_bytes, read_spelling
+from engine.tokenizers.special import guess_roles
+from engine.tokenizers.vocabulary import check_unicode
 
 BETWEEN = "\n"  # the two texts of a pair, in `Encoding.text`
+FIRST, LAST = "[CLS]", "[SEP]"
 KINDS = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
 
 
 class FastTokenizer:
-    """Owns `fast` from here on, and switches its padding and truncation off: the model's length decides.
+    """Tokenizer that owns `fast` and switches its padding and truncation off: the model's length decides.
 
     `roles` names special tokens as transformers does ("eos_token": "</s>"). A role whose token the vocabulary
     lacks is dropped, as checkpoints often carry another vocabulary's.
@@ -39,14 +40,14 @@ class FastTokenizer:
         added = fast.get_added_tokens_decoder()
         self.special_tokens = {token.content: id for id, token in sorted(added.items()) if token.special}
         named = {role: token for role, token in (roles or {}).items() if token in self._ids}
-        self.roles = usual_roles(self.special_tokens) | named
-        self.end_id = self._of_role("eos_token")
-        self.mask_id = self._of_role("mask_token")
-        self.cls_id = self._of_role("cls_token")
-        self.sep_id = self._of_role("sep_token")
-        self.pad_id = self._of_role("pad_token")
+        self.roles = guess_roles(self.special_tokens) | named
+        self.end_id = self._role_id("eos_token")
+        self.mask_id = self._role_id("mask_token")
+        self.cls_id = self._role_id("cls_token")
+        self.sep_id = self._role_id("sep_token")
+        self.pad_id = self._role_id("pad_token")
         self._added_ids = frozenset(added)
-        self._spelling = spelling_of(fast)
+        self._spelling = read_spelling(fast)
 
     @cached_property
     def kind(self) -> str:
@@ -58,7 +59,7 @@ class FastTokenizer:
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
-        return tuple(f"#{id}" if data is None else drawn(data) for id, data in enumerate(self._meanings))
+        return tuple(f"#{id}" if data is None else draw_piece(data) for id, data in enumerate(self._meanings))
 
     def piece(self, id: int) -> str:
         return self.pieces[id] if 0 <= id < self.vocab_size else f"#{id}"
@@ -72,13 +73,13 @@ class FastTokenizer:
             text=BETWEEN.join(texts),
             ids=tuple(found.ids),
             pieces=tuple(map(self.pieces.__getitem__, found.ids)),
-            spans=tuple(_placed(found.offsets, starts, added)),
+            spans=tuple(_place_spans(found.offsets, starts, added)),
             special=tuple(mark == 1 or id in self._marker_ids for mark, id in zip(added, found.ids, strict=True)),
             segments=tuple(found.type_ids),
         )
 
     def ids(self, text: str, *, special: bool = True) -> list[int]:
-        """Those of `encode` alone, which take a fraction of the time: for a corpus."""
+        """Ids of `encode` alone, which take a fraction of the time: for a corpus."""
         return self._read(text, None, special).ids
 
     def _read(self, text: str, pair: str | None, special: bool) -> tokenizers.Encoding:
@@ -94,8 +95,11 @@ class FastTokenizer:
 
     @contextmanager
     def as_text(self) -> Iterator[None]:
-        """Meanwhile a special token that is typed counts as the text that it is written with, where the model has it
-        not among its pieces, as that of a published Unigram may."""
+        """Read special tokens as text within the block.
+
+        One that is typed counts as the text that it is written with, unless it is among the model's pieces, as in
+        a published Unigram it may be.
+        """
         self.fast.encode_special_tokens = True
         try:
             yield
@@ -108,7 +112,7 @@ class FastTokenizer:
         texts = (self._text(list(run)) if known else "".join(map(self.piece, run)) for known, run in runs)
         return "".join(texts)
 
-    def spelled(self, ids: Iterable[int]) -> bytes:
+    def to_bytes(self, ids: Iterable[int]) -> bytes:
         """The text with its special tokens in UTF-8, where it is cut within a character too."""
         wanted = list(map(int, ids))
         if not self._spelling.splits_characters:
@@ -130,7 +134,7 @@ class FastTokenizer:
         """The bytes that each id stands for; None for an id that the vocabulary leaves out."""
         table: list[bytes | None] = [None] * self.vocab_size
         for entry, id in self._ids.items():
-            table[id] = entry.encode("utf-8") if id in self._added_ids else self._spelling.meaning(entry)
+            table[id] = entry.encode("utf-8") if id in self._added_ids else self._spelling.to_bytes(entry)
         return tuple(table)
 
     @cached_property
@@ -143,19 +147,19 @@ class FastTokenizer:
             return json.loads(self.fast.model.__getstate__())["unk_id"]
         return self._ids.get(self.fast.model.unk_token or "")
 
-    def _of_role(self, role: str) -> int | None:
+    def _role_id(self, role: str) -> int | None:
         return self._ids[self.roles[role]] if role in self.roles else None
 
     def _text(self, ids: list[int]) -> str:
         if not self._spelling.splits_characters:
             return self.fast.decode(ids, skip_special_tokens=False)
         # `fast.decode` would write U+FFFD for a part of a character; here its bytes stay readable.
-        text = readable(b"".join(self._meanings[id] or b"" for id in ids))
+        text = draw_stray_bytes(b"".join(self._meanings[id] or b"" for id in ids))
         return text.removeprefix(" ") if self._spelling.dummy_prefix else text
 
 
-def _placed(spans: list[tuple[int, int]], starts: list[int], added: list[int]) -> Iterable[tuple[int, int]]:
-    """`starts` is where the text of each token begins in the text of the encoding.
+def _place_spans(spans: list[tuple[int, int]], starts: list[int], added: list[int]) -> Iterable[tuple[int, int]]:
+    """Place tokens in the text of the encoding; `starts` is where the text of each token begins there.
 
     `tokenizers` puts an added token at (0, 0); here it stands, empty, where the text before it ends.
     """
@@ -163,3 +167,36 @@ def _placed(spans: list[tuple[int, int]], starts: list[int], added: list[int]) -
     for (start, stop), text_start, is_added in zip(spans, starts, added, strict=True):
         end = end if is_added else text_start + stop
         yield (end, end) if is_added else (text_start + start, end)
+
+
+def check_words(fast: tokenizers.Tokenizer, ids: Mapping[str, int], text: str) -> None:
+    """Raise ValueError for the first word of `text` that a closed word vocabulary lacks; other tokenizers pass."""
+    model = fast.model
+    if not isinstance(model, models.WordLevel) or model.unk_token in ids:
+        return
+    plain = fast.normalizer.normalize_str(text) if fast.normalizer else text
+    words = fast.pre_tokenizer.pre_tokenize_str(plain) if fast.pre_tokenizer else [(plain, (0, len(plain)))]
+    unknown = next((word for word, _ in words if word and word not in ids), None)
+    if unknown is not None:
+        nearest = ", ".join(map(repr, get_close_matches(unknown, ids, n=5, cutoff=0.0)))
+        raise ValueError(
+            f"Expected words of this vocabulary, got {unknown!r}, and it has no token for unknown words; "
+            f"use one of its {len(ids)} words, such as {nearest}."
+        )
+
+
+def remove_template(tokenizer: FastTokenizer) -> FastTokenizer:
+    """Put nothing around a text: for models that read texts as they stand."""
+    tokenizer.fast.post_processor = TemplateProcessing(single="$A", pair="$A:0 $B:0", special_tokens=[])
+    return tokenizer
+
+
+def add_bert_template(tokenizer: FastTokenizer) -> FastTokenizer:
+    """Put [CLS] A [SEP] around one text and [CLS] A [SEP] B [SEP] around two, as BERT does; both are special tokens."""
+    ids = tokenizer.special_tokens
+    tokenizer.fast.post_processor = TemplateProcessing(
+        single=[f"{FIRST}:0", "$A:0", f"{LAST}:0"],
+        pair=[f"{FIRST}:0", "$A:0", f"{LAST}:0", "$B:1", f"{LAST}:1"],
+        special_tokens=[(name, ids[name]) for name in (FIRST, LAST)],
+    )
+    return tokenizer

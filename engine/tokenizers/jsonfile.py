@@ -20,7 +20,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def check_ids(vocabulary: Any, path: Path) -> dict[str, int]:
-    """A vocabulary as JSON must be an object from token to id, no id twice."""
+    """Check that a vocabulary is an object from token to id, no id twice."""
     if not isinstance(vocabulary, dict) or not all(type(id) is int and id >= 0 for id in vocabulary.values()):
         raise ValueError(f"Expected {path} to map tokens to whole numbers, got something else; correct it.")
     if len(set(vocabulary.values())) < len(vocabulary):
@@ -30,7 +30,7 @@ def check_ids(vocabulary: Any, path: Path) -> dict[str, int]:
 
 
 def check_largest(vocabulary: dict[str, int], path: Path) -> None:
-    """Tables by id are dense, so one absurd id would take all memory."""
+    """Raise ValueError for an absurd id: tables by id are dense, so it would take all memory."""
     largest = max(vocabulary.values(), default=0)
     if largest >= ID_LIMIT:
         raise ValueError(f"Expected ids below {ID_LIMIT:,} in {path}, got {largest:,}; renumber the tokens.")

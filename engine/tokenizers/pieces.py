@@ -1,4 +1,9 @@
-"""How a token is drawn: whatever a screen would hide or confuse becomes something to see.
+"""Pieces: the bytes of text that a vocabulary entry stands for, and how a token is drawn.
+
+Vocabularies spell bytes and spaces with stand-ins: GPT-2 writes " the" as "Ġthe" and half an emoji as "ðŁ",
+SentencePiece writes "▁the" and "<0xF0>". Which stand-ins apply is read from the tokenizer's own steps.
+
+In a drawing, whatever a screen would hide or confuse becomes something to see:
 
     space        ·                       newline, tab             \\n  \\t
     hidden       \\u{200b}                bytes that are not text  <F0 9F>
@@ -9,9 +14,14 @@ Two different pieces are never drawn alike: a sign that drawings use is escaped 
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 from unicodedata import category
+
+import tokenizers
 
 DOTTED_CIRCLE = "\u25cc"
 SIGNS = {" ": "\u00b7", "\n": "\\n", "\t": "\\t", "\\": "\\\\"}
@@ -27,21 +37,21 @@ STRAY_BYTES = re.compile("[\udc80-\udcff]+")  # where "surrogateescape" keeps by
 LOOKS_LIKE_BYTE = re.compile("<(?=[0-9A-F]{2}>)")  # of several bytes, the spaces between would be drawn as ·
 
 
-def drawn(piece: str | bytes) -> str:
-    """A byte-level piece comes as bytes, which need not be whole characters."""
+def draw_piece(piece: str | bytes) -> str:
+    """Draw a piece; a byte-level one comes as bytes, which need not be whole characters."""
     text = piece.decode("utf-8", "surrogateescape") if isinstance(piece, bytes) else piece
-    shown = LOOKS_LIKE_BYTE.sub(r"\\u{3c}", "".join(map(_sign, text)))
+    shown = LOOKS_LIKE_BYTE.sub(r"\\u{3c}", "".join(map(_draw_character, text)))
     alone = shown != "" and category(shown[0]).startswith("M")
-    return _stray_bytes_shown(DOTTED_CIRCLE + shown if alone else shown)
+    return _show_stray_bytes(DOTTED_CIRCLE + shown if alone else shown)
 
 
-def readable(data: bytes) -> str:
-    """Text as it is, with the bytes that are not UTF-8 drawn like `<F0 9F>`."""
-    return _stray_bytes_shown(data.decode("utf-8", "surrogateescape"))
+def draw_stray_bytes(data: bytes) -> str:
+    """Decode text as it is, with the bytes that are not UTF-8 drawn like `<F0 9F>`."""
+    return _show_stray_bytes(data.decode("utf-8", "surrogateescape"))
 
 
 @cache
-def _sign(character: str) -> str:
+def _draw_character(character: str) -> str:
     if character in SIGNS:
         return SIGNS[character]
     code = ord(character)
@@ -53,5 +63,70 @@ def _sign(character: str) -> str:
     return character
 
 
-def _stray_bytes_shown(text: str) -> str:
+def _show_stray_bytes(text: str) -> str:
     return STRAY_BYTES.sub(lambda run: f"<{run[0].encode(errors='surrogateescape').hex(' ').upper()}>", text)
+
+
+def _map_bytes_to_letters() -> dict[int, str]:
+    """GPT-2's letter for each byte: printable Latin-1 is its own, the other 68 bytes take U+0100 onwards."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in printable]
+    return {byte: chr(byte) for byte in printable} | {byte: chr(256 + n) for n, byte in enumerate(hidden)}
+
+
+LETTER_OF_BYTE = _map_bytes_to_letters()
+BYTE_OF_LETTER = {letter: byte for byte, letter in LETTER_OF_BYTE.items()}
+FALLBACK_BYTE = re.compile("<0x([0-9A-F]{2})>")
+
+
+@dataclass(frozen=True)
+class Spelling:
+    byte_level: bool
+    byte_fallback: bool
+    replaced: tuple[tuple[str, str], ...]  # stand-in, text
+    dummy_prefix: bool  # the tokenizer puts a space before the text, and decoding takes it away
+
+    @property
+    def splits_characters(self) -> bool:
+        """True where one token may hold only a part of a character."""
+        return self.byte_level or self.byte_fallback
+
+    def to_bytes(self, entry: str) -> bytes:
+        if self.byte_level and all(letter in BYTE_OF_LETTER for letter in entry):
+            return bytes(BYTE_OF_LETTER[letter] for letter in entry)
+        if self.byte_fallback and (byte := FALLBACK_BYTE.fullmatch(entry)):
+            return bytes.fromhex(byte[1])
+        for stand_in, text in self.replaced:
+            entry = entry.replace(stand_in, text)
+        return entry.encode("utf-8")
+
+
+def read_spelling(fast: tokenizers.Tokenizer) -> Spelling:
+    parts = [*_read_steps(fast.pre_tokenizer), *_read_steps(fast.decoder)]
+    kinds = {part["type"] for part in parts}
+    metaspaces = [part for part in parts if part["type"] == "Metaspace"]
+    replaced = [(part["replacement"], " ") for part in metaspaces]
+    replaced += [
+        (part["pattern"]["String"], part["content"])
+        for part in _read_steps(fast.decoder)
+        if part["type"] == "Replace" and "String" in part["pattern"]
+    ]
+    return Spelling(
+        byte_level="ByteLevel" in kinds,
+        byte_fallback="ByteFallback" in kinds,
+        replaced=tuple(dict.fromkeys(replaced)),
+        dummy_prefix=any(part["prepend_scheme"] != "never" for part in metaspaces)
+        or any(part["type"] == "Strip" and part["start"] > 0 for part in parts),
+    )
+
+
+def _read_steps(component: Any) -> list[dict[str, Any]]:
+    """The steps of a pre-tokenizer or decoder, as `tokenizer.json` writes them, with sequences laid flat."""
+    if component is None:
+        return []
+    return _flatten_steps(json.loads(component.__getstate__()))
+
+
+def _flatten_steps(state: dict[str, Any]) -> list[dict[str, Any]]:
+    inner = state.get("decoders") or state.get("pretokenizers")
+    return [step for part in inner for step in _flatten_steps(part)] if inner else [state]

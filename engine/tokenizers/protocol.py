@@ -1,4 +1,4 @@
-"""What every tokenizer can do, whatever its kind."""
+"""Protocol of every tokenizer, whatever its kind."""
 
 from __future__ import annotations
 
@@ -46,20 +46,21 @@ class Tokenizer(Protocol):
         """The token that fills rows of a batch up to one length."""
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
-        """`pair` is a second text, joined to the first in the way of the tokenizer: [CLS] A [SEP] B [SEP].
+        """Cut a text into tokens.
 
-        A tokenizer that has no way of its own puts the one after the other. `special=False` leaves out the
-        tokens that it adds, such as [CLS] and [SEP]; a special token that is typed counts all the same.
+        `pair` is a second text, joined to the first in the way of the tokenizer: [CLS] A [SEP] B [SEP]. A tokenizer
+        that has no way of its own puts the one after the other. `special=False` leaves out the tokens that it adds,
+        such as [CLS] and [SEP]; a special token that is typed counts all the same.
         """
 
     def decode(self, ids: Iterable[int], *, special: bool = True) -> str:
-        """`special=False` leaves out special tokens; an id outside the vocabulary reads "#17"."""
+        """Join tokens to a text. `special=False` leaves out special tokens; an unknown id reads "#17"."""
 
-    def spelled(self, ids: Iterable[int]) -> bytes:
+    def to_bytes(self, ids: Iterable[int]) -> bytes:
         """The text with its special tokens in UTF-8, where it is cut within a character too."""
 
     def piece(self, id: int) -> str:
-        """One token as it is drawn; an id outside the vocabulary is "#17"."""
+        """Drawing of a token; an id outside the vocabulary is "#17"."""
 
     def save(self, path: Path) -> None:
         """Writes `tokenizer.json`, and beside it `tokenizer_config.json`, into the folder `path`."""

@@ -27,7 +27,7 @@ LISTS = ("additional_special_tokens", "extra_special_tokens")
 ADDED_FIELDS = ("lstrip", "rstrip", "single_word", "normalized", "special")
 
 
-def distinct(names: Iterable[str]) -> list[str]:
+def unique_names(names: Iterable[str]) -> list[str]:
     """Special tokens in the order of their ids."""
     ordered = list(dict.fromkeys(names))
     if "" in ordered:
@@ -35,25 +35,25 @@ def distinct(names: Iterable[str]) -> list[str]:
     return ordered
 
 
-def usual_roles(special_tokens: Collection[str]) -> dict[str, str]:
-    """Roles where no file gives them, by the names that checkpoints use; the first name that is there wins."""
+def guess_roles(special_tokens: Collection[str]) -> dict[str, str]:
+    """Guess roles that no file gives by the names that checkpoints use; the first name that is there wins."""
     found = {role: [name for name in names if name in special_tokens] for role, names in USUAL.items()}
     return {role: names[0] for role, names in found.items() if names}
 
 
-def named_roles(folder: Path) -> dict[str, str]:
-    """{"eos_token": "</s>", ...}. `tokenizer_config.json` wins over `special_tokens_map.json`."""
-    declared = _declared(folder)
-    return {role: name for role in ROLES if (name := _content(declared.get(role))) is not None}
+def read_roles(folder: Path) -> dict[str, str]:
+    """Read roles, {"eos_token": "</s>", ...}. `tokenizer_config.json` wins over `special_tokens_map.json`."""
+    declared = _read_declared_tokens(folder)
+    return {role: name for role in ROLES if (name := _read_content(declared.get(role))) is not None}
 
 
-def register(fast: tokenizers.Tokenizer, folder: Path) -> None:
+def register_special_tokens(fast: tokenizers.Tokenizer, folder: Path) -> None:
     """Make `fast` know every special token that the files in `folder` name.
 
     A role's token that is neither in the vocabulary nor given an id is left out: it has no row in the model.
     """
-    declared = _declared(folder)
-    for id, token in sorted(_numbered(folder, declared).items(), key=lambda item: item[0]):
+    declared = _read_declared_tokens(folder)
+    for id, token in sorted(_read_added_tokens(folder, declared).items(), key=lambda item: item[0]):
         fast.add_tokens([token])
         if (got := fast.token_to_id(token.content)) != id:
             raise ValueError(
@@ -61,27 +61,27 @@ def register(fast: tokenizers.Tokenizer, folder: Path) -> None:
                 "next free one; number the added tokens from the end of the vocabulary, without gaps."
             )
     registered = {token.content for token in fast.get_added_tokens_decoder().values()}
-    names = [*named_roles(folder).values(), *(name for key in LISTS for name in _contents(declared.get(key)))]
+    names = [*read_roles(folder).values(), *(name for key in LISTS for name in _read_contents(declared.get(key)))]
     fast.add_special_tokens(
-        [name for name in distinct(names) if name not in registered and fast.token_to_id(name) is not None]
+        [name for name in unique_names(names) if name not in registered and fast.token_to_id(name) is not None]
     )
 
 
-def _declared(folder: Path) -> dict[str, Any]:
+def _read_declared_tokens(folder: Path) -> dict[str, Any]:
     files = (folder / "special_tokens_map.json", folder / "tokenizer_config.json")
     return {key: value for file in files if file.is_file() for key, value in read_object(file).items()}
 
 
-def _numbered(folder: Path, declared: dict[str, Any]) -> dict[int, AddedToken]:
+def _read_added_tokens(folder: Path, declared: dict[str, Any]) -> dict[int, AddedToken]:
     """Added tokens by id, from the old `added_tokens.json` and the newer `added_tokens_decoder`."""
     tokens: dict[int, AddedToken] = {}
     old = folder / "added_tokens.json"
     if old.is_file():
-        special = {_content(declared.get(role)) for role in ROLES}
+        special = {_read_content(declared.get(role)) for role in ROLES}
         for name, id in check_ids(read_object(old), old).items():
             tokens[id] = AddedToken(name, special=name in special, normalized=False)
     newer = declared.get("added_tokens_decoder", {})
-    if not isinstance(newer, dict) or not all(id.isdecimal() and _content(token) for id, token in newer.items()):
+    if not isinstance(newer, dict) or not all(id.isdecimal() and _read_content(token) for id, token in newer.items()):
         raise ValueError(
             f"Expected added_tokens_decoder in {folder / 'tokenizer_config.json'} to map ids to tokens, "
             "got something else; fetch the file again."
@@ -89,17 +89,17 @@ def _numbered(folder: Path, declared: dict[str, Any]) -> dict[int, AddedToken]:
     for id, token in newer.items():
         fields = token if isinstance(token, dict) else {"special": True}
         chosen = {key: bool(fields[key]) for key in ADDED_FIELDS if key in fields}
-        tokens[int(id)] = AddedToken(_content(token) or "", **chosen)
+        tokens[int(id)] = AddedToken(_read_content(token) or "", **chosen)
     return tokens
 
 
-def _content(token: Any) -> str | None:
-    """A token is written as its text, or as an object with a "content"."""
+def _read_content(token: Any) -> str | None:
+    """Read a token, written as its text, or as an object with a "content"."""
     content = token.get("content") if isinstance(token, dict) else token
     return content if isinstance(content, str) and content else None
 
 
-def _contents(tokens: Any) -> list[str]:
-    """A list of tokens; transformers 5 also writes a dictionary from role to token."""
+def _read_contents(tokens: Any) -> list[str]:
+    """Read a list of tokens; transformers 5 also writes a dictionary from role to token."""
     listed = tokens.values() if isinstance(tokens, dict) else tokens or []
-    return [content for token in listed if (content := _content(token)) is not None]
+    return [content for token in listed if (content := _read_content(token)) is not None]

@@ -17,11 +17,11 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from sentencepiece import sentencepiece_model_pb2
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 
-from engine.tokenizers.charsmap import SPACE, Charsmap, Normaliser, Placed, any_of, damaged, joined
+from engine.tokenizers.charsmap import SPACE, Charsmap, Normaliser, PlacedText, is_damaged, join_texts, match_longest
 from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.fast import BETWEEN, FastTokenizer
 from engine.tokenizers.jsonfile import ID_LIMIT
-from engine.tokenizers.texts import check_unicode
+from engine.tokenizers.vocabulary import check_unicode
 
 proto: Any = sentencepiece_model_pb2  # its classes are made at run time
 LARGEST_FILE = 32 * 1024**2  # bytes; of published models the largest has 5 million
@@ -53,7 +53,7 @@ class Model(NamedTuple):
 
 
 def read_model(path: Path) -> Model:
-    """Raises ValueError, naming the file, for what is no SentencePiece model, or one of a kind that is not read."""
+    """Read a file. Raises ValueError, naming it, for what is no SentencePiece model, or one of another kind."""
     if path.stat().st_size > LARGEST_FILE:
         raise ValueError(
             f"Expected at most {LARGEST_FILE:,} bytes in {path}, got {path.stat().st_size:,}; is it a tokenizer?"
@@ -64,7 +64,7 @@ def read_model(path: Path) -> Model:
     except DecodeError as error:
         raise ValueError(f"Expected a SentencePiece model in {path}, got something else; fetch it again.") from error
     trained, normal = read.trainer_spec, read.normalizer_spec
-    wrong = next(_wrong(read, pieces), None)
+    wrong = next(_find_faults(read, pieces), None)
     if wrong is not None:
         raise ValueError(f"Expected a SentencePiece model that can be read in {path}, got {wrong}; fetch another.")
     ids = {"bos_token": trained.bos_id, "eos_token": trained.eos_id, "pad_token": trained.pad_id}
@@ -81,8 +81,8 @@ def read_model(path: Path) -> Model:
     )
 
 
-def _wrong(read: Any, pieces: Sequence[Piece]) -> Iterator[str]:
-    """What is damaged, or was trained with an option that would give other ids here."""
+def _find_faults(read: Any, pieces: Sequence[Piece]) -> Iterator[str]:
+    """Name what is damaged, or was trained with an option that would give other ids here."""
     if not read.HasField("trainer_spec") or not read.HasField("normalizer_spec"):
         yield "one that was cut off"
     if not 0 < len(pieces) < ID_LIMIT:
@@ -98,7 +98,7 @@ def _wrong(read: Any, pieces: Sequence[Piece]) -> Iterator[str]:
         yield "a score that is no number"
     if sum(piece.type == UNKNOWN for piece in pieces) != 1:
         yield "not one unknown piece"
-    if damaged(read.normalizer_spec.precompiled_charsmap):
+    if is_damaged(read.normalizer_spec.precompiled_charsmap):
         yield "a table of characters that is damaged"
     if read.trainer_spec.model_type == WORD:
         yield "one of whole words"
@@ -113,9 +113,9 @@ def _wrong(read: Any, pieces: Sequence[Piece]) -> Iterator[str]:
         yield "other bytes than the 256"
 
 
-def pipeline(model: Model) -> tokenizers.Tokenizer:
-    """The cutting alone: it expects text that was normalised, and has the model's own special tokens."""
-    fast = tokenizers.Tokenizer(_unigram(model) if model.kind == UNIGRAM else _bpe(model))
+def build_pipeline(model: Model) -> tokenizers.Tokenizer:
+    """Build the cutting alone: it expects text that was normalised, and has the model's own special tokens."""
+    fast = tokenizers.Tokenizer(_build_unigram(model) if model.kind == UNIGRAM else _build_bpe(model))
     if model.kind == UNIGRAM and model.byte_fallback:
         fast.pre_tokenizer = pre_tokenizers.Split(Regex(TYPED_BYTE), "merged_with_previous")
     steps: list[decoders.Decoder] = [decoders.Replace(SPACE, " ")]
@@ -133,7 +133,7 @@ def pipeline(model: Model) -> tokenizers.Tokenizer:
     return fast
 
 
-def _unigram(model: Model) -> models.Unigram:
+def _build_unigram(model: Model) -> models.Unigram:
     unknown = next(id for id, piece in enumerate(model.pieces) if piece.type == UNKNOWN)
     scores = [(piece.text, _score(piece)) for piece in model.pieces]
     return models.Unigram(scores, unknown, model.byte_fallback)
@@ -144,7 +144,7 @@ def _score(piece: Piece) -> float:
     return piece.score if piece.type == NORMAL else NEVER if piece.type == UNUSED else 0.0
 
 
-def _bpe(model: Model) -> models.BPE:
+def _build_bpe(model: Model) -> models.BPE:
     """Two neighbours that make a piece are merged, the piece of the highest score first, of equal ones the leftmost."""
     ids = {piece.text: id for id, piece in enumerate(model.pieces)}
     merged = [piece for piece in model.pieces if piece.type == NORMAL] if model.kind == BPE else []
@@ -159,7 +159,7 @@ def _bpe(model: Model) -> models.BPE:
 
 
 class SentencePieceTokenizer(FastTokenizer):
-    """What stands between two special tokens is read as sentencepiece reads a text of its own.
+    """Tokenizer that reads what stands between two special tokens as sentencepiece reads a text of its own.
 
     A special token typed in letters that the model's table turns into plain ones (full width, say) counts too.
     """
@@ -168,46 +168,48 @@ class SentencePieceTokenizer(FastTokenizer):
         super().__init__(fast, {**model.roles, **roles})
         own = {piece.text for piece in model.pieces if piece.type == USER_DEFINED}
         added = {token.content for token in fast.get_added_tokens_decoder().values()}
-        self._markers = any_of(added - own)
-        self._normalise = Normaliser(Charsmap(model.charsmap), any_of(own), model.dummy_prefix, model.one_space)
+        self._markers = match_longest(added - own)
+        self._normalise = Normaliser(Charsmap(model.charsmap), match_longest(own), model.dummy_prefix, model.one_space)
         self._model = model
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
-        first = self.normalised(text)
+        first = self.normalise(text)
         if pair is None:
-            return _placed(super().encode(first.text, special=special), text, first)
-        second = self.normalised(pair)
+            return _place_spans(super().encode(first.text, special=special), text, first)
+        second = self.normalise(pair)
         found = super().encode(first.text, second.text, special=special)
-        between = Placed(BETWEEN, ((0, len(BETWEEN)),))
+        between = PlacedText(BETWEEN, ((0, len(BETWEEN)),))
         start = len(text) + len(BETWEEN)
-        return _placed(found, text + BETWEEN + pair, joined([(0, first), (len(text), between), (start, second)]))
+        return _place_spans(
+            found, text + BETWEEN + pair, join_texts([(0, first), (len(text), between), (start, second)])
+        )
 
-    def normalised(self, text: str) -> Placed:
-        """The text that is cut into pieces. Raises ValueError for a lone surrogate."""
+    def normalise(self, text: str) -> PlacedText:
+        """Normalise the text that is cut into pieces. Raises ValueError for a lone surrogate."""
         check_unicode(text)
         parts, at = [], 0
         for marker in self._markers.finditer(text) if self._markers else ():
             parts.append((at, self._normalise(text[at : marker.start()])))
-            parts.append((0, Placed(marker[0], (marker.span(),) * len(marker[0]))))
+            parts.append((0, PlacedText(marker[0], (marker.span(),) * len(marker[0]))))
             at = marker.end()
-        return joined([*parts, (at, self._normalise(text[at:]))])
+        return join_texts([*parts, (at, self._normalise(text[at:]))])
 
     def save(self, path: Path) -> None:
-        """As FastTokenizer; `tokenizers` then normalises, nearly as sentencepiece does (see `charsmap.py`)."""
+        """Save like FastTokenizer; `tokenizers` then normalises, nearly as sentencepiece does (see `charsmap.py`)."""
         whole = tokenizers.Tokenizer.from_str(self.fast.to_str())
-        whole.normalizer = _normalizer(self._model)
+        whole.normalizer = _build_normalizer(self._model)
         FastTokenizer(whole, self.roles).save(path)
 
 
-def _placed(found: Encoding, text: str, read: Placed) -> Encoding:
-    """Spans in the text as it was typed, from those in what was made of it."""
+def _place_spans(found: Encoding, text: str, read: PlacedText) -> Encoding:
+    """Place spans in the text as it was typed, from those in what was made of it."""
     starts = [start for start, _ in read.spans]
     ends = [0, *(end for _, end in read.spans)]
     spans = ((starts[start], ends[end]) if end > start else (ends[end],) * 2 for start, end in found.spans)
     return replace(found, text=text, spans=tuple(spans))
 
 
-def _normalizer(model: Model) -> normalizers.Normalizer:
+def _build_normalizer(model: Model) -> normalizers.Normalizer:
     steps: list[normalizers.Normalizer] = [normalizers.Precompiled(model.charsmap)] if model.charsmap else []
     if model.one_space:
         steps += [normalizers.Strip(left=True, right=True), normalizers.Replace(Regex(" {2,}"), " ")]

@@ -1,4 +1,4 @@
-"""What published checkpoints make of their SentencePiece file: other ids, more tokens, marks around a text.
+"""Conventions of published checkpoints for their SentencePiece file: other ids, more tokens, marks around a text.
 
 The file alone does not say; `tokenizer_class` of tokenizer_config.json does, or `model_type` of config.json.
 """
@@ -15,7 +15,7 @@ from tokenizers.processors import TemplateProcessing
 
 from engine.tokenizers.jsonfile import check_ids, read_object
 from engine.tokenizers.special import UNKNOWN as UNK
-from engine.tokenizers.special import named_roles, register
+from engine.tokenizers.special import read_roles, register_special_tokens
 from engine.tokenizers.spm import (
     CONTROL,
     NORMAL,
@@ -26,7 +26,7 @@ from engine.tokenizers.spm import (
     Model,
     Piece,
     SentencePieceTokenizer,
-    pipeline,
+    build_pipeline,
     read_model,
 )
 
@@ -35,11 +35,11 @@ MOST_EXTRA = 10_000
 PEGASUS_OFFSET = 103  # ids that pre-training used before those of the file (Zhang et al. 2020)
 
 
-def in_file_order(model: Model) -> Model:
+def keep_order(model: Model) -> Model:
     return model
 
 
-def xlm_roberta(model: Model) -> Model:
+def arrange_xlm_roberta(model: Model) -> Model:
     """fairseq's four first, then the file's without its own three, then the mask."""
     first = [Piece("<s>", 0.0, CONTROL), Piece("<pad>", 0.0, CONTROL), Piece("</s>", 0.0, CONTROL)]
     return model._replace(
@@ -49,7 +49,7 @@ def xlm_roberta(model: Model) -> Model:
     )
 
 
-def pegasus(model: Model) -> Model:
+def arrange_pegasus(model: Model) -> Model:
     """The file's end and padding in places of their own, masks, and the unused ids of pre-training."""
     unused = (f"<unk_{id}>" for id in range(2, PEGASUS_OFFSET))
     first = [Piece(name, 0.0, CONTROL) for name in ("<pad>", "</s>", "<mask_1>", "<mask_2>", *unused)]
@@ -59,7 +59,7 @@ def pegasus(model: Model) -> Model:
     return model._replace(pieces=(*first, *rest), roles=roles)
 
 
-def marian(model: Model) -> Model:
+def arrange_marian(model: Model) -> Model:
     """`vocab.json` numbers the pieces of both languages; a text is cut by the source's.
 
     A character that only the target has costs what an unknown one does, and is found all the same.
@@ -75,31 +75,34 @@ def marian(model: Model) -> Model:
     types = dict.fromkeys(marks, CONTROL) | {UNK: UNKNOWN}
     unknown = min((piece.score for piece in model.pieces if piece.type == NORMAL), default=0.0) - UNKNOWN_COSTS
 
-    def numbered(entry: str) -> Piece:
+    def make_piece(entry: str) -> Piece:
         if entry in types:
             return Piece(entry, 0.0, types[entry])
         return cut.get(entry, Piece(entry, unknown, NORMAL if len(entry) == 1 else UNUSED))
 
-    pieces = map(numbered, sorted(ids, key=lambda entry: ids[entry]))
+    pieces = map(make_piece, sorted(ids, key=lambda entry: ids[entry]))
     roles = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": UNK}
     return model._replace(kind=UNIGRAM, pieces=tuple(pieces), roles=roles)
 
 
 @dataclass(frozen=True)
-class Use:
-    """`begins` and `ends`: whether a text stands between its begin and end tokens where no file says otherwise."""
+class Convention:
+    """Convention of a tokenizer class.
 
-    arrange: Callable[[Model], Model] = in_file_order
+    `begins` and `ends`: whether a text stands between its begin and end tokens where no file says otherwise.
+    """
+
+    arrange: Callable[[Model], Model] = keep_order
     begins: bool = False
     ends: bool = False
     extra: int = 0  # sentinels <extra_id_0>, ..., numbered from the end
     between: tuple[str, ...] | None = None  # roles of the tokens between the texts of a pair; None: as if each alone
 
 
-PLAIN, LLAMA, T5 = Use(), Use(begins=True), Use(ends=True, extra=100)
-MT5 = Use(ends=True)
-PEGASUS, MARIAN = Use(pegasus, ends=True, between=()), Use(marian, ends=True, between=())
-XLM_ROBERTA = Use(xlm_roberta, begins=True, ends=True, between=("eos_token", "eos_token"))
+PLAIN, LLAMA, T5 = Convention(), Convention(begins=True), Convention(ends=True, extra=100)
+MT5 = Convention(ends=True)
+PEGASUS, MARIAN = Convention(arrange_pegasus, ends=True, between=()), Convention(arrange_marian, ends=True, between=())
+XLM_ROBERTA = Convention(arrange_xlm_roberta, begins=True, ends=True, between=("eos_token", "eos_token"))
 
 OF_CLASS = {
     "CodeLlama": LLAMA,
@@ -127,12 +130,12 @@ OF_TYPE = {
 NO_CLASS = ("", "PreTrained", "TokenizersBackend", "SentencePieceBackend")
 
 
-def sentencepiece_file(folder: Path) -> Path | None:
+def find_sentencepiece_file(folder: Path) -> Path | None:
     """The file by one of its usual names."""
     return next((folder / name for name in FILES if (folder / name).is_file()), None)
 
 
-def only_model_file(folder: Path) -> Path | None:
+def find_only_model_file(folder: Path) -> Path | None:
     """A file of any name that ends like one, where the folder has a single one."""
     found = sorted(path for path in folder.glob("*.model") if path.is_file()) if folder.is_dir() else []
     return found[0] if len(found) == 1 else None
@@ -141,20 +144,20 @@ def only_model_file(folder: Path) -> Path | None:
 def read_sentencepiece(path: Path) -> SentencePieceTokenizer:
     """The tokenizer of the checkpoint that `path` lies in. Raises ValueError, naming the file at fault."""
     folder = path.parent
-    config = _json(folder / "tokenizer_config.json")
-    use = _use(path, config)
+    config = _read_json(folder / "tokenizer_config.json")
+    use = _choose_convention(path, config)
     model = use.arrange(read_model(path))
-    fast = pipeline(model)
+    fast = build_pipeline(model)
     known = fast.get_vocab()
-    sentinels = (f"<extra_id_{number}>" for number in reversed(range(_extra(path, config, use))))
+    sentinels = (f"<extra_id_{number}>" for number in reversed(range(_read_extra_ids(path, config, use))))
     fast.add_special_tokens([name for name in sentinels if name not in known])
-    register(fast, folder)
-    roles = {**model.roles, **named_roles(folder)}
-    _frame(fast, roles, use, config)
+    register_special_tokens(fast, folder)
+    roles = {**model.roles, **read_roles(folder)}
+    _add_declared_marks(fast, roles, use, config)
     return SentencePieceTokenizer(fast, model, roles)
 
 
-def _use(path: Path, config: Mapping[str, Any]) -> Use:
+def _choose_convention(path: Path, config: Mapping[str, Any]) -> Convention:
     named = str(config.get("tokenizer_class") or "").removesuffix("Fast").removesuffix("Tokenizer")
     if named not in OF_CLASS and named not in NO_CLASS:
         raise ValueError(
@@ -164,17 +167,19 @@ def _use(path: Path, config: Mapping[str, Any]) -> Use:
     if named in OF_CLASS:
         return OF_CLASS[named]
     of_file = MARIAN if path.name == "source.spm" else PLAIN
-    return OF_TYPE.get(str(_json(path.with_name("config.json")).get("model_type")), of_file)
+    return OF_TYPE.get(str(_read_json(path.with_name("config.json")).get("model_type")), of_file)
 
 
-def _extra(path: Path, config: Mapping[str, Any], use: Use) -> int:
+def _read_extra_ids(path: Path, config: Mapping[str, Any], use: Convention) -> int:
     count = config.get("extra_ids", use.extra) if use.ends else 0
     if type(count) is not int or not 0 <= count <= MOST_EXTRA:
         raise ValueError(f"Expected extra_ids of 0 to {MOST_EXTRA:,} beside {path}, got {count!r}; correct it.")
     return count
 
 
-def _frame(fast: tokenizers.Tokenizer, roles: Mapping[str, str], use: Use, config: Mapping[str, Any]) -> None:
+def _add_declared_marks(
+    fast: tokenizers.Tokenizer, roles: Mapping[str, str], use: Convention, config: Mapping[str, Any]
+) -> None:
     def marks(role: str, added: bool) -> list[str]:
         token = roles.get(role)
         return [token] if added and token is not None and fast.token_to_id(token) is not None else []
@@ -182,16 +187,16 @@ def _frame(fast: tokenizers.Tokenizer, roles: Mapping[str, str], use: Use, confi
     first = marks("bos_token", bool(config.get("add_bos_token", use.begins)))
     last = marks("eos_token", bool(config.get("add_eos_token", use.ends)))
     between = None if use.between is None else [mark for role in use.between for mark in marks(role, True)]
-    framed(fast, first, last, between)
+    add_marks(fast, first, last, between)
 
 
-def framed(
+def add_marks(
     fast: tokenizers.Tokenizer,
     first: Sequence[str] = (),
     last: Sequence[str] = (),
     between: Sequence[str] | None = None,
 ) -> tokenizers.Tokenizer:
-    """`fast`, which from now on puts these tokens before, behind and between texts; `between` is both by default."""
+    """Make `fast` put these tokens before, after and between texts; `between` is both by default."""
     middle = [*last, *first] if between is None else between
     marks = dict.fromkeys([*first, *middle, *last])
     if marks:
@@ -203,5 +208,5 @@ def framed(
     return fast
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     return read_object(path) if path.is_file() else {}

@@ -24,7 +24,7 @@ def train(
     vocab_size: int | None = None,
     special_tokens: Sequence[str] | None = None,
 ) -> FastTokenizer:
-    """What is left out each kind chooses itself.
+    """Train a tokenizer; each kind chooses itself what is left out.
 
     The vocabulary is then all that the texts contain, or 1024 entries for BPE and Unigram and 2048 for
     WordPiece; the special tokens are the end of text, or BERT's five for WordPiece, which always has those.

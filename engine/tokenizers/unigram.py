@@ -13,9 +13,8 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from engine.tokenizers.fast import FastTokenizer
-from engine.tokenizers.special import END, UNKNOWN, distinct
-from engine.tokenizers.texts import corpus
-from engine.tokenizers.vocabulary import room_for
+from engine.tokenizers.special import END, UNKNOWN, unique_names
+from engine.tokenizers.vocabulary import check_corpus, check_room
 
 SPACE = "\u2581"  # SentencePiece's stand-in
 DIGITS = 4  # of a score; sums of many floats in the order of a random hash differ from the tenth on
@@ -23,14 +22,14 @@ PENALTY = 1e-4  # by which the trainer tells apart the characters that EM droppe
 
 
 def train(texts: Iterable[str], vocab_size: int = 1024, special_tokens: Sequence[str] = (END,)) -> FastTokenizer:
-    """All characters of the texts are pieces; any other is <unk>. The other special tokens come behind the pieces.
+    """Train a Unigram. All characters of the texts are pieces, any other is <unk>; special tokens follow the pieces.
 
     Fewer entries than `vocab_size` are made where the texts have no more candidates.
     """
-    names = distinct([UNKNOWN, *special_tokens])
-    learned = corpus(texts)
+    names = unique_names([UNKNOWN, *special_tokens])
+    learned = check_corpus(texts)
     characters = {SPACE if character == " " else character for text in learned for character in text} | {SPACE}
-    room_for(vocab_size, len(names) + len(characters) - 1)
+    check_room(vocab_size, len(names) + len(characters) - 1)
     space = pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="first")
     trained = Tokenizer(models.Unigram())
     trained.pre_tokenizer = space
@@ -39,7 +38,7 @@ def train(texts: Iterable[str], vocab_size: int = 1024, special_tokens: Sequence
         trainers.UnigramTrainer(vocab_size=vocab_size, special_tokens=names, unk_token=UNKNOWN, show_progress=False),
     )
     scores = dict(json.loads(trained.model.__getstate__())["vocab"])
-    pieces = _in_order({piece: score for piece, score in scores.items() if piece not in names})
+    pieces = _order_pieces({piece: score for piece, score in scores.items() if piece not in names})
     # Of the special tokens the model has the unknown one alone, as it must, less probable than the characters of its
     # name: it would read any other as itself where it is only text.
     lowest = pieces[-1][1]
@@ -50,8 +49,8 @@ def train(texts: Iterable[str], vocab_size: int = 1024, special_tokens: Sequence
     return FastTokenizer(fast)
 
 
-def _in_order(scores: dict[str, float]) -> list[tuple[str, float]]:
-    """The most probable piece first, equal ones by code point, so that the same texts give the same ids.
+def _order_pieces(scores: dict[str, float]) -> list[tuple[str, float]]:
+    """Order pieces, the most probable first, equal ones by code point, so that the same texts give the same ids.
 
     The characters that EM dropped come back with the lowest score; the trainer sets them apart by steps of
     `PENALTY` in a random order, which is undone here.

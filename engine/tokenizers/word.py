@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 from engine.tokenizers.fast import FastTokenizer
-from engine.tokenizers.special import END, UNKNOWN, distinct
-from engine.tokenizers.texts import corpus
-from engine.tokenizers.vocabulary import by_frequency
+from engine.tokenizers.special import END, UNKNOWN, unique_names
+from engine.tokenizers.vocabulary import check_corpus, rank_by_frequency
 
 # Letters and their marks, digits, underscore. Variation selectors count as marks, but belong to emoji.
 LETTER = r"[\w&&[^\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\x{FE00}-\x{FE0F}]]"
@@ -40,10 +39,10 @@ JOIN = decoders.Sequence(
 
 
 def train(texts: Iterable[str], vocab_size: int | None = None, special_tokens: Sequence[str] = (END,)) -> FastTokenizer:
-    """The `vocab_size` most frequent words, marks and blanks, or all of them; any other becomes <unk>."""
-    names = distinct([UNKNOWN, *special_tokens])
-    counts = Counter(word for text in corpus(texts) for word, _ in SPLIT.pre_tokenize_str(text))
-    fast = Tokenizer(models.WordLevel(by_frequency(counts, names, vocab_size), unk_token=UNKNOWN))
+    """Train on the `vocab_size` most frequent words, marks and blanks, or all of them; any other becomes <unk>."""
+    names = unique_names([UNKNOWN, *special_tokens])
+    counts = Counter(word for text in check_corpus(texts) for word, _ in SPLIT.pre_tokenize_str(text))
+    fast = Tokenizer(models.WordLevel(rank_by_frequency(counts, names, vocab_size), unk_token=UNKNOWN))
     fast.pre_tokenizer = SPLIT
     fast.decoder = JOIN
     fast.add_special_tokens(names)

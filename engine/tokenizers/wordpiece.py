@@ -15,9 +15,8 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from tokenizers.processors import TemplateProcessing
 
 from engine.tokenizers.fast import FastTokenizer
-from engine.tokenizers.special import distinct
-from engine.tokenizers.texts import corpus
-from engine.tokenizers.vocabulary import by_frequency
+from engine.tokenizers.special import unique_names
+from engine.tokenizers.vocabulary import check_corpus, rank_by_frequency
 
 BERT_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUES = "##"
@@ -27,31 +26,31 @@ STAND_INS = 0x10000  # where the code points begin that stand for symbols while 
 def train(
     texts: Iterable[str], vocab_size: int = 2048, special_tokens: Sequence[str] = (), lowercase: bool = True
 ) -> FastTokenizer:
-    """`special_tokens` follow BERT's five, which have the ids 0 to 4.
+    """Train a WordPiece. `special_tokens` follow BERT's five, which have the ids 0 to 4.
 
     Fewer entries than `vocab_size` are made where every word of the texts is one entry already.
     """
-    names = distinct([*BERT_SPECIAL, *special_tokens])
+    names = unique_names([*BERT_SPECIAL, *special_tokens])
     normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     words = Counter(
         word
-        for text in corpus(texts)
+        for text in check_corpus(texts)
         for word, _ in pre_tokenizers.BertPreTokenizer().pre_tokenize_str(normalizer.normalize_str(text))
     )
-    vocabulary = [*names, *_learned(words, names, vocab_size)]
-    fast = bert_pipeline({entry: id for id, entry in enumerate(vocabulary)}, normalizer)
+    vocabulary = [*names, *_learn_entries(words, names, vocab_size)]
+    fast = build_bert_pipeline({entry: id for id, entry in enumerate(vocabulary)}, normalizer)
     fast.add_special_tokens(names)
     return FastTokenizer(fast)
 
 
-def bert_pipeline(
+def build_bert_pipeline(
     ids: dict[str, int],
     normalizer: normalizers.BertNormalizer,
     unknown: str = "[UNK]",
     first: str = "[CLS]",
     separator: str = "[SEP]",
 ) -> Tokenizer:
-    """[CLS] A [SEP] for one text and [CLS] A [SEP] B [SEP] for two, where the vocabulary has both marks."""
+    """Build BERT's steps: [CLS] A [SEP] for one text and [CLS] A [SEP] B [SEP] for two, where both marks are known."""
     fast = Tokenizer(models.WordPiece(ids, unk_token=unknown, continuing_subword_prefix=CONTINUES))
     fast.normalizer = normalizer
     fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -65,8 +64,8 @@ def bert_pipeline(
     return fast
 
 
-def _learned(words: Counter[str], names: list[str], vocab_size: int) -> list[str]:
-    """The entries beside `names`: symbols in the order of their code points, then merges as they were made.
+def _learn_entries(words: Counter[str], names: list[str], vocab_size: int) -> list[str]:
+    """Learn the entries beside `names`: symbols in the order of their code points, then merges as they were made.
 
     `tokenizers` has a trainer for WordPiece, but it numbers the "##" symbols in the order of a random hash. So
     each symbol is given a character of its own, and BPE's trainer, whose alphabet can be given whole, merges
@@ -74,12 +73,12 @@ def _learned(words: Counter[str], names: list[str], vocab_size: int) -> list[str
     """
     symbols = Counter[str]()
     for word, count in words.items():
-        for symbol in [*_symbols(word), *word[1:]]:  # a letter that was only seen inside may begin a word yet
+        for symbol in [*_split_symbols(word), *word[1:]]:  # a letter that was only seen inside may begin a word yet
             symbols[symbol] += count
-    kept = sorted(list(by_frequency(symbols, names, vocab_size))[len(names) :], key=_beginnings_first)
+    kept = sorted(list(rank_by_frequency(symbols, names, vocab_size))[len(names) :], key=_sort_key)
     stand_in = {symbol: chr(STAND_INS + n) for n, symbol in enumerate(kept)}
     meant = {character: symbol for symbol, character in stand_in.items()}
-    spelt = {word: _symbols(word) for word in sorted(words) if stand_in.keys() >= {*_symbols(word)}}
+    spelt = {word: _split_symbols(word) for word in sorted(words) if stand_in.keys() >= {*_split_symbols(word)}}
     merged = Tokenizer(models.BPE())
     merged.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
     merged.train_from_iterator(
@@ -92,18 +91,20 @@ def _learned(words: Counter[str], names: list[str], vocab_size: int) -> list[str
         ),
     )
     learned = merged.get_vocab()
-    return [_entry([meant[character] for character in piece]) for piece in sorted(learned, key=learned.__getitem__)]
+    return [
+        _join_symbols([meant[character] for character in piece]) for piece in sorted(learned, key=learned.__getitem__)
+    ]
 
 
-def _symbols(word: str) -> list[str]:
+def _split_symbols(word: str) -> list[str]:
     """ "going" as g, ##o, ##i, ##n, ##g."""
     return [word[0], *(CONTINUES + character for character in word[1:])]
 
 
-def _entry(symbols: list[str]) -> str:
+def _join_symbols(symbols: list[str]) -> str:
     """##i, ##n, ##g as "##ing"."""
     return symbols[0] + "".join(symbol.removeprefix(CONTINUES) for symbol in symbols[1:])
 
 
-def _beginnings_first(symbol: str) -> tuple[bool, str]:
+def _sort_key(symbol: str) -> tuple[bool, str]:
     return len(symbol) > 1, symbol

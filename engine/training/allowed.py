@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engine.checkpoints.assemble import without_memory
+from engine.checkpoints.assemble import build_without_memory
 from engine.runtime import limits
 from engine.training.folder import size
 from engine.training.recipe import Recipe
@@ -52,4 +52,4 @@ def parameters(recipe: Recipe) -> int:
     """Of the model as far as the recipe tells: without the vocabulary where the data decides how large that is."""
     told = recipe.data.tokenizer.vocab_size
     model = recipe.model if told is None else replace(recipe.model, vocab_size=max(told, recipe.model.vocab_size))
-    return sum(parameter.numel() for parameter in without_memory(model).parameters())
+    return sum(parameter.numel() for parameter in build_without_memory(model).parameters())

@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from engine.checkpoints import Checkpoint, load, shipped
+from engine.checkpoints import Checkpoint, load, shipped_names
 from engine.model.transformer import Transformer
 from engine.tokenizers import FastTokenizer
 from engine.tokenizers.special import USUAL
 
 
 def opened(name: str) -> Checkpoint:
-    if name not in shipped():
-        raise ValueError(f"base must be a shipped checkpoint ({', '.join(shipped())}), got {name!r}; publish it.")
+    if name not in shipped_names():
+        raise ValueError(f"base must be a shipped checkpoint ({', '.join(shipped_names())}), got {name!r}; publish it.")
     return load(name)
 
 

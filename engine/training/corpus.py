@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.tokenizers import END, FastTokenizer, Tokenizer, read_tokenizer, train
-from engine.tokenizers.template import bare, enclosed
+from engine.tokenizers.fast import add_bert_template, remove_template
 from engine.training.atomic import replacing
 from engine.training.base import tokenizer_of
 from engine.training.data_recipe import Data, TokenizerRecipe
@@ -153,7 +153,7 @@ def names(documents: Documents, recipe: TokenizerRecipe) -> tuple[str, ...] | No
 def shaped(tokenizer: FastTokenizer, documents: Documents) -> FastTokenizer:
     if documents.template == "own":
         return tokenizer
-    return bare(tokenizer) if documents.template == "bare" else enclosed(tokenizer)
+    return remove_template(tokenizer) if documents.template == "bare" else add_bert_template(tokenizer)
 
 
 def tokenised(documents: Iterable[Document], tokenizer: FastTokenizer, ended: bool, marked: bool = False) -> Tokens:

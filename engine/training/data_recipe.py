@@ -14,7 +14,7 @@ from engine.data.bounds import a_share, at_least, symbols
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
 from engine.data.hub import Hub
-from engine.data.in_context.task import InContext
+from engine.data.in_context import InContext
 from engine.data.instructions import Bilingual, Instructions
 from engine.data.modular import Modular
 from engine.data.names import Names

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from engine.checkpoints import load
-from engine.checkpoints.export import exported
+from engine.checkpoints.save import export_checkpoint
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
 from engine.training.names import existing
@@ -43,7 +43,7 @@ def checkpoint(name: str, step: int | None, to: Path, folder: Path | str = RUNS_
         card = {"name": run.path.name, "about": recipe.about, "objective": recipe.objective.kind, "steps": reached}
         card |= {key: value for key, value in measured.items() if key.startswith(("loss", "accuracy", "held_out"))}
         card |= {"seed": recipe.seed}
-    return exported(replace(found, name=f"{run.path.name}-step-{reached}", card=card), "folder", to)
+    return export_checkpoint(replace(found, name=f"{run.path.name}-step-{reached}", card=card), "folder", to)
 
 
 def table(name: str, folder: Path | str = RUNS_FOLDER) -> str:

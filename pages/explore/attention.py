@@ -9,13 +9,13 @@ from engine.edits import AttentionTemperature, Edit
 from engine.runtime.limits import LONG_TOKENS
 from pages.controls.attention.long_text import is_long, long_text
 from pages.controls.model_input.model_input import Subject, look, notice, subject
-from pages.controls.share.export import Taking
 from pages.controls.share.links import honour_link
+from pages.controls.share.run_export import Export, run_context
 from pages.controls.what_if.experiment import what_if
-from views.attention.answers import Looked, answered
 from views.attention.attention import attention
+from views.attention.questions import ATTENTION
 from views.core.component import courier, view
-from views.walkthrough.walkthrough import Lane, digest, lanes
+from views.walkthrough.walkthrough import Lane, lanes
 
 picture = view("attention")
 TABLE = [asdict(score) | {"focus": "attn"} for score in SCORES]
@@ -37,20 +37,21 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> No
     measured = {f"{stack.prefix}attn": vars(head_scores(trace, stack.side)) for stack in stacks}
     if len(stacks) > 1:
         measured["decoder.cross_attn"] = vars(cross_scores(trace))
-    looked = Looked(digest(subject.name, trace), subject.checkpoint, trace, stacks, conducted.before)
-    taking = Taking("Attention", "attention", subject, trace, stacks, ("attention", "what if"))
+    run = run_context(subject, trace, stacks, conducted.before)
+    export = Export("Attention", "attention", subject, run, ("attention", "what if"))
     drawn = attention(
         trace,
         stacks,
         name=subject.name,
         scores=measured,
         table=TABLE,
-        notes={"notice": notice(subject), "look": {"layer": 0, "head": 0, **look()}, "take": taking.header},
+        notes={"notice": notice(subject), "look": {"layer": 0, "head": 0, **look()}, "take": export.header},
         picture=subject.reading.picture,
         before=conducted.before,
     )
     picture(drawn, key="attention view")
-    courier("courier", conducted.answering(taking.answering(drawn, lambda query: answered(looked, query))))
+    page = export.answers(drawn, (ATTENTION, run))
+    courier("courier", conducted.answering(page.answer))
 
 
 honour_link()

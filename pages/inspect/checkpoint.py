@@ -10,9 +10,9 @@ import streamlit as st
 
 from engine.attention_variants.material import suits
 from engine.checkpoints import Checkpoint, IncompleteWeights
-from engine.checkpoints.about import about
-from engine.checkpoints.export import Form, exported
+from engine.checkpoints.facts import read_facts
 from engine.checkpoints.parity import available, parity
+from engine.checkpoints.save import Form, export_checkpoint
 from engine.inputs.readers import (
     GAP,
     Reading,
@@ -116,7 +116,7 @@ def computed(name: str, checkpoint: Checkpoint, query: Mapping[str, Any]) -> byt
 
 def taken(checkpoint: Checkpoint, form: Form) -> bytes:
     with TemporaryDirectory(prefix="loupe-export-") as folder:
-        return exported(checkpoint, form, Path(folder)).read_bytes()
+        return export_checkpoint(checkpoint, form, Path(folder)).read_bytes()
 
 
 def carry(name: str, checkpoint: Checkpoint) -> None:
@@ -199,7 +199,7 @@ with actions:
     carry(name, checkpoint)
 if checkpoint.report.assumed:
     correct(name, checkpoint.report.assumed)
-told_of = about(library.place(name), checkpoint.card)
+told_of = read_facts(library.place(name), checkpoint.card)
 answers: Answer = answer
 made = of_tensors(name, checkpoint)
 report = drawn.tensors(checkpoint.report, {"take": made.header})

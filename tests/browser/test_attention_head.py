@@ -139,7 +139,7 @@ def test_more_lines_than_can_be_told_apart_are_counted_and_said(look: Look) -> N
 
 def traced_long() -> Trace:
     encoding = library.checkpoint("stories").tokenizer.encode("The dog was happy. " * 60)
-    return library.traces.of("stories", encoding.truncated(256), [])
+    return library.traces.of("stories", encoding.truncate(256), [])
 
 
 def test_the_product_of_query_and_key_is_summed_to_the_stored_score(look: Look) -> None:

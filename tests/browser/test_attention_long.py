@@ -71,7 +71,7 @@ def made(folder: Path) -> tuple[str, dict[str, Any]]:
     text, index = "", 0
     while len(checkpoint.tokenizer.encode(text)) < LENGTH:
         text, index = f"{text} {story(2, index)}".strip(), index + 1
-    read = checkpoint.tokenizer.encode(text).truncated(LENGTH)
+    read = checkpoint.tokenizer.encode(text).truncate(LENGTH)
     text = checkpoint.tokenizer.decode(read.ids)
     read = checkpoint.tokenizer.encode(text)
     trace = run(checkpoint.model, read, keep="*.pattern")

@@ -345,7 +345,7 @@ def test_256_tokens_scroll_fetch_the_looked_at_layer_once_and_keep_it(
     assert "this model reads 256" in page.locator(".notice").inner_text()
     flow = page.locator(".flow")
     assert flow.evaluate("e => e.scrollHeight > e.clientHeight")
-    trace = library.traces.of("stories", library.checkpoint("stories").tokenizer.encode(text).truncated(256))
+    trace = library.traces.of("stories", library.checkpoint("stories").tokenizer.encode(text).truncate(256))
     assert_drawn_equals(page, trace)
     sent = wire.reruns
     for layer in (1, 0, 1):

@@ -25,7 +25,7 @@ def opened(page: str = ATTENTION, **address: str) -> AppTest:
 
 def view(app: AppTest, name: str = "attention") -> tuple[dict, dict[str, Named]]:
     assert not app.exception, app.exception
-    (found, *_) = [e.proto for e in app.get("bidi_component") if f"loupe.{name}." in e.proto.component_name]
+    (found, *_) = [e.proto for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
     return unpack(found.bytes)
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 import torch
-from huggingface_hub import close_session, constants
+from huggingface_hub import close_session
 from safetensors.torch import load_file, save_file
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
@@ -67,7 +67,7 @@ def page(model: str = "", path: str = "inspect/checkpoint.py") -> AppTest:
 
 def payload(app: AppTest, name: str) -> tuple[dict[str, Any], dict[str, Named]] | None:
     assert not app.exception, app.exception
-    found = [e.proto for e in app.get("bidi_component") if f".{name}." in e.proto.component_name]
+    found = [e.proto for e in app.get("bidi_component") if e.proto.component_name.split(".")[-2] == name]
     return unpack(found[0].bytes) if found else None
 
 
@@ -230,7 +230,6 @@ def hub(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
     with serving() as fresh:
         served = fresh()
         monkeypatch.setenv("HF_ENDPOINT", served.address + "/")

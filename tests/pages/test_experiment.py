@@ -55,7 +55,7 @@ def opened(page: str = WALKTHROUGH, address: dict[str, str] | None = None, **sta
 
 def sent(app: AppTest, name: str) -> tuple[dict, dict[str, Named]]:
     assert not app.exception, app.exception
-    (found, *_) = [e.proto for e in app.get("bidi_component") if f"loupe.{name}." in e.proto.component_name]
+    (found, *_) = [e.proto for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
     return unpack(found.bytes)
 
 

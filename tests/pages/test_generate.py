@@ -33,7 +33,7 @@ def opened(**address: str) -> AppTest:
 
 def view(app: AppTest, name: str = "generate") -> tuple[dict[str, Any], dict[str, Named]]:
     assert not app.exception, app.exception
-    (found, *_) = [e.proto for e in app.get("bidi_component") if f"loupe.{name}." in e.proto.component_name]
+    (found, *_) = [e.proto for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
     return unpack(found.bytes)
 
 
@@ -54,7 +54,7 @@ def streamed(app: AppTest, **query: Any) -> list[tuple[dict[str, Any], dict[str,
     app.run()
     found, ended = [], {}
     for element in app.get("bidi_component"):
-        if "loupe.courier_part." in element.proto.component_name:
+        if element.proto.component_name.rsplit(".", 1)[0].endswith(".courier_part"):
             header, carried = unpack(element.proto.bytes)
             if header["ended"]:
                 ended = header
@@ -86,7 +86,7 @@ def test_a_model_that_neither_writes_nor_masks_is_refused_with_the_names_of_thos
     app = opened(model="digits-vit")
     (said,) = [one.value for one in app.warning]
     assert "stories" in said and "translate-en-fr" in said and "stories-bert" not in said.split(":")[-1]
-    assert not [e for e in app.get("bidi_component") if "loupe.generate." in e.proto.component_name]
+    assert not [e for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(".generate")]
 
 
 def test_an_empty_text_and_a_text_without_a_gap_are_refused_with_a_sentence() -> None:

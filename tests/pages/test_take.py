@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import shipped
+from engine.checkpoints import shipped_names
 from pages.controls.share.export import answered
 from pages.controls.share.links import READABLE, fitting
 from views.core.payload import Named, unpack
@@ -31,13 +31,27 @@ def opened(page: str = "attention", **address: str) -> AppTest:
 
 def view(app: AppTest, name: str) -> tuple[dict, dict[str, Named]]:
     assert not app.exception, app.exception
-    (found, *_) = [e.proto for e in app.get("bidi_component") if f"loupe.{name}." in e.proto.component_name]
+    (found, *_) = [e.proto for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
     return unpack(found.bytes)
+
+
+def as_question(query: dict[str, Any]) -> dict[str, Any]:
+    """What share.js asks of a page that declares its questions, for what it shows."""
+    kind = query.get("take")
+    rest = {key: query[key] for key in ("state", "asked", "format", "trace") if key in query}
+    if kind in ("python", "data"):
+        moved = {"moved": query["moved"]} if "moved" in query else {}
+        of = query.get("tab", {"ask": "matrix", "hook": query.get("hook"), "head": query.get("head"), **moved})
+        rest["of"] = of
+    if kind == "python":
+        rest |= {"row": query.get("row", 0), "col": query.get("col", 0)}
+    return query if kind is None else {"ask": f"export_{kind}", **rest}
 
 
 def asked(app: AppTest, page: str, **query: Any) -> tuple[dict, dict[str, Named]]:
     """What the page answers when its toolbar asks."""
     header, _ = view(app, page)
+    query = as_question(query) if header.get("take", {}).get("questions") else query
     app.session_state["courier asked"] = [{"id": 1, "query": {"trace": header["trace"], **query}}]
     app.run()
     answers, arrays = view(app, "courier")
@@ -55,7 +69,7 @@ def ran(script: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("model", shipped())
+@pytest.mark.parametrize("model", shipped_names())
 def test_each_pages_lines_give_the_numbers_that_the_page_draws(page: str, model: str) -> None:
     app = opened(page, model=model)
     _, arrays = view(app, page)
@@ -123,7 +137,7 @@ def test_the_file_answers_what_was_asked_first_and_then_what_is_worth_most() -> 
     queries = [one["query"] for one in json.loads(given)["answers"]]
     assert queries[:2] == means[:2]
     heads = [(layer, head) for layer in range(4) for head in range(4)]
-    expected = ["scores", *["weighted"] * 4, *["points", "ov", "qk"] * 16]
+    expected = ["scores", *["weighted"] * 4, *["points"] * 16, *["ov"] * 16, *["qk"] * 16]
     expected += ["sink"] * (16 * len(header["lanes"][""]["pieces"]))
     assert [query["ask"] for query in queries[2:]] == expected
     assert [(one["layer"], one["head"]) for one in queries if one["ask"] == "points"] == heads

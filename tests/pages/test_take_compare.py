@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import shipped
+from engine.checkpoints import shipped_names
 from tests.pages.test_compare import opened
 from tests.pages.test_take import asked, ran, view
 
@@ -28,7 +28,7 @@ def hook(app: AppTest, letter: str, layer: int) -> str:
     return f"{letter}/{one['side'] + '.' if one['side'] else ''}blocks.{layer}.{one['focus']}.pattern"
 
 
-@pytest.mark.parametrize("model", shipped())
+@pytest.mark.parametrize("model", shipped_names())
 def test_the_lines_of_a_comparison_give_both_patterns_as_they_are_drawn_and_the_difference_of_the_data(
     model: str,
 ) -> None:

@@ -48,8 +48,8 @@ def payload(long: Long) -> tuple[dict, dict[str, Named]]:
 
 
 def asked(long: Long, **query: object) -> tuple[dict, dict[str, Named]]:
-    side = long.looked.lanes[-1].side
-    found = {"trace": long.looked.digest, "side": side, "focus": "attn", "layer": 0, "head": 0, **query}
+    side = long.run.lanes[-1].side
+    found = {"trace": long.run.digest, "side": side, "focus": "attn", "layer": 0, "head": 0, **query}
     return unpack(answered_long(long, found))
 
 
@@ -168,7 +168,7 @@ def test_edits_reach_the_first_head_and_those_asked_for_later() -> None:
     long = looked_at(model, read, None, hot)
     assert payload(long)[0]["edited"] == ["*.temperature"]
     whole = run(model, read, edits=[hot])
-    assert long.looked.digest != looked_at(model, read).looked.digest
+    assert long.run.digest != looked_at(model, read).run.digest
     for layer, head in ((0, 0), (1, 3)):
         pattern = whole[f"blocks.{layer}.attn.pattern"][0, head]
         torch.testing.assert_close(long.pattern(Head("", "attn", layer, head)), pattern)
@@ -222,7 +222,7 @@ def test_1024_tokens_through_gpt2_small_are_looked_at_within_a_megabyte() -> Non
     read = Encoding.from_ids(torch.randint(1000, (1024,), generator=torch.Generator().manual_seed(0)).tolist())
     long = looked_at(model, read)
     opened = attention_long(long, name="it", look={}, notes={"notice": ""})
-    base = {"trace": long.looked.digest, "side": "", "focus": "attn", "layer": 6, "head": 7}
+    base = {"trace": long.run.digest, "side": "", "focus": "attn", "layer": 6, "head": 7}
     tiles = [{"ask": "tile", "rows": list(rows), "columns": list(columns)} for rows, columns in at_rest(1024, 1024)]
     head = [answered_long(long, base | one) for one in (*tiles, {"ask": "row", "pos": 1023})]
     near = [[first, first + TILE] for first in range(512, 512 + ACROSS, TILE)]

@@ -115,7 +115,7 @@ def test_what_is_no_kind_of_the_map_is_refused_with_a_sentence(query: dict) -> N
 def test_1024_tokens_through_gpt2_small_stay_below_a_megabyte_value_weighted_too() -> None:
     model = initialise(Transformer(GPT2), 0).requires_grad_(False).eval()
     long = looked_at(model, Encoding.from_ids([i * i % 1000 for i in range(1024)]))
-    base = {"trace": long.looked.digest, "side": "", "focus": "attn", "layer": 6, "head": 7}
+    base = {"trace": long.run.digest, "side": "", "focus": "attn", "layer": 6, "head": 7}
     near = [[first, first + TILE] for first in range(512, 512 + ACROSS, TILE)]
     shown = [*at_rest(1024, 1024), *((rows, columns) for rows in near for columns in near)]
     tiles = [{"ask": "tile", "rows": list(r), "columns": list(c), "shows": "share"} for r, c in shown]

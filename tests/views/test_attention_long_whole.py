@@ -18,8 +18,8 @@ from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine import tiny
 from tests.views.test_attention_long import LENGTH, SMALL, TWO, asked, ids, looked_at
-from views.attention.answers import FEWEST, LONGEST, TEXTS
 from views.attention.long import Long, glanced
+from views.attention.questions import FEWEST, LONGEST, TEXTS
 from views.walkthrough.walkthrough import lanes
 
 MODEL, READ = tiny.model(SMALL), ids(LENGTH)
@@ -107,9 +107,9 @@ def test_a_flow_is_that_of_a_short_text() -> None:
     pipes = {"encoder": network(trace, "encoder"), "decoder": network(trace, "decoder")}
     for side, focus in ATTENTIONS:
         expected = flow(crossed_network(trace) if focus == "cross_attn" else pipes[side], 7)
-        header, _ = asked(long, ask="flow", side=side, focus=focus)
+        _, whole = asked(long, ask="flows", side=side, focus=focus)
         _, arrays = asked(long, ask="flow", side=side, focus=focus, pos=7)
-        assert header["whole"] is False
+        assert not whole
         torch.testing.assert_close(torch.tensor(arrays["flow"].data), expected)
 
 
@@ -128,7 +128,7 @@ def test_the_average_of_many_texts_is_that_of_a_short_text() -> None:
     checkpoint = load("stories")
     read = checkpoint.tokenizer.encode("Once upon a time there was a cat.")
     long = glanced("it", checkpoint, lanes(checkpoint, Reading(read)), LongRun(checkpoint.model, read), {})
-    _, arrays = asked(long, ask="average", over="sentences", layer=1, head=2)
+    _, arrays = asked(long, ask="text_average", layer=1, head=2)
     traces = [run(checkpoint.model, one.read) for one in samples(checkpoint, TEXTS, LONGEST)]
     expected = over_texts(traces, FEWEST)
     torch.testing.assert_close(torch.tensor(arrays["pattern"].data), expected.pattern[1, 2])
@@ -147,8 +147,8 @@ def test_the_average_of_many_texts_is_that_of_a_short_text() -> None:
         {"ask": "rollout", "first": 0, "last": 2, "pos": 0, "head": None},
         {"ask": "rollout", "first": 0, "last": 1, "pos": 0, "head": 4},
         {"ask": "flow", "pos": LENGTH},
-        {"ask": "flow", "side": "encoder"},
-        {"ask": "flow", "side": None},
+        {"ask": "flows", "side": "encoder"},
+        {"ask": "flows", "side": None},
     ],
 )
 def test_what_there_is_not_is_refused_with_a_sentence(query: dict) -> None:

@@ -195,8 +195,8 @@ def test_points_of_a_long_text_are_those_of_the_whole_run(config: ModelConfig) -
     model, read = tiny.model(config), ids(LENGTH)
     header, arrays = asked(looked_at(model, read), ask="points", how="pca", layer=1, head=3)
     expected = head_points(run(model, read), 1, 3)
-    torch.testing.assert_close(torch.tensor(arrays["q"].data), expected.queries)
-    torch.testing.assert_close(torch.tensor(arrays["k"].data), expected.keys)
+    torch.testing.assert_close(torch.tensor(arrays["queries"].data), expected.queries)
+    torch.testing.assert_close(torch.tensor(arrays["keys"].data), expected.keys)
     assert header["shares"] == pytest.approx(expected.explained)
 
 
@@ -205,8 +205,8 @@ def test_points_of_two_long_texts_are_those_of_the_whole_run() -> None:
     where = {"side": "decoder", "focus": "cross_attn", "layer": 1, "head": 2}
     _, arrays = asked(looked_at(model, read, target), ask="points", how="pca", **where)
     expected = head_points(run(model, read, target=target), 1, 2, "decoder", True)
-    torch.testing.assert_close(torch.tensor(arrays["q"].data), expected.queries)
-    torch.testing.assert_close(torch.tensor(arrays["k"].data), expected.keys)
+    torch.testing.assert_close(torch.tensor(arrays["queries"].data), expected.queries)
+    torch.testing.assert_close(torch.tensor(arrays["keys"].data), expected.keys)
 
 
 def test_a_window_into_gpt2_small_takes_little_and_another_head_of_the_layer_no_further_run(
@@ -214,7 +214,7 @@ def test_a_window_into_gpt2_small_takes_little_and_another_head_of_the_layer_no_
 ) -> None:
     model = initialise(Transformer(GPT2), 0).requires_grad_(False).eval()
     long = looked_at(model, Encoding.from_ids([i * i % 1000 for i in range(1024)]))
-    where = {"trace": long.looked.digest, "side": "", "focus": "attn", "layer": 6, "pos": 700, "key": 3}
+    where = {"trace": long.run.digest, "side": "", "focus": "attn", "layer": 6, "pos": 700, "key": 3}
     sent = len(answered_long(long, where | {"ask": "window", "head": 0}))
     assert sent < 300_000
     several = {"ask": "window", "head": 0, "beside": [[6, head] for head in range(1, SEVERAL)]}

@@ -8,8 +8,8 @@ from engine import load
 from engine.inputs.readers import read_text
 from engine.runtime.run import run
 from tests.engine import tiny
-from views.attention.answers import Looked
-from views.attention.tables import attention_table
+from views.attention.questions import ATTENTION
+from views.core.run_context import RunContext
 from views.core.table_files import Table
 from views.walkthrough.walkthrough import lanes
 
@@ -20,8 +20,9 @@ def test_the_bias_of_a_head_that_the_text_does_not_change_is_this_heads() -> Non
     model = tiny.model(tiny.config("alibi"))
     trace = run(model, tiny.IDS[:5])
     lane = replace(lane, pieces=lane.pieces[:5], config=model.config)
-    page = Looked("digest", replace(checkpoint, model=model), trace, [lane])
-    found = attention_table(page, "tiny", {"ask": "steps", "side": "", "focus": "attn", "layer": 1, "head": 2})
+    page = RunContext("tiny", replace(checkpoint, model=model), trace, [lane])
+    query = {"side": "", "focus": "attn", "layer": 1, "head": 2}
+    found = ATTENTION.questions["steps"].table(page, query)
     assert isinstance(found, Table)
     names = ("scores", "bias", "masked_scores")
     scores, bias, masked = (np.asarray(found.columns[name]).reshape(5, 5) for name in names)

@@ -11,7 +11,7 @@ import torch
 from engine import load
 from engine.analysis.sizes import count
 from engine.checkpoints import Checkpoint, Report, TensorRow
-from engine.checkpoints.about import about
+from engine.checkpoints.facts import read_facts
 from engine.checkpoints.locate import locate
 from engine.checkpoints.parity import Layer, Parity
 from engine.model.config import MLP, Attention, Encoder, ModelConfig, Positions
@@ -45,7 +45,7 @@ def card(checkpoint: Checkpoint, **more: Any) -> dict[str, Any]:
 
 
 def test_the_card_says_what_the_checkpoint_is() -> None:
-    header, _ = unpack(view.card("stories", STORIES, about(locate("stories"), STORIES.card), compares=True))
+    header, _ = unpack(view.card("stories", STORIES, read_facts(locate("stories"), STORIES.card), compares=True))
     facts = dict(header["facts"])
     assert facts["format"] == "gpt2 · GPT2LMHeadModel" and facts["numbers"] == "float32"
     assert facts["tokenizer"] == "BPE, 1,024 tokens" and facts["positions"] == "learned, up to 256"

@@ -150,7 +150,7 @@ def test_what_the_views_of_one_head_ask_is_answered_for_the_run_that_is_named() 
         np.testing.assert_array_equal(found, second.trace[f"blocks.2.attn.{part}"][0].numpy(), err_msg=part)
     assert np.argwhere(layer["blocks.2.attn.edited"].data).tolist() == [[1, 1, 0]]
     _, points = unpack(page.answered([pair], {"ask": "points", "focus": "attn", "head": 1, "how": "pca", **where}))
-    np.testing.assert_array_equal(points["q"].data, head_points(second.trace, 2, 1).queries.numpy())
+    np.testing.assert_array_equal(points["queries"].data, head_points(second.trace, 2, 1).queries.numpy())
 
 
 @pytest.mark.parametrize("models", [("stories", "stories-bert"), ("translate-en-fr", "stories"), ("digits-vit",) * 2])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.checkpoints import shipped
+from engine.checkpoints import shipped_names
 from engine.edits import AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
 from engine.inputs.readers import (
     GAP,
@@ -74,7 +74,7 @@ def traced(name: str, fields: Fields, edits: list[Edit] | None = None) -> Trace:
     return run(library.checkpoint(name).model, reading.read, edits=edits or [], target=reading.target)
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_names())
 def test_the_lines_of_every_shipped_model_give_the_same_tensor_and_the_number_that_is_looked_at(name: str) -> None:
     fields = given(name)
     trace = traced(name, fields)
@@ -125,7 +125,7 @@ def test_a_text_is_cut_only_where_the_page_cuts_it() -> None:
     checkpoint = library.checkpoint("stories")
     short = Fields("text", 64, text="the dog")
     assert ".truncated" not in lines("stories", checkpoint, short, traced("stories", short))
-    assert ".truncated(9)" in lines("stories", checkpoint, given("stories"), traced("stories", given("stories")))
+    assert ".truncate(9)" in lines("stories", checkpoint, given("stories"), traced("stories", given("stories")))
 
 
 def test_a_model_that_only_one_person_has_is_named_without_where_it_lies() -> None:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from engine.analysis.averages import by_norm
+from engine.analysis.weights.circuit import PATTERN, locate_pattern
 from engine.checkpoints import Checkpoint
 from engine.runtime.trace import Trace
 from views.core.codegen import Fields, Looked, import_lines, quoted, running
 from views.core.matrix_files import Matrix
 
-PATTERN = re.compile(r"(?:(encoder|decoder)\.)?blocks\.(\d+)\.(attn|cross_attn)\.pattern")
-
-
-def attention_in(trace: Trace, hook: str) -> tuple[int, str, bool]:
-    """Layer, side and whether it crosses, of a pattern. Raises ValueError for any other hook."""
-    found = PATTERN.fullmatch(hook)
-    if found is None or hook not in trace:
-        raise ValueError(f"this run has no pattern {hook[:100]!r} whose weights could be multiplied by what they move.")
-    return int(found[2]), found[1] or "", found[3] == "cross_attn"
-
 
 def norm_matrix(checkpoint: Checkpoint, trace: Trace, pattern: Matrix, head: int, share: bool) -> Matrix:
     """In place of `pattern`, the matrix of a head of this run; with `share` each row is divided by its sum."""
-    values = by_norm(checkpoint.model, trace, *attention_in(trace, pattern.name), share)[head].detach().cpu().float()
+    values = by_norm(checkpoint.model, trace, *locate_pattern(trace, pattern.name), share)[head].detach().cpu().float()
     return replace(pattern, name=moved_name(pattern.name, share), values=values.numpy())
 
 
@@ -34,7 +24,7 @@ def moved_name(hook: str, share: bool) -> str:
 
 def norm_lines(trace: Trace, hook: str, head: int, row: int, col: int, share: bool) -> list[str]:
     """They bind `values`, behind lines that bind `checkpoint` and `trace`. Raises ValueError for what is no pattern."""
-    layer, side, crosses = attention_in(trace, hook)
+    layer, side, crosses = locate_pattern(trace, hook)
     if not 0 <= head < trace[hook].shape[1]:
         raise ValueError(f"head must be in 0..{trace[hook].shape[1] - 1}, got {head}.")
     more = f', side="{side}"' if side else ""

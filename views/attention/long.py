@@ -21,15 +21,17 @@ from engine.checkpoints import Checkpoint
 from engine.runtime import library
 from engine.runtime.overview_cache import LongRun
 from engine.runtime.trace import Trace
-from views.attention.answers import STALE, UNKNOWN, Looked, Query, answered, check, copied
 from views.attention.attention import edited_heads
 from views.attention.long_aggregates import answered_whole
 from views.attention.long_column import column_of
 from views.attention.long_norms import moved_of, values_of
 from views.attention.long_positional import placed
 from views.attention.long_window import SEVERAL, points_of, window_of
+from views.attention.questions import ATTENTION, cached_copying
 from views.core.payload import pack
-from views.walkthrough.walkthrough import Lane, digest, lane_header, model_header
+from views.core.questions import STALE, UNKNOWN, Query, check_axes
+from views.core.run_context import RunContext
+from views.walkthrough.walkthrough import Lane, lane_header, model_header
 
 TILE = 128  # cells of a tile, along each side
 ACROSS = 256  # cells that a view shows, along each side
@@ -57,7 +59,7 @@ class Head:
 class Long:
     """A run on a long text: its trace holds no pattern, its overviews (u8 head row column) are by hook."""
 
-    looked: Looked
+    run: RunContext
     made: LongRun
     cells: int
     shown: Head
@@ -65,7 +67,7 @@ class Long:
 
     @property
     def trace(self) -> Trace:
-        return self.looked.trace
+        return self.run.trace
 
     def pattern(self, head: Head) -> Tensor:
         """Of one head, pos key."""
@@ -74,7 +76,7 @@ class Long:
     def edited(self, head: Head) -> Tensor | None:
         """Which cells of one head edits put there, u8 pos key as `touched_cells` has it; None where no edit acts."""
         crosses = head.focus == "cross_attn"
-        stack = next(lane.config for lane in self.looked.lanes if lane.side == head.side)
+        stack = next(lane.config for lane in self.run.lanes if lane.side == head.side)
         if not touched_heads(self.trace, stack, head.side, crosses)[head.layer, head.head]:
             return None
         acts = (part for _, part in touching(self.trace, head.layer, head.side, crosses))
@@ -98,8 +100,7 @@ def glanced(
     shown = Head(lanes[-1].side, "cross_attn" if config.encoder else "attn", layer, head)
     cells = overview_side(lanes)
     seen = library.glances.of(made, shown.hook, head, cells, base)
-    looked = Looked(digest(name, seen.trace), checkpoint, seen.trace, list(lanes))
-    return Long(looked, made, cells, shown, seen.overviews)
+    return Long(RunContext(name, checkpoint, seen.trace, list(lanes)), made, cells, shown, seen.overviews)
 
 
 def overview_side(lanes: Sequence[Lane]) -> int:
@@ -110,7 +111,7 @@ def overview_side(lanes: Sequence[Lane]) -> int:
 
 def attention_long(long: Long, *, name: str, look: Mapping[str, int], notes: Mapping[str, Any]) -> bytes:
     """The payload: the overviews, and of the head that is shown first the whole pattern in tiles and one row."""
-    lanes, trace = long.looked.lanes, long.trace
+    lanes, trace = long.run.lanes, long.trace
     pattern, edited = long.pattern(long.shown), long.edited(long.shown)
     row = min(look.get("query", first_row(pattern, lanes[-1], long.shown)), len(pattern) - 1)
     arrays, tiles = overviews(long), []
@@ -121,7 +122,7 @@ def attention_long(long: Long, *, name: str, look: Mapping[str, int], notes: Map
     listed, parts = heaviest(pattern, row)
     arrays |= {f"row.{part}": value for part, value in parts.items()}
     header = {
-        "trace": long.looked.digest,
+        "trace": long.run.digest,
         "model": model_header(name, lanes[-1].config),
         "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
         "edited": sorted({hook for edit in trace.edits for hook in edit.touches()}),
@@ -141,7 +142,7 @@ def attention_long(long: Long, *, name: str, look: Mapping[str, int], notes: Map
 def overviews(long: Long) -> dict[str, Tensor]:
     """patterns.{stack}{attention}: u8 layer head row column, 255 = 1, each cell the largest of its block."""
     arrays: dict[str, Tensor] = {}
-    for lane in long.looked.lanes:
+    for lane in long.run.lanes:
         for focus in ("attn", *(["cross_attn"] if lane.config.encoder else [])):
             hooks = [f"{lane.prefix}blocks.{layer}.{focus}.pattern" for layer in range(lane.config.layers)]
             arrays[f"patterns.{lane.prefix}{focus}"] = torch.stack([long.overviews[hook] for hook in hooks])
@@ -203,7 +204,7 @@ def heaviest(pattern: Tensor, row: int) -> tuple[dict[str, Any], dict[str, Tenso
 
 def answered_long(long: Long, query: Query) -> bytes:
     """Raises ValueError, with a sentence, for what this run does not have and what no view asks."""
-    if query.get("trace") != long.looked.digest:
+    if query.get("trace") != long.run.digest:
         raise ValueError(STALE)
     match query:
         case {"ask": "tile", "rows": [int(top), int(bottom)], "columns": [int(left), int(right)]}:
@@ -224,20 +225,20 @@ def answered_long(long: Long, query: Query) -> bytes:
         case {"ask": "points", "how": "pca" | "tsne" as how}:
             return points_of(long, head_of(long, query), how)
         case {"ask": "ov" | "qk"}:  # of the weights and the tokens, however many there are
-            return answered(long.looked, query)
+            return ATTENTION.questions[str(query["ask"])].answer(long.run, query)
         case {"ask": "scores", "layer": int(layer), "side": str(side)}:
-            check(long.looked, query, ("side", "layer"))
+            check_axes(long.run, query, ("side", "layer"))
             return pack({}, measured(long, side, layer))
         case {"ask": "positional", "side": str(side)}:
-            check(long.looked, query, ("side",))
+            check_axes(long.run, query, ("side",))
             return placed(long, side, query.get("whole") is True)
-        case {"ask": "average" | "rollout" | "flow"}:
+        case {"ask": "average" | "text_average" | "rollout" | "flow" | "flows"}:
             return answered_whole(long, query)
     raise ValueError(UNKNOWN)
 
 
 def head_of(long: Long, query: Query, *more: str) -> Head:
-    check(long.looked, query, ("side", "layer", "head", *more))
+    check_axes(long.run, query, ("side", "layer", "head", *more))
     focus: Focus = "cross_attn" if query.get("focus") == "cross_attn" else "attn"
     return Head(query["side"], focus, query["layer"], query["head"])
 
@@ -252,13 +253,13 @@ def beside(long: Long, query: Query) -> list[Head]:
 
 def measured(long: Long, side: str, layer: int) -> dict[str, Tensor]:
     """The scores of one layer's self-attention, each head, as `engine.analysis.heads.SCORES` defines them."""
-    made, lane = long.made, next(lane for lane in long.looked.lanes if lane.side == side)
+    made, lane = long.made, next(lane for lane in long.run.lanes if lane.side == side)
     block = f"{lane.prefix}blocks.{layer}.attn."
     wanted = {f"{block}pattern": first_text, f"{block}mask": first_text}
     seen = revisited(made.model, made.read, wanted, long.trace, made.edits, target=made.target)
     ids = torch.tensor(lane.ids) if lane.ids else None
     found = vars(scores(seen[f"{block}pattern"].float(), ids, seen[f"{block}mask"]))
-    return found | {"copying": copied(long.looked.checkpoint.model, side)[layer]}
+    return found | {"copying": cached_copying(long.run.model, side)[layer]}
 
 
 def first_text(value: Tensor) -> Tensor:

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from engine.analysis.averages import over_texts
 from engine.analysis.flow import crossed_flow_from, flow_from
 from engine.analysis.rollout import rolled, rolled_both
+from engine.inputs.samples import sample_runs
 from engine.runtime import library
-from views.attention.answers import UNKNOWN, Looked, Query, check, many_texts, where
+from views.attention.questions import FEWEST, LONGEST, TEXTS
 from views.core.payload import pack
+from views.core.questions import UNKNOWN, Query, check_axes
+from views.core.run_context import RunContext
 from views.walkthrough.walkthrough import Lane
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ class Layers:
 
     @property
     def lane(self) -> Lane:
-        return next(lane for lane in self.long.looked.lanes if lane.side == self.side)
+        return next(lane for lane in self.long.run.lanes if lane.side == self.side)
 
     def layer(self, layer: int) -> Tensor:
         """pos key."""
@@ -61,27 +65,27 @@ class Layers:
 
 def answered_whole(long: Long, query: Query) -> bytes:
     """Raises ValueError, with a sentence, for what this run does not have and what takes too long."""
-    looked = long.looked
+    run = long.run
     match query:
-        case {"ask": "average", "over": "sentences"}:  # of other texts, and so as long as these are
-            check(looked, query, ("side", "layer", "head"))
+        case {"ask": "text_average"}:  # of other texts, and so as long as these are
+            check_axes(run, query, ("side", "layer", "head"))
             return over_sentences(long, query)
         case {"ask": "average", "over": "heads" | "layers" as over}:
-            check(looked, query, ("side", "layer", "head"))
+            check_axes(run, query, ("side", "layer", "head"))
             layers = layers_of(long, query, query["head"] if query.get("alone") and over == "layers" else None)
-            return line(looked, query, layers.layer(query["layer"]) if over == "heads" else mean(layers))
+            return line(run, query, layers.layer(query["layer"]) if over == "heads" else mean(layers))
         case {"ask": "rollout"}:
-            check(looked, query, ("side", "first", "last", *(() if query.get("head") is None else ("head",))))
+            check_axes(run, query, ("side", "first", "last", *(() if query.get("head") is None else ("head",))))
             first, last = query["first"], query["last"]
             if first > last:
                 raise ValueError(f"a rollout goes upward, got blocks {first + 1} to {last + 1}; exchange the two.")
-            return line(looked, query, rolled_out(layers_of(long, query, query.get("head")), first, last))
+            return line(run, query, rolled_out(layers_of(long, query, query.get("head")), first, last))
         case {"ask": "flow", "pos": int(pos)}:
-            check(looked, query, ("side", "pos"))
+            check_axes(run, query, ("side", "pos"))
             return pack({}, {"flow": flowing(layers_of(long, query), pos)})
-        case {"ask": "flow"} if "pos" not in query:  # of all rows, which a long text has too many of
-            check(looked, query, ("side",))
-            return pack({"whole": False}, {})
+        case {"ask": "flows"}:  # of all rows, which a long text has too many of
+            check_axes(run, query, ("side",))
+            return pack({}, {})
     raise ValueError(UNKNOWN)
 
 
@@ -91,22 +95,23 @@ def layers_of(long: Long, query: Query, head: int | None = None) -> Layers:
 
 def over_sentences(long: Long, query: Query) -> bytes:
     """As a short text has it; all heads are kept, since they come together."""
-    (crosses, side), looked = where(query), long.looked
+    run, side, focus = long.run, query["side"], "cross_attn" if query.get("focus") == "cross_attn" else "attn"
 
-    def make() -> tuple[Tensor, Tensor]:
-        found = many_texts(looked, side, crosses)
+    def average() -> tuple[Tensor, Tensor]:
+        traces = sample_runs(run.checkpoint, TEXTS, LONGEST, run.trace.edits, [f"*{focus}.pattern"])
+        found = over_texts(traces, FEWEST, side, focus == "cross_attn")
         return found.pattern, found.texts
 
-    pattern, texts = library.glances.kept(long.made, ("sentences", side, crosses), make)
+    pattern, texts = library.glances.kept(long.made, ("sentences", side, focus), average)
     return pack({}, {"pattern": pattern[query["layer"], query["head"]], "count": texts.int()})
 
 
-def line(looked: Looked, query: Query, pattern: Tensor) -> bytes:
+def line(run: RunContext, query: Query, pattern: Tensor) -> bytes:
     """The row `pos` or else the column `key` of what is pos key."""
     if "pos" in query:
-        check(looked, query, ("side", "pos"))
+        check_axes(run, query, ("side", "pos"))
         return pack({}, {"line": pattern[query["pos"]]})
-    check(looked, query, ("side", "key"))
+    check_axes(run, query, ("side", "key"))
     return pack({}, {"line": pattern[:, query["key"]].contiguous()})
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from engine.analysis.sinks import Column, column
 from engine.analysis.summarised_run import revisited
 from engine.runtime.trace import Trace
-from views.attention.answers import told
+from views.attention.questions import describe_column
 from views.core.payload import pack
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def column_of(long: Long, head: Head, key: int) -> bytes:
     """`weights` (pos), and the `sentence` that a short text has of the same column."""
-    crosses = head.focus == "cross_attn"
     weights = long.pattern(head)[:, key].float()
-    return pack({"sentence": told(long.looked, measured(long, head, key), head.side, crosses)}, {"weights": weights})
+    header = describe_column(long.run, measured(long, head, key), head.side, key, head.focus)
+    return pack(header, {"weights": weights})
 
 
 def measured(long: Long, head: Head, key: int) -> Column:
@@ -43,5 +43,5 @@ def measured(long: Long, head: Head, key: int) -> Column:
         values, base.hooks, base.ids, base.padding, base.encodings, target=base.target,
         target_encodings=base.target_encodings, target_padding=base.target_padding,
     )  # fmt: skip
-    read = long.looked.encoding("encoder" if crosses else head.side)
+    read = long.run.encoding("encoder" if crosses else head.side)
     return column(alone, 0, key, 0, head.side, crosses, read)  # of the one layer and the one head that are there

@@ -15,8 +15,8 @@ from engine.analysis.summarised_run import revisited
 from engine.analysis.tiles import overview
 from engine.analysis.weights.circuit import attention_of
 from engine.runtime import library
-from views.attention.answers import UNKNOWN
 from views.core.payload import pack
+from views.core.questions import UNKNOWN
 
 if TYPE_CHECKING:
     from views.attention.long import Head, Long

@@ -36,7 +36,7 @@ def tiles(long: Long, head: Head, found: Iterable[tuple[Span, Span]]) -> Iterato
 
 def asked(long: Long, head: Head, **more: Any) -> Query:
     where = {"side": head.side, "focus": head.focus, "layer": head.layer, "head": head.head}
-    return {"trace": long.looked.digest, **where, **more}
+    return {"trace": long.run.digest, **where, **more}
 
 
 def windows(size: int) -> list[Span]:
@@ -47,14 +47,14 @@ def windows(size: int) -> list[Span]:
 
 def sizes(long: Long, head: Head) -> Span:
     """Rows and keys of a head's pattern."""
-    lanes = long.looked.lanes
+    lanes = long.run.lanes
     lane = next(lane for lane in lanes if lane.side == head.side)
     source = lanes[0] if head.focus == "cross_attn" else lane
     return len(lane.pieces), len(source.pieces)
 
 
 def heads(long: Long) -> Iterator[Head]:
-    for lane in long.looked.lanes:
+    for lane in long.run.lanes:
         yield from of_lane(lane, "attn")
         if lane.config.encoder is not None:
             yield from of_lane(lane, "cross_attn")

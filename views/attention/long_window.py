@@ -19,8 +19,8 @@ from engine.analysis.weights.projection import How
 from engine.model.transformer import Transformer
 from engine.runtime import library
 from engine.runtime.trace import Trace
-from views.attention.answers import packed_points
 from views.attention.attention import is_attention
+from views.attention.questions import describe_points
 from views.core.payload import pack
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def window_of(long: Long, head: Head, first: int, key: int | None, beside: Seque
     `outside.total`, what the keys that are not listed add to the sum of e^(s - top). Of the heads `beside` this one,
     counted from 0, there are `beside.0.pattern`, row key, and `beside.0.share`, the weight on the keys not listed.
     """
-    length = next(len(lane.pieces) for lane in long.looked.lanes if lane.side == head.side)
+    length = next(len(lane.pieces) for lane in long.run.lanes if lane.side == head.side)
     first = max(0, min(first, length - ROWS))
     seen = one_head(strip(long, head, first), head.head)
     others = [pattern_rows(long, one, first)[one.head] for one in beside]
@@ -189,7 +189,7 @@ def points_of(long: Long, head: Head, how: How) -> bytes:
     kept: tuple[bytes, object] | None = library.traces.shelf.find(key)
     if kept is None:
         found = head_points(vectors(long, head), head.layer, 0, head.side, head.focus == "cross_attn", how)
-        made = packed_points(found)
+        made = pack(describe_points(long.run, found), {"queries": found.queries, "keys": found.keys})
         kept = library.traces.shelf.keep(key, (made, long.made.model.hooks), len(made))
     return kept[0]
 

@@ -12,7 +12,7 @@ import torch
 
 from engine.analysis.weights import Matrix, by_head, circuit, histogram, matrices, neighbours, projection, spectrum
 from engine.checkpoints import Checkpoint, Report
-from engine.checkpoints.about import About
+from engine.checkpoints.facts import Facts
 from engine.checkpoints.parity import Parity
 from engine.checkpoints.report import MEANING, Status
 from engine.model.config import Attention, ModelConfig, kv_heads
@@ -31,7 +31,7 @@ Fact = tuple[str, str]
 
 
 def card(
-    name: str, checkpoint: Checkpoint, about: About | None, *, compares: bool, notes: Mapping[str, Any] | None = None
+    name: str, checkpoint: Checkpoint, about: Facts | None, *, compares: bool, notes: Mapping[str, Any] | None = None
 ) -> bytes:
     """The payload of checkpoint.js. `compares` says whether transformers is here to compare with."""
     report = checkpoint.report
@@ -51,7 +51,7 @@ def card(
     )
 
 
-def facts(checkpoint: Checkpoint, about: About | None) -> list[Fact]:
+def facts(checkpoint: Checkpoint, about: Facts | None) -> list[Fact]:
     """What it is and where it comes from."""
     tokenizer = checkpoint.tokenizer
     stored = Counter(row.dtype for row in checkpoint.report.rows if row.dtype and row.status != "dropped")

@@ -47,7 +47,7 @@ class Head:
         if shown.long is None:
             return shown.trace
         if isinstance(read, Encoding):
-            read, target = read.truncated(1), target and target.truncated(1)
+            read, target = read.truncate(1), target and target.truncate(1)
         return library.traces.of(shown.name, read, (), target)
 
     def where(self) -> str:

@@ -13,19 +13,19 @@ from torch import Tensor
 from engine.analysis.similarity import head_similarity
 from engine.edits import SilenceHeads
 from engine.runtime.trace import Trace
-from views.attention import answers as attention_answers
 from views.attention.attention import attention_arrays, attention_payload, edited_cells, edited_heads, in_bytes
+from views.attention.questions import ATTENTION
 from views.compare.pair import Compared, Shown, together
 from views.compare.texts import over_texts
 from views.core.export_prefetch import ahead as ahead_of_attention
 from views.core.payload import pack
+from views.core.questions import STALE, UNKNOWN, Page
+from views.core.run_context import RunContext
 from views.walkthrough.walkthrough import digest, lane_header, model_header
 
 WHOLE = 6 * 2**20  # bytes of all patterns together; of larger runs they come in one byte a weight
 PARTS = (".pattern", ".mask")
 TABS = ("weighted", "points", "ov", "qk")  # what the views of one head ask, of what can be answered ahead
-STALE = "One of the texts or models has changed since; click again."
-UNKNOWN = "The picture asked for something this page does not know; reload the page."
 
 Query = Mapping[str, Any]
 
@@ -126,7 +126,7 @@ def answered(pairs: Sequence[Compared], query: Query) -> bytes:
         case {"ask": "layer", "layer": int(layer), "side": str(side)}:
             return attention_payload(found.trace, layer, side, found.before)
         case {"ask": str()}:
-            return attention_answers.answered(looked(found), query)
+            return Page((ATTENTION, run_of(found))).answer(query)
         case {"layer": int(layer), "side": str(side)}:
             arrays = layer_arrays(found, layer, side)
             if arrays:
@@ -134,9 +134,9 @@ def answered(pairs: Sequence[Compared], query: Query) -> bytes:
     raise ValueError(UNKNOWN)
 
 
-def looked(one: Shown) -> attention_answers.Looked:
-    """A run as the views of one head ask about it."""
-    return attention_answers.Looked(digest(one.name, one.trace), one.checkpoint, one.trace, one.lanes, one.before)
+def run_of(one: Shown) -> RunContext:
+    """A run as the questions about one head see it."""
+    return RunContext(one.name, one.checkpoint, one.trace, one.lanes, one.before)
 
 
 def similarity(pairs: Sequence[Compared], letter: str, key: str, over: str) -> bytes:

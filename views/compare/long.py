@@ -13,16 +13,16 @@ import torch
 from torch import Tensor
 
 from engine.analysis.compare_long import entries, largest_differences
-from views.attention.answers import Query
 from views.attention.long import ACROSS, TILE, Head, Long, answered_long, tiled
 from views.attention.long import head_of as head_in
 from views.attention.long_prefetch import Span, tiles
 from views.attention.long_prefetch import asked as of_head
-from views.compare.compare import STALE, UNKNOWN, named, side_header, similarity
+from views.compare.compare import named, side_header, similarity
 from views.compare.long_pair import CELLS, aligned, alike, changed, differing, long_of, says, streams, together_long
 from views.compare.pair import Compared, Shown
 from views.compare.tables import Looked, head_of
 from views.core.payload import pack
+from views.core.questions import STALE, UNKNOWN, Query
 
 LARGEST_TILE = 144  # cells of a tile, along each side
 
@@ -83,12 +83,12 @@ def fitting(longest: int, across: int) -> int:
 def answered_long_comparison(pairs: Sequence[Compared], query: Query) -> bytes:
     """What is asked of a pair, which names both its runs, or what a view of one head asks about its run. Raises
     ValueError with a sentence."""
-    found = next((one for one in shown_in(pairs) if long_of(one).looked.digest == query.get("trace")), None)
+    found = next((one for one in shown_in(pairs) if long_of(one).run.digest == query.get("trace")), None)
     if found is None:
         raise ValueError(STALE)
     if "other" not in query:
         return of_run(long_of(found), query)
-    digests = [long_of(pair.second).looked.digest for pair in pairs]
+    digests = [long_of(pair.second).run.digest for pair in pairs]
     if query["other"] not in digests or found is not pairs[0].first:
         raise ValueError(STALE)
     return of_pair(pairs[digests.index(query["other"])], query, across(shown_in(pairs)))
@@ -224,4 +224,4 @@ def of_all(pair: Compared, looked: Looked) -> Iterator[dict[str, Any]]:
 
 
 def asked(pair: Compared, /, **query: Any) -> dict[str, Any]:
-    return {"trace": long_of(pair.first).looked.digest, "other": long_of(pair.second).looked.digest, **query}
+    return {"trace": long_of(pair.first).run.digest, "other": long_of(pair.second).run.digest, **query}

@@ -33,7 +33,7 @@ def long_of(shown: Shown) -> Long:
 def kept(pair: Compared, what: tuple[Hashable, ...], make: Any) -> tuple[Tensor, ...]:
     """What was made of both runs, in memory as their patterns are."""
     second = long_of(pair.second)
-    return library.glances.kept(long_of(pair.first).made, (second.looked.digest, *second.made.key, *what), make)
+    return library.glances.kept(long_of(pair.first).made, (second.run.digest, *second.made.key, *what), make)
 
 
 def together_long(pair: Compared) -> dict[str, Any]:

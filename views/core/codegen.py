@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints import Checkpoint, shipped
+from engine.checkpoints import Checkpoint, shipped_names
 from engine.edits import Edit
 from engine.inputs.readers import Kind
 from engine.runtime import library
@@ -105,7 +105,7 @@ def import_lines(imports: Imports) -> list[str]:
 
 def source_of(name: str) -> tuple[str, str]:
     """What `load` takes for a checkpoint of the library, and a remark."""
-    if name in shipped() or name.startswith(library.HUB):
+    if name in shipped_names() or name.startswith(library.HUB):
         return quoted(name), ""
     if name.startswith(library.RUN) and library.knows(name):
         return quoted(Path(library.opening(name).source).as_posix()), ""
@@ -138,7 +138,7 @@ def reading_lines(checkpoint: Checkpoint, given: Fields) -> list[str]:
     tokenizer = checkpoint.tokenizer
     assert tokenizer is not None  # as `plain` says
     pair = [given.second] if given.kind in ("pair", "question") and given.second.strip() else []
-    cut = f".truncated({limit})" if len(tokenizer.encode(given.text, *pair)) > limit else ""
+    cut = f".truncate({limit})" if len(tokenizer.encode(given.text, *pair)) > limit else ""
     return [f"read = checkpoint.tokenizer.encode({', '.join(map(quoted, [given.text, *pair]))}){cut}"]
 
 

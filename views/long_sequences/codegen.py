@@ -10,7 +10,7 @@ def length_lines(model: str, setup: Setup, drawn: int, head: tuple[int, int]) ->
     """They bind `formulas` (costs by kind, at `shared.LENGTHS`) and `kept` (patterns by kind, of one head)."""
     source, note = source_of(model)
     opened = quoted(model) if not note else f"library.offer(library.Opening({source})){note}"
-    lines = ["from engine import library"] if note else []
+    lines = ["from engine.runtime import library"] if note else []
     lines += [
         "from engine.attention_variants import shared",
         "from engine.attention_variants.measure import Setup",

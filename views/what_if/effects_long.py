@@ -24,11 +24,11 @@ OFFERED = 12  # keys of a row, in each run
 
 def effects_long(before: Long, after: Long, reading: Reading, *, hidden: bool = False) -> bytes:
     """The payload. `hidden`: a guess is to come before anything is shown."""
-    checkpoint, lanes = after.looked.checkpoint, after.looked.lanes
+    checkpoint, lanes = after.run.checkpoint, after.run.lanes
     head = head_of(checkpoint, reading)
     arrays = dict(in_stream(before.trace, after.trace, lanes))
     header: dict[str, Any] = {
-        "trace": after.looked.digest,
+        "trace": after.run.digest,
         "hidden": hidden,
         "took": {
             "start": after.trace.start,
@@ -58,7 +58,7 @@ def question(before: Long, after: Long) -> tuple[dict[str, Any], dict[str, Tenso
     """A row of the head that is on screen, or of that number in the last block, to be guessed at; None where neither
     changed. What it looks at most, before or after, is offered."""
     shown = after.shown
-    for head in (shown, replace(shown, layer=after.looked.lanes[-1].config.layers - 1)):
+    for head in (shown, replace(shown, layer=after.run.lanes[-1].config.layers - 1)):
         old, new = before.pattern(head), after.pattern(head)
         if not torch.equal(old, new):
             row, rows = most_changed(old, new)
@@ -93,7 +93,7 @@ def attentions(long: Long) -> dict[str, tuple[str, Focus]]:
     """Stack and kind of every attention, by name."""
     return {
         f"{lane.prefix}{focus}": (lane.side, "cross_attn" if focus == "cross_attn" else "attn")
-        for lane in long.looked.lanes
+        for lane in long.run.lanes
         for focus in focuses(lane)
     }
 
@@ -102,9 +102,9 @@ def asked_later_long(
     query: Mapping[str, Any], before: Long, after: Long, reading: Reading, write: Callable[[], bytes]
 ) -> bytes:
     """Answers what the picture asks once it is drawn. Raises ValueError, with a sentence."""
-    head = head_of(after.looked.checkpoint, reading)
+    head = head_of(after.run.checkpoint, reading)
     match query:
-        case {"effects": "row", "row": int(row)} if head is not None and 0 <= row < len(after.looked.lanes[-1].pieces):
+        case {"effects": "row", "row": int(row)} if head is not None and 0 <= row < len(after.run.lanes[-1].pieces):
             changed = shifted(before, after, head, [row])
             return pack({"names": candidate_names(changed["shift.id"], head.names, extra=())}, changed)
         case {"effects": "heads", "attention": str(name), "layer": int(layer)} if name in attentions(after):

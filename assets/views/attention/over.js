@@ -91,8 +91,8 @@ export function weights(page) {
 async function flowed(page, line) {
   const { side, focus, query } = page.state;
   const name = named(page);
-  const { whole, arrays } = await page.request({ ask: "flow", side, focus });
-  if (whole) {
+  const { arrays } = await page.request({ ask: "flows", side, focus });
+  if (arrays.flow) {
     const { data, shape } = arrays.flow;
     return line({ data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] });
   }

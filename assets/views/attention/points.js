@@ -60,7 +60,7 @@ class Points {
   }
 
   get queries() {
-    return this.answer?.q.shape[0] ?? 0;
+    return this.answer?.queries.shape[0] ?? 0;
   }
 
   get count() {
@@ -68,7 +68,7 @@ class Points {
   }
 
   place(i) {
-    const [{ data }, at] = i < this.queries ? [this.answer.q, i] : [this.answer.k, i - this.queries];
+    const [{ data }, at] = i < this.queries ? [this.answer.queries, i] : [this.answer.keys, i - this.queries];
     return [data[2 * at], data[2 * at + 1]];
   }
 

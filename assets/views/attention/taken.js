@@ -72,8 +72,8 @@ function painted(page, { side, focus, layer, head }) {
     heads: { tab: { ask: "average", side, focus, over: "heads", layer, head }, where: `${stack}block ${layer + 1} of ${layers}, mean of ${heads} heads` },
     layers: { tab: { ask: "average", side, focus, over: "layers", layer, head, alone }, where: `${stack}mean of ${layers} blocks, ${every}` },
     rollout: { tab: { ask: "rollout", side, focus, first, last, head: alone ? head : null }, where: `${stack}blocks ${first + 1} to ${last + 1} of ${layers}, ${every}` },
-    flow: { tab: { ask: "flow", side, focus, ...(downward(page) && { pos: state.query }) }, where: `${stack}all ${layers} blocks, all ${heads} heads` },
-    sentences: { tab: { ask: "average", side, focus, over: "sentences", layer, head } },
+    flow: { tab: downward(page) ? { ask: "flow", side, focus, pos: state.query } : { ask: "flows", side, focus }, where: `${stack}all ${layers} blocks, all ${heads} heads` },
+    sentences: { tab: { ask: "text_average", side, focus, layer, head } },
   }[id];
   if (!found) return undefined;
   const of = id === "heads" || id === "sentences" ? block(page) : [trace.side, focus].filter(Boolean).join("-");
@@ -105,7 +105,7 @@ function said(page, name) {
 function points({ view, state, trace, keys }) {
   const way = state.how === "tsne" ? "t-SNE" : "PCA";
   const place = ({ data }, i) => `(${number(data[2 * i])}, ${number(data[2 * i + 1])})`;
-  const { q, k } = view?.answer ?? {};
+  const { queries: q, keys: k } = view?.answer ?? {};
   const at = q ? `: query ${trace.pieces[state.query]} at ${place(q, state.query)}, key ${keys[state.key]} at ${place(k, state.key)}` : "";
   return `${way} of queries and keys${at}`;
 }

@@ -70,7 +70,7 @@ class Over {
       if (id === "sentences") {
         const { side, focus, layer, head } = page.state;
         this.wait();
-        const { arrays } = await page.request({ ask: "average", side, focus, over: "sentences", layer, head });
+        const { arrays } = await page.request({ ask: "text_average", side, focus, layer, head });
         if (turn === this.turn) this.show(() => this.averaged.show(arrays), true);
         if (turn === this.turn) this.many = arrays;
         if (turn === this.turn) this.definition.textContent += this.beyond(arrays.count.shape[0]);

@@ -42,7 +42,7 @@ export class Trace {
   /** Brings a layer's values here; resolves when they are. */
   async fetch(layer) {
     if (this.holds(layer)) return;
-    const { arrays } = await request({ trace: this.trace, layer, side: this.side });
+    const { arrays } = await request({ trace: this.trace, ask: "layer", layer, side: this.side });
     Object.assign(this.arrays, arrays);
   }
 

@@ -204,7 +204,7 @@ class TakeAway {
 
   file() {
     const save = this.act("HTML", "opens in any browser, without a network and without Loupe", async () => {
-      const { arrays } = await this.ask({ take: "html", ...shown(this.place.view).asks, state: await state(this.place.view), asked: asked() });
+      const { arrays } = await this.ask("html", { state: await state(this.place.view), asked: asked() }, shown(this.place.view).asks);
       this.save(new Blob([arrays.file.data], { type: "text/html" }), "html");
     });
     return this.row("One file", save, make("p", "", "this view alone, still alive: what is pointed at and clicked answers"));
@@ -217,7 +217,7 @@ class TakeAway {
     const show = this.act("Copy lines", "they load the model and print the number that is looked at", async () => {
       made.hidden = true; // what stands there may be of another tab
       const { asks } = shown(this.place.view);
-      const { lines } = await this.ask({ take: "python", ...asks });
+      const { lines } = await this.ask("python", {}, asks);
       await this.copy(lines, made, "The lines");
     });
     return this.row("Python", show, make("p", "", "to run in Loupe’s folder"), made);
@@ -231,7 +231,7 @@ class TakeAway {
       const { asks, file } = shown(this.place.view);
       if (!asks && !this.which.value) throw new Error("Nothing is looked at here that is a matrix; choose a cell first.");
       const matrix = this.which.value;
-      const { arrays } = await this.ask({ take: "data", ...asks, ...(matrix ? { matrix } : {}), format });
+      const { arrays } = await this.ask("data", { format }, { ...asks, ...(matrix && { matrix }) });
       this.save(new Blob([arrays.file.data], { type }), format, [file, matrix.replace("−", "less")].filter(Boolean).join("-"));
     }));
     return this.row("Data", this.which, ...buttons, about);
@@ -239,8 +239,14 @@ class TakeAway {
 
   // --- work --------------------------------------------------------------------------------------------------------------
 
-  ask(query) {
-    return request({ trace: this.take.trace ?? this.place.data.trace, ...query });
+  /** Asks for "python", "data" or "html" of what is in view: of a question where the page declares its questions. */
+  ask(kind, query, asks) {
+    const trace = this.take.trace ?? this.place.data.trace;
+    if (!this.take.questions) return request({ trace, take: kind, ...asks, ...query });
+    if (kind === "html") return request({ trace, ask: "export_html", ...query });
+    const { tab, hook, head, moved, row, col } = asks ?? {};
+    const of = tab ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) };
+    return request({ trace, ask: `export_${kind}`, of, ...(kind === "python" && { row, col }), ...query });
   }
 
   async svg(centimetres, part) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,9 @@ from torch import Tensor
 from engine.analysis.weights.spectrum import Spectrum, described
 from engine.model.layers.attention import Attention
 from engine.model.transformer import Transformer
+from engine.runtime.trace import Trace
+
+PATTERN = re.compile(r"(?:(encoder|decoder)\.)?blocks\.(\d+)\.(attn|cross_attn)\.pattern")
 
 Which = Literal["qk", "ov"]
 
@@ -62,6 +66,14 @@ def by_head(model: Transformer, name: str) -> Tensor:
         raise ValueError(f"only the matrices q, k, v and out of an attention are made of heads, and not {name}.")
     weight: Tensor = getattr(found, letter).weight
     return rows(weight.mT if letter == "out" else weight, found)
+
+
+def locate_pattern(trace: Trace, hook: str) -> tuple[int, str, bool]:
+    """Layer, side and whether it crosses, of the hook of a pattern. Raises ValueError for any other hook."""
+    found = PATTERN.fullmatch(hook)
+    if found is None or hook not in trace:
+        raise ValueError(f"this run has no pattern {hook[:100]!r} whose weights could be multiplied by what they move.")
+    return int(found[2]), found[1] or "", found[3] == "cross_attn"
 
 
 def attention_of(model: Transformer, layer: int, side: str, crosses: bool) -> Attention:

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from engine.checkpoints.concatenate import concatenate
-from engine.checkpoints.family import DROPPED, Family, Transform
+from engine.checkpoints.family import DROPPED, Family, Transform, concatenate
 from engine.checkpoints.keys import ACTIVATIONS, Key
 from engine.checkpoints.tasks import pair_with_tasks
 from engine.model.config import ModelConfig

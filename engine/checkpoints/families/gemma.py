@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.checkpoints.families.gemma2 import BIDIRECTIONAL, LESS_ONE, SCALED
 from engine.checkpoints.families.gpt2 import CAUSAL
-from engine.checkpoints.families.llama import HEADS, ROWS, SIZES, TIED, biased
+from engine.checkpoints.families.llama import HEADS, ROWS, SIZES, TIED, attention_bias_key
 from engine.checkpoints.family import Family
 from engine.checkpoints.keys import ACTIVATIONS, Key
 from engine.checkpoints.tasks import with_tasks
@@ -13,7 +13,7 @@ TANH = ACTIVATIONS | {"gelu": "gelu_tanh"}  # what the first files say and do no
 KEYS = (
     *(key for key in SIZES if key.theirs not in ("hidden_act", "tie_word_embeddings")),
     HEADS,
-    biased(False),
+    attention_bias_key(False),
     Key("head_dim", "attention.d_head", default=256),
     Key("hidden_act", "mlp.activation", default="gelu_tanh", values=TANH, also=("hidden_activation",)),
     Key("tie_word_embeddings", "tied", default=True),

@@ -10,11 +10,11 @@ from typing import Any
 from torch import Tensor
 
 from engine.checkpoints.families.gpt2 import CAUSAL
-from engine.checkpoints.families.llama import ALWAYS, HEADS, ROWS, SIZES, TIED, biased
+from engine.checkpoints.families.llama import ALWAYS, HEADS, ROWS, SIZES, TIED, attention_bias_key
 from engine.checkpoints.family import Family, Transform
-from engine.checkpoints.keys import ACTIVATIONS, Key, Table, written_only
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table, write_only_key
 from engine.checkpoints.tasks import with_tasks
-from engine.checkpoints.windows import layer_types, where
+from engine.checkpoints.windows import choose_types, layer_types
 from engine.model.config import ModelConfig
 
 
@@ -40,7 +40,7 @@ SCALED = {
 KEYS = (
     *(key for key in SIZES if key.theirs not in ("hidden_act", "tie_word_embeddings")),
     HEADS,
-    biased(False),
+    attention_bias_key(False),
     Key("head_dim", "attention.d_head", default=256),
     Key("hidden_activation", "mlp.activation", default="gelu_tanh", values=ACTIVATIONS),
     Key("tie_word_embeddings", "tied", default=True),
@@ -54,8 +54,8 @@ KEYS = (
     Key("attn_logit_softcapping", "attention.softcap", default=lambda t: t.get("attn_logit_softcapping", 50.0)),
     Key("final_logit_softcapping", "head.softcap", default=lambda t: t.get("final_logit_softcapping", 30.0)),
     BIDIRECTIONAL,
-    layer_types(lambda theirs: theirs.get("sliding_window", 4096), where(lambda layer, _: layer % 2 == 0)),
-    written_only("sliding_window", lambda ours: ours["attention"]["window"] or ours["context"]),
+    layer_types(lambda theirs: theirs.get("sliding_window", 4096), choose_types(lambda layer, _: layer % 2 == 0)),
+    write_only_key("sliding_window", lambda ours: ours["attention"]["window"] or ours["context"]),
 )
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from engine.checkpoints.concatenate import concatenate
-from engine.checkpoints.family import DROPPED, TRANSPOSED, Family, Transform
+from engine.checkpoints.family import DROPPED, TRANSPOSED, Family, Transform, concatenate
 from engine.checkpoints.keys import ACTIVATIONS, Key
 from engine.checkpoints.tasks import with_tasks
 from engine.model.config import ModelConfig

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from engine.checkpoints.families.gpt2 import ALWAYS, CAUSAL
 from engine.checkpoints.family import DROPPED, Family
-from engine.checkpoints.keys import ACTIVATIONS, Key, Table, written_only
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table, write_only_key
 from engine.checkpoints.tasks import with_tasks
 from engine.checkpoints.windows import layer_types
 
@@ -18,14 +18,18 @@ def four_times_the_width(theirs: Table) -> int:
     return width
 
 
-def repeated(theirs: Table, layers: int) -> list[str]:
+def read_attention_types(theirs: Table, layers: int) -> list[str]:
     """The words of `attention_types`: [[[global, local], 6]] is six times global and local."""
     types = theirs.get("attention_types") or [[[GLOBAL, LOCAL], 12]]
     return [word for words, times in types for _ in range(min(times, layers)) for word in words]
 
 
 LAYERS = layer_types(
-    lambda theirs: theirs.get("window_size", 256), repeated, "attention_layers", (LOCAL, GLOBAL), "num_layers"
+    lambda theirs: theirs.get("window_size", 256),
+    read_attention_types,
+    "attention_layers",
+    (LOCAL, GLOBAL),
+    "num_layers",
 )
 
 KEYS = (
@@ -49,7 +53,7 @@ KEYS = (
             [LAYERS.write((ours["attention"]["window"], ours["attention"]["windowed"]), ours)["attention_layers"], 1]
         ],
     ),
-    written_only("window_size", lambda ours: ours["attention"]["window"] or ours["context"]),
+    write_only_key("window_size", lambda ours: ours["attention"]["window"] or ours["context"]),
 )
 
 LINEAR = {

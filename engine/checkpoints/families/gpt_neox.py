@@ -11,21 +11,28 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.families.gpt2 import CAUSAL
-from engine.checkpoints.families.llama import HEADS, biased
+from engine.checkpoints.families.llama import HEADS, attention_bias_key
 from engine.checkpoints.family import DROPPED, Family, Transform
-from engine.checkpoints.keys import ACTIVATIONS, Key, Table, written_only
-from engine.checkpoints.rotary import CONTEXT_KEY, OLD_SCALING, parameters, rope_of, scaling_of, theta_of
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table, write_only_key
+from engine.checkpoints.rotary import (
+    CONTEXT_KEY,
+    OLD_SCALING,
+    read_rope_table,
+    read_scaling,
+    read_theta,
+    write_parameters,
+)
 from engine.checkpoints.tasks import with_tasks
 from engine.model.config import ModelConfig
 
 
-def turning(name: str, default: float) -> tuple[Key, Key]:
+def partial_rotary_keys(name: str, default: float) -> tuple[Key, Key]:
     """theta, scaling, and which part of a head's components turn: `name` is what older files call the last."""
 
     def read(theirs: Table) -> tuple[Any, dict[str, Any] | None, int]:
         width = theirs["hidden_size"] // theirs["num_attention_heads"]
-        part = rope_of(theirs).get("partial_rotary_factor", theirs.get(name, default))
-        return theta_of(theirs), scaling_of(theirs), int(width * part)
+        part = read_rope_table(theirs).get("partial_rotary_factor", theirs.get(name, default))
+        return read_theta(theirs), read_scaling(theirs), int(width * part)
 
     def part_of(ours: Table) -> float:
         part: float = ours["positions"]["turned"] / ours["attention"]["d_head"]
@@ -37,9 +44,9 @@ def turning(name: str, default: float) -> tuple[Key, Key]:
             ("positions.theta", "positions.scaling", "positions.turned"),
             default=read,
             reads=lambda _, theirs: read(theirs),
-            writes=lambda three, ours: {**parameters(*three[:2]), "partial_rotary_factor": part_of(ours)},
+            writes=lambda three, ours: {**write_parameters(*three[:2]), "partial_rotary_factor": part_of(ours)},
         ),
-        written_only(name, part_of),
+        write_only_key(name, part_of),
     )
 
 
@@ -54,7 +61,7 @@ KEYS = (
     Key("layer_norm_eps", "norm.eps", default=1e-5),
     Key("hidden_dropout", "dropout", default=0.0, also=("attention_dropout",)),
     Key("tie_word_embeddings", "tied", default=False),
-    biased(True),
+    attention_bias_key(True),
     Key(
         "use_parallel_residual",
         "sublayers",
@@ -62,8 +69,8 @@ KEYS = (
         reads=lambda parallel, _: "parallel" if parallel else "sequential",
         writes=lambda sublayers, _: sublayers == "parallel",
     ),
-    *turning("rotary_pct", 0.25),
-    written_only("rotary_emb_base", lambda ours: ours["positions"]["theta"]),
+    *partial_rotary_keys("rotary_pct", 0.25),
+    write_only_key("rotary_emb_base", lambda ours: ours["positions"]["theta"]),
     OLD_SCALING,
 )
 
@@ -75,18 +82,18 @@ ALWAYS = {
 }
 
 
-def apart(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+def split_heads(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     """(head q-k-v d_head) ... to three of (head d_head) ..."""
     by_head = tensors[0].unflatten(0, (config.attention.heads, 3, config.d_head))
     return [by_head[:, part].flatten(0, 1) for part in range(3)]
 
 
-def together(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+def join_heads(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     by_head = [tensor.unflatten(0, (config.attention.heads, config.d_head)) for tensor in tensors]
     return [torch.stack(by_head, dim=1).flatten(0, 2)]
 
 
-HEAD_BY_HEAD = Transform(apart, together)
+HEAD_BY_HEAD = Transform(split_heads, join_heads)
 LAYER = "gpt_neox.layers.{}."
 ROWS = (
     ("gpt_neox.embed_in.weight", "embed.tokens.weight"),

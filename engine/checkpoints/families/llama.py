@@ -32,8 +32,8 @@ SIZES = (
 )
 
 
-def biased(default: bool) -> Key:
-    """On all four projections of attention, or on none."""
+def attention_bias_key(default: bool) -> Key:
+    """Key of the bias, which all four projections of attention have, or none."""
     return Key(
         "attention_bias",
         ("attention.bias", "attention.out_bias"),
@@ -49,7 +49,7 @@ KEYS = (
     *SIZES,
     HEADS,
     Key("head_dim", "attention.d_head", default=None),
-    biased(False),
+    attention_bias_key(False),
     Key("mlp_bias", "mlp.bias", default=False),
 )
 

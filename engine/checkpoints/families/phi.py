@@ -6,7 +6,7 @@ Attention and MLP read the same norm of the stream, every layer has a bias, and 
 from __future__ import annotations
 
 from engine.checkpoints.families.gpt2 import CAUSAL
-from engine.checkpoints.families.gpt_neox import turning
+from engine.checkpoints.families.gpt_neox import partial_rotary_keys
 from engine.checkpoints.families.llama import HEADS, TIED
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key
@@ -32,7 +32,7 @@ KEYS = (
         reads=lambda normed, _: "head" if normed else None,
         writes=lambda normed, _: normed == "head",
     ),
-    *turning("partial_rotary_factor", 0.5),
+    *partial_rotary_keys("partial_rotary_factor", 0.5),
     OLD_SCALING,
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.checkpoints.families.gpt2 import CAUSAL
-from engine.checkpoints.families.llama import ALWAYS, ROWS, SIZES, TIED, biased
+from engine.checkpoints.families.llama import ALWAYS, ROWS, SIZES, TIED, attention_bias_key
 from engine.checkpoints.family import Family
 from engine.checkpoints.keys import Key
 from engine.checkpoints.tasks import with_tasks
@@ -13,7 +13,7 @@ KEYS = (
     *SIZES,
     Key("num_attention_heads", "attention.heads"),
     Key("head_dim", "attention.d_head", default=128),
-    biased(False),
+    attention_bias_key(False),
     *WINDOWS,
 )
 

@@ -86,7 +86,7 @@ ROBERTA = (
 )
 
 
-def called(name: str, spelling: str) -> tuple[Family, ...]:
+def rename_families(name: str, spelling: str) -> tuple[Family, ...]:
     """The same families under another `model_type` and spelling of their architectures."""
     return tuple(
         replace(family, name=name, architecture=(family.architecture or "").replace("Roberta", spelling))
@@ -94,4 +94,4 @@ def called(name: str, spelling: str) -> tuple[Family, ...]:
     )
 
 
-FAMILIES = (*ROBERTA, *called("xlm-roberta", "XLMRoberta"), *called("camembert", "Camembert"))
+FAMILIES = (*ROBERTA, *rename_families("xlm-roberta", "XLMRoberta"), *rename_families("camembert", "Camembert"))

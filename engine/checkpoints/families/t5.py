@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import Key
-from engine.checkpoints.tasks import TOKEN, body_of, classifier, pair_with_tasks, renamed
+from engine.checkpoints.tasks import TOKEN, body_of, classifier, pair_with_tasks, rename_prefix
 
 MLPS = {  # activation, gated
     "relu": ("relu", False),
@@ -148,5 +148,5 @@ ENCODER_ALONE = replace(
     ),
     twins={"encoder.embed_tokens.weight": "shared.weight"},
 )
-TAGGER = classifier(renamed(ENCODER_ALONE, "", "transformer."), "T5ForTokenClassification", "classifier", TOKEN)
+TAGGER = classifier(rename_prefix(ENCODER_ALONE, "", "transformer."), "T5ForTokenClassification", "classifier", TOKEN)
 FAMILIES = (*pair_with_tasks(LANGUAGE, "transformer."), TAGGER, LANGUAGE, ENCODER_ALONE)

@@ -1,11 +1,23 @@
 """A meaning as English words."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from engine.data.corpora import read_corpus
+
 from .lexicon import Verb
 from .meaning import Both, Clause, Compound, Existence, Meaning, Nominal, Pronoun, Quality, Subject, Where, Word, say
 
-IRREGULAR = {"man": "men", "woman": "women", "child": "children", "mouse": "mice"}
-FAR = {"this": "these", "that": "those"}
-BE = (("am", "are", "is", "are", "are", "are"), ("was", "were", "was", "were", "were", "were"))
+
+def forms(table: str) -> Any:
+    """A table of word forms that no rule gives."""
+    return read_corpus("translation/english")[table]
+
+
+def be(past: bool, person: int) -> str:
+    """The form for a `person` from 0 to 5: I, you, he or she, we, you all, they."""
+    return forms("be")["past" if past else "present"].split()[person]
 
 
 def with_s(word: str) -> str:
@@ -16,7 +28,7 @@ def with_s(word: str) -> str:
 
 
 def plural(noun: str) -> str:
-    return IRREGULAR.get(noun) or with_s(noun)
+    return forms("plural").get(noun) or with_s(noun)
 
 
 def third_person(verb: str) -> str:
@@ -32,7 +44,7 @@ def quality(quality: Quality, at: str) -> list[Word]:
 def determiner(nominal: Nominal, following: str) -> str:
     if nominal.determiner == "a":
         return "an" if following[0] in "aeiou" else "a"
-    return FAR.get(nominal.determiner, nominal.determiner) if nominal.plural else nominal.determiner
+    return forms("far").get(nominal.determiner, nominal.determiner) if nominal.plural else nominal.determiner
 
 
 def owner(nominal: Nominal, at: str) -> list[Word]:
@@ -83,7 +95,7 @@ def inflected(verb: Verb, past: bool, third: bool) -> str:
 
 def state(clause: Clause, at: str) -> list[Word]:
     """ "is not always sad", "were tired but happy"."""
-    words = say(BE[clause.past][clause.subject.person], f"{at}.verb")
+    words = say(be(clause.past, clause.subject.person), f"{at}.verb")
     words += say("all", f"{at}.all") if clause.to_all else say(clause.negation, f"{at}.not")
     words += say(clause.often.english, f"{at}.often") if clause.often else []
     for i, each in enumerate(clause.qualities):
@@ -102,10 +114,9 @@ def clause(clause: Clause, at: str) -> list[Word]:
 
 
 def existence(meaning: Existence) -> list[Word]:
-    be = BE[meaning.past][meaning.nominal.person]
     return [
         *say("there", "there"),
-        *say(be, "verb"),
+        *say(be(meaning.past, meaning.nominal.person), "verb"),
         *noun_phrase(meaning.nominal, "nominal"),
         *where(meaning.place, "place"),
     ]

@@ -133,6 +133,6 @@ def plural_of(subject: Subject) -> bool:
     return subject.person > 2
 
 
-def linked(english: Sequence[Word], french: Sequence[Word]) -> tuple[tuple[int, int], ...]:
+def align_words(english: Sequence[Word], french: Sequence[Word]) -> tuple[tuple[int, int], ...]:
     """The pairs of indexes (English, French) of words that express a common part."""
     return tuple((i, j) for i, left in enumerate(english) for j, right in enumerate(french) if left.parts & right.parts)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from . import english, french
 from .drawing import draw
-from .meaning import Meaning, Nominal, Word, linked
+from .meaning import Meaning, Nominal, Word, align_words
 
 LONGEST = 16  # words of a sentence, in either language
 WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
@@ -73,7 +73,7 @@ def write(meaning: Meaning) -> Pair:
     """`meaning` in both languages; all but a noun phrase alone end in a full stop."""
     stop = [] if isinstance(meaning, Nominal) else [Word(".", frozenset({"stop"}))]
     source, target = [*english.write(meaning), *stop], [*french.write(meaning), *stop]
-    return Pair(typeset(source), typeset(target), linked(source, target), tuple(crossings(source, target)))
+    return Pair(typeset(source), typeset(target), align_words(source, target), tuple(crossings(source, target)))
 
 
 def pair(seed: int, index: int) -> Pair:

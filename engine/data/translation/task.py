@@ -12,7 +12,7 @@ from engine.data.bounds import at_least
 from engine.data.drawing import Part
 from engine.data.seeds import seed_for
 from engine.data.task import Pair, PairTask
-from engine.data.translation import pair as sentences
+from engine.data.translation import pair as draw_pair
 from engine.data.translation.pair import Pair as Sentences
 
 
@@ -31,15 +31,15 @@ class Translation(PairTask):
         at_least("data.translation.held_out", self.held_out, 1)
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
-        return (Pair(one.english, one.french) for one in self.told(part, seed))
+        return (Pair(one.english, one.french) for one in self.sentences(part, seed))
 
-    def told(self, part: Part, seed: int) -> Iterator[Sentences]:
+    def sentences(self, part: Part, seed: int) -> Iterator[Sentences]:
         """The same with what is known about their words."""
         if part == "train":
             ours = seed_for(seed, "translation")
-            return (sentences(ours, index) for index in range(self.documents))
-        theirs, seen = seed_for(seed, "held-out translation"), trained_on(self, seed)
-        drawn = (sentences(theirs, index) for index in count())
+            return (draw_pair(ours, index) for index in range(self.documents))
+        theirs, seen = seed_for(seed, "held-out translation"), training_sentences(self, seed)
+        drawn = (draw_pair(theirs, index) for index in count())
         return islice((one for one in drawn if one.english not in seen), self.held_out)
 
     def group(self, pair: Pair) -> int:
@@ -47,5 +47,5 @@ class Translation(PairTask):
 
 
 @lru_cache(maxsize=1)
-def trained_on(task: Translation, seed: int) -> frozenset[str]:
-    return frozenset(one.english for one in task.told("train", seed))
+def training_sentences(task: Translation, seed: int) -> frozenset[str]:
+    return frozenset(one.english for one in task.sentences("train", seed))

@@ -23,5 +23,5 @@ def aligned(trainer: Trainer) -> dict[str, Any]:
     task = exact.taught(trainer).task
     if not isinstance(task, Translation):
         return {}
-    pairs = list(islice(task.told("held_out", trainer.recipe.seed), ALIGNED))
+    pairs = list(islice(task.sentences("held_out", trainer.recipe.seed), ALIGNED))
     return {"alignment": alignment(trainer.checkpoint(), pairs)}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from engine.data.in_context.task import BETWEEN, SIGNS, line, rows
+from engine.data.in_context import BETWEEN, line, rows, signs
 from engine.data.seeds import seed_for
 from engine.tokenizers import train
 from engine.training.objectives import Examples
@@ -22,10 +22,10 @@ class Prompts(Source):
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)
-        self.tokenizer = train("char", [SIGNS])
+        self.tokenizer = train("char", [signs()])
         self.tokenizer.save(folder)
-        ids = self.tokenizer.encode(SIGNS, special=False).ids
-        self.ids = dict(zip(SIGNS, ids, strict=True))
+        ids = self.tokenizer.encode(signs(), special=False).ids
+        self.ids = dict(zip(signs(), ids, strict=True))
 
     def draw(self, part: Part, seed: int) -> Examples:
         size, length = self.recipe.batch.size, self.recipe.batch.context + 1

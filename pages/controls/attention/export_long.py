@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from pages.controls.share.export import MOVED, MOVES, UNKNOWN, Answer, Taking, alone, answered, fields_of, looked
+from pages.controls.share.export import (
+    MOVED,
+    MOVES,
+    UNKNOWN,
+    Answer,
+    Taking,
+    answered,
+    fields_of,
+    looked,
+    standalone_file,
+)
 from views.attention.codegen_norms import moved_lines, moved_name
 from views.attention.long import Head, Long
 from views.attention.long_norms import values_of
@@ -54,7 +64,8 @@ class TakingLong(Taking):
         assert self.long is not None
         head = self.head(at.hook, at.head) if at else self.long.shown
         queries = chain(asked, ahead_long(self.long, head, at.row if at else 0))
-        return alone("attention/long", self.header, payload, state, answered(queries, other, room=ROOM), self.view)
+        answers = answered(queries, other, room=ROOM)
+        return standalone_file("attention/long", self.header, payload, state, answers, self.view)
 
     def matrix(self, hook: str, head: int | None) -> Matrix:
         """Float32 weights, query key. Raises ValueError for what is no head's pattern of this run."""

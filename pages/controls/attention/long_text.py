@@ -56,9 +56,9 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     before = run(subject, lanes, controls)
     after, unfit = edited(subject, lanes, controls, made, before)
     changed = after.made.edits != before.made.edits
-    hidden = changed and guessed_at(after.looked.digest)
+    hidden = changed and guessed_at(after.run.digest)
     long = before if hidden else after
-    told = notes(made, after.looked.digest) | {"look": look()}
+    told = notes(made, after.run.digest) | {"look": look()}
     drawn = panel(made, subject.checkpoint, beginning(subject), lanes, unfit=unfit, notes=told)
     compared = effects_long(before, after, subject.reading, hidden=hidden) if changed else pack({"trace": None}, {})
     with st.container(key="experiment panel", gap=None):
@@ -86,7 +86,7 @@ class Asked:
         def answer(query: dict[str, Any]) -> bytes:
             if "effects" not in query and "painted" not in query:
                 return other(query)
-            if query.get("trace") != self.after.looked.digest:
+            if query.get("trace") != self.after.run.digest:
                 raise ValueError(STALE)
             if "painted" in query:
                 return painted_on_long(self.without(query.get("without")), query)
@@ -109,7 +109,7 @@ def beginning(subject: Subject) -> Trace:
     """A run on the first token, in which every value has its name; of a picture, which has no first part, on all."""
     read, target = subject.reading.read, subject.reading.target
     if isinstance(read, Encoding):
-        read, target = read.truncated(1), target and target.truncated(1)
+        read, target = read.truncate(1), target and target.truncate(1)
     return library.traces.of(subject.name, read, (), target)
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from engine.checkpoints.report import Assumed
+from engine.checkpoints.report import Assumption
 from engine.runtime import library
 from views.checkpoint import checkpoint as drawn
 
 
-def correct(name: str, assumed: tuple[Assumed, ...]) -> None:
+def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
     """What stands in for a config.json that is not there, to be changed."""
     guessed, shown = ([one for one in assumed if one.certain is certain] for certain in (False, True))
     label = f"Opened without a config.json: {', '.join(f'{one.key} {one.value}' for one in guessed)} assumed"

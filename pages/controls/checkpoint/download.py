@@ -18,7 +18,7 @@ def begin(name: str) -> None:
 
 def download(name: str) -> None:
     """What a hub's checkpoint takes, and once it was asked for the download itself."""
-    from engine.checkpoints.hub import fetch, parse, plan  # what speaks to a network is slow to import
+    from engine.checkpoints.hub import Progress, fetch, parse, plan  # what speaks to a network is slow to import
 
     try:
         with st.spinner("Asking the hub …"):
@@ -33,9 +33,9 @@ def download(name: str) -> None:
     facts += ["private"] if found.private else []
     left.markdown(drawn.sizes([(file.name, file.size) for file in found.files]))
     right.markdown("  \n".join(facts))
-    label = f"Download {drawn.size(found.missing)}" if found.missing else "Open"
-    here = found.bytes - found.missing
-    if here and found.missing:
+    label = f"Download {drawn.size(found.missing_bytes)}" if found.missing_bytes else "Open"
+    here = found.total_bytes - found.missing_bytes
+    if here and found.missing_bytes:
         right.caption(f"{drawn.size(here)} are here already; the download continues from there.")
     if st.session_state.pop("downloads", "") != name:
         right.button(label, type="primary", key="download", on_click=begin, args=(name,))
@@ -43,12 +43,17 @@ def download(name: str) -> None:
     right.button("Stop", key="stop", help="What has come is kept.")
     progress = right.progress(0.0, "…")
     drawn_at = 0.0
+
+    def show(step: Progress) -> None:
+        """Draw a progress; a stop or another rerun of this session ends the download here."""
+        nonlocal drawn_at
+        if time.monotonic() - drawn_at > PATIENCE:
+            drawn_at = time.monotonic()
+            of = f"{drawn.size(step.done_bytes)} of {drawn.size(step.total_bytes)}, {drawn.plain(step.file)}"
+            progress.progress(step.done_bytes / max(1, step.total_bytes), of)
+
     try:
-        for step in fetch(found, MAX_DOWNLOAD):
-            if time.monotonic() - drawn_at > PATIENCE:
-                drawn_at = time.monotonic()
-                of = f"{drawn.size(step.done_bytes)} of {drawn.size(step.total_bytes)}, {drawn.plain(step.file)}"
-                progress.progress(step.done_bytes / max(1, step.total_bytes), of)
+        fetch(found, MAX_DOWNLOAD, show)
     except (ValueError, OSError) as error:
         right.warning(drawn.plain(str(error)))
         return

@@ -17,7 +17,7 @@ from pages.controls.compare.picture import standing
 from pages.controls.compare.run import LIMIT, Side
 from pages.controls.compare.runs import in_address
 from pages.controls.model_input.model_input import FIELDS
-from pages.controls.share.export import STALE, UNKNOWN, Answer, alone, answered, fields_said, filed
+from pages.controls.share.export import STALE, UNKNOWN, Answer, answered, fields_said, filed, standalone_file
 from pages.controls.share.links import VERSION, VERSIONED, offered
 from views.compare.codegen import comparison_lines
 from views.compare.compare import ahead, named
@@ -79,10 +79,10 @@ class Comparing:
 
     def html(self, payload: bytes, state: str, asked: Sequence[Any], other: Answer, query: dict[str, Any]) -> str:
         if self.sides[0].long is None:
-            return alone(VIEW, self.header, payload, state, answered([*asked, *ahead(self.pairs)], other))
+            return standalone_file(VIEW, self.header, payload, state, answered([*asked, *ahead(self.pairs)], other))
         more = ahead_long_comparison(self.pairs, looked_at(query, self.pairs))
         answers = answered(chain(asked, more), other, room=ROOM)
-        return alone(LONG_VIEW, self.header, payload, state, answers, VIEW)
+        return standalone_file(LONG_VIEW, self.header, payload, state, answers, VIEW)
 
     def python(self, query: dict[str, Any]) -> str:
         given = {side.letter: fields_of(side) for side in self.sides}

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from engine.analysis.pseudo import scores
-from engine.checkpoints import Checkpoint, shipped
+from engine.checkpoints import Checkpoint, shipped_names
 from engine.generation.prompt import Prompt, begin, check_generates
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import GAP, SPAN, given_target, kind, known, tokens
@@ -43,7 +43,7 @@ def check(checkpoint: Checkpoint) -> None:
     try:
         check_generates(checkpoint.config)
     except ValueError as error:
-        able = [name for name in shipped() if library.checkpoint(name).config.generates]
+        able = [name for name in shipped_names() if library.checkpoint(name).config.generates]
         raise ValueError(f"{error} Models here that write: {', '.join(able)}.") from error
 
 

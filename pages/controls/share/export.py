@@ -16,10 +16,7 @@ from engine.inputs.readers import kind
 from engine.runtime.trace import Trace
 from pages.controls.model_input.model_input import FIELDS, Subject, given, seed
 from pages.controls.share.links import VERSION, address_of, fitting, offered
-from views.attention.answers import Looked as Attended
-from views.attention.codegen import attention_lines
 from views.attention.codegen_norms import norm_lines, norm_matrix
-from views.attention.tables import attention_file
 from views.core.codegen import Fields, Looked, lines
 from views.core.export import Answered, packed, self_contained
 from views.core.export_prefetch import ahead
@@ -77,8 +74,6 @@ class Taking:
             match query:
                 case {"take": "python"}:
                     return pack({"lines": self.written(query)}, {})
-                case {"take": "data", "tab": tab, "format": str(format)} if format in FORMATS:
-                    return filed(attention_file(self.attended, self.subject.name, tab, format))
                 case {"take": "data", "hook": str(hook), "format": str(format)} if format in FORMATS:
                     head = query.get("head")
                     matrix = self.matrix(hook, head if isinstance(head, int) else None)
@@ -93,20 +88,10 @@ class Taking:
 
     def written(self, query: Mapping[str, Any]) -> str:
         at = looked(query)
-        if "tab" in query:
-            row, col = (0, 0) if at is None else (at.row, at.col)
-            subject = self.subject
-            return attention_lines(self.attended, subject.name, fields_of(subject), query["tab"], row, col)
         if at is None or at.head is None or query.get(MOVED) not in MOVES:
             return self.python(at)
         more = norm_lines(self.trace, at.hook, at.head, at.row, at.col, query[MOVED] == "share")
         return "\n".join([self.python(None).rstrip("\n"), *more]) + "\n"
-
-    @property
-    def attended(self) -> Attended:
-        """What the answers of the page about attention are made of."""
-        name = self.subject.name
-        return Attended(digest(name, self.trace), self.subject.checkpoint, self.trace, list(self.lanes))
 
     def python(self, at: Looked | None) -> str:
         subject = self.subject
@@ -121,10 +106,10 @@ class Taking:
 
     def html(self, payload: bytes, state: str, asked: Sequence[Any], other: Answer, at: Looked | None) -> str:
         queries = [*asked, *ahead(self.view, digest(self.subject.name, self.trace), self.lanes)]
-        return alone(self.view, self.header, payload, state, answered(queries, other))
+        return standalone_file(self.view, self.header, payload, state, answered(queries, other))
 
 
-def alone(
+def standalone_file(
     view: str,
     header: Mapping[str, Any],
     payload: bytes,

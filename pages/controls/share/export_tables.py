@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from pages.controls.share.export import MOST_ANSWERS, STALE, UNKNOWN, Answer, alone, answered, filed
+from pages.controls.share.export import MOST_ANSWERS, STALE, UNKNOWN, Answer, answered, filed, standalone_file
 from pages.controls.share.links import VERSION, VERSIONED, offered
 from views.core.matrix_files import Matrix, as_file
 from views.core.payload import pack
@@ -73,7 +73,7 @@ class Made:
                     return filed(written(self.taken(query), format))
                 case {"take": "html", "state": str(state), "asked": list(asked)} if "file" in self.rows:
                     answers = answered(chain(asked, self.ahead(query)), other, self.most)
-                    return filed(alone(self.view, self.header, payload, state, answers, self.page).encode())
+                    return filed(standalone_file(self.view, self.header, payload, state, answers, self.page).encode())
             raise ValueError(UNKNOWN)
 
         return answer

@@ -12,7 +12,7 @@ from engine.training.folder import RunFolder
 from engine.training.frames import Frame
 from engine.training.news import Cursor, News, news
 from engine.training.past import frame_files
-from pages.controls.share.export import UNKNOWN, Answer, alone, filed
+from pages.controls.share.export import UNKNOWN, Answer, filed, standalone_file
 from pages.controls.share.export_tables import Made, Query, Taken
 from pages.controls.share.links import address_now
 from pages.controls.train.export_run import recording
@@ -61,7 +61,7 @@ def answering(made: Made, session: Session, run: str, shown: Mapping[str, Any], 
         match query:
             case {"take": "html", "trace": made.made, "state": str(state)}:
                 payload = recording(session, run, shown)
-                return filed(alone(VIEW, made.header, payload, state, (), PAGE).encode())
+                return filed(standalone_file(VIEW, made.header, payload, state, (), PAGE).encode())
         return rest(query)
 
     return answer

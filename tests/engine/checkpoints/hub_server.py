@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -69,6 +71,8 @@ class Hub:
     without_access: str = "hf_other"  # of one that was not let through the gate
     ranges: bool = True
     drop_after: list[int] = field(default_factory=list)  # of the next large files, the bytes sent before the break
+    reset: bool = False  # the break is one that the operating system tells at once
+    busy: int = 0  # of the next answers of the storage that come after a break, those that are 503
     down: bool = False  # answers 503, storage too
     page: bytes = b""  # sent instead of any answer
 
@@ -107,6 +111,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"" if self.command == "HEAD" else body[:drop])
         self.close_connection = self.close_connection or drop is not None
+        if drop is not None and self.hub.reset:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
 
     def contents(self, asked: Asked, data: bytes, headers: dict[str, str], drop: int | None = None) -> None:
         wanted = self.headers.get("Range")
@@ -177,7 +184,9 @@ class HubHandler(Handler):
 class StorageHandler(Handler):
     def do_GET(self) -> None:
         asked = self.note(self.hub.stored)
-        if self.hub.down:
+        late = self.hub.busy > 0 and not self.hub.drop_after
+        self.hub.busy -= late
+        if self.hub.down or late:
             self.reply(503, b"")
             return
         name, _, file = asked.path.removeprefix("/").rpartition("/")

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from engine.checkpoints import Checkpoint, load
-from engine.checkpoints.export import exported
+from engine.checkpoints.save import export_checkpoint
 from engine.tokenizers.word import train
 from tests.engine import tiny
 
@@ -40,7 +40,7 @@ def described(folder: Path) -> None:
     checkpoint = load(folder)
     for file in folder.iterdir():
         file.unlink()
-    exported(checkpoint, "file", folder)
+    export_checkpoint(checkpoint, "file", folder)
 
 
 def weights_alone(folder: Path) -> None:

@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from engine.checkpoints import Checkpoint, load
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import canonical_config
 from engine.generation.generate import generate
 from engine.model.config import Head
 from engine.runtime.run import run
@@ -118,7 +118,7 @@ def test_read_from_and_written_to_the_same_files_it_is_the_same_model(name: str,
     assert not any(loading.values())
     with torch.no_grad():
         torch.testing.assert_close(again.eval()(IDS).logits, model(IDS).logits, atol=1e-5, rtol=1e-5)
-    assert explicit(load(tmp_path / "ours").config) == explicit(ours.config)
+    assert canonical_config(load(tmp_path / "ours").config) == canonical_config(ours.config)
 
 
 @pytest.mark.parametrize("name", ["gpt_neo", "opt", "opt, narrow tokens", "gemma", "phi"])

@@ -15,9 +15,8 @@ import transformers
 from safetensors import safe_open
 
 from engine import load, run
-from engine.checkpoints import Checkpoint, shipped
-from engine.checkpoints.export import exported
-from engine.checkpoints.save import CONFIG
+from engine.checkpoints import Checkpoint, shipped_names
+from engine.checkpoints.save import CONFIG, export_checkpoint
 from engine.checkpoints.weights import write_weights
 from engine.model.config import MLP, Attention, Encoder, Head, ModelConfig, Norm, Patches, Positions
 from engine.model.config import Embedding as EmbeddingConfig
@@ -62,13 +61,13 @@ def of_transformers(folder: Path, trace: Trace) -> Any:
 
 
 def test_every_shipped_model_is_tried() -> None:
-    assert EXPRESSED | {"induction", "infill", "translate-en-fr"} == set(shipped())
+    assert EXPRESSED | {"induction", "infill", "translate-en-fr"} == set(shipped_names())
 
 
 @pytest.mark.parametrize("name", sorted(EXPRESSED))
 def test_a_shipped_model_is_read_by_transformers_to_the_same_numbers(name: str, tmp_path: Path) -> None:
     checkpoint = load(name)
-    folder = unzipped(exported(checkpoint, "folder", tmp_path))
+    folder = unzipped(export_checkpoint(checkpoint, "folder", tmp_path))
     trace = run(checkpoint.model, given(checkpoint))
     theirs = of_transformers(folder, trace)
     equal(trace["logits"], theirs.get("logits", theirs.get("prediction_logits")))
@@ -133,7 +132,7 @@ def test_a_model_made_here_is_read_by_transformers_to_the_same_numbers(kind: str
     checkpoint = trained(config)
     target = [0, 4, 2] if config.encoder else None
     trace = run(checkpoint.model, read, target=target)
-    theirs = of_transformers(unzipped(exported(checkpoint, "folder", tmp_path)), trace)
+    theirs = of_transformers(unzipped(export_checkpoint(checkpoint, "folder", tmp_path)), trace)
     equal(trace["logits"], theirs.logits)
     if config.encoder:
         equal_patterns(trace, "encoder.attn.pattern", theirs.encoder_attentions)
@@ -160,10 +159,10 @@ def same(one: Checkpoint, other: Checkpoint) -> None:
 
 
 @pytest.mark.parametrize("form", ["folder", "file"])
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_names())
 def test_everything_comes_back(name: str, form: Any, tmp_path: Path) -> None:
     checkpoint = load(name)
-    file = exported(checkpoint, form, tmp_path)
+    file = export_checkpoint(checkpoint, form, tmp_path)
     assert file.name == f"{name}.{'zip' if form == 'folder' else 'safetensors'}"
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
     same(checkpoint, load(unzipped(file) if form == "folder" else file))
@@ -173,19 +172,19 @@ def test_weights_changed_here_are_the_ones_taken_away(tmp_path: Path) -> None:
     checkpoint = load("stories")
     with torch.no_grad():
         checkpoint.model.get_parameter("blocks.0.attn.q.weight")[3, 5] += 2.5
-    same(checkpoint, load(exported(checkpoint, "file", tmp_path)))
+    same(checkpoint, load(export_checkpoint(checkpoint, "file", tmp_path)))
 
 
 def test_half_precision_stays_half(tmp_path: Path) -> None:
     checkpoint = load("stories", torch.bfloat16)
-    again = load(exported(checkpoint, "file", tmp_path), torch.bfloat16)
+    again = load(export_checkpoint(checkpoint, "file", tmp_path), torch.bfloat16)
     same(checkpoint, again)
     with safe_open(tmp_path / "stories.safetensors", "pt") as file:
         assert file.get_tensor("final_norm.weight").dtype == torch.bfloat16
 
 
 def test_one_file_does_not_take_up_what_lies_beside_it(tmp_path: Path) -> None:
-    exported(load("digits-vit"), "file", tmp_path)
+    export_checkpoint(load("digits-vit"), "file", tmp_path)
     load("stories").save(tmp_path)
     again = load(tmp_path / "digits-vit.safetensors")
     assert again.tokenizer is None
@@ -194,7 +193,7 @@ def test_one_file_does_not_take_up_what_lies_beside_it(tmp_path: Path) -> None:
 
 def test_one_file_says_in_plain_text_what_it_is(tmp_path: Path) -> None:
     checkpoint = load("stories")
-    with safe_open(exported(checkpoint, "file", tmp_path), "pt") as file:
+    with safe_open(export_checkpoint(checkpoint, "file", tmp_path), "pt") as file:
         told = file.metadata()
     assert ModelConfig.from_dict(json.loads(told[CONFIG])) == checkpoint.config
     assert json.loads(told["loupe.file.card.json"]) == checkpoint.card
@@ -202,18 +201,18 @@ def test_one_file_says_in_plain_text_what_it_is(tmp_path: Path) -> None:
 
 
 def test_a_large_tokenizer_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.checkpoints.export.SHORT", 2000)
+    monkeypatch.setattr("engine.checkpoints.save.SHORT", 2000)
     checkpoint = load("stories")
-    file = exported(checkpoint, "file", tmp_path)
+    file = export_checkpoint(checkpoint, "file", tmp_path)
     with safe_open(file, "pt") as opened:
         assert "loupe.packed.tokenizer.json" in opened.metadata()
     same(checkpoint, load(file))
 
 
 def test_a_tokenizer_too_large_for_a_header_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.checkpoints.export.LARGEST_HEADER", 2**22 + 1000)
+    monkeypatch.setattr("engine.checkpoints.save.LARGEST_HEADER", 2**22 + 1000)
     with pytest.raises(ValueError, match="too many for the header of one file; save the folder"):
-        exported(load("stories"), "file", tmp_path)
+        export_checkpoint(load("stories"), "file", tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -230,7 +229,7 @@ def test_a_tokenizer_too_large_for_a_header_is_said(tmp_path: Path, monkeypatch:
 def test_a_name_becomes_that_of_a_file(name: str, file: str, tmp_path: Path) -> None:
     checkpoint = replace(trained(tiny.CONFIG), name=name)
     for form, ending in (("folder", "zip"), ("file", "safetensors")):
-        assert exported(checkpoint, form, tmp_path) == tmp_path / f"{file}.{ending}"  # type: ignore[arg-type]
+        assert export_checkpoint(checkpoint, form, tmp_path) == tmp_path / f"{file}.{ending}"  # type: ignore[arg-type]
 
 
 def header(change: Callable[[dict[str, str]], None], folder: Path) -> Path:

@@ -33,13 +33,13 @@ def test_the_container_counts_where_it_has_less_than_the_machine(
     files = (str(tmp_path / "limit"), str(tmp_path / "used"), "inactive_file", str(tmp_path / "stat"))
     monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(memory, "CGROUPS", (files, ("/nowhere", "/nowhere", "", "/nowhere")))
-    assert memory.available() == expected
+    assert memory.available_memory() == expected
 
 
 def test_where_the_system_does_not_say_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MEMINFO", Path("/nowhere"))
     monkeypatch.setattr(memory, "CGROUPS", ())
-    assert memory.available() is None
+    assert memory.available_memory() is None
 
 
 @pytest.mark.skipif(not SMAPS.exists(), reason="what a process has in memory is read from Linux's /proc")

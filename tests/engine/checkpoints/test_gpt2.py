@@ -9,7 +9,7 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, GPT2Model
 
-from engine.checkpoints import Checkpoint, load, shipped
+from engine.checkpoints import Checkpoint, load, shipped_names
 from engine.checkpoints.locate import locate
 from engine.generation.generate import generate
 from engine.runtime.run import run
@@ -186,7 +186,7 @@ def test_a_saved_tokenizer_gives_transformers_the_same_ids(kind: str, tmp_path: 
     assert load(tmp_path).tokenizer.encode(TEXT).ids == tokenizer.encode(TEXT).ids
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_names())
 def test_transformers_reads_shipped_checkpoints_of_families_it_knows(name: str) -> None:
     checkpoint = load(name)
     folder = locate(name).weights.parent

@@ -308,13 +308,13 @@ def test_a_model_larger_than_the_memory_is_refused_with_the_sum(folder: Path, mo
     tensors = load_file(folder / "model.safetensors")
     save_file({name: tensor.bfloat16() for name, tensor in tensors.items()}, folder / "model.safetensors")
     numbers = sum(tensor.numel() for tensor in tensors.values())
-    monkeypatch.setattr(assemble, "available", lambda: 3 * numbers)
+    monkeypatch.setattr(assemble, "available_memory", lambda: 3 * numbers)
     monkeypatch.setattr(assemble, "gigabytes", lambda count: f"{count} B")
     needed = f"cat needs {numbers:,} numbers x 4 bytes = {4 * numbers} B, and {3 * numbers} B are free"
     with pytest.raises(ValueError, match=f"{needed}; keep them in bfloat16 .{2 * numbers} B., or use a machine with"):
         load(folder)
     assert load(folder, dtype=None).model.dtype == torch.bfloat16
-    monkeypatch.setattr(assemble, "available", lambda: numbers)
+    monkeypatch.setattr(assemble, "available_memory", lambda: numbers)
     with pytest.raises(ValueError, match="open a smaller model"):
         load(folder, dtype=None)
 

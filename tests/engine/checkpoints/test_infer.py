@@ -11,7 +11,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine.checkpoints import Assumed, Checkpoint, load
+from engine.checkpoints import Assumption, Checkpoint, load
 from engine.runtime.run import run
 from tests.engine.checkpoints.against import IDS, TARGET, equal, shaken
 
@@ -63,7 +63,7 @@ def same(checkpoint: Checkpoint, model: Any) -> None:
     equal(ours["logits"] / logits.std(), logits / logits.std())
 
 
-def assumed(checkpoint: Checkpoint) -> dict[str, Assumed]:
+def assumed(checkpoint: Checkpoint) -> dict[str, Assumption]:
     return {one.key: one for one in checkpoint.report.assumed}
 
 

@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine import load
-from engine.checkpoints import Checkpoint, IncompleteWeights, locate, save_weights, shipped
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints import Checkpoint, IncompleteWeights, locate, save_weights, shipped_names
+from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.families import FAMILIES
 from engine.generation.generate import generate
 from engine.runtime.run import run
@@ -102,7 +102,7 @@ def test_every_model_survives_saving_in_a_published_format_where_one_expresses_i
     Checkpoint(model).save(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["model_type"] == written
     again = load(tmp_path)
-    assert explicit(again.config) == explicit(config)
+    assert canonical_config(again.config) == canonical_config(config)
     assert again.report.ok
     assert all(torch.equal(t, model.state_dict()[n]) for n, t in again.model.state_dict().items())
 
@@ -134,7 +134,7 @@ def test_saving_over_a_checkpoint_replaces_it_and_leaves_nothing_else(folder: Pa
 
 def test_a_shipped_name_is_a_folder_of_assets(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(locate, "SHIPPED", folder.parent)
-    assert shipped() == ["cat"]
+    assert shipped_names() == ["cat"]
     assert load("cat").name == "cat"
     with pytest.raises(FileNotFoundError, match=r"'dog' is no folder, .* shipped checkpoint \(those are: cat\)"):
         load("dog")
@@ -142,7 +142,7 @@ def test_a_shipped_name_is_a_folder_of_assets(folder: Path, monkeypatch: pytest.
         load("../cat/../cat/nothing")
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_names())
 def test_every_shipped_checkpoint_loads_whole(name: str) -> None:
     checkpoint = load(name)
     assert checkpoint.report.ok

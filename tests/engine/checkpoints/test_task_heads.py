@@ -11,7 +11,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from engine.checkpoints import load
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.families import FAMILIES
 from engine.generation.prompt import begin
 from engine.runtime.run import run
@@ -99,7 +99,7 @@ def test_a_decoders_head_equals_transformers_and_is_read_back(name: str, head: s
     with torch.no_grad():
         equal(result(head, again.eval()(IDS)), result(head, expected))
     reread = load(tmp_path / "ours")
-    assert (reread.labels, explicit(reread.config)) == (checkpoint.labels, explicit(checkpoint.config))
+    assert (reread.labels, canonical_config(reread.config)) == (checkpoint.labels, canonical_config(checkpoint.config))
 
 
 @pytest.mark.parametrize("name", ["gpt2", "opt", "opt, narrow", "llama", "gpt_neox"])
@@ -297,7 +297,7 @@ def test_t5s_encoder_alone_equals_transformers(head: str, changes: dict[str, Any
     assert not [name for name in loading["missing_keys"] if "embed_tokens" not in name], loading
     with torch.no_grad():
         equal(result(kind, again.eval()(IDS)), result(kind, expected))
-    assert explicit(load(tmp_path / "ours").config) == explicit(checkpoint.config)
+    assert canonical_config(load(tmp_path / "ours").config) == canonical_config(checkpoint.config)
 
 
 def test_a_whole_t5_that_calls_itself_an_encoder_is_read_as_one(tmp_path: Path) -> None:

@@ -8,9 +8,7 @@ from random import Random
 import pytest
 
 from engine.data.drawing import Part, is_held_out
-from engine.data.in_context.relations import LETTERS, RULES, VOWELS
-from engine.data.in_context.task import SIGNS, SPLIT, rows
-from engine.data.in_context.words import FRENCH, KINDS, OPPOSITES
+from engine.data.in_context import LETTERS, RULES, SPLIT, VOWELS, french_words, kinds, opposites, rows, signs
 
 
 def prompt(name: str, part: str, number: int, count: int = 12) -> list[tuple[str, str]]:
@@ -55,7 +53,7 @@ def test_what_is_put_before_or_behind_a_word_is_one_in_a_prompt_and_another_in_w
 
 
 def test_each_kind_of_a_prompt_has_a_label_of_its_own_that_is_drawn_for_each_prompt() -> None:
-    of = {word: kind for kind, words in KINDS.items() for word in words.split()}
+    of = {word: kind for kind, words in kinds().items() for word in words}
     seen: dict[str, set[str]] = {"train": set(), "held_out": set()}
     for part, labels in seen.items():
         counts = set()
@@ -72,8 +70,8 @@ def test_words_of_a_kind_come_again_where_they_are_practised_and_not_where_they_
     def again(part: Part) -> list[int]:
         """Of prompts about kinds how many rows say a word that stands above."""
         prompts = [[word for word, _ in islice(rows(part, seed), 12)] for seed in range(200)]
-        kinds = {word for words in KINDS.values() for word in words.split()}
-        return [len(words) - len(set(words)) for words in prompts if kinds.issuperset(words)]
+        known = {word for words in kinds().values() for word in words}
+        return [len(words) - len(set(words)) for words in prompts if known.issuperset(words)]
 
     assert not any(again("held_out")) and sum(count > 5 for count in again("train")) > 10
 
@@ -85,12 +83,12 @@ def test_a_word_that_begins_with_a_vowel_has_one_label_and_others_another() -> N
 
 
 def test_what_must_be_known_by_heart_is_what_the_tables_say() -> None:
-    french, opposites = dict(FRENCH), dict([*OPPOSITES, *((b, a) for a, b in OPPOSITES)])
+    french, opposite = dict(french_words()), dict([*opposites(), *((b, a) for a, b in opposites())])
     assert all(french[word] == answer for one in told("English to French", "train") for word, answer in one)
     assert all(french[answer] == word for one in told("French to English", "train") for word, answer in one)
-    assert all(word in KINDS[answer].split() for one in told("what it is", "train") for word, answer in one)
-    assert all(opposites[word] == answer for one in told("opposites", "train") for word, answer in one)
-    assert len({word for pair in OPPOSITES for word in pair}) == 2 * len(OPPOSITES)  # none has two opposites
+    assert all(word in kinds()[answer] for one in told("what it is", "train") for word, answer in one)
+    assert all(opposite[word] == answer for one in told("opposites", "train") for word, answer in one)
+    assert len({word for pair in opposites() for word in pair}) == 2 * len(opposites())  # none has two opposites
 
 
 def test_no_word_comes_twice_in_a_prompt_that_is_measured_and_every_sign_has_a_token() -> None:
@@ -98,6 +96,6 @@ def test_no_word_comes_twice_in_a_prompt_that_is_measured_and_every_sign_has_a_t
         one = list(islice(rows("held_out", seed), 10))
         assert len({word for word, _ in one}) == 10
         practised = list(islice(rows("train", seed), 10))
-        assert set("".join(word + answer for word, answer in (*one, *practised))) <= set(SIGNS)
+        assert set("".join(word + answer for word, answer in (*one, *practised))) <= set(signs())
     assert list(islice(rows("train", 7), 10)) == list(islice(rows("train", 7), 10))
     assert list(islice(rows("train", 7), 10)) != list(islice(rows("held_out", 7), 10))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.data.addition import Addition
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
-from engine.data.drawing import HELD_OUT, Part, drawn, is_held_out, number
+from engine.data.drawing import HELD_OUT, Part, draw_indexed, is_held_out, number
 from engine.data.instructions import Instructions
 from engine.data.modular import Modular
 from engine.data.names import Names
@@ -85,7 +85,7 @@ def test_a_tenth_is_held_out_and_another_seed_holds_out_others() -> None:
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from(["train", "held_out"]))
 def test_an_example_is_known_by_its_number_alone_and_belongs_to_its_part(seed: int, index: int, part: Part) -> None:
-    one, again = (drawn(lambda chance: str(number(chance, 0, 10**9)), str, part, seed, index) for _ in range(2))
+    one, again = (draw_indexed(lambda chance: str(number(chance, 0, 10**9)), str, part, seed, index) for _ in range(2))
     assert one == again and is_held_out(one, seed) == (part == "held_out")
 
 

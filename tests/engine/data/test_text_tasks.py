@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from engine.data.names import EITHER, PLACES, TAGS, Names, tags_of
-from engine.data.sentiment import BAD, GOOD, HAPPENS, Sentiment
+from engine.data.names import TAGS, Names, tables, tags_of
+from engine.data.sentiment import BAD, GOOD, Sentiment, templates
 from engine.training.measures.tagged import f1, in_bio, of_names, spans
 
 
 def ends(text: str) -> list[bool]:
     """Whether something in it ends badly, and whether something ends well: all that is fixed of a sentence is there."""
-    parts = [[re.split(r"\{\w\}", one[1 + how]) for one in HAPPENS] for how in (BAD, GOOD)]
+    parts = [[re.split(r"\{\w\}", one[1 + how]) for one in templates()["happens"]] for how in (BAD, GOOD)]
     return [any(all(part.lower() in text.lower() for part in one) for one in of) for of in parts]
 
 
@@ -36,8 +36,8 @@ def test_words_and_tags_belong_together_and_names_are_whole() -> None:
         for start, stop, kind in spans(one.tags):
             name = " ".join(one.words[start:stop])
             seen[f"{kind} {name}"] += 1
-            assert name[0].isupper() and (kind == "PERSON" or name in (*PLACES, *EITHER))
-    assert all(seen[f"{kind} {name}"] for name in EITHER for kind in ("PERSON", "PLACE"))
+            assert name[0].isupper() and (kind == "PERSON" or name in (*tables()["places"], *tables()["either"]))
+    assert all(seen[f"{kind} {name}"] for name in tables()["either"] for kind in ("PERSON", "PLACE"))
 
 
 def test_in_a_story_only_who_has_a_name_is_tagged() -> None:

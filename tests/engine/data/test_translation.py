@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from engine.data.translation import Pair, pair, pairs, words
-from engine.data.translation.agreement import agree, participle, present
-from engine.data.translation.nominals import adjectives_of
-from engine.data.translation.nouns import NOUNS
+from engine.data.translation.drawing import adjectives_of
+from engine.data.translation.french import agree, participle, present
+from engine.data.translation.lexicon import LEXICON
 from engine.tokenizers import word
 
 DELIGHTED_DOG = 52910  # its index in the stream 0
@@ -106,8 +106,9 @@ def test_most_of_a_held_out_stream_is_new() -> None:
 
 def test_one_frame_alone_has_over_a_hundred_million_sentences() -> None:
     """Of "my small horse sees your pretty dress" in the singular, with the determiners that every noun takes."""
-    seers = [noun for noun in NOUNS if noun.kinds & {"person", "child", "animal"}]
-    seen = [noun for noun in NOUNS if noun.kinds & {"person", "child", "animal", "clothes", "thing", "furniture"}]
+    seers = [noun for noun in LEXICON.nouns if noun.kinds & {"person", "child", "animal"}]
+    visible = {"person", "child", "animal", "clothes", "thing", "furniture"}
+    seen = [noun for noun in LEXICON.nouns if noun.kinds & visible]
     phrases = [sum(4 * len(adjectives_of(noun)) for noun in nouns) for nouns in (seers, seen)]
     numbers = 2 * 2  # singular or plural, on both sides
     negations_and_tenses = 3 * 2

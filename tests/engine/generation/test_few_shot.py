@@ -10,9 +10,7 @@ import torch
 from engine import load
 from engine.checkpoints import Checkpoint
 from engine.data.drawing import is_held_out
-from engine.data.in_context.relations import LETTERS
-from engine.data.in_context.task import SIGNS, SPLIT
-from engine.data.in_context.words import FRENCH, KINDS, KNOWN, OPPOSITES
+from engine.data.in_context import LETTERS, SPLIT, french_words, kinds, known_words, opposites, signs
 from engine.generation.few_shot import (
     KS,
     PromptTable,
@@ -130,37 +128,37 @@ def test_a_model_that_does_not_go_on_with_a_text_is_refused(name: str) -> None:
 
 
 def test_a_prompt_that_fills_the_context_is_refused() -> None:
-    tokenizer = train("char", [SIGNS])
+    tokenizer = train("char", [signs()])
     model = tiny.model(tiny.config(vocab_size=tokenizer.vocab_size))
     with pytest.raises(ValueError, match="reads at most 24 tokens, and this prompt has 2[5-9], .* give fewer examples"):
         answer(Checkpoint(model, tokenizer), COLORS, 2, "sky", seed=4)
 
 
 def test_the_tables_say_what_their_rules_do() -> None:
-    opposites = dict([*OPPOSITES, *((second, first) for first, second in OPPOSITES)])
-    kinds = {word: kind for kind, words in KINDS.items() for word in words.split()}
+    opposite = dict([*opposites(), *((second, first) for first, second in opposites())])
+    kind_of = {word: kind for kind, words in kinds().items() for word in words}
     rules = {
         **{name: LETTERS[name] for name in ("reverse", "capitals", "last letter", "without the first letter")},
         "prefix mis": lambda word: f"mis{word}",
         "suffix lin": lambda word: f"{word}lin",
-        "animal or food": lambda word: {"animal": "zog", "food": "kex"}[kinds[word]],
-        "clothes or colors": lambda word: {"clothes": "pip", "color": "muz"}[kinds[word]],
-        "English to French": dict(FRENCH).__getitem__,
-        "French to English": {french: english for english, french in FRENCH}.__getitem__,
-        "opposites": opposites.__getitem__,
-        "what it is": kinds.__getitem__,
+        "animal or food": lambda word: {"animal": "zog", "food": "kex"}[kind_of[word]],
+        "clothes or colors": lambda word: {"clothes": "pip", "color": "muz"}[kind_of[word]],
+        "English to French": dict(french_words()).__getitem__,
+        "French to English": {french: english for english, french in french_words()}.__getitem__,
+        "opposites": opposite.__getitem__,
+        "what it is": kind_of.__getitem__,
     }
     assert rules.keys() == tables().keys()
     for name, rule in rules.items():
         assert all(output == rule(given) for given, output in tables()[name].rows)  # type: ignore[no-untyped-call]
-        assert len(tables()[name].rows) >= 24 and set("".join(map("".join, tables()[name].rows))) <= set(SIGNS)
+        assert len(tables()[name].rows) >= 24 and set("".join(map("".join, tables()[name].rows))) <= set(signs())
 
 
 def test_no_word_about_whose_letters_a_table_asks_and_no_label_was_ever_trained_on() -> None:
     letters = ("reverse", "capitals", "last letter", "without the first letter", "prefix mis", "suffix lin")
     words = {given for name in letters for given, _ in tables()[name].rows}
     assert all(is_held_out(one, SPLIT) for one in {*words, "mis", "lin", "zog", "kex", "pip", "muz"})
-    assert len(words - set(KNOWN)) > 30  # and most of them nowhere else either
+    assert len(words - set(known_words())) > 30  # and most of them nowhere else either
 
 
 def test_more_examples_make_the_shipped_model_right() -> None:

@@ -17,6 +17,6 @@ def test_too_few_pieces_are_refused() -> None:
 
 def test_a_cut_keeps_the_text_that_spans_index() -> None:
     whole = train("char", ["abc"]).encode("abc")
-    cut = whole.truncated(2)
+    cut = whole.truncate(2)
     assert (cut.text, cut.pieces, cut.spans) == ("abc", ("a", "b"), ((0, 1), (1, 2)))
-    assert whole.truncated(99) == whole
+    assert whole.truncate(99) == whole

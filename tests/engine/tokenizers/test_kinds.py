@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from engine.tokenizers import END, TRAINERS, FastTokenizer, drawn, read_tokenizer, train
+from engine.tokenizers import END, TRAINERS, FastTokenizer, draw_piece, read_tokenizer, train
 
 NASTY = (
     "The cat's  mat,\tnaïve — don't (ever)!\r\n\n café cafe\u0301 👩\u200d👩\u200d👧 🇫🇷❤\ufe0f "
@@ -45,7 +45,7 @@ def test_ids_alone_are_those_of_the_encoding(kind: str) -> None:
 @pytest.mark.parametrize("kind", OF_CHARACTERS)
 def test_the_span_of_a_token_holds_exactly_its_piece(kind: str) -> None:
     encoding = KINDS[kind].encode(NASTY)
-    assert encoding.pieces == tuple(drawn(NASTY[start:end]) for start, end in encoding.spans)
+    assert encoding.pieces == tuple(draw_piece(NASTY[start:end]) for start, end in encoding.spans)
 
 
 @given(any_text)

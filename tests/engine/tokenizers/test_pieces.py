@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.tokenizers import drawn
+from engine.tokenizers import draw_piece
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ from engine.tokenizers import drawn
     ],
 )
 def test_each_sign_a_screen_hides_or_confuses_is_drawn(piece: str | bytes, picture: str) -> None:
-    assert drawn(piece) == picture
+    assert draw_piece(piece) == picture
 
 
 @given(st.binary())
 def test_any_bytes_are_drawn_with_visible_signs_only(data: bytes) -> None:
-    picture = drawn(data)
+    picture = draw_piece(data)
     assert picture.isprintable()
     assert "\ufffd" not in picture
 
@@ -46,4 +46,4 @@ def test_any_bytes_are_drawn_with_visible_signs_only(data: bytes) -> None:
 def test_no_two_pieces_are_drawn_alike() -> None:
     signs = [*" ·\n\\nt\t<>\u25cc\u0301\udca9\udcf0", "A9", "\\u{b7}"]
     pieces = {"".join(chosen) for count in range(4) for chosen in product(signs, repeat=count)}
-    assert len({drawn(piece) for piece in pieces}) == len(pieces)
+    assert len({draw_piece(piece) for piece in pieces}) == len(pieces)

@@ -10,7 +10,7 @@ from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.locate import SHIPPED
 from engine.data import sentences, translation
 from engine.data.digits import split
-from engine.data.instructions import Bilingual, Instructions, instructed
+from engine.data.instructions import Bilingual, Instructions, pair_with_instruction
 from engine.generation.generate import generate
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.runtime.run import run
@@ -58,7 +58,7 @@ def test_sentences_never_seen_are_translated_as_the_token_behind_them_says() -> 
     checkpoint, measured = opened("instruct")
     assert measured["exact_match"] > 0.9 and measured["examples"] == 2_000
     assert min(measured["by_instruction"].values()) > 0.9 and len(measured["by_instruction"]) == 2
-    asked = [instructed(Instructions(), UNSEEN, index) for index in range(40)]
+    asked = [pair_with_instruction(Instructions(), UNSEEN, index) for index in range(40)]
     right = 0
     for pair in asked:
         (*_, last) = generate(checkpoint, pair.source, greedy=True)
@@ -83,7 +83,7 @@ def test_the_base_of_instruct_writes_both_languages_and_translates_neither() -> 
         *_, last = generate(checkpoint, text, greedy=True)
         written = last.text.removeprefix(text).removesuffix("<|endoftext|>").removesuffix(".").lower().split()
         assert written and set(written) <= words[language]
-    asked = [instructed(Instructions(), UNSEEN, index) for index in range(10)]
+    asked = [pair_with_instruction(Instructions(), UNSEEN, index) for index in range(10)]
     for pair in asked:
         *_, last = generate(checkpoint, pair.source, greedy=True)
         assert pair.target.strip() not in last.text

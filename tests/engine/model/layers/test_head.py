@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from engine.checkpoints.explicit import explicit
+from engine.checkpoints.canonical import canonical_config
 from engine.model.config import Embedding, Head, ModelConfig, Patches
 from engine.model.layers.head import SLICE, onto_vocabulary
 from engine.runtime.run import run
@@ -86,11 +86,11 @@ def test_a_head_over_classes_reads_the_wide_stream_unless_it_is_narrow() -> None
     wide = tiny.config(embedding=NARROW, head=Head("token", 3))
     assert not wide.narrows and "head.narrow" not in tiny.model(wide).hooks
     narrow = tiny.config(embedding=NARROW, head=Head("token", 3, narrow=True))
-    assert explicit(wide) != explicit(narrow)
+    assert canonical_config(wide) != canonical_config(narrow)
     plain = tiny.config(head=Head("token", 3, narrow=True))
-    assert not plain.narrows and explicit(plain) == explicit(tiny.config(head=Head("token", 3)))
+    assert not plain.narrows and canonical_config(plain) == canonical_config(tiny.config(head=Head("token", 3)))
     masked = tiny.config(embedding=NARROW, head=Head("masked", narrow=True), attention={"mask": "full"})
-    assert not masked.narrows and explicit(masked).head.narrow is False
+    assert not masked.narrows and canonical_config(masked).head.narrow is False
 
 
 def test_a_mean_has_no_pooler_and_is_no_mean_of_two_classifiers() -> None:

@@ -1,0 +1,87 @@
+"""One way to write each model: what a config leaves to a default is filled in, what says nothing in it is reset.
+
+Two configs are of the same model exactly when they are equal in this form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.model.config import Attention, Embedding, Head, ModelConfig, Positions, kv_heads
+
+PREDICTS = ("language", "masked")
+
+
+def canonical_config(config: ModelConfig) -> ModelConfig:
+    encoder = config.encoder
+    return replace(
+        config,
+        vocab_size=config.vocab_size if config.embedding.patches is None else 1,
+        attention=canonical_attention(config, config.attention),
+        positions=canonical_positions(config),
+        norm=replace(config.norm, final=config.final_norm, eps=0.0 if config.norm.kind == "none" else config.norm.eps),
+        distinct=None if config.distinct == config.layers else config.distinct,
+        embedding=canonical_embedding(config.embedding),
+        head=canonical_head(config),
+        tied=config.tied if config.head.kind in PREDICTS else True,
+        encoder=None if encoder is None else replace(encoder, attention=canonical_attention(config, encoder.attention)),
+        cross=None if encoder is None else canonical_attention(config, config.cross_attention),
+    )
+
+
+def canonical_embedding(given: Embedding) -> Embedding:
+    return replace(given, mapped="all") if given.width is None else given
+
+
+def canonical_attention(config: ModelConfig, given: Attention) -> Attention:
+    width = config.head_width(given)
+    return replace(
+        given,
+        kv_heads=kv_heads(given),
+        d_head=width,
+        scale=width**-0.5 if given.scale is None else given.scale,
+        windowed=None if given.window is None else given.windowed,
+    )
+
+
+def canonical_positions(config: ModelConfig) -> Positions:
+    given, plain = config.positions, Positions(config.positions.kind, axes=config.positions.axes)
+    if given.kind == "rotary":
+        turned = given.turned or config.d_head // given.axes
+        plain = replace(plain, theta=given.theta, turned=turned, scaling=given.scaling)
+    if given.kind == "relative":
+        plain = replace(plain, buckets=given.buckets, farthest=given.farthest)
+    if given.kind == "rotary":
+        return replace(plain, pairs=given.pairs or "halves")
+    return replace(plain, pairs=given.pairs or "neighbours") if given.kind == "sinusoidal" else plain
+
+
+def canonical_head(config: ModelConfig) -> Head:
+    given = config.head
+    narrow = config.narrows and given.kind not in PREDICTS
+    plain = Head(given.kind, pooler=given.pooler, next_sentence=given.next_sentence, narrow=narrow)
+    if given.pooler:
+        plain = replace(plain, pooler_activation=given.pooler_activation)
+    if given.kind == "sequence" or given.pooler:
+        plain = replace(plain, read=given.read)
+    if given.kind == "none":
+        return plain
+    plain = replace(plain, bias=given.biased)
+    if given.kind == "token" and given.dense:
+        plain = replace(plain, dense=True, activation=given.activation)
+    if given.kind == "sequence" and given.averaged:
+        plain = replace(plain, averaged=True)
+    if given.kind not in PREDICTS:
+        return replace(plain, classes=0 if given.kind == "span" else given.classes)
+    return replace(
+        given,
+        classes=0,
+        read=plain.read,
+        bias=plain.bias,
+        dense=False,
+        pooler_activation=plain.pooler_activation,
+        averaged=False,
+        narrow=False,
+        outputs=config.outputs,
+        activation=given.activation if given.kind == "masked" else plain.activation,
+    )

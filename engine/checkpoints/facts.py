@@ -1,0 +1,95 @@
+"""Facts about a checkpoint: its files, and what its makers say of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.checkpoints.llama2c import is_llama2c
+from engine.checkpoints.locate import Place
+from engine.checkpoints.weights import read_json, shards
+
+BESIDE = re.compile(r"(.*config|generation_config|card|vocab|tokenizer|special_tokens_map|added_tokens)\.json|"
+                    r"(merges|vocab)\.txt|.*\.(model|spm)|README\.md|LICENSE(\.\w+)?", re.IGNORECASE)  # fmt: skip
+README_BYTES = 2**16  # bytes of a README
+LONGEST_SUMMARY = 600  # letters of it
+MARKS = (
+    (re.compile(r"```.*?(?:```|\Z)", re.DOTALL), ""),  # code
+    (re.compile(r"^#.*$", re.MULTILINE), "\n"),  # headings
+    (re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)"), ""),  # pictures
+    (re.compile(r"\[([^\]\n]{0,200})\]\([^)\n]{0,500}\)"), r"\1"),  # links
+)
+FIELD = re.compile(r"^(licen[cs]e|license_name):[ \t]*['\"]?([^'\"\n#]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`files` are names and bytes, the weights first. `format` is whose way of writing a model it is, `model_type` of
+    config.json. `licence` and `says` are the makers' own words, "" where there are none."""
+
+    files: tuple[tuple[str, int], ...]
+    format: str
+    architecture: str
+    licence: str
+    says: str
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.files)
+
+
+def read_facts(place: Place, card: Mapping[str, Any] | None = None) -> Facts:
+    """Collect the facts; `card` is that of the checkpoint.
+
+    Raises ValueError for a config.json or an index that is not one.
+    """
+    config = place.find("config.json")
+    theirs = read_json(config) if config else {}
+    named = theirs.get("architectures")
+    readme = _read_start(place.find("README.md"))
+    front, body = _split_readme(readme)
+    fields = {name.replace("licence", "license"): value.strip() for name, value in FIELD.findall(front)}
+    licence = fields.get("license", "")
+    card = card or {}
+    return Facts(
+        files=tuple((path.name, path.stat().st_size) for path in _list_files(place)),
+        format=str(theirs.get("model_type") or _format_without_config(place)),
+        architecture=str(named[0]) if isinstance(named, list) and named else "",
+        licence=str(card.get("licence") or (fields.get("license_name", licence) if licence == "other" else licence)),
+        says=str(card.get("about") or body)[:LONGEST_SUMMARY],
+    )
+
+
+def _list_files(place: Place) -> list[Path]:
+    indexed = place.weights.name.endswith(".index.json")
+    weights = [*(shards(place.weights) if indexed else ()), place.weights]
+    here = [path for folder in place.folders for path in sorted(folder.iterdir()) if path.is_file()]
+    return [*weights, *(path for path in here if BESIDE.fullmatch(path.name) and path not in weights)]
+
+
+def _format_without_config(place: Place) -> str:
+    """The format of weights without a config.json."""
+    if place.weights.suffix == ".bin" and is_llama2c(place.weights):
+        return "llama2.c"
+    return "nanoGPT" if place.weights.suffix in (".pt", ".pth") else "weights alone"
+
+
+def _read_start(path: Path | None) -> str:
+    if path is None:
+        return ""
+    with path.open("rb") as file:
+        return file.read(README_BYTES).decode("utf-8", "replace")
+
+
+def _split_readme(readme: str) -> tuple[str, str]:
+    """Split a README into its front matter and its first paragraph as plain words."""
+    front, body = "", readme
+    if readme.startswith("---"):
+        front, _, body = readme.removeprefix("---").partition("\n---")
+    for marks, left in MARKS:
+        body = marks.sub(left, body)
+    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", body))
+    return front, next((" ".join(part.split()) for part in paragraphs if part and part[0].isalnum()), "")

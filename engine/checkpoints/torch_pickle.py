@@ -1,0 +1,136 @@
+"""PyTorch's own files (`.bin`, `.pt`, `.pth`, `.ckpt`): pickles, of which only tensors and plain values are read.
+
+Nothing is ever unpickled beyond what `torch.load(weights_only=True)` allows, and before that the pickle is scanned
+for what it would call.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import pickletools
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+
+LARGEST_PICKLE = 2**22  # bytes without the tensors' numbers; 10,000 tensors take a third of it
+PICKLES_BEFORE_NUMBERS = 5  # of a file from before PyTorch 1.6: magic number, protocol, machine, values, keys
+UNREADABLE = (
+    pickle.UnpicklingError,
+    zipfile.BadZipFile,
+    RuntimeError,  # NotImplementedError among them
+    EOFError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    MemoryError,
+    RecursionError,
+    OSError,
+    ImportError,
+)
+HARMLESS = ("torch.Size", "torch.device", "torch.Tensor", "torch.nn.parameter.Parameter", "_codecs.encode")
+COLLECTIONS = ("collections.OrderedDict", "collections.Counter", "builtins.set")
+REBUILD = ("torch._utils._rebuild_", "torch._tensor._rebuild_", "torch.serialization._get_")
+INSIDE = ("state_dict", "model_state_dict", "model", "module", "net", "ema")  # where programs put the weights
+SETTINGS = "model_args"  # nanoGPT's sizes, beside the weights
+
+
+@dataclass(frozen=True)
+class PickledWeights:
+    """`mapped` tensors are private maps of the file, `settings` what nanoGPT says of its model."""
+
+    tensors: Mapping[str, Tensor]
+    mapped: bool
+    settings: Mapping[str, Any] | None
+    notes: tuple[str, ...]
+
+
+def read_torch_pickle(path: Path) -> PickledWeights:
+    """Raises ValueError for what is no such file, or holds anything but tensors and plain values."""
+    try:
+        zipped = zipfile.is_zipfile(path)
+        (_scan_zip if zipped else _scan_plain)(path)
+        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
+    except PickleRefusal as refused:
+        raise ValueError(f"{path} must be a PyTorch file of tensors and nothing else, and {refused}.") from None
+    except UNREADABLE as error:
+        raise ValueError(
+            f"{path} must be a PyTorch file of tensors and nothing else, and does not read as one; "
+            "save it as safetensors."
+        ) from error
+    tensors, notes = _find_table(loaded, path)
+    for name, tensor in tensors.items():
+        stored = tensor.untyped_storage().nbytes() if tensor.layout == torch.strided else 0
+        if tensor.device.type != "cpu" or stored < tensor.numel() * tensor.element_size():
+            raise ValueError(f"{name} in {path} must be stored whole, got less than its shape; do not trust this file.")
+    settings = loaded.get(SETTINGS)
+    return PickledWeights(tensors, zipped, settings if isinstance(settings, dict) else None, notes)
+
+
+def _find_table(loaded: Any, path: Path) -> tuple[Mapping[str, Tensor], tuple[str, ...]]:
+    """Names and tensors, which training programs put into a table of more."""
+    if _is_table(loaded):
+        return loaded, ()
+    tables = {key: value for key, value in loaded.items() if _is_table(value)} if isinstance(loaded, dict) else {}
+    named = next((key for key in (*INSIDE, *tables) if key in tables), None)
+    if named is None or (len(tables) > 1 and named not in INSIDE):
+        raise ValueError(f"{path} must hold a table of names and tensors; save the model's state_dict() alone.")
+    others = ", ".join(sorted(str(key)[:40] for key in loaded if key not in (named, SETTINGS))[:8])
+    left = f", and the rest ({others}) is left out" if others else ""
+    return tables[named], (f"The weights are what {path.name} calls {named!r}{left}.",)
+
+
+def _is_table(found: Any) -> bool:
+    return isinstance(found, dict) and bool(found) and all(map(_is_entry, found.items()))
+
+
+def _is_entry(pair: tuple[Any, Any]) -> bool:
+    return isinstance(pair[0], str) and pair[0].isprintable() and isinstance(pair[1], Tensor)
+
+
+class PickleRefusal(Exception):
+    """Reason not to unpickle a file, worded to follow "and"."""
+
+
+def _scan_zip(path: Path) -> None:
+    with zipfile.ZipFile(path) as file:
+        entries = file.infolist()
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+            raise PickleRefusal("it is compressed; save it anew with torch.save")
+        for entry in entries:
+            if entry.filename.endswith("data.pkl"):
+                if entry.file_size > LARGEST_PICKLE:
+                    raise PickleRefusal(f"its table of names is of {entry.file_size:,} bytes; save it as safetensors")
+                _scan(io.BytesIO(file.read(entry)))
+
+
+def _scan_plain(path: Path) -> None:
+    with path.open("rb") as file:
+        for _ in range(PICKLES_BEFORE_NUMBERS):
+            _scan(file)
+
+
+def _scan(file: BinaryIO) -> None:
+    """Check every name that a pickle refers to, from its opcodes, without running one of them."""
+    start = file.tell()
+    for opcode, argument, position in pickletools.genops(file):
+        if opcode.name == "GLOBAL":
+            _check_name(str(argument).replace(" ", "."))
+        if (position or 0) - start > LARGEST_PICKLE:
+            raise PickleRefusal(f"its table of names is of more than {LARGEST_PICKLE:,} bytes; save it as safetensors")
+
+
+def _check_name(name: str) -> None:
+    last = name.rpartition(".")[2]
+    plain = name.startswith("torch.") and last in dir(torch) and not callable(getattr(torch, last))  # a dtype
+    storage = name.startswith("torch.") and last.endswith("Storage")
+    if not (plain or storage or name in (*HARMLESS, *COLLECTIONS) or name.startswith(REBUILD)):
+        raise PickleRefusal(f"it would call {name!r}; do not trust it, or save its state_dict() anew as safetensors")

@@ -1,0 +1,16 @@
+"""Reader of `corpora/`: word tables and sentence templates, in TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[2] / "corpora"
+
+
+@cache
+def read_corpus(name: str) -> dict[str, Any]:
+    """Tables of `corpora/<name>.toml`, read once a process; callers must not change them."""
+    return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))

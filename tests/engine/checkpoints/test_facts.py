@@ -1,0 +1,66 @@
+"""What lies beside the weights, and what its makers say."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoints import Checkpoint
+from engine.checkpoints.facts import LONGEST_SUMMARY, README_BYTES, read_facts
+from engine.checkpoints.locate import locate
+from tests.engine import tiny
+
+README = """---
+language: en
+license: apache-2.0
+tags: [cat]
+---
+
+![badge](x.svg)
+
+# A cat
+```python
+load("cat")
+```
+It [says](https://example.org) **meow**,
+again and again.
+
+More of it.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Checkpoint(tiny.model(tiny.config()), name="cat").save(tmp_path)
+    (tmp_path / "card.json").unlink()
+    return tmp_path
+
+
+def test_files_are_those_of_the_checkpoint_the_weights_first(folder: Path) -> None:
+    (folder / "holiday.jpg").write_bytes(b"no")
+    (folder / "train.py").write_bytes(b"no")
+    (folder / "README.md").write_text(README)
+    found = read_facts(locate(folder))
+    assert [name for name, _ in found.files] == ["model.safetensors", "README.md", "config.json"]
+    assert found.bytes == sum((folder / name).stat().st_size for name, _ in found.files)
+    assert (found.format, found.architecture) == ("gpt2", "GPT2LMHeadModel")
+
+
+def test_a_readme_gives_licence_and_first_paragraph(folder: Path) -> None:
+    (folder / "README.md").write_text(README)
+    found = read_facts(locate(folder))
+    assert (found.licence, found.says) == ("apache-2.0", "It says **meow**, again and again.")
+    (folder / "README.md").write_text(README.replace("apache-2.0", "other\nlicense_name: meow-1"))
+    assert read_facts(locate(folder)).licence == "meow-1"
+    assert read_facts(locate(folder), {"about": "A card.", "licence": "MIT"}).says == "A card."
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\0", b"---\nlicense", b"", b"x" * (README_BYTES + 10), b"---\n---\n"])
+def test_any_readme_is_read(folder: Path, content: bytes) -> None:
+    (folder / "README.md").write_bytes(content)
+    found = read_facts(locate(folder))
+    assert len(found.says) <= LONGEST_SUMMARY and found.licence == ""
+
+
+def test_weights_alone_have_no_format_of_their_own(folder: Path) -> None:
+    (folder / "config.json").unlink()
+    assert read_facts(locate(folder)).format == "weights alone"

@@ -1,0 +1,119 @@
+"""What a page's questions are about: one run of one model, and the questions that every such page answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.analysis.averages import by_norm
+from engine.analysis.weights.circuit import locate_pattern
+from engine.checkpoints import Checkpoint
+from engine.model.transformer import Transformer
+from engine.runtime.trace import Trace
+from engine.tokenizers.encoding import Encoding
+from views.core.bound_source import Imports
+from views.core.codegen import Fields, import_lines, indexed, running
+from views.core.matrix_files import Matrix, matrix_of
+from views.core.questions import Query, Registry
+from views.walkthrough.walkthrough import Lane, digest
+
+RUN = Registry()
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """`before` is the run without the edits, where there is one; `fields` what stands in the page's fields."""
+
+    model_name: str
+    checkpoint: Checkpoint
+    trace: Trace
+    lanes: Sequence[Lane]
+    before: Trace | None = None
+    fields: Callable[[], Fields] | None = None
+
+    attributes = {"trace": "trace", "model": "checkpoint.model", "checkpoint": "checkpoint"}
+
+    @property
+    def digest(self) -> str:
+        return digest(self.model_name, self.trace)
+
+    @property
+    def model(self) -> Transformer:
+        return self.checkpoint.model
+
+    def lane(self, side: str) -> Lane:
+        return next(lane for lane in self.lanes if lane.side == side)
+
+    def lanes_of(self, query: Query) -> tuple[Lane, Lane]:
+        """The stack of the queries and the stack of the keys."""
+        own = self.lane(str(query.get("side", self.lanes[-1].side)))
+        return own, self.lanes[0] if query.get("focus") == "cross_attn" else own
+
+    def encoding(self, side: str) -> Encoding | None:
+        """What stands at the positions of a stack, as far as it is text."""
+        lane = self.lane(side)
+        return Encoding.from_ids(lane.ids, list(lane.pieces)) if lane.ids else None
+
+    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+        sides = [lane.side for lane in self.lanes]
+        if axis == "side" or query.get("side", sides[-1]) not in sides:
+            return sides
+        if axis == "focus":
+            return ("attn", "cross_attn") if self.lane(str(query.get("side"))).config.encoder else ("attn",)
+        own, source = self.lanes_of(query)
+        sizes = {
+            "layer": own.config.layers,
+            "head": own.config.attention.heads,
+            "pos": len(own.pieces),
+            "key": len(source.pieces),
+        }
+        return range(sizes[axis])
+
+    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
+        own, source = self.lanes_of(query)
+        return {"pos": own.pieces, "query": own.pieces, "key": source.pieces}.get(axis)
+
+    def script(self, imports: Imports, lines: Sequence[str]) -> str:
+        assert self.fields is not None
+        own, opening = running(self.model_name, self.checkpoint, self.fields(), self.trace)
+        for module, names in imports.items():
+            own[module] = own.get(module, set()) | names
+        return "\n".join([*import_lines(own), "", *opening, "", *lines]) + "\n"
+
+
+def matrix_table(
+    run: RunContext, hook: str, head: int | None, moved: Literal["length", "share"] | None
+) -> Matrix:
+    """Values of a hook with named axes; `moved` gives, in place of a head's weights, the length of what they move."""
+    found = matrix_of(run.trace, run.lanes, run.model_name, hook, head)
+    if moved is None or head is None:
+        return found
+    values = by_norm(run.model, run.trace, *locate_pattern(run.trace, hook), moved == "share")[head]
+    name = f"{hook} times v W_O.{moved}"
+    return Matrix(name, found.model, values.detach().cpu().float().numpy(), found.dims, found.tokens)
+
+
+def matrix_script(
+    run: RunContext, hook: str, head: int | None, moved: Literal["length", "share"] | None, row: int, col: int
+) -> str:
+    index, axes = indexed(run.trace, hook, head)
+    imports: Imports = {}
+    if moved is not None and head is not None:
+        layer, side, crosses = locate_pattern(run.trace, hook)
+        imports["engine.analysis.averages"] = {"by_norm"}
+        more = f"{', side=' + repr(side) if side else ''}{', crosses=True' if crosses else ''}"
+        more += ", share=True" if moved == "share" else ""
+        value = f"by_norm(checkpoint.model, trace, {layer}{more})[{head}]"
+    else:
+        flat = ".flatten(-2)" if head is None and "head" in axes else ""
+        value = f'trace["{hook}"]{f"[{index}]" if index else ""}{flat}'
+    element = f"values[{row}, {col}]" if len(axes) > 1 else f"values[{col}]"
+    return run.script(imports, [f"values = {value}  # {' '.join(axes)}", f"print({element}.item())"])
+
+
+@RUN.question("matrix", make_table=matrix_table, make_script=matrix_script)
+def ask_matrix(
+    run: RunContext, hook: str, head: int | None = None, moved: Literal["length", "share"] | None = None
+) -> None:
+    """Declares the matrix that is shown: to download and as Python; the browser has its numbers already."""
