@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.controls.generate.beam import draw_beam
 from pages.controls.generate.cache import draw_cache
-from pages.controls.generate.export import of_writing
+from pages.controls.generate.export import of_writing, share_charts
 from pages.controls.generate.prompt import prompted
 from pages.controls.generate.prompting import draw_prompting
 from pages.controls.generate.settings import RULES, settings
@@ -44,6 +44,9 @@ if shown.python is None:
 payload = drawn(writing, notes)
 with middle:
     picture(payload, key=PICTURE, on=events(writing))
+with below:
+    if shown.charts:
+        share_charts(writing, tab, shown)
 answering = taking.answering(payload, lambda query: answered(writing, query))
 courier("courier", answering, lambda query: streamed(writing, query))
 shown.work()

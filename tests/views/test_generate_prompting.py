@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from views.generate.prompting_tables import accuracy_table, answer_table, prompting_lines
 
 from engine.data.instructions import Instructions, key
 from engine.data.instructions import plain as as_typed
@@ -17,7 +18,6 @@ from engine.generation.prompt import begin
 from engine.runtime.library import checkpoint
 from views.generate.answers import answered
 from views.generate.prompting import behind, instructed_parts, models, prompt_parts
-from views.generate.prompting_tables import accuracy_table, answer_table, prompting_lines
 from views.generate.session import Call, Writing
 
 SHOTS = {"model": "in-context", "table": "reverse", "k": 4, "query": "bake", "seed": 0}

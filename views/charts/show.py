@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
+import altair as alt
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -25,35 +26,41 @@ def show_altair(chart: Callable[[Shade], AltairChart], *, key: str, **options: A
     return st.altair_chart(apply_altair_theme(chart(shade), shade), theme=None, key=key, **options)
 
 
-def show_template(
-    chart: Callable[..., AltairChart],
-    *arguments: Hashable,
-    data: Mapping[str, pd.DataFrame],
-    params: Mapping[str, Any] = MappingProxyType({}),
-    key: str,
-    **options: Any,
-) -> Any:
-    """Draws `chart(*arguments, shade)`, whose data are named, with `data` by these names and `params` at these values.
+@dataclass(frozen=True)
+class NamedChart:
+    """`chart(*arguments, shade)`, whose data are named, with `data` by these names and `params` at these values.
 
-    The chart is compiled once for its arguments, which Altair takes long for: a chart that is drawn again with other
-    data costs next to nothing, and the browser only exchanges the data. `options` are those of st.vega_lite_chart.
+    It is compiled once for its arguments, which Altair takes long for: drawn again with other data it costs next to
+    nothing, and the browser only exchanges the data.
     """
-    spec = compiled(chart, arguments, current_shade())
-    named = [{**one, "value": params[one["name"]]} if one["name"] in params else one for one in spec.get("params", [])]
-    shown = {**spec, "datasets": dict(data), **({"params": named} if named else {})}
-    return st.vega_lite_chart(shown, theme=None, key=key, **options)
+
+    chart: Callable[..., AltairChart]
+    arguments: tuple[Hashable, ...]
+    data: Mapping[str, pd.DataFrame]
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def show(self, key: str, **options: Any) -> Any:
+        """Draws it. `options` are those of st.vega_lite_chart, whose result is returned."""
+        spec = compiled(self.chart, self.arguments, current_shade())
+        named = [one | {"value": self.params.get(one["name"], one.get("value"))} for one in spec.get("params", [])]
+        kept = [{name: value for name, value in one.items() if value is not None} for one in named]
+        shown = {**spec, "datasets": dict(self.data), **({"params": kept} if kept else {})}
+        return st.vega_lite_chart(shown, theme=None, key=key, **options)
+
+    def figure(self, shade: Shade) -> AltairChart:
+        """The whole chart, for a file."""
+        found = self.chart(*self.arguments, shade)
+        found.datasets = {name: frame.to_dict("records") for name, frame in self.data.items()}
+        for one in () if found.params is alt.Undefined else found.params:
+            if one.name in self.params:
+                one.value = self.params[one.name]
+        return found
 
 
 @lru_cache(maxsize=256)
 def compiled(chart: Callable[..., AltairChart], arguments: tuple[Hashable, ...], shade: Shade) -> dict[str, Any]:
     found: dict[str, Any] = apply_altair_theme(chart(*arguments, shade), shade).to_dict()
     return found
-
-
-def with_data(chart: AltairChart, data: Mapping[str, pd.DataFrame]) -> AltairChart:
-    """The chart with the data that it names, for a file."""
-    chart.datasets = {name: frame.to_dict("records") for name, frame in data.items()}
-    return chart
 
 
 def show_plotly(figure: Callable[[Shade], go.Figure], *, key: str, **options: Any) -> Any:

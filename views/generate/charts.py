@@ -27,6 +27,7 @@ COSTS = {  # colour and dashes of each series
     "GPT-2 small": ("soft", [7, 4]),
 }
 SHARE = alt.Axis(format="%")
+WIDE = {"minExtent": 76, "maxExtent": 76}  # pixels of an axis, so that panels stand beneath each other
 
 
 def named_apart(names: Sequence[str]) -> list[str]:
@@ -34,10 +35,10 @@ def named_apart(names: Sequence[str]) -> list[str]:
     return [name + "\u200b" * list(names[:at]).count(name) for at, name in enumerate(names)]
 
 
-def row_axis(field: str) -> alt.Y:
+def row_axis(field: str, **axis: Any) -> alt.Y:
     """Rows in the order of the data."""
-    axis = alt.Axis(ticks=False, domain=False, labelLimit=110, labelPadding=6, labelFontSize=13)
-    return alt.Y(field, title=None, sort=None, axis=axis)
+    look = alt.Axis(ticks=False, domain=False, labelLimit=110, labelPadding=6, labelFontSize=13, **axis)
+    return alt.Y(field, title=None, sort=None, axis=look)
 
 
 def share_bars(base: alt.Chart, color: Any, shade: Shade, room: float = 0.14) -> tuple[alt.Chart, alt.Chart]:
@@ -85,7 +86,7 @@ def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
         alt.Tooltip("choices:Q", title="effective choices", format=",.3f"),
         alt.Tooltip("entropy:Q", title="entropy, bits", format=".4f"),
     ]
-    now = curves.transform_filter(here).encode(y=row_axis("name:N"), tooltip=exact)
+    now = curves.transform_filter(here).encode(y=row_axis("name:N", **WIDE), tooltip=exact)
     logits = now.transform_filter("isValid(datum.logit)").mark_text(align="right", color=of["soft"])
     bars = (
         *share_bars(now, color, shade, room=0.42),
@@ -97,12 +98,16 @@ def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
         scale=alt.Scale(domain=[0, HIGHEST_TEMPERATURE], nice=False),
         axis=alt.Axis(tickCount=5),
     )
-    share = alt.Y("probability:Q", title="probability", axis=SHARE, scale=alt.Scale(domain=[0, 1]))
+    share = alt.Y(
+        "probability:Q", title="probability", axis=alt.Axis(format="%", **WIDE), scale=alt.Scale(domain=[0, 1])
+    )
     lines = curves.encode(x=x, y=share, color=color, tooltip=exact)
-    choices = alt.Y("choices:Q", title="effective choices", scale=alt.Scale(domainMin=0))
+    choices = alt.Y("choices:Q", title="effective choices", axis=alt.Axis(**WIDE), scale=alt.Scale(domainMin=0))
     uncertainty = totals.encode(x=x, y=choices, tooltip=found)
     rule = totals.transform_filter(here).mark_rule(color=of["ink"]).encode(x=x)
-    said = "'entropy ' + format(datum.entropy, '.3f') + ' bits · ' + format(datum.choices, ',.2f') + ' effective choices'"
+    said = (
+        "'entropy ' + format(datum.entropy, '.3f') + ' bits · ' + format(datum.choices, ',.2f') + ' effective choices'"
+    )
     label = totals.transform_filter(here).transform_calculate(said=said)
     dot = {"filled": True, "size": 60, "opacity": 1}
     panels = (

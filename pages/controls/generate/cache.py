@@ -10,7 +10,7 @@ import streamlit as st
 from engine.analysis.caching import TokenTime
 from pages.controls.generate.measure import measure_button, measurement
 from pages.controls.generate.tabs import Shown, branch_of
-from views.charts.show import show_template
+from views.charts.show import NamedChart
 from views.generate.charts import cost_chart, cost_frame, time_frame
 from views.generate.kv_cache import Cached, costs, dtype_of, measure_token
 from views.generate.kv_cache_tables import time_table
@@ -23,10 +23,13 @@ def draw_cache(writing: Writing) -> Shown:
     cached = Cached(writing, branch_of(writing)[0])
     here = pd.DataFrame({"length": [len(cached.ids)]})
 
+    charts: list[NamedChart] = []
+
     def draw_costs(values: Mapping[str, Sequence[float] | None], unit: str, key: str) -> None:
         series = tuple(name for name, column in values.items() if column)
         data = {"costs": cost_frame(found["lengths"], values), "now": here}
-        show_template(cost_chart, series, unit, config.context, unit == "bytes", False, data=data, key=key)
+        charts.append(NamedChart(cost_chart, (series, unit, config.context, unit == "bytes", False), data))
+        charts[-1].show(key)
 
     work, memory, times = st.columns(3, gap="large")
     with work:
@@ -56,22 +59,18 @@ def draw_cache(writing: Writing) -> Shown:
         place = st.empty()
         measure_button("cache", measuring)
 
+        def of_times(seen: Sequence[TokenTime]) -> NamedChart:
+            series = ("with the cache", "without")
+            data = {"costs": time_frame(seen), "now": here}
+            return NamedChart(cost_chart, (series, "milliseconds", config.context, False, True), data)
+
         def draw() -> None:
             seen = measuring.found
             with place.container():
                 if not seen:
                     st.caption("Nothing is measured yet.")
                     return
-                show_template(
-                    cost_chart,
-                    ("with the cache", "without"),
-                    "milliseconds",
-                    config.context,
-                    False,
-                    True,
-                    data={"costs": time_frame(seen), "now": here},
-                    key="cache time",
-                )
+                of_times(seen).show("cache time")
                 ratio = seen[-1].again / seen[-1].cached
                 st.caption(f"{ratio:.1f} times faster with the cache at {seen[-1].length:,} positions.")
 
@@ -82,5 +81,6 @@ def draw_cache(writing: Writing) -> Shown:
 
     return Shown(
         tables={"Cache: seconds": lambda: time_table(writing, measuring.found)},
+        charts=[*charts, *([of_times(measuring.found)] if measuring.found else [])],
         work=lambda: measuring.go_on(times_of(), draw),
     )

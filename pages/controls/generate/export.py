@@ -13,7 +13,9 @@ from pages.controls.generate.tabs import Shown, changed
 from pages.controls.model_input.model_input import FIELDS, given
 from pages.controls.share.export import UNKNOWN, Answer
 from pages.controls.share.export_tables import Made, Query, Taken
-from pages.controls.share.links import address_of
+from pages.controls.share.links import VERSION, VERSIONED, address_of
+from pages.controls.share.panel import share_panel
+from views.charts.standalone import chart_file
 from views.generate.availability import missing
 from views.generate.beam_search import Wanted
 from views.generate.generate import drawn, grid
@@ -90,3 +92,22 @@ def link_of(writing: Writing, tab: str) -> dict[str, str]:
     settings = {name: str(value) for name, value in now.items() if value != usual[name]}
     fields = FIELDS[kind(writing.checkpoint)]
     return address_of(writing.name, fields, ()) | settings | {name: str(value) for name, value in changed(tab).items()}
+
+
+def share_charts(writing: Writing, tab: str, shown: Shown) -> None:
+    """Draws the panel of a tab's charts. Of a tab that the component draws, that one gives the rest away."""
+    title = tab.title()
+    caption = (writing.name, shown.sentence)
+    whole = shown.python is not None
+    share_panel(
+        title,
+        {VERSIONED: str(VERSION), **link_of(writing, tab)},
+        [*FIELDS[kind(writing.checkpoint)], "model"],
+        shown.python,
+        shown.tables if whole else None,
+        (lambda: chart_file(f"{title} · Loupe", [one.figure for one in shown.charts], caption=caption))
+        if shown.charts
+        else None,
+        key=f"share {tab}",
+        names=[writing.name],
+    )

@@ -1,4 +1,4 @@
-"""Measurements that take seconds: one after the other, drawn as they come, until all are here or a person stops them."""
+"""Measurements that take seconds: one after the other, drawn as they come, until a person stops them."""
 
 from __future__ import annotations
 

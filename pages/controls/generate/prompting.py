@@ -16,7 +16,7 @@ from engine.runtime import library
 from pages.controls.generate.measure import Measurement, measure_button, measurement
 from pages.controls.generate.tabs import CONTROLS, Shown, choose, choose_among, keep, restore
 from pages.controls.share.links import as_text
-from views.charts.show import current_shade, show_template
+from views.charts.show import NamedChart, current_shade
 from views.charts.template import colors
 from views.generate.charts import accuracy_chart, named_apart, next_token_bars
 from views.generate.prompting import (
@@ -90,17 +90,18 @@ def draw_shots(writing: Writing) -> Shown:
             st.caption(table.about)
         show_rows(table, k, query, seed)
     found: list[Written] = []
+    charts: list[NamedChart] = []
     with middle:
         st.markdown("**The prompt, and the model’s answer**")
         try:
             found = [write_shots(checkpoint, table, k, query, seed)]
             show_answer(table, found[0], k, query, seed)
-            show_tokens(found[0], "shots")
+            charts = show_tokens(found[0], "shots")
         except ValueError as error:
             st.warning(sentence(str(error)))
     with right:
         st.markdown("**Accuracy as K grows**")
-        measuring, work = show_accuracy(state.p_model, table, seed)
+        measuring, accuracy, work = show_accuracy(state.p_model, table, seed)
     keep(*names)
     name, n = state.p_model, state.p_n
 
@@ -114,6 +115,7 @@ def draw_shots(writing: Writing) -> Shown:
             "Prompting: answer": answer_rows,
             "Prompting: accuracy": lambda: accuracy_table(name, table, measuring.found),
         },
+        charts=[*charts, accuracy],
         work=work,
     )
 
@@ -190,11 +192,11 @@ def marked(text: str, hue: str) -> str:
     )
 
 
-def show_tokens(found: Written, name: str) -> None:
+def show_tokens(found: Written, name: str) -> list[NamedChart]:
     """Tokens of an answer, and what else the model might have written in the place of one of them."""
     pieces = found.pieces
     if not pieces:
-        return
+        return []
     key = f"token of {name} {hash((found.prompt, found.ids))}"
     place = st.segmented_control(
         "token of the answer",
@@ -206,11 +208,13 @@ def show_tokens(found: Written, name: str) -> None:
     )
     rows = found.rows(place)
     rows["token"] = named_apart(rows["token"].tolist())
-    show_template(next_token_bars, data={"rows": rows}, key=f"next tokens of {name}")
+    chart = NamedChart(next_token_bars, (), {"rows": rows})
+    chart.show(f"next tokens of {name}")
+    return [chart]
 
 
-def show_accuracy(name: str, table: PromptTable, seed: int) -> tuple[Measurement[Any], Callable[[], None]]:
-    """What is measured, and what goes on with it once the page is drawn."""
+def show_accuracy(name: str, table: PromptTable, seed: int) -> tuple[Measurement[Any], NamedChart, Callable[[], None]]:
+    """What is measured, its chart, and what goes on with it once the page is drawn."""
     state = st.session_state
     n = state.p_n
     measuring = measurement("accuracy", (name, table, seed, n))
@@ -219,10 +223,13 @@ def show_accuracy(name: str, table: PromptTable, seed: int) -> tuple[Measurement
         st.selectbox("queries for each K", QUERIES, key="p_n", bind="query-params", width=140)
     place = st.empty()
 
+    def chart_of(shares: pd.DataFrame) -> NamedChart:
+        return NamedChart(accuracy_chart, (examples_of(table)[-1],), {"shares": shares})
+
     def draw() -> None:
         shares = share_frame(measuring.found)
         with place.container():
-            show_template(accuracy_chart, examples_of(table)[-1], data={"shares": shares}, key="accuracy by examples")
+            chart_of(shares).show("accuracy by examples")
             if len(shares):
                 percent = st.column_config.NumberColumn(format="percent")
                 config = {
@@ -232,7 +239,11 @@ def show_accuracy(name: str, table: PromptTable, seed: int) -> tuple[Measurement
                 st.dataframe(shares, hide_index=True, column_config=config, key="shares")
 
     draw()
-    return measuring, lambda: measuring.go_on(answers(name, table, seed, n), draw)
+    return (
+        measuring,
+        chart_of(share_frame(measuring.found)),
+        lambda: measuring.go_on(answers(name, table, seed, n), draw),
+    )
 
 
 def draw_instructed(writing: Writing) -> Shown:
@@ -251,6 +262,7 @@ def draw_instructed(writing: Writing) -> Shown:
     name = state.p_instructed
     text = state.p_text.strip() or CONTROLS["p_text"].default
     found: dict[str, Written] = {}
+    charts: list[NamedChart] = []
     try:
         found = write_instructed(library.checkpoint(name), text)
         of = colors(current_shade())
@@ -259,7 +271,7 @@ def draw_instructed(writing: Writing) -> Shown:
                 st.markdown(f"**`{task}`**" if task else "**no instruction**: the text goes on")
                 after = f' <code style="color: {of["edited"]}">{html.escape(task)}</code>' if task else ""
                 st.html(f"<p><bdi>{html.escape(text)}</bdi>{after} {marked(written.text, of['probability'])}</p>")
-                show_tokens(written, task or "no instruction")
+                charts += show_tokens(written, task or "no instruction")
                 st.caption(written.stop)
     except ValueError as error:
         st.warning(sentence(str(error)))
@@ -283,6 +295,7 @@ def draw_instructed(writing: Writing) -> Shown:
         sentence=f"{name}, “{text}”. {said}",
         python=lambda: instructed_lines(name, text),
         tables={"Prompting: answer": lambda: answer_table(name, list(found.values()))},
+        charts=charts,
         work=lambda: measuring.go_on(pair_answers(name), draw),
     )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+
 import pandas as pd
 import streamlit as st
 
 from pages.controls.generate.tabs import LOOKED, Shown, branch_of, choose_among
-from views.charts.show import show_template
+from views.charts.show import NamedChart
 from views.generate.charts import surprise_chart, surprise_frame
 from views.generate.session import Writing
 from views.generate.surprise import measurement, pseudo, token_frame
@@ -29,9 +30,8 @@ def draw_surprise(writing: Writing) -> Shown:
             stride = choose_among("how far apart windows are", "surprise_stride", help=ABOUT)
     ids = () if reads == "prompt" else branch_of(writing)[0]
     count = charted(writing, ids, stride)
-    if count:
-        draw_curve(writing, ids, stride, count)
-    return Shown(header={"surprise": {"reads": reads, "stride": stride, "charted": count}})
+    charts = [draw_curve(writing, ids, stride, count)] if count else []
+    return Shown(charts=charts, header={"surprise": {"reads": reads, "stride": stride, "charted": count}})
 
 
 def charted(writing: Writing, ids: tuple[int, ...], stride: str) -> int:
@@ -43,7 +43,7 @@ def charted(writing: Writing, ids: tuple[int, ...], stride: str) -> int:
     return measuring.count
 
 
-def draw_curve(writing: Writing, ids: tuple[int, ...], stride: str, count: int) -> None:
+def draw_curve(writing: Writing, ids: tuple[int, ...], stride: str, count: int) -> NamedChart:
     """The chart of the first `count` steps of a measurement. A click on a bar looks at its token."""
     measuring = measurement(writing, ids, stride)
     tokens = token_frame(writing, measuring.between(0, count))
@@ -61,4 +61,6 @@ def draw_curve(writing: Writing, ids: tuple[int, ...], stride: str, count: int) 
 
     key = f"surprise curve {hash((writing.made, ids, stride))}"
     data = {"tokens": surprise_frame(tokens, at), "windows": pd.DataFrame({"position": [one - 0.5 for one in opens]})}
-    show_template(surprise_chart, bits, data=data, key=key, on_select=look)
+    chart = NamedChart(surprise_chart, (bits,), data)
+    chart.show(key, on_select=look)
+    return chart

@@ -11,11 +11,12 @@ import streamlit as st
 from engine.generation.prompt import Prompt
 from pages.controls.generate.measure import stop_measuring
 from pages.controls.share.links import Rule, number, one_of, whole
+from views.charts.show import NamedChart
 from views.core.table_files import Table
 from views.generate.availability import missing
 from views.generate.beam_search import EARLY, MOST, PENALTIES, Wanted
 from views.generate.charts import HIGHEST_TEMPERATURE
-from views.generate.prompting import LONGEST_LINK, QUERY, QUERIES, TEXT
+from views.generate.prompting import LONGEST_LINK, QUERIES, QUERY, TEXT
 from views.generate.session import Writing
 from views.generate.temperature import FIRST, parse_numbers
 
@@ -39,6 +40,7 @@ class Shown:
     sentence: str = ""
     python: Callable[[], str] | None = None
     tables: Mapping[str, Callable[[], Table]] = field(default_factory=dict)
+    charts: Sequence[NamedChart] = ()
     header: Mapping[str, Any] = field(default_factory=dict)
     work: Callable[[], None] = lambda: None
 

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from pages.controls.generate.tabs import Shown, branch_of, choose, keep, restore
-from views.charts.show import show_template
+from views.charts.show import NamedChart
 from views.generate.availability import unfollowed
 from views.generate.charts import named_apart, temperature_chart
 from views.generate.codegen import temperature_lines
@@ -33,6 +33,7 @@ SLIDER = """<style>
 .stVegaLiteChart:has(.vega-bindings), .stVegaLiteChart .vega-embed { display: flex; flex-direction: column; }
 .vega-bindings { order: -1; font-size: 14px; margin-bottom: 8px; }
 .vega-bind label { display: flex; align-items: center; gap: 12px; }
+.st-key-temperature-of-numbers, .st-key-temperature-of-logits { padding-right: 96px; } /* as wide as the axes */
 .vega-bind input { flex: 1; max-width: 420px; }
 </style>"""
 
@@ -49,21 +50,20 @@ def draw_temperature(writing: Writing) -> Shown:
     with left:
         st.markdown("**Softmax of numbers**")
         st.latex(r"\mathrm{softmax}(z / T)_i = \frac{e^{z_i / T}}{\sum_j e^{z_j / T}}")
-        of_numbers()
+        numbers = of_numbers()
     with right:
         st.markdown("**The model’s logits**")
-        begun = of_logits(writing)
+        logits, begun = of_logits(writing)
     t = st.session_state.t
-    if begun is None:
-        return Shown()
     return Shown(
         sentence=f"T = {t:.2f}",
         python=lambda: temperature_lines(writing, begun, t),
         tables={"Temperature: probabilities": lambda: temperature_table(writing, begun)},
+        charts=[chart for chart in (numbers, logits) if chart is not None],
     )
 
 
-def of_numbers() -> None:
+def of_numbers() -> NamedChart | None:
     low, high = NUMBERS
     st.text_input(
         "numbers",
@@ -76,44 +76,35 @@ def of_numbers() -> None:
         numbers = parse_numbers(st.session_state.numbers)
     except ValueError as error:
         st.warning(f"Expected {error}; got {st.session_state.numbers[:60]!r}.")
-        return
+        return None
     found = temper(torch.tensor(numbers))
     names = [f"z{chr(0x2081 + i)}" for i in range(len(numbers))]
 
-    show_tempered(found, names, False, "temperature of numbers")
+    return show_tempered(found, names, False, "temperature of numbers")
 
 
-def of_logits(writing: Writing) -> tuple[int, ...] | None:
-    """Draws them; the ids after the prompt and before the position, None where nothing can follow."""
-    why = unfollowed(writing.prompt)
-    if why:
+def of_logits(writing: Writing) -> tuple[NamedChart | None, tuple[int, ...]]:
+    """Draws them; the chart, if anything can follow, and the ids after the prompt and before the position."""
+    if why := unfollowed(writing.prompt):
         st.info(why)
-        return None
+        return None, ()
     begun = place_of(writing)
     try:
         logits = logits_after(writing, begun)
     except ValueError as error:
         st.warning(str(error))
-        return None
+        return None, begun
     rows = most_probable(logits)
-    found = temper(logits, rows)
     more = len(logits) - len(rows)
     names = [writing.piece(id) for id in rows] + ([f"{more:,} others"] if more else [])
-
-    show_tempered(found, names, more > 0, "temperature of logits")
-    return begun
+    return show_tempered(temper(logits, rows), names, more > 0, "temperature of logits"), begun
 
 
-def show_tempered(found: Tempered, names: Sequence[str], with_rest: bool, key: str) -> None:
-    show_template(
-        temperature_chart,
-        len(found.logit),
-        with_rest,
-        data={"curves": curve_frame(found, named_apart(names)), "totals": total_frame(found)},
-        params={"temperature": st.session_state.t},
-        key=key,
-        width="stretch",
-    )
+def show_tempered(found: Tempered, names: Sequence[str], with_rest: bool, key: str) -> NamedChart:
+    data = {"curves": curve_frame(found, named_apart(names)), "totals": total_frame(found)}
+    chart = NamedChart(temperature_chart, (len(found.logit), with_rest), data, {"temperature": st.session_state.t})
+    chart.show(key, width="stretch")
+    return chart
 
 
 def place_of(writing: Writing) -> tuple[int, ...]:
