@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.controls.generate.beam import draw_beam
 from pages.controls.generate.cache import draw_cache
-from pages.controls.generate.export import of_writing, share_charts
+from pages.controls.generate.export import Export, share_charts
 from pages.controls.generate.prompt import prompted
 from pages.controls.generate.prompting import draw_prompting
 from pages.controls.generate.settings import RULES, settings
@@ -13,13 +13,13 @@ from pages.controls.generate.tabs import LOOKED, PICTURE, Shown, branch_of, even
 from pages.controls.generate.temperature import draw_temperature
 from pages.controls.share.links import honour_link
 from views.core.component import courier, view
-from views.generate.answers import answered, streamed
-from views.generate.generate import drawn
-from views.generate.generation_cache import Live
+from views.generate.generate import page_payload
 from views.generate.session import Writing
+from views.generate.streaming import Live
 from views.generate.surprise_cache import Measured
 
 ABOVE = {"beam": draw_beam, "temperature": draw_temperature, "prompting": draw_prompting, "surprise": draw_surprise}
+BELOW = {"cache": draw_cache}
 picture = view("generate", events=("interrupt", "link", "branch", "look", "open", "measured"))
 
 honour_link(RULES)
@@ -34,19 +34,18 @@ with above:
     if tab in ABOVE:
         shown = ABOVE[tab](writing)
 with below:
-    if tab == "cache":
-        shown = draw_cache(writing)
-taking = of_writing(writing, tab, shown)
+    if tab in BELOW:
+        shown = BELOW[tab](writing)
+export = Export(writing, tab, shown)
+answers = export.answers()
 ids, at = branch_of(writing)
-notes = {**taking.view, "branch": {"ids": ids, "at": at}, "looked": st.session_state.get(LOOKED)}
-if shown.python is None:
-    notes["take"] = taking.header
-payload = drawn(writing, notes)
+notes = {**export.view, "branch": {"ids": ids, "at": at}, "looked": st.session_state.get(LOOKED)}
+if shown.python is None:  # else the panel of the charts has it all
+    notes["take"] = export.header
 with middle:
-    picture(payload, key=PICTURE, on=events(writing))
+    picture(page_payload(writing, notes), key=PICTURE, on=events(writing))
 with below:
     if shown.charts:
         share_charts(writing, tab, shown)
-answering = taking.answering(payload, lambda query: answered(writing, query))
-courier("courier", answering, lambda query: streamed(writing, query))
+courier("courier", answers.answer, answers.parts)
 shown.work()

@@ -27,7 +27,7 @@ COSTS = {  # colour and dashes of each series
     "GPT-2 small": ("soft", [7, 4]),
 }
 SHARE = alt.Axis(format="%")
-WIDE = {"minExtent": 76, "maxExtent": 76}  # pixels of an axis, so that panels stand beneath each other
+WIDE: dict[str, Any] = {"minExtent": 76, "maxExtent": 76}  # pixels of an axis, so that panels stand beneath each other
 
 
 def named_apart(names: Sequence[str]) -> list[str]:
@@ -65,8 +65,8 @@ def next_token_bars(shade: Shade) -> AltairChart:
 def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
     """One distribution at the temperature of the chart's slider (the parameter `temperature`), and at all of them.
 
-    `curves`: name, row, logit (none of the rest), temperature, probability, row counting to `rows` and, `with_rest`, one more. `totals`:
-    temperature, entropy (bits), choices.
+    `curves`: name, row, logit (none of the rest), temperature, probability, row counting to `rows` and, `with_rest`,
+    one more. `totals`: temperature, entropy (bits), choices.
     """
     of = colors(shade)
     slider = alt.binding_range(min=0, max=HIGHEST_TEMPERATURE, step=TEMPERATURE_STEP, name="temperature T ")
@@ -109,7 +109,7 @@ def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
         "'entropy ' + format(datum.entropy, '.3f') + ' bits · ' + format(datum.choices, ',.2f') + ' effective choices'"
     )
     label = totals.transform_filter(here).transform_calculate(said=said)
-    dot = {"filled": True, "size": 60, "opacity": 1}
+    dot: dict[str, Any] = {"filled": True, "size": 60, "opacity": 1}
     panels = (
         alt.layer(*bars).properties(height=ROW * len(hues)),
         alt.layer(
@@ -134,7 +134,7 @@ def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
 def cost_chart(
     series: tuple[str, ...], unit: str, longest: int, logarithmic: bool, points: bool, shade: Shade
 ) -> AltairChart:
-    """What a token costs by the length before it. `costs`: series, length, value. `now`: length, where a rule stands."""
+    """What a token costs by the length before it. `costs`: series, length, value. `now`: length of a rule."""
     of = colors(shade)
     hues, dashes = [of[COSTS[name][0]] for name in series], [COSTS[name][1] for name in series]
     legend = alt.Legend(orient="top", columns=1 if len(series) > 2 else 2, labelLimit=260)

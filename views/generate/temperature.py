@@ -59,7 +59,7 @@ def logits_after(writing: Writing, begun: tuple[int, ...]) -> Tensor:
         raise ValueError(unfollowed(prompt))
     if not prompt.fits:
         return follows(prompt).float()
-    step = next(writing.generating(Settings(), len(begun) + 1, begun), None)
+    step = next(writing.generate(Settings(), len(begun) + 1, begun), None)
     if step is None:
         raise ValueError("Nothing follows there, for the text has ended; choose an earlier position.")
     return step.logits.float()

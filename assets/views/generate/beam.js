@@ -54,7 +54,7 @@ class Beam {
 
   update() {
     const { page } = this;
-    const query = { ask: "beam", ...page.data.beam };
+    const query = { ask: "beam", wanted: page.data.beam };
     const name = JSON.stringify([page.data.trace, query]);
     if (name === this.asked) return this.show();
     if (this.asked) page.remember({ beam_step: null, beam_node: null }); // they belong to another search
@@ -76,7 +76,7 @@ class Beam {
     const state = found.whole ? "whole" : run.isActive ? "going" : "stopped";
     if (state === "stopped" && run.parts) this.page.tell(this.stopped(found));
     if (state === "whole" && run.parts > 1) this.page.tell(found.over);
-    this.search = { ...searchOf(found), penalty: query.penalty, query, state };
+    this.search = { ...searchOf(found), penalty: query.wanted.penalty, query, state };
     this.sentence.textContent = "";
     this.early.hidden = true;
     this.holder.hidden = false;
@@ -274,13 +274,14 @@ class Beam {
 
   looked() {
     const { search, page } = this;
-    const query = search?.query ?? page.data.beam;
+    const query = search?.query ?? { ask: "beam", wanted: page.data.beam };
     const [best] = search?.best ?? [];
     const steps = search && search.state !== "whole" ? search.count : null;
     const sentence = best ? `best: “${best.text.trim()}”, log p ${nats(best.log)}, score ${points(best.score)}; greedy: log p ${nats(search.greedy.at(-1).log)}, score ${points(search.greedy.at(-1).score)}` : "";
-    const { ask, ...settings } = query;
-    const where = `${query.beams} beams, length penalty ${query.penalty}${steps ? `, after ${steps} of at most ${search.room} steps` : ""}`;
-    return { where, sentence, asks: { search: { ...settings, ...(steps && { steps }) } }, file: "beam" };
+    const { beams, penalty } = query.wanted;
+    const tab = { ...query, ...(steps && { steps }) };
+    const where = `${beams} beams, length penalty ${penalty}${steps ? `, after ${steps} of at most ${search.room} steps` : ""}`;
+    return { where, sentence, asks: { tab, tables: { "Beam: hypotheses": tab, "Beam: best and greedy": { ...tab, ask: "paths" } } }, file: "beam" };
   }
 
   /** For a picture: the tree as wide as it is, and nothing that can only be clicked. */

@@ -178,9 +178,9 @@ class Cache {
 
   looked() {
     const { found } = this;
-    if (!found) return { where: "", sentence: "", asks: {}, file: "cache" };
+    if (!found) return { where: "", sentence: "", asks: { tab: { ask: "cache", begun: this.page.written } }, file: "cache" };
     const sentence = `${this.shown} positions, ${(found.layers * found.heads * found.cell).toLocaleString("en")} bytes each`;
-    return { where: this.at ? `token ${this.at} of ${this.steps}` : "the prompt", sentence, asks: {}, file: "cache" };
+    return { where: this.at ? `token ${this.at} of ${this.steps}` : "the prompt", sentence, asks: { tab: { ask: "cache", begun: this.page.written } }, file: "cache" };
   }
 
   /** For a picture: the grids as wide as they are, and nothing that can only be clicked. */

@@ -259,7 +259,23 @@ class Generate {
   looked() {
     const { where = "", what = "", sentence = "", asks = {}, file = "" } = this.tab?.looked?.() ?? {};
     const title = VIEWS[this.view]?.[0] ?? "";
-    return { where, what: what || title, sentence, asks: { tab: this.view, branch: this.written, ...asks, kept: this.kept() }, file: file || this.view };
+    return { where, what: what || title, sentence, asks: { ...asks, tables: this.tables(asks), file: { kept: this.kept(), branch: this.written } }, file: file || this.view };
+  }
+
+  /** The question that each table of take.matrices answers: that of the open tab as it is looked at, of the others as they open. */
+  tables({ tab = null, tables = {} }) {
+    const { written, data } = this;
+    const begun = { begun: written };
+    return {
+      "Write: tokens": { ask: "written", ids: written },
+      "Write: one step": { ask: "step", ...begun, settings: data.settings },
+      "Beam: hypotheses": { ask: "beam", wanted: data.beam },
+      "Beam: best and greedy": { ask: "paths", wanted: data.beam },
+      "Cache: keys and values": { ask: "cache", ...begun },
+      "Cache: costs by length": { ask: "costs", ...begun },
+      "Surprise: tokens": tab?.ask === "surprise" ? tab : { ask: "surprise", written },
+      ...tables,
+    };
   }
 
   /** The tree, what came in parts, and what a file alone must know to show each of their steps. */

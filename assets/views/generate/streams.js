@@ -187,7 +187,7 @@ export class Coming {
   async go() {
     Object.assign(this, { stopped: false, why: "" });
     this.keep();
-    const query = () => ({ ...this.query, trace: this.trace, from: this.count, shared: this.page.isShared });
+    const query = () => ({ ...this.query, ask: `${this.query.ask}_parts`, trace: this.trace, came: this.count, shared: this.page.isShared });
     try {
       await this.asking.go(query, (part) => this.take(part));
     } catch (error) {

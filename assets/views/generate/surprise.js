@@ -220,12 +220,12 @@ class Surprise {
   }
 
   looked() {
-    if (!this.found) return { where: "", sentence: this.sentence.textContent, asks: this.reading };
+    if (!this.found) return { where: "", sentence: this.sentence.textContent, asks: { tab: { ask: "surprise", ...this.reading } } };
     const token = this.tokens[this.at];
     const windows = this.inWindows ? ` in ${this.found.windows.length.toLocaleString("en")} windows` : "";
     const sums = `${this.named("perplexity")} ${number(this.found.perplexity)}, ${this.found.pseudo ? "" : "loss "}${number(this.found.mean)} nats a token`;
     const sentence = `${this.tokens.length.toLocaleString("en")} tokens${windows}, ${sums}; “${token.piece}” ${token.surprise.toFixed(2)} bits`;
-    return { where: `token ${this.at + 1} of ${this.tokens.length}`, sentence, asks: { ...this.reading, ...(!this.found.whole && { steps: this.found.count }) }, file: "surprise" };
+    return { where: `token ${this.at + 1} of ${this.tokens.length}`, sentence, asks: { tab: { ask: "surprise", ...this.reading, ...(!this.found.whole && { steps: this.found.count }) } }, file: "surprise" };
   }
 }
 

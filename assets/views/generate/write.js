@@ -227,7 +227,7 @@ class Write {
     const { count, sum, perplexity } = tree.measure();
     const numbers = count ? `${count} tokens, sum of log-probabilities ${sum.toFixed(2)} nats, perplexity ${perplexity.toFixed(2)}` : "";
     const where = node ? `token ${this.at + 1} of ${count}` : "what follows";
-    return { where, sentence: numbers, asks: { begun, settings: said, at: this.at }, file: "written" };
+    return { where, sentence: numbers, asks: { tab: { ask: "written", ids: tree.ids(), begun, settings: said }, tables: { "Write: one step": { ask: "step", begun: tree.ids().slice(0, this.at), settings: said } } }, file: "written" };
   }
 }
 

@@ -12,8 +12,7 @@ from pages.controls.generate.measure import measure_button, measurement
 from pages.controls.generate.tabs import Shown, branch_of
 from views.charts.show import NamedChart
 from views.generate.charts import cost_chart, cost_frame, time_frame
-from views.generate.kv_cache import Cached, costs, dtype_of, measure_token
-from views.generate.kv_cache_tables import time_table
+from views.generate.kv_cache import Cached, costs, dtype_of, measure_token, time_table
 from views.generate.session import Writing
 
 
@@ -55,7 +54,7 @@ def draw_cache(writing: Writing) -> Shown:
     with times:
         st.markdown("**Time of one token**")
         st.caption("on this machine, the median of five")
-        measuring = measurement("cache", writing.made)
+        measuring = measurement("cache", writing.digest)
         place = st.empty()
         measure_button("cache", measuring)
 

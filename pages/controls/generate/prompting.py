@@ -171,8 +171,8 @@ def show_answer(table: PromptTable, found: Written, k: int, query: str, seed: in
         for one, output in prompting.examples(table, k, query, seed)
     )
     st.html(
-        f'<div class="shots" style="background: {of["panel"]}; border-radius: 8px; padding: 10px 14px; min-height: 245px;'
-        f' font: 16px/27px monospace; overflow-wrap: anywhere">{lines}<div style="font-weight: 600">'
+        f'<div class="shots" style="background: {of["panel"]}; border-radius: 8px; padding: 10px 14px;'
+        f' min-height: 245px; font: 16px/27px monospace; overflow-wrap: anywhere">{lines}<div style="font-weight: 600">'
         f"<bdi>{html.escape(query)}</bdi>: {marked(found.text, of['probability'])}{sign}</div></div>"
     )
     if expected is None:

@@ -177,7 +177,7 @@ def open_tab(prompt: Prompt) -> str:
 def branch_of(writing: Writing) -> tuple[tuple[int, ...], int | None]:
     """Ids of the branch that the browser shows after the prompt, and which of its tokens is looked at (None: the
     newest), as far as it has said."""
-    ids, at = st.session_state.get(BRANCHES, {}).get(writing.made, ((), None))
+    ids, at = st.session_state.get(BRANCHES, {}).get(writing.digest, ((), None))
     return ids, at
 
 
@@ -200,7 +200,7 @@ def events(writing: Writing) -> dict[str, Callable[[], None]]:
     def adopt_branch() -> None:
         branch = said("branch")
         match branch:
-            case {"trace": str(trace), "ids": list(ids), "at": int() | None as at} if trace == writing.made:
+            case {"trace": str(trace), "ids": list(ids), "at": int() | None as at} if trace == writing.digest:
                 try:
                     st.session_state.setdefault(BRANCHES, {})[trace] = writing.ids(ids), at
                 except ValueError:

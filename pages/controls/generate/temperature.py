@@ -111,7 +111,7 @@ def place_of(writing: Writing) -> tuple[int, ...]:
     """Draws which position of the text is looked at; the ids after the prompt and before it."""
     ids, at = branch_of(writing)
     count = len(ids) if at is None else min(at, len(ids))
-    name = f"position {writing.made} {ids} {at}"
+    name = f"position {writing.digest} {ids} {at}"
     prompt = writing.prompt
     pieces = [writing.piece(id) for id in (*prompt.ids, *ids[:count])]
     if ids:
