@@ -189,7 +189,7 @@ def ask_costs(writing: Writing, begun: list[int]) -> dict[str, Tensor]:
     """Multiply-adds of the last token with the KV cache and without, and the cache's bytes, at every length."""
     require(writing, "cache")
     found = costs(writing.checkpoint.config, len(writing.prompt.source), dtype_of(writing))
-    return {name: torch.tensor(found[name], dtype=torch.float64) for name in ("cached", "again", "bytes")}
+    return {name: torch.tensor(found[name], dtype=torch.float32) for name in ("cached", "again", "bytes")}
 
 
 # --- Surprise ---

@@ -124,8 +124,8 @@ def step_payload(writing: Writing, settings: Settings, begun: tuple[int, ...], c
         return pack({"pieces": {}, "stop": stop_header(stop)}, {})
     own = step if chosen is None else replace(step, id=chosen)
     header, arrays = steps_payload(writing, [own])
-    ended = None if chosen is None else stop_header(own.stopped)
-    return pack({**header, "chosen": chosen is not None, "stop": ended}, arrays)
+    end = None if chosen is None else stop_header(own.stopped)
+    return pack({**header, "chosen": chosen is not None, "stop": end}, arrays)
 
 
 # --- a branch that another tab found ---

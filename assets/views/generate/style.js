@@ -24,7 +24,6 @@ export const CSS = `
 .views:not(:empty) { display: flex; gap: 22px; margin-bottom: 14px; border-bottom: 1px solid var(--hairline); }
 .generate .views button { padding: 6px 0 8px; border-bottom: 2px solid transparent; margin-bottom: -1px; color: var(--soft); }
 .generate .views button[aria-pressed=true] { color: var(--ink); font-weight: 600; border-color: var(--attention); }
-.generate.generate { display: block; min-height: 640px; }
 .generate .notice { margin-bottom: 10px !important; }
 .generate .token-chip { font-weight: 600; padding: 1px 6px; border-radius: 4px; background: color-mix(in srgb, var(--probability) 22%, transparent); }
 .generate .swatch { display: inline-block; width: 14px; height: 14px; margin-right: 7px; vertical-align: -2px; outline: 1px solid var(--hairline); }

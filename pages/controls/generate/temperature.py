@@ -33,7 +33,7 @@ SLIDER = """<style>
 .stVegaLiteChart:has(.vega-bindings), .stVegaLiteChart .vega-embed { display: flex; flex-direction: column; }
 .vega-bindings { order: -1; font-size: 14px; margin-bottom: 8px; }
 .vega-bind label { display: flex; align-items: center; gap: 12px; }
-.st-key-temperature-of-numbers, .st-key-temperature-of-logits { padding-right: 96px; } /* as wide as the axes */
+.st-key-panel-of-numbers, .st-key-panel-of-logits { padding-right: 96px; } /* as wide as the axes */
 .vega-bind input { flex: 1; max-width: 420px; }
 </style>"""
 
@@ -103,7 +103,8 @@ def of_logits(writing: Writing) -> tuple[NamedChart | None, tuple[int, ...]]:
 def show_tempered(found: Tempered, names: Sequence[str], with_rest: bool, key: str) -> NamedChart:
     data = {"curves": curve_frame(found, named_apart(names)), "totals": total_frame(found)}
     chart = NamedChart(temperature_chart, (len(found.logit), with_rest), data, {"temperature": st.session_state.t})
-    chart.show(key, width="stretch")
+    with st.container(key=key.replace("temperature", "panel").replace(" ", "-")):
+        chart.show(key, width="stretch")
     return chart
 
 
