@@ -23,6 +23,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime, SessionClient, get_instance
 
 from engine.runtime.memory import keep_freed_memory
+from engine.training.warm_trainer import shared as warm_trainer
 
 SCRIPT = Path(__file__).resolve().parent / "app.py"
 FIRST_RUN_LIMIT = 120.0  # seconds
@@ -70,7 +71,9 @@ async def warm(app: st.App) -> AsyncIterator[None]:
     await run_script_once(get_instance())
     gc.collect()
     gc.freeze()
+    warm_trainer.enabled = True  # the page about training starts it
     yield
+    warm_trainer.close()
 
 
 class ImmutableModules:

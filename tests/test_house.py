@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Who may import whom: the first prefix that matches a file names what it may import of this repository.
 LAYERS = [
     ("app.py", ["pages", "views", "engine"]),
-    ("asgi.py", ["engine.runtime.memory"]),
+    ("asgi.py", ["engine.runtime.memory", "engine.training.warm_trainer"]),
     ("pages/", ["pages.controls", "views", "engine"]),
     ("views/core/", ["views.core", "views.walkthrough", "engine"]),
     ("views/charts/", ["views.charts", "views.core", "engine"]),
@@ -254,3 +254,74 @@ def test_requirements_are_what_is_imported() -> None:
     assert list(check_requirements({"numpy", "torch"}, {"numpy"})) == [
         "requirements.txt lists torch, which nothing imports"
     ]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the house by its dotted name."""
+    found = {}
+    for path in sources(".py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def needed_to_import(body: list[ast.stmt]) -> Iterator[str]:
+    """Names that must be there before a module is: imports inside functions and for type checkers alone are not."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield node.module
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
+            yield from needed_to_import(node.body)
+        elif isinstance(node, ast.Try):
+            yield from needed_to_import(node.body)
+
+
+def find_cycle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules of one import cycle in their order; none where there is no cycle."""
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return path[path.index(name) :]
+        if name in done:
+            return []
+        for one in sorted(graph.get(name, ())):
+            if found := visit(one, [*path, name]):
+                return found
+        done.add(name)
+        return []
+
+    return next((found for name in sorted(graph) if (found := visit(name, []))), [])
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    known = modules()
+    graph = {}
+    for name, path in known.items():
+        wanted = set(needed_to_import(ast.parse(path.read_text(encoding="utf-8")).body))
+        graph[name] = {one for one in wanted if one in known and one != name and not within(name, one)}
+    assert find_cycle(graph) == []
+
+
+def test_a_cycle_would_be_found() -> None:
+    assert find_cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == ["a", "b", "c"]
+    assert find_cycle({"a": {"b"}, "b": set()}) == []
+    lazy = ast.parse("if TYPE_CHECKING:\n    import a\ndef f():\n    import b\nimport c")
+    assert list(needed_to_import(lazy.body)) == ["c"]
+
+
+def folders(*roots: str) -> list[Path]:
+    found = [path for root in roots for path in (ROOT / root).rglob("*") if path.is_dir()]
+    return [one for one in found if any(path.is_file() for path in one.iterdir() if path.suffix != ".pyc")]
+
+
+def test_every_folder_says_what_lives_there() -> None:
+    rooms = [one for one in folders("engine", "views", "pages/controls") if one.name != "__pycache__"]
+    texts = {one: (one / "__init__.py").read_text(encoding="utf-8") for one in rooms}
+    silent = [one for one, text in texts.items() if not ast.get_docstring(ast.parse(text))]
+    listed = (ROOT / "assets" / "views" / "README.md").read_text(encoding="utf-8")
+    silent += [one for one in folders("assets/views") if f"| `{one.name}/` |" not in listed]
+    assert not silent

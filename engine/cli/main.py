@@ -27,9 +27,8 @@ from engine.training.fork import fork
 from engine.training.latest import Progress, read_progress
 from engine.training.launcher import wait_in_line
 from engine.training.parallel import leads
-from engine.training.runs import runs
+from engine.training.runs import format_table, runs
 from engine.training.status import write_status
-from engine.training.table import table
 
 RUNS = Path(RUNS_FOLDER)
 
@@ -63,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     training.set_defaults(run=run_training)
     listing = commands.add_parser("runs", help="the trainings on this machine, and how each is doing")
     listing.add_argument("folder", type=Path, nargs="?", default=RUNS, help=f"of run directories (default: {RUNS})")
-    listing.set_defaults(run=lambda options: print("\n".join(table(runs(options.folder)))) or 0)
+    listing.set_defaults(run=lambda options: print("\n".join(format_table(runs(options.folder)))) or 0)
     forking = commands.add_parser("fork", help="a new run that goes on from a step of another; `train` continues it")
     forking.add_argument("name", help="the run")
     forking.add_argument("step", type=int, help="one of which it kept the weights")

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 from engine.data.bounds import at_least
 from engine.data.own import Columns
-from engine.data.table import Table
-from engine.data.table_parts import MAX_ROWS, Cell, cell, check_columns
+from engine.data.table import MAX_ROWS, Cell, Table, check_columns, to_cell
 from engine.runtime import limits
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
@@ -101,7 +100,7 @@ def class_names(features: Any) -> dict[str, list[str]]:
 
 def called(value: Any, names: list[str] | None) -> Cell:
     if names is None or value is None:
-        return cell(value)
+        return to_cell(value)
     if isinstance(value, list | tuple):
         return tuple(named(one, names) for one in value)
     return named(value, names)

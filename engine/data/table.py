@@ -1,51 +1,63 @@
 """A person's own data: rows and columns of a .txt, .csv, .tsv, .jsonl or .parquet file.
 
-    table = read_table("reviews.csv")           # or table_of(uploaded bytes, "reviews.csv")
+    table = read_table("reviews.csv")           # or parse_table(uploaded bytes, "reviews.csv")
     table.columns, table.count, table.first(5)  # what a person chooses from, and is shown
     table.texts("review")                       # a text a row; ValueError names the row that has none
 
-Rows are counted from 1, without the line that names the columns.
+Rows are counted from 1, without the line that names the columns. A cell is what the file has: pandas' readers would
+make 3 a 3.0 beside a missing number, fill rows that are too short, and name no row that they cannot read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import csv
+import json
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO, StringIO
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from engine.data.table_csv import read_csv
-from engine.data.table_jsonl import read_jsonl
-from engine.data.table_parts import Cell, Parts, decoded
 from engine.runtime import limits
 
+Cell = str | tuple[str, ...] | None
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
-SHOWN = 200  # characters of a cell that is only looked at
+MAX_ROWS = 1_000_000
+MAX_COLUMNS = 1_000
+CELL_LENGTH = 200  # characters of a cell in a preview
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+SEPARATOR_ROWS = 50  # from which the separator is found
+PARQUET_BATCH = 256  # rows, which may unpack to far more than they take in the file
+MIB = 2**20
 
 
 @dataclass(frozen=True)
 class Table:
-    """`rows` have a cell for each of `columns`: a text, a list of words, or None. `told` is how the file was read."""
+    """`rows` have a cell for each of `columns`: a text, a list of words, or None. `format` is how the file was read."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    told: str = ""
+    format: str = ""
 
     @property
     def count(self) -> int:
         return len(self.rows)
 
     def first(self, rows: int = 5) -> tuple[Mapping[str, str], ...]:
-        """The first rows to look at, by column, each cell cut short."""
+        """The first rows for a preview, by column, each cell cut short."""
         cells = (zip(self.columns, row, strict=True) for row in self.rows[:rows])
-        return tuple({name: shown(cell) for name, cell in row} for row in cells)
+        return tuple({name: shorten(cell) for name, cell in row} for row in cells)
 
     def texts(self, column: str) -> tuple[str, ...]:
         """Raises ValueError for a column that there is not, and for the first row that has no text in it."""
-        return tuple(text_of(cell, row, column) for row, cell in enumerate(self.cells(column), 1))
+        return tuple(require_text(cell, row, column) for row, cell in enumerate(self.cells(column), 1))
 
     def words(self, column: str) -> tuple[tuple[str, ...], ...]:
         """The words of each row, a list or a text with spaces between them. Raises ValueError as `texts`."""
-        return tuple(words_of(cell, row, column) for row, cell in enumerate(self.cells(column), 1))
+        return tuple(require_words(cell, row, column) for row, cell in enumerate(self.cells(column), 1))
 
     def cells(self, column: str) -> Iterator[Cell]:
         if column not in self.columns:
@@ -70,51 +82,200 @@ def read_table(path: Path | str, header: bool = True) -> Table:
     if not path.is_file():
         raise ValueError(f"{path.name} must be a file, got a folder; name one of the files in it.")
     check_size(size, path.name)
-    return table_of(raw, path.name, header)
+    return parse_table(raw, path.name, header)
 
 
-def table_of(raw: bytes, name: str, header: bool = True) -> Table:
-    """The same of a file that was uploaded; `name` tells its kind."""
+def parse_table(raw: bytes, name: str, header: bool = True) -> Table:
+    """As `read_table`, of an uploaded file, whose `name` says of what kind it is."""
     kind = Path(name).suffix.lower()
     if kind not in KINDS:
         raise ValueError(
             f"data must be a file {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {name!r}; save it as one of them."
         )
     check_size(len(raw), name)
-    found = parts_of(raw, kind, header)
-    if not found.rows:
+    table = parse_parquet(raw) if kind == ".parquet" else parse_text(*decode(raw), kind, header)
+    if not table.rows:
         raise ValueError(f"{name} must have at least one row of data, got none; choose a file with data in it.")
-    return Table(found.columns, tuple(found.rows), found.told)
+    return table
 
 
-def parts_of(raw: bytes, kind: str, header: bool) -> Parts:
-    if kind == ".parquet":
-        from engine.data.table_parquet import read_parquet  # pyarrow is slow to import
-
-        return read_parquet(raw)
-    text, encoding = decoded(raw)
+def parse_text(text: str, encoding: str, kind: str, header: bool) -> Table:
     if kind == ".txt":
-        return Parts(("text",), [(line,) for line in map(str.strip, text.splitlines()) if line], encoding)
+        return Table(("text",), tuple((line,) for line in map(str.strip, text.splitlines()) if line), encoding)
     if kind == ".jsonl":
-        return read_jsonl(text, encoding)
-    return read_csv(text, encoding, header, "\t" if kind == ".tsv" else None)
+        return parse_jsonl(text, encoding)
+    return parse_csv(text, encoding, header, "\t" if kind == ".tsv" else find_separator(text))
+
+
+def parse_csv(text: str, encoding: str, header: bool, separator: str) -> Table:
+    """Raises ValueError for the first row with more or fewer cells than the first line."""
+    lines = split_cells(text, separator)
+    first = next(lines, [])
+    named = [name.strip() for name in first] if header else [""] * len(first)
+    columns = check_columns([name or f"column {n}" for n, name in enumerate(named, 1)])
+    rows: list[tuple[Cell, ...]] = [] if header or not first else [tuple(cell or None for cell in first)]
+    for line in lines:
+        check_rows(len(rows) + 1)
+        if len(line) != len(columns):
+            raise ValueError(
+                f"row {len(rows) + 1:,} must have {len(columns)} cells as the first line has, got {len(line)}; put "
+                f"quotation marks around a cell with {SEPARATORS[separator]} in it, or remove the row."
+            )
+        rows.append(tuple(cell or None for cell in line))
+    return Table(columns, tuple(rows), f"{encoding}, {SEPARATORS[separator]} between the columns")
+
+
+def split_cells(text: str, separator: str) -> Iterator[list[str]]:
+    """Yields the cells of each line that has any. Raises ValueError for the first that does not read."""
+    reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
+    count = 0
+    try:
+        for line in reader:
+            if line:
+                count += 1
+                yield line
+    except csv.Error as error:
+        raise ValueError(
+            f"row {max(count, 1):,}, line {reader.line_num:,} of the file, must be cells with {SEPARATORS[separator]} "
+            f"between them, got {error}; correct or remove the row."
+        ) from None
+
+
+def find_separator(text: str) -> str:
+    """The one that gives every one of the first rows the same number of cells, and most of them; a comma if none."""
+
+    def width(separator: str) -> tuple[bool, int]:
+        try:
+            counts = [len(line) for line in islice(split_cells(text, separator), SEPARATOR_ROWS)]
+        except ValueError:
+            return False, 0
+        return len(set(counts)) == 1 and counts[0] > 1, counts[0] if counts else 0
+
+    return max(SEPARATORS, key=width)
+
+
+def parse_jsonl(text: str, encoding: str) -> Table:
+    """An object a line. The columns are all keys in the order they come; a row without one has None there. Raises
+    ValueError for the first row that is no object."""
+    objects: list[dict[str, Any]] = []
+    columns: dict[str, None] = {}
+    for line in text.split("\n"):
+        if line.strip():
+            check_rows(len(objects) + 1)
+            objects.append(parse_object(line, len(objects) + 1))
+            if not objects[-1].keys() <= columns.keys():
+                columns |= dict.fromkeys(objects[-1])
+                check_columns(tuple(columns))
+    rows = (tuple(to_cell(one.get(name)) for name in columns) for one in objects)
+    return Table(tuple(columns), tuple(rows), encoding)
+
+
+def parse_object(line: str, row: int) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        problem = "what is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ValueError(f"row {row:,} must be a JSON object, got {problem}; correct or remove the row.") from None
+    if not isinstance(value, dict):
+        raise ValueError(
+            f"row {row:,} must be a JSON object, such as {{\"text\": \"...\"}}, got {line.strip()[:40]!r}; correct or "
+            "remove the row."
+        )
+    return value
+
+
+def parse_parquet(raw: bytes) -> Table:
+    """Columns of texts, numbers and lists of them; pictures, sounds and nested tables are left out. Raises ValueError
+    for what is no such file, and for one that unpacks to more than a file may have."""
+    import pyarrow  # type: ignore[import-untyped]  # slow to import
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(BytesIO(raw))
+        check_rows(file.metadata.num_rows)
+        columns = check_columns([field.name for field in file.schema_arrow if is_readable(field.type)])
+        rows: list[tuple[Cell, ...]] = []
+        unpacked = 0
+        for batch in file.iter_batches(PARQUET_BATCH, columns=list(columns)):
+            unpacked += batch.nbytes
+            if unpacked > limits.MAX_DATA:
+                raise ValueError(
+                    f"a file of data may have {limits.MAX_DATA / MIB:,.0f} MiB, and this one unpacks to more; take a "
+                    "part of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
+                )
+            values = [batch.column(name).to_pylist() for name in columns]
+            rows += [tuple(map(to_cell, row)) for row in zip(*values, strict=True)]
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"the file must be a Parquet file, got {str(error)[:200]}; write or fetch it again.") from None
+    return Table(columns, tuple(rows), "Parquet")
+
+
+def is_readable(kind: Any) -> bool:
+    """Whether cells of this Arrow type are texts, numbers or lists of them."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return is_readable(kind.value_type)
+    if types.is_list(kind) or types.is_large_list(kind):
+        kind = kind.value_type
+    tests = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
+    return any(test(kind) for test in tests)
+
+
+def decode(raw: bytes) -> tuple[str, str]:
+    """The text of a file and its encoding: UTF-8, UTF-16 where it says so itself, else Windows-1252."""
+    encodings = ["utf-16"] if raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else ["utf-8-sig", "cp1252"]
+    for encoding in encodings:
+        try:
+            text = raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\0" not in text:
+            named = {"utf-16": "UTF-16", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252"}[encoding]
+            return text.replace("\r\n", "\n").replace("\r", "\n"), named
+    raise ValueError("the file must be a text, and is none in UTF-8, UTF-16 or Windows-1252; save it as UTF-8.")
 
 
 def check_size(size: int, name: str) -> None:
     if size > limits.MAX_DATA:
-        mib = 2**20
         raise ValueError(
-            f"a file of data may have {limits.MAX_DATA / mib:,.0f} MiB, and {name} has {size / mib:,.1f}; take a part "
+            f"a file of data may have {limits.MAX_DATA / MIB:,.0f} MiB, and {name} has {size / MIB:,.1f}; take a part "
             "of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
         )
 
 
-def shown(cell: Cell) -> str:
+def check_rows(rows: int) -> None:
+    if rows > MAX_ROWS:
+        raise ValueError(f"a file of data may have {MAX_ROWS:,} rows, got more; take a part of it.")
+
+
+def check_columns(names: Sequence[str]) -> tuple[str, ...]:
+    """Raises ValueError where two are called the same, or there are too many."""
+    if len(names) > MAX_COLUMNS:
+        raise ValueError(f"a file of data may have {MAX_COLUMNS:,} columns, got {len(names):,}; leave some out.")
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"each column must have a name of its own, and two are called {twice[:80]!r}; rename one.")
+    return tuple(names)
+
+
+def to_cell(value: Any) -> Cell:
+    """Cell of a value of JSON or Arrow. Numbers are their digits, a list its words, an object its JSON."""
+    if value is None or value != value:  # not a number
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple):
+        return tuple(one if isinstance(one, str) else json.dumps(one, default=str) for one in value)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def shorten(cell: Cell) -> str:
     text = "" if cell is None else cell if isinstance(cell, str) else " ".join(cell)
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    return text if len(text) <= CELL_LENGTH else f"{text[: CELL_LENGTH - 1]}…"
 
 
-def text_of(cell: Cell, row: int, column: str) -> str:
+def require_text(cell: Cell, row: int, column: str) -> str:
     if cell is None or isinstance(cell, tuple) or not cell.strip():
         got = "a list" if isinstance(cell, tuple) else "nothing"
         raise ValueError(
@@ -123,7 +284,7 @@ def text_of(cell: Cell, row: int, column: str) -> str:
     return cell
 
 
-def words_of(cell: Cell, row: int, column: str) -> tuple[str, ...]:
+def require_words(cell: Cell, row: int, column: str) -> tuple[str, ...]:
     words = cell if isinstance(cell, tuple) else tuple((cell or "").split())
     bad = next((word for word in words if not word or any(map(str.isspace, word))), None)
     if not words or bad is not None:

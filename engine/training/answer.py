@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from engine.model.from_dict import build
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import RunFolder
-from engine.training.past import frame_files
 from engine.training.probe import Probe
+from engine.training.snapshot_frames import frame_files
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from engine.runtime import limits
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.atomic import read_json, write_json
 from engine.training.machine import Abilities, plan
-from engine.training.optimiser import adamw, orthogonal
+from engine.training.optimiser import build_adamw, is_muon_matrix
 from engine.training.recipe import Optimiser, Recipe
 
 FLOAT32 = 4  # bytes
@@ -76,7 +76,7 @@ def estimate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Estimate:
     config = as_far_as_known(recipe)
     named = dict(build_without_memory(config).named_parameters())
     count = sum(p.numel() for p in named.values())
-    matrices = sum(p.numel() for name, p in named.items() if orthogonal(name, p))
+    matrices = sum(p.numel() for name, p in named.items() if is_muon_matrix(name, p))
     remembered = {
         "adamw": 2 * count,
         "sgd": count if recipe.optimiser.momentum else 0,
@@ -172,7 +172,7 @@ def measured(config: ModelConfig, least: float = 0.2) -> float:
     """Seconds of the fastest of a few steps: of one core where it is one thread, however busy the machine is."""
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     model = initialise(Transformer(config), 0)
-    optimiser = adamw(list(model.named_parameters()), Optimiser())
+    optimiser = build_adamw(list(model.named_parameters()), Optimiser())
     ids = torch.arange(ROWS[config] * config.context).view(ROWS[config], -1) % config.vocab_size
     found: list[float] = []
     end = time.perf_counter() + least

@@ -15,8 +15,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from engine.training.append_log import Place, read_appended
 from engine.training.atomic import replacing
-from engine.training.growing import Place, grown
 
 LENGTH = struct.Struct("<I")
 HEADER = struct.Struct("<Q")
@@ -68,7 +68,7 @@ class Record:
 
 def read_frames(path: Path, since: Place | None = None) -> Frames:
     """Those written since; one that is still being written is left for later."""
-    more = grown(path, since or Place(), whole_records)
+    more = read_appended(path, since or Place(), whole_records)
     return Frames(tuple(decoded(more.data)), more.place, more.anew)
 
 

@@ -19,8 +19,8 @@ from safetensors.torch import load_file, save_file
 
 from engine.checkpoints.save import CONFIG
 from engine.model.transformer import Transformer
-from engine.training import optimiser as optimisers
 from engine.training.atomic import replacing
+from engine.training.optimiser import Optimisers, load_optimiser_state, optimiser_state
 
 PROGRESS = "loupe.training"  # the metadata key
 
@@ -42,10 +42,10 @@ class Progress:
     threads: int = 0
 
 
-def save_latest(folder: Path, model: Transformer, optimiser: optimisers.Optimisers, progress: Progress) -> None:
+def save_latest(folder: Path, model: Transformer, optimiser: Optimisers, progress: Progress) -> None:
     kept = folder / f"optimiser-{progress.step:07d}.safetensors"
     with replacing(kept) as partial:
-        save_file(optimisers.moments(model, optimiser), partial)
+        save_file(optimiser_state(model, optimiser), partial)
     metadata = {CONFIG: json.dumps(model.config.to_dict()), PROGRESS: json.dumps(asdict(progress))}
     with replacing(folder / "model.safetensors") as partial:
         save_file({n: t.detach().contiguous() for n, t in model.state_dict().items()}, partial, metadata)
@@ -66,7 +66,7 @@ def read_progress(folder: Path) -> Progress | None:
     return Progress(**json.loads(metadata[PROGRESS]))
 
 
-def load_latest(folder: Path, model: Transformer, optimiser: optimisers.Optimisers) -> Progress | None:
+def load_latest(folder: Path, model: Transformer, optimiser: Optimisers) -> Progress | None:
     """Fills both and returns how far they are; None, and nothing touched, where no step was saved yet."""
     progress = read_progress(folder)
     if progress is None:
@@ -79,5 +79,5 @@ def load_latest(folder: Path, model: Transformer, optimiser: optimisers.Optimise
     if not kept.exists():
         raise ValueError(f"{folder} must hold {kept.name} beside its model.safetensors, and does not; begin a new run.")
     if progress.step:  # before the first update it remembers nothing
-        optimisers.restore(model, optimiser, load_file(kept, device=device))
+        load_optimiser_state(model, optimiser, load_file(kept, device=device))
     return progress

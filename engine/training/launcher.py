@@ -13,7 +13,8 @@ from threading import Thread
 from typing import Protocol
 
 from engine.runtime import limits
-from engine.training import allowed, control, turn
+from engine.training import control, limit_checks
+from engine.training import turn as turn_script
 from engine.training.folder import RunFolder
 from engine.training.names import existing
 from engine.training.origin import Origin, make
@@ -21,6 +22,7 @@ from engine.training.queue import Queue, Ticket
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import parse_recipe, read_recipe
 from engine.training.status import ACTIVE, BEGINS, Status, as_written, died, read_status, write_status
+from engine.training.warm_trainer import WarmTrainer
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,17 +38,20 @@ class Launcher(Protocol):
 
 
 class Processes:
-    """A `Launcher` on this machine. `runs` holds the run directories."""
+    """A `Launcher` on this machine. `runs` holds the run directories.
 
-    def __init__(self, runs: Path | str = limits.RUNS_FOLDER) -> None:
-        self.runs = Path(runs).resolve()
+    A run that need not wait for its turn is handed to the process of `warm`, where there is one.
+    """
+
+    def __init__(self, runs: Path | str = limits.RUNS_FOLDER, warm: WarmTrainer | None = None) -> None:
+        self.runs, self.warm = Path(runs).resolve(), warm or WarmTrainer()
         self.queue = Queue(self.runs)
         self._watched: dict[Path, Thread] = {}
 
     def start(self, recipe: Recipe | str, name: str) -> Path:
         recipe = parse_recipe(recipe) if isinstance(recipe, str) else recipe
-        allowed.check(recipe)
-        allowed.check_room(recipe, self.runs)
+        limit_checks.check(recipe)
+        limit_checks.check_room(recipe, self.runs)
         with self.queue.locked():
             self._check_queue()
             folder = make(recipe, name, self.runs, Origin())
@@ -60,8 +65,8 @@ class Processes:
         if status is not None and status.state == "paused":
             control.resume(run.path)
             return run.path
-        allowed.check(recipe)
-        allowed.check_room(recipe, self.runs)
+        limit_checks.check(recipe)
+        limit_checks.check_room(recipe, self.runs)
         if (watched := self._watched.get(run.path)) is not None and (status is None or status.state not in ACTIVE):
             watched.join(1)  # it may still have to say how that process ended
         with self.queue.locked():
@@ -88,17 +93,21 @@ class Processes:
     def _launch(self, run: RunFolder) -> None:
         """Within the queue's lock. The process waits until its status is written, so that none is ever lost."""
         before, steps = as_written(run.status), read_recipe(run.recipe).schedule.steps
-        environment = {**os.environ, "OMP_WAIT_POLICY": "passive", control.SEEN: str(control.begin_anew(run.path))}
+        environment = {"OMP_WAIT_POLICY": "passive", control.SEEN: str(control.begin_anew(run.path))}
+        free = not self.queue.waiting() and self.queue.training() < limits.MAX_TRAININGS
         ticket = self.queue.take_ticket(run.path.name, limits.MAX_TRAININGS)
         waits, ready = os.pipe()
         try:
             with run.said.open("a", encoding="utf-8") as said:
                 said.write(f"{BEGINS}{time.strftime('%Y-%m-%d %H:%M:%S')}\n")
                 said.flush()
-                process = subprocess.Popen(
-                    waiting(self.runs, run.path, ticket, training(run.path), str(waits)), cwd=ROOT, env=environment,
+                turn = [str(self.runs), str(run.path), str(ticket.path)]
+                inherited = [ticket.descriptor, waits, said.fileno()]
+                process = self.warm.hand_over(arguments(run.path), environment, turn, inherited) if free else None
+                process = process or subprocess.Popen(
+                    waiting(self.runs, run.path, ticket, training(run.path), str(waits)), cwd=ROOT,
                     stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
-                    pass_fds=(ticket.descriptor, waits),
+                    env=os.environ | environment, pass_fds=(ticket.descriptor, waits),
                 )  # fmt: skip
             told = Status("queued", before.step if before is not None else 0, steps, pid=process.pid)
             write_status(run.status, told)
@@ -111,14 +120,18 @@ class Processes:
 
 def training(folder: Path) -> list[str]:
     """The command that trains what is in `folder`."""
-    recipe, options = str(folder / "recipe.toml"), ["--out", str(folder), "--quiet", "--background"]
-    limit = ["--seconds", str(limits.MAX_RUN_SECONDS)]
-    return [sys.executable, "-m", "engine", "train", recipe, *options, *limit]
+    return [sys.executable, "-m", "engine", *arguments(folder)]
+
+
+def arguments(folder: Path) -> list[str]:
+    """Arguments of the engine's command line that train what is in `folder`."""
+    options = ["--out", str(folder), "--quiet", "--background", "--seconds", str(limits.MAX_RUN_SECONDS)]
+    return ["train", str(folder / "recipe.toml"), *options]
 
 
 def waiting(runs: Path, folder: Path, ticket: Ticket, command: Iterable[str], starter: str = "") -> list[str]:
     """The command that waits with `ticket` and then becomes `command`. -P: its own folder is no place of modules."""
-    return [sys.executable, "-P", turn.__file__, str(runs), str(folder), str(ticket.path), starter, *command]
+    return [sys.executable, "-P", turn_script.__file__, str(runs), str(folder), str(ticket.path), starter, *command]
 
 
 def watch(process: subprocess.Popen[bytes], run: RunFolder, began: Status) -> None:

@@ -14,7 +14,7 @@ from engine.training.frames import Frame
 from engine.training.marks import Mark, marks
 from engine.training.news import Cursor, Line, News, news
 from engine.training.status import ACTIVE, Status, read_status
-from engine.training.watch import Watched
+from engine.training.watch import WatchLine
 
 BUCKETS = 300  # that the lines of a long run are cut into when they are told at once
 RECENT = 100  # lines from which the pace is read
@@ -32,7 +32,7 @@ class Update:
     status: Status | None
     metrics: tuple[Line, ...]
     frames: tuple[Frame, ...]
-    watched: tuple[Watched, ...]
+    watched: tuple[WatchLine, ...]
     marks: tuple[Mark, ...]
     answer: Answer | None
     seconds_left: float | None

@@ -16,7 +16,7 @@ from engine.training.folder import RunFolder
 from engine.training.journal import Journal, Step
 from engine.training.machine import Abilities, Plan, plan
 from engine.training.parallel import peers
-from engine.training.process import give_way
+from engine.training.process import lower_priority
 from engine.training.recipe import Recipe
 from engine.training.snapshots import progress
 from engine.training.trainer import Trainer
@@ -34,7 +34,7 @@ def train(recipe: Recipe, folder: Path | str, background: bool = False) -> Itera
     is at, Diverged where the loss is no number any more.
     """
     run = RunFolder(folder)
-    chosen = planned(recipe, run, limits.MAX_TRAININGS if background else 1)
+    chosen = plan_run(recipe, run, limits.MAX_TRAININGS if background else 1)
     with peers(chosen.device) as others:
         if not others.leads:
             follow(Trainer(recipe, run, chosen, others))
@@ -44,7 +44,7 @@ def train(recipe: Recipe, folder: Path | str, background: bool = False) -> Itera
             yield from lead(Trainer(recipe, run, chosen, others), journal, background)
 
 
-def planned(recipe: Recipe, run: RunFolder, beside: int) -> Plan:
+def plan_run(recipe: Recipe, run: RunFolder, beside: int) -> Plan:
     """With the threads that the run began with. Several processes of one machine share its cores, too."""
     begun = progress(run)
     together = beside * int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
@@ -77,7 +77,7 @@ def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterat
                 journal.watcher.look(trainer, update.gradients)
             if step is not None:
                 if background:
-                    give_way()
+                    lower_priority()
                 background = False
                 yield step
     except GeneratorExit:  # the caller has seen enough; between two updates, so what there is is whole

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engine.training.append_log import Place, read_appended, whole_lines
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame, read_frames
-from engine.training.growing import Place, grown, whole_lines
-from engine.training.past import frame_files
 from engine.training.probe import Probe, read_probe
-from engine.training.watch import Watched, read_line
-from engine.training.watched_lines import FILE
+from engine.training.snapshot_frames import frame_files
+from engine.training.watch import FILE, WatchLine, read_line
 
 Line = dict[str, Any]
 
@@ -35,7 +34,7 @@ class News:
     probe.json cannot be read."""
 
     metrics: tuple[Line, ...]
-    watched: tuple[Watched, ...]
+    watched: tuple[WatchLine, ...]
     frames: tuple[Frame, ...]
     anew: frozenset[str]
     cursor: Cursor
@@ -64,7 +63,7 @@ def news(run: RunFolder, since: Cursor) -> News:
 
 
 def lines(path: Path, since: Place) -> tuple[tuple[Line, ...], Place, bool]:
-    more = grown(path, since, whole_lines)
+    more = read_appended(path, since, whole_lines)
     return tuple(json.loads(one) for one in more.data.splitlines()), more.place, more.anew
 
 

@@ -1,22 +1,23 @@
-"""The optimisers, which weights decay, and what an optimiser remembers from one step to the next."""
+"""Optimisers of torch.optim: which parameters decay, which are updated by Muon, and the state that latest/ keeps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import Parameter
+from torch.optim import SGD, AdamW, Muon, Optimizer
 
 from engine.model.transformer import Transformer
 from engine.training.recipe import Optimiser
-from engine.training.rules import AdamW, Descent, Muon, Rule
 
 
 class Optimisers:
     """One optimiser, or several with a part of the model each, stepped as one."""
 
-    def __init__(self, parts: Sequence[Rule]) -> None:
+    def __init__(self, parts: Sequence[Optimizer]) -> None:
         self.parts = tuple(parts)
         self.owner = {id(p): part for part in parts for group in part.param_groups for p in group["params"]}
 
@@ -27,94 +28,98 @@ class Optimisers:
 
     def unscale(self, scaler: torch.amp.GradScaler) -> None:
         for part in self.parts:
-            scaler.unscale_(as_known(part))
+            scaler.unscale_(part)
 
     def step(self, scaler: torch.amp.GradScaler, lr: float) -> None:
-        """One update from the gradients, which are forgotten."""
+        """Updates every parameter at the rate `lr`, then clears the gradients."""
         for group in self.groups:
             group["lr"] = lr
         for part in self.parts:
-            scaler.step(as_known(part))
+            scaler.step(part)
             part.zero_grad()
         scaler.update()
 
-    def of(self, parameter: nn.Parameter) -> Rule:
+    def of(self, parameter: Parameter) -> Optimizer:
         """The one that updates this parameter."""
         return self.owner[id(parameter)]
 
 
 def decays(name: str, parameter: Tensor) -> bool:
-    """Matrices that multiply decay. Biases and norms do not (they set a place, not a slope), and neither do embeddings,
-    whose rare rows would shrink towards zero between the steps that see them."""
+    """Whether weight decay applies: to matrices that multiply. Biases and norms set a place, not a slope, and the rare
+    rows of embeddings would shrink towards zero between the steps that see them."""
     return parameter.dim() >= 2 and "embed" not in name.split(".") and not name.endswith("relative.weight")
 
 
-def orthogonal(name: str, parameter: Tensor) -> bool:
-    """Matrices that Muon updates: those that multiply, but for what turns the stream into classes, whose rows are
-    vectors of their own as an embedding's are (Jordan et al. 2024)."""
+def is_muon_matrix(name: str, parameter: Tensor) -> bool:
+    """Whether Muon updates it: a matrix that multiplies, but for heads, whose rows are vectors of their own as an
+    embedding's are (Jordan et al. 2024)."""
     return decays(name, parameter) and parameter.dim() == 2 and name.split(".")[0] not in ("head", "next_sentence")
 
 
-def optimisers(model: Transformer, recipe: Optimiser) -> Optimisers:
+def build_optimisers(model: nn.Module, recipe: Optimiser) -> Optimisers:
+    """AdamW, SGD, or Muon for the matrices of the blocks and AdamW for the rest.
+
+    Muon's updates are scaled to the size of AdamW's, so that one learning rate suits both (Liu et al. 2025, 2.2).
+    """
     named = list(model.named_parameters())
     if recipe.kind == "sgd":
-        return Optimisers([descent(named, recipe)])
+        nesterov = recipe.nesterov and recipe.momentum > 0
+        groups = parameter_groups(named, recipe.weight_decay)
+        return Optimisers([SGD(groups, recipe.lr, recipe.momentum, nesterov=nesterov)])
     if recipe.kind == "adamw":
-        return Optimisers([adamw(named, recipe)])
-    matrices = [(name, p) for name, p in named if orthogonal(name, p)]
-    rest = [(name, p) for name, p in named if not orthogonal(name, p)]
-    parts = [muon([p for _, p in matrices], recipe)] if matrices else []
-    return Optimisers([*parts, adamw(rest, recipe)])
+        return Optimisers([build_adamw(named, recipe)])
+    matrices = [p for name, p in named if is_muon_matrix(name, p)]
+    rest = build_adamw([(name, p) for name, p in named if not is_muon_matrix(name, p)], recipe)
+    if not matrices:
+        return Optimisers([rest])
+    muon = Muon(
+        matrices,
+        recipe.lr,
+        recipe.weight_decay,
+        recipe.momentum,
+        recipe.nesterov,
+        adjust_lr_fn="match_rms_adamw",
+    )
+    return Optimisers([muon, rest])
 
 
-def groups(named: Sequence[tuple[str, nn.Parameter]], weight_decay: float) -> list[dict[str, object]]:
+def build_adamw(named: Sequence[tuple[str, Parameter]], recipe: Optimiser) -> AdamW:
+    groups = parameter_groups(named, recipe.weight_decay)
+    return AdamW(groups, recipe.lr, recipe.betas, recipe.eps, fused=True)
+
+
+def parameter_groups(named: Sequence[tuple[str, Parameter]], weight_decay: float) -> list[dict[str, Any]]:
     return [
-        {"params": [p for n, p in named if decays(n, p)], "weight_decay": weight_decay},
-        {"params": [p for n, p in named if not decays(n, p)], "weight_decay": 0.0},
+        {"params": [p for name, p in named if decays(name, p)], "weight_decay": weight_decay},
+        {"params": [p for name, p in named if not decays(name, p)], "weight_decay": 0.0},
     ]
 
 
-def adamw(named: Sequence[tuple[str, nn.Parameter]], recipe: Optimiser) -> AdamW:
-    return AdamW(groups(named, recipe.weight_decay), lr=recipe.lr, betas=recipe.betas, eps=recipe.eps)
+def state_names(part: Optimizer) -> tuple[str, ...]:
+    """Names of the tensors that it keeps of each parameter."""
+    if isinstance(part, AdamW):
+        return "step", "exp_avg", "exp_avg_sq"
+    return ("momentum_buffer",) if part.defaults["momentum"] else ()
 
 
-def descent(named: Sequence[tuple[str, nn.Parameter]], recipe: Optimiser) -> Descent:
-    nesterov = recipe.nesterov and recipe.momentum > 0
-    return Descent(groups(named, recipe.weight_decay), lr=recipe.lr, momentum=recipe.momentum, nesterov=nesterov)
+def optimiser_state(model: Transformer, optimisers: Optimisers) -> dict[str, Tensor]:
+    """State of all optimisers, as safetensors wants it: flat, by `<state name>.<parameter name>`."""
+    return {
+        f"{key}.{name}": value
+        for name, parameter in model.named_parameters()
+        for key, value in optimisers.of(parameter).state.get(parameter, {}).items()
+    }
 
 
-def muon(matrices: Sequence[nn.Parameter], recipe: Optimiser) -> Muon:
-    group = {"params": list(matrices), "weight_decay": recipe.weight_decay}
-    return Muon([group], lr=recipe.lr, momentum=recipe.momentum, nesterov=recipe.nesterov)
+def load_optimiser_state(model: Transformer, optimisers: Optimisers, kept: dict[str, Tensor]) -> None:
+    """Loads what `optimiser_state` returned. A parameter of which `kept` has nothing begins anew: it was never trained,
+    or by another kind of optimiser.
 
-
-def as_known(rule: Rule) -> torch.optim.Optimizer:
-    """A GradScaler is written for torch.optim, of which it takes `param_groups` and `step`."""
-    return cast(torch.optim.Optimizer, rule)
-
-
-def moments(model: nn.Module, optimiser: Optimisers) -> dict[str, Tensor]:
-    """The optimisers' whole memory by parameter name, flat, as safetensors wants it."""
-    kept: dict[str, Tensor] = {}
-    for name, parameter in model.named_parameters():
-        for key, value in optimiser.of(parameter).state[parameter].items():
-            kept[f"{key}.{name}"] = value
-    return kept
-
-
-def remembered(rule: Rule) -> tuple[str, ...]:
-    """What it keeps of each parameter."""
-    return () if isinstance(rule, Descent) and not rule.param_groups[0]["momentum"] else rule.keeps
-
-
-def restore(model: nn.Module, optimiser: Optimisers, kept: dict[str, Tensor]) -> None:
-    """A parameter of which `kept` has nothing begins anew: it was never trained, or by another kind of optimiser.
-
-    Raises ValueError where what is kept of one is not whole, or there is nothing at all.
+    Raises ValueError where the state of a parameter is incomplete or of another shape, or `kept` is empty.
     """
     for name, parameter in model.named_parameters():
-        part = optimiser.of(parameter)
-        names = {key: f"{key}.{name}" for key in remembered(part)}
+        part = optimisers.of(parameter)
+        names = {key: f"{key}.{name}" for key in state_names(part)}
         absent = [full for full in names.values() if full not in kept]
         if len(absent) == len(names) and kept:
             continue
@@ -122,4 +127,11 @@ def restore(model: nn.Module, optimiser: Optimisers, kept: dict[str, Tensor]) ->
             raise ValueError(
                 f"the optimiser's file must hold {absent[0]}, and does not; begin the run in a new folder."
             )
+        for key, full in names.items():
+            expected = torch.Size() if key == "step" else parameter.shape
+            if kept[full].shape != expected:
+                raise ValueError(
+                    f"{full} of the optimiser's file must have the shape {list(expected)}, got "
+                    f"{list(kept[full].shape)}; begin the run in a new folder."
+                )
         part.state[parameter] = {key: kept[full].to(parameter.device) for key, full in names.items()}

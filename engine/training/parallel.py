@@ -12,7 +12,6 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor, distributed
-from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 
 T = TypeVar("T")
 
@@ -30,13 +29,13 @@ class Peers:
     def device(self, kind: str) -> torch.device:
         return torch.device("cuda", self.local_rank) if kind == "cuda" else torch.device(kind)
 
-    def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """Each tensor becomes the sum of all processes' own, in place."""
+    def all_reduce_sum(self, tensors: Sequence[Tensor]) -> None:
+        """Adds up each tensor over all processes, in place."""
         if self.count > 1:
-            flat = _flatten_dense_tensors(tensors)
+            flat = torch.cat([tensor.flatten() for tensor in tensors])
             distributed.all_reduce(flat)
-            for tensor, total in zip(tensors, _unflatten_dense_tensors(flat, tensors), strict=True):
-                tensor.copy_(total)
+            for tensor, total in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
+                tensor.copy_(total.view_as(tensor))
 
     def agree(self, value: T) -> T:
         """What rank 0 has."""

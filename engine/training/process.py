@@ -44,10 +44,12 @@ def exists(pid: int) -> bool:
     return True
 
 
-def give_way() -> None:
-    """Let other programs have the cores first. On Linux that is a matter of each thread, and those that PyTorch has
-    started are threads of their own. Where sessions share the cores alike (sched(7), "The autogroup feature") it counts
-    only within one, so that a process with a session of its own puts that back, too."""
+def lower_priority() -> None:
+    """Lowers the priority of this process below that of other programs.
+
+    On Linux each thread has a priority, and PyTorch has started some. Where sessions share the cores alike (sched(7),
+    "The autogroup feature") it counts only within a session, so that a process with one of its own lowers that, too.
+    """
     threads = PROC / "self/task"
     for thread in os.listdir(threads) if threads.is_dir() else ["0"]:
         try:
@@ -55,11 +57,12 @@ def give_way() -> None:
         except ProcessLookupError:  # it has ended meanwhile
             continue
     if os.getsid(0) == os.getpid():
-        put_back_session()
+        lower_session_priority()
 
 
-def put_back_session() -> None:
-    """Without privileges the system lets all processes together do so ten times a second."""
+def lower_session_priority() -> None:
+    """Lowers the priority of this session. The system lets all processes without privileges do so ten times a second,
+    together."""
     group = PROC / "self/autogroup"
     for _ in range(TRIES):
         try:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 from engine.model.config import ModelConfig
 from engine.model.from_dict import build
 from engine.training.data_recipe import Data
-from engine.training.lines import key_lines
 from engine.training.recipe import Batch, Log, Machine, Objective, Optimiser, Recipe, Schedule
 
 SECTIONS: dict[str, Any] = {
@@ -27,6 +29,14 @@ SECTIONS: dict[str, Any] = {
 }
 UNKNOWN_MARKS = {"mask": 0, "start": 0}  # until there is a tokenizer
 REQUIRED = ("model", "data", "schedule", "batch")
+TOKEN = re.compile(
+    r"""(?P<blank>[ \t\r]+|\#[^\n]*)
+      | (?P<newline>\n)
+      | (?P<string>\"{3}(?:\\.|[^\\])*?\"{3} | '{3}.*?'{3} | "(?:\\.|[^"\\\n])*" | '[^'\n]*')
+      | (?P<mark>[\[\]{}=,.])
+      | (?P<bare>[^\s\[\]{}=,.\#"']+)""",
+    re.DOTALL | re.VERBOSE,
+)
 
 
 class RecipeError(ValueError):
@@ -125,22 +135,87 @@ def as_toml(data: Mapping[str, Any]) -> str:
     """TOML of a recipe's tables, as `asdict` gives them or as a person has changed them."""
     decided = ("vocab_size", "infill")  # by the tokenizer
     model = {key: value for key, value in data["model"].items() if key not in decided}
-    return "\n".join(_table({**data, "model": model}, ())).lstrip("\n") + "\n"
+    return tomli_w.dumps(without_none({**data, "model": model}))
 
 
-def _table(data: dict[str, Any], path: tuple[str, ...]) -> list[str]:
-    data = {key: value for key, value in data.items() if value is not None}
-    plain = {key: value for key, value in data.items() if not isinstance(value, dict)}
-    lines = ["", f"[{'.'.join(path)}]"] if path and (plain or not data) else []
-    lines += [f"{key} = {_literal(value)}" for key, value in plain.items()]
-    for key in [key for key in data if key not in plain]:
-        lines += _table(data[key], (*path, key))
-    return lines
+def without_none(data: Mapping[str, Any]) -> dict[str, Any]:
+    """`data` without the keys whose value is None, in nested tables too: TOML has no such value."""
+    return {
+        key: without_none(value) if isinstance(value, Mapping) else value
+        for key, value in data.items()
+        if value is not None
+    }
 
 
-def _literal(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_literal, value))}]"
-    if isinstance(value, float):
-        return repr(value)
-    return json.dumps(value).replace("\x7f", "\\u007f")  # JSON's strings, booleans and integers are TOML's
+def key_lines(text: str) -> dict[str, int]:
+    """Line number, from 1, of each dotted key, tables included, keys in arrays not. tomllib forgets the places.
+
+    `text` is TOML that tomllib accepts.
+    """
+    return _Scanner(text).found
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.found: dict[str, int] = {}
+        self.tokens: list[tuple[str, int]] = []
+        line = 1
+        for match in TOKEN.finditer(text):
+            if match.lastgroup != "blank":
+                self.tokens.append((match[0], line))
+            line += match[0].count("\n")
+        self.at = 0
+        self._document()
+
+    def _document(self) -> None:
+        table: tuple[str, ...] = ()
+        while self.at < len(self.tokens):
+            if self._peek() == "\n":
+                self.at += 1
+            elif self._peek() == "[":
+                while self._peek() == "[":
+                    self.at += 1
+                table = self._key((), "]")
+            else:
+                self._value(self._key(table, "="))
+
+    def _key(self, table: tuple[str, ...], end: str) -> tuple[str, ...]:
+        """Read a dotted key up to `end`, note its line, and return the whole path."""
+        line, parts = self.tokens[self.at][1], []
+        while self._peek() != end:
+            token = self._next()
+            if token != ".":
+                parts.append(_unquoted(token))
+        while self._peek() == end:
+            self.at += 1
+        path = (*table, *parts)
+        for length in range(len(table) + 1, len(path) + 1):
+            self.found.setdefault(".".join(path[:length]), line)
+        return path
+
+    def _value(self, path: tuple[str, ...]) -> None:
+        if self._peek() == "{":
+            self.at += 1
+            while self._peek() != "}":
+                if self._peek() in (",", "\n"):
+                    self.at += 1
+                else:
+                    self._value(self._key(path, "="))
+            self.at += 1
+            return
+        depth = 0
+        while self.at < len(self.tokens) and (depth or self._peek() not in (",", "}", "\n")):
+            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(self._next(), 0)
+
+    def _peek(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
+
+    def _next(self) -> str:
+        self.at += 1
+        return self.tokens[self.at - 1][0]
+
+
+def _unquoted(token: str) -> str:
+    if token.startswith('"'):
+        return str(json.loads(token))
+    return token.strip("'")

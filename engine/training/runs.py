@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,14 @@ from engine.training.origin import read_origin
 from engine.training.queue import Queue
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
-from engine.training.row_of_metrics import last_values
 from engine.training.snapshots import parameters
 from engine.training.status import ACTIVE, Status, read_status
 
+TAIL = 2**16  # bytes of the end of metrics.jsonl that are read first
+MAX_TAIL = 2**22
+NAMES = ("loss", "accuracy", "held_out_loss", "held_out_accuracy")
+TITLES = ("name", "state", "step", "loss", "held-out", "parameters", "task", "MiB", "")
+RIGHT_ALIGNED = (2, 3, 4, 5, 7)  # columns of numbers
 UNREADABLE = (ValueError, OSError, RecursionError, LookupError, TypeError)
 
 
@@ -146,3 +151,73 @@ PARTS: dict[str, Callable[[RunFolder], dict[str, Any]]] = {
     "origin.json": _of_origin,
 }
 _rows: dict[Path, tuple[tuple[Any, ...], Run]] = {}
+
+
+def last_values(path: Path) -> dict[str, Any]:
+    """The newest of each of `NAMES`, and the `seconds` of the last line; empty where nothing was logged yet.
+
+    A last line that is still being written is left out. Raises ValueError for one that is damaged.
+    """
+    try:
+        whole = path.stat().st_size
+    except FileNotFoundError:
+        return {}
+    length, found = TAIL, dict[str, Any]()
+    while True:
+        with path.open("rb") as file:
+            file.seek(max(0, whole - length))
+            lines = file.read(length).split(b"\n")
+        found = _newest(lines[0 if length >= whole else 1 : -1], path)
+        if length >= min(whole, MAX_TAIL) or ("loss" in found and "held_out_loss" in found):
+            return found
+        length *= 4
+
+
+def _newest(lines: list[bytes], path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for line in reversed(lines):
+        values = _values(line, path)
+        found.setdefault("seconds", values["seconds"])
+        found |= {name: values[name] for name in NAMES if name not in found and values.get(name) is not None}
+        if len(found) == len(NAMES) + 1:
+            break
+    return found
+
+
+def _values(line: bytes, path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(line)
+    except ValueError:
+        values = None
+    known = isinstance(values, dict) and all(
+        isinstance(values.get(name), int | float | None) for name in ("step", "seconds", *NAMES)
+    )
+    if not known or values.get("seconds") is None:
+        told = line[:60].decode(errors="replace")
+        raise ValueError(f"{path.name} must have one logged step a line, and has {told!r}; take that line out.")
+    return dict(values)
+
+
+def format_table(found: Sequence[Run]) -> list[str]:
+    """Lines of a text table: the titles, then a line for each run."""
+    rows = [TITLES, *map(cells, found)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        placed = [
+            cell.rjust(width) if index in RIGHT_ALIGNED else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(placed).rstrip())
+    return lines
+
+
+def cells(run: Run) -> tuple[str, ...]:
+    state = run.state if run.position is None else f"{run.state} ({run.position})"
+    loss, held_out = ("" if value is None else f"{value:.3f}" for value in (run.loss, run.held_out_loss))
+    parameters = "" if run.parameters is None else f"{run.parameters:,}"
+    said = run.fault or run.error
+    return (
+        run.name, state, f"{run.step:,}/{run.steps:,}", loss, held_out, parameters, run.task,
+        f"{run.size / 2**20:,.1f}", said,
+    )  # fmt: skip

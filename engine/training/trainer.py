@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from engine.checkpoints import Checkpoint
 from engine.data.seeds import seed_for
@@ -18,16 +20,16 @@ from engine.training import latest
 from engine.training.base import begin_with
 from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
-from engine.training.gradients import bound, norms, norms_by_part
 from engine.training.machine import Plan
 from engine.training.objectives import Counts, Examples, Outputs, score, shares_of
-from engine.training.optimiser import optimisers
+from engine.training.optimiser import build_optimisers
 from engine.training.parallel import Peers
 from engine.training.recipe import Recipe
 from engine.training.schedule import learning_rate
 from engine.training.sources import open_source
 
 Forward = Callable[..., Outputs]
+BLOCK = re.compile(r"(?:encoder\.|decoder\.)?blocks\.\d+")
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Trainer:
         self.model = (begin_with(model, recipe.base) if recipe.base else model).to(self.device).train()
         self.drawn: dict[int, list[Examples]] = {}
         self.forward: Forward = torch.compile(self.model.both) if plan.compile else self.model.both
-        self.optimiser = optimisers(self.model, recipe.optimiser)
+        self.optimiser = build_optimisers(self.model, recipe.optimiser)
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
         self.progress = latest.Progress(seed=recipe.seed, threads=plan.threads)
         self._continue()
@@ -110,20 +112,20 @@ class Trainer:
         scores = self._backward(whole)
         named = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
         gradients = list(named.values())
-        self.peers.add_up(gradients)
+        self.peers.all_reduce_sum(gradients)
         seen = torch.stack(list(scores.values()))
-        self.peers.add_up([seen])
+        self.peers.all_reduce_sum([seen])
         self.optimiser.unscale(self.scaler)
-        each = norms(gradients)
         update = Update(
             dict(zip(scores, seen, strict=True)),
-            torch.linalg.vector_norm(each),
+            get_total_norm(gradients),
             lr,
-            norms_by_part(named, each) if closely else {},
+            norms_by_part(named) if closely else {},
         )
         if self.device.type == "cpu" and not self.plan.scaled:
             self.check(update.read(), step)
-        bound(gradients, update.grad_norm, self.recipe.optimiser.clip)
+        if clip := self.recipe.optimiser.clip:
+            clip_grads_with_norm_(self.model.parameters(), clip, update.grad_norm)
         self.optimiser.step(self.scaler, lr)
         self.progress = replace(self.progress, step=step, tokens=self.progress.tokens + whole.tokens)
         return update
@@ -153,8 +155,7 @@ class Trainer:
 
     def check_weights(self) -> None:
         """Raises Diverged where a weight is no number: such weights must never replace good ones on the disk."""
-        weights = [p.detach() for p in self.model.parameters()]
-        greatest = float(torch.stack(torch._foreach_norm(weights, math.inf)).max())
+        greatest = float(get_total_norm([p.detach() for p in self.model.parameters()], math.inf))
         if not math.isfinite(greatest):
             lr = float(next(self.optimiser.groups)["lr"])
             raise not_a_number("greatest weight", greatest, self.step, lr, self.recipe, self.plan)
@@ -211,3 +212,18 @@ class Trainer:
             processor=source.processor,
             labels=source.labels,
         )
+
+
+def norms_by_part(gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Norm of the gradient of each part of a model, from the gradients by parameter name."""
+    parts: dict[str, list[Tensor]] = {}
+    for name, gradient in gradients.items():
+        parts.setdefault(gradient_part(name), []).append(gradient)
+    return {part: get_total_norm(each) for part, each in parts.items()}
+
+
+def gradient_part(name: str) -> str:
+    """Part of a model that a parameter belongs to: "embed", "blocks.0", ..., "head", with "encoder." or "decoder."
+    before a block of two stacks; the final norm is the head's."""
+    block = BLOCK.match(name)
+    return block[0] if block else "embed" if "embed." in name or "relative." in name else "head"

@@ -20,11 +20,21 @@ STOPPED = 130  # the exit status of a training that did not come to its end
 
 def main(runs: str, folder: str, ticket: str, starter: str, *command: str) -> None:
     """`starter` is the descriptor of a pipe that is closed when all is ready, or empty; `command` is the training."""
+    slot = wait_for_turn(runs, folder, ticket, int(starter) if starter else None)
+    os.set_inheritable(slot, True)
+    os.execv(command[0], command)
+
+
+def wait_for_turn(runs: str, folder: str, ticket: str, starter: int | None) -> int:
+    """Descriptor of the slot that this process has from now on, and frees with its end.
+
+    Ends the process with STOPPED where the run is cancelled before it is its turn.
+    """
     from engine.training.queue import Queue
 
-    if starter:
-        os.read(int(starter), 1)  # until it is closed, also by the starter's end
-        os.close(int(starter))
+    if starter is not None:
+        os.read(starter, 1)  # until it is closed, also by the starter's end
+        os.close(starter)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     queue = Queue(runs)
     try:
@@ -40,8 +50,7 @@ def main(runs: str, folder: str, ticket: str, starter: str, *command: str) -> No
         Path(ticket).unlink(missing_ok=True)
         say(Path(folder), "stopped")
         raise SystemExit(STOPPED) from None
-    os.set_inheritable(slot, True)
-    os.execv(command[0], command)
+    return slot
 
 
 def is_cancelled(folder: Path) -> bool:

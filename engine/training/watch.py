@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,7 +15,10 @@ from torch import Tensor, nn
 
 from engine.analysis.recorded import masks, patterns
 from engine.runtime.trace import Trace
+from engine.training.atomic import replacing
 
+FILE = "watch.jsonl"
+MAX_LINES = 600  # then every second one that belongs to no snapshot goes, or of all where that is not enough
 BINS = 40
 CERTAIN = 0.99  # of a row of attention on one key
 QUIET = 0.01  # of the strongest activation of a layer
@@ -30,7 +35,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchLine:
     """One line of watch.jsonl. The parts are "embed", "blocks.0.attn", "blocks.0.mlp", ..., "head", with "encoder." or
     "decoder." before a block of two stacks; `gradients` are norms before clipping, as the trainer names its parts.
 
@@ -48,7 +53,7 @@ class Watched:
     kept: bool = False
 
 
-def line(watched: Watched) -> dict[str, Any]:
+def line(watched: WatchLine) -> dict[str, Any]:
     """For JSON, histograms as [low, high, counts]."""
     plain = vars(watched)
     return plain | {
@@ -57,13 +62,13 @@ def line(watched: Watched) -> dict[str, Any]:
     }
 
 
-def read_line(data: Mapping[str, Any]) -> Watched:
+def read_line(data: Mapping[str, Any]) -> WatchLine:
     """The inverse of `line`."""
     histograms = {
         name: {part: Histogram(low, high, tuple(counts)) for part, (low, high, counts) in data[name].items()}
         for name in ("weights", "activations")
     }
-    return Watched(**{**data, **histograms})
+    return WatchLine(**{**data, **histograms})
 
 
 @lru_cache(maxsize=4096)
@@ -111,7 +116,7 @@ def histogram(values: Iterable[Tensor]) -> Histogram:
     return Histogram(low, high, tuple(torch.histc(whole, BINS, low, high).int().tolist()))
 
 
-def quiet(trace: Trace) -> dict[str, float]:
+def quiet_shares(trace: Trace) -> dict[str, float]:
     found = {}
     for name in trace:
         if name.endswith(".mlp.post"):
@@ -120,7 +125,7 @@ def quiet(trace: Trace) -> dict[str, float]:
     return found
 
 
-def certain(trace: Trace) -> dict[str, float]:
+def certain_shares(trace: Trace) -> dict[str, float]:
     """Of a stack's attention to itself."""
     found = {}
     for side in ("encoder", "decoder") if trace.target is not None else ("",):
@@ -133,3 +138,41 @@ def certain(trace: Trace) -> dict[str, float]:
             rows = int(choice.sum())
             found[f"{prefix}blocks.{layer}"] = float(((pattern.amax(-1) > CERTAIN) & choice).sum()) / max(rows, 1)
     return found
+
+
+class WatchFile:
+    """watch.jsonl, kept bounded by its writer, who forgets what came after the step that a run goes on from."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.count, self.last = 0, -1  # lines, and the step of the last
+
+    def append(self, watched: WatchLine) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line(watched)) + "\n")
+        self.count, self.last = self.count + 1, watched.step
+        if self.count > MAX_LINES:
+            told = read_lines(self.path)
+            for kept_too in (False, True):
+                spare = [i for i, one in enumerate(told[:-1]) if kept_too or not one["kept"]]
+                dropped = set(spare[::2]) if len(told) > MAX_LINES * 3 // 4 else set()
+                told = [one for i, one in enumerate(told) if i not in dropped]
+            self._replace(told)
+
+    def rewind(self, step: int) -> None:
+        """Forget what was measured after `step`."""
+        if self.path.exists():
+            self._replace([one for one in read_lines(self.path) if one["step"] <= step])
+
+    def _replace(self, told: list[dict[str, Any]]) -> None:
+        with replacing(self.path) as partial:
+            partial.write_text("".join(json.dumps(one) + "\n" for one in told), encoding="utf-8")
+        self.count, self.last = len(told), told[-1]["step"] if told else -1
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """A last line that is still being written is left out."""
+    try:
+        return [json.loads(one) for one in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    except FileNotFoundError:
+        return []

@@ -16,14 +16,13 @@ from engine.runtime.trace import Trace
 from engine.training.answer import Answer, write_answer
 from engine.training.folder import RunFolder
 from engine.training.frames import FOLDER, FrameFile, forget_older
-from engine.training.look import frame, seen
-from engine.training.past import frame_files
 from engine.training.probe import FILE, default_probe, read_probe, watch
+from engine.training.probe_frame import build_frame, run_probe
 from engine.training.question import Question, question
+from engine.training.snapshot_frames import frame_files
 from engine.training.trainer import Trainer
-from engine.training.watch import Watched, activations, certain, quiet, weights
-from engine.training.watched_lines import FILE as LINES
-from engine.training.watched_lines import WatchedLines
+from engine.training.watch import FILE as LINES
+from engine.training.watch import WatchFile, WatchLine, activations, certain_shares, quiet_shares, weights
 
 PACE = 0.3  # seconds between two looks, at least
 SHARE = 0.02  # of the time that looking may take
@@ -36,7 +35,7 @@ class Watcher:
 
     def __init__(self, run: RunFolder, kept: frozenset[int], clock: Callable[[], float] = time.perf_counter) -> None:
         self.run, self.kept, self.clock = run, kept, clock
-        self.lines = WatchedLines(run.path / LINES)
+        self.lines = WatchFile(run.path / LINES)
         self.next_look = self.next_line = self.next_ask = clock()
         self.stamp: tuple[int, int, int] | None = None
         self.question: Question | None = None
@@ -68,10 +67,10 @@ class Watcher:
             self._ask(trainer)
         trace = self._frame(trainer)
         if began >= self.next_line and trainer.step > self.lines.last:
-            shown = ({}, {}, {}) if trace is None else (activations(trace), certain(trace), quiet(trace))
+            shown = ({}, {}, {}) if trace is None else (activations(trace), certain_shares(trace), quiet_shares(trace))
             norms = {part: float(norm) for part, norm in gradients.items()}
             kept = trainer.step in self.kept
-            self.lines.append(Watched(trainer.step, norms, weights(trainer.model), *shown, kept=kept))
+            self.lines.append(WatchLine(trainer.step, norms, weights(trainer.model), *shown, kept=kept))
             self.next_line = self.clock() + LINE_PACE
         self._wait(began)
 
@@ -81,8 +80,8 @@ class Watcher:
         if self.question is None or self.file is None or self.file.last >= step:
             return None
         with trainer.evaluating():
-            trace, written = seen(checkpoint, self.question)
-            self.file.append(frame(trace, checkpoint, self.question, written, step, step in self.kept))
+            trace, written = run_probe(checkpoint, self.question)
+            self.file.append(build_frame(trace, checkpoint, self.question, written, step, step in self.kept))
         return trace
 
     def _wait(self, began: float) -> None:

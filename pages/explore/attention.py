@@ -10,9 +10,11 @@ from engine.runtime.limits import LONG_TOKENS
 from pages.controls.attention.long_text import is_long, long_text
 from pages.controls.model_input.model_input import Subject, look, notice, subject
 from pages.controls.share.links import honour_link
+from pages.controls.share.question_chart import offer_charts
 from pages.controls.share.run_export import Export, run_context
 from pages.controls.what_if.experiment import what_if
 from views.attention.attention import attention
+from views.attention.charts import CHARTS
 from views.attention.questions import ATTENTION
 from views.core.component import courier, view
 from views.walkthrough.walkthrough import Lane, lanes
@@ -52,6 +54,8 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> No
     picture(drawn, key="attention view")
     page = export.answers(drawn, (ATTENTION, run))
     courier("courier", conducted.answering(page.answer))
+    if CHARTS:
+        offer_charts(page, CHARTS, export.header, side=stacks[-1].side)
 
 
 honour_link()

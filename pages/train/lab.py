@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from engine.training import warm_trainer
 from pages.controls.share.links import honour_link
 from pages.controls.train.export import answering, of_training
 from pages.controls.train.queries import digest
@@ -35,6 +36,7 @@ def heard(key: str) -> Callable[[], None]:
 
 
 honour_link({})
+warm_trainer.shared.keep()  # so that Play begins at once
 learning, plan = session(), planned()
 learning.plan, learning.name, learning.contrasts = plan.recipe, plan.name, plan.contrasts
 run, overlays = st.query_params.get("run", ""), st.session_state.get("overlaid", [])

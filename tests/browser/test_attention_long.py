@@ -280,7 +280,7 @@ def test_the_file_of_a_long_text_shows_any_weight_of_the_shown_head_and_says_wha
     page.get_by_label("score of the heads").select_option("positional")
     page.wait_for_function(f"() => !{FIND}.scoring('positional')")
     page.get_by_label("score of the heads").select_option("")
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Share & export").click()
     path = saved(page, "HTML", tmp_path)
     assert path.stat().st_size < 5_000_000
     picture = {text.strip() for text in ElementTree.parse(saved(page, "SVG", tmp_path)).getroot().itertext()}

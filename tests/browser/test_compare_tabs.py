@@ -189,7 +189,7 @@ def test_the_file_of_a_comparison_has_every_tab_without_a_network(
     look: Callable[..., "Page"], browser: "Browser", tmp_path: "Path"
 ) -> None:
     page = look("steps")
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Share & export").click()
     picture = saved(page, "SVG", tmp_path).read_text()
     assert "Compare: Steps" in picture and picture.count("weighted values") == 2
     path = saved(page, "HTML", tmp_path)

@@ -22,8 +22,8 @@ from engine.inputs.processors import ImageProcessor
 from engine.runtime.run import run
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame, read_frames
-from engine.training.look import LISTED
 from engine.training.probe import read_probe
+from engine.training.probe_frame import LISTED
 from tests.browser.harness import ROOT, UVICORN, comes_to, served, settle
 
 if TYPE_CHECKING:

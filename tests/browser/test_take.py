@@ -35,7 +35,7 @@ def look(open_page: Callable[[str], "Page"], server: str) -> Look:
         address = "&".join(f"{name}={quote(str(value))}" for name, value in named.items())
         page = open_page(f"{server}/{view}?{address}{hash}")
         page.wait_for_selector(f'.{view}[data-ready="true"] canvas')
-        page.get_by_role("button", name="Take away").click()
+        page.get_by_role("button", name="Share & export").click()
         return page
 
     return open_
@@ -127,7 +127,7 @@ def test_a_link_opens_on_what_was_looked_at_and_hides_what_a_teacher_chose(
     look: Look, open_page: Callable[[str], "Page"]
 ) -> None:
     page = look(hash="#layer=1&head=2", attention=0.5)
-    page.get_by_role("button", name="For a class …").click()
+    page.get_by_role("button", name="Link for students …").click()
     page.get_by_role("checkbox", name="the model").check()
     page.get_by_role("button", name="Copy link").click()
     page.locator("input.made:visible").wait_for()

@@ -23,7 +23,7 @@ SIZE = 2_000_000  # bytes of the file of two short texts, with what their tabs a
 def page(open_page: Callable[[str], "Page"], server: str) -> "Page":
     page = open_page(f"{server}/compare?a_text={quote(FIRST)}&b_text={quote(SECOND)}#layer=1&head=2")
     page.wait_for_selector(READY)
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Share & export").click()
     return page
 
 
@@ -51,7 +51,7 @@ def test_the_lines_are_those_of_the_heads_that_are_shown(page: "Page") -> None:
     page.locator("pre.made:visible").wait_for()
     lines = page.locator("pre.made").inner_text()
     assert 'pattern_a = a["blocks.1.attn.pattern"][0, 2]' in lines and "difference_b" in lines
-    page.get_by_role("button", name="For a class …").click()
+    page.get_by_role("button", name="Link for students …").click()
     page.get_by_label("B: edits").check()
     page.get_by_role("button", name="Copy link").click()
     page.locator("input.made:visible").wait_for()

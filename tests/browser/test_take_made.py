@@ -26,7 +26,7 @@ def test_an_architecture_is_taken_as_shapes_and_as_a_file_that_is_alive_without_
 ) -> None:
     page = open_page(f"{server}/architecture?model=gpt2")
     page.wait_for_selector(".architecture svg")
-    page.get_by_role("button", name="Take away").first.click()
+    page.get_by_role("button", name="Share & export").first.click()
     texts = [text.text for text in ElementTree.parse(saved(page, "SVG", tmp_path)).getroot().iter(f"{SVG}text")]
     assert "124,439,808 parameters" in texts and "Radford et al. 2019, table 2." in texts
     path = saved(page, "HTML", tmp_path)
@@ -47,7 +47,7 @@ def test_the_charts_of_sizes_are_taken_as_shapes_and_as_a_file_that_is_read_by_a
 ) -> None:
     page = open_page(f"{server}/architecture?model=gpt2&length=512")
     page.locator('.sizes[data-ready="true"]').nth(1).wait_for()
-    page.get_by_role("button", name="Take away").nth(2).click()
+    page.get_by_role("button", name="Share & export").nth(2).click()
     picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
     texts = " ".join(text.text or "" for text in picture.iter(f"{SVG}text"))
     cache = 2 * 2 * 12 * 512 * 768
@@ -71,7 +71,7 @@ def test_the_matrix_that_is_looked_at_is_taken(
     page = open_page(f"{server}/checkpoint#matrix=blocks.1.attn.q.weight&head=2")
     page.wait_for_selector('.weights[data-ready="true"]')
     bars = page.locator(".loupe-take")
-    bars.nth(1).get_by_role("button", name="Take away").click()
+    bars.nth(1).get_by_role("button", name="Share & export").click()
     path = saved(page, "npz", tmp_path)
     assert path.name == "loupe-weights-stories-blocks-1-attn-q-weight-head-2-its-numbers.npz"
     weight = load("stories").model.get_parameter("blocks.1.attn.q.weight").detach().numpy()
@@ -93,7 +93,7 @@ def test_long_sequences_are_taken_as_shapes_and_as_a_file_in_which_every_head_is
 ) -> None:
     page = open_page(f"{server}/long_sequences#layer=1&head=2&query=90")
     page.wait_for_selector('.lengths[data-ready="true"] .panels canvas')
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Share & export").click()
     picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
     texts = [text.text or "" for text in picture.iter(f"{SVG}text")]
     assert "Time of one layer" in texts and "What each keeps" in texts
@@ -119,10 +119,10 @@ def test_the_tables_of_a_checkpoint_are_taken_as_files_that_answer_and_all_tenso
     page.locator(".projected").scroll_into_view_if_needed()
     page.wait_for_selector('.projected[data-ready="true"] .near-row')
     bars = page.locator(".loupe-take")
-    bars.nth(2).get_by_role("button", name="Take away").click()
+    bars.nth(2).get_by_role("button", name="Share & export").click()
     path = saved(page, "HTML", tmp_path)
-    bars.nth(2).get_by_role("button", name="Take away").click()
-    bars.nth(3).get_by_role("button", name="Take away").click()
+    bars.nth(2).get_by_role("button", name="Share & export").click()
+    bars.nth(3).get_by_role("button", name="Share & export").click()
     picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
     texts = {text.text for text in picture.iter(f"{SVG}text")}
     checkpoint = load("stories")
@@ -176,7 +176,7 @@ def test_a_link_to_a_checkpoint_opens_on_all_that_was_chosen_there(
     comes_to(page, lambda: "log countstrue" in page.evaluate(seen), True)
     before = page.evaluate(seen)
     bar = page.locator(".loupe-take").first
-    bar.get_by_role("button", name="Take away").click()
+    bar.get_by_role("button", name="Share & export").click()
     bar.get_by_role("button", name="Copy link").click()
     page.locator("input.made:visible").wait_for()
     link = page.locator("input.made:visible").input_value()

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from engine.analysis.heads import head_scores
 from engine.runtime import library
 from engine.runtime.run import run
+from tests.pages.mounted import mounted
 from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +26,7 @@ def opened(page: str = ATTENTION, **address: str) -> AppTest:
 
 def view(app: AppTest, name: str = "attention") -> tuple[dict, dict[str, Named]]:
     assert not app.exception, app.exception
-    (found, *_) = [e.proto for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
+    (found, *_) = mounted(app, name)
     return unpack(found.bytes)
 
 

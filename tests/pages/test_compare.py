@@ -17,6 +17,7 @@ from engine.inputs.readers import read_pixels
 from engine.runtime import library
 from engine.runtime.run import run
 from engine.training.snapshots import snapshot, snapshots
+from tests.pages.mounted import mounted
 from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +35,7 @@ def opened(**address: str) -> AppTest:
 
 def view(app: AppTest) -> tuple[dict, dict[str, Named]]:
     assert not app.exception, app.exception
-    (found, *_) = [e.proto for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(".compare")]
+    (found, *_) = mounted(app, "compare")
     return unpack(found.bytes)
 
 
@@ -58,7 +59,7 @@ def test_it_opens_on_one_model_and_two_texts_and_both_runs_are_the_engines() -> 
 
 def test_a_sides_text_may_have_several_lines_and_the_browser_is_told_of_them() -> None:
     app = opened(a_model="stories", b_model="stories", a_text="the dog\nthe cat", b_text="the dog")
-    (areas,) = [e.proto for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(".text_lines")]
+    (areas,) = mounted(app, "text_lines")
     assert unpack(areas.bytes)[0]["fields"] == {"a_text": "the dog\nthe cat", "b_text": ""}
     assert "\\n" in view(app)[0]["sides"][0]["lanes"][""]["pieces"]
 

@@ -28,6 +28,7 @@ from engine.runtime.run import run
 from pages.controls.model_input.model_input import Subject
 from pages.controls.what_if import experiment as what_if
 from pages.controls.what_if.experiment_link import BROKEN, PAINTED, PICTURED, from_link, linkable, to_link, unlinked
+from tests.pages.mounted import mounted
 from views.core.payload import Named, unpack
 from views.walkthrough.walkthrough import digest
 
@@ -55,7 +56,7 @@ def opened(page: str = WALKTHROUGH, address: dict[str, str] | None = None, **sta
 
 def sent(app: AppTest, name: str) -> tuple[dict, dict[str, Named]]:
     assert not app.exception, app.exception
-    (found, *_) = [e.proto for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
+    (found, *_) = mounted(app, name)
     return unpack(found.bytes)
 
 

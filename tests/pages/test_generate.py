@@ -22,6 +22,7 @@ from engine.generation.generate import generate
 from engine.generation.prompt import begin
 from engine.inputs.readers import pictures
 from engine.runtime import library
+from tests.pages.mounted import mounted
 from tests.pages.test_take import ran
 from views.core.payload import Named, unpack
 from views.generate.codegen import temperature_lines
@@ -40,7 +41,7 @@ def opened(**address: str) -> AppTest:
 
 def view(app: AppTest, name: str = "generate") -> tuple[dict[str, Any], dict[str, Named]]:
     assert not app.exception, app.exception
-    (found, *_) = [e.proto for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
+    (found, *_) = mounted(app, name)
     return unpack(found.bytes)
 
 

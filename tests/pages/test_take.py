@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import shipped_names
 from pages.controls.share.export import answered
 from pages.controls.share.links import READABLE, fitting
+from tests.pages.mounted import mounted
 from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ def opened(page: str = "attention", **address: str) -> AppTest:
 
 def view(app: AppTest, name: str) -> tuple[dict, dict[str, Named]]:
     assert not app.exception, app.exception
-    (found, *_) = [e.proto for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
+    (found, *_) = mounted(app, name)
     return unpack(found.bytes)
 
 

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import load
 from engine.model.presets import NAMED, blueprint
+from tests.pages.mounted import mounted
 from tests.pages.test_take import ROOT, ran, view
 from views.core.payload import Named, unpack
 
@@ -59,7 +60,7 @@ def test_the_lines_have_the_switches_that_were_thrown_and_the_model_it_is_compar
 
 def of_charts(app: AppTest, place: int, **query: object) -> tuple[dict, dict[str, Named]]:
     """What the toolbar under the charts number `place` of an architecture is given."""
-    payloads = [e.proto.bytes for e in app.get("bidi_component") if e.proto.component_name.rsplit(".", 1)[0].endswith(".sizes")]
+    payloads = [one.bytes for one in mounted(app, "sizes")]
     return asked(app, "architecture", **{"trace": unpack(payloads[place])[0]["take"]["trace"], **query})
 
 

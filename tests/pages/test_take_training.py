@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from engine.training.frames import Frame, read_frames
-from engine.training.past import frame_files
 from engine.training.probe import read_probe
+from engine.training.snapshot_frames import frame_files
 from pages.controls.train import export_run as training_whole
 from pages.controls.train.export import OF_A_STEP, answering, of_training
 from pages.controls.train.export_run import recording

@@ -15,6 +15,7 @@ from engine.analysis.averages import by_norm, over_heads, over_texts
 from engine.analysis.circuits import lacks, promoted, qk
 from engine.analysis.copying import copying
 from engine.analysis.edges import Edges, edges
+from engine.analysis.entropy import attention_entropy
 from engine.analysis.flow import crossed_network, flow, flows, network
 from engine.analysis.points import HeadPoints, head_points, shared_key_head, vectors
 from engine.analysis.positional import positional
@@ -148,6 +149,12 @@ def ask_rollout(
     if focus == CROSSES:
         return crossed(run.trace, first, last + 1, heads, heads).source[-1]
     return rollout(run.trace, side, first, last + 1, heads)[-1]
+
+
+@ATTENTION.question("entropy", returns={"entropy": ("layer", "pos")})
+def ask_entropy(run: RunContext, side: Side, focus: Focus = "attn") -> Tensor:
+    """Entropy of each row of attention in bits, mean over the heads (Clark et al. 2019, section 3.3)."""
+    return attention_entropy(run.trace, side, focus == CROSSES)
 
 
 @ATTENTION.question("flow", returns={"flow": ("key",)})

@@ -105,12 +105,7 @@ def _mix(start: str, end: str, share: float) -> str:
     return "#" + "".join(f"{round(low + (high - low) * share):02x}" for low, high in pairs)
 
 
-def _toml(table: dict[str, Any], heading: str = "theme") -> str:
-    lines = [f"[{heading}]"]
-    lines += [f"{name} = {json.dumps(value)}" for name, value in table.items() if not isinstance(value, dict)]
-    inner = [_toml(value, f"{heading}.{name}") for name, value in table.items() if isinstance(value, dict)]
-    return "\n".join([*lines, *([""] if inner else []), "\n\n".join(inner)]).rstrip()
-
-
 if __name__ == "__main__":
-    print(_toml(streamlit_theme()))
+    import tomli_w
+
+    print(tomli_w.dumps({"theme": streamlit_theme()}))

@@ -35,7 +35,7 @@ def by_weights(place: str, probe: Probe, step: int) -> list[str]:
     return [
         "from engine import load",
         "from engine.training.folder import RunFolder",
-        "from engine.training.look import look",
+        "from engine.training.probe_frame import record_frame",
         "from engine.training.probe import Probe",
         "from engine.training.question import question",
         "from engine.training.recipe_file import read_recipe",
@@ -43,7 +43,7 @@ def by_weights(place: str, probe: Probe, step: int) -> list[str]:
         f"run = RunFolder({place})",
         f"checkpoint = load(run.snapshot({step}))",
         f"asked = question(Probe({', '.join(parts)}), checkpoint, read_recipe(run.recipe))",
-        f"frame = look(checkpoint, asked, {step}).tensors",
+        f"frame = record_frame(checkpoint, asked, {step}).tensors",
     ]
 
 

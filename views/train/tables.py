@@ -12,7 +12,7 @@ from engine.analysis.heads import CROSS_SCORES, SCORES
 from engine.training.frames import Frame
 from engine.training.marks import Mark
 from engine.training.news import Line
-from engine.training.watch import Histogram, Watched
+from engine.training.watch import Histogram, WatchLine
 from views.core.matrix_files import Matrix
 from views.core.table_files import Table
 from views.train.train import metrics
@@ -133,13 +133,13 @@ def mark_table(run: str, found: Sequence[Mark]) -> Table:
     return about(run, "what happened", {name: [getattr(mark, name) for mark in found] for name in names})
 
 
-def gradient_table(run: str, watched: Sequence[Watched]) -> Table:
+def gradient_table(run: str, watched: Sequence[WatchLine]) -> Table:
     """A row for each step that was watched and each part: the norm of its gradient, before clipping."""
     rows = [(one.step, part, norm) for one in watched for part, norm in one.gradients.items()]
     return about(run, "gradients", turned(("step", "part", "norm"), rows))
 
 
-def histogram_table(run: str, watched: Sequence[Watched], what: str) -> Table:
+def histogram_table(run: str, watched: Sequence[WatchLine], what: str) -> Table:
     """A row for each bin of the histograms of "weights" or "activations"."""
     found = [(one.step, part, each) for one in watched for part, each in getattr(one, what).items()]
     rows = [(step, part, *bin) for step, part, each in found for bin in bins(each)]

@@ -14,7 +14,7 @@ from engine.tokenizers import Tokenizer
 from engine.training.frames import Frame
 from engine.training.live import Update
 from engine.training.news import Line
-from engine.training.watch import Watched, line
+from engine.training.watch import WatchLine, line
 from views.core.payload import Numbers, pack
 
 COUNTED = ("step",)  # columns of whole numbers
@@ -89,7 +89,7 @@ def names(frames: Iterable[Frame], tokenizer: Tokenizer | None) -> dict[str, str
     return {str(id): tokenizer.piece(id) for id in sorted(ids) if 0 <= id < tokenizer.vocab_size}
 
 
-def watched(one: Watched) -> dict[str, Any]:
+def watched(one: WatchLine) -> dict[str, Any]:
     """As in watch.jsonl, without what JSON cannot say."""
     said = line(one)
     said["gradients"] = {part: norm for part, norm in one.gradients.items() if np.isfinite(norm)}

@@ -1,4 +1,4 @@
-// Take away: the link, the picture, the file that works alone, the Python and the numbers of what a view shows, below it.
+// Share & export: the link, the picture, the file that works alone, the Python and the numbers of what a view shows, below it.
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
 import { asked, request } from "../core/store.js";
@@ -25,7 +25,7 @@ class TakeAway {
     this.place = place;
     this.element = make("div", "loupe-view loupe-take");
     this.element.append(make("style", "", CSS));
-    this.button = make("button", "open", "Take away ▾");
+    this.button = make("button", "open", "Share & export ▾");
     this.button.type = "button";
     this.button.setAttribute("aria-expanded", "false");
     this.button.addEventListener("click", () => this.toggle());
@@ -94,7 +94,7 @@ class TakeAway {
     this.follow();
     this.panel.hidden = !opens;
     this.button.setAttribute("aria-expanded", String(opens));
-    this.button.textContent = `Take away ${opens ? "▴" : "▾"}`;
+    this.button.textContent = `Share & export ${opens ? "▴" : "▾"}`;
     if (opens) this.panel.scrollIntoView({ block: "nearest" });
     else this.button.focus();
   }
@@ -151,13 +151,13 @@ class TakeAway {
     const made = this.made();
     this.choices = make("div", "class");
     this.choices.hidden = true;
-    const theme = this.box("with this light or dark");
+    const theme = this.box("keep light or dark");
     const copied = this.act("Copy link", "the address of what is shown, for others who have this Loupe", async () => {
       const hidden = this.choices.hidden ? [] : [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
       const shade = theme.firstChild.checked ? this.place.root.dataset.theme : "";
       await this.copy(link(this.take, await state(this.place.view), { hidden, shade }), made, "The link");
     });
-    const more = this.class = this.act("For a class …", "choose controls that the link hides; a hidden model stays the one it is", () => {
+    const more = this.class = this.act("Link for students …", "choose controls that the link hides; a hidden model stays the one it is", () => {
       this.choices.hidden = !this.choices.hidden;
       more.setAttribute("aria-expanded", String(!this.choices.hidden));
     });
@@ -207,7 +207,7 @@ class TakeAway {
       const { arrays } = await this.ask("html", { state: await state(this.place.view), asked: asked() }, shown(this.place.view).asks);
       this.save(new Blob([arrays.file.data], { type: "text/html" }), "html");
     });
-    return this.row("One file", save, make("p", "", "this view alone, still alive: what is pointed at and clicked answers"));
+    return this.row("Interactive page", save, make("p", "", "this view in one file; works offline"));
   }
 
   python() {

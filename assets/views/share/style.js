@@ -1,4 +1,4 @@
-// The look of "Take away": one quiet button under a view, and a panel of rows.
+// The look of "Share & export": one quiet button under a view, and a panel of rows.
 export const CSS = `
 .loupe-take { font: 13.5px/1.45 var(--sans); color: var(--ink); margin-top: 14px; }
 .loupe-take * { box-sizing: border-box; }

@@ -3,7 +3,7 @@ import { percent } from "../core/format.js";
 
 const SIDES = { attn: "", encoder: "encoder.", cross_attn: "cross." };
 
-/** [key, name, unit, what it is]: engine.analysis.heads, and for translators that copy or reverse engine.training.look. */
+/** [key, name, unit, what it is]: engine.analysis.heads, and for translators that copy or reverse engine.training.probe_frame. */
 const NAMES = [
   ["aligned", "same place", "share", "attention to the source’s token at the same place"],
   ["mirrored", "same place from the end", "share", "attention to the source’s token that is as far from its end"],

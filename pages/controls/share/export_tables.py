@@ -1,4 +1,4 @@
-"""Take away, on pages that show what a model is and costs, and not a run of it: tables, matrices, lines, links."""
+"""Share & export, on pages that show what a model is and costs, and not a run of it: tables, matrices, lines, links."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from engine.training import control, trash
 from engine.training.folder import RunFolder
 from engine.training.fork import fork, reset
 from engine.training.names import LONGEST
-from engine.training.past import frames_of_snapshots
 from engine.training.probe import Probe, watch
+from engine.training.snapshot_frames import frames_of_snapshots
 from engine.training.status import ACTIVE, read_status
 from pages.controls.train.queries import look_at
 from pages.controls.train.session import Query, Session, folder_of, number, own

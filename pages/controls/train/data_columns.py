@@ -28,7 +28,7 @@ WIDE = 176  # CSS pixels
 
 def first_rows(name: str, table: Table) -> None:
     said = f"{as_text(name)} · {table.count:,} rows, {len(table.columns):,} columns"
-    st.caption(f"{said} · {as_text(table.told)}" if table.told else said)
+    st.caption(f"{said} · {as_text(table.format)}" if table.format else said)
     rows = table.first(ROWS)
     with st.container(key="first rows"):
         st.dataframe(pandas.DataFrame(rows, range(1, len(rows) + 1), table.columns), height="content")

@@ -11,7 +11,7 @@ from typing import Any
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame
 from engine.training.news import Cursor, News, news
-from engine.training.past import frame_files
+from engine.training.snapshot_frames import frame_files
 from pages.controls.share.export import UNKNOWN, Answer, filed, standalone_file
 from pages.controls.share.export_tables import Made, Query, Taken
 from pages.controls.share.links import address_now

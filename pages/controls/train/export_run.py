@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from engine.training.frames import Frame
 from engine.training.live import Update
-from engine.training.watch import Watched
+from engine.training.watch import WatchLine
 from pages.controls.train.queries import catch_up, known, looked_at, tokenizer_of
 from pages.controls.train.session import Session
 from views.core.payload import Numbers, pack
@@ -19,7 +19,7 @@ ROOM = 3_000_000  # bytes of all frames in the file, as it compresses them
 MOST_WATCHED = 200  # lines of gradients and histograms
 SAMPLES = 8  # frames by which the size of all is told
 
-Item = TypeVar("Item", Frame, Watched)
+Item = TypeVar("Item", Frame, WatchLine)
 
 
 def recording(session: Session, run: str, shown: Mapping[str, Any]) -> bytes:

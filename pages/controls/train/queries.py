@@ -21,12 +21,12 @@ from engine.training import Recipe, control, export, trash
 from engine.training.folder import RunFolder
 from engine.training.link import packed
 from engine.training.live import Update
-from engine.training.past import frames_of_snapshots
 from engine.training.probe import Probe, read_probe
 from engine.training.question import question
 from engine.training.queue import Queue
 from engine.training.recipe_file import read_recipe, write_recipe
 from engine.training.runs import runs
+from engine.training.snapshot_frames import frames_of_snapshots
 from engine.training.snapshots import weights
 from pages.controls.train.session import RECORDED, Looked, Query, Reader, Session, folder_of, named, number, own
 from views.core.payload import pack

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.model.config import ModelConfig, PositionKind
-from engine.training import Recipe, allowed
+from engine.training import Recipe, limit_checks
 
 SEEN = 0.05  # the weight decay from which leaving it out makes a difference
 
@@ -18,7 +18,7 @@ def contrasts(recipe: Recipe) -> dict[str, Recipe]:
     for title, change in CHANGES.items():
         try:
             other = change(recipe)
-            allowed.check(other)
+            limit_checks.check(other)
         except ValueError:
             continue
         if other != recipe:

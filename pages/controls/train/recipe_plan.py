@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine.training import Recipe, allowed
+from engine.training import Recipe, limit_checks
 from engine.training.estimate import estimate
 from engine.training.link import FILES
 from engine.training.names import checked
@@ -88,7 +88,7 @@ def read(form: Form, seed: int, name: str, task: str, preset: Recipe) -> Plan:
         recipe = parse_recipe(as_toml(said), "the recipe")
         name = checked(name)
         line, wrong = foretold(recipe)
-        allowed.check(recipe)
+        limit_checks.check(recipe)
         problem = problem or wrong
     except ValueError as error:
         problem = problem or str(error).removeprefix("the recipe: ")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import streamlit as st
 
@@ -89,12 +92,15 @@ def changed(recipe: Recipe, preset: Recipe) -> list[str]:
 
 
 def flat(recipe: Recipe) -> Mapping[str, str]:
-    """Each line of its file, by the dotted key."""
-    found, table = {}, ""
-    for line in write_recipe(replace(recipe, about="")).splitlines():
-        key, equals, value = line.partition(" = ")
-        if equals:
-            found[f"{table}{key}"] = value
-        elif line.startswith("["):
-            table = f"{line.strip('[]')}."
+    """Values of its file as text, by the dotted key."""
+    found = dict[str, str]()
+
+    def visit(table: Mapping[str, Any], prefix: str) -> None:
+        for key, value in table.items():
+            if isinstance(value, dict):
+                visit(value, f"{prefix}{key}.")
+            else:
+                found[f"{prefix}{key}"] = json.dumps(value)
+
+    visit(tomllib.loads(write_recipe(replace(recipe, about=""))), "")
     return found

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.runtime.limits import RUNS_FOLDER
-from engine.training import Recipe
+from engine.training import Recipe, warm_trainer
 from engine.training.frames import Frame
 from engine.training.launcher import Launcher, Processes
 from engine.training.live import Live
@@ -47,7 +47,7 @@ class Session:
     """`plan` is the recipe that the controls of the page say, None where they say none; `contrasts` are variants of it
     to be compared on one seed."""
 
-    launcher: Launcher = field(default_factory=Processes)
+    launcher: Launcher = field(default_factory=lambda: Processes(warm=warm_trainer.shared))
     readers: dict[str, Reader] = field(default_factory=dict)
     places: OrderedDict[int, tuple[str, Cursor]] = field(default_factory=OrderedDict)
     done: OrderedDict[str, bytes] = field(default_factory=OrderedDict)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.data.table import KINDS, Table, read_table, table_of
+from engine.data.table import KINDS, Table, parse_table, read_table
 from engine.runtime import limits
 
 CELLS = st.text(st.characters(exclude_categories=["C"], exclude_characters="\u2028\u2029"), min_size=1, max_size=12)
@@ -26,7 +26,7 @@ def parquet(columns: dict[str, list[object]]) -> bytes:
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_a_csv_is_read_whatever_separates_its_cells(separator: str) -> None:
     text = f'review{separator}stars\n"good{separator} really"{separator}5\n"two ""bad""\nlines"{separator}1\n\n'
-    table = table_of(text.encode(), "reviews.csv")
+    table = parse_table(text.encode(), "reviews.csv")
     assert table.columns == ("review", "stars") and table.count == 2
     assert table.texts("review") == (f"good{separator} really", 'two "bad"\nlines')
     assert table.texts("stars") == ("5", "1")
@@ -43,7 +43,7 @@ def test_what_pandas_writes_as_csv_jsonl_or_parquet_is_read_back(rows: list[tupl
         ".parquet": parquet({name: list(frame[name]) for name in frame}),
     }
     for kind, raw in written.items():
-        table = table_of(raw, f"rows{kind}")
+        table = parse_table(raw, f"rows{kind}")
         assert table.columns == ("some text", "label")
         assert list(zip(table.texts("some text"), table.texts("label"), strict=True)) == rows
 
@@ -51,24 +51,24 @@ def test_what_pandas_writes_as_csv_jsonl_or_parquet_is_read_back(rows: list[tupl
 def test_lines_of_a_text_file_are_rows_and_a_file_without_a_header_has_numbered_columns(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_bytes("\ufeffone\r\n\r\n  two  \n".encode())
     assert read_table(tmp_path / "lines.txt").texts("text") == ("one", "two")
-    bare = table_of(b"a,b\nc,d\n", "bare.csv", header=False)
+    bare = parse_table(b"a,b\nc,d\n", "bare.csv", header=False)
     assert bare.columns == ("column 1", "column 2") and bare.texts("column 2") == ("b", "d")
 
 
 @pytest.mark.parametrize(("encoding", "told"), [("utf-8", "UTF-8"), ("utf-16", "UTF-16"), ("cp1252", "Windows-1252")])
 def test_a_text_is_read_in_the_encoding_that_it_has(encoding: str, told: str) -> None:
-    table = table_of("word;meaning\ncafé;coffee – or a place\n".encode(encoding), "words.csv")
-    assert table.texts("word") == ("café",) and table.told.startswith(told)
+    table = parse_table("word;meaning\ncafé;coffee – or a place\n".encode(encoding), "words.csv")
+    assert table.texts("word") == ("café",) and table.format.startswith(told)
 
 
 def test_numbers_lists_and_what_is_missing_are_cells() -> None:
     lines = [{"n": 3, "words": ["a", "b"], "x": None}, {"n": 0.5, "words": "c d", "x": {"k": 1}, "late": True}]
-    table = table_of("\n".join(map(json.dumps, lines)).encode(), "rows.jsonl")
+    table = parse_table("\n".join(map(json.dumps, lines)).encode(), "rows.jsonl")
     assert table.columns == ("n", "words", "x", "late")
     assert table.rows == (("3", ("a", "b"), None, None), ("0.5", "c d", '{"k": 1}', "true"))
     assert table.words("words") == (("a", "b"), ("c", "d"))
     assert table.first(1) == ({"n": "3", "words": "a b", "x": "", "late": ""},)
-    made = table_of(parquet({"words": [["a", "b"]], "n": [7], "raw": [b"\x00"]}), "rows.parquet")
+    made = parse_table(parquet({"words": [["a", "b"]], "n": [7], "raw": [b"\x00"]}), "rows.parquet")
     assert made.columns == ("words", "n") and made.rows == ((("a", "b"), "7"),)
 
 
@@ -93,14 +93,14 @@ def test_numbers_lists_and_what_is_missing_are_cells() -> None:
 )  # fmt: skip
 def test_a_file_that_is_no_table_is_refused_in_a_sentence(raw: bytes, name: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        table_of(raw, name)
+        parse_table(raw, name)
 
 
 @given(st.binary(max_size=200), st.sampled_from(KINDS))
 @settings(max_examples=150, deadline=None)
 def test_whatever_bytes_there_are_a_table_is_read_or_a_sentence_said(raw: bytes, kind: str) -> None:
     try:
-        table = table_of(raw, f"x{kind}")
+        table = parse_table(raw, f"x{kind}")
     except ValueError as error:
         assert str(error).rstrip().endswith(".")
     else:
@@ -127,7 +127,7 @@ def test_a_file_that_is_too_large_or_unpacks_to_too_much_is_refused(
     small = parquet({"text": ["x" * 1000] * 1000})
     assert len(small) < 2**16
     with pytest.raises(ValueError, match="and this one unpacks to more"):
-        table_of(small, "small.parquet")
+        parse_table(small, "small.parquet")
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from engine.cli.main import change, main
-from engine.cli.main import main as cli
 from engine.training import Recipe, RunFolder, read_recipe, read_status, train
 from engine.training.queue import Queue
 from tests.engine.training.waiting import command_of, until, wait_in
@@ -28,7 +27,7 @@ def test_the_table_of_runs_is_printed(recipe: Recipe, tmp_path: Path, capsys: py
 def test_a_fork_is_made_and_told_how_to_train(
     recipe: Recipe, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr("engine.cli.main.RUNS", tmp_path / "runs")
     for step in train(recipe, tmp_path / "runs" / "mine"):
         if step.step == 6:
             break

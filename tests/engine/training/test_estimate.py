@@ -15,7 +15,7 @@ from engine.training import Recipe, RunFolder, read_recipe
 from engine.training.data_recipe import Stories
 from engine.training.estimate import FILE, as_far_as_known, calibrate, estimate, operations
 from engine.training.machine import Abilities, plan
-from engine.training.optimiser import moments
+from engine.training.optimiser import optimiser_state
 from engine.training.parallel import Peers
 from engine.training.recipe import Optimiser
 from engine.training.trainer import Trainer
@@ -56,7 +56,7 @@ def held(trainer: Trainer) -> int:
     with saved_tensors_hooks(save, lambda tensor: tensor):
         trainer.advance()
     weights = sum(p.nbytes for p in model.parameters())
-    memory = sum(tensor.nbytes for tensor in moments(model, trainer.optimiser).values())
+    memory = sum(tensor.nbytes for tensor in optimiser_state(model, trainer.optimiser).values())
     return 2 * weights + memory + max(*kept, sum(size for size, _ in seen.values()))
 
 

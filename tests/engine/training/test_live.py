@@ -11,8 +11,8 @@ from engine.training import Recipe, RunFolder, train
 from engine.training.frames import Frame, FrameFile
 from engine.training.live import Live, thinned, time_left
 from engine.training.marks import marks
-from engine.training.past import frame_files, frames_of_snapshots
 from engine.training.probe import Probe, read_probe, watch
+from engine.training.snapshot_frames import frame_files, frames_of_snapshots
 
 
 @pytest.fixture

@@ -5,7 +5,14 @@ import torch
 
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
-from engine.training.optimiser import Optimisers, decays, moments, optimisers, orthogonal, restore
+from engine.training.optimiser import (
+    Optimisers,
+    build_optimisers,
+    decays,
+    is_muon_matrix,
+    load_optimiser_state,
+    optimiser_state,
+)
 from engine.training.recipe import Optimiser
 
 CONFIG = ModelConfig(
@@ -37,13 +44,13 @@ def test_matrices_decay_and_norms_biases_and_embeddings_do_not() -> None:
 
 
 def test_muon_takes_the_matrices_of_the_blocks_and_not_the_head() -> None:
-    assert {name for name, p in Transformer(CONFIG).named_parameters() if orthogonal(name, p)} == MATRICES
+    assert {name for name, p in Transformer(CONFIG).named_parameters() if is_muon_matrix(name, p)} == MATRICES
 
 
 @pytest.mark.parametrize("recipe", KINDS, ids=lambda recipe: f"{recipe.kind} {recipe.momentum}")
 def test_every_parameter_is_in_one_group_and_only_what_should_decays(recipe: Optimiser) -> None:
     model = Transformer(CONFIG)
-    groups = list(optimisers(model, recipe).groups)
+    groups = list(build_optimisers(model, recipe).groups)
     ids = [id(p) for group in groups for p in group["params"]]
     assert sorted(ids) == sorted(map(id, model.parameters()))
     decaying = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}
@@ -55,7 +62,7 @@ def test_with_no_gradient_a_step_shrinks_what_decays_by_lr_times_decay_and_nothi
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     for p in model.parameters():
         p.grad = torch.zeros_like(p)
-    optimisers(model, Optimiser(lr=0.5, weight_decay=0.1)).step(SCALER, 0.5)
+    build_optimisers(model, Optimiser(lr=0.5, weight_decay=0.1)).step(SCALER, 0.5)
     for name, p in model.named_parameters():
         factor = 0.95 if decays(name, p) else 1.0
         assert torch.allclose(p, before[name] * factor, rtol=1e-6), name
@@ -79,7 +86,7 @@ def plain(model: Transformer, recipe: Optimiser) -> list[torch.optim.Optimizer]:
 @pytest.mark.parametrize("recipe", KINDS, ids=lambda recipe: f"{recipe.kind} {recipe.momentum}")
 def test_five_steps_are_those_of_a_plain_loop(recipe: Optimiser) -> None:
     ours, theirs = initialise(Transformer(CONFIG), 0), initialise(Transformer(CONFIG), 0)
-    optimiser, parts = optimisers(ours, recipe), plain(theirs, recipe)
+    optimiser, parts = build_optimisers(ours, recipe), plain(theirs, recipe)
     for index in range(5):
         lr = recipe.lr * (index + 1) / 5
         backward(ours, index)
@@ -95,7 +102,7 @@ def test_five_steps_are_those_of_a_plain_loop(recipe: Optimiser) -> None:
 
 
 def fused(model: Transformer, recipe: Optimiser) -> list[torch.optim.Optimizer]:
-    """PyTorch's own, on the kernels that ours call, each parameter in a group of what decays alike."""
+    """Optimisers of PyTorch, each parameter in one with its own weight decay."""
     named = list(model.named_parameters())
     if recipe.kind == "muon":
         matrices = [p for name, p in named if name in MATRICES]
@@ -105,7 +112,7 @@ def fused(model: Transformer, recipe: Optimiser) -> list[torch.optim.Optimizer]:
     if recipe.kind == "adamw":
         return fused_adamw(named, recipe)
     nesterov = recipe.nesterov and recipe.momentum > 0
-    shared = {"momentum": recipe.momentum, "nesterov": nesterov, "fused": True}
+    shared = {"momentum": recipe.momentum, "nesterov": nesterov}
     return [
         torch.optim.SGD([p], recipe.lr, weight_decay=recipe.weight_decay if decays(name, p) else 0.0, **shared)  # type: ignore[arg-type]
         for name, p in named
@@ -120,7 +127,7 @@ def fused_adamw(named: list[tuple[str, torch.nn.Parameter]], recipe: Optimiser) 
 @pytest.mark.parametrize("recipe", KINDS, ids=lambda recipe: f"{recipe.kind} {recipe.momentum}")
 def test_steps_are_bit_for_bit_those_of_the_optimisers_of_pytorch(recipe: Optimiser) -> None:
     ours, theirs = initialise(Transformer(CONFIG), 0), initialise(Transformer(CONFIG), 0)
-    optimiser, parts = optimisers(ours, recipe), fused(theirs, recipe)
+    optimiser, parts = build_optimisers(ours, recipe), fused(theirs, recipe)
     for index in range(3):
         backward(ours, index)
         optimiser.step(SCALER, recipe.lr)
@@ -133,7 +140,7 @@ def test_steps_are_bit_for_bit_those_of_the_optimisers_of_pytorch(recipe: Optimi
 
 def after(kind: Optimiser, steps: int) -> tuple[Transformer, Optimisers]:
     model = initialise(Transformer(CONFIG), 0)
-    made = optimisers(model, kind)
+    made = build_optimisers(model, kind)
     for index in range(steps):
         backward(model, index)
         made.step(SCALER, kind.lr)
@@ -145,7 +152,7 @@ def test_a_restored_optimiser_goes_on_exactly(recipe: Optimiser) -> None:
     one, its = after(recipe, 2)
     other, theirs = after(recipe, 0)
     other.load_state_dict({name: tensor.clone() for name, tensor in one.state_dict().items()})
-    restore(other, theirs, {name: tensor.clone() for name, tensor in moments(one, its).items()})
+    load_optimiser_state(other, theirs, {name: tensor.clone() for name, tensor in optimiser_state(one, its).items()})
     for model, optimiser in ((one, its), (other, theirs)):
         backward(model, 2)
         optimiser.step(SCALER, recipe.lr)
@@ -153,10 +160,27 @@ def test_a_restored_optimiser_goes_on_exactly(recipe: Optimiser) -> None:
     assert not equal(one, after(recipe, 2)[0])
 
 
+NAMES = {"adamw": ["step", "exp_avg", "exp_avg_sq"], "sgd": ["momentum_buffer"], "muon": ["momentum_buffer"]}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_the_state_has_the_names_that_runs_were_saved_with(kind: str) -> None:
+    """latest/ of an older run holds these names, and goes on."""
+    model, made = after(Optimiser(kind=kind), 1)  # type: ignore[arg-type]
+    name = "blocks.0.attn.q.weight"
+    parameter = model.get_parameter(name)
+    assert [key for key in optimiser_state(model, made) if key.endswith(f".{name}")] == [
+        f"{key}.{name}" for key in NAMES[kind]
+    ]
+    written = {f"{key}.{name}": torch.ones(() if key == "step" else parameter.shape) for key in NAMES[kind]}
+    load_optimiser_state(model, made, written)
+    assert all(torch.equal(made.of(parameter).state[parameter][key], written[f"{key}.{name}"]) for key in NAMES[kind])
+
+
 def test_a_gradient_that_comes_later_begins_its_own_momentum() -> None:
     recipe = Optimiser(kind="sgd", lr=0.1, momentum=0.9, nesterov=False, weight_decay=0.0)
     model = initialise(Transformer(CONFIG), 0)
-    late, made = model.get_parameter("head.weight"), optimisers(model, recipe)
+    late, made = model.get_parameter("head.weight"), build_optimisers(model, recipe)
     start = late.detach().clone()
     for index in range(3):
         for p in model.parameters():
@@ -168,14 +192,18 @@ def test_a_gradient_that_comes_later_begins_its_own_momentum() -> None:
 
 def test_a_memory_that_is_not_whole_is_refused_and_one_of_another_kind_begins_anew() -> None:
     model, made = after(Optimiser(), 1)
-    kept = moments(model, made)
+    kept = optimiser_state(model, made)
     del kept["exp_avg_sq.head.weight"]
     with pytest.raises(ValueError, match="must hold exp_avg_sq.head.weight"):
-        restore(model, made, kept)
+        load_optimiser_state(model, made, kept)
     with pytest.raises(ValueError, match="must hold step.embed"):
-        restore(model, made, {})
-    other = optimisers(model, Optimiser(kind="sgd"))
-    restore(other_model := model, other, moments(model, made))
+        load_optimiser_state(model, made, {})
+    kept = optimiser_state(model, made)
+    kept["exp_avg.head.weight"] = kept["exp_avg.head.weight"][1:]
+    with pytest.raises(ValueError, match=r"exp_avg.head.weight .* must have the shape \[11, 8\], got \[10, 8\]"):
+        load_optimiser_state(model, made, kept)
+    other = build_optimisers(model, Optimiser(kind="sgd"))
+    load_optimiser_state(other_model := model, other, optimiser_state(model, made))
     assert all(not other.of(p).state[p] for p in other_model.parameters())
 
 

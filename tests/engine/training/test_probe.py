@@ -14,10 +14,10 @@ from engine.checkpoints import Checkpoint, load
 from engine.generation.generate import generate
 from engine.runtime.run import run
 from engine.training import Recipe, RunFolder, read_recipe, train
-from engine.training.look import look, repeated_ids
-from engine.training.past import frame_files, frames_of_snapshots
 from engine.training.probe import Probe, default_probe, read_probe, watch
+from engine.training.probe_frame import record_frame, repeated_ids
 from engine.training.question import Question, question
+from engine.training.snapshot_frames import frame_files, frames_of_snapshots
 from engine.training.sources import open_source
 
 ROOT = Path(__file__).parents[3]
@@ -51,7 +51,7 @@ def asked(opened: Opened) -> Question:
 def test_a_translation_is_watched_with_the_right_words_and_with_its_own(opened: Any) -> None:
     checkpoint, recipe, probe = opened("translate-en-fr")
     assert probe.text and probe.target
-    found = look(checkpoint, asked(opened("translate-en-fr")), 7).tensors
+    found = record_frame(checkpoint, asked(opened("translate-en-fr")), 7).tensors
     source, target = checkpoint.tokenizer.encode(probe.text), checkpoint.target(probe.target)
     trace = run(checkpoint.model, source, target=target)
     for name, stack in (("attn", "attn"), ("encoder", "encoder.attn"), ("cross_attn", "cross_attn")):
@@ -62,14 +62,14 @@ def test_a_translation_is_watched_with_the_right_words_and_with_its_own(opened: 
     written = [step.id for step in generate(checkpoint, probe.text, greedy=True)]
     assert found["free.ids"].tolist() == written[: len(right) + 4]
     assert torch.equal(found["target.ids"], torch.tensor(target.ids, dtype=torch.int32))
-    without = look(checkpoint, question(Probe(probe.text), checkpoint, recipe), 7).tensors
+    without = record_frame(checkpoint, question(Probe(probe.text), checkpoint, recipe), 7).tensors
     assert without["target.ids"].tolist() == [checkpoint.config.encoder.start, *written[:-1]]
     assert without["loss"].isnan().all()
 
 
 def test_what_reverses_and_what_copies_is_seen_in_cross_attention(opened: Any) -> None:
     checkpoint, recipe, probe = opened("translate-en-fr")
-    found = look(checkpoint, asked(opened("translate-en-fr")), 0).tensors
+    found = record_frame(checkpoint, asked(opened("translate-en-fr")), 0).tensors
     cross = found["patterns.cross_attn"].double() / 255
     words = cross.shape[-1]
     mirrored = torch.stack([cross[:, :, i, words - 1 - i] for i in range(words)]).mean(0)
@@ -81,7 +81,7 @@ def test_what_reverses_and_what_copies_is_seen_in_cross_attention(opened: Any) -
 def test_an_induction_model_is_scored_on_random_tokens_that_are_repeated(opened: Any) -> None:
     checkpoint, recipe, probe = opened("induction")
     assert probe.text[: len(probe.text) // 2] * 2 == probe.text
-    found = look(checkpoint, asked(opened("induction")), 0).tensors
+    found = record_frame(checkpoint, asked(opened("induction")), 0).tensors
     ids = repeated_ids(checkpoint)
     assert ids is not None and torch.equal(ids[:24], ids[24:]) and len(ids[:24].unique()) == 24
     pattern = run(checkpoint.model, ids).stack("attn.pattern")[:, 0]
@@ -102,7 +102,7 @@ def test_a_gap_is_filled_behind_the_text(opened: Any) -> None:
     span = checkpoint.tokenizer.encode(probe.target).ids
     answers = [id for id in given.asked if id != -100]
     assert answers == [*span, *checkpoint.end_ids] and given.asked[-len(answers) :] == tuple(answers)
-    found = look(checkpoint, given, 0).tensors
+    found = record_frame(checkpoint, given, 0).tensors
     assert int(found["loss"].isfinite().sum()) == len(answers) and len(found["free.ids"]) > 0
     with pytest.raises(ValueError, match=r"must have one gap, got 0; put \[gMASK\]"):
         question(Probe("A text without one."), checkpoint, recipe)
@@ -124,9 +124,9 @@ def test_what_a_model_knows_it_writes_and_is_not_asked_twice(
             told.append(1)  # noqa: B023
             return generate(*given, **how)
 
-        monkeypatch.setattr("engine.training.look.generate", counted)
+        monkeypatch.setattr("engine.training.probe_frame.generate", counted)
         given = question(replace(probe, target=target), checkpoint, recipe)
-        found = look(checkpoint, given, 0).tensors["free.ids"].tolist()
+        found = record_frame(checkpoint, given, 0).tensors["free.ids"].tolist()
         assert found == written[: given.room] and len(told) == asks
 
 
@@ -144,14 +144,14 @@ def test_a_masked_word_is_asked_where_the_text_hides_it(opened: Any) -> None:
 def test_a_picture_is_named_and_its_pixels_are_followed(opened: Any) -> None:
     checkpoint, recipe, probe = opened("digits-vit")
     assert probe == Probe(picture=0)
-    found = look(checkpoint, asked(opened("digits-vit")), 0).tensors
+    found = record_frame(checkpoint, asked(opened("digits-vit")), 0).tensors
     assert torch.allclose(found["p"].sum(), torch.tensor(1.0)) and int(found["p"].argmax()) == int(found["asked"][0])
     assert torch.allclose(found["loss"], -found["p"][found["asked"].long()].log(), atol=1e-5)
     with pytest.raises(ValueError, match="one of 0 to 3"):
         question(Probe(picture=9999), checkpoint, recipe)
     with pytest.raises(ValueError, match="reads pictures, and the probe is a text"):
         question(Probe("seven"), checkpoint, recipe)
-    pixels = look(opened("digits-imagegpt")[0], asked(opened("digits-imagegpt")), 0).tensors
+    pixels = record_frame(opened("digits-imagegpt")[0], asked(opened("digits-imagegpt")), 0).tensors
     assert pixels["ids"][1:].tolist() == pixels["asked"][:-1].tolist() and pixels["loss"][:-1].isfinite().all()
 
 
@@ -168,7 +168,7 @@ def test_a_decoder_alone_writes_the_target_behind_the_separator(tmp_path: Path) 
     assert given.read.ids == together.read.ids and given.asked == together.asked and given.prompt == together.prompt
     written = checkpoint.tokenizer.encode(probe.target).ids
     assert [id for id in given.asked if id != -100][: len(written)] == list(written)
-    assert len(look(checkpoint, given, 0).tensors["free.ids"]) > 0
+    assert len(record_frame(checkpoint, given, 0).tensors["free.ids"]) > 0
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_new_probe_has_its_whole_past_from_the_snapshots(recipe: Recipe, tmp_p
     assert [one.step for one in made] == run_folder.snapshot_steps() and all(one.kept for one in made)
     for one in made:
         checkpoint = load(run_folder.snapshot(one.step))
-        fresh = look(checkpoint, question(probe, checkpoint, recipe), one.step)
+        fresh = record_frame(checkpoint, question(probe, checkpoint, recipe), one.step)
         assert all(torch.equal(fresh.tensors[n], t) or t.isnan().any() for n, t in one.tensors.items())
     assert list(frames_of_snapshots(run_folder.path, probe)) == []  # they are kept
     _, past = frame_files(run_folder.path, probe)

@@ -72,7 +72,7 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with_wherever_that_is(
     def of_cores(cores: int, background: bool = False) -> None:
         monkeypatch.setattr(Abilities, "here", lambda: Abilities(cuda=False, bfloat16=False, cores=cores))
         monkeypatch.setattr(torch, "set_num_threads", used.append)
-        monkeypatch.setattr(loop, "give_way", lambda: None)
+        monkeypatch.setattr(loop, "lower_priority", lambda: None)
         for step in train(free, run.path, background):
             if step.step:
                 break

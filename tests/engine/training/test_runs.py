@@ -18,9 +18,8 @@ from engine.training import runs as table_of_runs
 from engine.training.folder import size
 from engine.training.fork import reset
 from engine.training.origin import Origin, make
-from engine.training.runs import Run, runs
+from engine.training.runs import Run, format_table, runs
 from engine.training.status import Status, write_status
-from engine.training.table import table
 from engine.training.trash import delete, deleted, rename, undo_delete
 
 
@@ -98,7 +97,7 @@ def test_a_damaged_file_is_a_row_that_names_it_and_all_else_is_still_told(
     else:
         assert found.state == "damaged" and found.loss is not None
     assert str(place) not in found.fault
-    assert table([found])[1].endswith(found.fault)
+    assert format_table([found])[1].endswith(found.fault)
 
 
 @pytest.mark.parametrize("what", ["folder", "dangling"])
@@ -212,7 +211,7 @@ def test_deleted_runs_make_room_the_oldest_first(place: Path, trained: Path) -> 
 def test_a_full_disk_of_deleted_runs_does_not_hold_up_a_new_one(
     place: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from engine.training.allowed import check_room
+    from engine.training.limit_checks import check_room
 
     delete("mine", place)
     monkeypatch.setattr(limits, "RUNS_DISK", size(place) + 1)
@@ -279,7 +278,7 @@ def test_a_reset_run_begins_at_step_0_and_comes_to_the_same_numbers(place: Path,
 
 def test_the_table_is_lines_in_columns(place: Path, recipe: Recipe) -> None:
     write_status(place / "mine" / "status.json", replace(Status("failed", 7, 12), error="the disk is full."))
-    titles, line = table(runs(place))
+    titles, line = format_table(runs(place))
     assert titles.split() == ["name", "state", "step", "loss", "held-out", "parameters", "task", "MiB"]
     assert line.startswith("mine") and "7/12" in line and line.endswith("the disk is full.")
     assert titles.index("state") == line.index("failed")

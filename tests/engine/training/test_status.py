@@ -130,11 +130,11 @@ def test_a_status_that_is_none_names_its_file(tmp_path: Path) -> None:
 def test_all_threads_of_a_training_give_way() -> None:
     code = """
 import os, threading, time
-from engine.training.process import give_way
+from engine.training.process import lower_priority
 event = threading.Event()
 thread = threading.Thread(target=event.wait)
 thread.start()
-give_way()
+lower_priority()
 print([os.getpriority(os.PRIO_PROCESS, tid) for tid in (threading.get_native_id(), thread.native_id)])
 event.set()
 """
@@ -148,10 +148,10 @@ event.set()
 def test_a_session_of_its_own_gives_way_to_other_sessions_and_nobody_elses_does(own: bool) -> None:
     code = """
 from pathlib import Path
-from engine.training.process import give_way
+from engine.training.process import lower_priority
 def nice(): return int((Path("/proc/self/autogroup").read_text().split() or ["0"])[-1])  # empty: it shares no group
 before = nice()
-give_way()
+lower_priority()
 print([before, nice()])
 """
     root = Path(__file__).parents[3]

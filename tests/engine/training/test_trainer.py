@@ -13,7 +13,7 @@ from engine.training.data_recipe import Data, SentencePairs, TokenizerRecipe
 from engine.training.machine import Plan
 from engine.training.parallel import Peers
 from engine.training.recipe import Batch, Objective
-from engine.training.trainer import Trainer
+from engine.training.trainer import Trainer, gradient_part, norms_by_part
 
 FLOAT32 = Plan("cpu", None, scaled=False, compile=False, threads=1)
 
@@ -49,6 +49,27 @@ def test_a_long_gradient_is_clipped_and_its_true_norm_reported(recipe: Recipe, t
     update = learner.advance()
     assert float(update.grad_norm) > 0.1
     assert clipped == [pytest.approx(1e-3, rel=1e-3)]
+
+
+def test_a_clip_of_0_leaves_the_gradient_as_it_is(recipe: Recipe, tmp_path: Path) -> None:
+    learner = trainer(replace(recipe, optimiser=replace(recipe.optimiser, clip=0.0)), tmp_path)
+    seen: list[float] = []
+
+    def look() -> None:
+        grads = [p.grad for p in learner.model.parameters() if p.grad is not None]
+        seen.append(float(torch.nn.utils.get_total_norm(grads)))
+
+    before_steps(learner, look)
+    assert [float(learner.advance().grad_norm)] == seen and seen[0] > 1
+
+
+def test_norms_are_those_of_the_parts_of_a_model() -> None:
+    names = ("embed.tokens.weight", "blocks.0.attn.q.weight", "blocks.0.norm1.bias", "final_norm.weight", "head.weight")
+    lengths = (1.0, 3.0, 4.0, 6.0, 8.0)
+    found = norms_by_part({name: torch.tensor([one]) for name, one in zip(names, lengths, strict=True)})
+    assert {part: float(norm) for part, norm in found.items()} == {"embed": 1.0, "blocks.0": 5.0, "head": 10.0}
+    assert gradient_part("encoder.blocks.11.mlp.pre.weight") == "encoder.blocks.11"
+    assert gradient_part("decoder.embed.positions.weight") == gradient_part("relative.weight") == "embed"
 
 
 def test_float16_scales_its_loss_and_a_saved_scale_goes_on(recipe: Recipe, tmp_path: Path) -> None:
@@ -92,7 +113,7 @@ class Keeping(Peers):
         super().__init__(rank, count)
         self.kept: list[torch.Tensor] = []
 
-    def add_up(self, tensors: Sequence[torch.Tensor]) -> None:
+    def all_reduce_sum(self, tensors: Sequence[torch.Tensor]) -> None:
         self.kept += [tensor.clone() for tensor in tensors]
 
     @contextmanager

@@ -12,15 +12,14 @@ import torch
 
 from engine.checkpoints import load
 from engine.training import Recipe, RunFolder, Step, one_step, pause, read_status, resume, train
-from engine.training import watched_lines as lines_module
+from engine.training import watch as watch_module
 from engine.training.answer import read_answer
 from engine.training.frames import Frame, read_frames
-from engine.training.look import look
-from engine.training.past import frame_files
 from engine.training.probe import Probe, read_probe, watch
+from engine.training.probe_frame import record_frame
 from engine.training.question import question
-from engine.training.watch import BINS, Histogram, Watched, histogram, line, part_of, read_line
-from engine.training.watched_lines import WatchedLines, read_lines
+from engine.training.snapshot_frames import frame_files
+from engine.training.watch import BINS, Histogram, WatchFile, WatchLine, histogram, line, part_of, read_line, read_lines
 from engine.training.watcher import PACE, SHARE, Watcher
 
 
@@ -78,7 +77,7 @@ def test_every_snapshot_has_a_frame_and_it_is_what_the_snapshot_says(recipe: Rec
     assert sorted(seen) == run.snapshot_steps()
     for step, one in seen.items():
         checkpoint = load(run.snapshot(step))
-        again = look(checkpoint, question(probe, checkpoint, recipe), step).tensors
+        again = record_frame(checkpoint, question(probe, checkpoint, recipe), step).tensors
         for name, tensor in one.tensors.items():
             assert torch.allclose(tensor.float(), again[name].float(), atol=1e-6, equal_nan=True), name
 
@@ -239,9 +238,9 @@ def test_a_histogram_counts_what_is_finite() -> None:
 
 
 def test_lines_stay_within_their_bound_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines_module, "MOST", 30)
-    file = WatchedLines(tmp_path / "watch.jsonl")
-    one = Watched(0, {"embed": 1.5}, {"head": Histogram(0.0, 1.0, (1, 2))}, kept=True)
+    monkeypatch.setattr(watch_module, "MAX_LINES", 30)
+    file = WatchFile(tmp_path / "watch.jsonl")
+    one = WatchLine(0, {"embed": 1.5}, {"head": Histogram(0.0, 1.0, (1, 2))}, kept=True)
     assert read_line(json.loads(json.dumps(line(one)))) == one
     for step in range(200):
         file.append(replace(one, step=step, kept=step < 5))

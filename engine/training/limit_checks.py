@@ -1,4 +1,4 @@
-"""Whether a training is within the limits of engine.runtime.limits, and whether there is room for what it will keep."""
+"""Checks that a training is within the limits of engine.runtime.limits, and that the disk has room for it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_room(recipe: Recipe, runs: Path) -> None:
 
 
 def parameters(recipe: Recipe) -> int:
-    """Of the model as far as the recipe tells: without the vocabulary where the data decides how large that is."""
+    """Number of parameters as far as the recipe tells: without the vocabulary where its size depends on the data."""
     told = recipe.data.tokenizer.vocab_size
     model = recipe.model if told is None else replace(recipe.model, vocab_size=max(told, recipe.model.vocab_size))
     return sum(parameter.numel() for parameter in build_without_memory(model).parameters())

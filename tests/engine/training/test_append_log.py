@@ -1,46 +1,46 @@
 from pathlib import Path
 
+from engine.training.append_log import Place, read_appended, whole_lines
 from engine.training.atomic import replacing
-from engine.training.growing import Place, grown, whole_lines
 
 
 def test_only_whole_lines_behind_the_place_are_read(tmp_path: Path) -> None:
     path = tmp_path / "lines"
-    assert grown(path, Place(), whole_lines).data == b""
+    assert read_appended(path, Place(), whole_lines).data == b""
     path.write_bytes(b"one\ntwo\nhal")
-    first = grown(path, Place(), whole_lines)
+    first = read_appended(path, Place(), whole_lines)
     assert (first.data, first.anew) == (b"one\ntwo\n", False)
     with path.open("ab") as file:
         file.write(b"f\nfour\n")
-    second = grown(path, first.place, whole_lines)
+    second = read_appended(path, first.place, whole_lines)
     assert (second.data, second.anew) == (b"half\nfour\n", False)
-    assert grown(path, second.place, whole_lines).data == b""
+    assert read_appended(path, second.place, whole_lines).data == b""
 
 
 def test_a_file_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"one\ntwo\nthree\n")
-    place = grown(path, Place(), whole_lines).place
+    place = read_appended(path, Place(), whole_lines).place
     for text in (b"one\n", b"one\n2\n" + b"more and more\n" * 9):  # shorter, and longer but different
         with replacing(path) as partial:
             partial.write_bytes(text)
-        again = grown(path, place, whole_lines)
+        again = read_appended(path, place, whole_lines)
         assert (again.data, again.anew) == (text, True)
 
 
 def test_a_file_that_was_rewritten_in_place_is_noticed_by_what_stood_before(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"a\nb\nc\n")
-    place = grown(path, Place(), whole_lines).place
+    place = read_appended(path, Place(), whole_lines).place
     path.write_bytes(b"x\ny\nz\nw\n")
-    again = grown(path, place, whole_lines)
+    again = read_appended(path, place, whole_lines)
     assert (again.data, again.anew) == (b"x\ny\nz\nw\n", True)
 
 
 def test_a_file_that_is_gone_is_an_empty_one_anew(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"a\n")
-    place = grown(path, Place(), whole_lines).place
+    place = read_appended(path, Place(), whole_lines).place
     path.unlink()
-    again = grown(path, place, whole_lines)
+    again = read_appended(path, place, whole_lines)
     assert (again.data, again.place, again.anew) == (b"", Place(), True)

@@ -26,27 +26,30 @@ SEGMENT = 24  # tokens of the random sequence that is repeated to measure induct
 SEEN = ("attn.pattern", "attn.mask", "resid_post", "mlp.post", "logits")
 
 
-def look(checkpoint: Checkpoint, question: Question, step: int, kept: bool = False) -> Frame:
-    """The model must be in evaluation; it is left as it was, and nothing random is drawn."""
-    trace, written = seen(checkpoint, question)
-    return frame(trace, checkpoint, question, written, step, kept)
+def record_frame(checkpoint: Checkpoint, question: Question, step: int, kept: bool = False) -> Frame:
+    """Frame of what a person watches, at this step. The model must be in evaluation mode; nothing random is drawn."""
+    trace, written = run_probe(checkpoint, question)
+    return build_frame(trace, checkpoint, question, written, step, kept)
 
 
-def seen(checkpoint: Checkpoint, question: Question) -> tuple[Trace, tuple[int, ...]]:
-    """The run that a frame is made of, and what the model writes by itself. Behind an encoder, where no target is
-    known, that is also what it reads. Where it knows every word of a target, it writes that, and need not be asked."""
+def run_probe(checkpoint: Checkpoint, question: Question) -> tuple[Trace, tuple[int, ...]]:
+    """Runs the model on the probe; returns the trace and the ids that the model generates unaided.
+
+    After an encoder, where no target is known, the decoder reads those ids. Where the model predicts every word of the
+    target, they are the target, and nothing is generated.
+    """
     model, target = checkpoint.model, question.target
     names = [name for name in model.hook_names if name.endswith(SEEN)]
     if target is None and model.config.encoder is not None and not model.config.rereads:
-        written = free_running(checkpoint, question)
+        written = generate_freely(checkpoint, question)
         begun = (model.config.encoder.start, *written)[: max(len(written), 1)]
         return run(model, question.read, names, target=Encoding.from_ids(begun)), written
     trace = run(model, question.read, names, target=target)
-    return trace, known(trace, checkpoint, question) or free_running(checkpoint, question)
+    return trace, correct_answer(trace, checkpoint, question) or generate_freely(checkpoint, question)
 
 
-def known(trace: Trace, checkpoint: Checkpoint, question: Question) -> tuple[int, ...]:
-    """The right answers up to their end, where each is the most likely token; empty otherwise."""
+def correct_answer(trace: Trace, checkpoint: Checkpoint, question: Question) -> tuple[int, ...]:
+    """Ids of the target up to its end, where each is the most likely token; empty otherwise."""
     answers = tuple(id for id in question.asked if id != UNASKED)
     if question.prompt is None or not answers or answers[-1] not in checkpoint.end_ids:
         return ()
@@ -54,18 +57,19 @@ def known(trace: Trace, checkpoint: Checkpoint, question: Question) -> tuple[int
     return answers if tuple(trace["logits"][0, places].argmax(-1).tolist()) == answers else ()
 
 
-def free_running(checkpoint: Checkpoint, question: Question) -> tuple[int, ...]:
-    """What the model writes by itself, each word read again as it is."""
+def generate_freely(checkpoint: Checkpoint, question: Question) -> tuple[int, ...]:
+    """Ids that the model generates from the probe's prompt, by the most likely token each time."""
     if question.prompt is None:
         return ()
     steps = generate(checkpoint, question.prompt, question.room, greedy=True)
     return tuple(step.id for step in islice(steps, question.room))
 
 
-def frame(
+def build_frame(
     trace: Trace, checkpoint: Checkpoint, question: Question, written: Sequence[int], step: int, kept: bool
 ) -> Frame:
-    tensors = {**read(trace), **attention(trace), **predicted(trace, question), **scored(trace, checkpoint)}
+    tensors = input_ids(trace) | attention_patterns(trace) | predictions(trace, question)
+    tensors |= score_heads(trace, checkpoint)
     if question.prompt is not None:
         if not written and checkpoint.config.encoder is None:  # the prompt fills the context: one word is all there is
             written = [int(trace["logits"][0, len(question.prompt) - 1].argmax())]
@@ -73,26 +77,26 @@ def frame(
     return Frame(step, {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, kept)
 
 
-def read(trace: Trace) -> dict[str, Tensor]:
+def input_ids(trace: Trace) -> dict[str, Tensor]:
     found = {} if trace.pictures else {"ids": trace.ids[0].int()}
     return found if trace.target is None else found | {"target.ids": trace.target[0].int()}
 
 
-def attention(trace: Trace) -> dict[str, Tensor]:
+def attention_patterns(trace: Trace) -> dict[str, Tensor]:
     two = trace.target is not None
     sides = {"attn": ("decoder" if two else "", False)}
     sides |= {"encoder": ("encoder", False), "cross_attn": ("decoder", True)} if two else {}
     found = {name: patterns(trace, side, crosses) for name, (side, crosses) in sides.items()}
-    return {f"patterns.{name}": bytes_of(torch.stack(one)) for name, one in found.items() if one}
+    return {f"patterns.{name}": to_bytes(torch.stack(one)) for name, one in found.items() if one}
 
 
-def bytes_of(pattern: Tensor) -> Tensor:
-    """[0, 1] as 0 to 255."""
+def to_bytes(pattern: Tensor) -> Tensor:
+    """Rounds values in [0, 1] to bytes, 0 to 255."""
     return (pattern.clamp(0, 1) * 255).round().to(torch.uint8)
 
 
-def predicted(trace: Trace, question: Question) -> dict[str, Tensor]:
-    """The most likely tokens or classes, and what the right one costs."""
+def predictions(trace: Trace, question: Question) -> dict[str, Tensor]:
+    """Most likely tokens or classes of each position, and the loss of the right one in nats."""
     if "logits" not in trace:
         return {}
     logits = torch.atleast_2d(trace["logits"][0].float().cpu())  # pos vocab, or one row of classes
@@ -110,25 +114,25 @@ def predicted(trace: Trace, question: Question) -> dict[str, Tensor]:
     return found | ({"p": chances[0]} if trace["logits"].dim() == 2 else {})
 
 
-def scored(trace: Trace, checkpoint: Checkpoint) -> dict[str, Tensor]:
-    """What each head does on the probe; induction on a sequence of its own where the model can read one."""
+def score_heads(trace: Trace, checkpoint: Checkpoint) -> dict[str, Tensor]:
+    """Scores of each head on the probe, and of induction on a repeated random sequence where the model can read one."""
     if not checkpoint.config.layers:
         return {}
-    found = named("", vars(head_scores(trace)))
+    found = prefix_names("", vars(head_scores(trace)))
     if trace.target is not None:
-        found |= named("encoder.", vars(head_scores(trace, "encoder")))
-        found |= named("cross.", {**vars(cross_scores(trace)), **in_order(trace)})
+        found |= prefix_names("encoder.", vars(head_scores(trace, "encoder")))
+        found |= prefix_names("cross.", {**vars(cross_scores(trace)), **alignment_scores(trace)})
     repeated = repeated_ids(checkpoint)
-    return found if repeated is None else found | {"scores.induction": inducing(checkpoint, repeated)}
+    return found if repeated is None else found | {"scores.induction": induction_scores(checkpoint, repeated)}
 
 
-def named(side: str, scores: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def prefix_names(side: str, scores: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {f"scores.{side}{name}": value.float() for name, value in scores.items()}
 
 
-def in_order(trace: Trace) -> dict[str, Tensor]:
-    """How much of a head's attention is on the source's token at the same place, and at the same place from its end:
-    what copies and what reverses. Of the positions that predict the words of a target as long as its source."""
+def alignment_scores(trace: Trace) -> dict[str, Tensor]:
+    """Share of each cross-attention head on the source token at the same position, and at the same position from the
+    end (layer head): heads that copy and that reverse. Empty where target and source differ in length."""
     assert trace.target is not None
     cross = torch.stack(patterns(trace, "decoder", crosses=True))  # layer head pos key
     words = cross.shape[-1]
@@ -141,15 +145,15 @@ def in_order(trace: Trace) -> dict[str, Tensor]:
     }
 
 
-def inducing(checkpoint: Checkpoint, ids: Tensor) -> Tensor:
-    """layer head: the induction score on `ids`."""
+def induction_scores(checkpoint: Checkpoint, ids: Tensor) -> Tensor:
+    """Induction score of each head on `ids` (layer head)."""
     trace = run(checkpoint.model, ids, [name for name in checkpoint.model.hook_names if name.endswith("attn.pattern")])
     return torch.stack([induction(pattern, trace.ids[0]) for pattern in patterns(trace)])
 
 
 def repeated_ids(checkpoint: Checkpoint) -> Tensor | None:
-    """A random segment twice, of ordinary tokens, always the same for a vocabulary. None where the model reads no text
-    from left to right."""
+    """Random segment of ordinary tokens, repeated once; the same for each vocabulary. None where the model reads no
+    text from left to right."""
     config, tokenizer = checkpoint.config, checkpoint.tokenizer
     if tokenizer is None or config.encoder is not None or config.attention.mask != "causal":
         return None

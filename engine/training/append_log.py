@@ -1,4 +1,4 @@
-"""Files that grow by whole records, and now and then are replaced as a whole: read on from where one was."""
+"""Reads on in files that grow by whole records and are sometimes replaced as a whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Grown:
+class Chunk:
     """`data` are whole records. `anew`: the file is another one than at the last place, and they are all of it."""
 
     data: bytes
@@ -28,14 +28,14 @@ class Grown:
     anew: bool
 
 
-def grown(path: Path, place: Place, whole: Callable[[bytes], int]) -> Grown:
-    """What was written since `place`; `whole` says how many bytes of some are whole records. No file is as an empty
-    one."""
+def read_appended(path: Path, place: Place, whole: Callable[[bytes], int]) -> Chunk:
+    """Reads what was appended since `place`. `whole` counts the bytes of its argument that are whole records. A missing
+    file reads as an empty one."""
     try:
         with open(path, "rb", buffering=0) as file:
             stat = os.fstat(file.fileno())
             if stat.st_ino == place.file and stat.st_size == place.offset:
-                return Grown(b"", place, False)
+                return Chunk(b"", place, False)
             start = place.offset - len(place.before)
             file.seek(start)
             same = stat.st_size >= place.offset and file.read(len(place.before)) == place.before
@@ -43,12 +43,13 @@ def grown(path: Path, place: Place, whole: Callable[[bytes], int]) -> Grown:
                 file.seek(0)
             data = file.read()
     except FileNotFoundError:
-        return Grown(b"", Place(), place.offset > 0)
+        return Chunk(b"", Place(), place.offset > 0)
     offset = place.offset if same else 0
     data = data[: whole(data)]
     before = ((place.before if same else b"") + data)[-KNOWN:]
-    return Grown(data, Place(stat.st_ino, offset + len(data), before), place.offset > 0 and not same)
+    return Chunk(data, Place(stat.st_ino, offset + len(data), before), place.offset > 0 and not same)
 
 
 def whole_lines(data: bytes) -> int:
+    """Number of bytes up to the end of the last whole line."""
     return data.rfind(b"\n") + 1

@@ -1,4 +1,4 @@
-"""The past of a new probe: a frame of each snapshot, made by who reads the run and kept beside the trainer's own."""
+"""Frames of the snapshots for a new probe, made by a reader of the run and kept beside those of the trainer."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from engine.checkpoints import Checkpoint, load
 from engine.training.atomic import replacing
 from engine.training.folder import RunFolder
 from engine.training.frames import FOLDER, Frame, packed, read_frames
-from engine.training.look import look
 from engine.training.probe import Probe
+from engine.training.probe_frame import record_frame
 from engine.training.question import question
 from engine.training.recipe_file import read_recipe
 
 
 def frame_files(folder: Path | str, probe: Probe) -> tuple[Path, Path]:
-    """What the run's process saw of the probe, and what was made of its snapshots later."""
+    """Files of the frames of a probe: those that the trainer wrote, and those made of the snapshots later."""
     place = RunFolder(folder).path / FOLDER
     return place / f"{probe.digest}.bin", place / f"{probe.digest}.past.bin"
 
 
 def frames_of_snapshots(folder: Path | str, probe: Probe) -> Iterator[Frame]:
-    """A frame for each snapshot that has none of this probe yet, in the order of the steps, as they are made.
+    """Yields a frame for each snapshot that has none of this probe yet, in the order of the steps.
 
     They are kept when the generator ends or is left. Raises ValueError for a probe that the model cannot read.
     """
@@ -40,15 +40,15 @@ def frames_of_snapshots(folder: Path | str, probe: Probe) -> Iterator[Frame]:
         checkpoint = load(run.snapshot(missing[0]))
         asked = question(probe, checkpoint, read_recipe(run.recipe))
         for step in missing:
-            if refilled(checkpoint, run.snapshot(step)):
-                made.append(look(checkpoint, asked, step, kept=True))
+            if load_weights(checkpoint, run.snapshot(step)):
+                made.append(record_frame(checkpoint, asked, step, kept=True))
                 yield made[-1]
     finally:
-        keep(past, made, run)
+        write_frames(past, made, run)
 
 
-def refilled(checkpoint: Checkpoint, weights: Path) -> bool:
-    """Whether the model now has these weights; False where the run forgot them in the meantime."""
+def load_weights(checkpoint: Checkpoint, weights: Path) -> bool:
+    """Loads these weights; returns False where the run has deleted them in the meantime."""
     try:
         checkpoint.model.load_state_dict(load_file(weights))
     except FileNotFoundError:
@@ -56,8 +56,8 @@ def refilled(checkpoint: Checkpoint, weights: Path) -> bool:
     return True
 
 
-def keep(past: Path, made: list[Frame], run: RunFolder) -> None:
-    """Together with what was there, without steps whose snapshot is gone."""
+def write_frames(past: Path, made: list[Frame], run: RunFolder) -> None:
+    """Writes `made` together with the frames of the file, without steps whose snapshot is gone."""
     steps = set(run.snapshot_steps())
     frames = {one.step: one for one in (*read_frames(past).frames, *made) if one.step in steps}
     if not made:

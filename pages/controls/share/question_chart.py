@@ -1,0 +1,62 @@
+"""A question of a page drawn as a chart: below it its link, its Python, its data and an offline file of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.controls.share.panel import share_panel
+from views.charts.show import show_altair, show_plotly
+from views.charts.standalone import chart_file
+from views.charts.template import AltairChart
+from views.core.matrix_files import Matrix, columns
+from views.core.questions import Page
+from views.core.theme import Shade
+
+Chart = Callable[[pd.DataFrame, Shade], AltairChart | go.Figure]
+
+
+def show_question(
+    page: Page, query: Mapping[str, Any], chart: Chart, *, title: str, header: Mapping[str, Any], key: str
+) -> None:
+    """Draws the answer to `query`; `header` says what a link to the page holds (`Export.header`)."""
+    data = page.table(query)
+    frame = pd.DataFrame(columns(data) if isinstance(data, Matrix) else data.columns)
+
+    def draw_figure(shade: Shade) -> Any:
+        return chart(frame, shade)
+
+    if isinstance(draw_figure("light"), go.Figure):
+        show_plotly(draw_figure, key=key)
+    else:
+        show_altair(draw_figure, key=key)
+    share_panel(
+        title,
+        header["link"],
+        [name for name, _ in header["controls"]],
+        python=partial(page.python, query),
+        tables={title: partial(page.table, query)},
+        html=partial(chart_file, title, [draw_figure], caption=[f"{header['model']} · {header['read']}"]),
+        key=f"{key} share",
+        names=[header["model"]],
+    )
+
+
+def offer_charts(
+    page: Page, charts: Mapping[str, tuple[str, Chart]], header: Mapping[str, Any], **arguments: Any
+) -> None:
+    """Draws one of `charts` (title -> question, chart) once somebody opens the section; all take `arguments`."""
+    section = st.expander("Charts over all layers", key="charts", on_change="rerun", icon=":material/bar_chart:")
+    if not section.open:
+        return
+    with section:
+        first = next(iter(charts))
+        title = st.selectbox("chart", list(charts), key="chart", width=420) if len(charts) > 1 else first
+        name, chart = charts[title]
+        query = {"ask": name, "trace": page.home[name][1].digest, **arguments}
+        show_question(page, query, chart, title=title, header=header, key=f"chart {name}")

@@ -1,0 +1,11 @@
+"""Views of our own on a page, as AppTest has them."""
+
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+
+def mounted(app: AppTest, name: str) -> list[Any]:
+    """Messages of the views called `name`, the last parts of their module's path with dots."""
+    protos = [element.proto for element in app.get("bidi_component")]
+    return [one for one in protos if one.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
