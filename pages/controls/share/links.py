@@ -41,7 +41,7 @@ HIDEABLE = OF_A_RUN | {
     "repetition_penalty": "repetition penalty",
     "penalty_alpha": "degeneration penalty",
     "candidates": "candidates",
-    "most": "most tokens",
+    "most": "maximum tokens",
     "stop_at": "stop string",
     "seed": "seed",
     "what if": "what if …",
