@@ -21,8 +21,6 @@ from pages.controls.model_input.model_input import Subject, look, notice
 from pages.controls.what_if.experiment import (
     EFFECTS,
     PANEL,
-    STALE,
-    Answer,
     change,
     current,
     effects_view,
@@ -37,10 +35,12 @@ from pages.controls.what_if.experiment import (
 from views.attention.long import Long, answered_long, attention_long, glanced
 from views.core.component import courier, view
 from views.core.payload import pack
+from views.core.questions import Page
 from views.walkthrough.walkthrough import Lane
 from views.what_if.effects_long import asked_later_long, effects_long
 from views.what_if.experiment import panel
 from views.what_if.paint_ground import painted_on_long
+from views.what_if.questions import WHAT_IF, EditsContext
 
 picture = view("attention/long")
 
@@ -68,13 +68,15 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     about = {"notice": notice(subject), "take": taking.header}
     drawn = attention_long(long, name=subject.name, look=look(), notes=about)
     picture(drawn, key="attention long view")
-    asked = Asked(subject, lanes, controls, before, after)
-    courier("courier", asked.answering(taking.answering(drawn, partial(answered_long, long))))
+    edits = LongEdits(subject, lanes, controls, before, after)
+    own = taking.answering(drawn, partial(answered_long, long))
+    page = Page((WHAT_IF, edits))
+    courier("courier", lambda query: page.answer(query) if query.get("ask") in page.home else own(query))
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the panel and the effects ask once they are drawn."""
+class LongEdits(EditsContext):
+    """A long text's run, without the edits and with them."""
 
     subject: Subject
     lanes: Sequence[Lane]
@@ -82,27 +84,38 @@ class Asked:
     before: Long
     after: Long
 
-    def answering(self, other: Answer) -> Answer:
-        def answer(query: dict[str, Any]) -> bytes:
-            if "effects" not in query and "painted" not in query:
-                return other(query)
-            if query.get("trace") != self.after.run.digest:
-                raise ValueError(STALE)
-            if "painted" in query:
-                return painted_on_long(self.without(query.get("without")), query)
-            return asked_later_long(query, self.before, self.after, self.subject.reading, self.written)
+    @property
+    def digest(self) -> str:
+        return self.after.run.digest
 
-        return answer
+    @property
+    def model_name(self) -> str:
+        return self.subject.name
 
-    def without(self, number: Any) -> Long:
+    def shift(self, row: int) -> bytes:
+        return self.later({"effects": "row", "row": row})
+
+    def heads_moved(self, attention: str, layer: int) -> bytes:
+        return self.later({"effects": "heads", "attention": attention, "layer": layer})
+
+    def continuation(self) -> bytes:
+        return written(self.subject, self.before.made.edits, self.after.made.edits)
+
+    def later(self, query: dict[str, Any]) -> bytes:
+        return asked_later_long(query, self.before, self.after, self.subject.reading, self.continuation)
+
+    def ground(
+        self, side: str, focus: str, layer: int, head: int, without: int | None, rows: tuple[int, int] | None
+    ) -> bytes:
+        query = {"painted": focus, "side": side, "layer": layer, "head": head, "rows": rows and list(rows)}
+        return painted_on_long(self.without(without), query)
+
+    def without(self, number: int | None) -> Long:
         """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
         made = current()
-        if not isinstance(number, int) or not 0 <= number < len(made.entries):
+        if number is None or not 0 <= number < len(made.entries):
             return self.after
         return edited(self.subject, self.lanes, self.controls, made.switch(number, False), self.before)[0]
-
-    def written(self) -> bytes:
-        return written(self.subject, self.before.made.edits, self.after.made.edits)
 
 
 def beginning(subject: Subject) -> Trace:
