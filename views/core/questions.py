@@ -130,6 +130,8 @@ class Question:
         return Answer(arrays, header)
 
     def answer(self, context: Context, query: Query) -> bytes:
+        if inspect.isgeneratorfunction(self.function):  # which is answered in parts
+            raise ValueError(UNKNOWN)
         if get_type_hints(self.function).get("return") is bytes:  # a payload already
             return self.function(context, **self.bind(context, query))
         found = self.ask(context, query)
@@ -257,6 +259,8 @@ class Page:
     def parts(self, query: Query) -> Iterator[bytes]:
         """Parts of an answer that its function yields as payloads."""
         question, context = self.find(query)
+        if not inspect.isgeneratorfunction(question.function):
+            raise ValueError(UNKNOWN)
         yield from question.function(context, **question.bind(context, query))
 
     def table(self, query: Query) -> Matrix | Table:

@@ -1,5 +1,8 @@
-"""Share & export: what a page gives a person to keep. The link and the pictures are made in the browser; here are the file
-that works alone, the lines of Python and the numbers, made when they are asked for."""
+"""Share & export: what a page gives a person to keep.
+
+The link and the pictures are made in the browser; here are the self-contained file, the Python and the numbers,
+made when they are asked for.
+"""
 
 from __future__ import annotations
 
