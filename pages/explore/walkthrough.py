@@ -21,6 +21,7 @@ from pages.controls.what_if.experiment import heard, what_if
 from views.core.component import courier, view
 from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
 from views.walkthrough.walkthrough import Lane, Link, Outcome, lanes, walkthrough
+from views.what_if.questions import WHAT_IF
 
 PICTURE = "walkthrough"
 UNNAMED = ("LABEL_0",)  # what transformers calls the only class of a head that nobody named
@@ -176,4 +177,5 @@ drawn = walkthrough(
     },
 )
 picture(drawn, key=PICTURE, on={"append": append, "again": again})
-courier("courier", conducted.answering(export.answers(drawn, (WALKTHROUGH, run)).answer))
+page = export.answers(drawn, (WALKTHROUGH, run)).including(WHAT_IF, conducted)
+courier("courier", page.answer)

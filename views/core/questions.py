@@ -234,6 +234,14 @@ class Page:
                     raise ValueError(f"expected one question named {name!r} on a page, got two; rename one")
                 self.home[name] = question, context
 
+    def including(self, registry: Registry, context: Context) -> Page:
+        """This page with further questions, which its exported file leaves out."""
+        further = Page((registry, context))
+        if both := self.home.keys() & further.home.keys():
+            raise ValueError(f"expected one question named {sorted(both)[0]!r} on a page, got two; rename one")
+        further.home |= self.home
+        return further
+
     def find(self, query: Any) -> tuple[Question, Context]:
         """The question that a query asks, and what it is about. Raises ValueError for a stale or unknown one."""
         name = query.get("ask") if isinstance(query, Mapping) else None

@@ -64,7 +64,7 @@ class Effects {
         this.missing = `comparing block ${layer + 1} of ${layers} …`;
         this.draw();
         try {
-          const { arrays } = await request({ effects: "heads", attention, layer, trace: data.trace });
+          const { arrays } = await request({ ask: "edit_heads", attention, layer, trace: data.trace });
           moved.data.set(arrays.moved.data, layer * shape[1]);
         } catch (error) {
           this.missing = error.message;
@@ -160,7 +160,7 @@ function trimmed(time) {
 export function continuation(page) {
   const element = make("section", "continuation");
   const { data } = page;
-  const query = { effects: "continuation", trace: data.trace };
+  const query = { ask: "edit_continuation", trace: data.trace };
   const body = make("div", "written");
   const drawn = data.lanes.at(-1).grid?.predicts;
   const what = drawn ? "Greedy completion" : "Greedy continuation";

@@ -49,7 +49,7 @@ export class Shifts {
 
   async fetch(row) {
     if (this.has(row)) return;
-    const { arrays, names } = await request({ effects: "row", row, trace: this.trace });
+    const { arrays, names } = await request({ ask: "edit_shift", row, trace: this.trace });
     Object.assign(this.names, names);
     this.take(arrays);
   }

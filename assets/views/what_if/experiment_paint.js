@@ -9,10 +9,12 @@ import { viewed } from "./experiment_fields.js";
 
 const ROWS = 64; // of a long text that come together
 
-/** The ground under an edit: {shape, mask, row(r), load(first, last)}, as views/painted.py sends it. */
+/** The ground under an edit: {shape, mask, row(r), load(first, last)}, as views/what_if/paint_ground.py sends it. */
 export function ground(edit, own, data) {
   const [layer, head] = [edit.layer ?? 0, edit.heads?.[0] ?? 0];
-  const query = { painted: own.cross ? "cross_attn" : "attn", side: own.stack ?? "", layer, head, without: data.number, trace: data.trace };
+  const focus = own.cross ? "cross_attn" : "attn";
+  const place = { focus, side: own.stack ?? "", layer, head };
+  const query = { ask: "edit_ground", ...place, without: data.number, trace: data.trace };
   return request(query).then((answer) => (answer.arrays.bits ? new Long(query, answer) : whole(answer.arrays)));
 }
 

@@ -22,8 +22,6 @@ from pages.controls.share.run_export import Export
 from pages.controls.what_if.experiment import (
     EFFECTS,
     PANEL,
-    STALE,
-    Answer,
     change,
     current,
     effects_view,
@@ -43,6 +41,7 @@ from views.walkthrough.walkthrough import Lane
 from views.what_if.effects_long import asked_later_long, effects_long
 from views.what_if.experiment import panel
 from views.what_if.paint_ground import painted_on_long
+from views.what_if.questions import WHAT_IF, EditsContext
 
 picture = view("attention/long")
 ROOM = 3_600_000  # bytes of answers in a file, which holds little else
@@ -74,13 +73,14 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     about = {"notice": notice(subject), "take": export.header}
     drawn = attention_long(long, name=subject.name, look=look(), notes=about)
     picture(drawn, key="attention long view")
-    asked = Asked(subject, lanes, controls, before, after)
-    courier("courier", asked.answering(export.answers(drawn, (LONG, long)).answer))
+    edits = LongEdits(subject, lanes, controls, before, after)
+    page = export.answers(drawn, (LONG, long), (WHAT_IF, edits))
+    courier("courier", page.answer)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the panel and the effects ask once they are drawn."""
+class LongEdits(EditsContext):
+    """A long text's run, without the edits and with them."""
 
     subject: Subject
     lanes: Sequence[Lane]
@@ -88,27 +88,38 @@ class Asked:
     before: LongContext
     after: LongContext
 
-    def answering(self, other: Answer) -> Answer:
-        def answer(query: dict[str, Any]) -> bytes:
-            if "effects" not in query and "painted" not in query:
-                return other(query)
-            if query.get("trace") != self.after.digest:
-                raise ValueError(STALE)
-            if "painted" in query:
-                return painted_on_long(self.without(query.get("without")), query)
-            return asked_later_long(query, self.before, self.after, self.subject.reading, self.written)
+    @property
+    def digest(self) -> str:
+        return self.after.digest
 
-        return answer
+    @property
+    def model_name(self) -> str:
+        return self.subject.name
 
-    def without(self, number: Any) -> LongContext:
+    def shift(self, row: int) -> bytes:
+        return self.later({"effects": "row", "row": row})
+
+    def heads_moved(self, attention: str, layer: int) -> bytes:
+        return self.later({"effects": "heads", "attention": attention, "layer": layer})
+
+    def continuation(self) -> bytes:
+        return written(self.subject, self.before.made.edits, self.after.made.edits)
+
+    def later(self, query: dict[str, Any]) -> bytes:
+        return asked_later_long(query, self.before, self.after, self.subject.reading, self.continuation)
+
+    def ground(
+        self, side: str, focus: str, layer: int, head: int, without: int | None, rows: tuple[int, int] | None
+    ) -> bytes:
+        query = {"painted": focus, "side": side, "layer": layer, "head": head, "rows": rows and list(rows)}
+        return painted_on_long(self.without(without), query)
+
+    def without(self, number: int | None) -> LongContext:
         """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
         made = current()
-        if not isinstance(number, int) or not 0 <= number < len(made.entries):
+        if number is None or not 0 <= number < len(made.entries):
             return self.after
         return edited(self.subject, self.lanes, self.controls, made.switch(number, False), self.before)[0]
-
-    def written(self) -> bytes:
-        return written(self.subject, self.before.made.edits, self.after.made.edits)
 
 
 def beginning(subject: Subject) -> Trace:
