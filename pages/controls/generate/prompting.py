@@ -218,8 +218,7 @@ def show_tokens(found: Written, name: str) -> list[NamedChart]:
 
 def show_accuracy(name: str, table: PromptTable, seed: int) -> tuple[Measurement[Any], NamedChart, Callable[[], None]]:
     """What is measured, its chart, and what goes on with it once the page is drawn."""
-    state = st.session_state
-    n = state.p_n
+    n = current("p_n")
     measuring = measurement("accuracy", (name, table, seed, n))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         measure_button("accuracy", measuring)
