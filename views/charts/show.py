@@ -51,7 +51,8 @@ class NamedChart:
         """The whole chart, for a file."""
         found = self.chart(*self.arguments, shade)
         found.datasets = {name: frame.to_dict("records") for name, frame in self.data.items()}
-        for one in () if found.params is alt.Undefined else found.params:
+        params: Any = found.params
+        for one in () if params is alt.Undefined else params:
             if one.name in self.params:
                 one.value = self.params[one.name]
         return found
