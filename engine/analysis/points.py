@@ -36,7 +36,7 @@ class HeadPoints:
 
     queries: Tensor
     keys: Tensor
-    explained: tuple[float, float] | None
+    explained: tuple[float, ...] | None
     joint: Joint
     read: tuple[str, str]
 

@@ -71,8 +71,8 @@ def test_the_search_follows_its_controls(open_page: Open, server: str) -> None:
     page.wait_for_function(f"() => {FIND}.loupe.tab.search?.query.wanted.beams === 2")
     page.locator(".st-key-beam_early button", has_text="yes").click()
     page.wait_for_function(f"() => {FIND}.loupe.tab.search?.query.wanted.early === 'yes'")
-    for said in ("beam_early=yes", "beam_beams=2"):
-        page.wait_for_function(f"() => location.search.includes('{said}')")
+    for entry in ("beam_early=yes", "beam_beams=2"):
+        page.wait_for_function("entry => location.search.includes(entry)", arg=entry)
     expect(page.locator(".beam-row .beam-text")).to_have_count(3)  # two texts and the greedy one
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import altair as alt
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -51,8 +50,7 @@ class NamedChart:
         """The whole chart, for a file."""
         found = self.chart(*self.arguments, shade)
         found.datasets = {name: frame.to_dict("records") for name, frame in self.data.items()}
-        params: Any = found.params
-        for one in () if params is alt.Undefined else params:
+        for one in found.params if isinstance(found.params, list) else ():
             if one.name in self.params:
                 one.value = self.params[one.name]
         return found
