@@ -43,26 +43,22 @@ def test_an_architecture_is_taken_as_shapes_and_as_a_file_that_is_alive_without_
     assert not faults
 
 
-def test_the_charts_of_sizes_are_taken_as_shapes_and_as_a_file_that_is_read_by_arrows(
+def test_the_charts_of_sizes_are_exported_as_a_file_that_is_read_without_a_network(
     open_page: Callable[[str], "Page"], server: str, browser: "Browser", tmp_path: Path
 ) -> None:
     page = open_page(f"{server}/architecture?model=gpt2&length=512")
-    page.locator('.sizes[data-ready="true"]').nth(1).wait_for()
-    page.get_by_role("button", name="Share & export").nth(2).click()
-    picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
-    texts = " ".join(text.text or "" for text in picture.iter(f"{SVG}text"))
-    cache = 2 * 2 * 12 * 512 * 768
-    assert "KV cache of generation" in texts and f"{cache:,}" in texts
-    assert "A batch of 1, 512 tokens chosen" in texts
-    path = saved(page, "HTML", tmp_path)
-    file = alone(browser, path)
-    file.locator('.sizes[data-ready="true"]').wait_for()
-    file.locator("section", has_text="KV cache").locator("svg[tabindex]").focus()
-    file.keyboard.press("ArrowRight")
-    file.keyboard.press("ArrowUp")
-    longer = 1024 * (512 * 48 // 1024 + 1) // 48
-    told = file.locator("section", has_text="KV cache").locator(".told")
-    expect(told).to_contain_text(f"{longer:,} tokens: {2 * 2 * 12 * longer * 768:,} bytes · keys and values")
+    page.get_by_role("button", name="Share & export").last.click()
+    file = alone(browser, saved(page, "HTML", tmp_path))
+    expect(file.locator("#view canvas, #view svg.marks")).to_have_count(3)
+    expect(file.get_by_text("gpt2 · a batch of 1, 512 tokens chosen, numbers of 2 bytes")).to_be_visible()
+    box = file.locator("#view canvas, #view svg.marks").nth(1).bounding_box()
+    assert box is not None
+    file.mouse.move(box["x"] + box["width"] / 2, box["y"] + 150)
+    tooltip = file.locator("#vg-tooltip-element.visible")
+    expect(tooltip).to_contain_text("keys and values")
+    rows = dict(row.split("\t") for row in tooltip.inner_text().replace("\t\n", "\t").split("\n") if "\t" in row)
+    length = int(rows["tokens"].replace(",", ""))
+    assert rows["all"] == f"{2 * 2 * 12 * length * 768:,} bytes"
     file.context.close()
 
 
@@ -104,26 +100,26 @@ def alone(browser: "Browser", path: Path) -> "Page":
     return page
 
 
-def test_long_sequences_are_taken_as_shapes_and_as_a_file_in_which_every_head_is_there(
+def test_patterns_are_exported_as_shapes_and_as_a_file_in_which_every_head_is_there(
     open_page: Callable[[str], "Page"], server: str, browser: "Browser", tmp_path: Path
 ) -> None:
     page = open_page(f"{server}/long_sequences#layer=1&head=2&query=90")
-    page.wait_for_selector('.lengths[data-ready="true"] .panels canvas')
-    page.get_by_role("button", name="Share & export").click()
+    page.wait_for_selector('.kept-patterns[data-ready="true"] .panels canvas')
+    page.locator(".loupe-take").get_by_role("button", name="Share & export").click()
     picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
     texts = [text.text or "" for text in picture.iter(f"{SVG}text")]
-    assert "Time of one layer" in texts and "What each keeps" in texts
-    assert any("the patterns are those of block 2, head 3" in text for text in texts)
+    assert "What each keeps" in texts and "k nearest, PQ" in texts
+    assert any("Patterns of block 2, head 3." in text for text in texts)
     path = saved(page, "HTML", tmp_path)
     assert path.stat().st_size < 5_000_000
     file = alone(browser, path)
-    file.wait_for_selector('.lengths[data-ready="true"] .panels canvas')
+    file.wait_for_selector('.kept-patterns[data-ready="true"] .panels canvas')
     file.get_by_label("head", exact=True).select_option(label="block 1, head 4")
     kept = shared.kept("stories", 128, 0, 3, Setup())
     share = f"keeps {100 * kept['quantized'].mass:.1f}\u00a0% of the attention"
     file.get_by_text(share).wait_for()
     pattern = kept["full"].pattern[90]
-    shown = file.locator(".weight-of").first.inner_text().removesuffix("\u00a0%")
+    shown = file.locator(".pattern .weight").first.inner_text().removesuffix("\u00a0%")
     assert float(shown) == pytest.approx(100 * pattern.max().item(), rel=5e-3)
     file.context.close()
 

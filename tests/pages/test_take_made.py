@@ -11,10 +11,12 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.attention_variants import shared
+from engine.attention_variants.measure import Setup
 from engine.checkpoints import load
 from engine.model.presets import NAMED, blueprint
+from pages.controls.long_sequences.export import cost_tables
 from pages.controls.share.panel import data_file
-from tests.pages.mounted import mounted
 from tests.pages.test_take import ROOT, ran, view
 from views.checkpoint.embedding import (
     Method,
@@ -36,6 +38,7 @@ from views.checkpoint.weights import (
     weight_matrix,
 )
 from views.core.payload import Named, unpack
+from views.long_sequences.charts import formula_rows
 
 
 def opened(page: str, **address: str) -> AppTest:
@@ -78,31 +81,34 @@ def test_the_lines_have_the_switches_that_were_thrown_and_the_model_it_is_compar
     assert found["printed"].split()[-1] == str(parameters("bert-base"))
 
 
-def of_charts(app: AppTest, place: int, **query: object) -> tuple[dict, dict[str, Named]]:
-    """What the toolbar under the charts number `place` of an architecture is given."""
-    payloads = [one.bytes for one in mounted(app, "sizes")]
-    return asked(app, "architecture", **{"trace": unpack(payloads[place])[0]["take"]["trace"], **query})
+def panel(app: AppTest, key: str) -> AppTest:
+    """The page with the panel of that key open."""
+    app.session_state[key] = True
+    app.run()
+    assert not app.exception, app.exception
+    return app
 
 
-def test_the_charts_of_an_architecture_are_taken_as_lines_that_give_the_same() -> None:
+def lines_of(app: AppTest) -> str:
+    """The Python in the open panel."""
+    return app.code[-1].value
+
+
+def test_the_charts_of_an_architecture_are_exported_as_lines_that_give_the_same() -> None:
     app = opened("architecture", model="gpt2")
     app.slider(key="batch").set_value(3).run()
-    steps = ran(of_charts(app, 0, take="python")[0]["lines"])["steps"]
+    steps = ran(lines_of(panel(app, "envelope share")))["steps"]
     assert sum(step.count for step in steps) == parameters("gpt2")
-    found = ran(of_charts(app, 1, take="python")[0]["lines"])
+    app.session_state["envelope share"] = False
+    found = ran(lines_of(panel(app, "costs share")))
     (cache,) = found["cache"]
     assert cache.bytes == 2 * 3 * 2 * 12 * 512 * 768
-    tables = {}
-    for place, name in ((0, "from the back of an envelope"), (1, "KV cache of generation, by length"),
-                        (1, "operations by part"), (1, "memory of training, by part")):  # fmt: skip
-        _, answer = of_charts(app, place, take="data", matrix=name, format="parquet")
-        tables[name] = pd.read_parquet(io.BytesIO(answer["file"].data.tobytes()))
-    assert tables["from the back of an envelope"]["parameters"].sum() == parameters("gpt2")
-    curve = tables["KV cache of generation, by length"].set_index("length")["bytes"]
-    assert curve[512] == cache.bytes and curve[1024] == 2 * cache.bytes
-    assert tables["operations by part"]["operations"].sum() == sum(one.flops for one in found["work"])
-    held = sum(one.bytes for one in [*found["kept"], *found["adam"]])
-    assert tables["memory of training, by part"]["bytes"].sum() == held
+    assert app.selectbox(key="costs share table").options == [
+        "Operations of a forward pass, by length", "KV cache of generation, by length",
+        "Activations kept in training, by length",
+        "operations by part", "KV cache, by part", "memory of training, by part",
+    ]  # fmt: skip
+    assert [button.label for button in app.download_button] == ["CSV", "Parquet", "npz", "HTML"]
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "npz"])
@@ -166,24 +172,29 @@ def test_the_tables_of_a_checkpoint_are_its_tensors_and_its_parameters() -> None
 
 def test_long_sequences_give_their_formulas_and_the_pattern_that_is_kept() -> None:
     app = opened("long_sequences")
-    header = view(app, "long_sequences")[0]["take"]
-    assert "pattern: full" in header["matrices"]
-    at = {"layer": 1, "head": 2}
-    found = ran(asked(app, "long_sequences", take="python", **at)[0]["lines"])
-    _, answer = asked(app, "long_sequences", take="data", matrix="pattern: window", format="npz", **at)
+    header = view(app, "patterns")[0]["take"]
+    assert header["matrices"] == ["full", "window", "2-D blocks", "k nearest, exact", "k nearest, PQ"]
+    at = {"layer": 1, "head": 2, "matrix": "window"}
+    found = ran(asked(app, "patterns", take="python", **at)[0]["lines"])
+    _, answer = asked(app, "patterns", take="data", format="npz", **at)
     with np.load(io.BytesIO(answer["file"].data.tobytes()), allow_pickle=False) as file:
-        np.testing.assert_array_equal(file["values"], found["kept"]["window"].pattern.numpy())
+        np.testing.assert_array_equal(file["values"], found["values"].numpy())
         assert file["dims"].tolist() == ["query", "key"] and len(file["query_tokens"]) == len(file["values"])
-    _, answer = asked(app, "long_sequences", take="data", matrix="formulas", format="csv", **at)
-    table = pd.read_csv(io.BytesIO(answer["file"].data.tobytes()))
-    assert table["bytes"].tolist() == [cost.bytes for costs in found["formulas"].values() for cost in costs]
-    with pytest.raises(ValueError, match="no such head"):
-        asked(app, "long_sequences", take="data", matrix="pattern: full", format="csv", layer=9, head=0)
+        np.testing.assert_array_equal(file["values"], shared.kept("stories", 128, 1, 2, Setup())["window"].pattern)
+    for wrong in ({"layer": 9, "head": 0, "matrix": "full"}, {"layer": 0, "head": 0, "matrix": "other"}):
+        with pytest.raises(ValueError, match="must be"):
+            asked(app, "patterns", take="data", format="csv", **wrong)
+    found = ran(lines_of(panel(app, "costs share")))
+    assert {point.length for point in found["points"]} == {256, 512, 1024}
+    table = cost_tables("stories", {"formulas": formula_rows(found["points"], shared.LENGTHS, found["formulas"])})
+    columns = table["formulas"]().columns
+    assert columns["bytes"].tolist() == [cost.bytes for costs in found["formulas"].values() for cost in costs]
+    assert app.selectbox(key="costs share table").options == ["measured", "formulas", "searches"]
 
 
 def test_the_file_of_long_sequences_answers_every_head() -> None:
     app = opened("long_sequences")
-    _, answer = asked(app, "long_sequences", take="html", state="#layer=1&head=2", asked=[])
+    _, answer = asked(app, "patterns", take="html", state="#layer=1&head=2", asked=[])
     page = answer["file"].data.tobytes()
     (given,) = re.findall(rb'id="given">(.*?)</script>', page, re.DOTALL)
     heads = {(one["query"]["layer"], one["query"]["head"]) for one in json.loads(given)["answers"]}
