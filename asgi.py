@@ -76,14 +76,17 @@ async def warm(app: st.App) -> AsyncIterator[None]:
     warm_trainer.close()
 
 
+IMMUTABLE = ("/component/views.core.component.modules-", "/component/views.core.component.plotly-")
+
+
 class ImmutableModules:
-    """Lets browsers keep the view modules: their address has the hash of their content."""
+    """Lets browsers keep the view modules and the chart library: their address has a hash or a version."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or "/component/views.core.component.modules-" not in scope["path"]:
+        if scope["type"] != "http" or not any(place in scope["path"] for place in IMMUTABLE):
             return await self.app(scope, receive, send)
 
         async def send_immutable(message: Message) -> None:

@@ -7,47 +7,79 @@ import streamlit as st
 from engine.training import warm_trainer
 from pages.controls.share.links import honour_link
 from pages.controls.train.export import answering, of_training
-from pages.controls.train.queries import digest
-from pages.controls.train.questions import answered
-from pages.controls.train.recipe_plan import planned
+from pages.controls.train.questions import answer, start_contrast
+from pages.controls.train.recipe_plan import Plan, plan_training
+from pages.controls.train.run_state import digest
+from pages.controls.train.run_table import OVERLAID, refresh, runs_table, sort_as_linked
 from pages.controls.train.session import RECORDED, Session
-from views.core.component import courier, view
+from views.charts.template import plotly_template
+from views.core.component import courier, plotly_address, view
 
-EVENTS = ("look", "overlay")  # the run that is looked at, and those whose curves are laid over its own
-laboratory, table = view("train", events=EVENTS), view("train/runs", events=EVENTS)
+# The run that is looked at, the runs whose curves are laid over its own, a command that was carried out, and the order
+# of the table of runs in a link of an earlier version.
+EVENTS = ("look", "overlay", "command", "order")
+laboratory = view("train", events=EVENTS)
+TEMPLATES = {shade: plotly_template(shade).to_plotly_json() for shade in ("light", "dark")}
 
 
-def session() -> Session:
+def training_session() -> Session:
     found: Session = st.session_state.setdefault("training", Session())
     return found
 
 
-def heard(key: str) -> Callable[[], None]:
-    """What a view says, before the page is drawn: no other rerun can come in between."""
+def hear_look() -> None:
+    if isinstance(name := st.session_state.lab.look, str):
+        st.query_params["run"] = name  # a link leads to it
 
-    def hear() -> None:
-        said = st.session_state[key]
-        if isinstance(said.look, str):
-            st.query_params["run"] = said.look  # a link leads to it
-        if isinstance(said.overlay, list):
-            st.session_state.overlaid = [name for name in said.overlay if isinstance(name, str)]
 
-    return hear
+def hear_overlay() -> None:
+    if isinstance(names := st.session_state.lab.overlay, list):
+        st.session_state[OVERLAID] = [name for name in names if isinstance(name, str)]
+
+
+def hear_order() -> None:
+    sort_as_linked(st.session_state.lab.order)
+
+
+HEARING: dict[str, Callable[[], None]] = {
+    "look": hear_look, "overlay": hear_overlay, "command": refresh, "order": hear_order,
+}  # fmt: skip
+
+
+def offer_contrasts(session: Session, plan: Plan) -> None:
+    """Trains the recipe as it is, and once more with one choice changed; their curves are laid over each other."""
+    if not plan.contrasts:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="contrast"):
+        change = st.selectbox("compare on the same seed with", list(plan.contrasts), key="contrast change", width=290)
+        if st.button("Run both", help="trains the recipe as it is, and once more with this one choice changed"):
+            try:
+                first, *others = start_contrast(session, change).header["runs"]
+            except ValueError as error:
+                st.warning(str(error))
+                return
+            st.query_params["run"] = first
+            st.session_state[OVERLAID] = list(dict.fromkeys([*st.session_state.get(OVERLAID, []), *others]))
+            st.rerun()
 
 
 honour_link({})
 warm_trainer.shared.keep()  # so that Play begins at once
-learning, plan = session(), planned()
-learning.plan, learning.name, learning.contrasts = plan.recipe, plan.name, plan.contrasts
-run, overlays = st.query_params.get("run", ""), st.session_state.get("overlaid", [])
+session, plan = training_session(), plan_training()
+session.plan, session.name, session.contrasts = plan.recipe, plan.name, plan.contrasts
+offer_contrasts(session, plan)
+run, overlays = st.query_params.get("run", ""), st.session_state.get(OVERLAID, [])
 shown = {
     "run": run,
     "recorded": RECORDED.is_dir(),
-    "plan": {"name": plan.name, "line": plan.line, "problem": plan.problem, "changes": list(plan.contrasts)}
+    "plan": {"name": plan.name, "line": plan.line, "problem": plan.problem}
     | {"recipe": "" if plan.recipe is None else digest(plan.recipe)},
     "overlays": overlays,
+    "commands": session.commands,
+    "plotly": plotly_address(),
+    "templates": TEMPLATES,
 }
-taking = of_training(learning, run)
-laboratory(shown | {"take": taking.header}, key="lab", on=dict.fromkeys(EVENTS, heard("lab")))
-table({"run": run, "overlays": overlays}, key="runs", on=dict.fromkeys(EVENTS, heard("runs")))
-courier("courier", answering(taking, learning, run, shown, lambda query: answered(learning, query)))
+taking = of_training(session, run)
+laboratory(shown | {"take": taking.header}, key="lab", on=HEARING)
+runs_table(session, run)
+courier("courier", answering(taking, session, run, shown, lambda query: answer(session, query)))

@@ -121,6 +121,13 @@ def test_the_curves_are_the_lines_of_the_run(look: Callable[..., "Page"], runs: 
         shown = asked(page, f"Array.from(lab.metrics.column('{name}'), String)")
         np.testing.assert_array_equal(np.array(shown, np.float32), np.array(there, np.float32))
     last = lines(runs / "short")[-1]
+    page.locator(".curves-plot .scatterlayer path.js-line").first.wait_for()
+    traces = "lab.element.querySelector('.curves-plot').data"
+    drawn = asked(page, f"{traces}.map((trace) => [trace.meta, Array.from(trace.y, String)])")
+    for name, values in drawn:
+        there = [line[name] for line in lines(runs / "short") if line.get(name) is not None]
+        np.testing.assert_array_equal(np.array(values, np.float32), np.array(there, np.float32))
+    assert {name for name, _ in drawn} == {"loss", "held_out_loss", "accuracy", "held_out_accuracy", "lr"}
     told = page.locator(".panel-title").first.locator("output").all_text_contents()
     assert told == [f"{last['loss']:.4f}", f"{last['held_out_loss']:.4f}"]
 
@@ -138,7 +145,7 @@ def test_the_handle_goes_through_the_frames_and_asks_for_nothing(
     for key, index in [("Home", 0), ("ArrowRight", 1), ("Shift+ArrowRight", 11), ("ArrowLeft", 10), ("End", -1)]:
         page.keyboard.press(key)
         assert handle(page) == steps[index]
-    box = page.locator(".curves-box > svg").bounding_box()
+    box = page.locator(".curves-box").bounding_box()
     assert box is not None
     x = box["x"] + asked(page, f"lab.parts.curves.scale.to({steps[5]})")
     page.mouse.click(x + 1, box["y"] + 90)
@@ -153,6 +160,7 @@ def test_the_handle_goes_through_the_frames_and_asks_for_nothing(
 
 def test_of_ten_thousand_lines_the_extremes_are_drawn(look: Callable[..., "Page"]) -> None:
     page = look("short")
+    page.locator(".curves-plot .scatterlayer path.js-line").first.wait_for()
     many = """(() => { const n = 10000, own = lab.metrics, made = new own.constructor();
         const some = (f) => ({ data: Float32Array.from({ length: n }, (_, i) => f(i)) });
         const wave = (i) => (i === 0 ? 1.95 : i === 7001 ? 3.9 : i === 2003 ? 0.01 : 1 + Math.random());
@@ -163,15 +171,30 @@ def test_of_ten_thousand_lines_the_extremes_are_drawn(look: Callable[..., "Page"
         lab.metrics = made;
         lab.editions.metrics++;
         lab.refresh();
-        const y = lab.element.querySelector(".curve.thin").getAttribute("d").match(/ [\\d.]+/g).map(Number);
+        const line = lab.element.querySelector(".curves-plot .xy path.js-line");
+        const y = line.getAttribute("d").match(/,-?[\\d.]+/g).map((text) => Number(text.slice(1)));
         lab.metrics = own; lab.editions.metrics++; lab.refresh();
         const { loss: room } = lab.parts.curves.at.rooms;
         return { points: y.length, high: Math.min(...y), low: Math.max(...y), room }; })()"""
     found = asked(page, many)
-    room, height = found["room"], found["room"]["bottom"] - found["room"]["top"]
-    assert found["points"] < 4000
-    assert found["high"] == pytest.approx(room["bottom"] - 3.9 / 4 * height, abs=0.1)
-    assert found["low"] == pytest.approx(room["bottom"] - 0.01 / 4 * height, abs=0.1)
+    height = found["room"]["bottom"] - found["room"]["top"]
+    assert 1000 < found["points"] < 12000
+    assert found["high"] == pytest.approx(height - 3.9 / 4 * height, abs=0.2)
+    assert found["low"] == pytest.approx(height - 0.01 / 4 * height, abs=0.2)
+
+
+def test_a_zoom_of_the_curves_moves_the_track_with_them_and_asks_for_nothing(
+    look: Callable[..., "Page"], wire: "Wire"
+) -> None:
+    page = look("short")
+    page.locator(".curves-plot .scatterlayer path.js-line").first.wait_for()
+    before = quiet(page, wire)
+    lab(page).evaluate("e => Plotly.relayout(e.querySelector('.curves-plot'), { 'xaxis.range': [20, 40] })")
+    left, right = asked(page, "[lab.parts.curves.scale.from(lab.parts.curves.at.left), lab.parts.curves.at.right]")
+    assert left == pytest.approx(20)
+    assert asked(page, "lab.parts.curves.scale.to(40)") == pytest.approx(right)
+    page.wait_for_timeout(300)
+    assert wire.reruns == before
 
 
 def test_a_mark_is_a_flag_with_its_sentence_and_leads_to_its_step(look: Callable[..., "Page"]) -> None:
@@ -190,7 +213,7 @@ def test_a_mark_is_a_flag_with_its_sentence_and_leads_to_its_step(look: Callable
 def test_the_place_of_the_handle_stands_in_the_address(look: Callable[..., "Page"]) -> None:
     page = look("short", "#step=12&x=log&curve=grad_norm")
     assert asked(page, "lab.state.step") == 12 and asked(page, "lab.state.log") is True
-    assert page.locator(".panel-title strong").last.text_content() == "gradient norm"
+    page.locator(".curves-plot .annotation-text", has_text="gradient norm").wait_for()
     page.locator(".handle.step").focus()
     page.keyboard.press("Home")
     page.wait_for_function("location.hash.includes('step=0')")
@@ -209,7 +232,7 @@ def test_a_run_that_failed_says_why_and_can_be_resumed(look: Callable[..., "Page
 def test_another_run_is_laid_over_and_taken_away(look: Callable[..., "Page"], runs: Path) -> None:
     page = look("short")
     asked(page, "lab.emit('overlay', ['died'])")
-    page.locator(".line-end", has_text="died").first.wait_for()
+    page.locator(".curves-plot .annotation-text", has_text="died").first.wait_for()
     assert asked(page, "lab.overlays.get('died').column('step')[0]") == 0
     page.locator(".other-run").click()
     page.locator(".other-run").wait_for(state="detached")

@@ -207,7 +207,7 @@ def test_two_steps_say_what_changed_of_a_head_and_of_every_loss(look: Look, runs
     assert asked(page, "lab.state.position") == 3
     page.get_by_role("button", name="this one").click()
     assert asked(page, "lab.state.other") == step
-    page.get_by_role("button", name="take it away").click()
+    page.get_by_role("button", name="remove").click()
     assert asked(page, "lab.state.other") is None
 
 

@@ -215,15 +215,34 @@ def test_looking_around_never_asks_the_server(walk: Callable[..., "Page"], wire:
     assert state(page)["layer"] == 3 and state(page)["head"] == 2
     page.locator(".mini").first.click()
     assert state(page)["layer"] == 0
+    explained(page, "block 1, head 3")
     for canvas in page.locator(".flow .cells canvas").all():
         canvas.hover()
     page.locator(".token").nth(3).hover()
-    page.locator(".token").nth(3).click()
-    assert state(page)["row"] == 3
-    page.locator(".stage-attention canvas").last.click(position={"x": 10, "y": 60})
     page.locator('button[data-stage="attention"]').click()
     explained(page, "came to give")
     assert (wire.reruns, len(wire.received)) == (sent, received)
+
+
+def test_a_click_asks_one_question_and_the_panel_keeps_its_text_until_the_answer(
+    walk: Callable[..., "Page"], wire: "Wire"
+) -> None:
+    page = walk()
+    explained(page, "came to give")
+    sent = wire.reruns
+    page.locator(".token").nth(3).click()
+    assert state(page)["row"] == 3
+    watched = page.locator(".arithmetic").evaluate(
+        """e => new Promise(done => { const seen = [];
+        new MutationObserver(() => seen.push(e.querySelectorAll('.verdict').length)).observe(e, {childList: true});
+        setTimeout(() => done([e.querySelectorAll('.verdict').length, ...seen]), 600); })"""
+    )
+    assert set(watched) == {1}
+    page.locator(".stage-attention canvas").last.click(position={"x": 10, "y": 60})
+    recomputed, stored = explained(page, "came to give")
+    assert recomputed == pytest.approx(stored, abs=2e-5)
+    settle(page)
+    assert wire.reruns <= sent + 2
 
 
 def test_the_legend_follows_the_head(walk: Callable[..., "Page"]) -> None:
@@ -319,6 +338,7 @@ def test_the_address_restores_block_head_row_and_cell(walk: Callable[..., "Page"
 )
 def test_a_senseless_address_opens_the_page_all_the_same(walk: Callable[..., "Page"], hash: str) -> None:
     page = walk(hash=hash)
+    page.locator(".verdict").wait_for()
     assert page.locator(".verdict").count() == 1
 
 
@@ -347,6 +367,7 @@ def test_256_tokens_scroll_fetch_the_looked_at_layer_once_and_keep_it(
     assert flow.evaluate("e => e.scrollHeight > e.clientHeight")
     trace = library.traces.of("stories", library.checkpoint("stories").tokenizer.encode(text).truncate(256))
     assert_drawn_equals(page, trace)
+    explained(page, "came to give")
     sent = wire.reruns
     for layer in (1, 0, 1):
         page.locator("body").press("}" if layer else "{")

@@ -47,7 +47,7 @@ def page(**address: str) -> AppTest:
 
 def plan(app: AppTest) -> dict[str, Any]:
     assert not app.exception, app.exception
-    (found,) = (e.proto for e in app.get("bidi_component") if ".lab." in e.proto.component_name)
+    (found,) = (e.proto for e in app.get("bidi_component") if ".train.train." in e.proto.component_name)
     header, _ = unpack(found.bytes)
     return dict(header["plan"])
 
@@ -194,7 +194,7 @@ def test_a_link_for_a_class_hides_the_controls_and_keeps_what_they_say() -> None
     app = page(task="copy", hide="task row,recipe open")
     assert ".st-key-task-row" in " ".join(one.proto.body for one in app.get("html"))
     assert recipe_of(app) == presets()["copy"].recipe
-    (found,) = (e.proto for e in app.get("bidi_component") if ".lab." in e.proto.component_name)
+    (found,) = (e.proto for e in app.get("bidi_component") if ".train.train." in e.proto.component_name)
     take = unpack(found.bytes)[0]["take"]
     assert take["link"]["task"] == "copy" and "hide" not in take["link"]
     assert take["rows"] == ["link", "picture", "file", "python", "data"]

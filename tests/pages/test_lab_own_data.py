@@ -40,7 +40,7 @@ def csv(rows: list[tuple[str, ...]], *names: str) -> bytes:
 
 def brought(name: str, data: bytes) -> AppTest:
     """The page with a file as its link says it, once it is kept."""
-    return page(task="own-data", data=own_files.stored(name, data).parent.name)
+    return page(task="own-data", data=own_files.store_file(name, data).parent.name)
 
 
 def prepared(app: AppTest, folder: Path) -> Any:
@@ -156,7 +156,7 @@ def test_a_link_to_data_that_is_not_here_says_so() -> None:
 
 def test_names_of_files_are_only_names(runs: Path) -> None:
     for name in ("../../evil.txt", "C:\\x\\evil.txt", "a\0b/evil.txt", "evil.txt"):
-        file = own_files.stored(name, name.encode())
+        file = own_files.store_file(name, name.encode())
         assert file.name == "evil.txt" and file.parent.parent == runs.resolve() / ".data"
     assert len(own_files.plain("x" * 500 + ".csv")) <= 64 and own_files.plain("...") == "data"
 
@@ -165,15 +165,15 @@ def test_what_no_run_learns_from_goes_where_room_is_needed(runs: Path, monkeypat
     monkeypatch.setattr(limits, "MAX_DATA", 100)
     monkeypatch.setattr(limits, "DATA_DISK", 250)
     with pytest.raises(ValueError, match="LOUPE_MAX_DATA_MIB"):
-        own_files.stored("large.txt", b"x" * 101)
-    used, unused = own_files.stored("a.txt", b"a" * 100), own_files.stored("b.txt", b"b" * 100)
+        own_files.store_file("large.txt", b"x" * 101)
+    used, unused = own_files.store_file("a.txt", b"a" * 100), own_files.store_file("b.txt", b"b" * 100)
     (runs / "run").mkdir()
     (runs / "run" / "recipe.toml").write_text(f'path = "{used}"')
-    own_files.stored("c.txt", b"c" * 100)
+    own_files.store_file("c.txt", b"c" * 100)
     assert used.is_file() and not unused.exists()
     (runs / "run" / "recipe.toml").write_text("".join(map(str, own_files.folder().iterdir())))
     with pytest.raises(ValueError, match="LOUPE_DATA_DISK_MIB"):
-        own_files.stored("d.txt", b"d" * 100)
+        own_files.store_file("d.txt", b"d" * 100)
 
 
 def test_a_hub_needs_its_package_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:

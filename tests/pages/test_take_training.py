@@ -18,8 +18,8 @@ from engine.training.probe import read_probe
 from engine.training.snapshot_frames import frame_files
 from pages.controls.train import export_run as training_whole
 from pages.controls.train.export import OF_A_STEP, answering, of_training
-from pages.controls.train.export_run import recording
-from pages.controls.train.questions import answered
+from pages.controls.train.export_run import pack_recording
+from pages.controls.train.questions import answer as answer_question
 from pages.controls.train.session import RECORDED, Session
 from views.core.payload import Named, unpack
 
@@ -42,7 +42,7 @@ def frames() -> dict[int, Frame]:
 
 def take(session: Session, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
     made = of_training(session, "", {})
-    answer = answering(made, session, "", SHOWN, lambda other: answered(session, other))
+    answer = answering(made, session, "", SHOWN, lambda other: answer_question(session, other))
     return unpack(answer({"trace": made.made, **query}))
 
 
@@ -115,7 +115,7 @@ def test_what_a_run_has_not_is_a_sentence(session: Session, change: dict[str, An
 
 
 def test_a_file_has_every_look_and_the_curves_that_are_laid_over(session: Session, frames: dict[int, Frame]) -> None:
-    header, arrays = unpack(recording(session, "", SHOWN))
+    header, arrays = unpack(pack_recording(session, "", SHOWN))
     assert [frame["step"] for frame in header["told"]["frames"]] == sorted(frames)
     assert header["told"]["note"] == "" and header["told"]["marks"]
     last = arrays[f"frames.{len(frames) - 1}.patterns.cross_attn"].data
@@ -129,7 +129,7 @@ def test_a_file_says_how_many_looks_it_leaves_out_and_keeps_those_where_somethin
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(training_whole, "ROOM", 20_000)
-    told = unpack(recording(session, "", SHOWN))[0]["told"]
+    told = unpack(pack_recording(session, "", SHOWN))[0]["told"]
     steps = [frame["step"] for frame in told["frames"]]
     assert len(steps) < 30 and {0, 1000} <= set(steps)
     assert {mark["step"] for mark in told["marks"]} & set(steps)

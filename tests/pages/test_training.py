@@ -14,15 +14,11 @@ from engine.training.names import LONGEST
 from engine.training.origin import Origin, make
 from engine.training.queue import Queue
 from engine.training.recipe_file import read_recipe
-from engine.training.runs import runs
 from engine.training.snapshots import absent
 from engine.training.status import Status, write_status
-from pages.controls.train import commands as training_done
-from pages.controls.train import queries as training_told
 from pages.controls.train import session as training_session
-from pages.controls.train.commands import called
-from pages.controls.train.queries import pictures
-from pages.controls.train.questions import answered
+from pages.controls.train.questions import answer, extend_name
+from pages.controls.train.run_state import count_pictures
 from pages.controls.train.session import Session
 from views.core.payload import unpack
 
@@ -54,9 +50,7 @@ def recipe() -> Recipe:
 
 @pytest.fixture
 def session(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    for module in (training_session, training_told, training_done):
-        if hasattr(module, "RUNS_FOLDER"):
-            monkeypatch.setattr(module, "RUNS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(training_session, "RUNS_FOLDER", str(tmp_path))
     yield Session(launcher=Shelf(tmp_path), plan=recipe, name="tried", contrasts={"one head": recipe})
 
 
@@ -75,7 +69,7 @@ def trained(learnt: Path, tmp_path: Path) -> str:
 
 
 def ask(session: Session, **query: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    return unpack(answered(session, query))
+    return unpack(answer(session, query))
 
 
 def test_a_run_is_told_whole_at_first_and_then_only_what_is_new(session: Session, trained: str, tmp_path: Path) -> None:
@@ -129,7 +123,7 @@ def test_a_new_probe_has_its_whole_past(session: Session, trained: str, tmp_path
         {"ask": "probe", "run": "learnt", "text": "ABC"},
         {"ask": "probe", "run": "learnt", "text": "a" * 20_000},
         {"ask": "probe", "run": "learnt", "picture": -1},
-        {"ask": "export", "run": "learnt", "what": "everything"},
+        {"ask": "order", "run": "learnt", "order": "stop", "everything": 1},
         {"ask": "rename", "run": "learnt", "name": "../up"},
         {"ask": "undo", "token": {"a": 1}},
     ],
@@ -138,7 +132,7 @@ def test_whatever_a_browser_sends_is_answered_with_one_sentence(
     session: Session, trained: str, query: dict[str, Any]
 ) -> None:
     with pytest.raises(ValueError, match=r"\w.*\."):
-        answered(session, {"once": str(query), **query})
+        answer(session, {"once": str(query), **query})
 
 
 def test_a_run_that_waits_is_told_of_one_that_is_paused_and_keeps_its_place(
@@ -150,15 +144,6 @@ def test_a_run_that_waits_is_told_of_one_that_is_paused_and_keeps_its_place(
     monkeypatch.setattr(Queue, "waiting", lambda self: [trained])
     status = ask(session, ask="live", run=trained)[0]["status"]
     assert (status["position"], status["resting"]) == (1, ["resting"])
-
-
-def test_the_table_says_which_steps_can_be_opened_and_not_where_they_lie(
-    session: Session, trained: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(training_told, "runs", lambda: runs(tmp_path))
-    (row,) = ask(session, ask="runs")[0]["runs"]
-    assert row["snapshots"] == RunFolder(tmp_path / trained).snapshot_steps()
-    assert str(tmp_path) not in str(row)
 
 
 def test_a_link_to_a_step_that_was_not_kept_names_those_that_were(trained: str, tmp_path: Path) -> None:
@@ -174,7 +159,7 @@ def test_a_link_to_a_step_that_was_not_kept_names_those_that_were(trained: str, 
 def test_a_picture_is_chosen_among_those_that_are_held_out() -> None:
     recipe = read_recipe(PRESET.with_name("digits-vit.toml"))
     assert recipe.data.digits is not None
-    assert pictures(recipe) == len(split(recipe.data.digits.split).test_labels)
+    assert count_pictures(recipe) == len(split(recipe.data.digits.split).test_labels)
 
 
 def test_a_cursor_that_is_none_begins_anew(session: Session, trained: str) -> None:
@@ -183,5 +168,5 @@ def test_a_cursor_that_is_none_begins_anew(session: Session, trained: str) -> No
 
 
 def test_a_name_with_more_behind_it_is_no_longer_than_a_name_may_be() -> None:
-    assert called("a" * 60, "from 1200") == "a" * (LONGEST - 10) + " from 1200"
-    assert called("tried", "one head") == "tried one head"
+    assert extend_name("a" * 60, "from 1200") == "a" * (LONGEST - 10) + " from 1200"
+    assert extend_name("tried", "one head") == "tried one head"

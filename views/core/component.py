@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import plotly
 import streamlit as st
 from streamlit.components.v1 import declare_component
 
@@ -25,6 +26,7 @@ from views.core.payload import pack
 from views.core.theme import css_variables
 
 MODULES = Path(__file__).resolve().parents[2] / "assets" / "views"
+PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 DECLARED = "declared modules"  # in the session state
 PINNED = "modules of this run"  # there too
 PAGE = "page"  # there too: which page runs, as app.py says
@@ -188,9 +190,23 @@ def _registered(module: str, name: str) -> Any:
     if st.session_state.get(DECLARED) != digest:  # once a session: what is declared belongs to a runtime
         declare_component(f"modules-{digest}", path=MODULES)
         st.session_state[DECLARED] = digest
+    return _command(name, f"{_folder_address(f'modules-{digest}')}/{module}.js")
+
+
+def plotly_address() -> str:
+    """Address of the pinned Python package's plotly.js, for core/plotly.js, which loads it when a chart is drawn.
+
+    A view needs it where a cursor moves along a chart without a message to the server; every other chart is a plain
+    st.plotly_chart.
+    """
+    name = f"plotly-{plotly.__version__}"
+    declare_component(name, path=PLOTLY.parent)
+    return f"{_folder_address(name)}/{PLOTLY.name}"
+
+
+def _folder_address(name: str) -> str:
     base = st.get_option("server.baseUrlPath").strip("/")
-    folder = f"/{base}/component/{__name__}.modules-{digest}".replace("//", "/")
-    return _command(name, f"{folder}/{module}.js")
+    return f"/{base}/component/{__name__}.{name}".replace("//", "/")
 
 
 @cache

@@ -12,16 +12,17 @@ import html
 import json
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from posixpath import dirname, join, normpath
 from typing import Any, NamedTuple
 
-from views.core.component import MODULES, module_path
+from views.core.component import MODULES, PLOTLY, module_path
 from views.core.theme import css_variables, tokens
 
 STATIC = re.compile(r"""(\b(?:from|import)\s*)(["'])(\.\.?/[\w/.-]+)\.js\2""")
 LAZY = re.compile(r"""(\bimport\(\s*)(["'`])(\.\.?/[\w${}/.-]+?)\.js\2""")
 PREFIX = "loupe/"
+CHARTS = "core/plotly"  # the module that needs plotly.js
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'"
@@ -61,6 +62,7 @@ def self_contained(
         "caption": lines,
         "imports": script_json({"imports": imports}),
         "given": script_json(given),
+        "library": LIBRARY % packed_plotly() if CHARTS in sources else "",
         "main": f"{PREFIX}share/standalone.js",
     }
 
@@ -111,6 +113,11 @@ def packed(payload: bytes) -> str:
     return base64.b64encode(gzip.compress(payload, 9, mtime=0)).decode()
 
 
+@cache
+def packed_plotly() -> str:
+    return packed(PLOTLY.read_bytes())
+
+
 def script_json(value: Any) -> str:
     """JSON that may stand between script tags, whatever texts it holds."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -149,6 +156,7 @@ header button { padding: 2px 10px; opacity: 0.72; cursor: pointer; }
 #said { padding: 8px 14px; border-radius: 8px; background: #1b1f27; color: #fbfbfa; }
 """
 
+LIBRARY = '<script type="text/plain" id="plotly">%s</script>\n'
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -164,7 +172,7 @@ PAGE = """<!doctype html>
 <main id="view"></main>
 <p id="said" role="status"></p>
 <script type="application/json" id="given">%(given)s</script>
-<script type="module">import "%(main)s";</script>
+%(library)s<script type="module">import "%(main)s";</script>
 </body>
 </html>
 """

@@ -15,7 +15,7 @@ from engine.training.news import Line
 from engine.training.watch import Histogram, WatchLine
 from views.core.matrix_files import Matrix
 from views.core.table_files import Table
-from views.train.train import metrics
+from views.train.train import metric_columns
 
 BYTE = 255  # of a pattern, stands for 1
 UNASKED = -100  # nobody knows what is right there
@@ -125,7 +125,7 @@ def score_table(at: At) -> Table:
 
 def curve_table(run: str, lines: Sequence[Line]) -> Table:
     """All that was measured, a row for each line of the run's metrics; NaN where a line lacks something."""
-    return about(run, "curves", metrics(lines))
+    return about(run, "curves", metric_columns(lines))
 
 
 def mark_table(run: str, found: Sequence[Mark]) -> Table:

@@ -1,4 +1,4 @@
-"""What the page about training is told of a run, again and again while it learns: only what is new."""
+"""Payloads of the page about training, sent again and again while a run learns: only what is new."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ COUNTED = ("step",)  # columns of whole numbers
 NAMED = ("ids", "target.ids", "top.ids", "asked", "free.ids")  # arrays of a frame that hold token ids
 
 
-def attentions(config: ModelConfig) -> list[dict[str, Any]]:
-    """Which attention patterns a frame has, by the name that they have there: what stands at their rows and columns."""
+def list_attentions(config: ModelConfig) -> list[dict[str, Any]]:
+    """Attention patterns that a frame has, by their names there: what stands at their rows and columns."""
     own = {"key": "attn", "title": "self-attention", "layers": config.layers, "heads": config.attention.heads}
     if config.encoder is None:
         return [own | {"rows": "read", "columns": "read"}]
@@ -35,16 +35,16 @@ def attentions(config: ModelConfig) -> list[dict[str, Any]]:
     ]
 
 
-def told(update: Update, known: Mapping[str, Any], tokenizer: Tokenizer | None) -> bytes:
-    """`known` is what the header has beside it: the cursor, the status in the page's words, the model."""
-    return pack(*parts(update, known, tokenizer))
+def pack_update(update: Update, known: Mapping[str, Any], tokenizer: Tokenizer | None) -> bytes:
+    """Payload of what is new; `known` is what its header has besides: the cursor, the status, the model."""
+    return pack(*split_update(update, known, tokenizer))
 
 
-def parts(
+def split_update(
     update: Update, known: Mapping[str, Any], tokenizer: Tokenizer | None
 ) -> tuple[dict[str, Any], dict[str, Numbers]]:
-    """The header and the arrays of what is told."""
-    columns = metrics(update.metrics)
+    """Header and arrays of what is new of a run."""
+    columns = metric_columns(update.metrics)
     arrays: dict[str, Numbers] = {f"metrics.{name}": values for name, values in columns.items()}
     for index, frame in enumerate(update.frames):
         arrays |= {f"frames.{index}.{name}": tensor for name, tensor in frame.tensors.items()}
@@ -53,21 +53,21 @@ def parts(
         "anew": sorted(update.anew),
         "columns": list(columns),
         "frames": [{"step": frame.step, "kept": frame.kept} for frame in update.frames],
-        "names": names(update.frames, tokenizer),
-        "watch": [watched(one) for one in update.watched],
+        "names": piece_names(update.frames, tokenizer),
+        "watch": [describe_watched(one) for one in update.watched],
         "marks": [asdict(mark) for mark in update.marks],
     }
     return header, arrays
 
 
-def curve(lines: Sequence[Line]) -> bytes:
-    """The metrics of a run alone, to be laid over those of another."""
-    columns = metrics(lines)
+def pack_metrics(lines: Sequence[Line]) -> bytes:
+    """Metrics of a run alone, to be laid over those of another."""
+    columns = metric_columns(lines)
     return pack({"columns": list(columns)}, {f"metrics.{name}": values for name, values in columns.items()})
 
 
-def metrics(lines: Sequence[Line]) -> dict[str, np.ndarray]:
-    """A column for each number of the lines; NaN where one has none."""
+def metric_columns(lines: Sequence[Line]) -> dict[str, np.ndarray]:
+    """Column by name for each number of the lines; NaN where a line has none."""
     flat = [{key: value for key, value in one.items() if key != "also"} | one.get("also", {}) for one in lines]
     columns = dict.fromkeys(key for one in flat for key in one)
     return {
@@ -80,8 +80,8 @@ def as_number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else float("nan")
 
 
-def names(frames: Iterable[Frame], tokenizer: Tokenizer | None) -> dict[str, str]:
-    """The pieces of all tokens in these frames, by their ids."""
+def piece_names(frames: Iterable[Frame], tokenizer: Tokenizer | None) -> dict[str, str]:
+    """Pieces of all tokens in these frames by their ids."""
     if tokenizer is None:
         return {}
     held: list[Tensor] = [frame.tensors[name].flatten() for frame in frames for name in NAMED if name in frame.tensors]
@@ -89,8 +89,8 @@ def names(frames: Iterable[Frame], tokenizer: Tokenizer | None) -> dict[str, str
     return {str(id): tokenizer.piece(id) for id in sorted(ids) if 0 <= id < tokenizer.vocab_size}
 
 
-def watched(one: WatchLine) -> dict[str, Any]:
-    """As in watch.jsonl, without what JSON cannot say."""
+def describe_watched(one: WatchLine) -> dict[str, Any]:
+    """Line of watch.jsonl without what JSON cannot say."""
     said = line(one)
     said["gradients"] = {part: norm for part, norm in one.gradients.items() if np.isfinite(norm)}
     return said

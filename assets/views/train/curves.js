@@ -1,66 +1,66 @@
-// The curves of a run, others laid over them, and under them the track of the time machine, which is their axis.
+// The curves of a run, others laid over them, and under them the track of the time machine, which is their axis. plotly.js draws the
+// curves; it is mounted in this view because the handle moves along them without a message to the server.
 import { choices } from "../components/choices.js";
 import { make } from "../core/dom.js";
-import * as marks from "./marks.js";
-import { across, extent, ticks } from "./scale.js";
-import { measured, Strip } from "./strip.js";
-import { lineAt, Panel } from "./panel.js";
+import { colour } from "../core/palette.js";
+import { Chart } from "../core/plotly.js";
+import { axisOfSteps, chartConfig, extent, logged, scaleOf } from "./charts.js";
+import { measuredCurves } from "./run.js";
 import * as track from "./track.js";
-import { whole } from "./words.js";
-import { svg } from "../components/stack.js";
 
-const MARGIN = { left: 40, right: 74, narrow: 48 };
+const MARGIN = { left: 44, right: 18, named: 78, bottom: 40 };
 const TITLE = 24; // px above each panel
-const HEIGHTS = { loss: 170, accuracy: 96, strip: 52 };
+const APART = 8; // px between panels
+const HEIGHTS = { loss: 170, accuracy: 96, third: 52 };
+const TRACK = 44; // px: flags and rail
+const LABEL = 13; // px between two names at the ends of lines
+const LONGEST = 26; // letters of such a name
+const COLORS = 11; // of runs that are laid over
 const FIRST = "Press Play: the model of the recipe above is trained here, and its loss, its attention and its answers are drawn as it learns.";
-const TRACK = 62; // px: flags, the track, its steps
+const runKinds = (name) => [[name, "train", false], [`held_out_${name}`, "held out", true]];
+const LOSS = { title: "<b>loss</b>, nats", kinds: runKinds("loss"), format: (x) => x.toFixed(4), bound: boundOfLoss };
+const ACCURACY = { title: "<b>accuracy</b>", kinds: runKinds("accuracy"), format: (x) => x.toFixed(4), bound: () => 1 };
 
+/** Draws the curves and the track into `root`. */
 export function mount(root, lab) {
   return new Curves(root, lab);
 }
 
 class Curves {
   constructor(root, lab) {
-    Object.assign(this, { root, lab, drawn: "", hovered: null });
+    Object.assign(this, { root, lab, drawn: "", range: null });
     this.box = make("div", "curves-box");
-    this.picture = svg("svg", { role: "group", "aria-label": "curves of the training over its steps" });
-    const runKinds = (name) => [[name, "thin", "train"], [`held_out_${name}`, "bold", "held out"]];
-    this.panels = {
-      loss: new Panel(this.picture, { title: "loss, nats", kinds: runKinds("loss"), most: boundOfLoss, written: (x) => x.toFixed(4), ticks: 4 }),
-      accuracy: new Panel(this.picture, { title: "accuracy", kinds: runKinds("accuracy"), most: () => 1, written: (x) => x.toFixed(4), ticks: 2 }),
-      strip: new Strip(this.picture, lab, bound),
-    };
-    this.pointer = this.picture.appendChild(svg("line", { class: "hover-line", visibility: "hidden" }));
-    this.axis = this.picture.appendChild(svg("g"));
+    this.plot = make("div", "curves-plot");
+    this.plot.setAttribute("role", "img");
+    this.plot.setAttribute("aria-label", "curves of the training over its steps");
+    this.readouts = Object.fromEntries(Object.keys(HEIGHTS).map((name) => [name, readout()]));
     this.empty = make("p", "curves-empty");
-    this.box.append(this.picture, ...Object.values(this.panels).map(({ title }) => title), this.empty);
+    this.box.append(this.plot, ...Object.values(this.readouts).map(({ element }) => element), this.empty);
     this.head = heading(lab);
-    this.track = track.mount(this.box, lab, this.picture);
-    this.list = marks.list(lab);
+    this.track = track.mount(this.box, lab, () => Boolean(this.plot._fullLayout?.dragmode));
+    this.list = track.list(lab);
     root.append(this.head.element, this.box, this.list.element);
-    this.box.addEventListener("pointermove", (event) => this.hover(event));
-    this.box.addEventListener("pointerleave", () => this.hover(null));
+    this.chart = new Chart(this.plot, lab.data.plotly, { drawn: (layout) => this.zoomed(layout), failed: (sentence) => lab.parts.say(sentence) });
   }
 
-  /** Where everything stands in the present width. */
-  room() {
+  /** Where everything stands in the present width: {width, left, right, rooms, track, height}, pixels. */
+  room(named) {
     const width = this.root.clientWidth;
-    const { lab } = this;
-    const [left, right] = [MARGIN.left, width - (lab.narrow ? MARGIN.narrow : MARGIN.right)];
-    let top = 0;
+    const [left, right] = [MARGIN.left, width - (named ? MARGIN.named : MARGIN.right)];
     const rooms = {};
+    let top = 0;
     for (const [name, height] of Object.entries(HEIGHTS)) {
-      rooms[name] = { left, right, top: top + TITLE + 4, bottom: top + TITLE + height, width, narrow: lab.narrow };
-      this.panels[name].title.style.top = `${top}px`;
-      top += TITLE + height + 8;
+      rooms[name] = { title: top, top: top + TITLE + 4, bottom: top + TITLE + height };
+      top += TITLE + height + APART;
     }
-    return { width, left, right, rooms, track: top, height: top + TRACK };
+    const end = rooms.third.bottom + MARGIN.bottom;
+    return { width, left, right, rooms, end, track: end, height: end + TRACK };
   }
 
   update() {
     const { lab } = this;
     const { metrics, marks: marked, frames, status } = lab.editions;
-    const known = [lab.edition, metrics, marked, frames, status, lab.others.edition, lab.state.log, lab.state.curve].join();
+    const known = [lab.edition, metrics, marked, frames, status, lab.others.edition, lab.state.log, lab.state.curve, lab.element.closest("[data-theme]")?.dataset.theme].join();
     if (known !== this.drawn) this.draw();
     this.drawn = known;
     this.head.update();
@@ -70,71 +70,168 @@ class Curves {
   }
 
   draw() {
-    const { lab, picture } = this;
-    const at = (this.at = this.room());
+    const { lab } = this;
+    const runs = shownRuns(lab);
+    const at = (this.at = this.room(runs.length > 1));
     if (!at.width) return;
-    const runs = shown(lab);
     const last = Math.max(lab.status?.step ?? 0, ...runs.map(({ metrics }) => metrics.last));
-    const most = extent(last, Math.max(lab.status?.steps ?? 0, last), lab.active || !last);
-    this.scale = across(most, [at.left, at.right], lab.state.log);
-    picture.setAttribute("width", at.width);
-    picture.setAttribute("height", at.height);
+    this.most = extent(last, Math.max(lab.status?.steps ?? 0, last), lab.active || !last);
+    this.panels = { loss: LOSS, accuracy: ACCURACY, third: third(lab) };
     this.box.style.height = `${at.height}px`;
-    for (const [name, panel] of Object.entries(this.panels)) panel.draw(runs, this.scale.to, at.rooms[name]);
-    this.steps(most);
-    this.track.draw({ ...at, most, scale: this.scale });
+    for (const [name, { element, show }] of Object.entries(this.readouts)) {
+      element.style.top = `${at.rooms[name].title}px`;
+      show(this.panels[name].kinds);
+    }
+    this.rescale(axisOfSteps(this.most, lab.state.log).range);
+    this.chart.draw(this.traces(runs), this.layout(runs), chartConfig("loupe-curves"));
     const waits = !lab.status && !lab.run && !lab.data.plan.problem;
     this.empty.textContent = waits ? FIRST : "";
     this.empty.hidden = !this.empty.textContent;
   }
 
-  steps(most) {
-    const { at, lab } = this;
-    const key = [most, at.left, at.right, at.track, lab.state.log].join();
-    if (key === this.ticked) return;
-    this.ticked = key;
-    const y = at.track + TRACK - 6;
-    const texts = ticks(most, lab.narrow ? 4 : 6, { log: lab.state.log, whole: true }).map((step) => {
-      return svg("text", { x: this.scale.to(step), y, class: "tick", "text-anchor": "middle" }, whole(step));
-    });
-    this.axis.replaceChildren(...texts, svg("text", { x: at.right + (lab.narrow ? 24 : 34), y, class: "label" }, "step"));
+  /** One line for each run and measurement; the run that is looked at is drawn last. */
+  traces(runs) {
+    const { lab, plot } = this;
+    return runs.toReversed().flatMap((run) =>
+      Object.values(this.panels).flatMap(({ kinds, title }, panel) =>
+        kinds.filter(([column]) => run.metrics.has(column)).map(([column, called, bold]) => {
+          const { x, y } = finite(run.metrics, column, lab.state.log);
+          const measure = title.replace(/<\/?b>/g, "").split(",")[0];
+          const name = [runs.length > 1 ? literal(run.title) : "", measure, called].filter(Boolean).join(" · ");
+          return {
+            type: "scatter", mode: x.length > 1 ? "lines" : "markers", x, y, name, xaxis: "x", yaxis: `y${panel ? panel + 1 : ""}`, meta: column,
+            line: { color: colour(plot, run.role), width: bold ? 2.4 : 1.2 }, opacity: bold || !called ? 1 : 0.68, hovertemplate: "%{y}", showlegend: false,
+          };
+        }),
+      ),
+    );
   }
 
-  /** The numbers at the pointer, or else at the handle. */
+  layout(runs) {
+    const { lab, at, panels } = this;
+    const [top, bottom] = [at.rooms.loss.top, at.rooms.third.bottom];
+    const share = (px) => (bottom - px) / (bottom - top);
+    const axes = Object.entries(panels).map(([name, { kinds, bound, ticks = 2 }], i) => {
+      const { top: high, bottom: low } = at.rooms[name];
+      const columns = runs.flatMap(({ metrics }) => kinds.map(([column]) => metrics.column(column)));
+      const axis = { domain: [share(low), share(high)], range: [0, bound(columns)], nticks: name === "loss" ? 5 : ticks + 1, automargin: false, hoverformat: ".5~g" };
+      return [`yaxis${i ? i + 1 : ""}`, axis];
+    });
+    const titles = Object.entries(panels).map(([name, { title }]) => ({
+      text: title, x: 0, xref: "paper", xanchor: "left", xshift: -at.left, y: share(at.rooms[name].top), yref: "paper", yanchor: "bottom", yshift: 5, showarrow: false, font: { size: 13 },
+    }));
+    return {
+      template: lab.template, width: at.width, height: at.end, autosize: false, dragmode: this.plot._fullLayout?.dragmode ?? false,
+      margin: { l: at.left, r: at.width - at.right, t: top, b: MARGIN.bottom, pad: 0 },
+      hovermode: "x unified", hoversubplots: "axis", uirevision: `${lab.run} ${lab.state.log} ${this.most}`,
+      xaxis: { ...axisOfSteps(this.most, lab.state.log), anchor: "y3", unifiedhovertitle: { text: "step %{x:,d}" } },
+      ...Object.fromEntries(axes), annotations: [...titles, ...this.names(runs, Object.fromEntries(axes))],
+    };
+  }
+
+  /** Names of the runs at the ends of their lines, where there are several; they make way for each other. */
+  names(runs, axes) {
+    if (runs.length < 2) return [];
+    const { at } = this;
+    return Object.entries(this.panels).flatMap(([name, { kinds }], i) => {
+      const { top, bottom } = at.rooms[name];
+      const [, high] = axes[`yaxis${i ? i + 1 : ""}`].range;
+      const ends = runs.flatMap((run) => {
+        const column = kinds.map(([one]) => one).findLast((one) => run.metrics.has(one));
+        const value = column === undefined ? NaN : run.metrics.at(column, Infinity);
+        return Number.isNaN(value) ? [] : [{ run, at: Math.max(top, bottom - (Math.min(value, high) / high) * (bottom - top)) }];
+      });
+      let above = top - LABEL;
+      return ends.sort((a, b) => a.at - b.at).map(({ run, at: end }) => {
+        above = Math.max(end, above + LABEL);
+        return { text: `<b>${literal(shortened(run.title, runs[0].title))}</b>`, x: 1, xref: "paper", xanchor: "left", xshift: 4, y: 0, yref: "paper", yanchor: "middle", yshift: at.rooms.third.bottom - above, showarrow: false, font: { size: 11.5, color: colour(this.plot, run.role) } };
+      });
+    });
+  }
+
+  /** Takes over what the chart's axis has come to, by a zoom or by more steps. */
+  zoomed(layout) {
+    this.rescale(layout.xaxis.range);
+    this.track.move();
+  }
+
+  rescale(range) {
+    const { at, lab } = this;
+    this.scale = scaleOf(range, [at.left, at.right], lab.state.log);
+    this.track.draw({ ...at, most: range.join(), scale: this.scale });
+  }
+
+  /** The numbers at the handle. */
   tell() {
     const { lab } = this;
-    const step = this.hovered ?? (lab.metrics.length ? lab.shown : 0);
-    for (const panel of Object.values(this.panels)) panel.tell(lab.metrics, step);
-  }
-
-  hover(event) {
-    const { lab, at } = this;
-    const inside = event && at && event.buttons === 0 && lab.metrics.length > 0;
-    const px = inside ? event.clientX - this.box.getBoundingClientRect().left : NaN;
-    if (!(px >= at?.left - 3 && px <= at?.right + 3)) {
-      if (this.hovered === null) return;
-      this.hovered = null;
-      this.pointer.setAttribute("visibility", "hidden");
-      return this.tell();
-    }
-    const { step } = lab.metrics.columns;
-    this.hovered = step[Math.max(0, lineAt(lab.metrics, this.scale.from(px) + 0.5))];
-    const x = this.scale.to(this.hovered);
-    set(this.pointer, { x1: x, x2: x, y1: TITLE, y2: at.track + 20, visibility: "visible" });
-    this.tell();
+    const step = lab.metrics.length ? lab.shown : 0;
+    for (const [name, { tell }] of Object.entries(this.readouts)) tell(this.panels?.[name], lab.metrics, step);
   }
 
   mark() {}
 
   destroy() {
     this.track.destroy();
+    this.chart.destroy();
   }
 }
 
-/** The run that is looked at and those that are overlaid, each with its colour. */
-function shown(lab) {
-  const others = Array.from(lab.overlays, ([name, metrics], i) => ({ name: `other ${name}`, title: name, metrics, role: `head-${(i % 11) + 2}` }));
-  return [{ name: "own", title: lab.run || "recorded", metrics: lab.metrics, role: "attention" }, ...others.filter(({ metrics }) => metrics.length)];
+/** The finite values of a column and their steps; a logarithmic axis begins at step 1. */
+function finite(metrics, column, log) {
+  const [steps, values] = [metrics.column("step"), metrics.column(column)];
+  const [x, y] = [[], []];
+  for (let i = 0; i < values.length; i++) if (Number.isFinite(values[i])) (x.push(logged(steps[i], log)), y.push(values[i]));
+  return { x, y };
+}
+
+/** The third panel, which can be chosen: {title, kinds, format, bound}. */
+function third(lab) {
+  const kinds = measuredCurves(lab.metrics);
+  const [, about] = kinds.find(([name]) => name === lab.state.curve) ?? kinds[0];
+  return { ...about, title: `<b>${about.title}</b>`, bound, ticks: 1 };
+}
+
+/** The legend of a panel with the numbers at the handle, right of its title. */
+function readout() {
+  const element = make("div", "panel-title");
+  let [known, outputs] = ["", []];
+  const show = (kinds) => {
+    if (JSON.stringify(kinds) === known) return;
+    known = JSON.stringify(kinds);
+    outputs = kinds.map(() => make("output", "", "–"));
+    element.replaceChildren(
+      ...kinds.map(([, called, bold], i) => {
+        const entry = make("span", "panel-told");
+        entry.append(make("i", `swatch ${bold ? "bold" : "thin"}`), called ? `${called} ` : "", outputs[i]);
+        return entry;
+      }),
+    );
+  };
+  const tell = (panel, metrics, step) => {
+    panel?.kinds.forEach(([column], i) => {
+      const value = metrics.at(column, step);
+      const text = Number.isNaN(value) ? "–" : panel.format(value);
+      if (outputs[i].textContent !== text) outputs[i].textContent = text;
+    });
+  };
+  return { element, show, tell };
+}
+
+/** The run that is looked at and those that are overlaid, each with its color. */
+function shownRuns(lab) {
+  const others = Array.from(lab.overlays, ([title, metrics], i) => ({ title, metrics, role: `head-${(i % COLORS) + 2}` }));
+  return [{ title: lab.run || "recorded", metrics: lab.metrics, role: "attention" }, ...others.filter(({ metrics }) => metrics.length)];
+}
+
+/** A run's name without what it has in common with that of the run that is looked at. */
+function shortened(name, own) {
+  const rest = name !== own && name.startsWith(`${own} `) ? name.slice(own.length + 1) : name;
+  return rest.length > LONGEST ? `${rest.slice(0, LONGEST - 1)}…` : rest;
+}
+
+/** A text as it is: Plotly reads tags. */
+function literal(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
 /** A round number from all finite values on. */
@@ -173,32 +270,28 @@ function heading(lab) {
   const update = () => {
     scale.show(lab.state.log ? "log" : "linear");
     live.setAttribute("aria-pressed", String(lab.state.step === "live"));
-    const kinds = measured(lab.metrics);
+    const kinds = measuredCurves(lab.metrics);
     const key = kinds.map(([value]) => value).join();
     if (key !== known) choice.replaceChildren(...kinds.map(([value, { title }]) => new Option(title, value)));
     known = key;
     choice.value = kinds.some(([value]) => value === lab.state.curve) ? lab.state.curve : "lr";
-    others(beside, lab);
+    listOverlays(beside, lab);
   };
   return { element, update };
 }
 
-/** The names of the runs that are overlaid, each to be taken away again. */
-function others(root, lab) {
+/** The names of the runs that are overlaid, each to be removed again. */
+function listOverlays(root, lab) {
   const names = [...lab.overlays.keys()];
   if (root.dataset.names === names.join("\n")) return;
   root.dataset.names = names.join("\n");
   const chips = names.map((name, i) => {
     const chip = make("button", "chip other-run", `${name} ×`);
     chip.type = "button";
-    chip.style.setProperty("--chosen", `var(--head-${(i % 11) + 2})`);
-    chip.setAttribute("aria-label", `take ${name} away from the curves`);
+    chip.style.setProperty("--chosen", `var(--head-${(i % COLORS) + 2})`);
+    chip.setAttribute("aria-label", `remove ${name} from the curves`);
     chip.addEventListener("click", () => lab.emit("overlay", lab.data.overlays.filter((one) => one !== name)));
     return chip;
   });
   root.replaceChildren(...chips);
-}
-
-function set(element, attributes) {
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
 }

@@ -1,17 +1,17 @@
 // The probe at one step: what the model that has learned so far makes of one example, its heads, its answers and what they cost.
+// Ours, because it follows the handle through every step without a message to the server.
+import { map } from "../compare/map.js";
+import { at } from "../components/cells.js";
+import { choices } from "../components/choices.js";
+import * as headgrid from "../components/headgrid.js";
+import { legend } from "../components/legend.js";
 import { make } from "../core/dom.js";
-import { choice } from "./probe_choice.js";
+import { percent } from "../core/format.js";
+import { css, ramp, step } from "../core/palette.js";
+import { axis, holds, isPicture, kindOf, masked, most, pattern, positionOf, rowOf } from "./frames.js";
+import { brightness, inks, next, words, writing } from "./probe_answers.js";
 import { form } from "./probe_form.js";
-import { heads } from "./probe_heads.js";
-import { headMap, headOf, widest } from "./probe_map.js";
-import { next } from "./probe_next.js";
 import { picture } from "./probe_picture.js";
-import { scoresOf } from "./probe_scores.js";
-import { words } from "./probe_words.js";
-import { writing } from "./probe_written.js";
-import { holds, isPicture, kindOf, most, positionOf, rowOf } from "./seen.js";
-
-export { CSS } from "./probe_style.js";
 
 const GAP = 20; // CSS pixels between all heads and the one
 const [FRAME, THUMBNAIL] = [26, 53]; // CSS pixels around all heads and of each where they stand beside the one
@@ -143,4 +143,225 @@ class Probe {
     this.row = row;
     this.update();
   }
+}
+
+// --- which head is looked at: one attention of several, and arrows to its block and head -----------------------------------------
+
+/** {element, update(attention)}: a press is `lab.go`. */
+function choice(lab) {
+  const element = make("div", "probe-choice");
+  const place = make("div");
+  const [block, head] = [turns(lab, "block", "layer", "layers"), turns(lab, "head", "head", "heads")];
+  element.append(place, block.element, head.element);
+  let [offered, pressed] = ["", null];
+  const update = (attention) => {
+    const keys = lab.attentions.map(({ key }) => key).join();
+    if (keys !== offered) {
+      offered = keys;
+      pressed = choices("which attention", lab.attentions.map(({ key, title }) => [key, title]), (key) => lab.go({ attention: key }));
+      place.replaceChildren(pressed.element);
+      place.hidden = lab.attentions.length < 2;
+    }
+    pressed.show(attention.key);
+    block.show(lab.state.layer, attention);
+    head.show(lab.state.head, attention);
+  };
+  return { element, update };
+}
+
+function turns(lab, name, entry, many) {
+  const element = make("span", "turns");
+  const text = make("span", "number");
+  let all = 1;
+  const button = (sign, by) => {
+    const one = make("button", "turn", sign);
+    one.type = "button";
+    one.setAttribute("aria-label", by < 0 ? `the ${name} before` : `the next ${name}`);
+    one.addEventListener("click", () => lab.go({ [entry]: (lab.state[entry] + by + all) % all }));
+    return one;
+  };
+  const [before, after] = [button("‹", -1), button("›", 1)];
+  element.append(before, text, after);
+  const show = (i, attention) => {
+    all = attention[many];
+    text.textContent = `${name} ${i + 1} of ${all}`;
+    before.disabled = after.disabled = all < 2;
+  };
+  return { element, show };
+}
+
+// --- all heads of one attention as thumbnails: while it learns only the pictures change, the buttons stay ------------------------
+
+const THUMB = { most: 58, least: 22, tall: 236, dense: 80, around: 26, between: 9 }; // CSS pixels; `tall` are all of them
+
+/** {element, update(frame, attention, room)}: `room` is the most that they may take of the page's width, CSS pixels. */
+function heads(lab) {
+  const element = make("div", "probe-heads");
+  const heard = (_, { layer, head }) => lab.go({ layer, head });
+  let [grid, built, place] = [null, "", null];
+  let drawn = null; // {frame, attention}
+
+  const pointed = (event) => {
+    const button = event.target.closest("button");
+    if (!button || !drawn) return lab.tip(null);
+    const [layer, head] = [Number(button.dataset.layer), Number(button.dataset.head)];
+    const said = scoresOf(drawn.frame, drawn.attention, layer, head).map(({ name, text }) => `${name} ${text}`);
+    lab.tip(`block ${layer + 1}, head ${head + 1}`, said.slice(0, 4).join(" · "));
+  };
+  element.addEventListener("pointerover", (event) => event.pointerType !== "touch" && pointed(event));
+  element.addEventListener("pointerleave", () => lab.tip(null));
+
+  const update = (frame, attention, room) => {
+    const { layers, heads: count, key } = attention;
+    const of = (layer, head) => pattern(frame, key, layer, head);
+    const { block } = of(0, 0);
+    const across = Math.floor((room - THUMB.around) / count) - THUMB.between;
+    const cells = Math.max(block.rows, block.cols);
+    const fitting = Math.max(THUMB.least, Math.min(THUMB.most, across, Math.floor(THUMB.tall / layers) - THUMB.between));
+    const side = cells > fitting && cells <= Math.min(across, THUMB.dense) ? cells : fitting;
+    const structure = [lab.edition, key, layers, count, side, block.rows, block.cols].join();
+    const { layer, head } = lab.state;
+    const data = { layers, heads: count, side, pattern: of, layer, head };
+    if (structure !== built) {
+      place = make("div");
+      element.replaceChildren(place);
+      grid = headgrid.mount(place, data, heard);
+      built = structure;
+    } else if (drawn.frame !== frame) grid.update(data);
+    drawn = { frame, attention };
+    grid.mark({ layer, head });
+  };
+  return { element, update };
+}
+
+// --- what is measured of each head on the probe, under the names that people have for it -----------------------------------------
+
+const SIDES = { attn: "", encoder: "encoder.", cross_attn: "cross." };
+
+/** [key, name, unit, what it is]: engine.analysis.heads, and for translators that copy or reverse engine.training.probe_frame. */
+const NAMES = [
+  ["aligned", "same place", "share", "attention to the source’s token at the same place"],
+  ["mirrored", "same place from the end", "share", "attention to the source’s token that is as far from its end"],
+  ["previous", "previous token", "share", "attention to the token just before"],
+  ["induction", "induction", "share", "attention to what followed an earlier occurrence of the token; of a model that reads from left to right, on a random sequence read twice"],
+  ["duplicate", "same token", "share", "attention to other occurrences of the same token"],
+  ["strongest", "strongest", "share", "the largest share that goes to one token of the source, averaged over the target"],
+  ["first", "first token", "share", "attention to the first token"],
+  ["last", "last token", "share", "attention to the last token of the source"],
+  ["own", "own place", "share", "attention to the position itself"],
+  ["entropy", "entropy", "bits", "0 for one key, log₂ n for n keys alike"],
+  ["distance", "distance", "tokens", "how far away the attended keys stand, on average"],
+];
+
+/** [{key, name, text, title, value}] of one head, without what is not defined on this example. */
+function scoresOf({ arrays }, attention, layer, head) {
+  return NAMES.flatMap(([key, name, unit, title]) => {
+    const array = arrays[`scores.${SIDES[attention.key]}${key}`];
+    const value = array?.data[layer * array.shape[1] + head] ?? NaN;
+    if (Number.isNaN(value)) return [];
+    return [{ key, name, title, value, text: unit === "share" ? percent(value) : `${value.toFixed(2)} ${unit}` }];
+  });
+}
+
+// --- one head at one step, large: a row for each position that looks, a column for each that is looked at ------------------------
+
+const CELL = { least: 3, most: 34 }; // CSS pixels
+
+/** What a map of one head shows: {rows, cols, block, max, hidden, edition}, for `draw`. */
+export function headOf(lab, frame, attention) {
+  const { layer, head } = lab.state;
+  const [rows, cols] = [axis(lab, frame, attention, "rows"), axis(lab, frame, attention, "columns")];
+  const listed = ({ pieces, special }) => pieces.map((label, i) => ({ label, special: special[i] }));
+  return {
+    ...pattern(frame, attention.key, layer, head),
+    rows: listed(rows), cols: listed(cols),
+    hidden: masked(lab, frame, attention.key),
+    edition: JSON.stringify([lab.edition, attention.key, rows.pieces, cols.pieces]),
+  };
+}
+
+/** {element, update(shown, width, row)}: `shown` of `headOf`, with `role` and `scale` where it is no pattern; `row` is the chosen one.
+ * `pick(row)` is called for a row that is chosen. `say(r, c)` is what stands in a cell, in words. */
+export function headMap(lab, pick) {
+  const element = make("div", "probe-map");
+  let [shown, chosen, over] = [null, null, null];
+  const heard = (event, where) => {
+    if (event === "pick") return where.row !== null && pick(where.row);
+    if (event === "step") return chosen !== null && where.row && pick(Math.max(0, Math.min(shown.rows.length - 1, chosen + where.row)));
+    over = where;
+    mark();
+    if (!where || where.row === null || where.col === null) return lab.tip(null);
+    lab.tip(`${shown.rows[where.row].label} → ${shown.cols[where.col].label}`, shown.say(where.row, where.col));
+  };
+  const drawn = map(element, heard);
+  const colours = make("div");
+  element.append(colours);
+  let legended = "";
+
+  const mark = () => drawn.mark(over ? over.row : chosen, over ? over.col : null, Boolean(over));
+  const update = (next, width, row) => {
+    shown = { say: (r, c) => spoken(next, r, c), ...next };
+    chosen = row;
+    const { scale = "unit", role = "attention", max, edition } = next;
+    const data = { ...next, scale, role, width, label: next.label ?? labelOf(lab, next), written: null };
+    const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * drawn.room(data)) / 10));
+    drawn.update(data, wide);
+    writeShares(element.querySelector("canvas"), element, { ...data, wide }, scale === "unit" ? max : 1);
+    mark();
+    if (legended !== [edition, scale].join()) {
+      legended = [edition, scale].join();
+      colours.replaceChildren(legend(lab.element, { role, scale, width: 72 }).element);
+    }
+    const text = colours.querySelector(".legend-text");
+    const said = scale === "unit" ? "0 to 100\u00a0% of the row" : `±${percent(max)}`;
+    if (text.textContent !== said) text.textContent = said;
+  };
+  return { element, update };
+}
+
+/** How wide a map would be whose cells are as large as they may be. */
+export function widest(shown) {
+  return shown.cols.length * CELL.most + 84;
+}
+
+/** A byte stands for a weight to within 1 in 510. */
+function spoken({ block, hidden }, r, c) {
+  return hidden?.(r, c) ? "masked" : `≈ ${((100 * at(block, r, c)) / 255).toFixed(0)}\u00a0%`;
+}
+
+function labelOf(lab, { rows, cols }) {
+  const { layer, head } = lab.state;
+  const what = isPicture(lab) ? "places of the picture" : "tokens";
+  return `block ${layer + 1} head ${head + 1}: ${rows.length} by ${cols.length} ${what}`;
+}
+
+// --- what is written into its cells: whole percents, since a frame knows a weight to within 1 in 510 -----------------------------
+
+const READABLE = 22; // CSS pixels from which on a cell holds its number
+const FONT = { least: 10, most: 13, share: 0.38 }; // CSS pixels, and of a cell's width
+
+/** Writes into a canvas that cells.js has just painted: `unit` is what a block's number is of 100 %, `signed` says the sign too. */
+function writeShares(canvas, root, { block, role, scale, max, hidden, wide }, unit) {
+  if (wide < READABLE) return;
+  const context = canvas.getContext("2d");
+  const dpr = window.devicePixelRatio || 1;
+  context.setTransform(dpr, 0, 0, dpr, 0, 0);
+  context.font = `${Math.max(FONT.least, Math.min(FONT.most, wide * FONT.share))}px ${getComputedStyle(root).getPropertyValue("--mono")}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  const table = ramp(root, role, scale);
+  const choose = inks(root);
+  for (let r = 0; r < block.rows; r++) {
+    for (let c = 0; c < block.cols; c++) {
+      if (hidden?.(r, c)) continue;
+      const value = at(block, r, c);
+      context.fillStyle = choose(brightness(css(table[step(value, scale, max)]))).colour;
+      context.fillText(formatPercent((100 * value) / unit, scale === "signed"), (c + 0.5) * wide, (r + 0.5) * wide + 0.5, wide - 2);
+    }
+  }
+}
+
+function formatPercent(percents, signed) {
+  const size = Math.round(Math.abs(percents));
+  return `${percents < 0 && size ? "−" : signed && size ? "+" : ""}${size}`;
 }

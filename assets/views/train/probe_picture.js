@@ -2,15 +2,15 @@
 import { at } from "../components/cells.js";
 import { emptied } from "../components/cells_paint.js";
 import { make } from "../core/dom.js";
-import { evenly } from "./probe_words.js";
-import { isPicture, right } from "./seen.js";
+import { evenly } from "./probe_answers.js";
+import { isPicture, right } from "./frames.js";
 import { colour, css, curve, ramp } from "../core/palette.js";
 
 const SIDE = { most: 150, gap: 18 }; // CSS pixels
 const FAINT = 0.14; // of the picture that shows through where all attention lies
 const TITLES = { plain: "the picture", looks: "where this row looks", cost: "loss at each pixel" };
 
-/** {element, update(frame, kind, shown, row, most, room)}: `shown` of lab_probe_map's `headOf`, `row` that whose attention is drawn. */
+/** {element, update(frame, kind, shown, row, most, room)}: `shown` of probe.js's `headOf`, `row` that whose attention is drawn. */
 export function picture(lab, pick) {
   const element = make("section", "probe-picture");
   const figures = Object.fromEntries(Object.keys(TITLES).map((name) => [name, figure(TITLES[name])]));

@@ -1,6 +1,5 @@
-// What is known of the run that the page looks at, as it was told so far: one place for all parts.
-import { busy } from "./follow.js";
-import { Metrics, upTo } from "./metrics.js";
+// What is known of the run that the page looks at, as it was told so far, and how more is asked for: one place for all parts.
+import { inquire } from "../core/store.js";
 
 export class Run {
   constructor() {
@@ -24,7 +23,7 @@ export class Run {
 
   /** Whether its process is there: it learns, waits or rests. */
   get active() {
-    return busy(this.status?.state) || this.status?.state === "paused";
+    return isBusy(this.status?.state) || this.status?.state === "paused";
   }
 
   /** Takes in one answer to {ask: "live"}. */
@@ -81,5 +80,263 @@ export class Run {
   kept(step) {
     const { snapshots = [] } = this.status ?? {};
     return snapshots[upTo(snapshots, snapshots.length, step)] ?? -1;
+  }
+}
+
+// --- the curves: a column of numbers for each thing that is measured, NaN where it was not ---------------------------------------
+
+const ROOM = 256; // lines that a column begins with
+
+export class Metrics {
+  constructor() {
+    this.length = 0;
+    this.columns = {}; // name -> Float64Array, of which the first `length` count
+    this.edition = 0;
+  }
+
+  /** Adds the lines of one answer, {columns, arrays} with `metrics.<name>` each. */
+  append({ columns, arrays }) {
+    const count = columns.length ? arrays[`metrics.${columns[0]}`].data.length : 0;
+    if (!count) return;
+    for (const name of columns) this.columns[name] ??= new Float64Array(ROOM).fill(NaN);
+    for (const [name, column] of Object.entries(this.columns)) {
+      const roomy = grown(column, this.length + count);
+      const added = arrays[`metrics.${name}`]?.data;
+      if (added) roomy.set(added, this.length);
+      this.columns[name] = roomy;
+    }
+    this.length += count;
+    this.edition++;
+  }
+
+  has(name) {
+    return name in this.columns;
+  }
+
+  /** All that was measured, one number a line. */
+  column(name) {
+    return this.columns[name]?.subarray(0, this.length) ?? new Float64Array(0);
+  }
+
+  get last() {
+    return this.length ? this.columns.step[this.length - 1] : 0;
+  }
+
+  /** What `name` was at `step` or, where nothing was measured there, before; NaN where it never was. */
+  at(name, step) {
+    const [steps, values] = [this.columns.step, this.columns[name]];
+    if (!values) return NaN;
+    for (let i = upTo(steps, this.length, step); i >= 0; i--) if (!Number.isNaN(values[i])) return values[i];
+    return NaN;
+  }
+}
+
+function grown(column, length) {
+  if (length <= column.length) return column;
+  const wider = new Float64Array(Math.max(length, 2 * column.length)).fill(NaN);
+  wider.set(column);
+  return wider;
+}
+
+/** The index of the last of the first `length` ascending numbers that is at most `x`, -1 where none is. */
+export function upTo(numbers, length, x) {
+  let [low, high] = [0, length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] <= x) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+const OWN = {
+  lr: { title: "learning rate", kinds: [["lr", "", false]], format: formatRate },
+  grad_norm: { title: "gradient norm", kinds: [["grad_norm", "", false]], format: (x) => x.toPrecision(3) },
+  tokens_per_second: { title: "tokens/s", kinds: [["tokens_per_second", "", false]], format: (x) => Math.round(x).toLocaleString("en") },
+};
+const KNOWN = ["step", "loss", "accuracy", "held_out_loss", "held_out_accuracy", "tokens", "seconds", ...Object.keys(OWN)];
+const TITLES = { exact: "whole answers right", held_out_exact: "whole answers right" };
+
+/** What can be chosen, [name, {title, kinds, format}]: always the same three, and what this run's objective counts. */
+export function measuredCurves(metrics) {
+  const names = Object.keys(metrics.columns).filter((name) => !KNOWN.includes(name)).map((name) => name.replace(/^held_out_/, ""));
+  const more = [...new Set(names)].map((name) => {
+    const kinds = [[name, "train", false], [`held_out_${name}`, "held out", true]];
+    return [name, { title: TITLES[name] ?? name.replaceAll("_", " "), kinds, format: (x) => x.toPrecision(4) }];
+  });
+  return [...Object.entries(OWN), ...more];
+}
+
+/** 0.003 and 3e-5. */
+export function formatRate(lr) {
+  if (lr === 0) return "0";
+  return lr >= 0.0009995 ? String(Number(lr.toPrecision(3))) : lr.toExponential(2).replace(/\.?0+e/, "e");
+}
+
+// --- following one run: what is new of it is asked for as long as somebody looks and something can happen ------------------------
+
+const BUSY = ["queued", "preparing", "running"];
+const POLL = { busy: 400, begun: 150, paused: 1500, failed: 3000 }; // ms between two questions
+const CURVE = 2; // points that a curve begins with; until they are there, somebody waits for them
+const EAGER = 4000; // ms after an order in which the page looks often, for what comes of it
+const SLOW = 5000; // ms without an answer after which the page says so
+
+/** Whether something is going on in a run by itself. */
+export function isBusy(state) {
+  return BUSY.includes(state);
+}
+
+export class Follower {
+  /** `heard(answer)` is called for each answer, `failed(sentence)` when there is none, with "" when there is one again. */
+  constructor(heard, failed) {
+    Object.assign(this, { heard, failed, run: null, cursor: undefined, state: "", points: 0, timer: 0, eager: 0 });
+    Object.assign(this, { asking: false, again: false, closed: false });
+    this.onSight = () => document.visibilityState === "visible" && this.now();
+    document.addEventListener("visibilitychange", this.onSight);
+  }
+
+  /** Follows another run, from the beginning; null follows none. */
+  follow(run) {
+    Object.assign(this, { run, cursor: undefined, state: "", points: 0 });
+    if (run !== null) this.later(0);
+  }
+
+  /** Asks at once; if a question is on its way, right after its answer. */
+  now() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    if (this.closed || this.run === null) return;
+    if (this.asking) this.again = true;
+    else this.ask();
+  }
+
+  /** After an order: at once, and often for a while. */
+  soon() {
+    this.eager = performance.now() + EAGER;
+    this.now();
+  }
+
+  async ask() {
+    const { run, cursor } = this;
+    this.asking = true;
+    this.again = false;
+    const slow = setTimeout(() => this.failed("The server has not answered for some seconds; the page goes on asking."), SLOW);
+    let wait = POLL.failed;
+    try {
+      const answer = await inquire({ ask: "live", run, ...(cursor === undefined ? {} : { cursor }) });
+      clearTimeout(slow);
+      if (this.closed) return;
+      if (run === this.run) {
+        this.cursor = answer.cursor;
+        this.state = answer.status.state;
+        this.points += answer.arrays["metrics.step"]?.data.length ?? 0;
+        this.failed("");
+        this.heard(answer);
+        wait = this.pause(answer.status);
+      }
+    } catch (error) {
+      if (run === this.run && !this.closed) this.failed(error.message);
+    }
+    clearTimeout(slow);
+    this.asking = false;
+    if (this.again || run !== this.run) this.now();
+    else if (wait !== null) this.later(wait);
+  }
+
+  /** How long until the next question; null where nothing more can come by itself. */
+  pause({ state, catching_up: late }) {
+    if (late) return 0;
+    const eager = performance.now() < this.eager;
+    if (eager && isBusy(state) && this.points < CURVE) return POLL.begun;
+    if (isBusy(state) || eager) return POLL.busy;
+    return state === "paused" ? POLL.paused : null;
+  }
+
+  later(wait) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => document.visibilityState === "visible" && this.now(), wait);
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+    document.removeEventListener("visibilitychange", this.onSight);
+  }
+}
+
+// --- the curves of other runs, laid over those of the one that is looked at ------------------------------------------------------
+
+const PACE = 2500; // ms between two looks at runs that may still grow
+const PATIENCE = 4; // looks without anything new until a run is taken to be at rest
+
+export class Overlays {
+  /** `changed(name, sentence)` is called when there is more of one, or when it cannot be told. */
+  constructor(changed) {
+    this.changed = changed;
+    this.metrics = new Map(); // name -> Metrics, in the order in which they were chosen
+    this.still = new Map(); // name -> looks without anything new
+    this.timer = 0;
+    this.closed = false;
+    this.edition = 0;
+  }
+
+  /** These are overlaid from now on. */
+  show(names) {
+    const [before, after] = [JSON.stringify([...this.metrics.keys()]), JSON.stringify(names)];
+    if (before === after) return;
+    this.metrics = new Map(names.map((name) => [name, this.metrics.get(name) ?? new Metrics()]));
+    this.still = new Map(names.map((name) => [name, 0]));
+    this.edition++;
+    this.look();
+  }
+
+  /** Of runs that are told whole, {name, columns} with the arrays `laid.<number>.<column>`. */
+  hold(runs, arrays) {
+    runs.forEach(({ name, columns }, i) => {
+      const made = new Metrics();
+      made.append({ columns, arrays: Object.fromEntries(columns.map((column) => [`metrics.${column}`, arrays[`laid.${i}.${column}`]])) });
+      this.metrics.set(name, made);
+    });
+    this.edition++;
+  }
+
+  /** While the run that is looked at goes on, the others may too: runs are started side by side. */
+  follow({ state }) {
+    if (state !== "running" && state !== "preparing") return;
+    for (const [name, count] of this.still) if (count >= PATIENCE) this.still.set(name, PATIENCE - 1);
+    if (!this.timer && this.metrics.size) this.timer = setTimeout(() => this.look(), PACE);
+  }
+
+  async look() {
+    clearTimeout(this.timer);
+    const names = [...this.still].filter(([, count]) => count < PATIENCE).map(([name]) => name);
+    this.timer = -1; // on its way
+    if (document.visibilityState === "visible") await Promise.all(names.map((name) => this.ask(name)));
+    const more = [...this.still.values()].some((count) => count < PATIENCE);
+    this.timer = more && !this.closed ? setTimeout(() => this.look(), PACE) : 0;
+  }
+
+  async ask(name) {
+    try {
+      const answer = await inquire({ ask: "curve", run: name });
+      if (this.closed || !this.metrics.has(name)) return;
+      const made = new Metrics();
+      made.append(answer);
+      const before = this.metrics.get(name);
+      const same = before.length === made.length && before.last === made.last;
+      this.still.set(name, same ? this.still.get(name) + 1 : 0);
+      if (same) return;
+      this.metrics.set(name, made);
+      this.edition++;
+      this.changed(name, "");
+    } catch (error) {
+      this.still.set(name, PATIENCE);
+      if (!this.closed) this.changed(name, error.message);
+    }
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
   }
 }

@@ -1,28 +1,29 @@
-// The track of the time machine: all steps that were seen, those that were kept, and a handle that goes back to any of them.
-import { make, range } from "../core/dom.js";
-import { upTo } from "./metrics.js";
-import { flags } from "./marks.js";
-import { whole } from "./words.js";
+// The track of the time machine: all steps that were seen, those that were kept, a handle that goes back to any of them, and flags for
+// what happened. Ours, because a handle moves through every frame of a run without a message to the server.
 import { svg } from "../components/stack.js";
+import { make, range } from "../core/dom.js";
+import { upTo } from "./run.js";
+import { whole } from "./transport.js";
 
 const RAIL = 30; // px from the top of the track to its rail, with room for the flags above
 const FAR = 10; // frames that Shift and an arrow go
 
-/** `root` holds the curves' `picture`; a press anywhere in them takes the handle there. */
-export function mount(root, lab, picture) {
-  return new Track(root, lab, picture);
+/** `root` holds the curves; a press anywhere in them takes the handle there, unless `zooming()` says that a drag is the chart's. */
+export function mount(root, lab, zooming) {
+  return new Track(root, lab, zooming);
 }
 
 class Track {
-  constructor(root, lab, picture) {
-    Object.assign(this, { root, lab, at: null, dragged: null });
-    this.group = picture.appendChild(svg("g", { class: "track" }));
+  constructor(root, lab, zooming) {
+    Object.assign(this, { root, lab, zooming, at: null, dragged: null });
+    this.picture = svg("svg", { class: "track-picture", "aria-hidden": "true" });
+    this.group = this.picture.appendChild(svg("g", { class: "track" }));
     this.handles = {
       step: this.handle("step", "step that is looked at"),
       other: this.handle("other", "second step, compared with the first"),
     };
     this.flags = flags(lab);
-    root.append(this.flags.element, this.handles.other.line, this.handles.step.line, this.handles.other.grip, this.handles.step.grip);
+    root.append(this.picture, this.flags.element, this.handles.other.line, this.handles.step.line, this.handles.other.grip, this.handles.step.grip);
     root.addEventListener("pointerdown", (event) => this.press(event));
     root.addEventListener("pointermove", (event) => this.dragged && this.drag(event));
     for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) root.addEventListener(name, () => this.release());
@@ -53,6 +54,8 @@ class Track {
     if (lab.status) parts.push(svg("line", { x1: left, x2: Math.min(done, right), y1: rail, y2: rail, class: "rail done" }));
     const kept = new Set(lab.status?.snapshots ?? []);
     parts.push(ticked(lab.steps.filter((step) => !kept.has(step)), scale, rail, "seen", 3), ticked([...kept], scale, rail, "kept", 7));
+    this.picture.setAttribute("width", at.width);
+    this.picture.setAttribute("height", at.height);
     this.group.replaceChildren(...parts);
     this.flags.draw({ ...at, rail });
   }
@@ -80,9 +83,9 @@ class Track {
 
   press(event) {
     const { at, lab } = this;
-    if (event.button !== 0 || !at?.scale || !this.steps.length || event.composedPath()[0].closest?.("button, select, label")) return;
+    if (event.button !== 0 || !at?.scale || !this.steps.length || event.composedPath()[0].closest?.("button, select, label, .modebar-container")) return;
     const [x, y] = this.inside(event);
-    if (x < at.left - 12 || x > at.right + 12 || y > at.height) return;
+    if (x < at.left - 12 || x > at.right + 12 || y > at.height || (y < at.track && this.zooming())) return;
     const other = lab.state.other !== null && Math.abs(at.scale.to(lab.second?.step ?? lab.state.other) - x) < 10 && Math.abs(at.scale.to(lab.shown) - x) > 10;
     this.dragged = other ? "other" : "step";
     this.root.setPointerCapture(event.pointerId);
@@ -148,4 +151,120 @@ function aria(element, values) {
   for (const [name, value] of Object.entries(values)) {
     if (element.getAttribute(`aria-${name}`) !== String(value)) element.setAttribute(`aria-${name}`, value);
   }
+}
+
+// --- what happened while the model learned: flags on the track, and the same as a list of sentences ------------------------------
+
+const KINDS = {
+  head: ["attention", "H", "head"],
+  plateau: ["residual", "P", "plateau ends"],
+  grokking: ["value", "G", "grokking"],
+  overfitting: ["key", "O", "overfitting"],
+  learned: ["value", "L", "learned"],
+  spike: ["mlp", "S", "spike"],
+};
+const SOON = "Nothing yet. A head that forms, the end of a plateau, grokking, overfitting and jumps of the gradient are told of here.";
+const NOTHING = "Nothing that stands out was found in the curves and the attention.";
+const WIDTH = 17; // px that a flag takes
+const LEVEL = 13; // px between two flags above each other
+const LEVELS = 2; // that there is room for
+
+/** Goes to where it happened, and to the head that it tells of. */
+function look(lab, mark) {
+  lab.go({ step: mark.step, ...lab.whereOf(mark) });
+  lab.tell(mark.sentence);
+}
+
+function flag({ kind }) {
+  const [role, letter, called] = KINDS[kind];
+  const sign = make("span", "flag-sign", letter);
+  sign.style.background = `var(--${role})`;
+  sign.title = called;
+  return sign;
+}
+
+/** {element, draw(at), move()}: a button for each mark above the rail. */
+export function flags(lab) {
+  const element = make("div", "flags");
+  const told = make("p", "flag-told");
+  told.hidden = true;
+  element.append(told);
+  let drawn = "";
+  let buttons = [];
+  const say = (button, mark, at) => {
+    told.textContent = mark.sentence;
+    told.hidden = false;
+    const width = Math.min(330, at.width - 16);
+    told.style.width = `${width}px`;
+    told.style.left = `${Math.max(8, Math.min(at.width - width - 8, at.scale.to(mark.step) - width / 2))}px`;
+    told.style.bottom = `${at.height - button.offsetTop + 8}px`;
+  };
+  const hide = () => (told.hidden = true);
+  const draw = (at) => {
+    const key = [lab.editions.marks, at.most, at.width, at.rail, lab.state.log, lab.edition].join();
+    if (key === drawn) return;
+    drawn = key;
+    const focused = buttons.findIndex(({ button }) => button.matches(":focus"));
+    const taken = Array(LEVELS).fill(-Infinity);
+    hide();
+    buttons = lab.marks.map((mark) => {
+      const x = at.scale.to(mark.step);
+      const level = Math.max(0, taken.findIndex((end) => end <= x));
+      taken[level] = x + WIDTH;
+      const button = make("button", "flag");
+      button.type = "button";
+      button.append(flag(mark));
+      button.setAttribute("aria-label", mark.sentence);
+      button.style.left = `${x}px`;
+      button.style.top = `${at.track + 2 + (LEVELS - 1 - level) * LEVEL}px`;
+      button.style.height = `${at.rail - at.track - 2 - (LEVELS - 1 - level) * LEVEL}px`;
+      button.addEventListener("click", () => look(lab, mark));
+      button.addEventListener("pointerenter", () => say(button, mark, at));
+      button.addEventListener("pointerleave", hide);
+      button.addEventListener("focus", () => say(button, mark, at));
+      button.addEventListener("blur", hide);
+      return { button, mark };
+    });
+    element.replaceChildren(...buttons.map(({ button }) => button), told);
+    buttons[focused]?.button.focus({ preventScroll: true });
+  };
+  const move = () => {
+    for (const { button, mark } of buttons) button.classList.toggle("here", mark.step === lab.shown);
+  };
+  return { element, draw, move };
+}
+
+/** {element, update()}: the sentences, each leading to its step. */
+export function list(lab) {
+  const element = make("section", "happened");
+  const heading = make("h3", "", "What happened");
+  const items = make("ol", "happened-list");
+  element.append(heading, items);
+  let drawn = "";
+  let buttons = [];
+  const draw = (waits) => {
+    buttons = lab.marks.map((mark) => {
+      const button = make("button", "happening");
+      button.type = "button";
+      button.append(flag(mark), make("span", "happening-step", whole(mark.step)), make("span", "", mark.sentence));
+      button.addEventListener("click", () => look(lab, mark));
+      return { button, mark };
+    });
+    const rows = buttons.map(({ button }) => {
+      const row = make("li");
+      row.append(button);
+      return row;
+    });
+    const nothing = make("li", "sentence", waits ? SOON : NOTHING);
+    items.replaceChildren(...(rows.length ? rows : [nothing]));
+  };
+  const update = () => {
+    element.hidden = lab.status === null;
+    const waits = lab.active || !lab.metrics.length; // nothing can have happened yet, or more may
+    const key = `${lab.editions.marks} ${waits}`;
+    if (key !== drawn) draw(waits);
+    drawn = key;
+    for (const { button, mark } of buttons) button.setAttribute("aria-current", String(mark.step === lab.shown));
+  };
+  return { element, update };
 }

@@ -1,22 +1,23 @@
 // Train: a model learns, and its whole past can be gone through. This is the shell: it follows a run, holds what is looked at, and
 // hands the drawing to the parts, which read `lab` (this object) at every update.
-import * as address from "../core/address.js";
 import { CSS as ATTENTION } from "../attention/style.js";
+import { bubble } from "../components/bubble.js";
+import { byArrows } from "../components/tablist.js";
+import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
-import { upTo } from "./metrics.js";
-import { Follower } from "./follow.js";
-import { frame } from "./frame.js";
-import { Run } from "./run.js";
-import { remembered, restore } from "./state.js";
-import { CSS } from "./style.js";
-import { Overlays } from "./overlays.js";
-import { ORDERED } from "./runs.js";
 import { inquire } from "../core/store.js";
-import * as taken from "./taken.js";
+import * as curves from "./curves.js";
+import * as probe from "./probe.js";
+import { Follower, Overlays, Run, upTo } from "./run.js";
+import * as share from "./share.js";
+import { CSS } from "./style.js";
+import * as transport from "./transport.js";
+import * as two from "./two_steps.js";
+import * as watch from "./watch.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 
-/** data is the payload of pages/train/lab.py. Emits "look" (a run's name) and "overlay" (names). */
+/** data is the payload of pages/train/lab.py. Emits "look" (a run's name), "overlay" (names), "command" (its name) and "order" (a column). */
 export function mount(root, data, emit) {
   const lab = new Lab(root, emit);
   lab.update(data);
@@ -27,7 +28,7 @@ class Lab extends Run {
   constructor(root, emit) {
     super();
     this.emit = emit;
-    this.style = make("style", "", ATTENTION + CSS + taken.CSS);
+    this.style = make("style", "", ATTENTION + CSS);
     this.element = make("div", "attention lab");
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.style, this.element);
@@ -36,14 +37,13 @@ class Lab extends Run {
     this.held = null; // what is told while a picture is taken
     this.edition = 0; // grows with what makes every picture another one: run, width, theme
     this.trouble = ""; // why the page is not told of the run just now
-    this.follower = new Follower((answer) => this.heard(answer), (sentence) => this.failed(sentence));
-    this.others = new Overlays((name, sentence) => this.overlaid(name, sentence));
+    this.follower = new Follower((answer) => this.receive(answer), (sentence) => this.reportTrouble(sentence));
+    this.others = new Overlays((name, sentence) => this.updateOverlay(name, sentence));
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
     window.addEventListener("keydown", this.onKey);
-    this.onOrdered = () => this.follower.soon(); // what the table of runs told a run to do
-    window.addEventListener(ORDERED, this.onOrdered);
+    if (this.asked.runs) emit("order", String(this.asked.runs)); // in links of an earlier version
     this.unfollow = address.follow((state) => this.data && this.go(restore(state)));
   }
 
@@ -52,7 +52,6 @@ class Lab extends Run {
     this.others.close();
     this.resize.disconnect();
     window.removeEventListener("keydown", this.onKey);
-    window.removeEventListener(ORDERED, this.onOrdered);
     this.unfollow();
     this.parts?.destroy();
     this.element.remove();
@@ -63,8 +62,9 @@ class Lab extends Run {
     const before = this.data;
     this.data = data;
     if (!this.parts) this.build();
-    if (data.told) return this.alone(!before);
+    if (data.told) return this.showExport(!before);
     if (!before || (data.run !== before.run && data.run !== this.run)) this.follow(data.run);
+    else if (data.commands !== before.commands) this.follower.soon(); // what the page below told a run to do
     this.others.show(data.overlays.filter((name) => name !== this.run));
     this.measure();
   }
@@ -93,22 +93,22 @@ class Lab extends Run {
   }
 
   /** In a file of its own: all that is known came with it. */
-  alone(first) {
+  showExport(first) {
     const { told, laid, arrays, run } = this.data;
     if (first) {
       this.element.classList.add("alone");
       this.run = run;
       this.others.hold(laid, arrays);
-      this.heard({ ...told, arrays });
+      this.receive({ ...told, arrays });
       this.parts.say(told.note);
     }
     this.measure();
   }
 
-  heard(answer) {
+  receive(answer) {
     if (this.held) return void this.held.push(answer);
     this.take(answer);
-    this.lost();
+    this.reportMissing();
     this.fit();
     this.others.follow(this.status);
     this.element.dataset.state = this.status.state;
@@ -116,21 +116,26 @@ class Lab extends Run {
   }
 
   /** Says once what the link asked for in vain. */
-  lost() {
-    const parts = this.asked ? taken.missed(this.asked, this) : [];
+  reportMissing() {
+    const parts = this.asked ? share.missed(this.asked, this) : [];
     this.asked = null;
     if (parts.length) this.parts.say(`Not all of this link could be restored: ${parts.join("; ")}.`);
   }
 
-  failed(sentence) {
+  reportTrouble(sentence) {
     if (sentence === this.trouble) return;
     this.trouble = sentence;
     this.refresh();
   }
 
-  overlaid(name, sentence) {
+  updateOverlay(name, sentence) {
     if (sentence) this.parts.say(`${name}: ${sentence}`);
     this.refresh();
+  }
+
+  /** Plotly's template in the present shade. */
+  get template() {
+    return this.data.templates[this.element.closest("[data-theme]")?.dataset.theme ?? "light"];
   }
 
   get overlays() {
@@ -194,11 +199,11 @@ class Lab extends Run {
   // --- what is taken away ----------------------------------------------------------------------------------------------------
 
   pictures() {
-    return taken.parts(this);
+    return share.parts(this);
   }
 
   looked() {
-    return taken.looked(this);
+    return share.looked(this);
   }
 
   missed() {
@@ -212,7 +217,7 @@ class Lab extends Run {
     this.element.classList.toggle("pictured", on);
     if (on && part) this.element.dataset.part = part;
     else delete this.element.dataset.part;
-    for (const answer of on ? [] : held) this.heard(answer);
+    for (const answer of on ? [] : held) this.receive(answer);
     this.measure();
   }
 
@@ -222,6 +227,7 @@ class Lab extends Run {
   async order(query) {
     const answer = await inquire({ run: this.run, ...query });
     if (answer.run === this.run) this.follower.soon();
+    this.emit("command", query.ask); // the table of runs shows another state soon
     return answer;
   }
 
@@ -252,4 +258,161 @@ class Lab extends Run {
     else return;
     event.preventDefault();
   }
+}
+
+// --- what stands where: transport, curves with the track, the probe, and below it one of four tabs -------------------------------
+
+const TITLES = { two: "Two steps", gradients: "Gradients", weights: "Weights", activations: "Activations" };
+
+const LATER = 120; // ms
+
+/** Builds the frame in `lab.element`: {live, tip, say(sentence), play(), update(), mark(), destroy()}. */
+export function frame(lab) {
+  const notice = make("p", "notice");
+  notice.setAttribute("role", "status");
+  notice.hidden = true;
+  const places = Object.fromEntries(["transport", "curves", "probe", "answer"].map((name) => [name, make("div", `lab-${name}`)]));
+  const body = make("div", "lab-body");
+  body.append(places.curves, places.probe, places.answer);
+  const below = make("div", "lab-below");
+  const tip = bubble(lab.element);
+  const live = make("output", "live");
+  lab.element.replaceChildren(places.transport, notice, body, below, tip.element, live);
+  const say = (sentence) => {
+    notice.textContent = sentence;
+    notice.hidden = !sentence;
+  };
+  const top = transport.mount(places.transport, lab, say);
+  const drawn = curves.mount(places.curves, lab);
+  const parts = [top, drawn, probe.mount(places.probe, lab, places.answer), tabbed(below, lab)];
+  const show = () => {
+    const known = lab.status !== null;
+    for (const one of [places.probe, places.answer]) one.classList.toggle("unknown", !known);
+    below.hidden = !known;
+  };
+  return {
+    live,
+    curves: drawn, // for tests: where a step stands
+    tip: tip.show,
+    say,
+    play: () => top.play(),
+    update() {
+      show();
+      for (const part of parts) part.update();
+    },
+    mark: () => parts.forEach((part) => part.mark?.()),
+    destroy: () => parts.forEach((part) => part.destroy?.()),
+  };
+}
+
+/** The line of tabs, and the part that the state names. */
+function tabbed(root, lab) {
+  const line = make("div", "tabs");
+  line.setAttribute("role", "tablist");
+  const room = make("div", "lab-room");
+  room.id = "lab-room";
+  room.setAttribute("role", "tabpanel");
+  const tabs = TABS.map((name) => tab(lab, name));
+  line.append(...tabs);
+  byArrows(line, () => tabs);
+  root.append(line, room);
+  let [opened, part] = [null, null];
+  const open = (name) => {
+    part?.destroy?.();
+    const place = make("div", `lab-tab lab-tab-${name}`);
+    room.replaceChildren(place);
+    part = name === "two" ? two.mount(place, lab) : watch.mount(place, lab, name);
+    opened = name;
+  };
+  const seen = whenSeen(room, () => lab.status !== null && part?.update());
+  const update = () => {
+    if (lab.status === null) return;
+    for (const one of tabs) {
+      one.setAttribute("aria-selected", String(one.dataset.tab === lab.state.tab));
+      one.tabIndex = one.dataset.tab === lab.state.tab ? 0 : -1;
+    }
+    room.setAttribute("aria-label", TITLES[lab.state.tab]);
+    const anew = opened !== lab.state.tab;
+    if (anew) open(lab.state.tab);
+    seen.draw(anew || Boolean(lab.held));
+  };
+  const destroy = () => {
+    seen.close();
+    part?.destroy?.();
+  };
+  return { update, mark: () => part?.mark?.(), destroy };
+}
+
+/** Draws what is in sight at once, and what is not when nothing has moved for a while. */
+function whenSeen(element, draw) {
+  let [inSight, timer] = [true, 0];
+  const now = () => {
+    clearTimeout(timer);
+    timer = 0;
+    draw();
+  };
+  const sight = new IntersectionObserver(([entry]) => {
+    inSight = entry.isIntersecting;
+    if (inSight && timer) now();
+  }, { rootMargin: "100px" });
+  sight.observe(element);
+  return {
+    draw(atOnce) {
+      if (inSight || atOnce) return now();
+      clearTimeout(timer);
+      timer = setTimeout(now, LATER);
+    },
+    close() {
+      clearTimeout(timer);
+      sight.disconnect();
+    },
+  };
+}
+
+function tab(lab, name) {
+  const one = make("button", "tab", TITLES[name]);
+  one.type = "button";
+  one.dataset.tab = name;
+  one.dataset.title = TITLES[name];
+  one.setAttribute("role", "tab");
+  one.setAttribute("aria-controls", "lab-room");
+  one.addEventListener("click", () => lab.go({ tab: name }));
+  return one;
+}
+
+// --- what only the browser needs to know, and how it stands in the address after the # -------------------------------------------
+
+const TABS = ["two", "gradients", "weights", "activations"];
+
+/** The state that the address names; what makes no sense there is left out. */
+function restore(said) {
+  const whole = (x) => (Number.isInteger(x) && x >= 0 ? x : undefined);
+  const { attention } = said;
+  return {
+    step: whole(said.step) ?? "live",
+    other: whole(said.other) ?? null,
+    attention: ["attn", "encoder", "cross_attn"].includes(attention) ? attention : undefined,
+    layer: whole(said.layer) ?? 0,
+    head: whole(said.head) ?? 0,
+    position: whole(said.position) ?? null,
+    tab: TABS.includes(said.tab) ? said.tab : "two",
+    log: said.x === "log",
+    curve: typeof said.curve === "string" ? said.curve : "lr",
+    chosen: attention !== undefined || said.head !== undefined || said.layer !== undefined,
+  };
+}
+
+/** The same for the address: what is the default does not stand there. */
+function remembered(state) {
+  return {
+    step: state.step === "live" ? null : state.step,
+    other: state.other,
+    attention: state.chosen ? state.attention : null,
+    layer: state.chosen ? state.layer : null,
+    head: state.chosen ? state.head : null,
+    position: state.position,
+    tab: state.tab === "two" ? null : state.tab,
+    x: state.log ? "log" : null,
+    curve: state.curve === "lr" ? null : state.curve,
+  };
 }

@@ -1,9 +1,8 @@
-// The row of buttons above everything: play, pause, steps, stop, begin again; the learning rate; and how it is going, in words.
-import { make } from "../core/dom.js";
-import { planLine } from "./plan.js";
-import { rate } from "./rate.js";
-import { able, hindered, main, told, whole } from "./words.js";
+// The row of buttons above everything: play, pause, steps, stop, reset; the learning rate; what the recipe would train; and how the
+// run is going, in words.
 import { svg } from "../components/stack.js";
+import { make } from "../core/dom.js";
+import { formatRate } from "./run.js";
 
 const ICONS = { play: "M4 2.2 13.6 8 4 13.8Z", pause: "M3.5 2.5h3.2v11H3.5zM9.3 2.5h3.2v11H9.3z" };
 const SMALL = [
@@ -27,7 +26,7 @@ export function mount(root, lab, say) {
   const learning = rate(lab, (query) => order(query));
   line.append(large.element, ...groups, learning.element);
   const state = stateLine(() => order({ ask: "order", order: "play" }));
-  const plan = planLine(lab, { start: () => start(), contrast: (change) => contrast(change) });
+  const plan = planLine(lab, () => start());
   root.append(line, state.element, plan.element);
 
   const tried = async (doing) => {
@@ -45,12 +44,8 @@ export function mount(root, lab, say) {
     const answer = await pressed(large, () => tried(() => lab.order({ ask: "start" })));
     if (answer) lab.look(answer.run);
   };
-  const contrast = async (change) => {
-    const answer = await tried(() => lab.order({ ask: "contrast", change }));
-    if (answer) lab.look(answer.runs[0], answer.runs.slice(1));
-  };
   const play = () => {
-    const { what, why } = main(lab);
+    const { what, why } = mainAction(lab);
     if (why) return lab.tell(why);
     if (what === "start") return start();
     return pressed(large, () => order({ ask: "order", order: what }));
@@ -70,7 +65,7 @@ export function mount(root, lab, say) {
     button.addEventListener("click", () => button.getAttribute("aria-disabled") !== "true" && acts[name]());
   }
   const update = () => {
-    large.show(main(lab));
+    large.show(mainAction(lab));
     showSmall(small, lab);
     learning.update();
     state.show(lab);
@@ -105,7 +100,7 @@ function largeButton() {
   button.show = ({ label: text, why }) => {
     if (label.textContent !== text) label.textContent = text;
     shape.setAttribute("d", text === "Pause" ? ICONS.pause : ICONS.play);
-    able(element, why, "Space");
+    enable(element, why, "Space");
   };
   return button;
 }
@@ -118,12 +113,12 @@ function smallButton(name, label, title) {
 }
 
 function showSmall(small, lab) {
-  const why = hindered(lab);
+  const why = obstacles(lab);
   const kept = lab.kept(lab.shown);
   for (const [name, button] of Object.entries(small)) {
     const forked = `a new run that goes on from step ${whole(kept)}, the snapshot at the handle or the last before it`;
     const title = name === "fork" && kept >= 0 ? forked : button.dataset.title;
-    able(button, why[name] ?? why.steps, title);
+    enable(button, why[name] ?? why.steps, title);
   }
 }
 
@@ -139,14 +134,198 @@ function stateLine(resume) {
   const trouble = make("p", "transport-trouble");
   element.append(text, button, trouble, bar);
   const show = (lab) => {
-    const said = told(lab);
+    const said = describeStatus(lab);
     if (text.textContent !== said) text.textContent = said;
     const { status } = lab;
     element.dataset.state = status?.state ?? "none";
     text.title = (status?.chosen ?? []).join("\n");
-    button.hidden = !(lab.run && status?.resumable) || main(lab).what === "play";
+    button.hidden = !(lab.run && status?.resumable) || mainAction(lab).what === "play";
     trouble.textContent = lab.trouble;
     done.style.width = `${status?.steps ? (100 * status.step) / status.steps : 0}%`;
   };
   return { element, show };
+}
+
+// --- the learning rate: what the schedule says, or what a person holds it at while the run goes on -------------------------------
+
+const [LOW, HIGH] = [-6, 0]; // powers of ten that the slider spans
+const STEP = 0.02; // of a power
+const CALM = 120; // ms between two orders while the slider moves
+
+/** `order(query)` tells the run. */
+export function rate(lab, order) {
+  const element = make("div", "rate");
+  const label = make("label", "rate-label", "learning rate");
+  const slider = field({ type: "range", min: LOW, max: HIGH, step: STEP, "aria-label": "learning rate, on a logarithmic scale" });
+  const number = field({ type: "text", inputmode: "decimal", "aria-label": "learning rate", size: 8, autocomplete: "off" });
+  const free = make("button", "chip", "by schedule");
+  free.type = "button";
+  label.append(slider);
+  element.append(label, number, free);
+  let [timer, wanted] = [0, undefined]; // what was asked for and is not in the status yet
+  const send = (lr) => {
+    wanted = lr;
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      await order({ ask: "order", order: "rate", lr });
+      if (wanted === lr) wanted = undefined;
+    }, CALM);
+    update();
+  };
+  const update = () => {
+    const held = wanted === undefined ? (lab.status?.lr ?? null) : wanted;
+    const now = held ?? [lab.metrics.at("lr", Infinity), lab.lr].find(Number.isFinite);
+    const cannot = obstacles(lab).rate;
+    for (const one of [slider, number, free]) {
+      one.disabled = Boolean(cannot);
+      one.title = cannot;
+    }
+    free.title = cannot || "follow the schedule of the recipe";
+    free.setAttribute("aria-pressed", String(!cannot && held === null));
+    const active = number.getRootNode().activeElement;
+    if (active !== slider && Number.isFinite(now)) slider.value = now > 0 ? Math.log10(now) : LOW;
+    if (active !== number) number.value = Number.isFinite(now) ? formatRate(now) : "";
+    slider.setAttribute("aria-valuetext", Number.isFinite(now) ? formatRate(now) : "");
+  };
+  slider.addEventListener("input", () => send(Number((10 ** Number(slider.value)).toPrecision(2))));
+  number.addEventListener("change", () => {
+    const lr = Number(number.value.replace("−", "-"));
+    if (number.value.trim() && Number.isFinite(lr) && lr >= 0) send(lr);
+    else update();
+  });
+  number.addEventListener("keydown", (event) => event.key === "Enter" && number.blur());
+  free.addEventListener("click", () => send(null));
+  return { element, update, destroy: () => clearTimeout(timer) };
+}
+
+function field(attributes) {
+  const made = make("input");
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+// --- what the recipe above would train -------------------------------------------------------------------------------------------
+
+/** `start()` trains the recipe as a new run. */
+function planLine(lab, start) {
+  const element = make("div", "plan");
+  const text = make("p", "plan-line");
+  const button = make("button", "chip plan-start", "Train as a new run");
+  button.type = "button";
+  button.addEventListener("click", () => button.getAttribute("aria-disabled") !== "true" && start());
+  const what = make("div", "plan-what");
+  what.append(text, button);
+  element.append(what);
+  const update = () => {
+    const { plan } = lab.data;
+    const changed = lab.run && lab.status && lab.recipe !== plan.recipe;
+    const said = plan.problem || `${changed ? "the recipe now: " : ""}${plan.line}`;
+    if (text.textContent !== said) text.textContent = said;
+    text.classList.toggle("problem", Boolean(plan.problem));
+    button.hidden = !changed || mainAction(lab).what === "start";
+    enable(button, plan.problem, "the run that you look at goes on beside it");
+  };
+  return { element, update };
+}
+
+// --- how a run is doing, in words, and what can be done with it just now ---------------------------------------------------------
+
+const ENDED = { stopped: "stopped", killed: "ended", failed: "failed" };
+const ENDS = { 1: "st", 2: "nd", 3: "rd" };
+
+/** One sentence about the run that is looked at. */
+export function describeStatus(lab) {
+  const { status, data } = lab;
+  if (!status && lab.trouble) return "no run is shown";
+  if (!status) return lab.run || data.recorded ? "looking for the run …" : "nothing has been trained yet";
+  const at = `step ${whole(status.step)} of ${whole(status.steps)}`;
+  const { state } = status;
+  if (state === "queued") return [status.position ? `waiting: ${ordinal(status.position)} in the queue` : "waiting for its turn", describeResting(status)].filter(Boolean).join(" · ");
+  if (state === "preparing") return "preparing: the data is read and the model is built";
+  if (state === "running") return ["training", at, formatPace(lab), timeLeft(status)].filter(Boolean).join(" · ");
+  if (state === "paused") return `paused at ${at}`;
+  const finished = status.recorded ? `Demo: recorded run of “${lab.task.name}”` : "finished";
+  if (state === "finished") return [finished, `${whole(status.step)} steps`, trainingTime(lab)].filter(Boolean).join(" · ");
+  if (state === "new") return `at its beginning: ${at}`;
+  if (status.error) return `${ENDED[state]} at ${at}: ${status.error}`;
+  return `${ENDED[state] ?? state} at ${at}`;
+}
+
+/** What of the runs that are before it rests, and could be stopped. */
+function describeResting({ resting }) {
+  if (!resting.length) return "";
+  const [first, ...others] = resting;
+  const named = others.length ? `${first} and ${others.length} more are paused and keep their places; stop them` : `${first} is paused and keeps its place; stop it`;
+  return `${named}, or press Play there`;
+}
+
+function formatPace({ metrics }) {
+  const speed = metrics.at("tokens_per_second", Infinity);
+  return Number.isFinite(speed) ? `${whole(Number(speed.toPrecision(3)))} tokens/s` : "";
+}
+
+function timeLeft({ seconds_left: seconds }) {
+  return seconds === null ? "" : `${formatDuration(seconds)} left`;
+}
+
+function trainingTime({ metrics }) {
+  const seconds = metrics.at("seconds", Infinity);
+  return Number.isFinite(seconds) ? `${formatDuration(seconds)} of training` : "";
+}
+
+/** Seconds as a person says them. */
+export function formatDuration(seconds) {
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+/** A number of steps or tokens. */
+export function whole(x) {
+  return Math.round(x).toLocaleString("en");
+}
+
+function ordinal(n) {
+  const end = n % 100 > 10 && n % 100 < 14 ? "th" : (ENDS[n % 10] ?? "th");
+  return `${n}${end}`;
+}
+
+/** What the large button does now: {label, what, why}; `why` is a sentence where it cannot, `what` an order or "start". */
+export function mainAction(lab) {
+  const { plan } = lab.data;
+  const state = lab.run ? lab.status?.state : "none";
+  const unchanged = lab.recipe === plan.recipe;
+  if (state === "running" || state === "preparing") return { label: "Pause", what: "pause", why: "" };
+  if (state === "queued") return { label: "Pause", what: "pause", why: "It waits for its turn; Stop takes it out of the queue." };
+  if (state === "paused") return { label: "Play", what: "play", why: "" };
+  if (lab.run && state === undefined && !lab.trouble) return { label: "Play", what: "play", why: "The run is being looked for." };
+  if (state === "new" && unchanged) return { label: "Play", what: "play", why: "" };
+  if (lab.status?.resumable && lab.run && unchanged) return { label: "Resume", what: "play", why: "" };
+  const why = plan.problem || "";
+  if (state === "finished" && unchanged) return { label: "Train again", what: "start", why };
+  return { label: state === "none" ? "Play" : "Train", what: "start", why };
+}
+
+/** For each of the smaller buttons why it cannot act, "" where it can. */
+export function obstacles(lab) {
+  const { status } = lab;
+  const none = lab.data.recorded ? "This run came with Loupe and is finished; press Play to train one of your own." : "There is no run yet; press Play.";
+  if (!lab.run || !status) return Object.fromEntries(["steps", "stop", "reset", "fork", "rate"].map((name) => [name, none]));
+  const finished = status.state === "finished" ? "The run is finished; reset it, or fork it from a step before its end." : "";
+  const kept = lab.kept(lab.shown);
+  const nowhere = "There is no snapshot at this step or before; the next ones come as it trains.";
+  const end = kept >= status.steps ? "This is the last step; go back to an earlier one to go on from there." : "";
+  return {
+    steps: finished || (status.state === "queued" ? "It waits for its turn." : ""),
+    stop: lab.active ? "" : "It is not training.",
+    reset: status.state === "new" ? "It is at its first step." : "",
+    fork: kept < 0 ? nowhere : end,
+    rate: finished,
+  };
+}
+
+/** A button that cannot act stays in reach, so that its title can say why. */
+export function enable(button, why, title) {
+  button.setAttribute("aria-disabled", String(Boolean(why)));
+  if (button.title !== (why || title)) button.title = why || title;
 }

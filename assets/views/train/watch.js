@@ -1,17 +1,455 @@
-// The tabs below the probe that look at the model as a whole: its gradients, its weights and its activations, part by part, as
-// watch.jsonl has them.
-import { CSS as GRADIENTS, mount as mountGradients } from "./watch_gradients.js";
-import { CSS as HISTOGRAMS, mount as mountHistograms } from "./watch_histograms.js";
+// The tabs below the probe that look at the model as a whole, as watch.jsonl has it part by part: its gradients, its weights and its
+// activations. plotly.js draws them; they are mounted in this view because the time machine's handle moves them without a message.
+import { choices } from "../components/choices.js";
+import { make } from "../core/dom.js";
+import { number, percent } from "../core/format.js";
+import { colour, css, ramp, STEPS } from "../core/palette.js";
+import { Chart } from "../core/plotly.js";
+import { axisOfSteps, chartConfig, extent, logged, roundUp, scaleOf } from "./charts.js";
+import { whole } from "./transport.js";
 
 /** `tab` is "gradients", "weights" or "activations". */
 export function mount(root, lab, tab) {
-  return tab === "gradients" ? mountGradients(root, lab) : mountHistograms(root, lab, tab);
+  return tab === "gradients" ? gradients(root, lab) : histograms(root, lab, tab);
 }
 
-export const CSS = `
-.watch { font-size: 13px; }
-.watch-head { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 20px; margin-bottom: 10px; min-height: 30px; }
-.watch-head .watch-at { font-variant-numeric: tabular-nums; min-width: 21ch; }
-.watch-about { color: var(--soft); font-size: 12.5px; line-height: 1.5; margin: 0 0 12px !important; max-width: 110ch; }
-.watch-none { color: var(--soft); padding: 14px 0; }
-${GRADIENTS}${HISTOGRAMS}`;
+// --- the parts of a model ----------------------------------------------------------------------------------------------------
+
+const PART = /^(?:(encoder|decoder)\.)?blocks\.(\d+)(?:\.(attn|mlp))?$/;
+const INSIDE = { attn: "attention", mlp: "MLP" };
+const ROLES = { attn: "attention", mlp: "mlp" };
+
+/** "encoder.blocks.0.attn" -> "encoder block 1 · attention". */
+function titleOf(part) {
+  const [found, stack, block, inside] = part.match(PART) ?? [];
+  if (!found) return part === "embed" ? "embedding" : part;
+  return `${stack ? `${stack} ` : ""}block ${Number(block) + 1}${inside ? ` · ${INSIDE[inside]}` : ""}`;
+}
+
+/** The role whose color the part has: what is written into the residual stream has the stream's. */
+function roleOf(part) {
+  if (part === "head") return "probability";
+  return ROLES[part.match(PART)?.[3]] ?? "residual";
+}
+
+/** Four digits of a number, "–" where there is none. */
+function formatValue(value) {
+  return value === undefined ? "–" : number(value).replace(/(\.\d+?)\d$/, "$1");
+}
+
+/** All parts that `lines` have under `name`, from the embedding up to the head. */
+function partsOf(lines, name) {
+  const found = new Set(lines.flatMap((line) => Object.keys(line[name])));
+  return [...found].sort((a, b) => rank(a) - rank(b));
+}
+
+function rank(part) {
+  const [found, stack, block, inside] = part.match(PART) ?? [];
+  if (!found) return part === "embed" ? -1 : 1e9;
+  return (stack === "encoder" ? 0 : 1e6) + 4 * Number(block) + (inside === "mlp" ? 1 : 0);
+}
+
+/** The index of the line whose step is nearest to `step`, -1 where there are none; of two as near, the earlier. */
+export function nearest(lines, step) {
+  let [low, high] = [0, lines.length - 1];
+  if (high < 0) return -1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (lines[middle].step < step) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && step - lines[low - 1].step <= lines[low].step - step ? low - 1 : low;
+}
+
+function stepOf({ step }, shown) {
+  return `step ${whole(step)}${step === shown ? "" : `, nearest to ${whole(shown)}`}`;
+}
+
+// --- gradients: a map of parts by steps, or a line for each part -----------------------------------------------------------------
+
+const ABOUT_GRADIENTS =
+  "The Euclidean length of the gradient with respect to all parameters of a part, of the last update before the step, before it is " +
+  "clipped. A part that stays far below the others learns little; one that shoots up is about to be unstable.";
+const NO_GRADIENTS = "No gradient has been measured yet: the first comes with the first steps.";
+const NUMBERS = 70; // px of the numbers at the right
+const NAMES = { wide: 140, narrow: 104 };
+const [TOP, BOTTOM, ROW, LEAST, APART, TICKS] = [44, 44, 24, 300, 15, 56]; // px
+const COLORS = 12;
+const MOVES = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -Infinity, End: Infinity };
+
+let drawnAs = "map"; // remembered while one looks at other tabs
+
+function gradients(root, lab) {
+  const element = make("div", "watch gradients");
+  const head = make("div", "watch-head");
+  const at = make("span", "watch-at");
+  const chosen = choices("how the gradients are drawn", [["map", "Map"], ["lines", "Lines"]], (value) => {
+    drawnAs = value;
+    update();
+  });
+  head.append(make("h3", "", "Gradient norm of each part"), chosen.element, at);
+  const track = make("div", "watch-track");
+  track.tabIndex = 0;
+  track.setAttribute("role", "slider");
+  track.setAttribute("aria-label", "step that is looked at, over the steps at which gradients were measured");
+  const [plot, handle, numbers] = [make("div", "watch-plot"), make("div", "watch-handle"), make("div", "watch-norms")];
+  track.append(plot, handle, numbers);
+  const none = make("p", "watch-none", NO_GRADIENTS);
+  element.append(head, make("p", "watch-about", ABOUT_GRADIENTS), none, track);
+  root.append(element);
+  const view = { lab, track, handle, numbers, plot, texts: new Map() };
+  const drawn = (layout) => {
+    view.scale = scaleOf(layout.xaxis.range, [view.left, view.right], lab.state.log);
+    place(view);
+  };
+  const chart = new Chart(plot, lab.data.plotly, { drawn, failed: (sentence) => lab.parts.say(sentence) });
+  let known = "";
+
+  const update = () => {
+    const lines = lab.watch.filter((line) => Object.keys(line.gradients).length);
+    none.hidden = lines.length > 0;
+    for (const part of [track, at, chosen.element]) part.hidden = !lines.length;
+    if (!lines.length) return;
+    chosen.show(drawnAs);
+    const key = [lab.edition, lab.editions.watch, lab.active, element.clientWidth, lab.state.log, drawnAs].join();
+    if (key !== known) {
+      known = key;
+      lay(view, lines, element.clientWidth);
+      chart.draw(...(drawnAs === "map" ? heatmap(view) : normLines(view)), chartConfig("loupe-gradients"));
+      list(view);
+    }
+    tell(view, at);
+  };
+  listen(view, update);
+  return { update, mark() {}, destroy: () => (chart.destroy(), element.remove()) };
+}
+
+/** Finds what is drawn and where: `lines`, `parts`, `range` of the norms, `left`, `right`, `height` in px. */
+function lay(view, lines, width) {
+  const { lab } = view;
+  const parts = partsOf(lines, "gradients");
+  const names = lab.narrow ? NAMES.narrow : NAMES.wide;
+  const [left, right] = drawnAs === "map" ? [names, width - NUMBERS] : [TICKS, width - NUMBERS - names];
+  const most = extent(lines.at(-1).step, lab.status?.steps ?? 0, lab.active);
+  const norms = lines.flatMap((line) => Object.values(line.gradients)).filter((norm) => norm > 0);
+  const ends = norms.length ? [1 / roundUp(1 / Math.min(...norms)), roundUp(Math.max(...norms))] : [0.5, 2];
+  const range = ends[1] > ends[0] ? ends : [ends[0] / 2, ends[0] * 2];
+  const height = drawnAs === "map" ? TOP + parts.length * ROW + BOTTOM : Math.max(LEAST, TOP + BOTTOM + parts.length * APART);
+  const axis = axisOfSteps(most, lab.state.log);
+  Object.assign(view, { lines, parts, width, left, right, height, range, axis, scale: scaleOf(axis.range, [left, right], lab.state.log) });
+}
+
+function layoutOf({ lab, width, height, left, right, axis, plot }, yaxis, more = {}) {
+  const margin = { l: left, r: width - right, t: TOP, b: BOTTOM, pad: 0, autoexpand: false };
+  const dragmode = plot._fullLayout?.dragmode ?? false;
+  return { template: lab.template, width, height, margin, dragmode, hovermode: "closest", uirevision: `${lab.run} ${lab.state.log} ${drawnAs}`, xaxis: axis, yaxis, ...more };
+}
+
+/** [traces, layout]: a row for each part; the color grows with the logarithm. */
+function heatmap(view) {
+  const { lab, lines, parts, range, track } = view;
+  const x = lines.map(({ step }) => logged(step, lab.state.log));
+  const norms = parts.map((part) => lines.map((line) => line.gradients[part] ?? null));
+  const table = ramp(track, "residual", "unit"); // grows with the square root, which is undone
+  const colorscale = Array.from({ length: 10 }, (_, i) => [i / 9, css(table[Math.round((i / 9) ** 2 * (STEPS - 1))])]);
+  const [low, high] = range.map(Math.log10);
+  const powers = Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, i) => Math.ceil(low) + i);
+  const colorbar = {
+    orientation: "h", thickness: 8, lenmode: "pixels", len: lab.narrow ? 150 : 260, x: 1, xanchor: "right", y: 1, yanchor: "bottom", ypad: 2,
+    tickvals: powers, ticktext: powers.map((power) => String(Number((10 ** power).toPrecision(1)))), outlinewidth: 0, title: { text: "gradient norm ", side: "top", font: { size: 11 } },
+  };
+  const trace = {
+    type: "heatmap", x, y: parts.map(titleOf), z: norms.map((row) => row.map((norm) => (norm > 0 ? Math.log10(norm) : null))), customdata: norms, ygap: 2, hoverongaps: false,
+    zmin: low, zmax: high, colorscale, colorbar, hovertemplate: "%{y} · step %{x:,d}<br><b>%{customdata:.4~g}</b><extra></extra>",
+  };
+  return [[trace], layoutOf(view, { automargin: false, showgrid: false, fixedrange: true, ticks: "" })];
+}
+
+/** [traces, layout]: a line for each part, on a logarithmic axis. */
+function normLines(view) {
+  const { lab, lines, parts, range, plot } = view;
+  const traces = parts.map((part, i) => {
+    const known = lines.filter((line) => part in line.gradients);
+    return {
+      type: "scatter", mode: known.length > 1 ? "lines" : "markers", x: known.map(({ step }) => logged(step, lab.state.log)), y: known.map((line) => line.gradients[part]), name: titleOf(part),
+      line: { width: 1.6, color: colour(plot, `head-${(i % COLORS) + 1}`) }, hovertemplate: "step %{x:,d}<br><b>%{y:.4~g}</b>", showlegend: false,
+    };
+  });
+  const yaxis = { type: "log", range: range.map(Math.log10), dtick: 1, title: { text: "gradient norm", standoff: 4 }, automargin: false, exponentformat: "none" };
+  return [traces, layoutOf(view, yaxis)];
+}
+
+/** Places for the numbers at the handle: at each row of the map, or with the part's name at the end of its line. */
+function list(view) {
+  const { lines, parts, numbers, range, height, left, right, width } = view;
+  const room = height - TOP - BOTTOM;
+  const ends = (part) => lines.findLast((line) => part in line.gradients).gradients[part];
+  const upward = (norm) => TOP + room * (1 - Math.max(0, Math.log(Math.max(norm, range[0]) / range[0]) / Math.log(range[1] / range[0])));
+  const map = drawnAs === "map";
+  const places = parts.map((part, i) => ({ part, i, top: map ? TOP + (parts.length - 0.5 - i) * ROW : upward(ends(part)) }));
+  let above = TOP - APART;
+  for (const one of places.sort((a, b) => a.top - b.top)) one.top = above = map ? one.top : Math.max(one.top, above + APART);
+  Object.assign(numbers.style, { left: `${right + 6}px`, width: `${width - right - 6}px` });
+  Object.assign(view.handle.style, { top: `${TOP - 3}px`, height: `${room + 6}px` });
+  view.ends = [left, right];
+  view.texts = new Map();
+  const rows = places.sort((a, b) => a.i - b.i).map(({ part, i, top }) => {
+    const row = make("div", "norm");
+    row.style.top = `${top}px`;
+    const text = make("output");
+    if (!map) row.append(Object.assign(make("span", "", titleOf(part)), { style: `color: var(--head-${(i % COLORS) + 1})` }));
+    row.append(text);
+    view.texts.set(part, text);
+    return row;
+  });
+  numbers.replaceChildren(...rows);
+}
+
+function place({ lab, handle, left, right, scale }) {
+  handle.style.transform = `translateX(${Math.max(left, Math.min(right, scale.to(lab.shown)))}px)`;
+}
+
+/** The numbers at the handle. */
+function tell(view, at) {
+  const { lab, lines, parts, track, texts } = view;
+  const line = lines[nearest(lines, lab.shown)];
+  place(view);
+  for (const [part, text] of texts) {
+    const shown = formatValue(line.gradients[part]);
+    if (text.textContent !== shown) text.textContent = shown;
+  }
+  at.textContent = stepOf(line, lab.shown);
+  const valuetext = `step ${line.step}: ${parts.map((part) => `${titleOf(part)} ${formatValue(line.gradients[part])}`).join(", ")}`;
+  const values = { valuemin: lines[0].step, valuemax: lines.at(-1).step, valuenow: line.step, valuetext };
+  for (const [name, value] of Object.entries(values)) if (track.getAttribute(`aria-${name}`) !== String(value)) track.setAttribute(`aria-${name}`, value);
+}
+
+function listen(view, update) {
+  const { track, plot, lab } = view;
+  track.addEventListener("click", (event) => {
+    if (!view.lines || plot._fullLayout?.dragmode || event.target.closest(".modebar")) return;
+    const px = event.clientX - track.getBoundingClientRect().left;
+    lab.go({ step: view.lines[nearest(view.lines, view.scale.from(Math.max(view.left, Math.min(view.right, px))))].step });
+  });
+  track.addEventListener("keydown", (event) => {
+    const by = MOVES[event.key];
+    if (!by || !view.lines || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const to = nearest(view.lines, lab.shown) + (event.shiftKey ? 10 * by : by);
+    lab.go({ step: view.lines[Math.max(0, Math.min(view.lines.length - 1, to))].step });
+    update();
+  });
+}
+
+// --- weights and activations: the hill of the step that is looked at, in front of some steps before it ----------------------------
+
+const BEFORE = 6; // lines of earlier steps, at most
+const ABOUT = {
+  weights:
+    "All parameters of a part: how many have which value. The filled hill is the step that is looked at, the lines behind it are steps " +
+    "before it; each is as high as its own peak. Normalisations begin at exactly 1 and biases at 0, which shows as needles.",
+  activations:
+    "The residual stream after each block on the probe, all positions and dimensions. The filled hill is the step that is looked at, the " +
+    "lines behind it are steps before it; each is as high as its own peak.",
+};
+const SHARES = [
+  ["certain", "certain", "the share of the rows of attention that had a choice and give one key more than 99 %"],
+  ["quiet", "quiet", "the share of the MLP’s neurons that nowhere on the probe come to 1 % of the layer’s strongest"],
+];
+const NONE = {
+  weights: "No weights have been measured yet: the first come with the first snapshot.",
+  activations: "No activations have been measured yet: they come with the first snapshot, where the probe can be read.",
+};
+const [HILL, BETWEEN] = [74, 11]; // px: the highest peak, and between two lines
+const HEIGHT = HILL + BEFORE * BETWEEN;
+const NEEDLE = 1 / 120; // of the axis: how wide a single value is drawn
+
+/** `what` is "weights" or "activations". */
+function histograms(root, lab, what) {
+  const element = make("div", "watch histograms");
+  const head = make("div", "watch-head");
+  const at = make("span", "watch-at");
+  head.append(make("h3", "", what === "weights" ? "Weights of each part" : "Activations after each block"), at);
+  const none = make("p", "watch-none", NONE[what]);
+  const grid = make("div", "ridges");
+  element.append(head, make("p", "watch-about", ABOUT[what]), ...(what === "activations" ? [definitions()] : []), none, grid);
+  root.append(element);
+  const panels = new Map(); // part -> panel
+  let [known, shown] = ["", ""];
+  let lines = [];
+  const sight = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) panels.get(target.dataset.part)?.see(isIntersecting);
+  }, { rootMargin: "200px" });
+
+  const build = () => {
+    lines = lab.watch.filter((line) => Object.keys(line[what]).length);
+    const parts = partsOf(lines, what);
+    for (const [part, panel] of panels) if (!parts.includes(part)) (panel.destroy(), panels.delete(part));
+    for (const part of parts) {
+      if (!panels.has(part)) {
+        panels.set(part, panelOf(lab, part, what));
+        sight.observe(panels.get(part).element);
+      }
+      panels.get(part).bound(lines);
+    }
+    const elements = parts.map((part) => panels.get(part).element);
+    if (elements.some((one, i) => grid.children[i] !== one)) grid.replaceChildren(...elements);
+  };
+  const update = () => {
+    const edition = [lab.edition, lab.editions.watch, element.clientWidth].join();
+    if (edition !== known) {
+      build();
+      [known, shown] = [edition, ""];
+    }
+    none.hidden = lines.length > 0;
+    at.hidden = grid.hidden = !lines.length;
+    if (!lines.length) return;
+    const index = nearest(lines, lab.shown);
+    const key = `${index} ${lab.shown}`;
+    if (key === shown) return;
+    shown = key;
+    at.textContent = stepOf(lines[index], lab.shown);
+    const before = indicesBefore(index).map((i) => lines[i]);
+    for (const panel of panels.values()) panel.show(lines[index], before);
+  };
+  const destroy = () => {
+    sight.disconnect();
+    for (const panel of panels.values()) panel.destroy();
+    element.remove();
+  };
+  return { update, mark() {}, destroy };
+}
+
+/** Indices before `index`, evenly apart: they stay as they are while lines come, until there are too many. */
+function indicesBefore(index) {
+  let apart = 1;
+  while (index / apart > BEFORE) apart *= 2;
+  return Array.from({ length: Math.ceil(index / apart) }, (_, i) => i * apart);
+}
+
+/** One part: its title, its hill, and its numbers. What is out of sight is drawn when it comes into sight. */
+function panelOf(lab, part, what) {
+  const element = make("section", "ridge");
+  element.dataset.part = part;
+  element.setAttribute("role", "group");
+  element.setAttribute("aria-label", titleOf(part));
+  const plot = make("div", "ridge-plot");
+  plot.setAttribute("role", "img");
+  const numbers = make("dl", "ridge-numbers");
+  const values = ["min", "std", "max"].map((name) => entryOf(numbers, name, name === "std" ? "standard deviation, from the counts of the bins" : ""));
+  const shares = make("dl", "ridge-shares");
+  const told = what === "activations" ? SHARES.map(([key, name, definition]) => [key, entryOf(shares, name, definition)]) : [];
+  element.append(make("h4", "", titleOf(part)), plot, numbers, shares);
+  const chart = new Chart(plot, lab.data.plotly, { failed: (sentence) => lab.parts.say(sentence) });
+  const role = what === "weights" ? roleOf(part) : "residual";
+  let [ends, seen, waiting] = [null, false, null];
+
+  const bound = (lines) => {
+    const known = lines.map((line) => line[what][part]).filter(Boolean);
+    ends = outward(Math.min(...known.map(([low]) => low)), Math.max(...known.map(([, high]) => high)));
+  };
+  const show = (line, before) => {
+    const found = line[what][part];
+    const said = found ? [found[0], spread(found), found[1]].map(formatValue) : ["–", "–", "–"];
+    said.forEach((text, i) => (values[i].textContent = text));
+    plot.setAttribute("aria-label", `histogram at step ${line.step}: ${said[0]} to ${said[2]}, standard deviation ${said[1]}`);
+    for (const [key, value] of told) {
+      const share = line[key][part];
+      value.parentElement.hidden = share === undefined;
+      if (share !== undefined) value.textContent = percent(share);
+    }
+    waiting = () => chart.draw(...ridge(lab, plot, role, what, ends, found, before.map((one) => one[what][part]).filter(Boolean)), ridgeConfig(part));
+    if (seen || lab.held) draw();
+  };
+  const draw = () => {
+    waiting?.();
+    waiting = null;
+  };
+  const see = (inSight) => {
+    seen = inSight;
+    if (seen) draw();
+  };
+  return { element, bound, show, see, destroy: () => (chart.destroy(), element.remove()) };
+}
+
+function entryOf(list, name, title) {
+  const entry = list.appendChild(make("div"));
+  if (title) entry.title = title;
+  entry.append(make("dt", "", name));
+  return entry.appendChild(make("dd"));
+}
+
+function definitions() {
+  const list = make("p", "watch-about");
+  SHARES.forEach(([, name, definition], i) => list.append(make("strong", "", `${i ? " · " : ""}${name}`), ` ${definition}`));
+  return list;
+}
+
+function ridgeConfig(part) {
+  return { ...chartConfig(`loupe-${part}`), modeBarButtons: [["zoom2d", "resetScale2d"], ["toImage"]] };
+}
+
+/** [traces, layout]: histograms [low, high, counts] of one part; `before` are those of earlier steps, the earliest farthest up. */
+function ridge(lab, plot, role, what, ends, found, before) {
+  const ground = colour(plot, "ground");
+  const hue = (share) => mixed(colour(plot, role), ground, share);
+  const past = before.map((one, i) => {
+    const base = (before.length - i) * BETWEEN;
+    const { x, y } = outline(one, ends);
+    const line = { color: hue(0.55), width: 1 };
+    return { type: "scatter", mode: "lines", x: [x[0], ...x, x.at(-1)], y: [base, ...y.map((top) => base + top), base], fill: "toself", fillcolor: ground, line, hoverinfo: "skip" };
+  });
+  const hill = found ? [{
+    type: "scatter", mode: "lines", ...outline(found, ends), customdata: binsOf(found), fill: "tozeroy", fillcolor: hue(0.45), line: { color: hue(1), width: 1.5 },
+    hovertemplate: "%{customdata[0]} to %{customdata[1]}<br><b>%{customdata[2]:,}</b> of %{customdata[3]:,}<extra></extra>",
+  }] : [];
+  const layout = {
+    template: lab.template, width: plot.clientWidth, height: HEIGHT + 44, margin: { l: 8, r: 8, t: 6, b: 38, pad: 0 }, showlegend: false, hovermode: "x", dragmode: false, uirevision: ends.join(),
+    xaxis: { range: ends, nticks: 4, title: { text: what === "weights" ? "weight" : "activation", standoff: 2, font: { size: 11 } }, hoverformat: ".4~g", automargin: false, showgrid: false, zeroline: true },
+    yaxis: { range: [0, HEIGHT + 4], visible: false, fixedrange: true },
+  };
+  return [[...past, ...hill], layout];
+}
+
+/** The density over the axis, as high as HILL at its peak. */
+function outline([low, high, counts], ends) {
+  const most = Math.max(...counts, 1);
+  const wide = (high - low) / counts.length;
+  if (!wide) {
+    const half = ((ends[1] - ends[0]) * NEEDLE) / 2;
+    return { x: [low - half, low + half], y: [HILL, HILL] };
+  }
+  return { x: counts.map((_, i) => low + (i + 0.5) * wide), y: counts.map((count) => (count / most) * HILL) };
+}
+
+/** [low, high, count, all] of each bin. */
+function binsOf([low, high, counts]) {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  const wide = (high - low) / counts.length;
+  if (!wide) return [0, 1].map(() => [formatValue(low), formatValue(high), total, total]);
+  return counts.map((count, i) => [formatValue(low + i * wide), formatValue(low + (i + 1) * wide), count, total]);
+}
+
+/** Ends that are multiples of a round number, about an eighth of what lies between. */
+function outward(low, high) {
+  const apart = roundUp(Math.max((high - low) / 8, Math.abs(high) * 1e-3, 1e-12));
+  const ends = [Math.floor(low / apart + 1e-9) * apart, Math.ceil(high / apart - 1e-9) * apart];
+  return ends[1] > ends[0] ? ends : [ends[0] - apart, ends[0] + apart];
+}
+
+/** The standard deviation, as if all of a bin lay in its middle; less what that itself adds (Sheppard). */
+export function spread([low, high, counts]) {
+  const wide = (high - low) / counts.length;
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (!total) return undefined;
+  const mean = counts.reduce((sum, count, i) => sum + count * (i + 0.5), 0) / total;
+  const square = counts.reduce((sum, count, i) => sum + count * (i + 0.5 - mean) ** 2, 0) / total;
+  return wide * Math.sqrt(Math.max(0, square - 1 / 12));
+}
+
+/** `share` of one #rrggbb in another. */
+function mixed(one, other, share) {
+  const channels = [1, 3, 5].map((i) => Math.round(share * parseInt(one.slice(i, i + 2), 16) + (1 - share) * parseInt(other.slice(i, i + 2), 16)));
+  return `#${channels.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
+}

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.data.own import FORMS
 from engine.data.table import Table
 from pages.controls.share.links import as_text
-from pages.controls.train.recipe_options import option
+from pages.controls.train.recipe_options import format_value
 
 FORM = {
     ("text",): "texts", ("text", "label"): "texts with a label", ("source", "target"): "pairs of texts",
@@ -35,10 +35,10 @@ def first_rows(name: str, table: Table) -> None:
 
 
 def columns_of(table: Table, turn: str) -> dict[str, str]:
-    """What each column is, by the name that a recipe has for it."""
+    """Column of the table by the name that a recipe has for it."""
     forms = [form for form in FORMS if len(form) <= len(table.columns)]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="columns"):
-        at = forms.index(guessed(table, forms))
+        at = forms.index(guess_form(table, forms))
         form = st.selectbox("learn from", forms, at, FORM.__getitem__, key=f"{turn} form", width=WIDE)
         chosen: dict[str, str] = {}
         for key in form:
@@ -48,7 +48,7 @@ def columns_of(table: Table, turn: str) -> dict[str, str]:
     return chosen
 
 
-def guessed(table: Table, forms: list[tuple[str, ...]]) -> tuple[str, ...]:
+def guess_form(table: Table, forms: list[tuple[str, ...]]) -> tuple[str, ...]:
     """The form that the names of the columns tell, else texts alone, or pairs where there are two columns."""
     names = [name.casefold() for name in table.columns]
     for form in sorted(forms, key=len, reverse=True):
@@ -58,4 +58,4 @@ def guessed(table: Table, forms: list[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def objective_of(offered: list[str], turn: str) -> str:
-    return st.selectbox("to be learned", offered, 0, option, key=f"{turn} objective", width=220)
+    return st.selectbox("to be learned", offered, 0, format_value, key=f"{turn} objective", width=220)

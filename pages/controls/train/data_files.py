@@ -17,7 +17,7 @@ LONGEST = 60  # characters of a name
 MIB = 2**20
 
 
-def stored(name: str, data: bytes) -> Path:
+def store_file(name: str, data: bytes) -> Path:
     """The file, under a name that nothing can be made of but a name. Raises ValueError where it is too large."""
     if len(data) > limits.MAX_DATA:
         raise ValueError(
@@ -33,7 +33,7 @@ def stored(name: str, data: bytes) -> Path:
     return file
 
 
-def found(digest: str) -> Path | None:
+def find_file(digest: str) -> Path | None:
     """The file of that digest, if it is here."""
     if not DIGEST.fullmatch(digest) or not (folder() / digest).is_dir():
         return None

@@ -34,7 +34,7 @@ ABOUT = {
 
 
 def objectives(data: Text | Columns) -> list[str]:
-    """What can be learned from it, and has a task here that it is like."""
+    """Objectives that can be learned from the data and have a task here that they are like."""
     kind, learns = ("text", LEARNS["text"]) if isinstance(data, Text) else (data.kind, LEARNS[data.form])
     return [one for one in learns if kind in OBJECTIVES[one].data and like(one) is not None]
 
@@ -49,7 +49,7 @@ def like(objective: str) -> Recipe | None:
 def of_text(data: Text, objective: str, name: str, text: str) -> Recipe:
     """Reading no more at once than is held out of the text."""
     least = 2 ** int(math.log2(max(8, SHARE * len(text) / (1 if objective == "next" else 5) - 2)))
-    return fitted(Data(text=data), objective, name, least)
+    return recipe_like(Data(text=data), objective, name, least)
 
 
 def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recipe:
@@ -60,14 +60,14 @@ def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recip
     words = base is not None and base.data.tokenizer.kind not in ("char", "byte")
     if objective in OF_TEXT:
         all_of = sum(lengths(texts["text"], words))
-        return fitted(own, objective, name, 2 ** int(math.log2(max(8, SHARE * all_of - 2))))
+        return recipe_like(own, objective, name, 2 ** int(math.log2(max(8, SHARE * all_of - 2))))
     inputs = [lengths(texts[key], words) for key in data.given if key not in ("label", "tags")]
     together = objective == "completion"  # one stack reads all
     rows = sorted(sum(row) if together else max(row) for row in zip(*inputs, strict=True))
     most = rows[int(0.98 * (len(rows) - 1))] + MARKS
     classes = {"classification": "label", "token_classification": "tags"}.get(objective)
     count = 0 if classes is None else len({one for row in texts[classes] for one in parts(row, classes)})
-    return fitted(own, objective, name, min(LONGEST, 8 * math.ceil(most / 8)), count)
+    return recipe_like(own, objective, name, min(LONGEST, 8 * math.ceil(most / 8)), count)
 
 
 def column(table: Table, name: str, key: str) -> Sequence[str]:
@@ -84,7 +84,7 @@ def lengths(texts: Sequence[str], words: bool) -> list[int]:
     return [len(PIECE.findall(text)) if words else len(text) for text in texts]
 
 
-def fitted(data: Data, objective: str, name: str, context: int, classes: int = 0) -> Recipe:
+def recipe_like(data: Data, objective: str, name: str, context: int, classes: int = 0) -> Recipe:
     base = like(objective)
     if base is None:
         raise ValueError(f"there is no task here that is learned by {objective}; choose another way to learn.")

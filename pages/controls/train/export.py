@@ -15,9 +15,9 @@ from engine.training.snapshot_frames import frame_files
 from pages.controls.share.export import UNKNOWN, Answer, filed, standalone_file
 from pages.controls.share.export_tables import Made, Query, Taken
 from pages.controls.share.links import address_now
-from pages.controls.train.export_run import recording
-from pages.controls.train.queries import look_at
-from pages.controls.train.session import Looked, Session
+from pages.controls.train.export_run import pack_recording
+from pages.controls.train.run_state import look_at
+from pages.controls.train.session import ProbeReading, Session
 from views.train.codegen import Head, training_lines
 from views.train.tables import (
     At,
@@ -33,7 +33,7 @@ from views.train.tables import (
     score_table,
 )
 
-VIEW, PAGE = "lab", "train"
+VIEW = PAGE = "train"
 HOME = Path(__file__).parents[3]
 RECORDED_NAME = "recorded run"
 CONTROLS = ("task row", "recipe open", "own data")
@@ -54,13 +54,13 @@ def of_training(session: Session, run: str, address: Mapping[str, str] | None = 
 
 
 def answering(made: Made, session: Session, run: str, shown: Mapping[str, Any], other: Answer) -> Answer:
-    """What the toolbar asks, in front of what the page's views ask; `shown` is the header that the view has."""
+    """Answers what the toolbar asks, in front of what the page's views ask; `shown` is the header that the view has."""
     rest = made.answering(b"", other)
 
     def answer(query: dict[str, Any]) -> bytes:
         match query:
             case {"take": "html", "trace": made.made, "state": str(state)}:
-                payload = recording(session, run, shown)
+                payload = pack_recording(session, run, shown)
                 return filed(standalone_file(VIEW, made.header, payload, state, (), PAGE).encode())
         return rest(query)
 
@@ -86,7 +86,7 @@ def of_a_step(session: Session, run: str, query: Query) -> Taken:
     """Raises ValueError for what this run has not."""
     told = news(session.reader(run).live.run, Cursor())
     at, looked = place(run, told.frames, query), seen_by(session, run, told)
-    named = partial(called, looked)
+    named = partial(token_name, looked)
     made: dict[object, Callable[[], Taken]] = {
         HEAD: lambda: head_matrix(at, tokens(at, looked)),
         HEADS: lambda: heads_matrix(at, tokens(at, looked)),
@@ -111,17 +111,17 @@ def place(run: str, frames: Sequence[Frame], query: Query) -> At:
     raise ValueError(UNKNOWN if frames else NOTHING)
 
 
-def seen_by(session: Session, run: str, told: News) -> Looked | None:
+def seen_by(session: Session, run: str, told: News) -> ProbeReading | None:
     reader = session.reader(run)
     if told.cursor.probe is None:
         return None
-    if reader.looked is not None and reader.looked.probe == told.cursor.probe:
-        return reader.looked
+    if reader.probe is not None and reader.probe.probe == told.cursor.probe:
+        return reader.probe
     return look_at(reader.live.run, told.cursor.probe)
 
 
-def tokens(at: At, looked: Looked | None) -> dict[str, list[str]]:
-    """What stands at the rows and the columns of an attention; a picture has no tokens."""
+def tokens(at: At, looked: ProbeReading | None) -> dict[str, list[str]]:
+    """Tokens at the rows and the columns of an attention; a picture has none."""
     tokenizer = looked.checkpoint.tokenizer if looked is not None and looked.checkpoint is not None else None
     sides = {"attn": ("target.ids", "target.ids"), "encoder": ("ids", "ids"), "cross_attn": ("target.ids", "ids")}
     tensors = at.frame.tensors
@@ -132,7 +132,7 @@ def tokens(at: At, looked: Looked | None) -> dict[str, list[str]]:
     return {"query": query, "key": key}
 
 
-def called(looked: Looked | None, id: int) -> str:
+def token_name(looked: ProbeReading | None, id: int) -> str:
     """A token or a class by its id."""
     checkpoint = looked.checkpoint if looked is not None else None
     if checkpoint is None:
@@ -156,12 +156,12 @@ def lines(session: Session, run: str, query: Query) -> str:
 
 
 def near(folder: Path) -> Path:
-    """From Loupe's folder, in which the lines are run, where it lies below that."""
+    """Path from Loupe's folder, in which the lines are run, where it lies below that."""
     return folder.relative_to(HOME) if folder.is_relative_to(HOME) else folder
 
 
 def files(folder: RunFolder, told: News) -> list[Path]:
-    """Those that hold what was seen of the probe; what the run's process saw counts more."""
+    """Files that hold what was seen of the probe; what the run's process saw counts more."""
     assert told.cursor.probe is not None
     ours, past = frame_files(folder.path, told.cursor.probe)
     return [file.relative_to(folder.path) for file in (past, ours) if file.is_file()]

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from engine.training.frames import Frame
 from engine.training.live import Update
 from engine.training.watch import WatchLine
-from pages.controls.train.queries import catch_up, known, looked_at, tokenizer_of
+from pages.controls.train.run_state import catch_up, describe_run, probe_of, tokenizer_of
 from pages.controls.train.session import Session
 from views.core.payload import Numbers, pack
-from views.train.train import metrics, parts
+from views.train.train import metric_columns, split_update
 
 ROOM = 3_000_000  # bytes of all frames in the file, as it compresses them
 MOST_WATCHED = 200  # lines of gradients and histograms
@@ -22,21 +22,21 @@ SAMPLES = 8  # frames by which the size of all is told
 Item = TypeVar("Item", Frame, WatchLine)
 
 
-def recording(session: Session, run: str, shown: Mapping[str, Any]) -> bytes:
+def pack_recording(session: Session, run: str, shown: Mapping[str, Any]) -> bytes:
     """`shown` is the header that the view has on the page. Frames are as many as there is room for, evenly spaced, with
     those where something happened; `told.note` says how many were left out."""
     reader = session.reader(run)
     catch_up(reader)
     update = reader.live.since()
-    looked = looked_at(reader, update)
-    few = replace(update, frames=tuple(fitting(update)), watched=tuple(spread(update.watched, MOST_WATCHED)))
+    looked = probe_of(reader, update)
+    few = replace(update, frames=tuple(select_frames(update)), watched=tuple(spread(update.watched, MOST_WATCHED)))
     place = {"cursor": 0, "fresh": True, "note": left_out(update, few)}
-    told, arrays = parts(few, place | known(run, reader, update, looked), tokenizer_of(looked))
+    told, arrays = split_update(few, place | describe_run(run, reader, update, looked), tokenizer_of(looked))
     overlays, more = overlaid(session, shown.get("overlays", ()))
     return pack({**shown, "told": told, "laid": overlays}, arrays | more)
 
 
-def fitting(update: Update) -> list[Frame]:
+def select_frames(update: Update) -> list[Frame]:
     frames, each = update.frames, size_of(update.frames)
     most = max(2, int(ROOM / each)) if each else len(frames)
     happened = {mark.step for mark in update.marks}
@@ -52,7 +52,7 @@ def size_of(frames: Sequence[Frame]) -> float:
 
 
 def spread(items: Sequence[Item], most: int) -> list[Item]:
-    """At most so many of them, the first and the last among them."""
+    """Evenly spaced items, at most `most`, the first and the last among them."""
     if len(items) <= most:
         return list(items)
     return [items[round(i * (len(items) - 1) / (most - 1))] for i in range(most)]
@@ -73,7 +73,7 @@ def overlaid(session: Session, names: Sequence[str]) -> tuple[list[dict[str, Any
     arrays: dict[str, Numbers] = {}
     for name in names:
         try:
-            columns = metrics(session.reader(name).live.since().metrics)
+            columns = metric_columns(session.reader(name).live.since().metrics)
         except ValueError:
             continue
         arrays |= {f"laid.{len(found)}.{column}": values for column, values in columns.items()}

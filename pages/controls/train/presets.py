@@ -40,7 +40,7 @@ class Preset:
 
 
 def presets() -> dict[str, Preset]:
-    """Those of one group together."""
+    """Presets by name, those of one group together."""
     files = sorted(FOLDER.glob("*.toml"))
     found = [read(file.stem, file.stat().st_mtime_ns) for file in files]
     order = list(GROUPS)
@@ -64,7 +64,7 @@ def comment(text: str) -> Iterator[str]:
 
 
 def seconds(said: str, steps: int) -> float:
-    """Of all steps, where it says that of some."""
+    """Seconds of all steps, where the text says those of some."""
     took = TOOK.search(said)
     if took is None:
         return 0.0

@@ -13,7 +13,7 @@ SEEN = 0.05  # the weight decay from which leaving it out makes a difference
 
 
 def contrasts(recipe: Recipe) -> dict[str, Recipe]:
-    """By what they are called; those that change nothing, or that no model or no task can have, are left out."""
+    """Changed recipes by their titles, without those that change nothing or that no model or task can have."""
     found: dict[str, Recipe] = {}
     for title, change in CHANGES.items():
         try:
@@ -30,20 +30,20 @@ def of_model(change: Callable[[ModelConfig], ModelConfig]) -> Callable[[Recipe],
     return lambda recipe: replace(recipe, model=change(recipe.model))
 
 
-def both(model: ModelConfig, **changed: Any) -> ModelConfig:
-    """With something else in both stacks."""
+def change_stacks(model: ModelConfig, **changed: Any) -> ModelConfig:
+    """Changes both stacks."""
     encoder = model.encoder and replace(model.encoder, **changed)
     return replace(model, encoder=encoder, **changed)
 
 
-def attending(model: ModelConfig, **changed: Any) -> ModelConfig:
-    """With something else in all attention, that to the encoder too."""
+def change_attention(model: ModelConfig, **changed: Any) -> ModelConfig:
+    """Changes all attention, that to the encoder too."""
     encoder = model.encoder and replace(model.encoder, attention=replace(model.encoder.attention, **changed))
     cross = model.cross and replace(model.cross, **changed)
     return replace(model, attention=replace(model.attention, **changed), encoder=encoder, cross=cross)
 
 
-def positioned(kind: PositionKind) -> Callable[[Recipe], Recipe]:
+def with_positions(kind: PositionKind) -> Callable[[Recipe], Recipe]:
     return of_model(lambda model: replace(model, positions=replace(model.positions, kind=kind, scaling=None)))
 
 
@@ -51,12 +51,12 @@ def norms_after(model: ModelConfig) -> ModelConfig:
     return model if model.norm.kind == "none" else replace(model, norm=replace(model.norm, place="after"))
 
 
-def unscaled(model: ModelConfig) -> ModelConfig:
-    return attending(model, scale=1.0) if model.attention.scale is None else model
+def without_scale(model: ModelConfig) -> ModelConfig:
+    return change_attention(model, scale=1.0) if model.attention.scale is None else model
 
 
 def one_block(model: ModelConfig) -> ModelConfig:
-    return both(model, layers=1) if model.distinct is None else replace(model, layers=1, distinct=1)
+    return change_stacks(model, layers=1) if model.distinct is None else replace(model, layers=1, distinct=1)
 
 
 def not_warmed_up(recipe: Recipe) -> Recipe:
@@ -64,7 +64,7 @@ def not_warmed_up(recipe: Recipe) -> Recipe:
 
 
 def not_decayed(recipe: Recipe) -> Recipe:
-    """Where there is enough of it to be seen."""
+    """Sets the weight decay to 0 where it is large enough to be seen."""
     if recipe.optimiser.weight_decay < SEEN:
         return recipe
     return replace(recipe, optimiser=replace(recipe.optimiser, weight_decay=0.0))
@@ -79,15 +79,15 @@ CHANGES: dict[str, Callable[[Recipe], Recipe]] = {
     "without residual connections": of_model(lambda model: replace(model, residual=False)),
     "without normalisation": of_model(lambda model: replace(model, norm=replace(model.norm, kind="none"))),
     "normalisation after each sublayer": of_model(norms_after),
-    "scores not divided by sqrt d_head": of_model(unscaled),
-    "without positions": positioned("none"),
-    "learned positions": positioned("learned"),
-    "sinusoidal positions": positioned("sinusoidal"),
-    "rotary positions": positioned("rotary"),
-    "ALiBi positions": positioned("alibi"),
+    "scores not divided by sqrt d_head": of_model(without_scale),
+    "without positions": with_positions("none"),
+    "learned positions": with_positions("learned"),
+    "sinusoidal positions": with_positions("sinusoidal"),
+    "rotary positions": with_positions("rotary"),
+    "ALiBi positions": with_positions("alibi"),
     "one block": of_model(one_block),
-    "one head": of_model(lambda model: attending(model, heads=1, kv_heads=None)),
-    "attention without MLPs": of_model(lambda model: both(model, mlp=None)),
+    "one head": of_model(lambda model: change_attention(model, heads=1, kv_heads=None)),
+    "attention without MLPs": of_model(lambda model: change_stacks(model, mlp=None)),
     "without warm-up": not_warmed_up,
     "ten times the learning rate": ten_times,
     "without weight decay": not_decayed,

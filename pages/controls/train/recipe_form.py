@@ -14,7 +14,7 @@ from engine.model.config import MLP, Attention, Encoder, RotaryScaling
 from engine.training import Recipe
 from engine.training.data_recipe import TokenizerRecipe
 from engine.training.objectives import OBJECTIVES
-from pages.controls.train.recipe_options import HELP, known, offered, option, title
+from pages.controls.train.recipe_options import HELP, format_value, is_offered, title, value_at
 
 WIDE = 148  # CSS pixels of a control
 SHORT = 14  # letters that fit into it
@@ -33,7 +33,7 @@ class Form:
     turn: str
     problems: list[str] = field(default_factory=list)
 
-    def drawn(self) -> dict[str, Any]:
+    def draw(self) -> dict[str, Any]:
         """Draws all tabs but the last, `text`, and returns what they say as plain data."""
         recipe = self.recipe
         said: dict[str, Any] = asdict(recipe)
@@ -72,10 +72,10 @@ class Form:
         said = {name: plain(getattr(value, name)) for name in names}
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             for name in names:
-                if name not in parts and offered(f"{path}.{name}", said, self.recipe):
+                if name not in parts and is_offered(f"{path}.{name}", said, self.recipe):
                     said[name] = self.control(hints[name], f"{path}.{name}", getattr(value, name))
         for name in parts:
-            if offered(f"{path}.{name}", said, self.recipe):
+            if is_offered(f"{path}.{name}", said, self.recipe):
                 said[name] = self.part(value, name, hints[name], f"{path}.{name}")
         return said
 
@@ -86,21 +86,21 @@ class Form:
             self.heading(".".join(path.split(".")[1:]), value)
         else:
             kind = part_of(hint)
-            on = st.toggle(title(name), value is not None, key=f"{self.turn}.{path}", help=meaning(kind))
+            on = st.toggle(title(name), value is not None, key=f"{self.turn}.{path}", help=field_meanings(kind))
             if not on:
                 return None
-            value = begun(owner, name) if value is None else value
+            value = first_value(owner, name) if value is None else value
         return self.table(value, path)
 
     def control(self, hint: Any, path: str, value: Any) -> Any:
         kinds = [kind for kind in options(hint) if kind is not type(None)]
         optional, kind = len(kinds) < len(options(hint)), kinds[0]
-        name, key, told = title(path.rpartition(".")[2]), f"{self.turn}.{path}", known(path, HELP)
+        name, key, told = title(path.rpartition(".")[2]), f"{self.turn}.{path}", value_at(path, HELP)
         if get_origin(kind) is Literal or kind is bool:
             all_of = (True, False) if kind is bool else self.choices(path, get_args(kind), value)
             choices = [*([None] if optional else []), *all_of]
-            wide = WIDE if max(len(written(each)) for each in choices) <= SHORT else round(1.4 * WIDE)
-            return st.selectbox(name, choices, choices.index(value), written, key=key, help=told, width=wide)
+            wide = WIDE if max(len(format_option(each)) for each in choices) <= SHORT else round(1.4 * WIDE)
+            return st.selectbox(name, choices, choices.index(value), format_option, key=key, help=told, width=wide)
         if kind is int:
             return st.number_input(name, value=value, step=1, placeholder=ITSELF, key=key, help=told, width=WIDE)
         if kind is float:
@@ -111,10 +111,10 @@ class Form:
         if kind is str:
             said = st.text_input(name, value or "", key=key, help=told, width=2 * WIDE)
             return said or (None if optional else "")
-        return self.listed(name, kind, value, key, told)
+        return self.list_field(name, kind, value, key, told)
 
     def choices(self, path: str, all_of: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
-        """Those that go with the data."""
+        """Choices that suit the data."""
         data = self.recipe.data
         if path == "objective.kind":
             learns = LEARNS[data.table.form] if isinstance(data.table, Columns) else all_of
@@ -124,7 +124,7 @@ class Form:
             return tuple(one for one in all_of if one == value or suits(self.recipe, replace(data.tokenizer, kind=one)))
         return all_of
 
-    def listed(self, name: str, kind: Any, value: Any, key: str, told: str | None) -> list[Any] | None:
+    def list_field(self, name: str, kind: Any, value: Any, key: str, told: str | None) -> list[Any] | None:
         """Several numbers or words, with commas between them."""
         of = get_args(kind)[0]
         shown = "" if value is None else ", ".join(map(str, value))
@@ -138,7 +138,7 @@ class Form:
             return None if value is None else list(value)
 
     def heading(self, name: str, value: Any) -> None:
-        st.markdown(f"**{' · '.join(map(title, name.split('.')))}**", help=meaning(type(value)))
+        st.markdown(f"**{' · '.join(map(title, name.split('.')))}**", help=field_meanings(type(value)))
 
 
 def suits(recipe: Recipe, tokenizer: TokenizerRecipe) -> bool:
@@ -149,8 +149,8 @@ def suits(recipe: Recipe, tokenizer: TokenizerRecipe) -> bool:
     return True
 
 
-def begun(owner: Any, name: str) -> Any:
-    """What a part that was left out begins with."""
+def first_value(owner: Any, name: str) -> Any:
+    """First value of a part that was left out."""
     if name == "mlp":
         return MLP(4 * getattr(owner, "d_model", 32))
     if name == "scaling":
@@ -173,8 +173,10 @@ def plain(value: Any) -> Any:
     return asdict(value) if hasattr(value, "__dataclass_fields__") else value
 
 
-def written(value: Any) -> str:
-    return ITSELF if value is None else {True: "yes", False: "no"}[value] if isinstance(value, bool) else option(value)
+def format_option(value: Any) -> str:
+    if value is None:
+        return ITSELF
+    return ("yes" if value else "no") if isinstance(value, bool) else format_value(value)
 
 
 def a_tenth(value: float | None) -> float:
@@ -182,7 +184,7 @@ def a_tenth(value: float | None) -> float:
     return 10.0 ** math.floor(math.log10(abs(value)) - 0.5) if value else 0.01
 
 
-def meaning(kind: type) -> str | None:
-    """What the fields mean, in the words of the engine; None where Python itself wrote that."""
+def field_meanings(kind: type) -> str | None:
+    """Meaning of the fields, in the words of the engine; None where Python itself wrote that."""
     said = kind.__doc__ or ""
     return None if said.startswith(f"{kind.__name__}(") else " ".join(said.split())

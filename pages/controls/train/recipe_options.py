@@ -153,13 +153,13 @@ def title(name: str) -> str:
     return NAMES.get(name, name.replace("_", " "))
 
 
-def option(value: Any) -> str:
-    """How a value of a choice is written."""
+def format_value(value: Any) -> str:
+    """Formats a value of a choice."""
     return "none" if value == "none" else SAID.get(str(value), str(value).replace("_", " "))
 
 
-def known(path: str, of: Mapping[str, Any]) -> Any:
-    """What a table of keys' ends has for `path`, None where nothing; of the data, also without the task's name."""
+def value_at(path: str, of: Mapping[str, Any]) -> Any:
+    """Entry of a table of keys' ends for `path`, None where nothing; of the data, also without the task's name."""
     parts = path.split(".")
     ends = [".".join(parts[at:]) for at in range(len(parts) - 1)]
     if parts[0] == "data" and parts[1] != "tokenizer":
@@ -167,10 +167,10 @@ def known(path: str, of: Mapping[str, Any]) -> Any:
     return next((of[end] for end in ends if end in of), None)
 
 
-def offered(path: str, said: Said, recipe: Recipe) -> bool:
-    """Whether there is such a control where the others of its table say that."""
+def is_offered(path: str, said: Said, recipe: Recipe) -> bool:
+    """Tells whether there is such a control, given the others of its table."""
     section, name, *rest = path.split(".")
     if path in DECIDED or (section == "data" and name in BROUGHT and rest != ["held_out"]):
         return False
-    when = known(path, WHEN)
+    when = value_at(path, WHEN)
     return when is None or bool(when(said, recipe))

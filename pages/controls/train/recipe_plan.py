@@ -20,8 +20,8 @@ from pages.controls.share.links import as_text
 from pages.controls.train.presets import OWN, duration, gallery, presets
 from pages.controls.train.recipe_contrasts import contrasts
 from pages.controls.train.recipe_form import Form
-from pages.controls.train.recipe_options import option as as_option
-from pages.controls.train.recipe_state import begun, changed, keep, kept
+from pages.controls.train.recipe_options import format_value as as_option
+from pages.controls.train.recipe_state import begin_recipe, keep, list_changes, recipe_memory
 from pages.controls.train.recipe_text import text_of_recipe
 from pages.controls.train.user_data import SHARED as DATA
 from pages.controls.train.user_data import own_data
@@ -42,7 +42,7 @@ class Plan:
     contrasts: Mapping[str, Recipe] = field(default_factory=dict)
 
 
-def planned() -> Plan:
+def plan_training() -> Plan:
     """Draws the controls."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     with row:
@@ -59,7 +59,7 @@ def planned() -> Plan:
     else:
         st.query_params.pop(DATA, None)
         preset, name = presets()[task].recipe, task
-    recipe, turn = begun(task, preset)
+    recipe, turn = begin_recipe(task, preset)
     with row:
         seed = st.number_input("seed", 0, 2**31 - 1, recipe.seed, key=f"{turn} seed", width=110)
         name = st.text_input("name of the run", name, key=f"{turn} name", width=210)
@@ -69,7 +69,7 @@ def planned() -> Plan:
     if made.recipe is not None:
         keep(task, made.recipe, preset)
     with about:
-        of_link(task, made.recipe, preset)
+        show_link_state(task, made.recipe, preset)
     return made
 
 
@@ -78,8 +78,8 @@ def choose(task: str) -> None:
 
 
 def read(form: Form, seed: int, name: str, task: str, preset: Recipe) -> Plan:
-    """What the controls make; the text follows them, whether or not they make a recipe."""
-    said = adapted(form.drawn() | {"seed": seed}, form.recipe)
+    """Reads the recipe that the controls make; the text follows them, whether or not they make a recipe."""
+    said = adapt_model(form.draw() | {"seed": seed}, form.recipe)
     with form.text:
         files = places(preset)
         text_of_recipe(form.turn, as_toml(shown(said, files)), lambda text: apply(text, task, files))
@@ -87,7 +87,7 @@ def read(form: Form, seed: int, name: str, task: str, preset: Recipe) -> Plan:
     try:
         recipe = parse_recipe(as_toml(said), "the recipe")
         name = checked(name)
-        line, wrong = foretold(recipe)
+        line, wrong = estimate_plan(recipe)
         limit_checks.check(recipe)
         problem = problem or wrong
     except ValueError as error:
@@ -98,8 +98,8 @@ def read(form: Form, seed: int, name: str, task: str, preset: Recipe) -> Plan:
     return Plan(name, recipe, "", line, contrasts(recipe))
 
 
-def adapted(said: dict[str, Any], begun: Recipe) -> dict[str, Any]:
-    """For another objective than the controls begin with the model is as it asks, and the page says what of it."""
+def adapt_model(said: dict[str, Any], begun: Recipe) -> dict[str, Any]:
+    """Adapts the model to another objective than the controls begin with; the page says what of it."""
     kind = said["objective"]["kind"]
     if kind == begun.objective.kind:
         return said
@@ -111,7 +111,7 @@ def adapted(said: dict[str, Any], begun: Recipe) -> dict[str, Any]:
 
 
 def apply(text: str, task: str, files: Mapping[str, str]) -> None:
-    """What is written becomes what the controls begin with. No text leads to a file that was not brought here."""
+    """Makes the controls begin with what is written. No text leads to a file that was not brought here."""
     recipe = parse_recipe(text, "the text")
     table = recipe.data.table
     for option in (each.name for each in fields(table) if each.name in FILES and getattr(table, each.name)):
@@ -122,7 +122,7 @@ def apply(text: str, task: str, files: Mapping[str, str]) -> None:
                 f"{getattr(table, option)!r}; choose the task own-data for that."
             )
         recipe = replace(recipe, data=replace(recipe.data, **{recipe.data.kind: replace(table, **{option: path})}))
-    kept().begin(task, recipe)
+    recipe_memory().begin(task, recipe)
 
 
 def places(preset: Recipe) -> dict[str, str]:
@@ -143,17 +143,17 @@ def shown(said: dict[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def of_link(task: str, recipe: Recipe | None, preset: Recipe) -> None:
-    """What of a link did not read, and what of the preset is another, with the way back."""
-    if kept().lost:
-        st.info(as_text(f"Not all of this link could be restored: {kept().lost}"))
-    differs = [] if recipe is None else changed(recipe, preset)
+def show_link_state(task: str, recipe: Recipe | None, preset: Recipe) -> None:
+    """Shows what of a link did not read, and what differs from the preset, with the way back."""
+    if recipe_memory().lost:
+        st.info(as_text(f"Not all of this link could be restored: {recipe_memory().lost}"))
+    differs = [] if recipe is None else list_changes(recipe, preset)
     if differs:
         more = len(differs) - NAMED
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             named = ", ".join(differs[:NAMED]) + (f" and {more} more" if more > 0 else "")
             st.caption(f"changed: {as_text(named)}", width="content")
-            st.button("As it was", key="as it was", on_click=kept().begin, args=(task, None), type="tertiary")
+            st.button("As it was", key="as it was", on_click=recipe_memory().begin, args=(task, None), type="tertiary")
 
 
 @st.cache_resource
@@ -161,7 +161,7 @@ def sizing() -> Sizing:
     return Sizing()
 
 
-def foretold(recipe: Recipe) -> tuple[str, str]:
+def estimate_plan(recipe: Recipe) -> tuple[str, str]:
     """The line of what would be trained, and the sentence that it would end with, "" where none."""
     size = known_size(recipe)
     with st.container():
@@ -169,11 +169,11 @@ def foretold(recipe: Recipe) -> tuple[str, str]:
         if size is None and not fetched and (sizing().begin(recipe) or sizing().busy):
             wait()
     if size is not None and size.problem:
-        return described(recipe, False), size.problem
+        return describe_plan(recipe, False), size.problem
     known = size is not None and size.vocab_size > 0
     if size is not None and known:
         recipe = replace(recipe, model=replace(recipe.model, vocab_size=size.vocab_size))
-    return described(recipe, known), ""
+    return describe_plan(recipe, known), ""
 
 
 @st.fragment(run_every=0.5)
@@ -183,7 +183,7 @@ def wait() -> None:
         st.rerun()
 
 
-def described(recipe: Recipe, exactly: bool) -> str:
+def describe_plan(recipe: Recipe, exactly: bool) -> str:
     model, found = recipe.model, estimate(recipe)
     heads, layers = model.attention.heads, str(model.layers)
     kind = "encoder" if model.attention.mask == "full" else "decoder"

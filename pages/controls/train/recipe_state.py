@@ -18,7 +18,7 @@ SHARED = "recipe"  # the name in a link
 
 
 @dataclass
-class Kept:
+class RecipeMemory:
     """By task: what its controls `begins` with where that is not its preset, what they `said` last, and how often they
     began anew. `link` is the recipe in the address as it was read or written last, `lost` why one did not read."""
 
@@ -37,21 +37,21 @@ class Kept:
             self.begins[task] = recipe
 
     def turn(self, task: str) -> str:
-        """What the keys of its controls begin with."""
+        """Prefix of the keys of its controls."""
         return f"{task} {self.turns.get(task, 0)}"
 
 
-def kept() -> Kept:
-    found: Kept = st.session_state.setdefault("recipes", Kept())
+def recipe_memory() -> RecipeMemory:
+    found: RecipeMemory = st.session_state.setdefault("recipes", RecipeMemory())
     return found
 
 
-def begun(task: str, preset: Recipe) -> tuple[Recipe, str]:
+def begin_recipe(task: str, preset: Recipe) -> tuple[Recipe, str]:
     """The recipe that the controls begin with, and the turn of the controls.
 
     That of a link counts first; then what they said when the person left them for another task or page.
     """
-    known, shared = kept(), st.query_params.get(SHARED, "")
+    known, shared = recipe_memory(), st.query_params.get(SHARED, "")
     if shared and shared != known.link:
         known.link = shared
         try:
@@ -64,8 +64,8 @@ def begun(task: str, preset: Recipe) -> tuple[Recipe, str]:
 
 
 def keep(task: str, recipe: Recipe, preset: Recipe) -> None:
-    """What the controls say now; in the address too where it is not the preset."""
-    known = kept()
+    """Keeps what the controls say now; in the address too where it is not the preset."""
+    known = recipe_memory()
     if known.said.setdefault(task, recipe) != recipe:
         known.lost = ""  # the person looks at something else now
     known.said[task] = recipe
@@ -81,8 +81,8 @@ def keep(task: str, recipe: Recipe, preset: Recipe) -> None:
             st.query_params[SHARED] = known.link
 
 
-def changed(recipe: Recipe, preset: Recipe) -> list[str]:
-    """What of a preset is another, as "model.layers 2 → 4"."""
+def list_changes(recipe: Recipe, preset: Recipe) -> list[str]:
+    """Differences from a preset, as "model.layers 2 → 4"."""
     ours, theirs = (flat(one) for one in (recipe, preset))
     return [
         f"{key} {theirs.get(key, 'none')} → {ours.get(key, 'none')}"

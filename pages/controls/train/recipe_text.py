@@ -21,21 +21,21 @@ def text_of_recipe(turn: str, text: str, apply: Callable[[str], None]) -> None:
     elif state[key] == text:
         state[made] = text
 
-    def applied() -> None:
+    def apply_text() -> None:
         try:
             apply(state[key])
         except ValueError as error:
             state[wrong] = str(error)
 
-    def discarded() -> None:
+    def discard_text() -> None:
         state[key] = state[made] = text
         state.pop(wrong, None)
 
     st.text_area("recipe in TOML", key=key, height=HIGH, label_visibility="collapsed")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.button("Apply", key=f"{key} apply", on_click=applied, help="The controls then say what is written here.")
+        st.button("Apply", key=f"{key} apply", on_click=apply_text, help="The controls then say what is written here.")
         written = state[key] != text
-        st.button("Discard", key=f"{key} discard", on_click=discarded, disabled=not written,
+        st.button("Discard", key=f"{key} discard", on_click=discard_text, disabled=not written,
                   help="Back to what the controls say.")  # fmt: skip
         if written:
             st.caption("The controls say something else, and it is what they say that is trained.")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.runtime.limits import RUNS_FOLDER
@@ -18,9 +18,10 @@ from engine.training.names import existing
 from engine.training.news import Cursor
 from engine.training.probe import Probe
 from engine.training.question import Question
+from views.core.bound_source import Imports
+from views.core.questions import UNKNOWN, Query
 
 RECORDED = Path(__file__).parents[3] / "assets" / "lab" / "recorded"  # the run that a visitor meets; its name is ""
-Query = Mapping[str, Any]
 
 
 @dataclass
@@ -29,11 +30,11 @@ class Reader:
 
     live: Live
     past: Iterator[Frame] | None = None
-    looked: Looked | None = None
+    probe: ProbeReading | None = None
 
 
 @dataclass(frozen=True)
-class Looked:
+class ProbeReading:
     """The probe as the model reads it; `error` is why it cannot."""
 
     probe: Probe
@@ -44,17 +45,31 @@ class Looked:
 
 @dataclass
 class Session:
-    """`plan` is the recipe that the controls of the page say, None where they say none; `contrasts` are variants of it
-    to be compared on one seed."""
+    """What the questions of the page are about: any run, and `plan`, the recipe that the controls of the page say, None
+    where they say none; `contrasts` are variants of it to be compared on one seed."""
+
+    digest: ClassVar[str] = ""
+    model_name: ClassVar[str] = ""
+    attributes: ClassVar[Mapping[str, str]] = {}
 
     launcher: Launcher = field(default_factory=lambda: Processes(warm=warm_trainer.shared))
     readers: dict[str, Reader] = field(default_factory=dict)
     places: OrderedDict[int, tuple[str, Cursor]] = field(default_factory=OrderedDict)
     done: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
     turn: int = 0
+    commands: int = 0  # that the table of runs has given, so that the view looks at what comes of them
     plan: Recipe | None = None
     name: str = "run"
     contrasts: Mapping[str, Recipe] = field(default_factory=dict)
+
+    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+        raise ValueError(UNKNOWN)  # no question about a training counts along an axis
+
+    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
+        return None
+
+    def script(self, imports: Imports, lines: Sequence[str]) -> str:
+        raise ValueError(UNKNOWN)
 
     def reader(self, run: str) -> Reader:
         path = folder_of(run)
@@ -68,22 +83,8 @@ def folder_of(run: str) -> Path:
     return existing(run, Path(RUNS_FOLDER)) if run else RECORDED
 
 
-def named(query: Query) -> str:
-    run = query.get("run")
-    if not isinstance(run, str):
-        raise ValueError(f"run must be the name of one, got {run!r}.")
-    return run
-
-
-def own(query: Query) -> str:
-    """A run that may be changed."""
-    if not named(query):
+def own_run(run: str) -> Path:
+    """Folder of a run that may be changed."""
+    if not run:
         raise ValueError("this run came with Loupe and is finished; press Play to train one of your own.")
-    return named(query)
-
-
-def number(query: Query, name: str, least: float = 0) -> float:
-    value = query.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
-        raise ValueError(f"{name} must be a number from {least:g} on, got {value!r}.")
-    return float(value)
+    return folder_of(run)

@@ -18,7 +18,7 @@ from engine.training import Recipe
 from engine.training.data_recipe import Text
 from pages.controls.share.links import as_text
 from pages.controls.train.data_columns import columns_of, first_rows, objective_of
-from pages.controls.train.data_files import MIB, folder, found, stored
+from pages.controls.train.data_files import MIB, find_file, folder, store_file
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text
 
 SHARED = "data"  # the name in the address: which file of this Loupe it is
@@ -40,7 +40,7 @@ class Own:
 def own_data() -> Own | None:
     """Draws the controls; None as long as there is nothing to learn from."""
     state, shared = st.session_state, st.query_params.get(SHARED, "")
-    file, hub = found(shared), state.get(HUB)
+    file, hub = find_file(shared), state.get(HUB)
     if shared and file is None:
         say("The data of this link is not here any more; bring it once more.")
         del st.query_params[SHARED]
@@ -64,11 +64,11 @@ def bring(first: bool) -> None:
         left, right = st.columns(2, gap="medium")
         with left:
             st.text_area("paste a text", key=f"pasted {turn}", height=136, placeholder="Any text, in any language.")
-            st.button("Learn from this text", on_click=pasted, key="use pasted")
+            st.button("Learn from this text", on_click=read_pasted, key="use pasted")
         with right:
             st.file_uploader(
                 f"or upload a file: {', '.join(KINDS)}, up to {limits.MAX_DATA // MIB:,} MiB", [k[1:] for k in KINDS],
-                key=f"data file {turn}", on_change=uploaded, max_upload_size=max(1, limits.MAX_DATA // MIB),
+                key=f"data file {turn}", on_change=read_uploaded, max_upload_size=max(1, limits.MAX_DATA // MIB),
             )  # fmt: skip
             from_a_hub()
 
@@ -100,14 +100,14 @@ def fetch() -> None:
     say("")
 
 
-def pasted() -> None:
+def read_pasted() -> None:
     text = st.session_state.get(f"pasted {st.session_state[TURN]}") or ""
     if len(text.strip()) < LEAST:
         return say(f"A text must have at least {LEAST} characters to learn from, got {len(text.strip())}; paste more.")
     take("pasted.txt", text.encode())
 
 
-def uploaded() -> None:
+def read_uploaded() -> None:
     file = st.session_state.get(f"data file {st.session_state[TURN]}")
     if file is not None:
         take(file.name, file.getvalue())
@@ -115,7 +115,7 @@ def uploaded() -> None:
 
 def take(name: str, data: bytes) -> None:
     try:
-        file = stored(name, data)
+        file = store_file(name, data)
     except (ValueError, OSError) as error:
         return say(str(error).replace(f"{folder()}/", ""))
     st.query_params[SHARED] = file.parent.name

@@ -1,0 +1,99 @@
+// plotly.js inside a view, for a chart along which a cursor moves without a message to the server. The library is a file of the pinned
+// Python package, loaded when the first chart comes to be drawn; a file that works alone carries it.
+
+let library = null; // Promise
+
+/**
+ * Loads plotly.js once.
+ * @param {string} address where views/core/component.py serves it
+ * @returns {Promise<any>} rejects with a sentence
+ */
+export function loadPlotly(address) {
+  library ??= fetchLibrary(address).catch((error) => {
+    library = null;
+    throw new Error(`The chart library could not be loaded (${error.message}). Reload the page.`);
+  });
+  return library;
+}
+
+async function fetchLibrary(address) {
+  const carried = document.getElementById("plotly");
+  if (carried) document.head.append(Object.assign(document.createElement("script"), { textContent: await unzip(carried.textContent) }));
+  else await import(new URL(address, location.href).href);
+  return globalThis.Plotly ?? globalThis.moduleName;
+}
+
+/** @param {string} text gzip as base64 */
+async function unzip(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
+/**
+ * Copies plotly.js's style sheet, which it puts into the document's head, to where a view's own elements see it.
+ * @param {Element} element inside the view
+ */
+export function adoptStyle(element) {
+  const root = element.getRootNode();
+  const sheet = document.getElementById("plotly.js-style-global")?.sheet;
+  if (!(root instanceof ShadowRoot) || !sheet || root.querySelector(".plotly-style")) return;
+  const style = document.createElement("style");
+  style.className = "plotly-style";
+  style.textContent = Array.from(sheet.cssRules, (rule) => rule.cssText).join("\n");
+  root.append(style);
+}
+
+/**
+ * A chart in `element`, redrawn as often as wanted; draws that come while the library is on its way are one.
+ */
+export class Chart {
+  /**
+   * @param {HTMLElement} element
+   * @param {string} address of plotly.js
+   * @param {{drawn?: (layout: any) => void, failed?: (sentence: string) => void, on?: Record<string, (event: any) => void>}} heard
+   *   `drawn` is called after each drawing and after each zoom, `on` maps Plotly's events to handlers
+   */
+  constructor(element, address, heard = {}) {
+    Object.assign(this, { element, address, heard, library: null, waiting: null, closed: false });
+  }
+
+  /**
+   * @param {any[]} traces
+   * @param {any} layout
+   * @param {any} config
+   */
+  draw(traces, layout, config) {
+    this.waiting = [traces, layout, config];
+    if (this.library) return this.show();
+    if (this.loading) return;
+    this.loading = loadPlotly(this.address).then(
+      (library) => {
+        this.library = library;
+        if (!this.closed) this.show();
+      },
+      (error) => {
+        this.loading = null;
+        this.heard.failed?.(error.message);
+      },
+    );
+  }
+
+  show() {
+    if (!this.waiting || !this.element.isConnected) return;
+    const [traces, layout, config] = this.waiting;
+    this.waiting = null;
+    const first = !this.element._fullLayout;
+    this.library.react(this.element, traces, layout, config);
+    if (first) {
+      adoptStyle(this.element);
+      for (const [event, act] of Object.entries(this.heard.on ?? {})) this.element.on(event, act);
+      this.element.on("plotly_relayout", () => this.heard.drawn?.(this.element.layout));
+    }
+    this.heard.drawn?.(this.element.layout);
+  }
+
+  destroy() {
+    this.closed = true;
+    if (this.element._fullLayout) this.library.purge(this.element);
+  }
+}

@@ -1,0 +1,58 @@
+// What the charts of a training share: their axis of steps, its pixels, and the options of plotly.js.
+
+const LEAST = 50; // steps that the axis shows at least while a run goes on
+const ROUND = [1, 2, 5, 10];
+const HANDLE = { width: 16, height: 16, path: "M7 0h2v5a3 3 0 0 1 0 6v5H7v-5a3 3 0 0 1 0-6z" };
+
+/** The next of 1, 2, 5, 10, 20, ... from `x` on. */
+export function roundUp(x) {
+  const power = 10 ** Math.floor(Math.log10(x));
+  return ROUND.map((each) => each * power).find((each) => each >= x * 0.9999);
+}
+
+/** Up to which step the axis goes: that of the longest run; while one goes on, a round number from there on. */
+export function extent(last, steps, growing) {
+  if (!growing) return Math.max(last, 1);
+  return Math.max(last, Math.min(steps || Infinity, roundUp(Math.max(last, LEAST))));
+}
+
+/** A step as it stands on the axis: a logarithmic one begins at 1. */
+export function logged(step, log) {
+  return log ? Math.max(step, 1) : step;
+}
+
+/**
+ * Plotly's axis of steps 0..`most`; a logarithmic one gives every power of ten the same room, from step 1 on.
+ * @param {number} most
+ * @param {boolean} log
+ */
+export function axisOfSteps(most, log) {
+  const range = log ? [0, Math.log10(Math.max(most, 2))] : [0, most];
+  const ticks = log ? { dtick: 1 } : { tickformat: ",d", nticks: 8 };
+  return { type: log ? "log" : "linear", range, ...ticks, title: { text: "step", standoff: 2, font: { size: 12 } }, automargin: false, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "dot", hoverformat: ",d" };
+}
+
+/**
+ * {to(step) -> px, from(px) -> step} for an axis whose `range` (exponents where it is logarithmic) lies between two pixels.
+ * @param {[number, number]} range
+ * @param {[number, number]} pixels
+ * @param {boolean} log
+ */
+export function scaleOf([first, last], [start, end], log) {
+  const apart = (end - start) / (last - first);
+  const place = (step) => (log ? Math.log10(Math.max(step, 1)) : step);
+  const back = (px) => first + (px - start) / apart;
+  return { to: (step) => start + (place(step) - first) * apart, from: (px) => (log ? 10 ** back(px) : back(px)) };
+}
+
+/**
+ * Plotly's options. A drag moves the handle until the reader chooses to zoom or to pan.
+ * @param {string} filename of the picture that the toolbar downloads
+ */
+export function chartConfig(filename) {
+  const handle = { name: "handle", title: "Drag moves the handle", icon: HANDLE, click: (chart) => globalThis.Plotly.relayout(chart, { dragmode: false }) };
+  return {
+    displaylogo: false, doubleClick: "reset", modeBarButtons: [[handle, "zoom2d", "pan2d", "resetScale2d"], ["toImage"]],
+    toImageButtonOptions: { format: "svg", filename, scale: 1 },
+  };
+}

@@ -1,0 +1,281 @@
+// Two steps of a training beside each other: one head before and after, what changed of it, of the answers and of their cost.
+import { make, range } from "../core/dom.js";
+import { percent } from "../core/format.js";
+import { cost, count, holds, kindOf, named, positionOf, right, rowOf, top } from "./frames.js";
+import { headMap, headOf } from "./probe.js";
+import { asked, write } from "./probe_answers.js";
+import { upTo } from "./run.js";
+
+const GAP = 24; // CSS pixels between the maps
+const LEAST = 0.05; // of a weight: where the ramp of differences ends at least, so that noise does not look like change
+
+export function mount(root, lab) {
+  return new Two(root, lab);
+}
+
+class Two {
+  constructor(root, lab) {
+    Object.assign(this, { root, lab, shown: "" });
+    const pick = (row) => rowOf(lab, lab.frame, this.attention, row) !== null && lab.go({ position: row });
+    this.line = steps(lab);
+    const maps = make("div", "two-maps");
+    this.maps = range(0, 3).map(() => {
+      const place = make("section");
+      const [title, map] = [make("h3"), headMap(lab, pick)];
+      place.append(title, map.element);
+      maps.append(place);
+      return { place, title, map };
+    });
+    this.note = make("p", "probe-cost");
+    this.lists = { candidates: candidates(lab), losses: losses(lab) };
+    const said = make("div", "two-said");
+    said.append(...Object.values(this.lists).map(({ element }) => element));
+    this.seen = make("div");
+    this.seen.append(maps, said);
+    root.append(this.line.element, this.note, this.seen);
+  }
+
+  destroy() {
+    this.root.replaceChildren();
+  }
+
+  mark() {}
+
+  get attention() {
+    const { attentions, state } = this.lab;
+    return attentions.find(({ key }) => key === state.attention) ?? attentions.at(-1);
+  }
+
+  update() {
+    const { lab, attention } = this;
+    const { layer, head, position } = lab.state;
+    if (this.measured !== lab.edition) [this.width, this.measured] = [this.root.clientWidth, lab.edition];
+    const first = lab.frames.get(lab.steps[0]) ?? null;
+    const other = lab.second ?? first;
+    const now = [lab.edition, lab.editions.frames, lab.editions.probe, lab.editions.marks, lab.frame?.step, other?.step, lab.state.other, attention?.key, layer, head, position].join();
+    if (now === this.shown) return;
+    this.shown = now;
+    const pair = [other, lab.frame].sort((a, b) => (a?.step ?? 0) - (b?.step ?? 0));
+    const there = pair.every((frame) => frame && attention && holds(frame, attention.key));
+    this.line.update(pair, there);
+    this.seen.hidden = !there;
+    if (there) this.draw(...pair);
+    else this.note.textContent = lab.frame ? "This model has no attention to look at." : "There is nothing to compare yet.";
+  }
+
+  draw(before, after) {
+    const { lab, attention } = this;
+    const kind = kindOf(lab, after);
+    const position = positionOf(lab, after, kind);
+    const shown = [before, after].map((frame) => headOf(lab, frame, attention));
+    const alike = ["rows", "cols"].every((side) => JSON.stringify(shown[0][side]) === JSON.stringify(shown[1][side]));
+    const width = lab.narrow ? this.width : Math.floor((this.width - 2 * GAP) / 3);
+    const row = rowOf(lab, after, attention, position);
+    const draws = [...shown, alike ? changed(...shown) : null];
+    const names = [`Step ${before.step.toLocaleString("en")}`, `Step ${after.step.toLocaleString("en")}`, "What changed: after − before"];
+    this.maps.forEach(({ place, title, map }, i) => {
+      place.hidden = draws[i] === null;
+      if (place.hidden) return;
+      title.textContent = i < 2 ? `${names[i]} · block ${lab.state.layer + 1} head ${lab.state.head + 1}` : names[i];
+      map.update(draws[i], width, row !== null && row < draws[i].rows.length ? row : null);
+    });
+    this.note.textContent = before === after ? "Both are the same step; move the handle, or choose another to compare with." : alike ? "" : "At the two steps the model read other words here, those that it wrote itself, so no difference is drawn.";
+    this.lists.candidates.update(before, after, kind, position, attention);
+    this.lists.losses.update(before, after, kind, position);
+  }
+}
+
+/** The difference of two patterns as shares of a row, with words for a cell. */
+function changed(before, after) {
+  const { rows, cols } = after.block;
+  const data = new Float32Array(rows * cols);
+  for (let r = 0, i = 0; r < rows; r++) {
+    for (let c = 0; c < cols; c++, i++) {
+      const [a, b] = [before, after].map(({ block }) => block.data[block.offset + r * block.stride + c]);
+      data[i] = (b - a) / 255;
+    }
+  }
+  const max = data.reduce((most, x) => Math.max(most, Math.abs(x)), LEAST);
+  const { hidden } = after;
+  const say = (r, c) => {
+    const x = data[r * cols + c];
+    return hidden?.(r, c) ? "masked" : `≈ ${x > 0 ? "+" : x < 0 ? "−" : ""}${(100 * Math.abs(x)).toFixed(0)} points`;
+  };
+  return { ...after, block: { data, offset: 0, stride: cols, rows, cols }, max, role: "edited", scale: "signed", hidden, say, label: `what changed: ${rows} by ${cols} cells` };
+}
+
+/** The line that says which steps these are, and chooses the second. */
+function steps(lab) {
+  const element = make("div", "two-line");
+  const said = make("span");
+  const place = make("div", "two-steps");
+  const chip = (name, find) => {
+    const one = make("button", "chip", name);
+    one.type = "button";
+    one.addEventListener("click", () => lab.go({ other: find() }));
+    place.append(one);
+    return one;
+  };
+  const nearest = () => beforeMark(lab);
+  const first = chip("the first", () => lab.steps[0]);
+  const mark = chip("before the nearest mark", () => nearest().step);
+  const here = chip("this one", () => lab.frame.step);
+  const none = chip("remove", () => null);
+  element.append(said, place);
+  place.prepend("compare with");
+  const update = ([before, after], there) => {
+    said.textContent = there ? `From step ${before.step.toLocaleString("en")} to step ${after.step.toLocaleString("en")}` : "";
+    const found = nearest();
+    const { other } = lab.state;
+    first.disabled = here.disabled = !there;
+    mark.disabled = found === null;
+    mark.title = found === null ? "nothing has been noticed in this run so far" : `step ${found.step.toLocaleString("en")}: ${found.sentence}`;
+    here.title = "the step at the handle: keep it, and move the handle on";
+    first.setAttribute("aria-pressed", String(other === lab.steps[0] || (other === null && there)));
+    mark.setAttribute("aria-pressed", String(found !== null && other === found.step && other !== lab.steps[0]));
+    here.setAttribute("aria-pressed", String(other !== null && other === lab.frame?.step && other !== lab.steps[0]));
+    none.hidden = other === null;
+    none.title = "remove the second handle from the track";
+  };
+  return { element, update };
+}
+
+/** {step, sentence}: the last frame before the mark that is nearest to the handle; null where none is. */
+function beforeMark({ marks, frame, steps }) {
+  if (!marks.length || !frame) return null;
+  const { step, sentence } = marks.reduce((best, one) => (Math.abs(one.step - frame.step) < Math.abs(best.step - frame.step) ? one : best));
+  const before = steps[Math.max(0, upTo(steps, steps.length, step - 1))];
+  return before === undefined ? null : { step: before, sentence };
+}
+
+// --- the candidates of one position with their probabilities, and the loss of every position, before and after -------------------
+
+const LISTED = 7; // candidates
+const BLANK = { name: "", blank: true, bars: [0, 0], texts: ["", "", ""] }; // keeps the room of one
+
+/** {element, update(before, after, kind, position, attention)}: two frames of the same example. */
+function candidates(lab) {
+  const { element, title, list } = panel(["", "", "before", "after", "change"]);
+  const show = rows(list, "div");
+  const update = (before, after, kind, position, attention) => {
+    element.hidden = !count(after);
+    if (element.hidden) return;
+    write(title, asked(lab, after, kind, position, attention));
+    const found = paired(before, after, kind, position);
+    const answer = right(after, position);
+    const largest = Math.max(...found.map(({ was, is }) => Math.max(was.p, is.p)), 1e-9);
+    const blank = Array(kind === "class" ? 0 : Math.max(0, LISTED - found.length)).fill(BLANK);
+    show([...found.map(({ id, was, is }) => ({
+      name: `${named(lab, id, kind)}${answer?.id === id ? " ✓" : ""}`, strong: answer?.id === id,
+      bars: [was.p / largest, is.p / largest], vague: [!was.sure, !is.sure],
+      texts: [said(was), said(is), was.sure && is.sure ? points(is.p - was.p) : ""],
+    })), ...blank]);
+  };
+  return { element, update };
+}
+
+/** [{id, was, is}], each {p, sure}: who is not among the likeliest of a step has at most what the last of those has. */
+function paired(before, after, kind, position) {
+  const of = [before, after].map((frame) => chances(frame, kind, position));
+  const ids = [...new Set(of.flatMap(({ known }) => [...known.keys()]))];
+  const p = ({ known, rest }, id) => (known.has(id) ? { p: known.get(id), sure: true } : { p: rest, sure: false });
+  const all = ids.map((id) => ({ id, was: p(of[0], id), is: p(of[1], id) }));
+  const size = ({ was, is }) => Math.max(was.sure ? was.p : 0, is.sure ? is.p : 0);
+  return all.sort((a, b) => size(b) - size(a)).slice(0, LISTED);
+}
+
+function chances(frame, kind, position) {
+  if (kind === "class") return { known: new Map(Array.from(frame.arrays.p.data, (p, id) => [id, p])), rest: 0 };
+  const listed = position < count(frame) ? top(frame, position) : [];
+  const known = new Map(listed.map(({ id, p }) => [id, p]));
+  const answer = right(frame, position);
+  if (answer) known.set(answer.id, answer.p);
+  return { known, rest: listed.at(-1)?.p ?? 0 };
+}
+
+function said({ p, sure }) {
+  return sure ? percent(p) : `≤ ${percent(p)}`;
+}
+
+function points(change) {
+  return `${change > 0 ? "+" : change < 0 ? "−" : ""}${percent(Math.abs(change)).replace("\u00a0%", "")}`;
+}
+
+/** {element, update(before, after, kind, position)}: in nats, position by position and together. */
+function losses(lab) {
+  const { element, title, list } = panel(["", "", "before", "after", "change"]);
+  title.textContent = "Loss at each position, nats";
+  list.classList.add("two-losses");
+  let places = [];
+  const show = rows(list, "button", (i) => places[i] !== undefined && lab.go({ position: places[i] }));
+  const update = (before, after, kind, position) => {
+    places = range(0, Math.min(count(before), count(after))).filter((row) => right(before, row) && right(after, row));
+    element.hidden = !places.length;
+    if (element.hidden) return;
+    const pairs = places.map((row) => [right(before, row), right(after, row)]);
+    const largest = Math.max(...pairs.flat().map(({ loss }) => loss), 1e-9);
+    const lines = pairs.map(([was, is], i) => ({
+      name: kind === "pixels" ? `pixel ${places[i] + 1}` : named(lab, is.id, kind), chosen: places[i] === position,
+      bars: [was.loss / largest, is.loss / largest],
+      texts: [nats(was.loss), nats(is.loss), signed(is.loss - was.loss)],
+    }));
+    const [was, is] = [before, after].map((frame) => cost(frame).mean);
+    show([...lines, { name: "mean", total: true, bars: [was / largest, is / largest], texts: [nats(was), nats(is), signed(is - was)] }]);
+  };
+  return { element, update };
+}
+
+/** Three places, or a power of ten where they would say nothing. */
+function nats(x) {
+  const size = Math.abs(x);
+  return (size && size < 0.0005 ? x.toExponential(1) : x.toFixed(3)).replaceAll("-", "−");
+}
+
+function signed(x) {
+  return x > 0 ? `+${nats(x)}` : nats(x);
+}
+
+function panel(headings) {
+  const element = make("section");
+  const title = make("h3");
+  const heading = make("div", "two-row heading");
+  heading.append(...headings.map((text, i) => make("span", i > 1 ? "number" : "", text)));
+  const list = make("div", "two-list");
+  element.append(title, heading, list);
+  return { element, title, list };
+}
+
+/** A function that shows rows of {name, chosen, strong, total, bars, texts}, in elements that stay. */
+function rows(list, tag, pick = null) {
+  let made = [];
+  return (said) => {
+    while (made.length < said.length) made.push(line(tag, made.length, pick));
+    if (list.children.length !== said.length) list.replaceChildren(...made.slice(0, said.length).map(({ element }) => element));
+    said.forEach((one, i) => made[i].show(one));
+  };
+}
+
+function line(tag, i, pick) {
+  const element = make(tag, "two-row");
+  if (tag === "button") element.type = "button";
+  if (pick) element.addEventListener("click", () => pick(i));
+  const name = make("bdi");
+  const tracks = make("span", "two-tracks");
+  const bars = ["before", "after"].map((kind) => tracks.appendChild(make("i", kind)));
+  const texts = range(0, 3).map(() => make("span", "number"));
+  element.append(name, tracks, ...texts);
+  const show = (one) => {
+    if (name.textContent !== one.name) name.textContent = name.title = one.name;
+    bars.forEach((bar, side) => {
+      bar.style.transform = `scaleX(${one.bars[side]})`;
+      bar.classList.toggle("vague", Boolean(one.vague?.[side]));
+    });
+    texts.forEach((text, column) => text.textContent !== one.texts[column] && (text.textContent = one.texts[column]));
+    element.style.visibility = one.blank ? "hidden" : "";
+    name.classList.toggle("is-right", Boolean(one.strong));
+    element.classList.toggle("total", Boolean(one.total));
+    element.classList.toggle("chosen", Boolean(one.chosen));
+    if (tag === "button") element.disabled = Boolean(one.total);
+  };
+  return { element, show };
+}

@@ -1,0 +1,164 @@
+"""How a run is doing, as the page about training is told, and what its model makes of the probe."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import asdict, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.checkpoints import load
+from engine.tokenizers import Tokenizer
+from engine.training import Recipe, control
+from engine.training.folder import RunFolder
+from engine.training.live import Update
+from engine.training.probe import Probe, read_probe
+from engine.training.question import question
+from engine.training.queue import Queue
+from engine.training.recipe_file import read_recipe, write_recipe
+from engine.training.runs import runs, task
+from engine.training.snapshot_frames import frames_of_snapshots
+from engine.training.snapshots import weights
+from pages.controls.train.session import RECORDED, ProbeReading, Reader
+from views.train.train import list_attentions
+
+AT_ONCE = 1.5  # seconds that one answer may take for the past of a new probe
+
+
+def describe_run(run: str, reader: Reader, update: Update, reading: ProbeReading | None) -> dict[str, Any]:
+    """Header of every answer about a run: its status, its task, its attentions, its probe."""
+    folder = reader.live.run
+    recipe = recipe_of(folder.recipe, folder.recipe.stat().st_mtime_ns)
+    about = {"data": recipe.data.kind, "objective": recipe.objective.kind, "about": recipe.about, "name": task(recipe)}
+    return {
+        "run": run,
+        "status": describe_status(folder, update, reader, recipe.schedule.steps),
+        "attentions": list_attentions(recipe.model),
+        "task": about,
+        "lr": recipe.optimiser.lr,
+        "recipe": digest(recipe),
+        "probe": describe_probe(reading, update),
+        "pictures": count_pictures(recipe),
+    }
+
+
+def tokenizer_of(reading: ProbeReading | None) -> Tokenizer | None:
+    return None if reading is None or reading.checkpoint is None else reading.checkpoint.tokenizer
+
+
+def catch_up(reader: Reader) -> None:
+    """Makes some more frames of the past of a probe that was given late."""
+    until = time.monotonic() + AT_ONCE
+    while reader.past is not None and time.monotonic() < until:
+        if next(reader.past, None) is None:
+            reader.past = None
+    if reader.past is not None:
+        close = getattr(reader.past, "close", None)
+        folder, given = reader.live.run.path, read_probe(reader.live.run.path)
+        if close is not None:
+            close()  # it keeps what it has made
+        reader.past = None if given is None else frames_of_snapshots(folder, given)
+
+
+def probe_of(reader: Reader, update: Update) -> ProbeReading | None:
+    """The probe in the model's own tokens, found once."""
+    given = update.cursor.probe
+    if given is None:
+        return None
+    if reader.probe is None or reader.probe.probe != given or reader.probe.checkpoint is None:
+        reader.probe = look_at(reader.live.run, given)
+    return reader.probe
+
+
+def look_at(run: RunFolder, given: Probe) -> ProbeReading:
+    """The probe as the newest weights of a run read it."""
+    file = newest_weights(run)
+    if file is None:
+        return ProbeReading(given)
+    checkpoint = load(file)
+    try:
+        return ProbeReading(given, checkpoint, question(given, checkpoint, read_recipe(run.recipe)))
+    except ValueError as error:
+        return ProbeReading(given, checkpoint, error=str(error))
+
+
+def newest_weights(run: RunFolder) -> Path | None:
+    if run.path == RECORDED:
+        steps = run.snapshot_steps()
+        return run.snapshot(steps[-1]) if steps else None
+    return weights(run.path.name, run.path.parent)
+
+
+@lru_cache(maxsize=64)
+def recipe_of(file: Path, stamp: int) -> Recipe:
+    """Read once as long as `stamp`, the time of its last change, is the same."""
+    return read_recipe(file)
+
+
+def digest(recipe: Recipe) -> str:
+    """The same for recipes that train the same, whatever they say about it."""
+    return hashlib.sha256(write_recipe(replace(recipe, about="")).encode()).hexdigest()[:16]
+
+
+def describe_status(folder: RunFolder, update: Update, reader: Reader, steps: int) -> dict[str, Any]:
+    found = update.status
+    waiting = Queue(folder.path.parent).waiting() if found is not None and found.state == "queued" else []
+    order = control.read_order(folder.control)
+    return {
+        "state": "new" if found is None else found.state,
+        "step": 0 if found is None else found.step,
+        "steps": steps if found is None or not found.steps else found.steps,
+        "error": "" if found is None else found.error,
+        "cause": "" if found is None else found.cause,
+        "resumable": found is not None and found.can_resume,
+        "chosen": [] if found is None else list(found.chosen),
+        "resting": paused_runs(folder) if waiting else [],
+        "position": waiting.index(folder.path.name) + 1 if folder.path.name in waiting else 0,
+        "seconds_left": update.seconds_left,
+        "lr": order.lr,
+        "snapshots": folder.snapshot_steps(),
+        "catching_up": reader.past is not None,
+        "recorded": folder.path == RECORDED,
+    }
+
+
+def paused_runs(folder: RunFolder) -> list[str]:
+    """Names of the paused runs, each of which keeps the place of one that trains."""
+    return [one.name for one in runs(folder.path.parent) if one.state == "paused"]
+
+
+def count_pictures(recipe: Recipe) -> int:
+    """Number of held-out pictures, of which one is the probe; 0 where the data are not pictures."""
+    return 0 if recipe.data.digits is None else held_out_pictures(recipe.data.digits.split)
+
+
+@lru_cache(maxsize=4)
+def held_out_pictures(seed: int) -> int:
+    from engine.data.digits import split  # scikit-learn is slow to import
+
+    return len(split(seed).test_labels)
+
+
+def describe_probe(reading: ProbeReading | None, update: Update) -> dict[str, Any] | None:
+    """The example in the model's own tokens."""
+    if reading is None:
+        return None
+    asked, checkpoint = reading.question, reading.checkpoint
+    said: dict[str, Any] = asdict(reading.probe) | {"error": reading.error, "pieces": [], "target_pieces": []}
+    if update.answer is not None:
+        said["error"] = said["error"] or update.answer.error
+    if asked is None or checkpoint is None:
+        return said
+    said |= {"pieces": asked.pieces, "target_pieces": asked.target_pieces, "labels": checkpoint.labels}
+    if not isinstance(asked.read, torch.Tensor):
+        return said
+    patches = checkpoint.config.embedding.patches
+    if patches is not None:  # batch channel height width
+        return said | {"pixels": asked.read[0, 0].tolist(), "grid": {"before": patches.before, "side": patches.side}}
+    pixels = asked.read[0, 1:]  # behind the start
+    side = round(len(pixels) ** 0.5)
+    return said | {"pixels": pixels.view(side, side).tolist(), "grid": {"before": 1, "side": side}}

@@ -1,0 +1,466 @@
+"""The table of runs: what was trained here, how it came out, and what can be done with the runs that are chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.training import export, trash
+from engine.training.folder import RunFolder
+from engine.training.link import packed
+from engine.training.recipe_file import read_recipe
+from engine.training.runs import Run, runs
+from engine.training.status import ACTIVE
+from pages.controls.share.links import as_text
+from pages.controls.train.questions import delete_run, fork_run, order_run, rename_run, restore_run
+from pages.controls.train.session import Session
+
+KEY, FRAGMENT, ORDER = "runs table", "runs", "runs order"
+PACE = 2.5  # seconds between two looks at the files while something trains
+LINKED = "runs"  # in the address: the column by which the table is sorted, "-" before it for the other way round
+OVERLAID = "overlaid"  # in the session state: runs whose curves are laid over those of the run that is shown
+NONE = "No run has been made yet: press Play above, and it will stand here."
+HEADINGS = 35, 35  # px of a row and of the headings
+MOST_ROWS = 16  # in sight at once
+STATES = {
+    "new": "not begun", "preparing": "preparing", "running": "training", "queued": "waiting", "paused": "paused",
+    "stopped": "stopped", "finished": "finished", "failed": "failed", "killed": "ended", "damaged": "damaged",
+}  # fmt: skip
+PAGES = {
+    "Walkthrough": "pages/explore/walkthrough.py",
+    "Attention": "pages/explore/attention.py",
+    "Generate": "pages/explore/generate.py",
+    "Checkpoint": "pages/inspect/checkpoint.py",
+    "Architecture": "pages/inspect/architecture.py",
+    "Long sequences": "pages/inspect/long_sequences.py",
+}
+COMPARE = "pages/explore/compare.py"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column by which runs are sorted; `down` where the greatest comes first."""
+
+    title: str
+    value: Callable[[Run], Any]
+    down: bool = False
+
+
+def state_of(run: Run) -> str:
+    if run.state == "queued" and run.position:
+        return f"waiting, {'next' if run.position == 1 else f'number {run.position}'}"
+    if run.state in ("failed", "killed") and run.cause:
+        return run.cause
+    return STATES.get(run.state, run.state)
+
+
+def accuracy_of(run: Run) -> float | None:
+    """Held-out accuracy, else that of the last batch."""
+    return run.accuracy if run.held_out_accuracy is None else run.held_out_accuracy
+
+
+COLUMNS = {
+    "created": Column("made", lambda run: run.created or None, down=True),
+    "name": Column("run", lambda run: run.name.casefold()),
+    "task": Column("task", lambda run: run.task),
+    "state": Column("state", state_of),
+    "step": Column("step", lambda run: run.step, down=True),
+    "loss": Column("loss", lambda run: run.loss),
+    "held": Column("held-out loss", lambda run: run.held_out_loss),
+    "accuracy": Column("accuracy", accuracy_of, down=True),
+    "parameters": Column("parameters", lambda run: run.parameters, down=True),
+    "seconds": Column("time", lambda run: run.seconds, down=True),
+    "size": Column("size on disk", lambda run: run.size, down=True),
+}
+ORDERS = [f"{sign}{key}" for key in COLUMNS for sign in ("", "-")]
+
+
+def runs_table(session: Session, shown: str) -> None:
+    """Draws the table of all runs; `shown` is the name of the run that the page shows, "" for the recorded one."""
+
+    @st.fragment(key=FRAGMENT)
+    def follow() -> None:
+        active = any(run.state in ACTIVE for run in runs())
+        st.fragment(draw, run_every=PACE if active else None)(active)
+
+    def draw(active: bool) -> None:
+        found = runs()
+        if active and not any(run.state in ACTIVE for run in found):
+            st.rerun()  # nothing trains any more, so that nothing is to be followed
+        table(session, shown, found)
+
+    follow()
+
+
+def refresh() -> None:
+    """Redraws only the table; for callbacks."""
+    st.rerun(FRAGMENT)
+
+
+def table(session: Session, shown: str, found: Sequence[Run]) -> None:
+    if not found:
+        st.markdown("#### Runs")
+        st.caption(NONE)
+        offer_undo(session)
+        return
+    head = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    place = head.container(width="stretch")
+    st.session_state.setdefault(ORDER, given_order())
+    order = head.selectbox("sorted by", ORDERS, key=ORDER, format_func=spelled, on_change=link_order, width=230)
+    words = head.text_input(
+        "find", key="runs search", placeholder="name, task or state", live=True, width=230
+    ).casefold().split()  # fmt: skip
+    rows = sort_runs([run for run in found if matches(run, words)], order)
+    count = f"{len(found)}" if len(rows) == len(found) else f"{len(rows)} of {len(found)}"
+    place.markdown(f"#### Runs :gray[{count}]")
+    if rows:
+        grid(rows, shown)
+    else:
+        st.caption("No run has all of these words.")
+    actions(session, found, chosen(found, shown), shown)
+    offer_undo(session)
+
+
+# --- what is shown ------------------------------------------------------------------------------------------------
+
+
+def given_order() -> str:
+    """The order that the address asks for, the newest run on top where it asks for none."""
+    order = st.query_params.get(LINKED, "")
+    return order if order in ORDERS else ORDERS[0]
+
+
+def sort_as_linked(order: object) -> None:
+    """Sorts as a link of an earlier version asks, in which the order stood after the #."""
+    if isinstance(order, str) and order in ORDERS:
+        st.session_state[ORDER] = order
+        link_order()
+
+
+def link_order() -> None:
+    order = st.session_state[ORDER]
+    if order == ORDERS[0]:
+        st.query_params.pop(LINKED, None)
+    else:
+        st.query_params[LINKED] = order
+
+
+def spelled(order: str) -> str:
+    column = COLUMNS[order.removeprefix("-")]
+    return f"{column.title} {'↓' if column.down is not order.startswith('-') else '↑'}"
+
+
+def sort_runs(rows: Sequence[Run], order: str) -> list[Run]:
+    """Rows by a column of COLUMNS, those without a value last."""
+    column = COLUMNS[order.removeprefix("-")]
+    with_value = [run for run in rows if column.value(run) not in (None, "")]
+    without = [run for run in rows if column.value(run) in (None, "")]
+    return sorted(with_value, key=column.value, reverse=column.down is not order.startswith("-")) + without
+
+
+def matches(run: Run, words: Sequence[str]) -> bool:
+    """Tells whether all words stand somewhere in what is known of a run."""
+    text = " ".join([run.name, run.task, state_of(run), run.about, run.cause, run.fault]).casefold()
+    return all(word in text for word in words)
+
+
+def as_frame(rows: Sequence[Run], shown: str) -> pd.DataFrame:
+    """A row for each run; NaN where a run has no such number."""
+
+    def share(value: float | None) -> float:
+        """Percent, never rounded up to all."""
+        return math.nan if value is None else math.floor(1000 * value) / 10
+
+    def notes(run: Run) -> str:
+        origin = f"forked from {run.fork_of[0]}, step {run.fork_of[1]:,}" if run.fork_of else ""
+        return " ".join(filter(None, (run.fault, "" if run.fault else run.error, origin, run.about)))
+
+    return pd.DataFrame(
+        {
+            "": ["●" if run.name == shown else "" for run in rows],
+            "run": [run.name for run in rows],
+            "task": [run.task for run in rows],
+            "state": [state_of(run) for run in rows],
+            "progress": [run.step / run.steps if run.steps else math.nan for run in rows],
+            "step": [f"{run.step:,} / {run.steps:,}" if run.steps else f"{run.step:,}" for run in rows],
+            "loss": pd.array([run.loss for run in rows], "Float64"),
+            "held out": pd.array([run.held_out_loss for run in rows], "Float64"),
+            "accuracy": [share(accuracy_of(run)) for run in rows],
+            "parameters": pd.array([run.parameters for run in rows], "Int64"),
+            "time": [run.seconds for run in rows],
+            "on disk": [run.size for run in rows],
+            "made": [datetime.fromtimestamp(run.created, UTC) if run.created else None for run in rows],
+            "notes": [notes(run) for run in rows],
+        }
+    )
+
+
+CONFIG = {
+    "": st.column_config.TextColumn(width=28, pinned=True, help="the run that the page shows"),
+    "run": st.column_config.TextColumn(width="medium", pinned=True, help="click a cell to show its run above"),
+    "progress": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1, width="small"),
+    "loss": st.column_config.NumberColumn(format="%.4f", help="nats, of the last batch that was logged"),
+    "held out": st.column_config.NumberColumn(
+        format="%.4f", help="nats, loss on data that is not trained on, when it was measured last"
+    ),
+    "accuracy": st.column_config.NumberColumn(
+        format="%.1f %%", help="on data that is not trained on; of the last batch where nothing else was measured"
+    ),
+    "parameters": st.column_config.NumberColumn(format="localized"),
+    "time": st.column_config.NumberColumn(format="%.0f s", help="spent on training"),
+    "on disk": st.column_config.NumberColumn(format="bytes"),
+    "made": st.column_config.DatetimeColumn(format="distance"),
+    "notes": st.column_config.TextColumn(width="large"),
+}
+
+
+def grid(rows: Sequence[Run], shown: str) -> None:
+    """The table itself: a click on a cell shows its run, a ticked row is laid over the curves and can be acted on."""
+    names = [run.name for run in rows]
+    overlaid = st.session_state.get(OVERLAID, [])
+    ticked = [names.index(name) for name in overlaid if name in names]
+    st.session_state[KEY] = {"selection": {"rows": ticked, "columns": [], "cells": []}}
+
+    def select() -> None:
+        selection = st.session_state[KEY].selection
+        if selection.cells:
+            st.query_params["run"] = names[selection.cells[0][0]]
+        else:
+            kept = [name for name in st.session_state.get(OVERLAID, []) if name not in names]
+            st.session_state[OVERLAID] = kept + [names[row] for row in selection.rows]
+        st.rerun()
+
+    st.dataframe(
+        as_frame(rows, shown), key=KEY, on_select=select, selection_mode=["multi-row", "single-cell"], hide_index=True,
+        column_config=CONFIG, height=HEADINGS[0] * min(len(rows), MOST_ROWS) + HEADINGS[1] + 2, placeholder="–",
+        alt="all runs",
+    )  # fmt: skip
+
+
+# --- what can be done ---------------------------------------------------------------------------------------------
+
+
+def chosen(found: Sequence[Run], shown: str) -> list[Run]:
+    """The ticked runs in the order in which they were ticked, else the run that the page shows."""
+    by_name = {run.name: run for run in found}
+    ticked = [by_name[name] for name in st.session_state.get(OVERLAID, []) if name in by_name]
+    return ticked or [run for run in found if run.name == shown]
+
+
+def actions(session: Session, found: Sequence[Run], picked: Sequence[Run], shown: str) -> None:
+    """Buttons and menus for the chosen runs."""
+    if not picked:
+        st.caption("Click a cell to show its run above; tick rows to overlay their curves, compare or delete runs.")
+        return
+    names = ", ".join(run.name for run in picked)
+    run = picked[-1]
+    several = "Choose a single run for this." if len(picked) > 1 else ""
+    bare = "It has kept no weights yet." if run.parameters is None else ""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="runs actions"):
+        st.markdown(as_text(names), width="content")
+        if run.name != shown:
+            st.button("Show", key="runs show", on_click=show, args=(run.name,), help="show this run above")
+        if run.can_resume and run.state != "damaged":
+            st.button("Resume", key="runs resume", on_click=resume, args=(session, run.name), type="primary")
+        with st.popover("Open", disabled=bool(bare), help=bare or "the weights of any kept step, on another page"):
+            open_menu(run, other_run(found, picked, shown))
+        with st.popover("Export", disabled=bool(several), help=several or None):
+            export_menu(run)
+        with st.popover("Rename", disabled=bool(several), help=several or None):
+            rename_menu(session, run)
+        with st.popover("Fork or reset", disabled=bool(several or bare), help=several or bare or None):
+            fork_menu(session, run)
+        st.button("Delete", key="runs delete", on_click=delete, args=(session, [one.name for one in picked]))
+    for one in picked:
+        if problem := one.fault or one.error:
+            st.warning(f"{as_text(one.name)}: {as_text(problem)}")
+
+
+def attempt(act: Callable[[], None]) -> None:
+    """Does what a button is for; where it cannot be done, a sentence says why."""
+    try:
+        act()
+    except ValueError as error:
+        st.session_state["runs problem"] = str(error)
+
+
+def show(name: str) -> None:
+    st.query_params["run"] = name
+    st.rerun()
+
+
+def resume(session: Session, name: str) -> None:
+    attempt(lambda: order_run(session, name, "play"))
+    session.commands += 1
+    show(name)
+
+
+def other_run(found: Sequence[Run], picked: Sequence[Run], shown: str) -> Run:
+    """Finds what a run is compared with: the first of two that are chosen, else the run that the page shows."""
+    if len(picked) > 1:
+        return picked[0]
+    return next((run for run in found if run.name == shown and run.parameters is not None), picked[-1])
+
+
+def open_menu(run: Run, other: Run) -> None:
+    steps = RunFolder(run.path).snapshot_steps()
+
+    def named(step: int | None) -> str:
+        return "the newest step" if step is None else f"step {step:,}"
+
+    step = st.selectbox("weights of", [None, *reversed(steps)], format_func=named, key=f"open {run.name}")
+    model = f"run:{run.name}" if step is None else f"run:{run.name}@{step}"
+    for title, page in PAGES.items():
+        st.page_link(page, label=title, query_params={"model": model})
+    last = (steps or [0])[-1] if step is None else step
+    if other.name == run.name and steps:
+        first = st.selectbox("compared with", steps, format_func=named, key=f"compare {run.name}")
+        label = f"Compare steps {first:,} and {last:,}"
+    else:
+        first = (RunFolder(other.path).snapshot_steps() or [0])[-1]
+        label = f"Compare {other.name} with {run.name}"
+    sides = {"a_model": f"run: {other.name}", "a_step": str(first), "b_model": f"run: {run.name}", "b_step": str(last)}
+    st.page_link(COMPARE, label=as_text(label), query_params=sides)
+
+
+def export_menu(run: Run) -> None:
+    folder, place = RunFolder(run.path), run.path.parent
+    if run.parameters is not None:
+        steps = [None, *reversed(folder.snapshot_steps())]
+        step = st.selectbox(
+            "weights of", steps, key=f"export {run.name}",
+            format_func=lambda step: "the newest step" if step is None else f"step {step:,}",
+        )  # fmt: skip
+        name = f"{run.name}.zip" if step is None else f"{run.name}-step-{step}.zip"
+        st.download_button(
+            "Checkpoint (zip, opens in transformers)", lambda: checkpoint(run, step), name, on_click="ignore",
+            key="runs checkpoint",
+        )  # fmt: skip
+    if folder.metrics.is_file():
+        st.download_button(
+            "Curves (CSV)", lambda: export.table(run.name, place).encode(), f"{run.name}.csv", "text/csv",
+            on_click="ignore", key="runs curves",
+        )  # fmt: skip
+        st.download_button(
+            "Curves (TensorBoard)", lambda: export.tensorboard(run.name, place)[1], f"events.out.tfevents.{run.name}",
+            on_click="ignore", key="runs tensorboard",
+        )  # fmt: skip
+    if folder.recipe.is_file():
+        st.download_button(
+            "Recipe (TOML)", folder.recipe.read_bytes, f"{run.name}.toml", on_click="ignore", key="runs recipe"
+        )
+        st.caption("Command line that trains it again")
+        st.code(export.command(run.name, place), language="bash", wrap_lines=True)
+        link_to_recipe(folder)
+
+
+def link_to_recipe(folder: RunFolder) -> None:
+    try:
+        link = packed(read_recipe(folder.recipe))
+    except ValueError as error:
+        st.caption(as_text(str(error)))
+        return
+    task = st.query_params.get("task")
+    query = f"{f'task={task}&' if task else ''}recipe={link}"
+    st.caption("Link that opens its recipe here")
+    st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
+
+
+def checkpoint(run: Run, step: int | None) -> bytes:
+    with TemporaryDirectory(prefix="loupe-") as made:
+        return export.checkpoint(run.name, step, Path(made), run.path.parent).read_bytes()
+
+
+def rename_menu(session: Session, run: Run) -> None:
+    key = f"rename {run.name}"
+    st.text_input("new name", run.name, key=key, max_chars=60)
+    st.button("Rename", key="runs rename", on_click=rename, args=(session, run.name, key), type="primary")
+
+
+def rename(session: Session, name: str, key: str) -> None:
+    wanted = st.session_state[key].strip()
+
+    def act() -> None:
+        after = rename_run(session, name, wanted).header["run"]
+        replace_name(name, after)
+
+    if wanted and wanted != name:
+        attempt(act)
+        st.rerun()
+
+
+def replace_name(before: str, after: str | None) -> None:
+    """The page goes on with the new name of a run, or without it."""
+    overlaid = [after if name == before else name for name in st.session_state.get(OVERLAID, [])]
+    st.session_state[OVERLAID] = [name for name in overlaid if name]
+    if st.query_params.get("run") == before:
+        if after:
+            st.query_params["run"] = after
+        else:
+            st.query_params.pop("run")
+
+
+def fork_menu(session: Session, run: Run) -> None:
+    steps = RunFolder(run.path).snapshot_steps()
+    key = f"fork {run.name}"
+    st.selectbox("go on from", list(reversed(steps)), format_func=lambda step: f"step {step:,}", key=key)
+    st.button(
+        "Fork", key="runs fork", on_click=fork, args=(session, run.name, key),
+        help="a new run that goes on from that step",
+    )  # fmt: skip
+    st.button(
+        "Reset", key="runs reset", on_click=reset, args=(session, run.name),
+        help="begin again from step 0 with the same seed; what was learned can be undeleted below",
+    )  # fmt: skip
+
+
+def fork(session: Session, name: str, key: str) -> None:
+    def act() -> None:
+        st.query_params["run"] = fork_run(session, name, st.session_state[key]).header["run"]
+
+    attempt(act)
+    st.rerun()
+
+
+def reset(session: Session, name: str) -> None:
+    attempt(lambda: order_run(session, name, "reset"))
+    session.commands += 1
+    show(name)
+
+
+def delete(session: Session, names: Sequence[str]) -> None:
+    def act() -> None:
+        for name in names:
+            delete_run(session, name)
+            replace_name(name, None)
+            st.session_state["runs deleted"] = True
+
+    attempt(act)
+    st.rerun()
+
+
+def offer_undo(session: Session) -> None:
+    """The run that was deleted last can be had back, and what could not be done is said."""
+    if problem := st.session_state.pop("runs problem", ""):
+        st.warning(as_text(problem))
+    gone = trash.deleted()
+    if not gone:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        word = "Deleted" if st.session_state.get("runs deleted") else "Deleted last"
+        st.caption(f"{word}: {as_text(gone[0].name)}", width="content")
+        st.button("Undo", key="runs undo", on_click=undo, args=(session, gone[0].token), type="tertiary")
+
+
+def undo(session: Session, token: str) -> None:
+    st.session_state.pop("runs deleted", None)
+    attempt(lambda: restore_run(session, token))
+    st.rerun()

@@ -1,0 +1,121 @@
+"""The table of runs without a browser: its rows are what the runs' files say, and its buttons do what they say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
+
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from engine.runtime import limits
+from engine.training import train, trash
+from engine.training.folder import RunFolder
+from engine.training.recipe_file import read_recipe
+from engine.training.runs import Run, runs
+from engine.training.sizing import Sizing
+from pages.controls.train.run_table import COLUMNS, ORDERS, as_frame, matches, sort_runs
+
+APP = str(Path(__file__).parents[2] / "app.py")
+PRESET = Path(__file__).parents[2] / "assets" / "lab" / "copy.toml"
+RUNS = [
+    Run("b10", Path("b10"), "finished", 6, 6, "copy", loss=0.5, accuracy=0.9999, created=2.0),
+    Run("b9", Path("b9"), "failed", 3, 6, "copy", "letters", loss=2.0, created=3.0, cause="not a number"),
+    Run("odd", Path("odd"), "damaged", fault="status.json does not read.", created=1.0),
+]
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    short = read_recipe(PRESET)
+    short = replace(short, schedule=replace(short.schedule, steps=6, warmup=0), log=replace(short.log, snapshots=4))
+    folder = tmp_path_factory.mktemp("runs") / "learnt"
+    for _ in train(short, folder):
+        pass
+    return folder
+
+
+@pytest.fixture
+def place(learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for name in ("first", "second"):
+        copytree(learnt, tmp_path / name)
+    monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
+    for function in (runs, trash.delete, trash.deleted, trash.undo_delete, trash.rename):
+        monkeypatch.setattr(function, "__defaults__", (str(tmp_path), *(function.__defaults__ or ())[1:]))
+    monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(tmp_path))
+    monkeypatch.setattr(limits, "RUNS_FOLDER", str(tmp_path))
+    st.cache_resource.clear()
+    yield tmp_path
+
+
+def page(run: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60).run()
+    app.query_params["run"] = run
+    app = app.switch_page("pages/train/lab.py").run()
+    assert not app.exception, app.exception
+    return app
+
+
+def shown(app: AppTest) -> pd.DataFrame:
+    (found,) = app.dataframe
+    return found.value
+
+
+def test_a_row_says_what_the_files_of_its_run_say(place: Path) -> None:
+    row = shown(page("first")).set_index("run").loc["first"]
+    last = RunFolder(place / "first").read_metrics()[-1]
+    assert row["loss"] == pytest.approx(last["loss"]) and row["held out"] == pytest.approx(last["held_out_loss"])
+    assert row["accuracy"] == math.floor(1000 * last["held_out_accuracy"]) / 10
+    assert (row["step"], row["progress"], row["state"], row[""]) == ("6 / 6", 1.0, "finished", "●")
+
+
+def test_columns_sort_numbers_words_and_what_is_missing() -> None:
+    def names(order: str) -> list[str]:
+        return [run.name for run in sort_runs(RUNS, order)]
+
+    assert names("created") == ["b9", "b10", "odd"] and names("-created") == ["odd", "b10", "b9"]
+    assert names("loss") == ["b10", "b9", "odd"] and names("-loss") == ["b9", "b10", "odd"]  # odd has none
+    assert len(ORDERS) == 2 * len(COLUMNS) and all(len(names(order)) == 3 for order in ORDERS)
+
+
+def test_runs_are_found_by_words_of_their_name_task_state_and_trouble() -> None:
+    assert [run.name for run in RUNS if matches(run, ["number", "copy"])] == ["b9"]
+    assert [run.name for run in RUNS if matches(run, ["status.json"])] == ["odd"]
+    assert not [run for run in RUNS if matches(run, ["finished", "letters"])]
+
+
+def test_a_share_is_never_rounded_to_all_and_damage_is_said() -> None:
+    frame = as_frame(RUNS, "b9").set_index("run")
+    assert frame.loc["b10", "accuracy"] == 99.9
+    assert frame.loc["odd", "notes"] == "status.json does not read." and frame.loc["odd", "state"] == "damaged"
+
+
+def test_a_run_is_renamed_and_the_page_goes_on_with_it(place: Path) -> None:
+    app = page("second")
+    app.text_input(key="rename second").set_value("a/b").run()
+    app.button(key="runs rename").click().run()
+    assert "got 'a/b'" in " ".join(one.value for one in app.warning)
+    app.text_input(key="rename second").set_value("third").run()
+    app.button(key="runs rename").click().run()
+    assert app.query_params["run"] == "third" and (place / "third" / "metrics.jsonl").is_file()
+    assert set(shown(app)["run"]) == {"first", "third"}
+
+
+def test_a_deleted_run_can_be_had_back(place: Path) -> None:
+    app = page("second")
+    app.button(key="runs delete").click().run()
+    assert set(shown(app)["run"]) == {"first"} and not (place / "second").exists()
+    app.button(key="runs undo").click().run()
+    assert set(shown(app)["run"]) == {"first", "second"} and (place / "second" / "metrics.jsonl").is_file()
+
+
+def test_a_table_that_nothing_is_in_says_how_to_fill_it(place: Path) -> None:
+    for name in ("first", "second"):
+        trash.delete(name, place)
+    app = page("")
+    assert not app.dataframe and any("No run has been made yet" in one.value for one in app.caption)
