@@ -155,7 +155,7 @@ def curve_chart(curves: Curves, shade: Shade) -> AltairChart:
         x=x, y=alt.Y("low:Q", title=title, axis=alt.Axis(tickCount=4)), y2="high:Q",
         color=alt.Color("part:N", scale=alt.Scale(domain=top_down, range=fills), legend=legend),
         opacity=alt.condition(chosen, alt.value(1), alt.value(0.35)),
-    ).add_params(chosen)  # fmt: skip
+    ).add_params(chosen, pan_and_zoom())  # fmt: skip
     shapes = alt.Scale(domain=top_down, range=[SHAPES[i % len(SHAPES)] for i in reversed(range(len(names)))])
     marks = alt.Chart(mark_rows(curves, scale)).mark_point(
         filled=True, fill=of["ground"], stroke=of["ink"], strokeWidth=1.2, size=60, opacity=1
@@ -170,7 +170,7 @@ def curve_chart(curves: Curves, shade: Shade) -> AltairChart:
         tooltip=[alt.Tooltip(field=name, type="nominal", title=name) for name in columns],
     ).add_params(near)  # fmt: skip
     subtitle = f"{curves.now:,} {curves.axis[1]}: {sums[now]:,.0f} {curves.unit}"
-    return alt.layer(areas, marks, rest.encode(x="length:Q"), pointer).add_params(pan_and_zoom()).properties(
+    return alt.layer(areas, marks, rest.encode(x="length:Q"), pointer).properties(
         title=alt.Title(curves.title, subtitle=subtitle, subtitleColor=of["soft"]), width="container",
         height=PLOT_HEIGHT + ROW_HEIGHT * len(names),
     )  # fmt: skip
