@@ -115,7 +115,7 @@ def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
         return page.stream(() => ({{ ...query(), came: 99 }}), ...more); // no search has so many steps
       }};
     }}""")
-    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Continue", exact=True).click()
     page.locator(".beam-now", has_text="Unknown request from the page").wait_for()
     assert told(page, "page.tab.search.nodes.length") == len(some)
     page.evaluate(f"() => {{ const page = {FIND}.loupe; page.tab.goOn(); page.openTab('cache'); }}")  # at once

@@ -28,7 +28,7 @@ def test_a_few_shot_prompt_is_answered_and_measured_and_a_row_is_asked(open_page
     query.fill("carry")
     query.press("Enter")
     found = prompting.answer(loaded, table, 2, "carry", 0)
-    page.locator(".shots", has_text="carry:").wait_for()
+    page.locator(".shots > div:last-child", has_text="carry:").wait_for()
     assert page.locator(".answer").inner_text() == found.written
     page.get_by_text("Right." if found.right else "Wrong: “yrrac” was expected.").wait_for()
     page.get_by_role("button", name="Measure", exact=True).click()
