@@ -115,7 +115,7 @@ def check_scaling(positions: Positions, scaling: RotaryScaling, turned: int) -> 
 
 
 def check_ends(config: ModelConfig) -> None:
-    """What stands before the blocks and behind them."""
+    """Checks what stands before and after the blocks."""
     patches, head, infill = config.embedding.patches, config.head, config.infill
     if head.kind in ("sequence", "token") and head.classes < 1:
         raise ValueError(f"head.classes must be at least 1 for a {head.kind} head, got {head.classes}.")

@@ -44,7 +44,7 @@ if shown.python is None:  # else the panel of the charts has it all
     notes["take"] = export.header
 with middle:
     picture(page_payload(writing, notes), key=PICTURE, on=events(writing))
-with below:
+with above if tab in ABOVE else below:
     if shown.charts:
         share_charts(writing, tab, shown)
 courier("courier", answers.answer, answers.parts)

@@ -167,7 +167,7 @@ def test_a_picture_a_target_and_a_gap_are_written_where_they_stand(look: Callabl
 def test_the_slider_of_a_temperature_redraws_its_chart_without_a_message(look: Callable[..., "Page"]) -> None:
     page = look()
     sent = list[object]()
-    page.on("websocket", lambda socket: socket.on("framesent", sent.append))
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     page.goto(page.url + "&view=temperature&t=1")
     slider = page.locator(".st-key-panel-of-numbers .vega-bind input")
     slider.wait_for()

@@ -89,7 +89,7 @@ def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
     now = curves.transform_filter(here).encode(y=row_axis("name:N", **WIDE), tooltip=exact)
     logits = now.transform_filter("isValid(datum.logit)").mark_text(align="right", color=of["soft"])
     bars = (
-        *share_bars(now, color, shade, room=0.42),
+        *share_bars(now, color, shade, room=0.6),
         logits.encode(x=alt.value("width"), text=alt.Text("logit:Q", format=".5~g")),
     )
     x = alt.X(
@@ -106,7 +106,7 @@ def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
     uncertainty = totals.encode(x=x, y=choices, tooltip=found)
     rule = totals.transform_filter(here).mark_rule(color=of["ink"]).encode(x=x)
     said = (
-        "'entropy ' + format(datum.entropy, '.3f') + ' bits · ' + format(datum.choices, ',.2f') + ' effective choices'"
+        "'entropy ' + format(datum.entropy, '.3f') + ' bits · ' + format(datum.choices, ',.2f') + ' choices'"
     )
     label = totals.transform_filter(here).transform_calculate(said=said)
     dot: dict[str, Any] = {"filled": True, "size": 60, "opacity": 1}

@@ -1,4 +1,4 @@
-// The look of the page Generate.
+// The look of the page Generate: the text and its steps, the beam tree, the grid of the KV cache, surprise.
 
 export const CSS = `
 .generate { font: 14px/1.4 var(--sans); color: var(--ink); position: relative; }

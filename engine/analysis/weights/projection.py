@@ -100,5 +100,5 @@ def neighbours(table: Tensor, id: int, k: int = 10) -> Neighbours:
 
 
 def unit(vectors: Tensor) -> Tensor:
-    """Of length 1, in float32; a vector of zeros stays one."""
+    """Scales each vector to length 1, in float32; a vector of zeros stays one."""
     return normalize(vectors.detach().float(), dim=-1)

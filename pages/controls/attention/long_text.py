@@ -16,8 +16,9 @@ from engine.runtime.limits import MAX_TOKENS
 from engine.runtime.overview_cache import LongRun
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from pages.controls.attention.export_long import TakingLong
 from pages.controls.model_input.model_input import Subject, look, notice
+from pages.controls.share.export import fields_of
+from pages.controls.share.run_export import Export
 from pages.controls.what_if.experiment import (
     EFFECTS,
     PANEL,
@@ -32,10 +33,10 @@ from pages.controls.what_if.experiment import (
     reveal,
     written,
 )
-from views.attention.long import Long, answered_long, attention_long, glanced
+from views.attention.long import LongContext, attention_long, long_context
+from views.attention.long_questions import LONG, carry_long
 from views.core.component import courier, view
 from views.core.payload import pack
-from views.core.questions import Page
 from views.walkthrough.walkthrough import Lane
 from views.what_if.effects_long import asked_later_long, effects_long
 from views.what_if.experiment import panel
@@ -43,6 +44,7 @@ from views.what_if.paint_ground import painted_on_long
 from views.what_if.questions import WHAT_IF, EditsContext
 
 picture = view("attention/long")
+ROOM = 3_600_000  # bytes of answers in a file, which holds little else
 
 
 def is_long(lanes: Sequence[Lane]) -> bool:
@@ -56,22 +58,24 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     before = run(subject, lanes, controls)
     after, unfit = edited(subject, lanes, controls, made, before)
     changed = after.made.edits != before.made.edits
-    hidden = changed and guessed_at(after.run.digest)
+    hidden = changed and guessed_at(after.digest)
     long = before if hidden else after
-    told = notes(made, after.run.digest) | {"look": look()}
+    told = notes(made, after.digest) | {"look": look()}
     drawn = panel(made, subject.checkpoint, beginning(subject), lanes, unfit=unfit, notes=told)
     compared = effects_long(before, after, subject.reading, hidden=hidden) if changed else pack({"trace": None}, {})
     with st.container(key="experiment panel", gap=None):
         experiment_panel(drawn, key=PANEL, on={"change": change})
         effects_view(compared, key=EFFECTS, on={"reveal": reveal})
-    taking = TakingLong("Attention", "attention", subject, long.trace, lanes, ("attention", "what if"), long)
-    about = {"notice": notice(subject), "take": taking.header}
+    export = Export(
+        "Attention", "attention/long", subject, long, ("attention", "what if"),
+        page_name="attention", carry=partial(carry_long, long), room=ROOM,
+    )  # fmt: skip
+    about = {"notice": notice(subject), "take": export.header}
     drawn = attention_long(long, name=subject.name, look=look(), notes=about)
     picture(drawn, key="attention long view")
     edits = LongEdits(subject, lanes, controls, before, after)
-    own = taking.answering(drawn, partial(answered_long, long))
-    page = Page((WHAT_IF, edits))
-    courier("courier", lambda query: page.answer(query) if query.get("ask") in page.home else own(query))
+    page = export.answers(drawn, (LONG, long), (WHAT_IF, edits))
+    courier("courier", page.answer)
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,12 @@ class LongEdits(EditsContext):
     subject: Subject
     lanes: Sequence[Lane]
     controls: Sequence[Edit]
-    before: Long
-    after: Long
+    before: LongContext
+    after: LongContext
 
     @property
     def digest(self) -> str:
-        return self.after.run.digest
+        return self.after.digest
 
     @property
     def model_name(self) -> str:
@@ -110,7 +114,7 @@ class LongEdits(EditsContext):
         query = {"painted": focus, "side": side, "layer": layer, "head": head, "rows": rows and list(rows)}
         return painted_on_long(self.without(without), query)
 
-    def without(self, number: int | None) -> Long:
+    def without(self, number: int | None) -> LongContext:
         """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
         made = current()
         if number is None or not 0 <= number < len(made.entries):
@@ -126,17 +130,18 @@ def beginning(subject: Subject) -> Trace:
     return library.traces.of(subject.name, read, (), target)
 
 
-def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: Long | None = None) -> Long:
+def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: LongContext | None = None) -> LongContext:
     """Where there is a `base`, only what the difference in edits can change is computed again."""
     read = subject.reading
     made = LongRun(subject.checkpoint.model, read.read, tuple(edits), read.target)
-    found = glanced(subject.name, subject.checkpoint, lanes, made, look(), None if base is None else base.made)
+    start, fields = base.made if base is not None else None, partial(fields_of, subject)
+    found = long_context(subject.name, subject.checkpoint, lanes, made, look(), start, fields)
     finite(found.trace)
     return found
 
 
 def edited(
-    subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment, before: Long
-) -> tuple[Long, dict[int, str]]:
+    subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment, before: LongContext
+) -> tuple[LongContext, dict[int, str]]:
     """The run under the edits that are on and fit, and by its number why another does not."""
     return fitting(made, controls, lambda edits: run(subject, lanes, edits, before), lambda: before)

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.controls.generate.tabs import Shown, keep, restore
+from pages.controls.generate.tabs import Shown, current, keep, restore
 from pages.controls.share.links import as_text
 from views.generate.beam_search import EXAMPLES, MOST, PENALTIES, Wanted
 from views.generate.generate import grid
@@ -37,7 +37,8 @@ def draw_beam(writing: Writing) -> Shown:
             help="The sum of log-probabilities is divided by the length to this power: 0 favours short texts, greater "
             "values long ones.",
         )
-        state.beam_best = min(state.beam_best, state.beam_beams)
+        if current("beam_best") > state.beam_beams:
+            state.beam_best = state.beam_beams
         number("n best", 1, state.beam_beams, "beam_best", "How many of the finished texts are shown.")
         st.segmented_control(
             "early stopping",

@@ -14,7 +14,7 @@ from engine.generation.few_shot import PromptTable
 from engine.generation.instructions import held_out_pairs
 from engine.runtime import library
 from pages.controls.generate.measure import Measurement, measure_button, measurement
-from pages.controls.generate.tabs import CONTROLS, Shown, choose, choose_among, keep, restore
+from pages.controls.generate.tabs import CONTROLS, Shown, choose, choose_among, current, keep, restore
 from pages.controls.share.links import as_text
 from views.charts.show import NamedChart, current_shade
 from views.charts.template import colors
@@ -55,9 +55,9 @@ def draw_shots(writing: Writing) -> Shown:
     names = ["p_model", "p_table", "p_k", "p_query", "p_seed", "p_rows", "p_n"]
     restore(*names)
     state = st.session_state
-    if state.p_model not in models:
+    if current("p_model") not in models:
         state.p_model = models[0]
-    if state.p_table not in (*tables, OWN):
+    if current("p_table") not in (*tables, OWN):
         state.p_table = next(iter(tables))
     fields = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     fields.selectbox("model", models, key="p_model", bind="query-params", width=170)
@@ -79,7 +79,8 @@ def draw_shots(writing: Writing) -> Shown:
             return Shown()
     query = ask_query(fields, table)
     most = min(CONTROLS["p_k"].default * 2, table.most)
-    state.p_k = min(state.p_k, most)
+    if current("p_k") > most:
+        state.p_k = most
     fields.slider("examples K", 0, most, key="p_k", bind="query-params", width=180)
     fields.number_input("seed", 0, 2**31 - 1, key="p_seed", bind="query-params", width=110)
     again = (state.p_seed + 1) % 2**31
@@ -124,9 +125,11 @@ def ask_query(fields: Any, table: PromptTable) -> str:
     """Draws the field of the query: an input of the table, or anything else; its first row where it is empty."""
     inputs = [one for one, _ in table.rows]
     state = st.session_state
-    asked = str(state.p_query).strip()[:QUERY] or inputs[0]
+    said = current("p_query")
+    asked = said.strip()[:QUERY] or inputs[0]
     options = inputs if asked in inputs else [asked, *inputs]
-    state.p_query = asked
+    if said != asked:
+        state.p_query = asked
     fields.selectbox(
         "query",
         options,
@@ -215,8 +218,7 @@ def show_tokens(found: Written, name: str) -> list[NamedChart]:
 
 def show_accuracy(name: str, table: PromptTable, seed: int) -> tuple[Measurement[Any], NamedChart, Callable[[], None]]:
     """What is measured, its chart, and what goes on with it once the page is drawn."""
-    state = st.session_state
-    n = state.p_n
+    n = current("p_n")
     measuring = measurement("accuracy", (name, table, seed, n))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         measure_button("accuracy", measuring)
@@ -253,7 +255,7 @@ def draw_instructed(writing: Writing) -> Shown:
         return Shown()
     state = st.session_state
     restore("p_instructed", "p_text")
-    if state.p_instructed not in models:
+    if current("p_instructed") not in models:
         state.p_instructed = models[0]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox("model", models, key="p_instructed", bind="query-params", width=170)

@@ -119,6 +119,12 @@ def restore(*names: str, **defaults: Any) -> None:
             state[name] = control.labels[said]
 
 
+def current(name: str) -> Any:
+    """What a control stands at, or will once it is drawn: until then its value may be in the address alone."""
+    state = st.session_state
+    return state[name] if name in state else CONTROLS[name].parse(st.query_params[name])
+
+
 def keep(*names: str) -> None:
     st.session_state.setdefault(KEPT, {}).update({name: st.session_state[name] for name in names})
 
