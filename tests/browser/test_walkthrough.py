@@ -13,7 +13,9 @@ from engine.runtime.trace import Trace
 from tests.browser.harness import BYTES, expect, floats, settle
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Locator, Page
 
     from tests.conftest import Wire
 
@@ -243,6 +245,31 @@ def test_a_click_asks_one_question_and_the_panel_keeps_its_text_until_the_answer
     assert recomputed == pytest.approx(stored, abs=2e-5)
     settle(page)
     assert wire.reruns <= sent + 2
+
+
+def test_an_exported_file_explains_the_pattern_and_says_where_it_has_no_answer(
+    walk: Callable[..., "Page"], browser: "Browser", tmp_path: "Path"
+) -> None:
+    page = walk()
+    explained(page, "came to give")
+    page.get_by_role("button", name="Share & export").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="HTML", exact=True).click()
+    download.value.save_as(tmp_path / "file.html")
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    alone = context.new_page()
+    alone.goto((tmp_path / "file.html").as_uri())
+    explained(alone, "came to give")
+    alone.locator("body").press("]")
+    recomputed, stored = explained(alone, "block 1, head 2")
+    assert recomputed == pytest.approx(stored, abs=2e-5)
+    alone.locator(".token").nth(4).click()
+    recomputed, stored = explained(alone, "“·sad” came to give")
+    assert stored == pytest.approx(float(traced()["blocks.0.attn.pattern"][0, 1, 4].max()), abs=1e-6)
+    alone.locator(".stage-mlp canvas").last.click(position={"x": 8, "y": 60})
+    alone.locator(".arithmetic h3", has_text="mlp.out[").wait_for()
+    assert "no server" in alone.locator(".arithmetic .sentence").inner_text()
+    context.close()
 
 
 def test_the_legend_follows_the_head(walk: Callable[..., "Page"]) -> None:

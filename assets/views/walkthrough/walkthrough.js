@@ -1,5 +1,6 @@
 // The walkthrough: one text or picture through one transformer, left to right (downward on a phone), every number an element
-// of a tensor. It holds the state (which stack, block, head, row and cell is looked at) and hands the drawing to the others.
+// of a tensor. It holds the state (which stack, block, head, row and cell is in view) and hands the drawing to the others.
+// Ours, because no library draws a whole forward pass whose parts follow one cursor without a message to the server.
 import * as address from "../core/address.js";
 import { exists, explanationOf, mount as mountArithmetic, patternOf, strongest, titleOf } from "./arithmetic.js";
 import { mount as mountBars } from "../components/bars.js";
@@ -19,9 +20,9 @@ import { CSS } from "./style.js";
 import { mount as mountTokens } from "../components/tokens.js";
 import { Trace } from "../core/trace.js";
 
-const SETTLED = 250; // ms after new data until the server is asked for weights
+const SETTLED = 250; // ms after new data until the server is asked how a cell came about
 
-/** data is the payload of views/walkthrough.py; emits "append" (a token id) and "again". */
+/** data is the payload of views/walkthrough/walkthrough.py; emits "append" (a token id) and "again". */
 export function mount(root, data, emit) {
   const page = new Walkthrough(root, emit);
   page.update(data);
@@ -74,7 +75,7 @@ class Walkthrough {
     if (fresh && data.look.query !== undefined) state.query = data.look.query;
     this.choose();
     if (before && changed) this.remember();
-    this.build(before ? SETTLED : 0);
+    this.build(before && before.trace !== data.trace ? SETTLED : 0);
     if (!same) this.parts?.reveal(state.query);
   }
 
