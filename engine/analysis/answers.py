@@ -53,7 +53,8 @@ def words(encoding: Encoding, answer: Answer) -> str:
 
 
 def logistic(logits: Tensor, temperature: float = 1.0) -> Distribution:
-    """One class that holds or does not: 1 / (1 + e^-x), as in Clark et al. 2020, section 2. No cut leaves it out.
+    """Independent class that holds or does not: 1 / (1 + e^-x), as in Clark et al. 2020, section 2. No cut leaves it
+    out.
 
     At temperature 0 the probability is 0 or 1, as in the limit.
     """

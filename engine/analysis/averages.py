@@ -110,6 +110,6 @@ def added(total: Tensor, more: Tensor) -> Tensor:
 
 
 def grown(tensor: Tensor, other: Tensor) -> Tensor:
-    """With zeros behind its last one or two axes, where `other` is longer."""
+    """Pads the last one or two axes with zeros where `other` is longer."""
     missing = [max(theirs - mine, 0) for mine, theirs in zip(tensor.shape, other.shape, strict=True)]
     return pad(tensor, [0, missing[-1], 0, missing[-2]] if tensor.dim() > 1 else [0, missing[-1]])

@@ -65,7 +65,7 @@ def read(config: ModelConfig, length: int, source: int = 0) -> list[Work]:
 
 
 def products(config: ModelConfig, attention: Attention, length: int) -> int:
-    """Of scores and weighted values of one query, over all layers."""
+    """Operations for scores and weighted values of one query, over all layers."""
     windowed = range(config.layers) if attention.windowed is None else attention.windowed
     near = sum(layer in windowed for layer in range(config.layers)) if attention.window is not None else 0
     keys = near * min(length, attention.window or length) + (config.layers - near) * length

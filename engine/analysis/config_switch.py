@@ -112,7 +112,7 @@ def set_kv_heads(config: ModelConfig, wanted: str) -> ModelConfig:
 
 
 def divisors(config: ModelConfig) -> Sequence[str]:
-    """How many heads of keys and values the heads can share."""
+    """Number of heads of keys and values the heads can share."""
     heads = config.attention.heads
     return [AS_MANY, *(str(number) for number in range(heads // 2, 0, -1) if heads % number == 0)]
 

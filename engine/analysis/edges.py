@@ -45,7 +45,7 @@ def edges(
 def joined(
     shown: Sequence[tuple[int, int, Tensor]], least: float, query: int | None = None, key: int | None = None
 ) -> Edges:
-    """As `edges`, of patterns (query key), each with its layer and its head."""
+    """Joins edges as `edges` does, of patterns (query key), each with its layer and its head."""
     parts = []
     for layer, head, pattern in shown:
         weights = pattern.detach().double().cpu()  # so that `least` is compared as it is said, and not rounded

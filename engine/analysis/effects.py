@@ -39,7 +39,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Shift:
-    """How a distribution changed. `kl` is KL(before || after) in nats: infinite where what was possible no longer is.
+    """Change of a distribution. `kl` is KL(before || after) in nats: infinite where what was possible no longer is.
 
     `total_variation`, half the sum of |dp|, is the share of the probability that went elsewhere, 0 to 1.
     """
@@ -116,7 +116,7 @@ def pattern_change(before: Trace, after: Trace, suffix: str = "attn.pattern", ro
 
 @dataclass(frozen=True)
 class StreamDistance:
-    """How far the residual stream went: into the first block, then behind each. `hooks` say where, layer.
+    """Distance the residual stream went: into the first block, then behind each. `hooks` say where, layer.
 
     `relative` (layer pos) is |after - before| / |before|, and `cosine` (layer pos) that of the angle between the two.
     """
@@ -127,7 +127,8 @@ class StreamDistance:
 
 
 def stream_distance(before: Trace, after: Trace, row: int = 0, side: Side = "decoder") -> StreamDistance:
-    """Of two stacks the one named. A vector of zeros has no direction: its cosine is 1 to another one, else 0."""
+    """Stream of the named one of two stacks. A vector of zeros has no direction: its cosine is 1 to another one, else
+    0."""
     check_pair(before, after)
     prefix = f"{side}." if before.target is not None else ""
     layers = len([name for name in before.hooks if name.startswith(f"{prefix}blocks.") and name.endswith("resid_post")])

@@ -146,7 +146,8 @@ class HeadScores:
 
 
 def head_scores(trace: Trace, side: str = "") -> HeadScores:
-    """Of the self-attention of the first text of the batch; `side` picks "encoder" or "decoder" of two stacks.
+    """Scores the self-attention heads of the first text of the batch; `side` picks "encoder" or "decoder" of two
+    stacks.
 
     NaN where no query had a choice: one token only, nothing repeated, a picture's tokens. What a query may see is
     read from the mask, and where none was recorded from where any head of the layer attends. Raises ValueError for a
@@ -159,7 +160,7 @@ def head_scores(trace: Trace, side: str = "") -> HeadScores:
 
 
 def scores(pattern: Tensor, ids: Tensor | None, mask: Tensor | None = None) -> HeadScores:
-    """Of one layer: `pattern` and `mask` are head pos key, `ids` pos (None: a picture), every score is head."""
+    """Scores one layer: `pattern` and `mask` are head pos key, `ids` pos (None: a picture), every score is head."""
     count = pattern.shape[-1]
     looks = pattern.sum(-1) > 0
     later = looks & (torch.arange(count, device=pattern.device) > 0)
@@ -189,7 +190,7 @@ class CrossScores:
 
 
 def cross_scores(trace: Trace) -> CrossScores:
-    """Of the cross-attention of the first text of the batch."""
+    """Scores the cross-attention heads of the first text of the batch."""
     found = patterns(trace, "decoder", crosses=True)
     target, source = tokens(trace, "decoder"), tokens(trace, "encoder")
     assert target is not None and source is not None

@@ -36,7 +36,7 @@ class HeadPoints:
 
     queries: Tensor
     keys: Tensor
-    explained: tuple[float, float] | None
+    explained: tuple[float, ...] | None
     joint: Joint
     read: tuple[str, str]
 
@@ -110,6 +110,6 @@ def spread(centred: Tensor) -> float:
 
 
 def correlation(a: Tensor, b: Tensor) -> float:
-    """Of values whose mean is 0; NaN where one of them does not vary."""
+    """Correlation of values whose mean is 0; NaN where one of them does not vary."""
     norms = float(a.norm() * b.norm())
     return float((a * b).sum()) / norms if norms > 0 else float("nan")

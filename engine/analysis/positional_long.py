@@ -27,7 +27,7 @@ See = Callable[[Tensor], None]
 
 
 class OtherOrder:
-    """One of the texts, as far as it has been read; `memory` is what a decoder has of its encoder."""
+    """Text in another order, as far as it has been read; `memory` is what a decoder has of its encoder."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class PositionalSteps:
 
     @property
     def bytes(self) -> int:
-        """What is in memory at most, between two steps."""
+        """Most that is in memory between two steps."""
         length, heads = self.trace[stream(self.model, self.blocks[0])].shape[1], self.shares.shape[1]
         width = self.model.config.d_model
         return 4 * (heads * length**2 + len(self.others) * length * width)

@@ -14,7 +14,7 @@ TOKENS = 2048  # that are read at a time, in all rows together
 
 
 def scores(checkpoint: Checkpoint) -> bool:
-    """Whether its texts have a pseudo-log-likelihood: it predicts tokens that are masked, and can mask them."""
+    """True if its texts have a pseudo-log-likelihood: it predicts tokens that are masked, and can mask them."""
     tokenizer = checkpoint.tokenizer
     return checkpoint.config.head.kind == "masked" and tokenizer is not None and tokenizer.mask_id is not None
 

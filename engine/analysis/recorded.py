@@ -10,7 +10,7 @@ from engine.runtime.trace import Trace
 
 
 def patterns(trace: Trace, side: str = "", crosses: bool = False, text: int = 0) -> list[Tensor]:
-    """Of each layer the pattern of one text, head pos key, in float32; nothing is copied that is float32 already.
+    """Patterns of one text per layer, head pos key, in float32; nothing is copied that is float32 already.
 
     `side` is "encoder" or "decoder" of two stacks (the decoder where it is left out), `crosses` takes the decoder's
     attention to the encoder. Raises KeyError where no pattern was recorded, ValueError for a run that continued a
@@ -20,7 +20,7 @@ def patterns(trace: Trace, side: str = "", crosses: bool = False, text: int = 0)
 
 
 def masks(trace: Trace, side: str = "", crosses: bool = False, text: int = 0) -> list[Tensor]:
-    """As `patterns`: bool head pos key, True = may attend."""
+    """Masks, as `patterns`: bool head pos key, True = may attend."""
     return each_layer(trace, "mask", side, crosses, text)
 
 
@@ -35,7 +35,7 @@ def each_layer(trace: Trace, what: str, side: str, crosses: bool, text: int) -> 
 
 
 def holds(trace: Trace, part: str, side: str = "") -> bool:
-    """Whether any layer's `part` ("attn.mask") was recorded."""
+    """True if any layer's `part` ("attn.mask") was recorded."""
     return bool(matches(trace, part, side_of(trace, side)))
 
 
@@ -69,7 +69,7 @@ def tokens(trace: Trace, side: str = "", text: int = 0) -> Tensor | None:
 
 
 def length(trace: Trace, side: str, text: int) -> int | None:
-    """How many tokens of a text are real; None for all. Of targets given as plain ids, all are."""
+    """Number of real tokens of a text; None for all. Of targets given as plain ids, all are."""
     if side == "decoder" and trace.target is not None:
         return len(trace.target_encodings[text]) if trace.target_encodings else None
     return None if trace.padding is None else int(trace.padding[text].sum())

@@ -99,7 +99,7 @@ def head_changes(pair: Pair) -> Tensor:
 
 @dataclass(frozen=True)
 class Streams:
-    """How far two residual streams are apart: into the first block, then behind each, layer group.
+    """Distance between two residual streams: into the first block, then behind each, layer group.
 
     `relative` is |second - first| / |first|, `cosine` that of the angle between them. NaN for a group of more tokens
     than one.
@@ -110,7 +110,8 @@ class Streams:
 
 
 def stream_distance(first: Trace, second: Trace, aligned: Alignment, sides: tuple[str, str] = ("", "")) -> Streams:
-    """Of two stacks of one width and depth, by their names in `sides`. Raises ValueError for any others."""
+    """Distance between two stacks of one width and depth, by their names in `sides`. Raises ValueError for any
+    others."""
     old, new = (stream(trace, side) for trace, side in zip((first, second), sides, strict=True))
     if (len(old), old.shape[-1]) != (len(new), new.shape[-1]):
         raise ValueError(

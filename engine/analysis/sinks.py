@@ -25,7 +25,7 @@ SPACES = " ·▁Ġ"  # how a space is drawn in front of a token
 
 @dataclass(frozen=True)
 class Column:
-    """One key as the queries of a head see it; of several heads, the mean of each number over them.
+    """Key column as the queries of a head see it; of several heads, the mean of each number over them.
 
     `share` is the mean attention of the `queries` that may see the key, `even` what it would be if each of these
     attended to all it may see alike. `value` is the length of the key's value vector, `median` that of the other keys'.
@@ -50,7 +50,7 @@ class Column:
 
     @property
     def times(self) -> float:
-        """How many times an even spread the share is."""
+        """Ratio of the share to an even spread."""
         return self.share / self.even if self.queries else math.nan
 
 
@@ -63,7 +63,7 @@ def column(
     crosses: bool = False,
     read: Encoding | None = None,
 ) -> Column:
-    """Of key `key` in the first text of `trace`, which must hold the layer's pattern, mask and v.
+    """Column of key `key` in the first text of `trace`, which must hold the layer's pattern, mask and v.
 
     `head` None averages all. `read` says what stands at the keys where the trace does not (plain ids, a picture).
     Raises ValueError for a layer, head or key that is not there, KeyError for what was not recorded.
@@ -144,7 +144,7 @@ def level(times: float) -> str:
 
 
 def size(found: Column) -> str:
-    """Of the value vector."""
+    """Length of the value vector, in words."""
     if found.value <= SHORT * found.median:
         return "short, as a sink’s is" if found.times >= BRIGHT else "short"
     return "long" if found.value >= LONG * found.median else "of ordinary length"
@@ -171,7 +171,7 @@ def written(trace: Trace, side: str) -> Encoding | None:
 
 
 def punctuates(read: Encoding, key: int) -> bool:
-    """Whether a token of the text itself is nothing but punctuation; without a text, by how it is drawn."""
+    """True if a token of the text itself is nothing but punctuation; without a text, by how it is drawn."""
     start, end = read.spans[key]
     spelled = read.text[start:end].strip() if read.text else read.pieces[key].strip(SPACES)
     marks = all(unicodedata.category(letter).startswith("P") for letter in spelled)
@@ -179,7 +179,7 @@ def punctuates(read: Encoding, key: int) -> bool:
 
 
 def average(values: Tensor, counted: Tensor) -> float:
-    """Of each head over what counts, then over the heads that have any."""
+    """Mean of each head over what counts, then over the heads that have any."""
     return float(mean_where(values, counted).nanmean())
 
 

@@ -57,7 +57,7 @@ def tile(pattern: Tensor, rows: Window, columns: Window, side: int = 128) -> Til
 
 @dataclass(frozen=True)
 class TopKeys:
-    """Of each row the heaviest keys, ... k, the largest first; `rest` (...) is what all others have together."""
+    """Heaviest keys of each row, ... k, the largest first; `rest` (...) is what all others have together."""
 
     key: Tensor
     weight: Tensor
@@ -71,7 +71,7 @@ def top_keys(rows: Tensor, k: int) -> TopKeys:
 
 
 def block(size: int, side: int) -> int:
-    """How many rows, or columns, share a cell."""
+    """Number of rows, or columns, that share a cell."""
     if side < 1:
         raise ValueError(f"a picture needs a side of at least one cell, got {side}.")
     return -(-size // side)

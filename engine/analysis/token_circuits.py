@@ -55,7 +55,7 @@ def alone(model: Transformer, side: str, ids: Tensor) -> Tensor:
 
 
 def norm_before(model: Transformer, layer: int, side: str, crosses: bool, query: bool) -> nn.Module | None:
-    """What stands between the stream and the attention; None where norms stand behind."""
+    """Pre-attention norm of a block, or None in post-norm blocks."""
     if model.config.norm.place == "after":
         return None
     if crosses and not query:
@@ -83,7 +83,7 @@ def onward(model: Transformer, layer: int, side: str, crosses: bool, written: Te
 
 
 def last_norm(block: nn.Module) -> nn.Module:
-    """Of a block whose norms stand behind its sublayers."""
+    """Last norm of a block whose norms stand after its sublayers."""
     for name in ("norm2", "norm_cross", "norm1"):
         norm = getattr(block, name)
         if isinstance(norm, nn.Module):

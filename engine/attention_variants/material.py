@@ -29,21 +29,38 @@ class Material:
 
 
 def suits(checkpoint: Checkpoint) -> bool:
-    """Whether its heads search raw states: a decoder whose queries and keys nothing changes behind W_Q and W_K."""
+    """Whether a model's heads can search raw states."""
+    return not why_unsuited(checkpoint)
+
+
+def why_unsuited(checkpoint: Checkpoint) -> str:
+    """Why a model's heads cannot search raw states, to follow its name, or "".
+
+    What can: a decoder with its norm before attention, whose queries and keys nothing changes after W_Q and W_K.
+    """
     config = checkpoint.config
-    plain = config.attention.qk_norm is None and config.attention.window is None and config.infill is None
-    placed = config.norm.place == "before" and config.positions.kind in ("learned", "sinusoidal", "none")
-    return checkpoint.tokenizer is not None and config.encoder is None and config.generates and plain and placed
+    if checkpoint.tokenizer is None or config.encoder is not None or not config.generates:
+        return "is no decoder of text, which this page needs"
+    if config.positions.kind not in ("learned", "sinusoidal", "none"):
+        kind = "ALiBi" if config.positions.kind == "alibi" else config.positions.kind
+        return f"uses {kind} positions, which this page cannot read"
+    if config.attention.qk_norm is not None:
+        return "norms its queries and keys, which this page cannot read"
+    if config.attention.window is not None or config.infill is not None:
+        return "has a mask that is not causal over the whole text, which this page cannot read"
+    if config.norm.place != "before":
+        return "has its norms after attention, which this page cannot read"
+    return ""
 
 
 def long_text(checkpoint: Checkpoint, length: int) -> Tensor:
-    """The first `length` tokens of stories one after the other, each closed by the end token: pos."""
+    """Token ids (pos) of the first `length` tokens of stories in a row, each closed by the end token."""
     tokenizer = checkpoint.tokenizer
     if tokenizer is None:
         raise ValueError("a long text is made of words, and this model has no tokenizer; choose another.")
     end = [] if tokenizer.end_id is None else [tokenizer.end_id]
-    told = (token for text in stories(SEED) for token in [*tokenizer.encode(text, special=False).ids, *end])
-    return torch.tensor(list(islice(told, length)))
+    tokens = (token for text in stories(SEED) for token in [*tokenizer.encode(text, special=False).ids, *end])
+    return torch.tensor(list(islice(tokens, length)))
 
 
 @torch.no_grad()

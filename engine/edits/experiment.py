@@ -38,7 +38,7 @@ class Experiment:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """Those that are on, in their order: what `run` and `generate` take."""
+        """Edits that are on, in their order: what `run` and `generate` take."""
         return tuple(entry.edit for entry in self.entries if entry.on)
 
     def add(self, edit: Edit) -> Experiment:

@@ -99,7 +99,7 @@ class Fetching(Edit, serialised=False):
     """An edit that has to get its values before it can be applied."""
 
     def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
-        """What it puts in place, by the full name of each hook that it touches."""
+        """Values it puts in place, by the full name of each hook that it touches."""
         raise TypeError(f"{type(self).__name__} must say where its values come from.")
 
     def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:

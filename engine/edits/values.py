@@ -64,7 +64,7 @@ class Replace(Edit):
         return from_the_end(self.at) or self.spans_text(hook)
 
     def spans_text(self, hook: HookPoint) -> bool:
-        """Whether the lists go as deep as to an axis of the text, other than one that `at` picks from."""
+        """True if the lists go as deep as to an axis of the text, other than one that `at` picks from."""
         left = [axis for axis in hook.axes if not isinstance(self.at.get(axis), int)]
         deep = left[len(left) - depth(self.value) :] if depth(self.value) else []
         return any(axis in ("pos", "key") and axis not in self.at for axis in deep)

@@ -49,13 +49,13 @@ class Hypothesis:
 
     @property
     def text(self) -> str:
-        """As `Step.text` of `generate`."""
+        """Text of the step, as `Step.text` of `generate`."""
         return text_of(self.prompt.checkpoint, (*self.prompt.ids, *self.ids))
 
 
 @dataclass(frozen=True)
 class BeamStep:
-    """One token further: the candidates, each list the most probable first.
+    """Step of one token: the candidates, each list the most probable first.
 
     `kept` go on, `finished` ended here, `pruned` are given up. `best` are the finished of all steps so far, the
     highest score first; of these, too, only as many stay as there are `beams`.
@@ -74,7 +74,7 @@ class BeamStep:
         return tuple(sorted((*self.kept, *self.finished, *self.pruned), key=lambda one: one.rank))
 
     def margin(self, one: Hypothesis) -> float:
-        """How many nats one of the pruned is behind the last that was taken in its stead.
+        """Nats by which one of the pruned is behind the last that was taken in its stead.
 
         One that would go on is behind the last that does. One that ends is behind the last of the first candidates, as
         many as there are beams, for only those may end.
@@ -94,7 +94,7 @@ class BeamResult:
 
 @dataclass(frozen=True)
 class Beam:
-    """How a search goes. `early_stopping` says when it may end, once as many texts as `beams` are finished.
+    """Settings of a beam search. `early_stopping` says when it may end, once as many texts as `beams` are finished.
 
     True: at once. False: when the best one that goes on, scored at its present length, is behind the worst of them.
     "never": the same, scored at the greatest length where the penalty favours long texts; only this is exact.
@@ -193,7 +193,7 @@ def continuations(
 
 
 def decide(index: int, candidates: Sequence[Hypothesis], best: Sequence[Hypothesis], settings: Beam) -> BeamStep:
-    """What goes on, what is finished, and what is given up.
+    """Beams that go on, texts that are finished, and beams that are given up.
 
     A text counts as finished only where it is among the first, as many as there are beams.
     """

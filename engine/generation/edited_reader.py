@@ -23,7 +23,7 @@ def fitted(prompt: Prompt, edits: Sequence[Edit]) -> tuple[Edit, ...]:
 
 
 class EditedReader:
-    """As `Reader`, under `edits`; of a hook that is `watched`, `seen` is the value at the positions read last.
+    """Reader under `edits`; of a hook that is `watched`, `seen` is the value at the positions read last.
 
     A cache holds what the prompt's positions gave, so that edits of those alone are over once it is read. Where an edit
     lets a position depend on what comes after it, all is read again for each token.
@@ -65,7 +65,7 @@ class EditedReader:
         return trace["logits"][:, -1]
 
     def reorder(self, rows: Sequence[int]) -> None:
-        """As `Reader.reorder`."""
+        """Reorders the rows as `Reader.reorder` does."""
         self.rows = [self.rows[row] for row in rows]
         if self.cached is not None:
             self.cached.reorder(rows)

@@ -37,7 +37,7 @@ class Prompt:
 
     @property
     def left(self) -> int:
-        """How many tokens the context leaves.
+        """Number of tokens that the context leaves.
 
         A picture is full with its last pixel, which is written even where the context has no place to read it; any
         other model stops so early that what it wrote can be read again.
@@ -47,11 +47,11 @@ class Prompt:
 
     @property
     def fits(self) -> bool:
-        """Whether the model can read all of it."""
+        """True if the model can read all of it."""
         return max(len(self.ids), len(self.source)) <= self.checkpoint.config.context
 
     def room(self, max_tokens: int | None) -> int:
-        """How many tokens to write: at most `max_tokens` (None: 50, or the rest of the picture), and `left`."""
+        """Number of tokens to write: at most `max_tokens` (None: 50, or the rest of the picture), and `left`."""
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens must be 0 or more, got {max_tokens}.")
         wanted = TOKENS if picture_pixels(self.checkpoint) is None else self.left
@@ -79,7 +79,7 @@ class Reader:
         return self.model(self.source, target=new, cache=self.cache, logits_at=self.at)[:, -1]
 
     def reorder(self, rows: Sequence[int]) -> None:
-        """As `KVCache.reorder`."""
+        """Reorders the rows as `KVCache.reorder` does."""
         self.cache.reorder(torch.tensor(rows, device=self.model.device))
 
 
@@ -142,7 +142,7 @@ def decoder_ids(checkpoint: Checkpoint, prompt: Text) -> tuple[int, ...]:
 
 
 def ids_of(checkpoint: Checkpoint, text: Text) -> tuple[int, ...]:
-    """Of a text with what the tokenizer puts around it."""
+    """Prompt of a text with what the tokenizer puts around it."""
     if isinstance(text, str):
         if checkpoint.tokenizer is None:
             raise ValueError("this checkpoint has no tokenizer, so its prompt must be a list of token ids, got text.")
@@ -166,7 +166,7 @@ def picture_start(config: ModelConfig) -> int | None:
 
 
 def picture_pixels(checkpoint: Checkpoint) -> int | None:
-    """How many pixels a whole picture has; None for a model of texts. ImageGPT reads as many as its context holds."""
+    """Number of pixels of a whole picture; None for a model of texts. ImageGPT reads as many as its context holds."""
     if picture_start(checkpoint.config) is None:
         return None
     size = checkpoint.processor.image.size if isinstance(checkpoint.processor, PalettePixels) else None
@@ -174,7 +174,7 @@ def picture_pixels(checkpoint: Checkpoint) -> int | None:
 
 
 def text_of(checkpoint: Checkpoint, ids: Sequence[int]) -> str:
-    """What a decoder has read and written, start token and prompt included, as a person would see it.
+    """Text that a decoder has read and written, start token and prompt included, as a person would see it.
 
     Behind an encoder that is the target alone, without special tokens. A gap is replaced by the span that fills it,
     marks and end left out. A picture's start token is left out. Any other text keeps its special tokens.

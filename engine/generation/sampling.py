@@ -100,13 +100,13 @@ def penalize(logits: Tensor, penalty: float, before: Sequence[int]) -> Tensor:
 
 
 def limit(logits: Tensor) -> Tensor:
-    """What logits / T tends to as T -> 0, up to a shift: 0 for the (first) largest, -inf for the rest."""
+    """Limit that logits / T tends to as T -> 0, up to a shift: 0 for the (first) largest, -inf for the rest."""
     best = logits.argmax(-1, keepdim=True)
     return torch.full_like(logits, float("-inf")).scatter(-1, best, 0.0)
 
 
 def draw(probabilities: Tensor, generator: torch.Generator) -> int:
-    """One token id from a 1-D distribution."""
+    """Draws one token id from a 1-D distribution."""
     return int(torch.multinomial(probabilities, 1, generator=generator))
 
 

@@ -58,7 +58,7 @@ def nucleus_from_below(scores: Tensor, p: float) -> Tensor:
 
 
 def min_p(scores: Tensor, p: float) -> Tensor:
-    """Those at least `p` times as probable as the most probable (Nguyen et al. 2024). 0 keeps everything."""
+    """Keeps tokens at least `p` times as probable as the most probable (Nguyen et al. 2024). 0 keeps everything."""
     if p == 0:
         return everything(scores)
     shares = softmax(scores)
@@ -67,8 +67,8 @@ def min_p(scores: Tensor, p: float) -> Tensor:
 
 
 def typical(scores: Tensor, mass: float) -> Tensor:
-    """Those whose surprise is nearest to the expected one, the entropy, until their shares reach `mass` (Meister et
-    al. 2022, "Locally typical sampling"), and all as near as the last of them. 1 keeps everything.
+    """Keeps tokens whose surprise is nearest to the expected one, the entropy, until their shares reach `mass` (Meister
+    et al. 2022, "Locally typical sampling"), and all as near as the last of them. 1 keeps everything.
     """
     if mass >= 1:
         return everything(scores)

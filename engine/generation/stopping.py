@@ -33,8 +33,7 @@ class Stop:
         if self.kind == "string":
             return f"The stop string {self.text!r} ended it."
         if self.kind == "max_tokens":
-            tokens = "token" if self.count == 1 else "tokens"
-            return f"It stopped after {self.count:,} {tokens}, as many as were asked for."
+            return f"Reached the {self.count:,}-token limit."
         if self.kind == "context":
             return f"It stopped because the model's context of {self.count:,} tokens is full."
         if self.kind == "candidates":

@@ -50,7 +50,7 @@ def picture_array(picture: Picture, channels: int, levels: int) -> tuple[NDArray
 
 
 def _of_pil(picture: Image.Image, channels: int) -> NDArray[np.uint8]:
-    """On white where it is transparent, as a browser shows it."""
+    """Puts the picture on white where it is transparent, as a browser shows it."""
     if picture.has_transparency_data:
         shown = picture.convert("RGBA")
         picture = Image.alpha_composite(Image.new("RGBA", shown.size, "white"), shown)

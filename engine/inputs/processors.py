@@ -69,7 +69,7 @@ class ImageProcessor:
 
     @classmethod
     def grey(cls, size: tuple[int, int], levels: int = 256) -> ImageProcessor:
-        """One channel, from -1 for level 0 to 1 for the highest."""
+        """Normalises one channel, from -1 for level 0 to 1 for the highest."""
         return cls(size, channels=1, mean=(0.5,), std=(0.5,), levels=levels)
 
     def pixels(self, picture: Picture | Sequence[Picture]) -> Tensor:
@@ -92,7 +92,7 @@ class ImageProcessor:
         _write(folder, {"image_processor_type": "ViTImageProcessor", **self.fields()})
 
     def fields(self) -> dict[str, Any]:
-        """In transformers' names."""
+        """Settings in transformers' names."""
         return {
             "do_resize": True,
             "size": {"height": self.size[0], "width": self.size[1]},

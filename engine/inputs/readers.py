@@ -41,7 +41,7 @@ class Reading:
 
 
 def kind(checkpoint: Checkpoint) -> Kind:
-    """What this checkpoint wants to be given."""
+    """Kind of input that this checkpoint reads."""
     config = checkpoint.model.config
     if config.encoder is not None and not config.rereads:
         return "translation"
@@ -57,7 +57,7 @@ def kind(checkpoint: Checkpoint) -> Kind:
 
 
 def reads_whole(config: ModelConfig) -> bool:
-    """Whether an encoder reads it, which sees two texts at once and says nothing behind them."""
+    """True if an encoder reads it, which sees two texts at once and says nothing behind them."""
     return config.rereads or config.attention.mask == "full"
 
 
@@ -87,7 +87,7 @@ def known(checkpoint: Checkpoint, encoding: Encoding) -> Encoding:
 
 
 def readable(checkpoint: Checkpoint, text: str, second: str = "", whole: bool = False) -> bool:
-    """Whether `tokens` makes any of it; with `whole`, no more of it than the model reads."""
+    """True if `tokens` makes any of it; with `whole`, no more of it than the model reads."""
     try:
         found = tokens(checkpoint, text, second)
     except ValueError:

@@ -79,7 +79,7 @@ def in_its_own_tokens(checkpoint: Checkpoint, text: str, limit: int) -> Reading:
 
 
 def short_gap(checkpoint: Checkpoint, index: int, limit: int, seed: int) -> Reading:
-    """With a few words on both sides, because a gap cannot be cut to a limit."""
+    """Keeps a few words on both sides, because a gap cannot be cut to a limit."""
     gap = sentences.span(seed, index)
     words, room = gap.span.split(" "), max(limit // 16, 1)
     before, after = gap.before.split(" ")[-room:], gap.after.split(" ")[:room]
@@ -92,7 +92,7 @@ def whole_picture(checkpoint: Checkpoint, image: Tensor, limit: int) -> Reading:
 
 
 def legible(checkpoint: Checkpoint, text: str) -> bool:
-    """Whether at most one token in ten of a text is one that the model does not know."""
+    """True if at most one token in ten of a text is one that the model does not know."""
     if checkpoint.tokenizer is None or not readable(checkpoint, text):
         return False
     unknown = {checkpoint.tokenizer.special_tokens.get(name) for name in UNKNOWN}

@@ -45,7 +45,7 @@ class RotaryScaling:
 
 @dataclass(frozen=True)
 class Positions:
-    """How the model knows where a token stands.
+    """Position scheme: how the model knows where a token stands.
 
     `learned` (GPT-2) and `sinusoidal` (Vaswani et al. 2017, section 3.5) add a vector to the embedding; `rotary` (Su et
     al. 2021, RoFormer) turns queries and keys; `alibi` (Press et al. 2022) and `relative` (T5, Raffel et al. 2020,
@@ -141,13 +141,13 @@ class Patches:
 
     @property
     def before(self) -> int:
-        """How many vectors that are no patch stand before the patches."""
+        """Number of vectors that are no patch and stand before the patches."""
         return 2 if self.distilled else 1
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """What is done to token vectors: times `scale`, plus one of `segments` vectors (BERT), then a norm.
+    """Treatment of token vectors: times `scale`, plus one of `segments` vectors (BERT), then a norm.
 
     Vectors of another `width` than the stream's are mapped to it (Lan et al. 2020, section 3.1), `all` that was added
     up, behind the norm, or the `tokens` alone, without a bias. A head over tokens then maps the stream back to that
@@ -164,7 +164,7 @@ class Embedding:
 
 @dataclass(frozen=True)
 class Head:
-    """What stands on the last residual stream.
+    """Output head on the last residual stream.
 
     `language`: logits over the vocabulary. `masked`: the same behind a dense layer with `activation` and norm (BERT).
     `token`: one of `classes` at each position, behind one more `dense` layer with `activation` where there is one
@@ -232,7 +232,7 @@ class Infill:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """One stack of blocks: a decoder, or an encoder where its mask is full. With `encoder`, the second of two.
+    """Sizes of one stack of blocks: a decoder, or an encoder where its mask is full. With `encoder`, the second of two.
 
     `mlp=None` leaves attention only; `residual=False` takes out the skip connections; `parallel` sublayers read the
     same stream, through two norms (NeoX) or one (GPT-J). `distinct` is how many different blocks there are, each used
@@ -280,7 +280,7 @@ class ModelConfig:
 
     @property
     def narrows(self) -> bool:
-        """Whether a map of its own takes the stream back to the width of the token vectors (a masked head's dense
+        """True if a map of its own takes the stream back to the width of the token vectors (a masked head's dense
         layer does that as well)."""
         kind, own = self.head.kind, self.embedding.width is not None
         return own and kind != "masked" and (kind == "language" or self.head.narrow)
@@ -300,14 +300,14 @@ class ModelConfig:
 
     @property
     def cross_attention(self) -> Attention:
-        """How the decoder of an encoder-decoder attends to what the encoder gave."""
+        """Cross-attention: how the decoder of an encoder-decoder attends to what the encoder gave."""
         if self.cross is not None:
             return self.cross
         return replace(self.attention, mask="full", window=None, windowed=None, block=None)
 
     @property
     def outputs(self) -> int:
-        """How many logits a position has: tokens, or classes."""
+        """Number of logits per position: tokens, or classes."""
         if self.head.kind == "span":
             return 2
         if self.head.kind in ("sequence", "token"):
@@ -316,13 +316,13 @@ class ModelConfig:
 
     @property
     def rereads(self) -> bool:
-        """Whether the decoder reads the encoder's own text once more, shifted right, to judge it and write nothing
+        """True if the decoder reads the encoder's own text once more, shifted right, to judge it and write nothing
         (Lewis et al. 2020, sections 3.1 and 3.2)."""
         return self.encoder is not None and self.head.kind != "language"
 
     @property
     def generates(self) -> bool:
-        """Whether it can continue a text token by token."""
+        """True if it can continue a text token by token."""
         return self.head.kind == "language" and self.attention.mask != "full"
 
     def to_dict(self) -> dict[str, Any]:

@@ -61,7 +61,11 @@ def check_attention(config: ModelConfig, attention: Attention, name: str) -> Non
     if heads < 1 or shared < 1 or heads % shared:
         raise ValueError(f"{name}.heads must be a positive multiple of kv_heads, got {heads} and {shared}.")
     if attention.d_head is None and config.d_model % heads:
-        raise ValueError(f"d_model must divide among the heads, got {config.d_model}/{heads}; set {name}.d_head.")
+        width = config.d_model
+        divisors = [count for count in range(1, width + 1) if width % count == 0]
+        fewer, more = [n for n in divisors if n < heads][-1:], [n for n in divisors if n > heads][:1]
+        better = " or ".join(map(str, fewer + more))
+        raise ValueError(f"d_model {width} cannot be split into {heads} heads; try {better}, or set {name}.d_head.")
     for key in ("scale", "softcap"):
         value = getattr(attention, key)
         if value is not None and not value > 0:
@@ -111,7 +115,7 @@ def check_scaling(positions: Positions, scaling: RotaryScaling, turned: int) -> 
 
 
 def check_ends(config: ModelConfig) -> None:
-    """What stands before the blocks and behind them."""
+    """Checks what stands before and after the blocks."""
     patches, head, infill = config.embedding.patches, config.head, config.infill
     if head.kind in ("sequence", "token") and head.classes < 1:
         raise ValueError(f"head.classes must be at least 1 for a {head.kind} head, got {head.classes}.")

@@ -62,7 +62,7 @@ def original(d_model: int, d_mlp: int, heads: int) -> Named:
 
 
 def bert(d_model: int, layers: int) -> Named:
-    """With its pooler, as pre-trained, and without the two heads that pre-training puts on top."""
+    """Model with its pooler, as pre-trained, and without the two heads that pre-training puts on top."""
     config = ModelConfig(
         vocab_size=30_522, context=512, d_model=d_model, layers=layers, mlp=MLP(4 * d_model, "gelu"),
         attention=Attention(d_model // 64, mask="full"), norm=Norm(place="after", eps=1e-12),

@@ -121,7 +121,7 @@ class Stack(nn.Module):
     def masks(
         self, ids: Tensor, pos: Tensor, key: Tensor, override: Mask | None, padding: Tensor | None
     ) -> list[AttentionMask]:
-        """One for all layers, or one for those with a window and one for the rest."""
+        """Masks: one for all layers, or one for those with a window and one for the rest."""
         attention = self.config.attention
         kinds = [True] if attention.windowed is None or attention.window is None else [True, False]
         return [AttentionMask(self.mask(override, padding, ids, window), pos, key) for window in kinds]

@@ -50,7 +50,7 @@ def are_ids(row: object) -> bool:
 
 
 def segments(encodings: Sequence[Encoding], ids: Tensor) -> Tensor | None:
-    """Which of a pair's two texts each token belongs to, batch pos; None where the input was plain ids."""
+    """Index of the text of a pair that each token belongs to, batch pos; None where the input was plain ids."""
     if len(encodings) != len(ids):
         return None
     out = torch.zeros_like(ids)

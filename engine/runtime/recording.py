@@ -45,7 +45,7 @@ class Recording:
         return value
 
     def behind(self) -> Recording:
-        """Of the same kind, with the edits that go on behind the text that was read."""
+        """Recording of the same kind, with the edits that go on behind the text that was read."""
         later = copy(self)
         going = {n: [edit for edit in edits if edit.reach(self.hooks[n]) == "each"] for n, edits in self.edits.items()}
         later.edits = {name: edits for name, edits in going.items() if edits}

@@ -79,7 +79,7 @@ def run(
 def read_target(
     model: Transformer, target: Input | None, ids: Tensor, real: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None, tuple[Encoding, ...]]:
-    """What the decoder behind an encoder reads: ids, what of them is real, encodings."""
+    """Input of the decoder after an encoder: ids, what of them is real, encodings."""
     if model.config.encoder is None:
         if target is not None:
             raise ValueError("a target is for an encoder-decoder, and this model has one stack; leave the target out.")
@@ -118,7 +118,7 @@ def resolved(
 
 @dataclass(frozen=True)
 class Begin:
-    """Where a run starts: the block, what it reads, and what the encoder gave where that is passed over."""
+    """Start of a run: the block, what it reads, and what the encoder gave where that is passed over."""
 
     start: int = 0
     resid: Tensor | None = None
@@ -142,7 +142,7 @@ def layers_of(model: Transformer) -> int:
 
 
 def first_layer(base: Trace, trace: Trace, kept: frozenset[str], model: Transformer) -> int:
-    """Where `trace` has to start: the first layer that is edited otherwise, or that `base` did not keep.
+    """Start of `trace`: the first layer that is edited otherwise, or that `base` did not keep.
 
     layers = after the last block; layers + 1 = nothing to compute.
     """
@@ -204,13 +204,13 @@ def layer_of(name: str, layers: int, encoder: int = 0) -> int:
 
 
 def earlier(base: Trace, start: int, kept: frozenset[str], model: Transformer) -> Mapping[str, Tensor]:
-    """What `base` recorded before layer `start`, of what is to be kept."""
+    """Values that `base` recorded before layer `start`, of what is to be kept."""
     layers, first = layers_of(model), encoder_layers(model)
     return {n: base[n] for n in base if n in kept and layer_of(n, layers, first) < start}
 
 
 def resume(base: Trace, start: int, model: Transformer) -> Begin:
-    """What block `start` - 1 gave, and what the encoder gave where it is over.
+    """Outputs of block `start` - 1, and of the encoder where it is over.
 
     Not what block `start` read: that, `base` may have edited.
     """

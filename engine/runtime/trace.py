@@ -70,7 +70,7 @@ class Trace(Mapping[str, Tensor]):
         return self.hooks[self._resolve(name)].axes
 
     def stack(self, suffix: str) -> Tensor:
-        """One hook of every layer, layer first: `stack("attn.pattern")` is layer batch head pos key.
+        """Stacks one hook of every layer, layer first: `stack("attn.pattern")` is layer batch head pos key.
 
         Of two stacks the decoder's, unless the suffix says `encoder.`: `stack("encoder.attn.pattern")`.
         """
@@ -84,7 +84,7 @@ class Trace(Mapping[str, Tensor]):
 
     @property
     def pictures(self) -> bool:
-        """Whether `ids` are the pixels of pictures, batch channel height width."""
+        """True if `ids` are the pixels of pictures, batch channel height width."""
         return self.ids.is_floating_point()
 
     @property

@@ -18,6 +18,7 @@ from views.attention.charts import CHARTS
 from views.attention.questions import ATTENTION
 from views.core.component import courier, view
 from views.walkthrough.walkthrough import Lane, lanes
+from views.what_if.questions import WHAT_IF
 
 picture = view("attention")
 TABLE = [asdict(score) | {"focus": "attn"} for score in SCORES]
@@ -53,7 +54,7 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> No
     )
     picture(drawn, key="attention view")
     page = export.answers(drawn, (ATTENTION, run))
-    courier("courier", conducted.answering(page.answer))
+    courier("courier", page.including(WHAT_IF, conducted).answer)
     if CHARTS:
         offer_charts(page, CHARTS, export.header, side=stacks[-1].side)
 

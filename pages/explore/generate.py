@@ -2,26 +2,50 @@
 
 import streamlit as st
 
-from pages.controls.generate.export import of_writing
+from pages.controls.generate.beam import draw_beam
+from pages.controls.generate.cache import draw_cache
+from pages.controls.generate.export import Export, share_charts
 from pages.controls.generate.prompt import prompted
+from pages.controls.generate.prompting import draw_prompting
 from pages.controls.generate.settings import RULES, settings
+from pages.controls.generate.surprise import draw_surprise
+from pages.controls.generate.tabs import LOOKED, PICTURE, Shown, branch_of, events, open_tab
+from pages.controls.generate.temperature import draw_temperature
 from pages.controls.share.links import honour_link
 from views.core.component import courier, view
-from views.generate.answers import answered, streamed
-from views.generate.generate import drawn
-from views.generate.generation_cache import Live
+from views.generate.generate import page_payload
 from views.generate.session import Writing
+from views.generate.streaming import Live
 from views.generate.surprise_cache import Measured
 
-picture = view("generate", events=("interrupt",))
+ABOVE = {"beam": draw_beam, "temperature": draw_temperature, "prompting": draw_prompting, "surprise": draw_surprise}
+BELOW = {"cache": draw_cache}
+picture = view("generate", events=("interrupt", "link", "branch", "look", "open", "measured"))
 
 honour_link(RULES)
 name, checkpoint, prompt, call = prompted()
 live = st.session_state.setdefault("live writing", Live())
 measured = st.session_state.setdefault("measured texts", Measured())
 writing = Writing(name, checkpoint, prompt, call, settings(checkpoint), live, measured)
-taking = of_writing(writing)
-shown = drawn(writing, {"take": taking.header})
-picture(shown, key="generate view")
-answering = taking.answering(shown, lambda query: answered(writing, query))
-courier("courier", answering, lambda query: streamed(writing, query))
+tab = open_tab(prompt)
+above, middle, below = st.container(), st.container(), st.container()
+shown = Shown()
+with above:
+    if tab in ABOVE:
+        shown = ABOVE[tab](writing)
+with below:
+    if tab in BELOW:
+        shown = BELOW[tab](writing)
+export = Export(writing, tab, shown)
+answers = export.answers()
+ids, at = branch_of(writing)
+notes = {**export.view, "branch": {"ids": ids, "at": at}, "looked": st.session_state.get(LOOKED)}
+if shown.python is None:  # else the panel of the charts has it all
+    notes["take"] = export.header
+with middle:
+    picture(page_payload(writing, notes), key=PICTURE, on=events(writing))
+with above if tab in ABOVE else below:
+    if shown.charts:
+        share_charts(writing, tab, shown)
+courier("courier", answers.answer, answers.parts)
+shown.work()

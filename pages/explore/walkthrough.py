@@ -1,14 +1,10 @@
 """The walkthrough: one text or picture through one transformer, from what it reads to what it says."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 import torch
 
 from engine.analysis.answers import best_answer, logistic, where_answers_stand
 from engine.analysis.heads import CrossScores, HeadScores, cross_scores, head_scores
-from engine.analysis.operands import operands
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature
 from engine.generation.sampling import Sampling, distribution, draw
@@ -18,20 +14,14 @@ from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import given, look, notice, pixels, reading, seed, subject
-from pages.controls.share.export import Taking
+from pages.controls.share.export import fields_of
 from pages.controls.share.links import honour_link
+from pages.controls.share.run_export import Export
 from pages.controls.what_if.experiment import heard, what_if
 from views.core.component import courier, view
-from views.walkthrough.walkthrough import (
-    Lane,
-    Link,
-    Outcome,
-    digest,
-    lanes,
-    layer_payload,
-    operands_payload,
-    walkthrough,
-)
+from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
+from views.walkthrough.walkthrough import Lane, Link, Outcome, lanes, walkthrough
+from views.what_if.questions import WHAT_IF
 
 PICTURE = "walkthrough"
 UNNAMED = ("LABEL_0",)  # what transformers calls the only class of a head that nobody named
@@ -79,11 +69,13 @@ def outcome(checkpoint: Checkpoint, trace: Trace, read: Reading, sampling: Sampl
     names = None if checkpoint.tokenizer is None else checkpoint.tokenizer.pieces
     if kind(checkpoint) == "pixels":
         names = tuple(map(str, range(logits.shape[-1])))
+    noun = "colours" if kind(checkpoint) == "pixels" else "tokens"
     if not config.generates:
         pair = "next_sentence" in trace and given("second").strip()
-        return Outcome(following, names, "here", follows=float(softmax(trace["next_sentence"][0])[0]) if pair else None)
+        follows = float(softmax(trace["next_sentence"][0])[0]) if pair else None
+        return Outcome(following, names, "here", follows=follows, noun=noun)
     drawn = None if read.written else draw(following.probabilities[-1], torch.Generator().manual_seed(seed()))
-    return Outcome(following, names, "next", drawn)
+    return Outcome(following, names, "next", drawn, noun=noun)
 
 
 def judgement(checkpoint: Checkpoint, logits: torch.Tensor, reading: Reading, sampling: Sampling) -> Outcome:
@@ -94,13 +86,17 @@ def judgement(checkpoint: Checkpoint, logits: torch.Tensor, reading: Reading, sa
         case "span" if isinstance(read, Encoding):
             asked = given("text") if kind(checkpoint) == "question" and given("second").strip() else ""
             answer = best_answer(logits, where_answers_stand(read, asked))
-            return Outcome(distribution(logits.mT, sampling), read.pieces, "answer", answer=answer, read=read)
+            return Outcome(
+                distribution(logits.mT, sampling), read.pieces, "answer", answer=answer, read=read, noun="positions"
+            )
         case "token" if alone:
-            return Outcome(logistic(logits, sampling.temperature), names or ("replaced",), "here", link="logistic")
+            single = names or ("replaced",)
+            return Outcome(logistic(logits, sampling.temperature), single, "here", link="logistic", noun="classes")
         case "token":
-            return Outcome(distribution(logits, sampling), names, "here")
+            return Outcome(distribution(logits, sampling), names, "here", noun="classes")
     link: Link = "identity" if alone else "softmax"  # one number for the whole is a score: it has nothing beside it
-    return Outcome(distribution(logits[None], sampling), names or ("score",) if alone else names, "class", link=link)
+    names = names or ("score",) if alone else names
+    return Outcome(distribution(logits[None], sampling), names, "class", link=link, noun="classes")
 
 
 def scores(trace: Trace, stacks: list[Lane]) -> dict[str, HeadScores | CrossScores]:
@@ -155,25 +151,13 @@ edits = [] if temperature == 1 else [AttentionTemperature(temperature)]
 conducted = what_if(looked_at, edits)
 trace = conducted.trace
 sampling = Sampling(st.session_state.temperature, st.session_state.top_k, st.session_state.top_p)
-made = digest(looked_at.name, trace)
 stacks = lanes(checkpoint, shown)
 said = outcome(checkpoint, trace, shown, sampling)
-
-
-def answer(query: Mapping[str, Any]) -> bytes:
-    """What the picture asks for later: a layer that was not sent, or the weights behind one element."""
-    if query.get("trace") != made:
-        raise ValueError("The text or the model has changed since; click again.")
-    match query:
-        case {"layer": int(layer), "side": str(side)}:
-            return layer_payload(trace, layer, side)
-        case {"hook": str(hook), "unit": int(unit), "row": int(row)}:
-            return operands_payload(operands(checkpoint.model, hook, unit, row, len(stacks[-1].pieces)))
-    raise ValueError("The picture asked for something this page does not know; reload the page.")
-
-
+run = WalkthroughContext(
+    looked_at.name, checkpoint, trace, stacks, conducted.before, lambda: fields_of(looked_at), said, sampling
+)
 CONTROLS = ("attention", "temperature", "top_k", "top_p", "what if")
-taking = Taking("Walkthrough", PICTURE, looked_at, trace, stacks, CONTROLS)
+export = Export("Walkthrough", PICTURE, looked_at, run, CONTROLS)
 drawn = walkthrough(
     trace,
     stacks,
@@ -188,9 +172,10 @@ drawn = walkthrough(
         "look": {"layer": 0, "head": 0, **look()},
         "row0": first_row(checkpoint, shown, said),
         "attention_temperature": temperature,
-        "take": taking.header,
+        "take": export.header,
         "sampling": {k: st.session_state[k] for k in ("temperature", "top_k", "top_p")},
     },
 )
 picture(drawn, key=PICTURE, on={"append": append, "again": again})
-courier("courier", conducted.answering(taking.answering(drawn, answer)))
+page = export.answers(drawn, (WALKTHROUGH, run)).including(WHAT_IF, conducted)
+courier("courier", page.answer)

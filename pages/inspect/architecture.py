@@ -9,14 +9,21 @@ from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED, blueprint
 from engine.runtime import library
-from pages.controls.architecture.export_sizes import of_costs, of_envelope
-from pages.controls.share.export import Answer
 from pages.controls.share.export_tables import Made, refuse
 from pages.controls.share.links import Rule, address_now, honour_link, one_of, whole
+from pages.controls.share.panel import share_panel
 from views.architecture import architecture as drawn
+from views.architecture.charts import (
+    cost_curves,
+    curve_chart,
+    curve_table,
+    formula_table,
+    formulas_by_part,
+    waterfall,
+)
 from views.architecture.codegen import cost_lines, envelope_lines, part_table, size_lines
-from views.architecture.sizes import cost_charts, waterfall
-from views.architecture.sizes import sizes as sizes_drawn
+from views.charts.show import show_altair, show_plotly
+from views.charts.standalone import Figure, chart_file
 from views.core.component import courier, view
 
 FIRST = "bert-base"  # the model a visitor meets
@@ -28,8 +35,9 @@ LARGER = 3  # times the side of the pictures that a model reads is where its cur
 LENGTH = 512  # tokens, at first
 BYTES = {"bfloat16": 2, "float32": 4, "int8": 1}
 CONTROLS = ("model", "against", "published", "switches", "length", "batch", "number")  # that a link can hide
+ENVELOPE = "Back-of-the-envelope estimate"
+HOW_TO_ZOOM = "Drag to pan, Ctrl + wheel to zoom, double-click to reset."
 picture = view("architecture")
-charts = view("architecture/sizes")
 
 
 def names() -> list[str]:
@@ -132,7 +140,7 @@ with right, st.container(horizontal=True, gap="small", key="switches"):
 try:
     config = resized(thrown(own, chosen), **numbers)
 except ValueError as error:
-    left.warning(f"There is no such model: {error}")
+    left.warning(f"This configuration is not possible: {error}")
     st.stop()
 
 total = count(config)
@@ -152,6 +160,7 @@ with left:
     notes = {"take": taking.header}
     payload = drawn.architecture(shown, differing=different, source=source(name), notes=notes)
     picture(payload, key="architecture view")
+    courier("courier", taking.answering(payload, refuse))
 by_part, envelope_side = st.columns([1.12, 1], gap="medium")
 with by_part:
     st.subheader("Parameters by part", anchor=False)
@@ -165,20 +174,25 @@ with by_part:
     st.caption(drawn.symbols(formula for _, formula in rows))
 
 with envelope_side:
-    st.subheader("From the back of an envelope", anchor=False)
+    st.subheader(ENVELOPE, anchor=False)
     steps = envelope(config)
     st.caption(
         f"Queries, keys and values and an MLP of width 4d in each layer, and a table of tokens: about "
         f"{drawn.about(steps[0].count)}. What lies between that and {total:,}, each part exactly:"
     )
-    counting = of_envelope(
-        shown[0][0], source(name), steps, shown[0], lambda: envelope_lines(name, own, chosen, numbers), CONTROLS
-    )
-    count_notes = {"sentence": f"{total:,} parameters.", "take": counting.header}
-    count_payload = sizes_drawn([waterfall(steps)], count_notes)
-    charts(count_payload, key="envelope view")
-    tabulate([(step.name, step.formula) for step in steps], total, "parameters", "envelope")
+    show_plotly(partial(waterfall, steps), key=ENVELOPE, alt="Waterfall from the estimate to the exact count")
+    step_rows = [(step.name, step.formula) for step in steps]
+    tabulate(step_rows, total, "parameters", "envelope")
     st.caption(" · ".join(f"**{drawn.written_name(step.name)}**: {step.why}" for step in steps))
+    share_panel(
+        ENVELOPE, address_now(model=name), CONTROLS, lambda: envelope_lines(name, own, chosen, numbers),
+        {ENVELOPE: partial(formula_table, shown[0][0], ENVELOPE, "parameters", step_rows)},
+        partial(
+            chart_file, f"{ENVELOPE} · Loupe", [partial(waterfall, steps)],
+            caption=[f"{shown[0][0]} · {total:,} parameters", source(name)], name="loupe-estimate",
+        ),
+        key="envelope share", names=[shown[0][0]],
+    )  # fmt: skip
 
 
 def costs(config: ModelConfig) -> None:
@@ -193,8 +207,7 @@ def costs(config: ModelConfig) -> None:
         read = "pictures" if fixed else "texts"
         batch = st.slider(f"batch, {read}", 1, 256, 1, key="batch", bind="query-params", width=360)
         number = BYTES[st.selectbox("numbers in", list(BYTES), key="number", bind="query-params", width=130)]
-    answer = draw_costs(config, (batch, length, number), counting.answering(count_payload, refuse))
-    courier("courier", taking.answering(payload, answer))
+    show_costs(config, batch, length, number)
     operations(config, length, fixed)
     cache_and_training(config, batch, length, number)
 
@@ -207,20 +220,36 @@ def along(config: ModelConfig, length: int) -> tuple[int, list[int]]:
     return patches.image, [patches.size * side for side in range(1, LARGER * patches.side + 1)]
 
 
-def draw_costs(config: ModelConfig, asked: tuple[int, int, int], other: Answer) -> Answer:
-    """The charts, as functions of `along`; the answers to what is asked of them, in front of the `other` ones."""
-    batch, length, number = asked
+def show_costs(config: ModelConfig, batch: int, length: int, number: int) -> None:
+    """The charts, as functions of `along`."""
     now, lengths = along(config, length)
-    drawn_now = cost_charts(config, batch, now, number, lengths)
-    costing = of_costs(
-        shown[0][0], source(name), config, asked, drawn_now,
-        lambda: cost_lines(name, own, chosen, numbers, asked), CONTROLS,
+    curves = cost_curves(config, batch, now, number, lengths)
+    figures: list[Figure] = [partial(curve_chart, one) for one in curves]
+    for column, one, figure in zip(st.columns(len(curves), gap="medium"), curves, figures, strict=True):
+        with column:
+            show_altair(figure, key=one.title, alt=f"{one.title}: {one.unit} by {one.axis[0]}, part on top of part")
+    st.caption(f"Dashed: {asked_size(config, now)}. Point at a length to read every part there. {HOW_TO_ZOOM}")
+    model = shown[0][0]
+    tables = {one.table_name: partial(curve_table, model, one) for one in curves}
+    tables |= {
+        title: partial(formula_table, model, title, unit, rows)
+        for title, (unit, rows) in formulas_by_part(config, batch, length, number).items()
+    }
+    share_panel(
+        "Operations and memory", address_now(model=name), CONTROLS,
+        lambda: cost_lines(name, own, chosen, numbers, (batch, length, number)), tables,
+        partial(
+            chart_file, "Operations and memory · Loupe", figures,
+            caption=[f"{model} · a batch of {batch:,}, {asked_size(config, now)}, numbers of {number} bytes"],
+            name="loupe-operations-and-memory",
+        ),
+        key="costs share", names=[model],
     )  # fmt: skip
-    read = f"{now:,} tokens chosen" if config.embedding.patches is None else f"pictures of {now:,} pixels a side"
-    sentence = f"A batch of {batch:,}, {read}, numbers of {number} bytes."
-    payload = sizes_drawn(drawn_now, {"sentence": sentence, "take": costing.header})
-    charts(payload, key="costs view")
-    return costing.answering(payload, other)
+
+
+def asked_size(config: ModelConfig, now: int) -> str:
+    patches = config.embedding.patches
+    return f"{now:,} tokens chosen" if patches is None else f"pictures of {now:,} pixels a side"
 
 
 def operations(config: ModelConfig, length: int, fixed: bool) -> None:

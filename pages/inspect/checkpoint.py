@@ -1,53 +1,35 @@
 """A checkpoint: opened, accounted for to the last tensor, looked at, and carried to the other pages."""
 
-import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import streamlit as st
 
 from engine.attention_variants.material import suits
 from engine.checkpoints import Checkpoint, IncompleteWeights
-from engine.checkpoints.facts import read_facts
-from engine.checkpoints.parity import available, parity
 from engine.checkpoints.save import Form, export_checkpoint
-from engine.inputs.readers import (
-    GAP,
-    Reading,
-    kind,
-    own_words,
-    pictures,
-    read_infill,
-    read_picture,
-    read_pixels,
-    read_text,
-    read_translation,
-    readable,
-)
 from engine.runtime import library
-from engine.runtime.limits import MAX_TOKENS, MAX_UPLOAD
+from engine.runtime.limits import MAX_UPLOAD
 from pages.controls.checkpoint.assumed_config import correct
+from pages.controls.checkpoint.card import card_section
 from pages.controls.checkpoint.download import download
-from pages.controls.checkpoint.export import of_checkpoint, of_matrix, of_tables, of_tensors
+from pages.controls.checkpoint.embedding import embedding_section
+from pages.controls.checkpoint.link import ASKED, FORMER, arrive, say_lost
 from pages.controls.checkpoint.load_errors import sentence, told, warn
 from pages.controls.checkpoint.open_form import FIRST, NUMBERS, entered, remember, reopened, show, uploaded
-from pages.controls.share.export import Answer
+from pages.controls.checkpoint.tensors import tensors_section
+from pages.controls.checkpoint.weights import weights_section
+from pages.controls.share.fragment import adopt_fragment
 from pages.controls.share.links import honour_link
 from views.checkpoint import checkpoint as drawn
-from views.core.component import courier, view
+from views.checkpoint.weights import matrix_rows
 
-TEXTS = tomllib.loads((Path(__file__).parents[2] / "assets/texts/examples.toml").read_text())
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
 GENERATE = "pages/explore/generate.py"
 ARCHITECTURE = "pages/inspect/architecture.py"
 LONG = "pages/inspect/long_sequences.py"
 LARGE = 50_000_000  # bytes of weights from which opening them is worth a word
 FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
-
-card, weights = view("checkpoint"), view("checkpoint/weights")
-table, tensors = view("checkpoint/projection"), view("checkpoint/tensors")
 
 
 def opened(name: str) -> Checkpoint | None:
@@ -61,57 +43,8 @@ def opened(name: str) -> Checkpoint | None:
         return library.checkpoint(name)
     except IncompleteWeights as error:
         warn(sentence(error, place.folders[0]))
-        tensors(drawn.tensors(error.report), key="tensors")
+        tensors_section(error.report)
         return None
-
-
-def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:
-    """What both models are given to read, and what that is called."""
-    config = checkpoint.config
-    limit = min(MAX_TOKENS, config.context)
-    text = TEXTS.get(name, TEXTS[FIRST])["text"] if "text" in TEXTS.get(name, TEXTS[FIRST]) else ""
-    if not readable(checkpoint, text):
-        text = own_words(checkpoint)
-    match kind(checkpoint):
-        case "picture":
-            return read_picture(checkpoint, pictures()[0][0]), "a picture of a digit"
-        case "pixels":
-            return read_pixels(checkpoint, pictures()[0][0], 32, limit, {"temperature": 1.0}, 0), "a picture of a digit"
-        case "translation":
-            found = read_translation(checkpoint, text, "", min(limit, 24))
-        case "infill":
-            found = read_infill(checkpoint, text if GAP in text else f"{text} {GAP}", "", limit)
-        case _:
-            found = read_text(checkpoint, text, limit)
-    return found, f"“{text}”"
-
-
-def answer(query: Mapping[str, Any]) -> bytes:
-    """What the views ask for, computed once for all sessions."""
-    if query.get("checkpoint") != name or checkpoint is None:
-        raise ValueError("Another checkpoint was opened since; click again.")
-    shown = checkpoint
-    return library.answers.of(query, lambda: computed(name, shown, query))
-
-
-def computed(name: str, checkpoint: Checkpoint, query: Mapping[str, Any]) -> bytes:
-    """Sizes of all matrices, figures of one, a table in the plane, the nearest rows, a comparison."""
-    match query:
-        case {"sizes": True}:
-            return drawn.matrix_sizes(checkpoint.model)
-        case {"matrix": str(matrix), "head": int() | None as head, "circuit": bool(through)}:
-            return drawn.matrix_figures(checkpoint.model, matrix, head, through)
-        case {"table": str(of), "how": str(how)}:
-            return drawn.table_points(checkpoint, of, how)
-        case {"table": str(of), "near": int(id)}:
-            return drawn.table_neighbours(checkpoint, of, id)
-        case {"compare": True}:
-            reading, read = sample(name, checkpoint)
-            opening = library.opening(name)
-            return drawn.verdict(
-                parity(checkpoint, None if opening.config else library.place(name).weights, reading), read
-            )
-    raise ValueError("The page asked for something it does not know; reload it.")
 
 
 def taken(checkpoint: Checkpoint, form: Form) -> bytes:
@@ -148,6 +81,7 @@ wanted = state.get("model") or st.query_params.get("model", FIRST)
 listed = library.names(*state.get("opened", ()), wanted)
 offered = [FIRST, *(other for other in listed if other != FIRST)]
 offered += [wanted] if wanted.startswith(library.HUB) and wanted not in offered else []
+arrive()
 honour_link({}, [wanted, st.query_params.get("model", "")])  # of a model that is not here the page itself says why
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     name = st.selectbox(
@@ -159,7 +93,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     here = library.knows(name)
     kept = list(NUMBERS.values()).index(library.opening(name).dtype) if here else 0
     st.selectbox(
-        "numbers", list(NUMBERS), kept, key=f"numbers {name}", width=110, on_change=reopened, args=(name,),
+        "precision", list(NUMBERS), kept, key=f"numbers {name}", width=110, on_change=reopened, args=(name,),
         disabled=not here, help="Half precision is widened to float32, or kept as it is stored in half the memory.",
     )  # fmt: skip
     with st.popover("Your files", key="own files"):
@@ -199,24 +133,13 @@ with actions:
     carry(name, checkpoint)
 if checkpoint.report.assumed:
     correct(name, checkpoint.report.assumed)
-told_of = read_facts(library.place(name), checkpoint.card)
-answers: Answer = answer
-made = of_tensors(name, checkpoint)
-report = drawn.tensors(checkpoint.report, {"take": made.header})
-answers = made.answering(report, answers)
-made = of_tables(name, checkpoint)
-points = drawn.tables(name, checkpoint, {"take": made.header})
-if points is not None:
-    answers = made.answering(points, answers)
-made = of_matrix(name, checkpoint)
-matrices = drawn.weights(name, checkpoint.model, {"take": made.header})
-answers = made.answering(matrices, answers)
-made = of_checkpoint(name, checkpoint)
-payload = drawn.card(name, checkpoint, told_of, compares=available(), notes={"take": made.header})
-answers = made.answering(payload, answers)
-card(payload, key="card")
-weights(matrices, key="weights")
-if points is not None:
-    table(points, key="table")
-tensors(report, key="tensors")
-courier("courier", answers)
+say_lost(name, checkpoint)
+card_section(name, checkpoint)
+st.space("small")
+weights_section(name, checkpoint)
+st.space("small")
+embedding_section(name, checkpoint)
+st.space("small")
+matrices = [row.name for row in matrix_rows(checkpoint.model)]
+tensors_section(checkpoint.report, name, checkpoint, matrices)
+adopt_fragment(FORMER, ASKED)

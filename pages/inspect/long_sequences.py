@@ -1,21 +1,32 @@
 """Long sequences: what attention costs as the length grows, measured here, and what cheaper kinds of it keep."""
 
+from collections.abc import Collection
+from functools import partial
+
 import streamlit as st
 
 from engine.attention_variants import shared
-from engine.attention_variants.material import long_text, suits
-from engine.attention_variants.measure import KINDS, Setup, grid
+from engine.attention_variants.compare import KS
+from engine.attention_variants.material import long_text, why_unsuited
+from engine.attention_variants.measure import KINDS, MOST_BYTES, Setup, grid
 from engine.attention_variants.quantize import Settings
 from engine.runtime import library
-from pages.controls.long_sequences.export import answering, of_lengths
-from pages.controls.share.links import Rule, honour_link, one_of
+from pages.controls.long_sequences.export import CONTROLS, cost_tables, pattern_export
+from pages.controls.share.links import Rule, address_now, honour_link, one_of
+from pages.controls.share.panel import share_panel
+from views.charts.show import show_altair
+from views.charts.standalone import Figure, chart_file
 from views.core.component import courier, view
-from views.long_sequences.long_sequences import formula_rows, long_sequences, measured_rows, search_table
+from views.core.questions import Page
+from views.long_sequences.charts import TITLES, cost_chart, formula_rows, measured_rows, search_table
+from views.long_sequences.codegen import cost_lines
+from views.long_sequences.patterns import kept_patterns
+from views.long_sequences.questions import QUESTIONS, PatternContext
 
 AUTOMATIC = 1024  # positions up to which is measured without being asked
 NARROW = 256  # d_model up to which that takes a moment; a wider model is measured at the shortest length
 DRAWN = 128  # positions of the patterns
-MEASURING = "measuring up to"  # in the session state: what a button has started
+MEASURING = "measuring up to"  # key in the session state: what a button has started
 CHOICES: dict[str, list[int]] = {
     "length": list(shared.LENGTHS),
     "window": [8, 16, 32, 64, 128, 256],
@@ -29,7 +40,13 @@ CHOICES: dict[str, list[int]] = {
 }
 RULES: dict[str, Rule] = {name: one_of(options) for name, options in CHOICES.items()}
 
-picture = view("long_sequences")
+NUMBER = st.column_config.NumberColumn
+COUNTS = ("length", "bytes", "multiply-adds", "look-ups", "multiply-adds a query", "look-ups a query")
+GROUPED = {name: NUMBER(format="localized") for name in COUNTS}
+MEASURED_COLUMNS = GROUPED | {"seconds": NUMBER(format="%.6f"), "recall": NUMBER(format="%.3f")}
+SEARCH_COLUMNS = GROUPED | {f"recall@{k}": NUMBER(format="%.3f") for k in KS}
+SEARCH_COLUMNS |= {"µs a query": NUMBER(format="%.1f"), "kept, MB": NUMBER(format="%.2f")}
+picture = view("long_sequences/patterns")
 FORMULAS = r"""
 | attention | multiply-adds | floats held at the peak |
 |:--|:--|:--|
@@ -64,27 +81,27 @@ not less time at every length: one large matrix product runs faster than many lo
 """
 
 
-def offered(name: str) -> bool:
-    """Whether its heads can be measured here."""
+def refusal(name: str) -> str:
+    """Why a model's heads cannot be measured here, to follow its name; "" where they can."""
     try:
-        return suits(library.checkpoint(name))
+        return why_unsuited(library.checkpoint(name))
     except (ValueError, OSError):
-        return False
+        return "could not be opened"
 
 
-def begin(what: object, count: int) -> None:
-    """Each run of the page then measures one point more, until there are `count`."""
+def start_measuring(what: object, count: int) -> None:
+    """Lets each run of the page measure one point more, until there are `count`."""
     st.session_state[MEASURING] = (what, count)
 
 
-def stop() -> None:
+def stop_measuring() -> None:
     st.session_state.pop(MEASURING, None)
 
 
 state = st.session_state
 wanted = [shared.FIRST, *state.get("opened", ()), st.query_params.get("model", ""), state.get("model", "")]
-models = [name for name in dict.fromkeys(wanted) if offered(name)]
-honour_link(RULES, models)
+models = [name for name in dict.fromkeys(wanted) if not refusal(name)]
+honour_link(RULES, models, refusal)
 if state.get("model") not in models:
     state.pop("model", None)
 
@@ -96,7 +113,7 @@ st.caption(
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     model = st.selectbox("model", models, key="model", bind="query-params", width=130,
-        help="Models opened on the page Checkpoint are offered too, where queries and keys are not turned by positions."
+        help="Models opened on the page Checkpoint are offered too, except those with rotary positions."
     )  # fmt: skip
     st.select_slider("length", CHOICES["length"], AUTOMATIC, key="length", bind="query-params", width=150,
         help="The longest text to measure. What takes more than a moment a button starts."
@@ -145,13 +162,13 @@ with actions:
         about = f"about {max(sum(left.values()), 1):.0f} s"
     if measuring:
         kind, length = min(left, key=lambda point: (point[1], list(KINDS).index(point[0])))
-        st.button("Stop", key="stop", on_click=stop)
+        st.button("Stop", key="stop", on_click=stop_measuring)
         next_one = f"{KINDS[kind]}, {length:,} positions · {about} left"
         st.progress(max(0, 1 - len(left) / count), next_one, width="stretch")
     elif left:
         st.button(
             f"Measure up to {state.length:,} positions, {about}", key="measure", type="primary",
-            on_click=begin, args=((model, state.length, setup), len(left)),
+            on_click=start_measuring, args=((model, state.length, setup), len(left)),
         )  # fmt: skip
 
 measured = shared.known(model, state.length, setup)
@@ -159,19 +176,60 @@ reached = max(point.length for point in measured if point.kind == "quantized")
 drawn = min(DRAWN, config.context)
 heads = (config.layers, config.attention.heads)
 first = (config.layers - 1, max(0, config.attention.heads - 2))
-tables = {
-    "measured": measured_rows(measured),
-    "formulas": formula_rows(measured, shared.LENGTHS, shared.formulas(model, setup)),
-    "searches": search_table(shared.compared(model, reached, setup)),
-}
+measurements = measured_rows(measured)
+by_formula = formula_rows(measured, shared.LENGTHS, shared.formulas(model, setup))
+searches = search_table(shared.compared(model, reached, setup))
+
+
+@st.fragment
+def show_costs() -> None:
+    """Time and memory by length; which kinds are drawn is chosen for both charts at once."""
+    chosen = st.pills(
+        "kinds of attention", list(KINDS), selection_mode="multi", default=list(KINDS), format_func=KINDS.__getitem__,
+        key="kinds", label_visibility="collapsed",
+    )  # fmt: skip
+    for column, figure, title in zip(st.columns(2, gap="medium"), cost_figures(chosen), TITLES.values(), strict=True):
+        with column:
+            show_altair(figure, key=title, alt=f"{title} by length: points measured, dashed lines by formula")
+
+
+def cost_figures(kinds: Collection[str]) -> list[Figure]:
+    return [partial(cost_chart, measurements, by_formula, quantity, kinds) for quantity in TITLES]
+
+
+show_costs()
+st.caption(
+    "Points are measured here, on all heads of one layer, from the queries to the result. Dashed lines are the "
+    "formulas, those of time at the rate of the longest point measured. What would take more than "
+    f"{MOST_BYTES / 2**30:g} GiB is not measured. Drag to pan, Ctrl + wheel to zoom, double-click to reset."
+)
+with st.expander("All measurements", key="measurements"):
+    st.dataframe(measurements, hide_index=True, column_config=MEASURED_COLUMNS)
 pieces = [checkpoint.tokenizer.piece(int(id)) for id in long_text(checkpoint, drawn)] if checkpoint.tokenizer else []
-taking = of_lengths(model, setup, drawn, heads, pieces, tables)
-payload = long_sequences(
-    *tables.values(), heads=heads, shown=first, kept=shared.kept(model, drawn, *first, setup), pieces=pieces,
-    grid=grid(drawn), notes={"take": taking.header},
+context = PatternContext(model, setup, drawn, heads, pieces)
+questions = Page((QUESTIONS, context))
+export = pattern_export(questions, context)
+payload = kept_patterns(
+    shared.kept(model, drawn, *first, setup), heads=heads, shown=first, pieces=pieces, grid=grid(drawn),
+    notes={"trace": context.digest, "take": export.header},
 )  # fmt: skip
 picture(payload, key="long sequences view")
-courier("courier", taking.answering(payload, answering(model, setup, drawn, heads, taking.made)))
+courier("courier", export.answering(payload, questions.answer))
+st.markdown(f"##### What a search finds among {reached:,} states")
+st.dataframe(searches, hide_index=True, column_config=SEARCH_COLUMNS)
+st.caption(
+    "recall@k: share of the true k nearest among the k found, over queries of all heads at 128 places in the text. The "
+    "index can do without the states if nothing is compared again."
+)
+share_panel(
+    "Long sequences", address_now(model=model), CONTROLS, lambda: cost_lines(model, setup, reached),
+    cost_tables(model, {"measured": measurements, "formulas": by_formula, "searches": searches}),
+    lambda: chart_file(
+        "Long sequences · Loupe", cost_figures(KINDS), caption=[f"{model} · measured up to {reached:,} positions"],
+        tables={f"What a search finds among {reached:,} states": searches.to_dict("list")}, name="loupe-long-sequences",
+    ),
+    key="costs share", names=[model],
+)  # fmt: skip
 with st.expander("The formulas", key="formulas"):
     st.markdown(FORMULAS)
 st.markdown(PROSE)

@@ -20,6 +20,7 @@ OUTSIDE = """all => all.flatMap(target => {
     const texts = [...target.querySelectorAll("text")];
     return texts.filter(text => out(text.getBoundingClientRect())).map(text => text.textContent);
 })"""
+CHARTS = "canvas.marks, .vega-embed svg"
 Show = Callable[..., "Page"]
 
 
@@ -82,28 +83,29 @@ def test_two_models_stand_side_by_side_with_what_differs_marked(show: Show) -> N
     assert first.locator(".marked text", has_text="≠").count() == 4
 
 
-def test_the_charts_read_the_step_and_the_length_that_are_pointed_at_or_reached_by_arrows(show: Show) -> None:
+def test_the_charts_read_the_step_and_the_length_that_are_pointed_at(show: Show) -> None:
     page = show(model="gpt2")
     config = NAMED["gpt2"].config
-    steps = page.locator(".steps-of")
-    steps.locator("svg").focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
     second = envelope(config)[1]
-    assert steps.locator(".told").inner_text().startswith(f"W_O +{second.count:,}: {second.why}")
-    work = page.locator(".sizes section", has_text="Operations of a forward pass")
-    work.locator("svg[tabindex]").focus()
-    page.keyboard.press("ArrowLeft")
-    length = 1024 * 23 // 48
-    operations = sum(one.flops for one in forward(config, length)) / length
-    work.locator(".told", has_text=f"{length:,} tokens: {operations:,.0f} operations a token").wait_for()
-    attention = sum(one.flops for one in forward(config, length) if one.quadratic) / length
-    row = work.locator(".one-of", has=page.get_by_text("attention, × length", exact=True))
-    assert row.locator(".amount").inner_text() == f"{attention:,.0f}"
-    box = work.locator("svg[tabindex]").bounding_box()
-    page.mouse.move(box["x"] + 60, box["y"] + 225)
-    assert row.get_attribute("class") == "one-of"
-    assert work.locator(".one-of.pointed span").inner_text() == "attention"
+    bars = page.locator(".js-plotly-plot .waterfalllayer .point path")
+    expect(bars).to_have_count(len(envelope(config)) + 1)
+    bars.nth(1).hover()
+    hover = page.locator(".js-plotly-plot .hovertext")
+    expect(hover).to_contain_text(f"{second.count:,}: ")
+    expect(hover).to_contain_text("reached: ")
+    chart = page.locator(CHARTS).first
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 200)
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    tooltip.wait_for()
+    rows = dict(row.split("\t") for row in tooltip.inner_text().replace("\t\n", "\t").split("\n") if "\t" in row)
+    length = int(rows["tokens"].replace(",", ""))
+    work = forward(config, length)
+    assert rows["all"] == f"{sum(one.flops for one in work) / length:,.0f} operations a token"
+    attention = sum(one.flops for one in work if one.quadratic) / length
+    assert rows["attention, × length"].startswith(f"{attention:,.0f} · ")
 
 
 def test_the_charts_stand_in_a_narrow_window(show: Show) -> None:
@@ -111,4 +113,4 @@ def test_the_charts_stand_in_a_narrow_window(show: Show) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     page.wait_for_function("innerWidth === 390 && document.documentElement.scrollWidth <= innerWidth")
     ends = "all => all.map(one => one.getBoundingClientRect().right <= 390)"
-    comes_to(page, lambda: page.locator(".sizes section").evaluate_all(ends), [True] * 4)
+    comes_to(page, lambda: page.locator(f"{CHARTS}, .js-plotly-plot").evaluate_all(ends), [True] * 4)

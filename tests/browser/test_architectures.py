@@ -10,7 +10,6 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from engine import load, run
 from engine.inputs.readers import pictures
 from engine.runtime.trace import Trace
 from tests.browser import zoo
@@ -20,31 +19,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 READY = '.walkthrough[data-ready="true"]'
-TEXT = "The dog was sad"
-GIVEN = {
-    "bert": {"text": f"{TEXT} [MASK]", "second": "He lost his ball"},
-    "original": {"text": "The delighted dog", "target": "Le chien très"},
-    "t5": {"text": "The delighted dog", "target": "Le chien très"},
-    "glm": {"text": "The dog [gMASK] sad", "span": " was very"},
-    "glm-learned": {"text": "The dog [gMASK] sad", "span": " was very"},
-    "vit": {"picture": "7"},
-    "imagegpt": {"picture": "7", "given": "64"},
-    "imagegpt-class": {"picture": "7"},
-    "neox": {"text": f"{TEXT} because he lost his ball"},
-    "gemma": {"text": TEXT},
-    "alibi": {"text": TEXT},
-    "roberta-qa": {"text": "Who was sad?", "second": TEXT},
-    "distilbert-score": {"text": TEXT, "second": "He lost his ball"},
-    "albert": {"text": f"{TEXT} [MASK]", "second": "He lost his ball"},
-    "electra": {"text": TEXT},
-    "deit": {"picture": "7"},
-    "opt-350m": {"text": TEXT},
-    "opt-350m-class": {"text": TEXT},
-    "opt-350m-body": {"text": TEXT},
-    "phi": {"text": TEXT},
-    "gpt-neo-class": {"text": f"{TEXT} because he lost his ball"},
-    "bart-class": {"text": "The delighted dog"},
-}
 TOLERANCE = 2e-5  # between a value recomputed in double precision and the one stored in single
 NOT_DRAWN = ("scale", "temperature", "pixels")
 
@@ -114,7 +88,7 @@ def zoo_server(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.fixture
 def visit(open_page: Callable[[str], Page], zoo_server: str) -> Callable[[str], Page]:
     def opened(name: str) -> Page:
-        query = "".join(f"&{key}={quote(value)}" for key, value in GIVEN[name].items())
+        query = "".join(f"&{key}={quote(value)}" for key, value in zoo.GIVEN[name].items())
         page = open_page(f"{zoo_server}/walkthrough?model={name}{query}")
         page.wait_for_selector(READY)
         return page
@@ -122,29 +96,12 @@ def visit(open_page: Callable[[str], Page], zoo_server: str) -> Callable[[str], 
     return opened
 
 
-def traced(folder: Path, name: str) -> Trace:
-    """The same run, from the engine alone."""
-    checkpoint, given = load(folder / name), GIVEN[name]
-    if "picture" in given:
-        image = pictures()[0][int(given["picture"])]
-        if name in ("vit", "deit"):
-            return run(checkpoint.model, checkpoint.processor.pixels(image))
-        start = [] if name == "imagegpt-class" else [checkpoint.processor.start_id]
-        return run(checkpoint.model, [*start, *checkpoint.processor.ids(image)[0].tolist()])
-    if "target" in given:
-        encoding = checkpoint.tokenizer.encode(given["text"])
-        return run(checkpoint.model, encoding, target=checkpoint.target(given["target"]))
-    if "span" in given:
-        return run(checkpoint.model, checkpoint.tokenizer.encode(f"{given['text']}[sop]{given['span']}"))
-    return run(checkpoint.model, checkpoint.tokenizer.encode(given["text"], given.get("second")))
-
-
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("name", zoo.GIVEN)
 def test_the_picture_holds_every_hook_of_the_engines_run_and_every_kind_of_cell_explains_itself(
     name: str, visit: Callable[[str], Page], models: Path
 ) -> None:
     page = visit(name)
-    holds_every_hook(page, traced(models, name))
+    holds_every_hook(page, zoo.traced(models, name))
     explains_every_kind_of_cell(page)
 
 

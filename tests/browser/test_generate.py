@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
-import torch
 
 from engine.generation.generate import generate
 from engine.runtime import library
 from tests.browser.test_take import saved
+from views.generate.beam_search import Wanted
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -34,6 +34,11 @@ def look(open_page: Callable[[str], "Page"], server: str) -> Callable[..., "Page
 
 def told(page: "Page", expression: str) -> Any:
     return page.evaluate(f"() => {{ const page = {FIND}.loupe; return {expression}; }}")
+
+
+def open_tab(page: "Page", name: str) -> None:
+    page.locator(".st-key-view button", has_text=name).click()
+    page.locator(f'.generate[data-ready="{name}"]').wait_for(state="attached")
 
 
 def at_next_part(page: "Page", work: str) -> None:
@@ -70,14 +75,14 @@ def test_a_text_is_written_branches_and_outlives_the_page(look: Callable[..., "P
     write(page, lambda: page.keyboard.press("Enter"))
     first = written([], 12, seed=7)
     assert told(page, "page.written") == first
-    assert page.locator(".write-told").inner_text() == "It stopped after 12 tokens, as many as were asked for."
+    assert page.locator(".write-told").inner_text() == "Reached the 12-token limit."
     page.locator(".tok.written").nth(3).click()
     row = page.locator("button.step-row:not(.is-chosen)").first
     other = told(page, "page.tab.step.rows.find(({id}) => id !== page.tree.path()[3].id).id")
     write(page, row.click)
     branch = [*first[:3], other]
     assert told(page, "page.written") == branch + written(branch, 16, seed=7)
-    assert told(page, "page.run.told") == "It stopped after 12 tokens, as many as were asked for."
+    assert told(page, "page.run.told") == "Reached the 12-token limit."
     assert page.locator(".branch").count() == 2 and page.locator(".tok.chosen").count() == 1
     page.get_by_role("link", name="Attention").click()
     page.locator(".attention:not(.generate)").wait_for()
@@ -115,7 +120,7 @@ def test_escape_stops_it_where_it_stands(look: Callable[..., "Page"]) -> None:
     page.keyboard.press("Escape")
     count = page.locator(".tok.written").count()
     said = page.locator(".write-told").inner_text()
-    assert said.startswith(("You stopped it after", "The end token", "It stopped"))
+    assert said.startswith(("Stopped after", "The end token", "Reached", "It stopped"))
     page.wait_for_timeout(700)  # an answer that was on its way
     assert page.locator(".tok.written").count() == count == len(told(page, "page.written"))
 
@@ -133,7 +138,7 @@ def test_a_setting_holds_for_what_is_written_from_then_on(look: Callable[..., "P
     page = look(most="3", method="greedy")
     write(page, go(page).click)
     before = told(page, "page.written")
-    page.locator("input[aria-label='most tokens']").fill("5")
+    page.locator("input[aria-label='maximum tokens']").fill("5")
     page.keyboard.press("Enter")
     page.wait_for_function(f"() => {FIND}.loupe.data.settings.most === 5")
     assert told(page, "page.written") == before
@@ -159,20 +164,23 @@ def test_a_picture_a_target_and_a_gap_are_written_where_they_stand(look: Callabl
     assert page.locator(".flow-of").evaluate(lines) == 2
 
 
-def test_the_temperature_of_2_4_5_and_of_the_models_logits(look: Callable[..., "Page"]) -> None:
-    page = look("#view=temperature&t=1")
-    page.get_by_text("[0.035, 0.259, 0.705]").wait_for()
+def test_the_slider_of_a_temperature_redraws_its_chart_without_a_message(look: Callable[..., "Page"]) -> None:
+    page = look()
+    sent = list[object]()
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
+    page.goto(page.url + "&view=temperature&t=1")
+    slider = page.locator(".st-key-panel-of-numbers .vega-bind input")
+    slider.wait_for()
+    assert float(slider.input_value()) == 1
+    chart = page.locator(".st-key-panel-of-numbers .stVegaLiteChart")
+    page.wait_for_timeout(1000)
+    before, count = chart.screenshot(), len(sent)
+    assert count > 0
+    slider.fill("4.5")
+    page.wait_for_timeout(500)
+    assert chart.screenshot() != before and len(sent) == count
     page.get_by_role("button", name="T = 5").click()
-    page.get_by_text("softmax([2, 4, 5] / 5.00)").wait_for()
-    shown = told(page, "page.tab.numbers.tempered.found.curves.map((curve) => curve[100])")
-    assert shown == pytest.approx((torch.tensor([2.0, 4.0, 5.0]) / 5).softmax(-1).tolist(), abs=1e-6)
-    step = next(generate(library.checkpoint("stories"), TEXT, 1))
-    page.wait_for_function(f"() => {FIND}.loupe.tab.logits.tempered.found")
-    curves = told(page, "page.tab.logits.tempered.found.curves.map((curve) => curve[40])")
-    expected = (step.logits / 2).softmax(-1)[step.logits.topk(8).indices]
-    assert curves == pytest.approx(expected.tolist(), abs=1e-6)
-    page.get_by_label("number 3").fill("2")
-    page.get_by_text("softmax([2, 4, 2]").wait_for()
+    page.wait_for_function("() => [...document.querySelectorAll('.vega-bind input')].every((one) => one.value === '5')")
 
 
 def test_the_file_holds_what_was_written_and_every_step_of_it(
@@ -193,19 +201,21 @@ def test_the_file_holds_what_was_written_and_every_step_of_it(
     alone.close()
 
 
-def test_left_and_right_go_along_the_tabs_and_round(look: Callable[..., "Page"]) -> None:
-    page = look()
-    tabs = page.locator(".tabs .tab")
-    names = tabs.all_inner_texts()
-    tabs.first.focus()
-    for key, name in (("ArrowRight", names[1]), ("ArrowLeft", names[0]), ("ArrowLeft", names[-1])):
-        page.keyboard.press(key)
-        shown = page.locator(".tabs .tab[aria-selected=true]")
-        assert shown.inner_text() == name and shown.evaluate("tab => tab === tab.getRootNode().activeElement")
+def test_an_older_link_opens_the_tab_that_stands_after_the_hash_with_its_controls(look: Callable[..., "Page"]) -> None:
+    page = look("#view=beam&beam_tokens=6&beam_beams=2")
+    page.locator('.generate[data-ready="beam"]').wait_for()
+    page.wait_for_function(f"() => {FIND}.loupe.tab.search?.state === 'whole'")
+    assert told(page, "page.tab.search.query.wanted") == vars(Wanted(beams=2, best=2, tokens=6))
+    page.wait_for_function("() => !location.hash.includes('beam_')")
+    page = look("#view=temperature&t=2&numbers=[1,2]")
+    page.locator(".st-key-panel-of-numbers .vega-bind input").wait_for()
+    page.wait_for_function("() => [...document.querySelectorAll('.vega-bind input')].every((one) => one.value === '2')")
+    assert page.get_by_label("numbers", exact=True).input_value() == "1, 2"
 
 
 def test_what_somebody_typed_into_the_address_breaks_nothing(look: Callable[..., "Page"]) -> None:
-    page = look('#view={"x":1}&t="hot"&numbers=[1,"2"]&at=-5', method="beam", temperature="-9", seed="x")
-    assert page.locator('.tab[aria-selected="true"]').inner_text() == "Write"
-    page.get_by_role("tab", name="Temperature").click()
-    page.get_by_text("softmax([2, 4, 5] / 1.00)").wait_for()
+    page = look('#view={"x":1}&t="hot"&numbers=[1,"2x"]&at=-5', method="beam", temperature="-9", seed="x")
+    page.locator('.generate[data-ready="write"]').wait_for()
+    open_tab(page, "temperature")
+    page.locator(".vega-bind input").first.wait_for()
+    assert page.get_by_label("numbers", exact=True).input_value() == "2, 4, 5"

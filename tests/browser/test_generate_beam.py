@@ -10,10 +10,9 @@ import pytest
 from engine.generation.prompt import begin
 from engine.runtime import library
 from tests.browser.harness import expect
-from tests.browser.test_generate import ESCAPE, FIND, IDLE, at_next_part, told
+from tests.browser.test_generate import ESCAPE, FIND, IDLE, at_next_part, open_tab, told
 from tests.browser.test_take import saved
-from views.generate.beam_search import EXAMPLES, Wanted
-from views.generate.beam_session import searched
+from views.generate.beam_search import EXAMPLES, Wanted, searched
 from views.generate.kv_cache import Cached, cache_arrays
 from views.generate.session import Call, Writing
 
@@ -56,7 +55,7 @@ def test_the_tree_of_the_example_is_walked_played_and_written_on_from(open_page:
     page.get_by_role("button", name="play the steps").click()
     page.locator(".beam-where", has_text="step 5 of").wait_for()
     page.locator(f'[data-node="3:{pruned.rank}"]').click()
-    page.get_by_role("button", name="Write on from here").click()
+    page.get_by_role("button", name="Continue from here").click()
     page.locator('.generate[data-ready="write"]').wait_for()
     page.wait_for_function(f"() => {FIND}.loupe.written.length > 3")
     page.wait_for_function(IDLE)
@@ -66,13 +65,14 @@ def test_the_tree_of_the_example_is_walked_played_and_written_on_from(open_page:
 def test_the_search_follows_its_controls(open_page: Open, server: str) -> None:
     page = open_page(f"{server}/generate?model=stories#view=beam&beam_tokens=6&beam_beams=99&beam_step=%22x%22")
     page.locator(".beam-node").first.wait_for()
-    assert told(page, "page.tab.search.query.beams") == 4  # nonsense is passed over
+    assert told(page, "page.tab.search.query.wanted.beams") == 4  # nonsense is passed over
     page.get_by_label("beams", exact=True).fill("2")
     page.get_by_label("beams", exact=True).press("Enter")
-    page.wait_for_function(f"() => {FIND}.loupe.tab.search?.query.beams === 2")
-    page.get_by_role("button", name="yes").click()
-    page.wait_for_function(f"() => {FIND}.loupe.tab.search?.query.early === 'yes'")
-    page.wait_for_function("() => location.hash.includes('beam_early=yes') && location.hash.includes('beam_beams=2')")
+    page.wait_for_function(f"() => {FIND}.loupe.tab.search?.query.wanted.beams === 2")
+    page.locator(".st-key-beam_early button", has_text="yes").click()
+    page.wait_for_function(f"() => {FIND}.loupe.tab.search?.query.wanted.early === 'yes'")
+    for entry in ("beam_early=yes", "beam_beams=2"):
+        page.wait_for_function("entry => location.search.includes(entry)", arg=entry)
     expect(page.locator(".beam-row .beam-text")).to_have_count(3)  # two texts and the greedy one
 
 
@@ -86,19 +86,19 @@ def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
     at_next_part(page, f"window.going = page.tab.now.textContent; {ESCAPE}")
     page.get_by_label("beams", exact=True).fill("3")
     page.get_by_label("beams", exact=True).press("Enter")
-    page.locator(".beam-now", has_text="Stopped by you").wait_for()
+    page.locator(".beam-now", has_text="Stopped").wait_for()
     assert page.evaluate("going") == "Searching, at most 30 steps …"
     count = told(page, "page.tab.search.count")
-    page.locator(".beam-now", has_text=f"Stopped by you after {count} of 30 steps.").wait_for()
+    page.locator(".beam-now", has_text=f"Stopped after {count} of 30 steps.").wait_for()
     whole = searched(writing("stories", text), Wanted(beams=3, tokens=30))
     some = [one for one in whole.nodes if len(one.ids) <= count]
     page.wait_for_timeout(300)  # an answer that was on its way
     assert told(page, "page.tab.search.nodes.map((node) => node.id)") == [one.id for one in some]
     assert page.locator(".beam-node[data-node]").count() >= len(some) and page.locator(".beam-why").count() == 0
 
-    page.get_by_role("tab", name="Cache").click()
-    page.get_by_role("tab", name="Beam").click()
-    page.locator(".beam-now", has_text=f"Stopped by you after {count} of 30 steps.").wait_for()
+    open_tab(page, "cache")
+    open_tab(page, "beam")
+    page.locator(".beam-now", has_text=f"Stopped after {count} of 30 steps.").wait_for()
     page.get_by_role("button", name="Share & export").click()
     path = saved(page, "HTML", tmp_path)
     alone = browser.new_page()
@@ -112,19 +112,19 @@ def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
       const page = {FIND}.loupe;
       page.stream = (query, ...more) => {{
         delete page.stream;
-        return page.stream(() => ({{ ...query(), from: 99 }}), ...more); // no search has so many steps
+        return page.stream(() => ({{ ...query(), came: 99 }}), ...more); // no search has so many steps
       }};
     }}""")
-    page.get_by_role("button", name="Search on").click()
-    page.locator(".beam-now", has_text="The page asked for something that it does not know").wait_for()
+    page.get_by_role("button", name="Continue", exact=True).click()
+    page.locator(".beam-now", has_text="Unknown request from the page").wait_for()
     assert told(page, "page.tab.search.nodes.length") == len(some)
-    page.evaluate(f"() => {{ const page = {FIND}.loupe; page.tab.goOn(); page.go({{view: 'cache'}}); }}")  # at once
+    page.evaluate(f"() => {{ const page = {FIND}.loupe; page.tab.goOn(); page.openTab('cache'); }}")  # at once
     page.locator(".cache-frame canvas").first.wait_for()
-    at_next_part(page, "page.go({view: 'cache'}); window.left = true")
-    page.get_by_role("tab", name="Beam").click()
+    at_next_part(page, "page.openTab('cache'); window.left = true")
+    open_tab(page, "beam")
     page.wait_for_function("window.left")
     page.locator(".cache-frame canvas").first.wait_for()
-    page.get_by_role("tab", name="Beam").click()
+    open_tab(page, "beam")
     page.locator(".beam-why").wait_for()
     assert told(page, "page.tab.search.nodes.map((node) => node.id)") == [one.id for one in whole.nodes]
     best = [page.locator(".beam-place", has_text=f"#{place}").count() for place in (1, 2, 3)]
@@ -151,6 +151,6 @@ def test_the_cache_grows_with_what_is_written(open_page: Open, server: str) -> N
     assert shown == pytest.approx([k, v], rel=1e-4)
     page.locator(".cache-slider").fill("2")
     assert f"{given + 2} positions" in page.locator(".cache-sums").first.inner_text()
-    page.get_by_role("button", name="Measure here").click()
-    page.wait_for_function(f"() => {FIND}.loupe.tab.measure.found.length > 1")
-    assert page.locator(".cache-point").count() >= 4
+    page.get_by_role("button", name="Measure", exact=True).click()
+    page.get_by_role("button", name="Measure again").wait_for()
+    assert page.locator(".stVegaLiteChart").count() == 3

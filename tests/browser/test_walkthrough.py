@@ -13,7 +13,9 @@ from engine.runtime.trace import Trace
 from tests.browser.harness import BYTES, expect, floats, settle
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Locator, Page
 
     from tests.conftest import Wire
 
@@ -215,15 +217,59 @@ def test_looking_around_never_asks_the_server(walk: Callable[..., "Page"], wire:
     assert state(page)["layer"] == 3 and state(page)["head"] == 2
     page.locator(".mini").first.click()
     assert state(page)["layer"] == 0
+    explained(page, "block 1, head 3")
     for canvas in page.locator(".flow .cells canvas").all():
         canvas.hover()
     page.locator(".token").nth(3).hover()
-    page.locator(".token").nth(3).click()
-    assert state(page)["row"] == 3
-    page.locator(".stage-attention canvas").last.click(position={"x": 10, "y": 60})
     page.locator('button[data-stage="attention"]').click()
     explained(page, "came to give")
     assert (wire.reruns, len(wire.received)) == (sent, received)
+
+
+def test_a_click_asks_one_question_and_the_panel_keeps_its_text_until_the_answer(
+    walk: Callable[..., "Page"], wire: "Wire"
+) -> None:
+    page = walk()
+    explained(page, "came to give")
+    sent = wire.reruns
+    page.locator(".token").nth(3).click()
+    assert state(page)["row"] == 3
+    watched = page.locator(".arithmetic").evaluate(
+        """e => new Promise(done => { const seen = [];
+        new MutationObserver(() => seen.push(e.querySelectorAll('.verdict').length)).observe(e, {childList: true});
+        setTimeout(() => done([e.querySelectorAll('.verdict').length, ...seen]), 600); })"""
+    )
+    assert set(watched) == {1}
+    page.locator(".stage-attention canvas").last.click(position={"x": 10, "y": 60})
+    recomputed, stored = explained(page, "came to give")
+    assert recomputed == pytest.approx(stored, abs=2e-5)
+    settle(page)
+    assert wire.reruns <= sent + 2
+
+
+def test_an_exported_file_explains_the_pattern_and_says_where_it_has_no_answer(
+    walk: Callable[..., "Page"], browser: "Browser", tmp_path: "Path"
+) -> None:
+    page = walk()
+    explained(page, "came to give")
+    page.get_by_role("button", name="Share & export").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="HTML", exact=True).click()
+    download.value.save_as(tmp_path / "file.html")
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    alone = context.new_page()
+    alone.goto((tmp_path / "file.html").as_uri())
+    explained(alone, "came to give")
+    alone.locator("body").press("]")
+    recomputed, stored = explained(alone, "block 1, head 2")
+    assert recomputed == pytest.approx(stored, abs=2e-5)
+    alone.locator(".token").nth(4).click()
+    recomputed, stored = explained(alone, "“·sad” came to give")
+    assert stored == pytest.approx(float(traced()["blocks.0.attn.pattern"][0, 1, 4].max()), abs=1e-6)
+    alone.locator(".stage-mlp canvas").last.click(position={"x": 8, "y": 60})
+    alone.locator(".arithmetic h3", has_text="mlp.out[").wait_for()
+    assert "no server" in alone.locator(".arithmetic .sentence").inner_text()
+    context.close()
 
 
 def test_the_legend_follows_the_head(walk: Callable[..., "Page"]) -> None:
@@ -319,6 +365,7 @@ def test_the_address_restores_block_head_row_and_cell(walk: Callable[..., "Page"
 )
 def test_a_senseless_address_opens_the_page_all_the_same(walk: Callable[..., "Page"], hash: str) -> None:
     page = walk(hash=hash)
+    page.locator(".verdict").wait_for()
     assert page.locator(".verdict").count() == 1
 
 
@@ -347,6 +394,7 @@ def test_256_tokens_scroll_fetch_the_looked_at_layer_once_and_keep_it(
     assert flow.evaluate("e => e.scrollHeight > e.clientHeight")
     trace = library.traces.of("stories", library.checkpoint("stories").tokenizer.encode(text).truncate(256))
     assert_drawn_equals(page, trace)
+    explained(page, "came to give")
     sent = wire.reruns
     for layer in (1, 0, 1):
         page.locator("body").press("}" if layer else "{")

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from tokenizers.processors import TemplateProcessing
 
+from engine import load, run
 from engine.checkpoints import Checkpoint
 from engine.data.stories import story
 from engine.data.translation import pair
 from engine.inputs.processors import ImageProcessor, PalettePixels
+from engine.inputs.readers import pictures
 from engine.model.config import (
     MLP,
     Attention,
@@ -24,8 +26,34 @@ from engine.model.config import (
     Positions,
 )
 from engine.model.transformer import Transformer, initialise
+from engine.runtime.trace import Trace
 from engine.tokenizers import END, Tokenizer, train
 
+TEXT = "The dog was sad"
+GIVEN = {
+    "bert": {"text": f"{TEXT} [MASK]", "second": "He lost his ball"},
+    "original": {"text": "The delighted dog", "target": "Le chien très"},
+    "t5": {"text": "The delighted dog", "target": "Le chien très"},
+    "glm": {"text": "The dog [gMASK] sad", "span": " was very"},
+    "glm-learned": {"text": "The dog [gMASK] sad", "span": " was very"},
+    "vit": {"picture": "7"},
+    "imagegpt": {"picture": "7", "given": "64"},
+    "imagegpt-class": {"picture": "7"},
+    "neox": {"text": f"{TEXT} because he lost his ball"},
+    "gemma": {"text": TEXT},
+    "alibi": {"text": TEXT},
+    "roberta-qa": {"text": "Who was sad?", "second": TEXT},
+    "distilbert-score": {"text": TEXT, "second": "He lost his ball"},
+    "albert": {"text": f"{TEXT} [MASK]", "second": "He lost his ball"},
+    "electra": {"text": TEXT},
+    "deit": {"picture": "7"},
+    "opt-350m": {"text": TEXT},
+    "opt-350m-class": {"text": TEXT},
+    "opt-350m-body": {"text": TEXT},
+    "phi": {"text": TEXT},
+    "gpt-neo-class": {"text": f"{TEXT} because he lost his ball"},
+    "bart-class": {"text": "The delighted dog"},
+}
 LINEAR = {"bias": False, "out_bias": False}
 
 
@@ -358,3 +386,20 @@ def fill_decoders(put: Callable[..., None], bytes_: Tokenizer, words: Tokenizer)
         ),
         tokenizer=words,
     )
+
+
+def traced(folder: Path, name: str) -> Trace:
+    """The same run, from the engine alone."""
+    checkpoint, given = load(folder / name), GIVEN[name]
+    if "picture" in given:
+        image = pictures()[0][int(given["picture"])]
+        if name in ("vit", "deit"):
+            return run(checkpoint.model, checkpoint.processor.pixels(image))
+        start = [] if name == "imagegpt-class" else [checkpoint.processor.start_id]
+        return run(checkpoint.model, [*start, *checkpoint.processor.ids(image)[0].tolist()])
+    if "target" in given:
+        encoding = checkpoint.tokenizer.encode(given["text"])
+        return run(checkpoint.model, encoding, target=checkpoint.target(given["target"]))
+    if "span" in given:
+        return run(checkpoint.model, checkpoint.tokenizer.encode(f"{given['text']}[sop]{given['span']}"))
+    return run(checkpoint.model, checkpoint.tokenizer.encode(given["text"], given.get("second")))

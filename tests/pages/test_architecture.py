@@ -1,5 +1,6 @@
 """The architecture page without a browser: what reaches the picture, and what a person is told."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +82,14 @@ def test_a_second_model_stands_beside_and_labels_say_where_it_differs() -> None:
             "parallel sublayers must have their norms before",
         ),
         ({"model": "vit-b-16", "head": "language"}, "a model that reads patches has no tokens to predict"),
-        ({"model": "gpt2", "heads": "7"}, "d_model must divide among the heads, got 768/7"),
+        ({"model": "gpt2", "heads": "7"}, "d_model 768 cannot be split into 7 heads; try 6 or 8"),
     ],
 )
 def test_what_cannot_be_built_is_one_sentence(query: dict[str, str], said: str) -> None:
     app = opened(**query)
     assert not app.exception
     (warning,) = app.warning
-    assert warning.value.startswith("There is no such model: ") and said in warning.value
+    assert warning.value.startswith("This configuration is not possible: ") and said in warning.value
 
 
 @pytest.mark.parametrize("name", ["stories", "vit-b-16", "mistral-7b", "chatglm-6b", "gpt3-175b"])
@@ -101,23 +102,26 @@ def test_length_and_batch_change_the_cache() -> None:
     assert f"{2 * 3 * 2 * 12 * 100 * 768:,}" in words(app)
 
 
+def curve_charts(app: AppTest) -> list[dict[str, Any]]:
+    assert not app.exception, app.exception
+    return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+
+
 def test_the_charts_are_at_the_length_the_batch_and_the_numbers_that_are_chosen() -> None:
     app = opened(model="gpt2", length="100", batch="3", number="float32")
-    drawn = [unpack(e.proto.bytes)[0] for e in app.get("bidi_component") if ".sizes." in e.proto.component_name]
-    envelope, costs = drawn
-    assert envelope["charts"][0]["rows"][-1]["count"] == 124_439_808
-    cache = costs["charts"][1]
-    at = cache["lengths"].index(cache["now"])
-    assert (cache["now"], cache["parts"][0]["amounts"][at]) == (100, 2 * 3 * 4 * 12 * 100 * 768)
+    (estimate,) = app.get("plotly_chart")
+    assert json.loads(estimate.proto.spec)["data"][0]["text"][-1] == "124,439,808"
+    cache = curve_charts(app)[1]["title"]
+    assert cache["text"] == "KV cache of generation"
+    assert cache["subtitle"] == f"100 tokens: {2 * 3 * 4 * 12 * 100 * 768:,} bytes"
     app.slider(key="batch").set_value(5).run()
-    (_, costs) = [unpack(e.proto.bytes)[0] for e in app.get("bidi_component") if ".sizes." in e.proto.component_name]
-    assert costs["charts"][1]["parts"][0]["amounts"][at] == 2 * 5 * 4 * 12 * 100 * 768
+    assert curve_charts(app)[1]["title"]["subtitle"] == f"100 tokens: {2 * 5 * 4 * 12 * 100 * 768:,} bytes"
 
 
 def test_the_charts_of_a_model_of_pictures_go_along_the_pictures_side() -> None:
-    drawn = [e for e in opened(model="vit-b-16").get("bidi_component") if ".sizes." in e.proto.component_name]
-    costs = unpack(drawn[1].proto.bytes)[0]
-    work, kept = costs["charts"]
-    assert (work["unit"], kept["title"]) == ("operations a picture", "Activations kept in training")
-    assert (work["now"], work["lengths"][0], work["lengths"][-1]) == (224, 16, 3 * 224)
-    assert "pictures of 224 pixels a side" in costs["sentence"]
+    app = opened(model="vit-b-16")
+    work, kept = curve_charts(app)
+    assert work["title"]["subtitle"].startswith("224 pixels a side: ")
+    assert work["title"]["subtitle"].endswith(" operations a picture")
+    assert kept["title"]["text"] == "Activations kept in training"
+    assert "pictures of 224 pixels a side" in words(app)

@@ -1,6 +1,7 @@
 """The page about a checkpoint without a browser: how one is opened, what a person is told, and where it is carried."""
 
 import io
+import json
 import re
 import zipfile
 from collections.abc import Iterator
@@ -8,10 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import pandas as pd
 import pytest
 import torch
 from huggingface_hub import close_session
 from safetensors.torch import load_file, save_file
+from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
@@ -19,7 +22,9 @@ from engine import Checkpoint, load
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
+from pages.controls.checkpoint.link import FORMER
 from tests.engine.checkpoints.hub_server import Repo, serving
+from views.checkpoint.embedding import nearest_rows, vector_table
 from views.core.payload import Named, unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -82,6 +87,25 @@ def name_of(app: AppTest) -> str:
     return str(found[0]["name"])
 
 
+def tensors(app: AppTest) -> pd.DataFrame | None:
+    """The table of every tensor, where the page has one."""
+    assert not app.exception, app.exception
+    return next((each.value for each in app.dataframe if "in the file" in each.value), None)
+
+
+def figures(app: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(each.proto.spec) for each in app.get("plotly_chart")]
+
+
+def drawn(app: AppTest) -> list[pd.DataFrame]:
+    """The rows of each data set of each Altair chart."""
+    return [
+        convert_arrow_bytes_to_pandas_df(one.data.data)
+        for each in app.get("vega_lite_chart")
+        for one in each.proto.datasets
+    ]
+
+
 def typed(app: AppTest, text: str) -> AppTest:
     box = app.selectbox(key="model")
     box.options.append(text)  # AppTest knows no box that takes new ones
@@ -91,11 +115,13 @@ def typed(app: AppTest, text: str) -> AppTest:
 
 def test_first_open_is_a_finished_picture() -> None:
     app = page().run()
-    card, weights, table, tensors = (payload(app, name) for name in ("checkpoint", "weights", "projection", "tensors"))
-    assert card and card[0]["name"] == "stories" and card[0]["ledger"]["missing"] == 0
-    assert weights and weights[1]["counts"].data.sum() == 128 * 128
-    assert table and table[1]["points"].data.shape == (1024, 2)
-    assert tensors and len(tensors[0]["rows"]) == 53
+    assert name_of(app) == "stories" and "53 tensors, every one accounted for" in app.success[0].value
+    bins = next(frame for frame in drawn(app) if "to" in frame)
+    assert bins["count"].sum() == 128 * 128
+    (figure,) = figures(app)
+    assert sum(len(trace["customdata"]["bdata"]) > 0 for trace in figure["data"] if trace["type"] == "scattergl") == 6
+    table = tensors(app)
+    assert table is not None and len(table) == 53
     assert not app.warning and not app.error
 
 
@@ -119,7 +145,7 @@ def test_a_path_is_opened_for_a_visitor_on_the_machine(folder: Path, here: None)
     assert re.fullmatch(r"mine~[0-9a-f]{10}", name_of(app))
     assert app.session_state.opened == [name_of(app)]
     assert name_of(page(name_of(app)).run()) == name_of(app)  # whoever has the link
-    assert "no path of this machine" in told(typed(page().run(), str(folder / "nowhere")))
+    assert "No model or folder named" in told(typed(page().run(), str(folder / "nowhere")))
 
 
 @pytest.mark.parametrize(
@@ -155,9 +181,9 @@ def test_missing_tensors_are_told_with_the_table_of_those_that_came(folder: Path
     kept = {name: tensor for name, tensor in weights.items() if ".1.attn" not in name}
     save_file(kept, models / "holes" / "model.safetensors")
     app = page("holes").run()
-    tensors = payload(app, "tensors")
-    assert tensors and tensors[0]["ledger"]["missing"] == len(weights) - len(kept)
-    assert tensors[0]["rows"][0][1] == "missing" and "that are not there" in told(app)
+    table = tensors(app)
+    assert table is not None and (table["status"] == "missing").sum() == len(weights) - len(kept)
+    assert table["status"].iloc[0] == "missing" and "that are not there" in told(app)
     assert payload(app, "checkpoint") is None
 
 
@@ -258,3 +284,56 @@ def test_a_hub_that_has_it_not_is_one_sentence(hub: Repo, name: str, said: str) 
 def test_a_checkpoint_is_taken_away_as_a_folder_and_as_one_file(tmp_path: Path) -> None:
     app = page("stories-bert").run()
     assert [button.label for button in app.download_button] == ["Folder, zipped", "One safetensors file"]
+
+
+def test_a_matrix_a_head_and_its_circuit_are_opened_by_a_link() -> None:
+    app = page()
+    for name, text in {"matrix": "blocks.2.attn.out.weight", "head": "2", "circuit": "true"}.items():
+        app.query_params[name] = text
+    app.run()
+    said = " ".join(one.value for one in app.markdown)
+    assert "OV circuit · layer 3 · head 2" in said and not app.info
+    bins = next(frame for frame in drawn(app) if "to" in frame)
+    assert bins["count"].sum() == 128 * 128
+
+
+def test_a_link_to_what_a_checkpoint_does_not_have_says_so() -> None:
+    app = page()
+    for name, text in {"matrix": "nothing", "token": "99999", "how": "umap"}.items():
+        app.query_params[name] = text
+    app.run()
+    (lost,) = [one.value for one in app.info]
+    for part in ("matrix is 'nothing'", "token is '99999'", "how is 'umap'"):
+        assert part in re.sub(r"\\(.)", r"\1", lost)
+    assert name_of(app) == "stories"
+
+
+def test_what_an_earlier_link_had_behind_the_hash_is_opened() -> None:
+    app = page()
+    app.run()
+    app.session_state["asked by the link"] = dict(
+        FORMER[name](value)
+        for name, value in {
+            "matrix": "blocks.1.attn.q.weight", "head": 1, "circuit": True, "counts": "log", "token": 300, "how": "pca",
+            "table": "embed.tokens.weight", "frame": "all", "without": ["byte"], "status": "tied", "named": "lm",
+        }.items()
+    )  # fmt: skip
+    app.run()
+    said = " ".join(one.value for one in app.markdown)
+    assert "QK circuit · layer 2 · head 2" in said and "id 300" in said
+    assert app.toggle(key="log_counts").value and app.multiselect(key="without").value == ["byte"]
+    table = tensors(app)
+    assert table is not None and table["in the file"].tolist() == ["lm_head.weight"]
+    assert not app.info
+
+
+def test_a_token_is_found_and_its_nearest_are_listed() -> None:
+    app = page().run()
+    app.text_input(key="find").set_value("dog").run()
+    checkpoint = load("stories")
+    table = vector_table(checkpoint, "embed.tokens.weight")
+    assert table.pieces is not None
+    near = nearest_rows(checkpoint, table.name, table.pieces.index("·dog"))
+    listed = next(each.value for each in app.dataframe if "cosine" in each.value)
+    assert listed["token"].tolist() == [table.label(id) for id in near.ids.tolist()]
+    assert listed["cosine"].tolist() == pytest.approx(near.similarity.tolist())

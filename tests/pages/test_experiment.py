@@ -30,7 +30,9 @@ from pages.controls.what_if import experiment as what_if
 from pages.controls.what_if.experiment_link import BROKEN, PAINTED, PICTURED, from_link, linkable, to_link, unlinked
 from tests.pages.mounted import mounted
 from views.core.payload import Named, unpack
+from views.core.questions import Page
 from views.walkthrough.walkthrough import digest
+from views.what_if.questions import WHAT_IF
 
 ROOT = Path(__file__).parents[2]
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
@@ -213,12 +215,15 @@ def test_what_cannot_be_written_under_edits_is_a_sentence() -> None:
     late = Scale("decoder.blocks.0.resid_post", 2.0, {"pos": 3})
     after = run(checkpoint.model, reading.read, target=reading.target, edits=[late])
     conducted = what_if.WhatIf(Subject("translate-en-fr", checkpoint, reading, 24), after, before, after)
-    asked = {"effects": "continuation", "trace": digest("translate-en-fr", after)}
+    asked = {"ask": "edit_continuation", "trace": digest("translate-en-fr", after)}
+    page = Page((WHAT_IF, conducted))
     with pytest.raises(ValueError, match="wrote itself"):
-        conducted.answering(lambda query: b"")(asked)
+        page.answer(asked)
     with pytest.raises(ValueError, match="have changed since"):
-        conducted.answering(lambda query: b"")(asked | {"trace": "another"})
-    assert conducted.answering(lambda query: b"the page's own")({"layer": 1}) == b"the page's own"
+        page.answer(asked | {"trace": "another"})
+    for wrong in ({"ask": "edit_shift", "row": "3"}, {"ask": "edit_shift", "row": 99}, {"ask": "edit_all"}):
+        with pytest.raises(ValueError, match=r"must be|Unknown request"):
+            page.answer(asked | wrong)
 
 
 def test_an_edit_is_painted_on_the_run_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,9 +235,10 @@ def test_an_edit_is_painted_on_the_run_without_it(monkeypatch: pytest.MonkeyPatc
     before = library.traces.of("stories", reading.read, [])
     after = library.traces.of("stories", reading.read, experiment.edits)
     conducted = what_if.WhatIf(Subject("stories", checkpoint, reading, 24), after, before, after)
-    asked = {"painted": "attn", "side": "", "layer": 1, "head": 0, "trace": digest("stories", after)}
+    asked = {"ask": "edit_ground", "focus": "attn", "side": "", "layer": 1, "head": 0}
+    asked["trace"] = digest("stories", after)
     for without, edits in ((1, [SilenceHeads(0, [1])]), (0, [painted]), (None, experiment.edits)):
-        found = unpack(conducted.answering(lambda query: b"")(asked | {"without": without}))[1]["pattern"].data
+        found = unpack(Page((WHAT_IF, conducted)).answer(asked | {"without": without}))[1]["pattern"].data
         expected = run(checkpoint.model, reading.read, edits=edits)["blocks.1.attn.pattern"][0, 0]
         torch.testing.assert_close(torch.tensor(found), expected)
 

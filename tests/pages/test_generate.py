@@ -4,22 +4,29 @@ import base64
 import gzip
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.analysis.caching import multiply_adds_again
+from engine.analysis.surprise import surprise
+from engine.generation import few_shot
 from engine.generation.generate import generate
+from engine.generation.prompt import begin
 from engine.inputs.readers import pictures
 from engine.runtime import library
 from tests.pages.mounted import mounted
 from tests.pages.test_take import ran
 from views.core.payload import Named, unpack
-from views.generate.session import Settings
+from views.generate.codegen import temperature_lines
+from views.generate.session import Call, Settings, Writing
 
 ROOT = Path(__file__).parents[2]
 GENERATE, ATTENTION = "pages/explore/generate.py", "pages/explore/attention.py"
@@ -68,6 +75,21 @@ def streamed(app: AppTest, **query: Any) -> list[tuple[dict[str, Any], dict[str,
 def keys(app: AppTest) -> set[str]:
     drawn = [*app.slider, *app.number_input, *app.text_input, *app.selectbox]
     return {one.key for one in drawn}
+
+
+def charts(app: AppTest) -> list[tuple[dict[str, Any], dict[str, pd.DataFrame]]]:
+    """The spec of every Vega chart of the page, and its data by name."""
+    assert not app.exception, app.exception
+    protos = [one.proto for one in app.get("vega_lite_chart")]
+    return [
+        (json.loads(one.spec), {each.name: pa.ipc.open_stream(each.data.data).read_pandas() for each in one.datasets})
+        for one in protos
+    ]
+
+
+def exported(app: AppTest, what: str, of: dict[str, Any], **more: Any) -> tuple[dict[str, Any], dict[str, Named]]:
+    """Lines of Python, or a file, of a question."""
+    return asked(app, ask=f"export_{what}", of=of, **more)
 
 
 def test_each_model_that_writes_is_offered_with_what_it_begins_from() -> None:
@@ -171,18 +193,24 @@ def test_the_lines_write_the_text_that_the_page_wrote(model: str) -> None:
     app = opened(model=model)
     settings = {"temperature": 0.8, "top_k": 20, "seed": 5, "repetition_penalty": 1.1}
     ids = write(app, 6, **settings)
-    script = asked(app, take="python", tab="write", branch=ids, begun=0, settings=settings)[0]["lines"]
+    of = {"ask": "written", "ids": ids, "begun": 0, "settings": settings}
+    script = exported(app, "python", of)[0]["lines"]
     assert [step.id for step in ran(script)["steps"]] == ids
     if len(ids) > 3:
-        script = asked(app, take="python", tab="write", branch=ids, begun=2, settings=settings)[0]["lines"]
+        of = {"ask": "written", "ids": ids, "begun": 2, "settings": settings}
+        script = exported(app, "python", of)[0]["lines"]
         assert "begun=" in script and [step.id for step in ran(script)["steps"]] == ids[2:]
 
 
 def test_the_lines_of_a_temperature_give_its_distribution() -> None:
     app = opened()
     ids = write(app, 3)
-    found = ran(asked(app, take="python", tab="temperature", place=ids, t=2.5, branch=ids)[0]["lines"])
     prompt = view(app)[0]["prompt"]["ids"]
+    checkpoint = library.checkpoint("stories")
+    text = "Max gave the red ball to Anna. \"Thank you,\" said"
+    one = Writing("stories", checkpoint, begin(checkpoint, text), Call(repr(text)))
+    assert list(one.prompt.ids) == prompt
+    found = ran(temperature_lines(one, tuple(ids), 2.5))
     step = next(generate(library.checkpoint("stories"), prompt, 4, begun=ids))
     torch.testing.assert_close(found["found"].probabilities, (step.logits / 2.5).softmax(-1))
 
@@ -191,20 +219,21 @@ def test_the_lines_of_a_temperature_give_its_distribution() -> None:
 def test_the_tables_hold_the_tokens_and_the_stages(model: str) -> None:
     app = opened(model=model)
     ids = write(app, 5, temperature=0.9)
-    query = {"take": "data", "branch": ids, "settings": {"temperature": 0.9}, "at": 1, "place": ids[:1]}
-    query["format"] = "csv"
-    tokens, step, tempered = (
-        pd.read_csv(io.BytesIO(asked(app, matrix=name, **query)[1]["file"].data.tobytes()))
-        for name in ("Write: tokens", "Write: one step", "Temperature: probabilities")
+    settings = {"temperature": 0.9}
+    tokens, step = (
+        pd.read_csv(io.BytesIO(exported(app, "data", of, format="csv")[1]["file"].data.tobytes()))
+        for of in (
+            {"ask": "written", "ids": ids, "settings": settings},
+            {"ask": "step", "begun": ids[:1], "settings": settings},
+        )
     )
     assert tokens["id"].tolist() == ids
     _, arrays = asked(app, ask="step", begun=ids[:1], id=ids[1], settings={"temperature": 0.9})
     row = arrays["top.own"].data[0, -1]
     assert tokens["probability"][1] == pytest.approx(float(row), rel=1e-4)
     np.testing.assert_allclose(step["probabilities"], arrays["top.probabilities"].data[0, :-1], atol=1e-6)
-    assert len(tempered) == 101
     with pytest.raises(ValueError, match="write first"):
-        asked(app, matrix="Write: tokens", **{**query, "branch": []})
+        exported(app, "data", {"ask": "written", "ids": []}, format="csv")
 
 
 def test_the_file_holds_what_was_written_and_the_answers_to_its_steps() -> None:
@@ -213,13 +242,12 @@ def test_the_file_holds_what_was_written_and_the_answers_to_its_steps() -> None:
     made = view(app)[0]["trace"]
     steps = [{"trace": made, "ask": "step", "begun": ids[:i], "settings": {}, "id": ids[i]} for i in range(3)]
     kept = {"nodes": [[i, id, "x", 1, -1, 1, 1, 0, 0, False, None] for i, id in enumerate(ids)], "asks": steps}
-    answer = asked(app, take="html", tab="write", kept=kept, state="#view=write", asked=[])[1]
+    answer = asked(app, ask="export_html", kept=kept, branch=ids, state="", asked=[])[1]
     text = answer["file"].data.tobytes().decode()
     given = json.loads(text.split('id="given">')[1].split("</script>")[0])
     queries = [one["query"] for one in given["answers"]]
     assert [query for query in queries if query["ask"] == "step"] == steps
-    assert {"trace": made, "ask": "tempered", "values": [2, 4, 5]} in queries
-
+    assert {"beam", "cache", "surprise"} <= {query["ask"] for query in queries}
     header, _ = unpack(gzip.decompress(base64.b64decode(given["payload"])))
     assert [row[1] for row in header["kept"]["nodes"]] == ids
 
@@ -227,11 +255,82 @@ def test_the_file_holds_what_was_written_and_the_answers_to_its_steps() -> None:
 def test_what_cannot_be_taken_is_refused_with_a_sentence() -> None:
     app = opened()
     for query in (
-        {"take": "python", "tab": "nothing"},
-        {"take": "python", "tab": ["write"]},
-        {"take": "data", "matrix": "nothing", "format": "csv"},
-        {"take": "data", "matrix": "Write: tokens", "branch": [10**9], "format": "csv"},
-        {"take": "html", "kept": 5, "state": "", "asked": "x"},
+        {"ask": "export_python", "of": {"ask": "nothing"}},
+        {"ask": "export_python", "of": {"ask": ["written"], "ids": []}},
+        {"ask": "export_data", "of": {"ask": "nothing"}, "format": "csv"},
+        {"ask": "export_data", "of": {"ask": "written", "ids": [10**9]}, "format": "csv"},
+        {"ask": "export_html", "kept": 5, "branch": [], "state": "", "asked": "x"},
     ):
         with pytest.raises(ValueError, match=r"\w+ .*\."):
             asked(app, **query)
+
+
+def test_the_temperature_charts_hold_the_distribution_of_numbers_and_of_the_models_logits() -> None:
+    app = opened(view="temperature", t="2")
+    (numbers, logits) = charts(app)
+    curves = numbers[1]["curves"]
+    assert {one["name"]: one.get("value") for one in numbers[0]["params"]}["temperature"] == 2
+    at_five = curves[curves["temperature"] == 5]["probability"].to_numpy()
+    np.testing.assert_allclose(at_five, (torch.tensor([2.0, 4.0, 5.0]) / 5).softmax(-1), atol=1e-6)
+    step = next(generate(library.checkpoint("stories"), view(app)[0]["prompt"]["ids"], 1))
+    curves = logits[1]["curves"]
+    at_two = curves[curves["temperature"] == 2]["probability"].to_numpy()
+    expected = (step.logits / 2).softmax(-1)[step.logits.topk(8).indices]
+    np.testing.assert_allclose(at_two[:8], expected, atol=1e-6)
+    assert at_two.sum() == pytest.approx(1, abs=1e-5)
+    app.text_input(key="numbers").set_value("1, x").run()
+    assert "2 to 8 numbers" in app.warning[0].value and len(charts(app)) == 1
+
+
+def test_a_few_shot_prompt_is_answered_and_measured_as_by_the_engine() -> None:
+    app = opened(view="prompting", p_table="reverse", p_k="2", p_n="10", p_query="carry")
+    loaded, table = library.checkpoint("in-context"), few_shot.tables()["reverse"]
+    found = few_shot.answer(loaded, table, 2, "carry", 0)
+    said = [one.value for one in (*app.success, *app.error)]
+    assert said == (["Right."] if found.right else ["Wrong: “yrrac” was expected."])
+    (bars, _), (_, shares) = charts(app)[0], charts(app)[-1]
+    assert not len(shares["shares"]) and bars["layer"]
+    next(one for one in app.button if one.label == "Measure").click().run()
+    wanted = [(one.k, one.share, one.n) for one in few_shot.accuracy(loaded, table, seed=0, n=10)]
+    measured = charts(app)[-1][1]["shares"]
+    rows = measured[["K", "right", "queries"]].itertuples(index=False)
+    assert [(k, pytest.approx(share), n) for k, share, n in wanted] == [tuple(row) for row in rows]
+    assert "Measure again" in [one.label for one in app.button]
+
+
+def test_the_costs_of_the_cache_are_drawn_and_the_time_of_a_token_is_measured() -> None:
+    app = opened(view="cache")
+    work, memory = (data["costs"] for _, data in charts(app))
+    config = library.checkpoint("stories").config
+    again = work[work["series"] == "without"]
+    assert again["value"].tolist() == [multiply_adds_again(config, int(n)) for n in again["length"]]
+    assert set(memory["series"]) == {"this model", "GPT-2 small"}
+    next(one for one in app.button if one.label == "Measure").click().run(timeout=120)
+    times = charts(app)[-1][1]["costs"]
+    assert len(times) == 2 * 9 and (times["value"] > 0).all()
+
+
+def test_the_surprise_of_a_text_is_drawn_along_it() -> None:
+    app = opened(view="surprise", text="Max gave the red ball to Anna.")
+    ((_, data),) = charts(app)
+    loaded = library.checkpoint("stories")
+    found = surprise(loaded, begin(loaded, "Max gave the red ball to Anna.").ids)
+    bits = (-found.log_probabilities / math.log(2)).tolist()
+    assert data["tokens"]["surprise"].tolist() == pytest.approx(bits, rel=1e-5)
+    assert data["tokens"]["is_picked"].tolist() == [one == max(bits) for one in bits]
+
+
+def test_a_tab_keeps_its_controls_and_an_address_without_sense_opens_the_usual() -> None:
+    app = opened(view="beam", beam_tokens="6")
+    assert view(app)[0]["view"] == "beam" and view(app)[0]["beam"]["tokens"] == 6
+    app.number_input(key="beam_beams").set_value(2).run()
+    assert view(app)[0]["beam"]["beams"] == 2 and view(app)[0]["beam"]["best"] == 2
+    app.get("button_group")[0].set_value("cache").run()
+    app.get("button_group")[0].set_value("beam").run()
+    assert view(app)[0]["beam"] | {"beams": 2, "tokens": 6} == view(app)[0]["beam"]
+    assert view(app)[0]["take"]["link"] | {"view": "beam", "beam_beams": "2"} == view(app)[0]["take"]["link"]
+    app = opened(view="nothing", beam_beams="99", t="hot", numbers="1", p_k="x")
+    assert view(app)[0]["view"] == "write" and view(app)[0]["beam"]["beams"] == 4
+    (said,) = [one.value for one in app.info]
+    for name in ("view", "beam_beams", "t", "numbers", "p_k"):
+        assert f"{name} is" in said.replace("\\", "") or "more" in said

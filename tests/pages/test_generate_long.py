@@ -12,9 +12,11 @@ from engine import run
 from engine.analysis.surprise import surprise
 from engine.generation.prompt import begin
 from engine.runtime import library
-from tests.pages.test_generate import asked, opened, streamed, view
+from tests.pages.test_generate import asked, charts, exported, opened, streamed, view
 from tests.pages.test_take import ran
 from views.generate import availability as generate_missing
+from views.generate.codegen import temperature_lines
+from views.generate.session import Call, Writing
 
 LONG = "the dog " * 300
 WRITING = ["write", "beam", "cache"]
@@ -24,7 +26,7 @@ def whole(app: Any) -> tuple[list[dict[str, Any]], np.ndarray]:
     """The parts of the tab Surprise, and the log-probabilities in them."""
     parts = list[Any]()
     while not parts or not parts[-1][0]["whole"]:
-        parts += streamed(app, ask="surprise", written=[], **{"from": parts[-1][0]["count"] if parts else 0})
+        parts += streamed(app, ask="surprise_parts", written=[], came=parts[-1][0]["count"] if parts else 0)
     return [header for header, _ in parts], np.concatenate([arrays["log_probability"].data for _, arrays in parts])
 
 
@@ -51,11 +53,11 @@ def test_what_a_text_that_is_too_long_has_no_room_for_is_refused_with_the_senten
     app = opened(text=LONG)
     for query in (
         {"ask": "step", "begun": [], "settings": {}},
-        {"ask": "beam", "search": {}},
+        {"ask": "beam", "wanted": {}},
         {"ask": "cache", "begun": []},
-        {"ask": "cache_costs"},
-        {"ask": "cache_time", "begun": [], "length": 5},
-        {"take": "python", "tab": "beam", "branch": []},
+        {"ask": "costs", "begun": []},
+        {"ask": "export_python", "of": {"ask": "cache", "begun": []}},
+        {"ask": "export_python", "of": {"ask": "written", "ids": []}},
     ):
         with pytest.raises(ValueError, match=r"at most 256 tokens .* shorten it\."):
             asked(app, **query)
@@ -66,10 +68,10 @@ def test_what_a_text_that_is_too_long_has_no_room_for_is_refused_with_the_senten
 def test_a_long_texts_table_and_lines_of_python_are_what_is_shown() -> None:
     app = opened(text=LONG)
     headers, logs = whole(app)
-    _, arrays = asked(app, take="data", matrix="Surprise: tokens", format="csv", written=[])
+    _, arrays = exported(app, "data", {"ask": "surprise", "written": []}, format="csv")
     table = pd.read_csv(io.BytesIO(arrays["file"].data.tobytes()), comment="#")
     np.testing.assert_allclose(table["log_probability"], logs, rtol=1e-4, atol=1e-6)
-    found = ran(asked(app, take="python", tab="surprise", written=[])[0]["lines"])["found"]
+    found = ran(exported(app, "python", {"ask": "surprise", "written": []})[0]["lines"])["found"]
     assert found.total == pytest.approx(headers[-1]["total"], rel=1e-6)
     assert [[one.begin, one.asked, one.end] for one in found.windows] == headers[0]["windows"]
 
@@ -79,25 +81,27 @@ def test_windows_stand_as_far_apart_as_is_asked(said: str, stride: int) -> None:
     app = opened(text=LONG)
     header = asked(app, ask="surprise", written=[], stride=said)[0]
     assert header["windows"][1][0] == stride
-    found = ran(asked(app, take="python", tab="surprise", written=[], stride=said)[0]["lines"])["found"]
+    found = ran(exported(app, "python", {"ask": "surprise", "written": [], "stride": said})[0]["lines"])["found"]
     assert [[one.begin, one.asked, one.end] for one in found.windows] == header["windows"]
     assert found.total == pytest.approx(header["total"], rel=1e-6)
     for nonsense in ("third", 5, None, ["half"]):
-        with pytest.raises(ValueError, match="reload it"):
+        with pytest.raises(ValueError, match="stride must be one of half, quarter, whole"):
             asked(app, ask="surprise", written=[], stride=nonsense)
 
 
 def test_the_temperature_of_a_long_text_is_of_what_follows_its_last_tokens_that_fit() -> None:
     app = opened(text=LONG)
-    header, arrays = asked(app, ask="tempered", begun=[])
+    app.get("button_group")[0].set_value("temperature").run()
+    curves = charts(app)[-1][1]["curves"]
     loaded = library.checkpoint("stories")
     last = list(loaded.tokenizer.encode(LONG).ids)[-256:]
     logits = run(loaded.model, last, "logits")["logits"][0, -1]
-    at_one = arrays["temperature"].data.tolist().index(1.0)
-    np.testing.assert_allclose(arrays["probability"].data[at_one], logits.softmax(-1).topk(8).values, atol=1e-5)
-    script = asked(app, take="python", tab="temperature", place=[], t=2.0)[0]["lines"]
+    at_one = curves[curves["temperature"] == 1]["probability"].to_numpy()
+    np.testing.assert_allclose(at_one[:8], logits.softmax(-1).topk(8).values, atol=1e-5)
+    one = Writing("stories", loaded, begin(loaded, LONG, longer=True), Call(repr(LONG)))
+    script = temperature_lines(one, (), 2.0)
     torch.testing.assert_close(ran(script)["found"].probabilities, (logits / 2).softmax(-1), atol=1e-6, rtol=1e-4)
-    assert asked(app, ask="tempered", values=[2, 4, 5])[1]["probability"].data.shape[1] == 3
+    assert set(charts(app)[0][1]["curves"]["row"]) == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
@@ -113,11 +117,13 @@ def test_what_a_model_needs_whole_is_not_read_in_windows_and_the_page_stays(addr
     header, _ = view(app)
     assert list(header["missing"]) == [*WRITING, "surprise"] and not header["fits"]
     assert said in header["notice"] and header["notice"].endswith("shorten it.")
-    for query in ({"ask": "surprise", "written": []}, {"ask": "tempered", "begun": []}):
-        with pytest.raises(ValueError, match=r"at most .* shorten it\."):
-            asked(app, **query)
-    assert asked(app, ask="tempered", values=[2, 4, 5])[1]["probability"].data.shape[1] == 3
-    assert asked(app, ask="prompting")[0]["models"]
+    with pytest.raises(ValueError, match=r"at most .* shorten it\."):
+        asked(app, ask="surprise", written=[])
+    assert header["view"] == "temperature" and said in app.info[0].value
+    ((_, data),) = charts(app)
+    assert set(data["curves"]["row"]) == {0, 1, 2}
+    app.get("button_group")[0].set_value("prompting").run()
+    assert app.selectbox(key="p_model").options
 
 
 def test_a_text_longer_than_surprise_is_measured_of_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from engine.analysis.pseudo import pseudo_surprise
 from engine.runtime import library
-from tests.pages.test_generate import asked, keys, opened, streamed, view
+from tests.pages.test_generate import asked, charts, exported, keys, opened, streamed, view
 from tests.pages.test_take import ran
 from views.generate import streaming as generate_parts
 from views.generate import surprise_cache as generate_measured
@@ -38,11 +38,11 @@ def test_tabs_that_write_say_why_they_do_not_and_surprise_is_the_pseudo_log_like
 def test_its_table_and_lines_of_python_are_what_is_shown() -> None:
     app = opened(**PAIR)
     said, arrays = asked(app, ask="surprise", written=[])
-    file = asked(app, take="data", matrix="Surprise: tokens", format="csv", written=[])[1]["file"].data.tobytes()
+    file = exported(app, "data", {"ask": "surprise", "written": []}, format="csv")[1]["file"].data.tobytes()
     table = pd.read_csv(io.BytesIO(file), comment="#")
     np.testing.assert_allclose(table["log_probability"], arrays["log_probability"].data, rtol=1e-4, atol=1e-6)
     assert table["position"].tolist() == arrays["at"].data.tolist()
-    found = ran(asked(app, take="python", tab="surprise", written=[])[0]["lines"])["found"]
+    found = ran(exported(app, "python", {"ask": "surprise", "written": []})[0]["lines"])["found"]
     assert found.total == pytest.approx(said["total"], rel=1e-5)
 
 
@@ -54,7 +54,7 @@ def test_a_text_in_several_parts_adds_up_to_the_text_in_one(monkeypatch: pytest.
     app = opened(**PAIR)
     parts = list[Any]()
     while not parts or not parts[-1][0]["whole"]:
-        (part,) = streamed(app, ask="surprise", written=[], **{"from": len(parts)})
+        (part,) = streamed(app, ask="surprise_parts", written=[], came=len(parts))
         parts.append(part)
         app.session_state["courier asked"] = []
         app.run()  # of the whole page, which loses nothing
@@ -68,22 +68,24 @@ def test_what_was_measured_outlives_a_rerun_of_the_page(monkeypatch: pytest.Monk
     measured, once = list[Any](), generate_measured.pseudo_surprise
     monkeypatch.setattr(generate_measured, "pseudo_surprise", lambda *a: measured.append(a[3]) or once(*a))
     app = opened(**PAIR)
-    streamed(app, ask="surprise", written=[])
+    streamed(app, ask="surprise_parts", written=[])
     before = len(measured)
     app.run()
-    assert streamed(app, ask="surprise", written=[])[-1][0]["whole"] and len(measured) == before > 0
+    assert streamed(app, ask="surprise_parts", written=[])[-1][0]["whole"] and len(measured) == before > 0
 
 
 def test_what_it_cannot_say_is_refused_with_a_sentence_and_the_page_stays() -> None:
     app = opened(**PAIR)
     for query in (
         {"ask": "step", "begun": [], "settings": {}},
-        {"ask": "tempered", "begun": []},
-        {"take": "python", "tab": "temperature", "place": [], "t": 1.0},
+        {"ask": "export_python", "of": {"ask": "written", "ids": []}},
     ):
         with pytest.raises(ValueError, match="both directions"):
             asked(app, **query)
-    assert asked(app, ask="tempered", values=[2, 4, 5])[1]["probability"].data.shape[1] == 3
+    app.get("button_group")[0].set_value("temperature").run()
+    assert "both directions" in app.info[0].value
+    ((_, data),) = charts(app)
+    assert set(data["curves"]["row"]) == {0, 1, 2}
     long = opened(model="stories-bert", text="the dog ran . " * 60)
     header, _ = view(long)
     assert list(header["missing"]) == ["write", "beam", "cache", "surprise"]

@@ -1,5 +1,6 @@
 """The page of long sequences without a browser: a finished picture at once, and nothing long unasked."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from engine.attention_variants.material import Material
 from engine.attention_variants.measure import KINDS, Point, Setup, cost
 from tests.pages.test_take import view
 from views.core.payload import unpack
+from views.core.questions import STALE
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inspect" / "long_sequences.py")
 
@@ -43,12 +45,24 @@ def test_first_open_shows_a_finished_picture_and_measures_only_short_texts(asked
     app = opened()
     assert asked == [(kind, length) for length in (256, 512, 1024) for kind in KINDS]
     assert not app.button
-    header, arrays = view(app, "long_sequences")
-    assert [point["length"] for point in header["measured"]][:: len(KINDS)] == [256, 512, 1024]
+    assert len(app.get("vega_lite_chart")) == 2
+    header, arrays = view(app, "patterns")
     assert len(arrays) == len(header["kept"]) == 5
-    assert [row["search"] for row in header["searches"]] == ["exact", "codes alone", "codes, best 4 k again"]
+    measured, searches = (frame.value for frame in app.dataframe)
+    assert measured["length"].tolist()[:: len(KINDS)] == [256, 512, 1024]
+    assert searches["search"].tolist() == ["exact", "codes alone", "codes, best 4 k again"]
     found = shared.compared("stories", 1024, Setup())
-    assert [row["recall@16"] for row in header["searches"]] == [row.recall[16] for row in found]
+    assert searches["recall@16"].tolist() == [row.recall[16] for row in found]
+
+
+def test_both_charts_show_the_kinds_that_are_chosen(asked: list[tuple[str, int]]) -> None:
+    app = opened()
+    app.get("button_group")[0].set_value(["window", "fused"]).run()
+    charts = app.get("vega_lite_chart")
+    assert len(charts) == 2
+    for chart in charts:
+        encoding = json.loads(chart.proto.spec)["layer"][1]["encoding"]
+        assert encoding["color"]["scale"]["domain"] == ["full, fused", "window"]
 
 
 def test_what_is_measured_once_is_not_measured_again(asked: list[tuple[str, int]]) -> None:
@@ -87,18 +101,17 @@ def point_of(kind: str, length: int) -> Point:
 
 def test_every_head_that_the_view_turns_to_is_answered_with_what_it_keeps(asked: list[tuple[str, int]]) -> None:
     app = opened()
-    made = view(app, "long_sequences")[0]["take"]["trace"]
+    trace = view(app, "patterns")[0]["trace"]
     kept = shared.kept("stories", 128, 0, 1, Setup())
     app.session_state["courier asked"] = [
-        {"id": 1, "query": {"lengths": made, "layer": 0, "head": 1}},
-        {"id": 2, "query": {"lengths": made, "layer": 4, "head": 0}},
-        {"id": 3, "query": {"lengths": "another", "layer": 0, "head": 1}},
+        {"id": 1, "query": {"trace": trace, "ask": "kept", "layer": 0, "head": 1}},
+        {"id": 2, "query": {"trace": trace, "ask": "kept", "layer": 4, "head": 0}},
+        {"id": 3, "query": {"trace": "another", "ask": "kept", "layer": 0, "head": 1}},
     ]
     app.run()
     answers, packed = view(app, "courier")
     assert [one.get("sentence", "") for one in answers["answers"]] == [
-        "", "This page has no such head or table; reload it.",
-        "The model or a setting has changed since; choose the head again.",
+        "", "layer must be in 0..3, got 4.", STALE
     ]  # fmt: skip
     header, arrays = unpack(packed["1"].data.tobytes())
     for said, (name, part) in zip(header["kept"], kept.items(), strict=True):
@@ -118,8 +131,17 @@ def test_a_link_hides_controls_and_says_what_it_could_not_restore(asked: list[tu
     assert app.select_slider(key="k").value == 8
     styles = "".join(one.proto.body for one in app.get("html"))
     assert ".st-key-window, .st-key-measuring { display: none !important; }" in styles
-    offered = [key for key, _ in view(app, "long_sequences")[0]["take"]["controls"]]
+    offered = [key for key, _ in view(app, "patterns")[0]["take"]["controls"]]
     assert {"model", "window", "measuring"} <= set(offered)
+
+
+def test_a_link_to_a_model_that_cannot_be_measured_says_why(asked: list[tuple[str, int]]) -> None:
+    app = AppTest.from_file(PAGE, default_timeout=60)
+    app.query_params["model"] = "infill"
+    app.run()
+    (said,) = [one.value for one in app.info]
+    assert "the model 'infill' uses rotary positions, which this page cannot read" in said
+    assert app.selectbox(key="model").value == "stories"
 
 
 def test_a_model_opened_elsewhere_is_measured_too_and_one_that_turns_its_queries_is_not_offered(

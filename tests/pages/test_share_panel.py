@@ -23,7 +23,7 @@ def page() -> None:
 
     share_panel(
         "Weights",
-        {"v": "1", "model": "stories"},
+        lambda: {"v": "1", "model": "stories"},
         ["model", "actions", "no such control"],
         lambda: "print(1)",
         {"its numbers": lambda: Table({"x": np.arange(3)}, {}), "all of them": "Too many; choose a head."},

@@ -44,6 +44,8 @@ def as_question(query: dict[str, Any]) -> dict[str, Any]:
         moved = {"moved": query["moved"]} if "moved" in query else {}
         of = query.get("tab", {"ask": "matrix", "hook": query.get("hook"), "head": query.get("head"), **moved})
         rest["of"] = of
+    if kind == "html" and "hook" in query:
+        rest |= {"of": {"ask": "matrix", "hook": query["hook"], "head": query.get("head")}, "row": query.get("row")}
     if kind == "python":
         rest |= {"row": query.get("row", 0), "col": query.get("col", 0)}
     return query if kind is None else {"ask": f"export_{kind}", **rest}

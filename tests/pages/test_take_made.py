@@ -11,11 +11,34 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.attention_variants import shared
+from engine.attention_variants.measure import Setup
 from engine.checkpoints import load
 from engine.model.presets import NAMED, blueprint
-from tests.pages.mounted import mounted
+from pages.controls.long_sequences.export import cost_tables
+from pages.controls.share.panel import data_file
 from tests.pages.test_take import ROOT, ran, view
+from views.checkpoint.embedding import (
+    Method,
+    nearest_rows,
+    nearest_table,
+    point_table,
+    project_table,
+    table_lines,
+    vector_table,
+)
+from views.checkpoint.weights import (
+    Weight,
+    histogram_table,
+    matrix_rows,
+    measure,
+    spectrum_table,
+    too_large,
+    weight_lines,
+    weight_matrix,
+)
 from views.core.payload import Named, unpack
+from views.long_sequences.charts import formula_rows
 
 
 def opened(page: str, **address: str) -> AppTest:
@@ -58,31 +81,34 @@ def test_the_lines_have_the_switches_that_were_thrown_and_the_model_it_is_compar
     assert found["printed"].split()[-1] == str(parameters("bert-base"))
 
 
-def of_charts(app: AppTest, place: int, **query: object) -> tuple[dict, dict[str, Named]]:
-    """What the toolbar under the charts number `place` of an architecture is given."""
-    payloads = [one.bytes for one in mounted(app, "sizes")]
-    return asked(app, "architecture", **{"trace": unpack(payloads[place])[0]["take"]["trace"], **query})
+def panel(app: AppTest, key: str) -> AppTest:
+    """The page with the panel of that key open."""
+    app.session_state[key] = True
+    app.run()
+    assert not app.exception, app.exception
+    return app
 
 
-def test_the_charts_of_an_architecture_are_taken_as_lines_that_give_the_same() -> None:
+def lines_of(app: AppTest) -> str:
+    """The Python in the open panel."""
+    return app.code[-1].value
+
+
+def test_the_charts_of_an_architecture_are_exported_as_lines_that_give_the_same() -> None:
     app = opened("architecture", model="gpt2")
     app.slider(key="batch").set_value(3).run()
-    steps = ran(of_charts(app, 0, take="python")[0]["lines"])["steps"]
+    steps = ran(lines_of(panel(app, "envelope share")))["steps"]
     assert sum(step.count for step in steps) == parameters("gpt2")
-    found = ran(of_charts(app, 1, take="python")[0]["lines"])
+    app.session_state["envelope share"] = False
+    found = ran(lines_of(panel(app, "costs share")))
     (cache,) = found["cache"]
     assert cache.bytes == 2 * 3 * 2 * 12 * 512 * 768
-    tables = {}
-    for place, name in ((0, "from the back of an envelope"), (1, "KV cache of generation, by length"),
-                        (1, "operations by part"), (1, "memory of training, by part")):  # fmt: skip
-        _, answer = of_charts(app, place, take="data", matrix=name, format="parquet")
-        tables[name] = pd.read_parquet(io.BytesIO(answer["file"].data.tobytes()))
-    assert tables["from the back of an envelope"]["parameters"].sum() == parameters("gpt2")
-    curve = tables["KV cache of generation, by length"].set_index("length")["bytes"]
-    assert curve[512] == cache.bytes and curve[1024] == 2 * cache.bytes
-    assert tables["operations by part"]["operations"].sum() == sum(one.flops for one in found["work"])
-    held = sum(one.bytes for one in [*found["kept"], *found["adam"]])
-    assert tables["memory of training, by part"]["bytes"].sum() == held
+    assert app.selectbox(key="costs share table").options == [
+        "Operations of a forward pass, by length", "KV cache of generation, by length",
+        "Activations kept in training, by length",
+        "operations by part", "KV cache, by part", "memory of training, by part",
+    ]  # fmt: skip
+    assert [button.label for button in app.download_button] == ["CSV", "Parquet", "npz", "HTML"]
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "npz"])
@@ -109,19 +135,18 @@ def test_what_an_architecture_does_not_have_is_a_sentence() -> None:
     ("letter", "head", "circuit"),
     [("q", None, False), ("q", 1, False), ("out", 2, False), ("q", 1, True), ("out", 1, True)],
 )
-def test_a_matrix_of_a_checkpoint_is_taken_as_its_lines_give_it(
+def test_a_matrix_of_a_checkpoint_is_downloaded_as_its_lines_give_it(
     model: str, letter: str, head: int | None, circuit: bool
 ) -> None:
-    app = opened("checkpoint", model=model)
-    name = next(m["name"] for m in view(app, "weights")[0]["matrices"] if m["name"].endswith(f"attn.{letter}.weight"))
-    of = {"of": name, "head": head, "circuit": circuit}
-    found = ran(asked(app, "weights", take="python", **of)[0]["lines"])
-    _, answer = asked(app, "weights", take="data", format="npz", **of)
-    with np.load(io.BytesIO(answer["file"].data.tobytes()), allow_pickle=False) as file:
+    checkpoint = load(model)
+    name = next(row.name for row in matrix_rows(checkpoint.model) if row.name.endswith(f"attn.{letter}.weight"))
+    chosen = Weight(name, head, circuit)
+    found = ran(weight_lines(model, checkpoint, chosen))
+    with np.load(io.BytesIO(data_file(weight_matrix(model, checkpoint, chosen), "npz")), allow_pickle=False) as file:
         np.testing.assert_allclose(file["values"], found["values"].numpy(), rtol=1e-5, atol=1e-7)
         assert len(file["dims"]) == 2
-    weight = load(model).model.get_parameter(name).detach()
-    heads = load(model).model.config.attention.heads
+    weight = checkpoint.model.get_parameter(name).detach()
+    heads = checkpoint.model.config.attention.heads
     if head is None:
         torch.testing.assert_close(found["values"], weight)
     elif not circuit:
@@ -145,33 +170,31 @@ def test_the_tables_of_a_checkpoint_are_its_tensors_and_its_parameters() -> None
     assert len(used) == len(load("stories").report.rows)
 
 
-def test_what_a_checkpoint_does_not_have_is_a_sentence() -> None:
-    app = opened("checkpoint")
-    for more in ({"of": "nothing", "head": None}, {"of": "blocks.0.attn.q.weight", "head": 9}, {"of": 3, "head": 0}):
-        with pytest.raises(ValueError, match="no such matrix"):
-            asked(app, "weights", take="python", circuit=False, **more)
-
-
 def test_long_sequences_give_their_formulas_and_the_pattern_that_is_kept() -> None:
     app = opened("long_sequences")
-    header = view(app, "long_sequences")[0]["take"]
-    assert "pattern: full" in header["matrices"]
-    at = {"layer": 1, "head": 2}
-    found = ran(asked(app, "long_sequences", take="python", **at)[0]["lines"])
-    _, answer = asked(app, "long_sequences", take="data", matrix="pattern: window", format="npz", **at)
+    header = view(app, "patterns")[0]["take"]
+    assert header["matrices"] == ["full", "window", "2-D blocks", "k nearest, exact", "k nearest, PQ"]
+    at = {"layer": 1, "head": 2, "matrix": "window"}
+    found = ran(asked(app, "patterns", take="python", **at)[0]["lines"])
+    _, answer = asked(app, "patterns", take="data", format="npz", **at)
     with np.load(io.BytesIO(answer["file"].data.tobytes()), allow_pickle=False) as file:
-        np.testing.assert_array_equal(file["values"], found["kept"]["window"].pattern.numpy())
+        np.testing.assert_array_equal(file["values"], found["values"].numpy())
         assert file["dims"].tolist() == ["query", "key"] and len(file["query_tokens"]) == len(file["values"])
-    _, answer = asked(app, "long_sequences", take="data", matrix="formulas", format="csv", **at)
-    table = pd.read_csv(io.BytesIO(answer["file"].data.tobytes()))
-    assert table["bytes"].tolist() == [cost.bytes for costs in found["formulas"].values() for cost in costs]
-    with pytest.raises(ValueError, match="no such head"):
-        asked(app, "long_sequences", take="data", matrix="pattern: full", format="csv", layer=9, head=0)
+        np.testing.assert_array_equal(file["values"], shared.kept("stories", 128, 1, 2, Setup())["window"].pattern)
+    for wrong in ({"layer": 9, "head": 0, "matrix": "full"}, {"layer": 0, "head": 0, "matrix": "other"}):
+        with pytest.raises(ValueError, match="must be"):
+            asked(app, "patterns", take="data", format="csv", **wrong)
+    found = ran(lines_of(panel(app, "costs share")))
+    assert {point.length for point in found["points"]} == {256, 512, 1024}
+    table = cost_tables("stories", {"formulas": formula_rows(found["points"], shared.LENGTHS, found["formulas"])})
+    columns = table["formulas"]().columns
+    assert columns["bytes"].tolist() == [cost.bytes for costs in found["formulas"].values() for cost in costs]
+    assert app.selectbox(key="costs share table").options == ["measured", "formulas", "searches"]
 
 
 def test_the_file_of_long_sequences_answers_every_head() -> None:
     app = opened("long_sequences")
-    _, answer = asked(app, "long_sequences", take="html", state="#layer=1&head=2", asked=[])
+    _, answer = asked(app, "patterns", take="html", state="#layer=1&head=2", asked=[])
     page = answer["file"].data.tobytes()
     (given,) = re.findall(rb'id="given">(.*?)</script>', page, re.DOTALL)
     heads = {(one["query"]["layer"], one["query"]["head"]) for one in json.loads(given)["answers"]}
@@ -180,53 +203,37 @@ def test_the_file_of_long_sequences_answers_every_head() -> None:
 
 
 def test_what_is_drawn_of_a_matrix_is_there_as_tables() -> None:
-    app = opened("checkpoint")
-    of = {"of": "blocks.1.attn.q.weight", "head": 2, "circuit": False}
-    weight = load("stories").model.get_parameter(of["of"]).detach().unflatten(0, (4, -1))[2]
-    tables = {}
-    for name in ("its singular values", "its histogram"):
-        _, answer = asked(app, "weights", take="data", matrix=name, format="parquet", **of)
-        tables[name] = pd.read_parquet(io.BytesIO(answer["file"].data.tobytes()))
+    model = load("stories").model
+    weight = model.get_parameter("blocks.1.attn.q.weight").detach().unflatten(0, (4, -1))[2]
+    measured = measure(model, Weight("blocks.1.attn.q.weight", 2))
+    values = pd.read_parquet(io.BytesIO(data_file(spectrum_table({}, measured.spectrum), "parquet")))
+    counts = pd.read_parquet(io.BytesIO(data_file(histogram_table({}, measured.histogram), "parquet")))
     expected = torch.linalg.svdvals(weight.double()).numpy()
-    np.testing.assert_allclose(tables["its singular values"]["singular value"], expected, rtol=1e-4)
-    assert tables["its histogram"]["count"].sum() == weight.numel()
+    np.testing.assert_allclose(values["singular value"], expected, rtol=1e-4)
+    assert counts["count"].sum() == weight.numel()
 
 
-@pytest.mark.parametrize("how", ["pca", "tsne"])
-def test_a_table_in_the_plane_is_taken_as_its_lines_give_it(how: str) -> None:
-    app = opened("checkpoint", model="induction")
-    name = view(app, "projection")[0]["tables"][0]["name"]
-    of = {"table": name, "how": how, "near": 3}
-    found = ran(asked(app, "projection", take="python", **of)[0]["lines"])
-    tables = {}
-    for what in ("points in the plane", "nearest to the chosen one"):
-        _, answer = asked(app, "projection", take="data", matrix=what, format="parquet", **of)
-        tables[what] = pd.read_parquet(io.BytesIO(answer["file"].data.tobytes()))
-    np.testing.assert_allclose(tables["points in the plane"][["x", "y"]], found["found"].points.numpy(), atol=1e-5)
-    nearest = tables["nearest to the chosen one"]
+def test_a_matrix_that_no_file_can_hold_says_so() -> None:
+    assert not too_large((1024, 128))
+    assert "16,777,216 numbers" in too_large((4096, 4096)) and "choose a head" in too_large((4096, 4096))
+
+
+@pytest.mark.parametrize(("method", "axes"), [("pca", 2), ("tsne", 2), ("pca", 3), ("tsne", 3)])
+def test_a_table_in_the_plane_or_in_space_is_downloaded_as_its_lines_give_it(method: Method, axes: int) -> None:
+    checkpoint, name = load("induction"), "embed.tokens.weight"
+    found = ran(table_lines("induction", checkpoint, name, method, axes, 3))
+    table = vector_table(checkpoint, name)
+    projected = project_table(checkpoint, name, method, axes)
+    points = pd.read_parquet(io.BytesIO(data_file(point_table({}, table, projected), "parquet")))
+    np.testing.assert_allclose(points[list("xyz"[:axes])], found["found"].points.numpy(), atol=1e-5)
+    nearest = pd.read_csv(
+        io.BytesIO(data_file(nearest_table({}, table, nearest_rows(checkpoint, name, 3)), "csv")), keep_default_na=False
+    )
     assert nearest["id"].tolist() == found["near"].ids.tolist()
-    piece = load("induction").tokenizer.piece
+    piece = checkpoint.tokenizer.piece
     assert nearest["token"].tolist() == [piece(id) for id in nearest["id"]]
     with pytest.raises(ValueError, match="no such table"):
-        asked(app, "projection", take="python", **of | {"table": "blocks.0.attn.q.weight"})
-
-
-def test_the_files_of_a_checkpoint_answer_every_matrix_head_and_circuit_and_what_is_near() -> None:
-    app = opened("checkpoint", model="induction")
-    model = load("induction").model
-    heads, layers = model.config.attention.heads, model.config.layers
-    for page, more in (("weights", {}), ("projection", {"table": "embed.tokens.weight", "how": "pca", "near": 3})):
-        _, answer = asked(app, page, take="html", state="", asked=[], **more)
-        file = answer["file"].data.tobytes()
-        (given,) = re.findall(rb'id="given">(.*?)</script>', file, re.DOTALL)
-        queries = [one["query"] for one in json.loads(given)["answers"]]
-        assert b"/checkpoint?v=1&amp;model=induction" in file and len(file) < 5e6
-        if page == "weights":
-            assert sum(query.get("circuit") is True for query in queries) == 2 * layers * heads
-            assert len({query.get("matrix") for query in queries}) > len(view(app, page)[0]["matrices"])
-        else:
-            near = {query["near"] for query in queries if query["table"] == more["table"] and "near" in query}
-            assert near == set(range(len(model.get_parameter(more["table"]))))
+        table_lines("induction", checkpoint, "blocks.0.attn.q.weight", method, axes, 3)
 
 
 def test_a_link_to_an_architecture_hides_controls_and_says_what_it_could_not_restore() -> None:

@@ -22,8 +22,10 @@ from engine.runtime.overview_cache import LongRun
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
-from views.attention.long import ACROSS, OVERVIEWS, TILE, Head, Long, answered_long, at_rest, attention_long, glanced
+from views.attention.long import ACROSS, OVERVIEWS, TILE, Head, LongContext, at_rest, attention_long, long_context
+from views.attention.long_questions import LONG
 from views.core.payload import Named, unpack
+from views.core.questions import Page
 from views.walkthrough.walkthrough import lanes
 
 LENGTH = 301
@@ -37,20 +39,28 @@ def ids(count: int, seed: int = 0) -> Encoding:
     return Encoding.from_ids(torch.randint(1, 23, (count,), generator=torch.Generator().manual_seed(seed)).tolist())
 
 
-def looked_at(model: Transformer, read: Encoding, target: Encoding | None = None, *edits: object, **look: int) -> Long:
+def looked_at(
+    model: Transformer, read: Encoding, target: Encoding | None = None, *edits: object, **look: int
+) -> LongContext:
     checkpoint = Checkpoint(model)
     made = LongRun(model, read, tuple(edits), target)  # type: ignore[arg-type]
-    return glanced("it", checkpoint, lanes(checkpoint, Reading(read, target=target)), made, look)
+    return long_context("it", checkpoint, lanes(checkpoint, Reading(read, target=target)), made, look)
 
 
-def payload(long: Long) -> tuple[dict, dict[str, Named]]:
+def payload(long: LongContext) -> tuple[dict, dict[str, Named]]:
     return unpack(attention_long(long, name="it", look={}, notes={"notice": ""}))
 
 
-def asked(long: Long, **query: object) -> tuple[dict, dict[str, Named]]:
-    side = long.run.lanes[-1].side
-    found = {"trace": long.run.digest, "side": side, "focus": "attn", "layer": 0, "head": 0, **query}
-    return unpack(answered_long(long, found))
+def asked(long: LongContext, **query: object) -> tuple[dict, dict[str, Named]]:
+    side = long.lanes[-1].side
+    usual = {"side": side, "focus": "attn", "layer": 0, "head": 0}
+    known = LONG.questions.get(str(query.get("ask")))
+    own = {name: value for name, value in usual.items() if known is None or name in known.parameters}
+    return unpack(answer(long, {"trace": long.digest, **own, **query}))
+
+
+def answer(long: LongContext, query: dict[str, object]) -> bytes:
+    return Page((LONG, long)).answer(query)
 
 
 def cells(about: dict, weight: Named | None, at: Named | None) -> Iterator[tuple[int, int, float, slice, slice]]:
@@ -112,7 +122,7 @@ def test_one_weight_of_one_among_a_million_is_seen_at_rest_and_in_the_overview(m
     for place in ((999, 3), (512, 511), (77, 0)):
         planted = torch.full((1000, 1000), 1e-5)
         planted[place] = 1.0
-        monkeypatch.setattr(Long, "pattern", lambda self, head, planted=planted: planted)
+        monkeypatch.setattr(LongContext, "pattern", lambda self, head, planted=planted: planted)
         header, arrays = payload(long)
         tops = [arrays[f"tile.{number}.weight"].data.max() for number in range(len(header["first"]["tiles"]))]
         assert max(tops) == 1.0
@@ -168,7 +178,7 @@ def test_edits_reach_the_first_head_and_those_asked_for_later() -> None:
     long = looked_at(model, read, None, hot)
     assert payload(long)[0]["edited"] == ["*.temperature"]
     whole = run(model, read, edits=[hot])
-    assert long.run.digest != looked_at(model, read).run.digest
+    assert long.digest != looked_at(model, read).digest
     for layer, head in ((0, 0), (1, 3)):
         pattern = whole[f"blocks.{layer}.attn.pattern"][0, head]
         torch.testing.assert_close(long.pattern(Head("", "attn", layer, head)), pattern)
@@ -222,11 +232,11 @@ def test_1024_tokens_through_gpt2_small_are_looked_at_within_a_megabyte() -> Non
     read = Encoding.from_ids(torch.randint(1000, (1024,), generator=torch.Generator().manual_seed(0)).tolist())
     long = looked_at(model, read)
     opened = attention_long(long, name="it", look={}, notes={"notice": ""})
-    base = {"trace": long.run.digest, "side": "", "focus": "attn", "layer": 6, "head": 7}
+    base = {"trace": long.digest, "side": "", "focus": "attn", "layer": 6, "head": 7}
     tiles = [{"ask": "tile", "rows": list(rows), "columns": list(columns)} for rows, columns in at_rest(1024, 1024)]
-    head = [answered_long(long, base | one) for one in (*tiles, {"ask": "row", "pos": 1023})]
+    head = [answer(long, base | one) for one in (*tiles, {"ask": "row", "pos": 1023})]
     near = [[first, first + TILE] for first in range(512, 512 + ACROSS, TILE)]
-    zoom = [answered_long(long, base | {"ask": "tile", "rows": r, "columns": c}) for r in near for c in near]
+    zoom = [answer(long, base | {"ask": "tile", "rows": r, "columns": c}) for r in near for c in near]
     whole = 4 * 12 * 12 * 1024**2
     spent = len(opened) + sum(map(len, head)) + sum(map(len, zoom))
     assert len(opened) > OVERVIEWS / 2 and spent <= 1_000_000 < whole / 600

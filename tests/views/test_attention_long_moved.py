@@ -14,9 +14,8 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
-from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, asked, check_tile, ids, looked_at
-from views.attention.long import ACROSS, TILE, Head, Long, answered_long, at_rest, attention_long
-from views.attention.long_norms import values_of
+from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, answer, asked, check_tile, ids, looked_at
+from views.attention.long import ACROSS, TILE, Head, LongContext, at_rest, attention_long
 
 KINDS = [("length", False), ("share", True)]
 
@@ -39,7 +38,7 @@ def test_tiles_at_every_zoom_hold_the_largest_of_every_block_of_what_the_weights
         about, arrays = asked(long, ask="tile", shows=shows, **where)
         found = torch.tensor(arrays["weight"].data)
         torch.testing.assert_close(found, peaks(whole[slice(*rows), slice(*columns)], TILE))
-        check_tile(values_of(long, Head("", "attn", 1, 3), shows), about, arrays)
+        check_tile(long.lengths(Head("", "attn", 1, 3), shows), about, arrays)
 
 
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
@@ -70,8 +69,8 @@ def test_a_length_of_one_among_a_million_is_seen_at_rest_and_in_the_overview(mon
     planted = torch.full((1000, 1000), 1e-5)
     planted[:, 511] = 1e-7
     planted[512, 511] = 1e-2
-    monkeypatch.setattr(Long, "pattern", lambda self, head: planted)
-    monkeypatch.setattr("views.attention.long_norms.keys_of", lambda long, head: unit)
+    monkeypatch.setattr(LongContext, "pattern", lambda self, head: planted)
+    monkeypatch.setattr("views.attention.long.key_lengths", lambda long, head: unit)
     tops = {}
     for rows, columns in at_rest(1000, 1000):
         about, arrays = asked(long, ask="tile", shows="length", rows=list(rows), columns=list(columns))
@@ -115,11 +114,11 @@ def test_what_is_no_kind_of_the_map_is_refused_with_a_sentence(query: dict) -> N
 def test_1024_tokens_through_gpt2_small_stay_below_a_megabyte_value_weighted_too() -> None:
     model = initialise(Transformer(GPT2), 0).requires_grad_(False).eval()
     long = looked_at(model, Encoding.from_ids([i * i % 1000 for i in range(1024)]))
-    base = {"trace": long.run.digest, "side": "", "focus": "attn", "layer": 6, "head": 7}
+    base = {"trace": long.digest, "side": "", "focus": "attn", "layer": 6, "head": 7}
     near = [[first, first + TILE] for first in range(512, 512 + ACROSS, TILE)]
     shown = [*at_rest(1024, 1024), *((rows, columns) for rows in near for columns in near)]
     tiles = [{"ask": "tile", "rows": list(r), "columns": list(c), "shows": "share"} for r, c in shown]
     spent = len(attention_long(long, name="it", look={}, notes={"notice": ""}))
-    spent += sum(len(answered_long(long, base | one)) for one in ({"ask": "moved"}, {"ask": "row", "pos": 9}, *tiles))
+    spent += sum(len(answer(long, base | one)) for one in ({"ask": "moved"}, {"ask": "row", "pos": 9}, *tiles))
     assert spent <= 1_000_000
     assert not any(tensor.dim() == 4 for tensor in long.trace.values()), "a pattern was kept"

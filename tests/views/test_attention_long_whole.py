@@ -18,7 +18,7 @@ from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine import tiny
 from tests.views.test_attention_long import LENGTH, SMALL, TWO, asked, ids, looked_at
-from views.attention.long import Long, glanced
+from views.attention.long import LongContext, long_context
 from views.attention.questions import FEWEST, LONGEST, TEXTS
 from views.walkthrough.walkthrough import lanes
 
@@ -27,12 +27,12 @@ PAIR = (tiny.model(TWO), ids(280), ids(LENGTH, 1))
 ATTENTIONS = [("encoder", "attn"), ("decoder", "attn"), ("decoder", "cross_attn")]
 
 
-def line(long: Long, **query: object) -> Tensor:
+def line(long: LongContext, **query: object) -> Tensor:
     _, arrays = asked(long, **query)
     return torch.tensor(arrays["line"].data)
 
 
-def same(long: Long, expected: Tensor, **query: object) -> None:
+def same(long: LongContext, expected: Tensor, **query: object) -> None:
     """The first, a middle and the last row and column."""
     for pos in (0, 130, len(expected) - 1):
         torch.testing.assert_close(line(long, pos=pos, **query), expected[pos], atol=1e-6, rtol=1e-5)
@@ -127,7 +127,7 @@ def test_a_flow_that_would_take_minutes_is_refused_with_its_limit_and_an_early_t
 def test_the_average_of_many_texts_is_that_of_a_short_text() -> None:
     checkpoint = load("stories")
     read = checkpoint.tokenizer.encode("Once upon a time there was a cat.")
-    long = glanced("it", checkpoint, lanes(checkpoint, Reading(read)), LongRun(checkpoint.model, read), {})
+    long = long_context("it", checkpoint, lanes(checkpoint, Reading(read)), LongRun(checkpoint.model, read), {})
     _, arrays = asked(long, ask="text_average", layer=1, head=2)
     traces = [run(checkpoint.model, one.read) for one in samples(checkpoint, TEXTS, LONGEST)]
     expected = over_texts(traces, FEWEST)

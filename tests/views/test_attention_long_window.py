@@ -16,9 +16,8 @@ from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
-from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, asked, ids, looked_at
+from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, answer, asked, ids, looked_at
 from views.attention.attention import is_attention
-from views.attention.long import answered_long
 from views.attention.long_window import KEYS, KEYS_OF_SEVERAL, OF_KEYS, ROWS, SEVERAL, SQUARES, chosen
 from views.core.payload import Named
 
@@ -214,15 +213,15 @@ def test_a_window_into_gpt2_small_takes_little_and_another_head_of_the_layer_no_
 ) -> None:
     model = initialise(Transformer(GPT2), 0).requires_grad_(False).eval()
     long = looked_at(model, Encoding.from_ids([i * i % 1000 for i in range(1024)]))
-    where = {"trace": long.run.digest, "side": "", "focus": "attn", "layer": 6, "pos": 700, "key": 3}
-    sent = len(answered_long(long, where | {"ask": "window", "head": 0}))
+    where = {"trace": long.digest, "side": "", "focus": "attn", "layer": 6, "pos": 700, "key": 3}
+    sent = len(answer(long, where | {"ask": "window", "head": 0}))
     assert sent < 300_000
     several = {"ask": "window", "head": 0, "beside": [[6, head] for head in range(1, SEVERAL)]}
-    assert len(answered_long(long, where | several)) < 700_000
+    assert len(answer(long, where | several)) < 700_000
 
     def again(*given: object, **options: object) -> None:
         raise AssertionError("the layer was computed again")
 
     monkeypatch.setattr("views.attention.long_window.revisited", again)
     for head in (1, 11):
-        assert len(answered_long(long, where | {"ask": "window", "head": head})) <= sent
+        assert len(answer(long, where | {"ask": "window", "head": head})) <= sent

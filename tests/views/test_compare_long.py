@@ -21,7 +21,7 @@ from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, ids
-from views.attention.long import ACROSS, TILE, glanced
+from views.attention.long import ACROSS, TILE, long_context
 from views.compare.long import (
     LARGEST_TILE,
     ahead_long_comparison,
@@ -48,7 +48,7 @@ def shown(
 ) -> Shown:
     checkpoint, reading = Checkpoint(model), Reading(read, target=target)
     stacks = lanes(checkpoint, reading)
-    found = glanced("it", checkpoint, stacks, LongRun(model, read, edits, target), {}) if long else None
+    found = long_context("it", checkpoint, stacks, LongRun(model, read, edits, target), {}) if long else None
     trace = run(model, read, target=target, edits=edits) if found is None else found.trace
     return Shown(letter, "it", "it", checkpoint, reading, trace, stacks, long=found)
 
@@ -79,7 +79,7 @@ def test_what_is_sent_names_what_belongs_together_and_holds_no_weight() -> None:
     assert not arrays and found["keys"] is None and header["pairs"]["B"]["says"]["groups"] is None
     places = [b for _, (b,), _ in found["queries"]]
     assert places == [i for i in range(LENGTH + 1) if i != MIDDLE] and not header["pairs"]["B"]["same"]
-    assert [side["trace"] for side in header["sides"]] == [one.long.run.digest for one in (pair.first, pair.second)]
+    assert [side["trace"] for side in header["sides"]] == [one.long.digest for one in (pair.first, pair.second)]
 
 
 @pytest.mark.parametrize("window", [(0, 302, 0, 302), (100, 230, 0, 130), (140, 160, 140, 160), (17, 300, 3, 290)])
@@ -171,7 +171,7 @@ def test_residual_streams_are_as_far_apart_as_in_whole_runs() -> None:
 def test_edits_of_one_run_are_in_its_tiles_and_in_the_difference() -> None:
     hot = AttentionTemperature(3.0)
     pair, whole = pair_of(SMALL, hot), pair_of(SMALL, hot, long=False)
-    trace = pair.second.long.run.digest
+    trace = pair.second.long.digest
     where = {"trace": trace, "side": "", "focus": "attn", "layer": 1, "head": 0}
     _, arrays = unpack(answered_long_comparison([pair], {**where, "ask": "row", "pos": 200}))
     expected = whole.second.trace["blocks.1.attn.pattern"][0, 0, 200]
@@ -303,7 +303,7 @@ def test_tiles_are_cut_as_the_picture_counts_their_blocks(length: int, sides: in
     for query in ahead_long_comparison(pairs, looked):
         if query["ask"] not in ("tile", "difference"):
             continue
-        letter = next(one.letter for one in shown_ones if one.long.run.digest == query.get("other", query["trace"]))
+        letter = next(one.letter for one in shown_ones if one.long.digest == query.get("other", query["trace"]))
         side = tiles[max(letter, "B")][2 if query["ask"] == "difference" else 0 if letter == "A" else 1]
         about = unpack(answered_long_comparison(pairs, query))[0]
         widths = (query["rows"][1] - query["rows"][0], query["columns"][1] - query["columns"][0])

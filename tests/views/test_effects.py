@@ -16,7 +16,7 @@ from engine.runtime.trace import Trace
 from views.core.payload import Named, unpack
 from views.walkthrough.walkthrough import lanes
 from views.what_if.continuation import completion, continuation, continuations
-from views.what_if.effects import AT_ONCE, Head, asked_later, effects, head_of, shifts, spoken
+from views.what_if.effects import AT_ONCE, Head, effects, head_of, shift_payload, shifts, spoken
 
 HOT = AttentionTemperature(3.0)
 
@@ -138,13 +138,14 @@ def test_a_long_text_over_a_large_vocabulary_brings_one_position_and_gives_the_o
     header, arrays, before, after = sent("stories", HOT)
     assert arrays["shift.row"].data.tolist() == [header["head"]["row"]]
     head = head_of(*read_by("stories"))
-    answer = asked_later({"effects": "row", "row": 3}, before, after, head, bytes)
-    named, later = unpack(answer)
+    named, later = unpack(shift_payload(before, after, head, 3))
     expected = bits(before["logits"][0, 3], after["logits"][0, 3])
     assert later["shift.kl"].data[0] == pytest.approx(expected, rel=1e-4) and len(named["names"]) == 8
-    for wrong in ({"effects": "row", "row": 10_000}, {"effects": "row", "row": "3"}, {"effects": "all"}):
-        with pytest.raises(ValueError, match="reload the page"):
-            asked_later(wrong, before, after, head, bytes)
+    for wrong in (10_000, -1):
+        with pytest.raises(ValueError, match="must be in"):
+            shift_payload(before, after, head, wrong)
+    with pytest.raises(ValueError, match="has no head"):
+        shift_payload(before, after, None, 3)
 
 
 def test_the_guess_is_about_the_row_of_attention_that_changed_most() -> None:

@@ -9,7 +9,7 @@ from engine.runtime import library
 from engine.runtime.overview_cache import LongRun
 from engine.runtime.run import run
 from tests.views.test_effects import read_by
-from views.attention.long import Long, glanced
+from views.attention.long import LongContext, long_context
 from views.core.payload import Named, unpack
 from views.walkthrough.walkthrough import lanes
 from views.what_if.effects import effects
@@ -25,12 +25,12 @@ def never() -> bytes:
     raise ValueError("nothing is written")
 
 
-def both(name: str, edit: Edit) -> tuple[Long, Long, Reading]:
+def both(name: str, edit: Edit) -> tuple[LongContext, LongContext, Reading]:
     checkpoint, reading = read_by(name)
     stacks = lanes(checkpoint, reading)
     before, after = (LongRun(checkpoint.model, reading.read, made, reading.target) for made in ((), (edit,)))
-    first = glanced(name, checkpoint, stacks, before, {})
-    return first, glanced(name, checkpoint, stacks, after, {}, before), reading
+    first = long_context(name, checkpoint, stacks, before, {})
+    return first, long_context(name, checkpoint, stacks, after, {}, before), reading
 
 
 def whole(name: str, edit: Edit) -> tuple[dict, dict[str, Named]]:

@@ -17,13 +17,15 @@ from engine.inputs.readers import pictures
 from engine.model.layers.softmax import softmax
 from engine.runtime import library
 from views.core.payload import Named, unpack
+from views.core.questions import UNKNOWN, Page
 from views.generate import session as generate_writing
 from views.generate import streaming as generate_parts
-from views.generate.answers import answered, streamed
-from views.generate.generate import drawn
-from views.generate.generation_cache import MOST, Live
-from views.generate.session import UNKNOWN, Call, Settings, Writing
+from views.generate.generate import page_payload
+from views.generate.questions import GENERATE
+from views.generate.session import Call, Settings, Writing
 from views.generate.steps import ROWS, STAGES, steps_payload
+from views.generate.streaming import WAITING, Live
+from views.generate.temperature import GRID, logits_after, most_probable, parse_numbers, temper
 
 EVERY = Settings(temperature=1.3, top_k=40, top_p=0.95, min_p=0.02, typical_p=0.9, repetition_penalty=1.2, seed=3)
 USUAL = Settings()
@@ -33,6 +35,14 @@ TEXT = "Max gave the red ball to"
 def writing(name: str = "stories", text: Any = TEXT, target: str | None = None) -> Writing:
     checkpoint = library.checkpoint(name)
     return Writing(name, checkpoint, begin(checkpoint, text, target), Call(repr(text)))
+
+
+def answered(one: Writing, query: dict[str, Any]) -> bytes:
+    return Page((GENERATE, one)).answer(query)
+
+
+def streamed(one: Writing, query: dict[str, Any]) -> Iterator[bytes]:
+    return Page((GENERATE, one)).parts(query)
 
 
 def kinds() -> list[Writing]:
@@ -47,7 +57,7 @@ def kinds() -> list[Writing]:
 
 def asked(one: Writing, settings: Settings = USUAL, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
     said = {name: value for name, value in vars(settings).items() if value != getattr(USUAL, name)}
-    return unpack(answered(one, {"trace": one.made, "settings": said, **query}))
+    return unpack(answered(one, {"trace": one.digest, "settings": said, **query}))
 
 
 def straight(one: Writing, settings: Settings, most: int) -> list[Step]:
@@ -60,7 +70,7 @@ def parts(
     one: Writing, settings: Settings = USUAL, **query: Any
 ) -> Generator[tuple[dict[str, Any], dict[str, Named]]]:
     said = {name: value for name, value in vars(settings).items() if value != getattr(USUAL, name)}
-    for part in streamed(one, {"trace": one.made, "settings": said, "ask": "write", **query}):
+    for part in streamed(one, {"trace": one.digest, "settings": said, "ask": "write", **query}):
         yield unpack(part)
 
 
@@ -101,7 +111,7 @@ def test_a_text_that_is_written_on_says_how_many_tokens_were_asked_for_last() ->
     ids, _ = in_pieces(one, settings, 5)
     for most in (1, 3):
         ids, header = in_pieces(one, replace(settings, most=most), len(ids) + most, ids)
-        assert header["stop"]["sentence"].startswith(f"It stopped after {most} token")
+        assert header["stop"]["sentence"].startswith(f"Reached the {most}-token limit")
     assert len(ids) == 9
 
 
@@ -128,9 +138,9 @@ def test_what_no_generator_waits_for_is_written_on_exactly(monkeypatch: pytest.M
 def test_what_was_broken_off_is_written_on_exactly_and_reads_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
     one, begun = writing(), list[Any]()
     expected = [step.id for step in straight(one, EVERY, 8)]
-    once = generate_writing.generate
+    once = generate_writing.generate_steps
     counted = lambda *a, **more: begun.append(more["begun"]) or once(*a, **more)  # noqa: E731
-    monkeypatch.setattr(generate_writing, "generate", counted)
+    monkeypatch.setattr(generate_writing, "generate_steps", counted)
     monkeypatch.setattr(generate_parts, "PACE", 0.0)
     coming = parts(one, EVERY, begun=[], goal=8)
     _, first = next(coming)
@@ -151,16 +161,16 @@ def test_a_generator_waits_for_the_next_question_and_few_of_them_do(monkeypatch:
     before = waiting.coming
     list(parts(one, begun=[waiting.last.id], goal=9))
     assert list(one.live.waiting.values()) == [waiting] and waiting.coming is before and len(waiting.ids) == 1
-    for seed in range(2 * MOST):
+    for seed in range(2 * WAITING):
         list(parts(one, Settings(seed=seed), begun=[], goal=9))
-    assert len(one.live.waiting) == MOST
+    assert len(one.live.waiting) == WAITING
 
 
 def test_a_rerun_that_comes_while_another_still_writes_a_token_takes_the_text_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one, begins, reached, free = writing(), [], Event(), Event()
-    made = Writing.generating
+    made = Writing.generate
 
     def slow(here: Writing, settings: Settings, most: int, begun: Sequence[int] = ()) -> Iterator[Step]:
         begins.append(tuple(begun))
@@ -170,7 +180,7 @@ def test_a_rerun_that_comes_while_another_still_writes_a_token_takes_the_text_ov
                 assert free.wait(60)
             yield step
 
-    monkeypatch.setattr(Writing, "generating", slow)
+    monkeypatch.setattr(Writing, "generate", slow)
     broken: list[Any] = []
     old = Thread(target=lambda: broken.extend(parts(one, begun=[], goal=6)))
     old.start()
@@ -262,7 +272,7 @@ def test_stop_strings_and_a_full_context_stop_it() -> None:
     assert len(ids) == 2 and header["stop"]["kind"] == "context"
     full = writing("stories", [5] * 256)
     assert next(parts(full, begun=[], goal=60))[0]["stop"]["kind"] == "context"
-    assert "256" in unpack(drawn(full, {}))[0]["full"]["sentence"]
+    assert "256" in unpack(page_payload(full, {}))[0]["full"]["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -281,17 +291,15 @@ def test_stop_strings_and_a_full_context_stop_it() -> None:
         {"ask": "step", "begun": [], "settings": {"stop_at": "x" * 10**4}},
         {"ask": "step", "begun": [], "settings": {"unknown": 1}},
         {"ask": "step", "begun": [], "settings": []},
-        {"ask": "tempered", "values": [1]},
-        {"ask": "tempered", "values": [1, "2"]},
-        {"ask": "tempered", "values": [1, float("inf")]},
-        {"ask": "tempered", "values": [1.0] * 99},
-        {"ask": "tempered"},
+        {"ask": "step"},
+        {"ask": "step", "begun": [], "more": 1},
+        {"ask": "steps", "begun": [], "ids": []},
     ],
 )
 def test_what_a_browser_should_not_ask_is_answered_with_a_sentence(query: dict[str, Any]) -> None:
     one = writing()
     with pytest.raises(ValueError, match=r"\w+ .*\."):
-        answered(one, {"trace": one.made, **query})
+        answered(one, {"trace": one.digest, **query})
 
 
 @pytest.mark.parametrize(
@@ -314,48 +322,53 @@ def test_what_a_browser_should_not_ask_is_answered_with_a_sentence(query: dict[s
 def test_what_a_browser_should_not_ask_for_in_parts_is_answered_with_a_sentence(query: dict[str, Any]) -> None:
     one = writing()
     with pytest.raises(ValueError, match=r"\w+ .*\."):
-        next(streamed(one, {"trace": one.made, "ask": "write", **query}))
+        next(streamed(one, {"trace": one.digest, "ask": "write", **query}))
 
 
 def test_of_another_prompt_nothing_is_answered() -> None:
     one = writing()
-    for ask in ("step", "tempered"):
-        with pytest.raises(ValueError, match="has changed since"):
+    for ask in ("step", "cache"):
+        with pytest.raises(ValueError, match="have changed since"):
             answered(one, {"ask": ask, "trace": "other", "begun": []})
-    with pytest.raises(ValueError, match="has changed since"):
+    with pytest.raises(ValueError, match="have changed since"):
         next(streamed(one, {"ask": "write", "trace": "other", "begun": [], "goal": 3}))
-    assert one.made != writing(text="Another").made
+    assert one.digest != writing(text="Another").digest
 
 
 def test_softmax_of_2_4_5_flattens_as_the_temperature_grows() -> None:
-    one = writing()
-    _, arrays = unpack(answered(one, {"trace": one.made, "ask": "tempered", "values": [2, 4, 5]}))
-    grid = arrays["temperature"].data.tolist()
-    assert len(grid) == 101 and grid[0] == 0 and grid[-1] == 5
-    at_one = arrays["probability"].data[20]
-    np.testing.assert_allclose(at_one, [0.035, 0.259, 0.705], atol=5e-4)
-    for t, row in zip(grid[1:], arrays["probability"].data[1:], strict=True):
+    found = temper(torch.tensor(parse_numbers("2, 4 5")))
+    assert len(GRID) == 101 and GRID[0] == 0 and GRID[-1] == 5
+    np.testing.assert_allclose(found.probability[20], [0.035, 0.259, 0.705], atol=5e-4)
+    for t, row in zip(GRID[1:], found.probability[1:], strict=True):
         np.testing.assert_allclose(row, (torch.tensor([2.0, 4.0, 5.0]) / t).softmax(-1).numpy(), atol=1e-6)
-    assert arrays["probability"].data[0].tolist() == [0, 0, 1]
-    assert all(a <= b + 1e-6 for a, b in pairwise(arrays["entropy"].data.tolist()))
-    assert arrays["choices"].data[0] == 1 and 2.8 < arrays["choices"].data[-1] < 3
+    assert found.probability[0].tolist() == [0, 0, 1]
+    assert all(a <= b + 1e-6 for a, b in pairwise(found.entropy.tolist()))
+    assert found.choices[0] == 1 and 2.8 < found.choices[-1] < 3
+
+
+@pytest.mark.parametrize("text", ["", "1", "1, x", "1, inf", "1, 101", "1 " * 9])
+def test_numbers_that_make_no_distribution_are_refused_with_what_they_must_be(text: str) -> None:
+    with pytest.raises(ValueError, match="2 to 8 numbers from -100 to 100"):
+        parse_numbers(text)
 
 
 def test_the_models_own_logits_are_tempered_over_the_whole_vocabulary() -> None:
     one = writing()
     ids = [step.id for step in straight(one, Settings(), 2)]
-    header, arrays = unpack(answered(one, {"trace": one.made, "ask": "tempered", "begun": ids}))
+    logits = logits_after(one, tuple(ids))
+    rows = most_probable(logits)
+    tempered = temper(logits, rows)
     step = next(generate(one.checkpoint, one.prompt.ids, 3, begun=ids))
     expected = (step.logits / 2).softmax(-1)
-    found = arrays["probability"].data[40]
-    np.testing.assert_allclose(found, expected[torch.from_numpy(arrays["id"].data.copy()).long()].numpy(), atol=1e-6)
-    assert found.sum() + arrays["rest"].data[40] == pytest.approx(1, abs=1e-5)
-    assert header["count"] == len(expected) and header["pieces"] == [one.piece(id) for id in arrays["id"].data.tolist()]
+    found = tempered.probability[40]
+    np.testing.assert_allclose(found, expected[rows].numpy(), atol=1e-6)
+    assert float(found.sum() + tempered.rest[40]) == pytest.approx(1, abs=1e-5)
+    assert len(logits) == len(expected) and rows == expected.topk(8).indices.tolist()
 
 
 def test_the_page_draws_the_prompt_and_of_a_picture_its_palette() -> None:
     for one in kinds():
-        header, arrays = unpack(drawn(one, {}))
+        header, arrays = unpack(page_payload(one, {}))
         assert header["prompt"]["ids"] == list(one.prompt.ids) and header["left"] == one.prompt.left
         assert (header["source"] is not None) == bool(one.prompt.source)
         assert bool(arrays) == (one.name == "digits-imagegpt") == (header["grid"] is not None)
@@ -369,7 +382,7 @@ def test_the_page_draws_the_prompt_and_of_a_picture_its_palette() -> None:
 @pytest.mark.parametrize(("name", "spaced"), [("stories", False), ("translate-en-fr", True), ("induction", False)])
 def test_spaces_stand_between_tokens_where_the_tokenizer_puts_them(name: str, spaced: bool) -> None:
     text: Callable[[str], Sequence[int] | str] = lambda name: TEXT if name == "stories" else [4, 5]  # noqa: E731
-    assert unpack(drawn(writing(name, text(name)), {}))[0]["spaced"] is spaced
+    assert unpack(page_payload(writing(name, text(name)), {}))[0]["spaced"] is spaced
 
 
 def test_nothing_is_said_that_a_setting_does_not_know() -> None:

@@ -18,15 +18,15 @@ from engine.runtime import library
 from engine.runtime.run import run
 from tests.engine.twins import twins
 from views.core.payload import unpack
-from views.generate import beam_session as generate_searching
+from views.core.questions import STALE, UNKNOWN, Page
+from views.core.table_files import Table
+from views.generate import beam_search as generate_searching
 from views.generate import streaming as generate_parts
-from views.generate.answers import answered, streamed
 from views.generate.beam_report import fork, greedy_told, over_told
-from views.generate.beam_search import EXAMPLES, MOST, STATES, Search, Wanted
-from views.generate.beam_session import Searching, searched
-from views.generate.beam_tables import ahead_of_search, node_table, path_table, search_lines
-from views.generate.generation_cache import Live
-from views.generate.session import STALE, UNKNOWN, Call, Writing
+from views.generate.beam_search import EXAMPLES, MOST, STATES, Search, Searching, Wanted, searched
+from views.generate.questions import GENERATE, carried
+from views.generate.session import Call, Writing
+from views.generate.streaming import Live
 
 NAMES = [example["model"] for example in EXAMPLES]
 
@@ -63,7 +63,26 @@ def engine_search(one: Writing, wanted: Wanted) -> BeamResult:
 
 
 def asked(one: Writing, wanted: Wanted, **more: Any) -> tuple[dict[str, Any], Any]:
-    return unpack(answered(one, {"ask": "beam", "trace": one.made, **vars(wanted), **more}))
+    return unpack(Page((GENERATE, one)).answer(query_of(one, wanted, **more)))
+
+
+def query_of(one: Writing, wanted: Wanted, ask: str = "beam", **more: Any) -> dict[str, Any]:
+    """What a browser asks; of `more`, what is of the search goes into what is wanted."""
+    own = {name: value for name, value in more.items() if name in vars(wanted)}
+    rest = {name: value for name, value in more.items() if name not in own}
+    return {"ask": ask, "trace": one.digest, "wanted": {**vars(wanted), **own}, **rest}
+
+
+def node_table(one: Writing, wanted: Wanted, **more: Any) -> Table:
+    return Page((GENERATE, one)).table(query_of(one, wanted, **more))
+
+
+def path_table(one: Writing, wanted: Wanted, **more: Any) -> Table:
+    return Page((GENERATE, one)).table(query_of(one, wanted, "paths", **more))
+
+
+def search_lines(one: Writing, wanted: Wanted, **more: Any) -> str:
+    return Page((GENERATE, one)).python(query_of(one, wanted, **more))
 
 
 def log_probabilities(one: Writing, ids: tuple[int, ...]) -> torch.Tensor:
@@ -219,27 +238,28 @@ def test_what_ended_the_search_is_told_as_the_engine_decided_it(searches: list[S
         ({"stop_at": "x" * 999}, "at most 200 characters"),
         ({"trace": "another"}, STALE),
         ({"steps": 0}, UNKNOWN),
-        ({"steps": True}, UNKNOWN),
+        ({"steps": True}, "steps must be a whole number, got True."),
     ],
 )
 def test_what_a_browser_asks_is_checked(more: dict[str, Any], sentence: str) -> None:
     one, wanted = example()
     with pytest.raises(ValueError) as refused:
-        answered(one, {"ask": "beam", "trace": one.made, **vars(wanted), **more})
+        asked(one, wanted, **more)
     assert sentence in str(refused.value)
 
 
 @pytest.mark.parametrize("came", [-1, True, "2", 12, 10**9])
 def test_what_a_browser_asks_for_in_parts_is_checked(came: Any) -> None:
     one, wanted = example()
-    for more, sentence in (({"from": came}, UNKNOWN), ({"trace": "another"}, STALE), ({"beams": 0}, "must lie in")):
+    refusal = UNKNOWN if type(came) is int else "came must be a whole number"
+    for more, sentence in (({"came": came}, refusal), ({"trace": "another"}, STALE), ({"beams": 0}, "must lie in")):
         with pytest.raises(ValueError) as refused:
             list(parts(one, wanted, **more))
         assert sentence in str(refused.value)
 
 
 def parts(one: Writing, wanted: Wanted, **more: Any) -> Iterator[tuple[dict[str, Any], Any]]:
-    for part in streamed(one, {"ask": "beam", "trace": one.made, **vars(wanted), **more}):
+    for part in Page((GENERATE, one)).parts(query_of(one, wanted, "beam_parts", **more)):
         yield unpack(part)
 
 
@@ -284,9 +304,9 @@ def test_a_search_goes_on_behind_what_came_whatever_became_of_what_waited(monkey
     coming = parts(one, wanted)
     assert [next(coming)[0]["count"] for _ in range(3)] == [1, 2, 3]
     coming.close()  # broken off
-    part = next(parts(one, wanted, **{"from": 2}))  # and the third never came
+    part = next(parts(one, wanted, came=2))  # and the third never came
     assert (part[0]["from"], is_between(part, whole), steps) == (2, 4, [0, 1, 2, 3])
-    part = next(parts(replace(one, live=Live()), wanted, **{"from": 4}))
+    part = next(parts(replace(one, live=Live()), wanted, came=4))
     assert (part[0]["from"], is_between(part, whole)) == (4, 5)
     monkeypatch.setattr(generate_parts, "SHARED", 0.0)
     (part,) = parts(replace(one, live=Live()), wanted, shared=True)
@@ -347,7 +367,7 @@ def test_a_search_that_fails_says_so_behind_what_it_found_and_begins_anew(monkey
         assert [next(coming)[0]["count"] for _ in range(2)] == [1, 2]
         next(coming)
     assert not one.live.waiting
-    assert next(parts(one, wanted, **{"from": 2}))[0]["count"] == 3
+    assert next(parts(one, wanted, came=2))[0]["count"] == 3
 
 
 def test_the_first_steps_of_a_search_are_told_and_taken_as_such() -> None:
@@ -358,11 +378,10 @@ def test_the_first_steps_of_a_search_are_told_and_taken_as_such() -> None:
         every = [each for step in result.steps[:count] for each in step.candidates]
         assert not header["whole"] and header["count"] == count == len(arrays["greedy.id"].data)
         assert [every[at].ids for at in header["best"]] == [each.ids for each in result.steps[count - 1].best[:2]]
-        query = {"search": {**vars(wanted), "steps": count}}
-        nodes = node_table(one, query)
+        nodes = node_table(one, wanted, steps=count)
         assert list(nodes.columns["text"]) == [each.text for each in every]
         assert nodes.about["steps"] == f"the first {count} of at most 12"
-        paths = path_table(one, query).columns
+        paths = path_table(one, wanted, steps=count).columns
         last = result.steps[count - 1]
         leading = (*last.best, *last.kept)[0]
         assert tuple(id for text, id in zip(paths["text"], paths["id"], strict=True) if text == "best") == leading.ids
@@ -375,7 +394,7 @@ def test_the_lines_of_python_make_the_first_steps_of_a_search(capsys: pytest.Cap
     call = Call(repr("The dog sees a small white cat."), repr("Le"))
     for one, wanted in (example(0, early="yes"), (replace(target, call=call), Wanted(beams=3, penalty=0.5))):
         names: dict[str, Any] = {}
-        exec(search_lines(one, {"search": {**vars(wanted), "steps": 3}}), names)
+        exec(search_lines(one, wanted, steps=3), names)
         expected = engine_search(one, wanted).steps[:3]
         assert [[each.ids for each in step.kept] for step in names["found"]] == [
             [each.ids for each in step.kept] for step in expected
@@ -386,9 +405,9 @@ def test_the_lines_of_python_make_the_first_steps_of_a_search(capsys: pytest.Cap
 
 def test_a_file_has_the_usual_search_only_where_none_was_looked_at() -> None:
     one = example()[0]
-    (usual,) = ahead_of_search(one, {"kept": {"coming": {"surprise": [{"query": {}}]}}})
-    assert unpack(answered(one, usual))[0]["whole"]
-    assert not list(ahead_of_search(one, {"kept": {"coming": {"beam": [{"query": {}, "steps": 3}]}}}))
+    (usual,) = (query for query in carried(one, [], False, True) if query["ask"] == "beam")
+    assert unpack(Page((GENERATE, one)).answer({"trace": one.digest, **usual}))[0]["whole"]
+    assert "beam" not in [query["ask"] for query in carried(one, [], True, True)]
 
 
 def test_a_full_context_leaves_nothing_to_search() -> None:
@@ -402,11 +421,11 @@ def test_the_tables_are_of_the_search_that_is_shown() -> None:
     one, wanted = example(0, best=2)
     result = engine_search(one, wanted)
     every = [each for step in result.steps for each in step.candidates]
-    nodes = node_table(one, {"search": vars(wanted)}).columns
+    nodes = node_table(one, wanted).columns
     assert list(nodes["text"]) == [each.text for each in every]
     assert list(nodes["log_probability"]) == pytest.approx([each.log_probability for each in every], abs=1e-6)
     assert [every[at].ids for at, place in enumerate(nodes["n_best"]) if place] and sum(nodes["on_greedy_path"]) == 6
-    paths = path_table(one, {"search": vars(wanted)}).columns
+    paths = path_table(one, wanted).columns
     rows = list(zip(paths["text"], paths["id"], paths["log_probability"], strict=True))
     best = [(id, value) for text, id, value in rows if text == "best"]
     assert tuple(id for id, _ in best) == result.hypotheses[0].ids
@@ -417,7 +436,7 @@ def test_the_tables_are_of_the_search_that_is_shown() -> None:
 def test_the_lines_of_python_make_the_search(capsys: pytest.CaptureFixture[str]) -> None:
     for one, wanted in (example(0, best=2), example(1, early="never", penalty=0.5)):
         names: dict[str, Any] = {}
-        exec(search_lines(one, {"search": vars(wanted)}), names)
+        exec(search_lines(one, wanted), names)
         expected = engine_search(one, wanted)
         assert [each.ids for each in names["result"].hypotheses] == [each.ids for each in expected.hypotheses]
         search = searched(one, wanted)

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.views.test_generate import EVERY, asked, kinds, straight, writing
-from views.generate.answers import answered
+from tests.views.test_generate import EVERY, answered, asked, kinds, straight, writing
 from views.generate.session import Settings
 
 GREEDY = Settings(method="greedy", repetition_penalty=1.3)
@@ -62,4 +61,4 @@ def test_what_ends_the_text_is_told_of_its_last_step() -> None:
 def test_what_a_browser_should_not_ask_of_a_branch_is_answered_with_a_sentence(query: dict[str, Any]) -> None:
     one = writing()
     with pytest.raises(ValueError, match=r"\w+ .*\."):
-        answered(one, {"ask": "steps", "trace": one.made, **query})
+        answered(one, {"ask": "steps", "trace": one.digest, **query})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.analysis.caching import cache_bytes, multiply_adds_again, multiply_adds_cached
+from engine.analysis.caching import TokenTime, cache_bytes, multiply_adds_again, multiply_adds_cached
 from engine.checkpoints import Checkpoint
 from engine.generation.prompt import begin
 from engine.inputs.readers import pictures
@@ -16,10 +16,21 @@ from engine.runtime import library
 from engine.runtime.run import run
 from tests.engine import tiny
 from views.core.payload import unpack
-from views.generate.answers import answered
-from views.generate.kv_cache import LONGEST, POINTS, Cached, spread, timed
-from views.generate.kv_cache_tables import ahead_of_cache, cache_lines, cost_table, norm_table, time_table
-from views.generate.session import STALE, UNKNOWN, Call, Writing
+from views.core.questions import STALE, Page
+from views.generate.codegen import cache_lines
+from views.generate.kv_cache import (
+    POINTS,
+    Cached,
+    cost_table,
+    costs,
+    dtype_of,
+    measure_token,
+    norm_table,
+    spread,
+    time_table,
+)
+from views.generate.questions import GENERATE, LONGEST, carried
+from views.generate.session import Call, Writing
 
 
 def writing(name: str, text: Any, target: str | None = None) -> Writing:
@@ -43,7 +54,7 @@ def grouped() -> Writing:
 
 
 def asked(one: Writing, **query: Any) -> tuple[dict[str, Any], Any]:
-    return unpack(answered(one, {"trace": one.made, **query}))
+    return unpack(Page((GENERATE, one)).answer({"trace": one.digest, **query}))
 
 
 BEGUN = [5, 9, 7, 2]
@@ -86,7 +97,7 @@ def test_cells_positions_and_source_add_up_to_the_bytes_of_the_tensors(number: i
 def test_the_costs_are_the_engines_at_every_length() -> None:
     for one in [*kinds(), grouped()]:
         config, source = one.checkpoint.config, len(one.prompt.source)
-        found, _ = asked(one, ask="cache_costs")
+        found = costs(config, source, dtype_of(one))
         assert found["lengths"][0] == 1 and found["lengths"][-1] == config.context
         for at, n in enumerate(found["lengths"]):
             assert found["cached"][at] == multiply_adds_cached(config, n, source)
@@ -109,8 +120,8 @@ def test_lengths_are_spread_over_the_context() -> None:
 def test_the_time_of_a_token_is_measured_at_any_length_of_the_context() -> None:
     for one in kinds():
         for length in (1, one.checkpoint.config.context):
-            found, _ = asked(one, ask="cache_time", begun=BEGUN, length=length)
-            assert found["length"] == length and found["cached"] > 0 and found["again"] > 0
+            found = measure_token(Cached(one, tuple(BEGUN)), length)
+            assert found.length == length and found.cached > 0 and found.again > 0
 
 
 def test_what_is_read_for_a_measuring_is_the_text_and_then_its_last_token(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,8 +133,8 @@ def test_what_is_read_for_a_measuring_is_the_text_and_then_its_last_token(monkey
 
     monkeypatch.setattr("views.generate.kv_cache.token_times", times)
     one = writing("translate-en-fr", "The dog sees a cat.", "Le")
-    timed(Cached(one, (7, 8)), 3)
-    timed(Cached(one, (7, 8)), 7)
+    measure_token(Cached(one, (7, 8)), 3)
+    measure_token(Cached(one, (7, 8)), 7)
     ids = [*one.prompt.ids, 7, 8]
     assert read == [(ids[:3], [3], one.prompt.source), ([*ids, 8, 8, 8], [7], one.prompt.source)]
 
@@ -139,19 +150,17 @@ def test_a_whole_picture_is_drawn_as_far_as_the_model_reads_it() -> None:
     ("query", "sentence"),
     [
         ({"ask": "cache", "begun": [1], "trace": "another"}, STALE),
-        ({"ask": "cache_costs", "trace": "another"}, STALE),
-        ({"ask": "cache_time", "begun": [], "length": 4, "trace": "another"}, STALE),
-        ({"ask": "cache", "begun": "x"}, UNKNOWN),
+        ({"ask": "costs", "begun": [], "trace": "another"}, STALE),
+        ({"ask": "cache", "begun": "x"}, "begun must be a list, got 'x'."),
         ({"ask": "cache", "begun": [-1]}, "token ids must be whole numbers"),
-        ({"ask": "cache_time", "begun": [], "length": 0}, UNKNOWN),
-        ({"ask": "cache_time", "begun": [], "length": 257}, UNKNOWN),
-        ({"ask": "cache_time", "begun": [], "length": True}, UNKNOWN),
+        ({"ask": "cache", "begun": [True]}, "begun must be a whole number, got True."),
+        ({"ask": "cache"}, "needs 'begun'"),
     ],
 )
 def test_what_a_browser_asks_is_checked(query: dict[str, Any], sentence: str) -> None:
     one = kinds()[0]
     with pytest.raises(ValueError) as refused:
-        answered(one, {"trace": one.made, **query})
+        asked(one, **query)
     assert sentence in str(refused.value)
 
 
@@ -165,33 +174,32 @@ def test_a_text_too_long_to_be_drawn_is_refused() -> None:
 def test_the_tables_hold_what_is_drawn() -> None:
     one = kinds()[0]
     header, arrays = asked(one, ask="cache", begun=BEGUN)
-    table = norm_table(one, {"branch": BEGUN}).columns
+    table = norm_table(Cached(one, tuple(BEGUN))).columns
     assert np.array_equal(np.array(table["k_norm"]).reshape(4, 4, -1), arrays["k"].data)
     assert np.array_equal(np.array(table["v_norm"]).reshape(4, 4, -1), arrays["v"].data)
     row = (2 * 4 + 3) * len(header["pieces"]) + 5
     assert [int(table[name][row]) for name in ("layer", "head", "position")] == [2, 3, 5]
     assert table["token"][row] == header["pieces"][5] and sum(table["bytes"]) == header["bytes"]
-    found, _ = asked(one, ask="cache_costs")
-    costs = cost_table(one, {}).columns
-    assert (costs["length"], costs["multiply_adds_cached"]) == (found["lengths"], found["cached"])
-    assert (costs["multiply_adds_without"], costs["bytes"]) == (found["again"], found["bytes"])
-    assert "bytes_with_own_heads" not in costs and "bytes_with_own_heads" in cost_table(grouped(), {}).columns
+    found = costs(one.checkpoint.config, len(one.prompt.source), dtype_of(one))
+    table = cost_table(one).columns
+    assert (table["length"], table["multiply_adds_cached"]) == (found["lengths"], found["cached"])
+    assert (table["multiply_adds_without"], table["bytes"]) == (found["again"], found["bytes"])
+    assert "bytes_with_own_heads" not in table and "bytes_with_own_heads" in cost_table(grouped()).columns
+    assert asked(one, ask="costs", begun=[])[1]["cached"].data.tolist() == pytest.approx(found["cached"], rel=1e-6)
 
 
 def test_the_table_of_seconds_is_what_was_measured_and_nothing_else() -> None:
     one = kinds()[0]
-    good = {"length": 4, "cached": 0.25, "again": 0.5}
-    bad = [{"length": "4", "cached": 1, "again": 1}, {"length": 4, "cached": float("nan"), "again": 1}, 7]
-    table = time_table(one, {"times": [good, *bad]}).columns
+    table = time_table(one, [TokenTime(4, 0.25, 0.5)]).columns
     assert table == {"length": [4], "seconds_cached": [0.25], "seconds_without": [0.5]}
     with pytest.raises(ValueError, match="Nothing is measured yet"):
-        time_table(one, {"times": bad})
+        time_table(one, [])
 
 
 def test_a_file_alone_is_given_what_the_tab_asks() -> None:
     one = kinds()[0]
-    for query in ahead_of_cache(one, {"branch": BEGUN}):
-        assert answered(one, query)
+    (query,) = (query for query in carried(one, BEGUN, True, True) if query["ask"] == "cache")
+    assert asked(one, **query)[0]["pieces"]
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -199,7 +207,7 @@ def test_the_lines_of_python_make_the_cache(number: int) -> None:
     one = kinds()[number]
     for branch in ([], BEGUN):
         names: dict[str, Any] = {}
-        exec(cache_lines(one, {"branch": branch}), names)
+        exec(cache_lines(one, tuple(branch)), names)
         header, arrays = asked(one, ask="cache", begun=branch)
         assert names["cache"].bytes == header["bytes"]
         assert torch.stack(names["k"]).numpy() == pytest.approx(arrays["k"].data, rel=1e-5)

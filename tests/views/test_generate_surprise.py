@@ -16,11 +16,13 @@ from engine.analysis.surprise import surprise
 from engine.generation.prompt import begin
 from engine.runtime.library import checkpoint
 from views.core.payload import unpack
+from views.core.questions import Page
 from views.generate import streaming as generate_parts
 from views.generate import surprise_cache as generate_measured
-from views.generate.answers import answered, streamed
+from views.generate.codegen import surprise_lines
+from views.generate.questions import GENERATE, carried
 from views.generate.session import Call, Writing
-from views.generate.surprise import ahead_of_surprise, between, measurement, surprise_lines, surprise_table
+from views.generate.surprise import between, measurement, surprise_table, token_frame
 
 TEXT = "Once upon a time there was a girl"
 
@@ -38,9 +40,13 @@ def told(here: Writing, written: tuple[int, ...] = ()) -> tuple[dict[str, Any], 
 
 
 def parts(here: Writing, **query: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for part in streamed(here, {"ask": "surprise", "trace": here.made, "written": [], **query}):
+    for part in Page((GENERATE, here)).parts({"ask": "surprise_parts", "trace": here.digest, "written": [], **query}):
         header, arrays = unpack(part)
         yield header, {name: named.data for name, named in arrays.items()}
+
+
+def answered(here: Writing, query: dict[str, Any]) -> bytes:
+    return Page((GENERATE, here)).answer(query)
 
 
 def header_of(payload: bytes) -> dict[str, Any]:
@@ -97,23 +103,26 @@ def test_a_stale_question_and_nonsense_are_answered_with_a_sentence() -> None:
     with pytest.raises(ValueError, match="changed since"):
         answered(here, {"ask": "surprise", "trace": "another", "written": []})
     with pytest.raises(ValueError, match="token ids"):
-        answered(here, {"ask": "surprise", "trace": here.made, "written": [10**6]})
-    assert header_of(answered(here, {"ask": "surprise", "trace": here.made, "written": []}))["mean"] > 0
+        answered(here, {"ask": "surprise", "trace": here.digest, "written": [10**6]})
+    assert header_of(answered(here, {"ask": "surprise", "trace": here.digest, "written": []}))["mean"] > 0
 
 
 def test_the_lines_of_python_give_the_numbers_that_are_shown() -> None:
     here = writing()
     names: dict[str, Any] = {}
-    exec(surprise_lines(here, {"written": [5, 7]}), names)
+    exec(surprise_lines(here, (5, 7), "half"), names)
     header, _ = told(here, (5, 7))
     assert names["found"].total == header["total"]
 
 
 def test_the_table_has_a_row_for_each_token() -> None:
     here = writing()
-    table = surprise_table(here, {"written": []})
+    table = surprise_table(here, (), "half", None)
     _, arrays = told(here)
     assert list(table.columns["token"])[-1] == "·girl"
+    frame = token_frame(here, measurement(here, ()).between(0, 1))
+    assert frame["position"].tolist() == arrays["at"].tolist() and frame["token"].tolist() == table.columns["token"]
+    assert np.allclose(frame["surprise"], arrays["surprise"]) and np.allclose(frame["entropy"], arrays["entropy"])
     assert np.array_equal(table.columns["log_probability"], arrays["log_probability"])
 
 
@@ -149,19 +158,19 @@ def test_sums_of_a_text_that_is_not_whole_yet_are_those_of_what_is_there(monkeyp
     coming = parts(here)
     first, _ = next(coming)
     coming.close()  # broken off
-    header, arrays = next(parts(here, **{"from": 1}))
+    header, arrays = next(parts(here, came=1))
     logs = surprise(here.checkpoint, here.prompt.ids).log_probabilities
     (_, asked, end) = first["windows"][1]
     assert arrays["at"].tolist() == list(range(asked, end))
     assert header["total"] == pytest.approx(-float(logs[: end - 1].double().sum()), rel=1e-6)
-    some = unpack(answered(here, {"ask": "surprise", "trace": here.made, "written": [], "steps": 2}))
+    some = unpack(answered(here, {"ask": "surprise", "trace": here.digest, "written": [], "steps": 2}))
     assert (some[0]["count"], some[0]["whole"], some[0]["total"]) == (2, False, header["total"])
     assert some[1]["at"].data.tolist() == list(range(1, end))
 
 
 def test_a_browser_that_has_what_the_server_has_not_gets_what_follows() -> None:
     here = long_writing()
-    header, arrays = next(parts(here, **{"from": 3}))
+    header, arrays = next(parts(here, came=3))
     windows = here.measured.of(here.prompt, ()).windows
     assert header["from"] == 3 and arrays["at"][0] == windows[3].asked
     logs = surprise(here.checkpoint, here.prompt.ids).log_probabilities[: windows[header["count"] - 1].end - 1]
@@ -174,7 +183,7 @@ def test_no_window_of_a_text_is_measured_twice(monkeypatch: pytest.MonkeyPatch) 
     once = generate_measured.of_window
     monkeypatch.setattr(generate_measured, "of_window", lambda *a: measured.append(a[2]) or once(*a))
     next(parts(here))
-    surprise_table(here, {"written": []})
+    surprise_table(here, (), "half", None)
     ((header, _),) = parts(here)
     assert (header["from"], header["whole"]) == (0, True)
     assert measured == list(here.measured.of(here.prompt, ()).windows)
@@ -213,19 +222,19 @@ def test_a_table_of_a_text_that_was_stopped_is_of_what_was_read_and_reads_no_mor
     measuring = measurement(here, ())
     count = measuring.count
     assert 0 < count < len(measuring.steps)
-    table = surprise_table(here, {"steps": count})
+    table = surprise_table(here, (), "half", count)
     assert measuring.count == count and table.about["steps"] == f"the first {count} of {len(measuring.steps)}"
     assert list(table.columns["id"]) == measuring.between(0, count).ids.tolist()
-    assert "steps" not in surprise_table(here, {}).about
+    assert "steps" not in surprise_table(here, (), "half", None).about
 
 
 def test_a_file_has_a_text_that_nobody_looked_at_where_one_step_measures_it() -> None:
     here = writing()
-    (ask,) = ahead_of_surprise(here, {"branch": [5]})
-    header, _ = unpack(answered(here, ask))
+    (ask,) = (query for query in carried(here, [5], True, False) if query["ask"] == "surprise")
+    header, _ = unpack(answered(here, {"trace": here.digest, **ask}))
     assert header["whole"] and header["read"] == list(here.prompt.ids)
-    assert not list(ahead_of_surprise(here, {"branch": [], "kept": {"coming": {"surprise": [{"query": {}}]}}}))
-    assert not list(ahead_of_surprise(long_writing(), {"branch": []}))
+    assert "surprise" not in [query["ask"] for query in carried(here, [], True, True)]
+    assert "surprise" not in [query["ask"] for query in carried(long_writing(), [], True, False)]
 
 
 def test_few_texts_are_kept_and_the_last_ones() -> None:
@@ -241,8 +250,8 @@ def test_few_texts_are_kept_and_the_last_ones() -> None:
 def test_a_window_that_is_not_there_is_answered_with_a_sentence() -> None:
     here = long_writing()
     for said in (10**6, -1, "2", True, 1.5, [1]):
-        with pytest.raises(ValueError, match="reload it"):
-            list(parts(here, **{"from": said}))
+        with pytest.raises(ValueError, match="Reload and try again|must be a whole number"):
+            list(parts(here, came=said))
     for said in (0, -1, "2", True, 1.5, [1]):
-        with pytest.raises(ValueError, match="reload it"):
-            answered(here, {"ask": "surprise", "trace": here.made, "written": [], "steps": said})
+        with pytest.raises(ValueError, match="Reload and try again|must be a whole number"):
+            answered(here, {"ask": "surprise", "trace": here.digest, "written": [], "steps": said})

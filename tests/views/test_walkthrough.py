@@ -8,7 +8,6 @@ import torch
 
 from engine.analysis.answers import Answer
 from engine.analysis.heads import head_scores
-from engine.analysis.operands import operands
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature
 from engine.generation.sampling import Sampling, distribution
@@ -20,7 +19,9 @@ from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.core.payload import Named, unpack
+from views.core.questions import Page
 from views.walkthrough import walkthrough as view
+from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
 
 CONFIG = ModelConfig(vocab_size=40, context=64, d_model=16, layers=3, attention=Attention(heads=2), mlp=MLP(32))
 PLAIN = Sampling()
@@ -36,6 +37,80 @@ def payload(trace: Trace, sampling: Sampling = PLAIN, **more: int) -> tuple[dict
     lanes = view.lanes(Checkpoint(MODEL), Reading(trace.encoding))
     scores = {"attn": head_scores(trace)}
     return unpack(view.walkthrough(trace, lanes, name="tiny", outcome=outcome, scores=scores, notes={}, **more))
+
+
+def asked(trace: Trace, model: Transformer = MODEL, sampling: Sampling = PLAIN, **query: object) -> tuple[dict, dict]:
+    """What the page answers to a query of the browser."""
+    outcome = view.Outcome(distribution(trace["logits"][0].float(), sampling), names=None)
+    lanes = view.lanes(Checkpoint(model), Reading(trace.encoding))
+    context = WalkthroughContext("tiny", Checkpoint(model), trace, lanes, outcome=outcome, sampling=sampling)
+    return unpack(Page((WALKTHROUGH, context)).answer({"trace": context.digest, **query}))
+
+
+def test_a_cell_is_explained_in_every_head_and_block_at_once() -> None:
+    trace = traced()
+    header, arrays = asked(trace, ask="cell", hook="blocks.{l}.attn.pattern", row=4, col=2)
+    pattern = trace.stack("attn.pattern")[:, 0]
+    assert header["names"] == list(trace.encoding.pieces)
+    for layer in range(3):
+        for head in range(2):
+            entry = header["entries"][f"{layer},{head}"]
+            assert entry["stored"] == float(pattern[layer, head, 4, 2])
+            assert entry["recomputed"] == pytest.approx(entry["stored"], abs=2e-5)
+            q = next(strip for strip in entry["strips"] if strip["label"] == "q")
+            assert q["place"] == f"blocks.{layer}.attn.q[4, {head}, :]" and q["role"] == "query"
+            values = arrays["values"].data[q["start"] : q["start"] + q["length"]]
+            np.testing.assert_array_equal(values, trace[f"blocks.{layer}.attn.q"][0, 4, head].numpy())
+
+
+def test_numbers_that_json_lacks_and_terms_with_their_names_reach_the_browser() -> None:
+    trace = traced()
+    blocked = asked(trace, ask="cell", hook="blocks.1.attn.masked_scores", row=1, col=4)[0]["entries"]["1,0"]
+    assert blocked["stored"] == blocked["recomputed"] == "-Infinity"
+    mixed = asked(trace, ask="cell", hook="blocks.1.attn.z", row=2, col=3)[0]["entries"]["1,1"]
+    assert {row[0] for row in mixed["terms"]["rows"]} == {f"#{i} {'₀₁₂'[i]}" for i in range(3)}
+    joined = asked(trace, ask="cell", hook="blocks.{l}.attn.out", row=2, col=3)[0]["entries"]["2,"]
+    assert all(row[0].startswith("head ") for row in joined["terms"]["rows"]) and joined["terms"]["others"] == 9
+
+
+def test_a_candidate_is_explained_up_to_its_probability() -> None:
+    sampling = Sampling(0.7, top_k=5)
+    trace = traced()
+    following = distribution(trace["logits"][0], sampling)
+    for id in following.logits[3].topk(7).indices.tolist():
+        entry = asked(trace, sampling=sampling, ask="candidate", row=3, id=id)[0]["entries"][","]
+        assert entry["stored"] == float(following.probabilities[3, id])
+        assert entry["recomputed"] == pytest.approx(entry["stored"], abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"ask": "cell", "hook": "blocks.{l}.attn.pattern", "row": 6, "col": 0},
+        {"ask": "cell", "hook": "blocks.0.attn.pattern", "row": 0, "col": -1},
+        {"ask": "cell", "hook": "blocks.9.attn.pattern", "row": 0, "col": 0},
+        {"ask": "cell", "hook": "__class__", "row": 0, "col": 0},
+        {"ask": "cell", "hook": "blocks.0.attn.pattern", "row": "0", "col": 0},
+        {"ask": "candidate", "row": 6, "id": 0},
+        {"ask": "candidate", "row": 0, "id": 40},
+        {"ask": "layer", "side": "", "layer": 3},
+    ],
+)
+def test_what_is_not_there_is_one_sentence(query: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"must be|no hook"):
+        asked(traced(), **query)
+
+
+def test_an_exported_file_explains_cells_that_nobody_clicked() -> None:
+    trace = traced()
+    outcome = view.Outcome(distribution(trace["logits"][0], PLAIN), names=None)
+    lanes = view.lanes(Checkpoint(MODEL), Reading(trace.encoding))
+    context = WalkthroughContext("tiny", Checkpoint(MODEL), trace, lanes, outcome=outcome)
+    page = Page((WALKTHROUGH, context))
+    carried = list(page.carried())
+    cells = {(query["row"], query["col"]) for query in carried if query["ask"] == "cell"}
+    assert cells == {(row, key) for row in range(6) for key in range(row + 1)}
+    assert all(page.answer(query) for query in carried) and any(query["ask"] == "candidate" for query in carried)
 
 
 def test_every_hook_but_the_logits_arrives_unchanged() -> None:
@@ -100,9 +175,9 @@ def test_what_is_stored_in_half_precision_is_drawn_as_it_is() -> None:
     for hook in ("blocks.1.attn.pattern", "blocks.2.resid_post"):
         assert trace[hook].dtype is torch.bfloat16
         np.testing.assert_array_equal(arrays[hook].data, trace[hook][0].float().numpy())
-    found = operands(model, "blocks.0.attn.q", 2)
-    _, sent = unpack(view.operands_payload(found))
-    np.testing.assert_array_equal(sent["weights"].data, found.weights.float().numpy())
+    entry = asked(trace, model, ask="cell", hook="blocks.0.attn.q", row=1, col=2)[0]["entries"]["0,1"]
+    assert entry["stored"] == float(trace["blocks.0.attn.q"][0, 1, 1, 2])
+    assert entry["recomputed"] == pytest.approx(entry["stored"], rel=2**-7)
 
 
 def test_thumbnails_of_half_precision(monkeypatch: pytest.MonkeyPatch) -> None:

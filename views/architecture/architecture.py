@@ -105,7 +105,7 @@ def embedding_rows(config: ModelConfig, prefix: str) -> Iterable[dict[str, str]]
         pixels = made.patches.channels * made.patches.size**2
         yield {"id": "patches", "label": "patches", "detail": f"{pixels:,} × {d}"}
     elif prefix == "decoder.":
-        yield {"id": "tokens", "label": "tokens", "detail": "the same table"}
+        yield {"id": "tokens", "label": "tokens", "detail": "shared with the encoder"}
     else:
         mapped = "" if made.width is None else f" → {d}"
         yield {"id": "tokens", "label": "tokens", "detail": f"{config.vocab_size:,} × {config.d_embed:,}{mapped}"}
@@ -150,7 +150,7 @@ def end_drawing(config: ModelConfig) -> dict[str, Any]:
         boxes.append({"id": "next_sentence", "label": "next sentence", "detail": f"{d} → 2"})
     if head.kind in ("language", "masked"):
         label = "head" if head.kind == "language" else "masked head"
-        detail = f"{narrow}the table of tokens again" if config.tied else f"{narrow}{d} → {config.outputs:,}"
+        detail = f"{narrow}shares the token embedding (tied)" if config.tied else f"{narrow}{d} → {config.outputs:,}"
         boxes.append({"id": "head", "label": label, "detail": detail})
     elif head.kind != "none":
         mean = "mean, " if head.kind == "sequence" and head.read == "mean" else ""

@@ -1,43 +1,42 @@
 """What the page about attention draws of a long text: every head as an overview, and one in tiles at the zoom in view.
 
-No pattern travels whole. What assets/views/attention/long.js asks for later, `answered_long` answers.
+No pattern travels whole. What assets/views/attention/long.js asks for later is declared in long_questions.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from math import isqrt
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from engine.analysis.averages import moved
 from engine.analysis.edit_extent import STAGES, touched_heads, touching
-from engine.analysis.heads import SCORES, scores
+from engine.analysis.heads import SCORES
 from engine.analysis.summarised_run import revisited
 from engine.analysis.tiles import peaks, tile, top_keys
+from engine.analysis.weights.circuit import attention_of
 from engine.checkpoints import Checkpoint
 from engine.runtime import library
 from engine.runtime.overview_cache import LongRun
-from engine.runtime.trace import Trace
 from views.attention.attention import edited_heads
-from views.attention.long_aggregates import answered_whole
-from views.attention.long_column import column_of
-from views.attention.long_norms import moved_of, values_of
-from views.attention.long_positional import placed
-from views.attention.long_window import SEVERAL, points_of, window_of
-from views.attention.questions import ATTENTION, cached_copying
+from views.core.codegen import Fields, quoted
+from views.core.matrix_files import Matrix
 from views.core.payload import pack
-from views.core.questions import STALE, UNKNOWN, Query, check_axes
-from views.core.run_context import RunContext
+from views.core.run_context import Moved, RunContext, moved_name
 from views.walkthrough.walkthrough import Lane, lane_header, model_header
 
 TILE = 128  # cells of a tile, along each side
+LARGEST_TILE = 144  # of them, where a view says how many
 ACROSS = 256  # cells that a view shows, along each side
 OVERVIEWS = 256 * 2**10  # bytes of all overviews together
 CELLS = (16, 64)  # a side of one, at least and at most
 LISTED = 20  # keys of a row
+TINY = torch.finfo(torch.float32).tiny
 Focus = Literal["attn", "cross_attn"]
 
 
@@ -55,44 +54,89 @@ class Head:
         return f"{self.side + '.' if self.side else ''}blocks.{self.layer}.{self.focus}.pattern"
 
 
-@dataclass(frozen=True)
-class Long:
+@dataclass(frozen=True, kw_only=True)
+class LongContext(RunContext):
     """A run on a long text: its trace holds no pattern, its overviews (u8 head row column) are by hook."""
 
-    run: RunContext
     made: LongRun
     cells: int
     shown: Head
     overviews: Mapping[str, Tensor]
 
-    @property
-    def trace(self) -> Trace:
-        return self.run.trace
+    def place(self, layer: int, head: int, side: str, focus: str) -> Head:
+        return Head(side, "cross_attn" if focus == "cross_attn" else "attn", layer, head)
+
+    def size(self, head: Head) -> tuple[int, int]:
+        """Rows and keys of a head's pattern."""
+        own, source = self.lanes_of({"side": head.side, "focus": head.focus})
+        return len(own.pieces), len(source.pieces)
 
     def pattern(self, head: Head) -> Tensor:
-        """Of one head, pos key."""
+        """Weights of one head, pos key."""
         return library.glances.head(self.made, head.hook, head.head, self.cells)
+
+    def lengths(self, head: Head, shows: Moved | None = "length") -> Tensor:
+        """In place of the weights of one head, |pattern v W_O|, or its share of the row; None gives the weights."""
+        if shows is None:
+            return self.pattern(head)
+        norms = self.pattern(head).float().abs() * key_lengths(self, head)
+        return norms / row_sums(norms)[:, None] if shows == "share" else norms
 
     def edited(self, head: Head) -> Tensor | None:
         """Which cells of one head edits put there, u8 pos key as `touched_cells` has it; None where no edit acts."""
         crosses = head.focus == "cross_attn"
-        stack = next(lane.config for lane in self.run.lanes if lane.side == head.side)
-        if not touched_heads(self.trace, stack, head.side, crosses)[head.layer, head.head]:
+        if not touched_heads(self.trace, self.lane(head.side).config, head.side, crosses)[head.layer, head.head]:
             return None
         acts = (part for _, part in touching(self.trace, head.layer, head.side, crosses))
         if not set(STAGES) & set(acts):
             return None
         return library.glances.edited(self.made, head.hook, head.head, self.cells)
 
+    def named_head(self, hook: str, head: int | None) -> Head:
+        """The head whose pattern a hook holds. Raises ValueError for what is no head's pattern of this run."""
+        for lane in self.lanes:
+            for found in heads_of(lane):
+                if found.hook == hook and found.head == head:
+                    return found
+        raise ValueError(f"Expected the pattern of a head of this run, got {hook[:100]!r}; choose a head of the map.")
 
-def glanced(
+    def matrix(self, hook: str, head: int | None, moved: Moved | None) -> Matrix:
+        shown = self.named_head(hook, head)
+        own, source = self.lanes_of({"side": shown.side, "focus": shown.focus})
+        values = self.lengths(shown, moved).detach().cpu().float().numpy()
+        tokens = {"query": own.pieces, "key": source.pieces}
+        return Matrix(moved_name(hook, moved), self.model_name, values, ("query", "key"), tokens)
+
+    def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
+        """As a short run has it, of a run that keeps what this one matrix needs and nothing else."""
+        shown = self.named_head(hook, head)
+        rows, columns = self.size(shown)
+        if not (0 <= row < rows and 0 <= col < columns):
+            raise ValueError(f"row and col must be in 0..{rows - 1} and 0..{columns - 1}, got {row} and {col}.")
+        element = f"print(values[{row}, {col}].item())"
+        if moved is None:
+            return self.script({}, [f'values = trace["{hook}"][0, {head}]  # query key', element], (hook,))
+        v, where = hook.replace("pattern", "v"), f"{shown.layer}, {quoted(shown.side)}, {shown.focus == 'cross_attn'}"
+        imports = {"engine.analysis.averages": {"moved"}, "engine.analysis.weights.circuit": {"attention_of"}}
+        lines = [
+            f"attention = attention_of(checkpoint.model, {where})",
+            f"moved_by_key = moved(attention, trace[{quoted(v)}][0])[{head}]",
+            f"values = trace[{quoted(hook)}][0, {head}].abs() * moved_by_key  # query key",
+            *(["values = values / values.sum(-1, keepdim=True).clamp(min=1e-38)"] if moved == "share" else []),
+            element,
+        ]
+        return self.script(imports, lines, (hook, v))
+
+
+def long_context(
     name: str,
     checkpoint: Checkpoint,
     lanes: Sequence[Lane],
     made: LongRun,
     look: Mapping[str, int],
     base: LongRun | None = None,
-) -> Long:
+    fields: Callable[[], Fields] | None = None,
+) -> LongContext:
     """Runs the text, unless that has been done, from `base` where that is kept. `look` may say which layer and head of
     the last stack to show first."""
     config = lanes[-1].config
@@ -100,7 +144,38 @@ def glanced(
     shown = Head(lanes[-1].side, "cross_attn" if config.encoder else "attn", layer, head)
     cells = overview_side(lanes)
     seen = library.glances.of(made, shown.hook, head, cells, base)
-    return Long(RunContext(name, checkpoint, seen.trace, list(lanes)), made, cells, shown, seen.overviews)
+    return LongContext(
+        name, checkpoint, seen.trace, list(lanes), fields=fields,
+        made=made, cells=cells, shown=shown, overviews=seen.overviews,
+    )  # fmt: skip
+
+
+def heads_of(lane: Lane) -> Iterator[Head]:
+    """Every head of a stack: those of its self-attention, then those that read the other stack."""
+    focuses: tuple[Focus, ...] = ("attn", "cross_attn") if lane.config.encoder is not None else ("attn",)
+    for focus, layer, head in product(focuses, range(lane.config.layers), range(lane.config.attention.heads)):
+        yield Head(lane.side, focus, layer, head)
+
+
+def row_sums(norms: Tensor) -> Tensor:
+    """Of each row, pos; what a row without any is divided by is not 0."""
+    return norms.sum(-1).clamp(min=TINY)
+
+
+@torch.no_grad()
+def key_lengths(long: LongContext, head: Head) -> Tensor:
+    """|v W_O| of each key, by which a weight is multiplied; those of all heads of a layer are kept."""
+    made, v = long.made, head.hook.replace("pattern", "v")
+    attention = attention_of(made.model, head.layer, head.side, head.focus == "cross_attn")
+
+    def make() -> tuple[Tensor]:
+        seen = revisited(made.model, made.read, {v: of_first}, long.trace, made.edits, target=made.target)
+        return (seen[v],)
+
+    def of_first(value: Tensor) -> Tensor:
+        return moved(attention, value[0])
+
+    return library.glances.kept(made, (v, "moved"), make)[0][head.head]
 
 
 def overview_side(lanes: Sequence[Lane]) -> int:
@@ -109,9 +184,9 @@ def overview_side(lanes: Sequence[Lane]) -> int:
     return max(CELLS[0], min(CELLS[1], isqrt(OVERVIEWS // heads)))
 
 
-def attention_long(long: Long, *, name: str, look: Mapping[str, int], notes: Mapping[str, Any]) -> bytes:
+def attention_long(long: LongContext, *, name: str, look: Mapping[str, int], notes: Mapping[str, Any]) -> bytes:
     """The payload: the overviews, and of the head that is shown first the whole pattern in tiles and one row."""
-    lanes, trace = long.run.lanes, long.trace
+    lanes, trace = long.lanes, long.trace
     pattern, edited = long.pattern(long.shown), long.edited(long.shown)
     row = min(look.get("query", first_row(pattern, lanes[-1], long.shown)), len(pattern) - 1)
     arrays, tiles = overviews(long), []
@@ -122,7 +197,7 @@ def attention_long(long: Long, *, name: str, look: Mapping[str, int], notes: Map
     listed, parts = heaviest(pattern, row)
     arrays |= {f"row.{part}": value for part, value in parts.items()}
     header = {
-        "trace": long.run.digest,
+        "trace": long.digest,
         "model": model_header(name, lanes[-1].config),
         "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
         "edited": sorted({hook for edit in trace.edits for hook in edit.touches()}),
@@ -139,10 +214,10 @@ def attention_long(long: Long, *, name: str, look: Mapping[str, int], notes: Map
     return pack(header, arrays)
 
 
-def overviews(long: Long) -> dict[str, Tensor]:
+def overviews(long: LongContext) -> dict[str, Tensor]:
     """patterns.{stack}{attention}: u8 layer head row column, 255 = 1, each cell the largest of its block."""
     arrays: dict[str, Tensor] = {}
-    for lane in long.run.lanes:
+    for lane in long.lanes:
         for focus in ("attn", *(["cross_attn"] if lane.config.encoder else [])):
             hooks = [f"{lane.prefix}blocks.{layer}.{focus}.pattern" for layer in range(lane.config.layers)]
             arrays[f"patterns.{lane.prefix}{focus}"] = torch.stack([long.overviews[hook] for hook in hooks])
@@ -200,67 +275,3 @@ def heaviest(pattern: Tensor, row: int) -> tuple[dict[str, Any], dict[str, Tenso
     top = top_keys(weights, LISTED)
     others = int((weights > 0).sum()) - int((top.weight > 0).sum())
     return {"others": others, "rest": float(top.rest)}, {"key": top.key, "weight": top.weight, "weights": weights}
-
-
-def answered_long(long: Long, query: Query) -> bytes:
-    """Raises ValueError, with a sentence, for what this run does not have and what no view asks."""
-    if query.get("trace") != long.run.digest:
-        raise ValueError(STALE)
-    match query:
-        case {"ask": "tile", "rows": [int(top), int(bottom)], "columns": [int(left), int(right)]}:
-            head = head_of(long, query)
-            values = values_of(long, head, query.get("shows"))
-            return pack(*tiled(values, (top, bottom), (left, right), long.edited(head)))
-        case {"ask": "moved"}:
-            return moved_of(long, head_of(long, query))
-        case {"ask": "row", "pos": int(pos)}:
-            pattern = long.pattern(head_of(long, query, "pos"))
-            return pack(*heaviest(pattern, pos))
-        case {"ask": "column", "key": int(key)}:
-            return column_of(long, head_of(long, query, "key"), key)
-        case {"ask": "window", "pos": int(pos)}:
-            picked = query.get("key")
-            head = head_of(long, query, "pos", *(() if picked is None else ("key",)))
-            return window_of(long, head, pos, picked, beside(long, query))
-        case {"ask": "points", "how": "pca" | "tsne" as how}:
-            return points_of(long, head_of(long, query), how)
-        case {"ask": "ov" | "qk"}:  # of the weights and the tokens, however many there are
-            return ATTENTION.questions[str(query["ask"])].answer(long.run, query)
-        case {"ask": "scores", "layer": int(layer), "side": str(side)}:
-            check_axes(long.run, query, ("side", "layer"))
-            return pack({}, measured(long, side, layer))
-        case {"ask": "positional", "side": str(side)}:
-            check_axes(long.run, query, ("side",))
-            return placed(long, side, query.get("whole") is True)
-        case {"ask": "average" | "text_average" | "rollout" | "flow" | "flows"}:
-            return answered_whole(long, query)
-    raise ValueError(UNKNOWN)
-
-
-def head_of(long: Long, query: Query, *more: str) -> Head:
-    check_axes(long.run, query, ("side", "layer", "head", *more))
-    focus: Focus = "cross_attn" if query.get("focus") == "cross_attn" else "attn"
-    return Head(query["side"], focus, query["layer"], query["head"])
-
-
-def beside(long: Long, query: Query) -> list[Head]:
-    """The heads that a query compares with its own, [[layer, head], ...], of the same attention."""
-    match query.get("beside", []):
-        case [*heads] if len(heads) < SEVERAL and all(isinstance(one, list) and len(one) == 2 for one in heads):
-            return [head_of(long, {**query, "layer": layer, "head": head}) for layer, head in heads]
-    raise ValueError(UNKNOWN)
-
-
-def measured(long: Long, side: str, layer: int) -> dict[str, Tensor]:
-    """The scores of one layer's self-attention, each head, as `engine.analysis.heads.SCORES` defines them."""
-    made, lane = long.made, next(lane for lane in long.run.lanes if lane.side == side)
-    block = f"{lane.prefix}blocks.{layer}.attn."
-    wanted = {f"{block}pattern": first_text, f"{block}mask": first_text}
-    seen = revisited(made.model, made.read, wanted, long.trace, made.edits, target=made.target)
-    ids = torch.tensor(lane.ids) if lane.ids else None
-    found = vars(scores(seen[f"{block}pattern"].float(), ids, seen[f"{block}mask"]))
-    return found | {"copying": cached_copying(long.run.model, side)[layer]}
-
-
-def first_text(value: Tensor) -> Tensor:
-    return value[0]

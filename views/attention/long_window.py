@@ -5,14 +5,14 @@ What a view of the window adds up over a row needs the keys that are left out to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from engine.analysis.points import head_points
+from engine.analysis.points import HeadPoints, head_points
+from engine.analysis.sinks import Column, column
 from engine.analysis.summarised_run import revisited
 from engine.analysis.weights.circuit import attention_of, rows
 from engine.analysis.weights.projection import How
@@ -20,11 +20,8 @@ from engine.model.transformer import Transformer
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from views.attention.attention import is_attention
-from views.attention.questions import describe_points
-from views.core.payload import pack
-
-if TYPE_CHECKING:
-    from views.attention.long import Head, Long
+from views.attention.long import Head, LongContext
+from views.core.questions import Answer
 
 ROWS = 48
 KEYS = 64
@@ -36,7 +33,7 @@ SQUARES = ("scores", "capped", "bias", "mask", "masked_scores", "pattern")  # he
 Parts = dict[str, Tensor]  # by the last part of the hook's name
 
 
-def window_of(long: Long, head: Head, first: int, key: int | None, beside: Sequence[Head] = ()) -> bytes:
+def window_of(long: LongContext, head: Head, first: int, key: int | None, beside: Sequence[Head] = ()) -> Answer:
     """Of the rows from `first` on, ROWS of them, and of the keys that `chosen` chooses, each value of the attention.
 
     Arrays have their hook's name and axes with the one head alone; `temperature` has every head's. Beside them stand
@@ -45,7 +42,7 @@ def window_of(long: Long, head: Head, first: int, key: int | None, beside: Seque
     `outside.total`, what the keys that are not listed add to the sum of e^(s - top). Of the heads `beside` this one,
     counted from 0, there are `beside.0.pattern`, row key, and `beside.0.share`, the weight on the keys not listed.
     """
-    length = next(len(lane.pieces) for lane in long.run.lanes if lane.side == head.side)
+    length = next(len(lane.pieces) for lane in long.lanes if lane.side == head.side)
     first = max(0, min(first, length - ROWS))
     seen = one_head(strip(long, head, first), head.head)
     others = [pattern_rows(long, one, first)[one.head] for one in beside]
@@ -58,7 +55,7 @@ def window_of(long: Long, head: Head, first: int, key: int | None, beside: Seque
         arrays |= {f"beside.{number}.{part}": value for part, value in drawn.items()}
     dtype = str(seen["scores"].dtype).removeprefix("torch.")
     header = {"first": first, "count": seen["pattern"].shape[-1], "dtype": dtype}
-    return pack(header, arrays | {"keys": keys.int()})
+    return Answer(arrays | {"keys": keys.int()}, header)
 
 
 def chosen(pattern: Tensor, key: int | None, beside: Sequence[Tensor] = ()) -> Tensor:
@@ -77,7 +74,7 @@ def chosen(pattern: Tensor, key: int | None, beside: Sequence[Tensor] = ()) -> T
     return weights.topk(min(KEYS_OF_SEVERAL if beside else KEYS, some)).indices.sort().values
 
 
-def compared(long: Long, head: Head, first: int, pattern: Tensor, keys: Tensor) -> Parts:
+def compared(long: LongContext, head: Head, first: int, pattern: Tensor, keys: Tensor) -> Parts:
     """What of a head is drawn beside another."""
     left = torch.ones(pattern.shape[-1], dtype=torch.bool).index_fill(0, keys, False)
     parts = {"pattern": pattern[:, keys], "share": pattern[:, left].double().sum(-1).float()}
@@ -91,7 +88,7 @@ def listed(part: str, value: Tensor, keys: Tensor) -> Tensor:
     return value[keys][:, None] if part in OF_KEYS else value if part == "temperature" else value[:, None]
 
 
-def edited(long: Long, head: Head, first: int, keys: Tensor) -> Parts:
+def edited(long: LongContext, head: Head, first: int, keys: Tensor) -> Parts:
     """u8 head row key as `touched_cells` has it, where an edit put any."""
     cells = long.edited(head)
     found = None if cells is None else cells[first : first + ROWS][:, keys]
@@ -99,7 +96,7 @@ def edited(long: Long, head: Head, first: int, keys: Tensor) -> Parts:
 
 
 @torch.no_grad()
-def weighted(long: Long, head: Head, seen: Parts, keys: Tensor) -> Parts:
+def weighted(long: LongContext, head: Head, seen: Parts, keys: Tensor) -> Parts:
     """As `engine.analysis.averages.by_norm` has it, head row key."""
     attention = attention_of(long.made.model, *where(head))
     moved = (seen["v"] @ rows(attention.out.weight.mT, attention)[head.head]).float().norm(dim=-1)
@@ -133,7 +130,7 @@ def one_head(every: Parts, head: int) -> Parts:
     return {part: of(part, value) for part, value in every.items()}
 
 
-def strip(long: Long, head: Head, first: int) -> Parts:
+def strip(long: LongContext, head: Head, first: int) -> Parts:
     """Of all heads of a layer the rows from `first` on and every key, computed once for as long as there is room."""
     made, block, key = long.made, head.hook.removesuffix("pattern"), strip_key(long, head, first)
     kept: tuple[Parts, object] | None = library.traces.shelf.find(key)
@@ -148,11 +145,11 @@ def strip(long: Long, head: Head, first: int) -> Parts:
     return answer
 
 
-def strip_key(long: Long, head: Head, first: int) -> tuple[object, ...]:
+def strip_key(long: LongContext, head: Head, first: int) -> tuple[object, ...]:
     return (*long.made.key, head.hook, first, "window")
 
 
-def pattern_rows(long: Long, head: Head, first: int) -> Tensor:
+def pattern_rows(long: LongContext, head: Head, first: int) -> Tensor:
     """Of all heads of a layer the pattern's rows from `first` on, head row key; kept without the rest of a strip."""
     whole: tuple[Parts, object] | None = library.traces.shelf.find(strip_key(long, head, first))
     if whole is not None:
@@ -183,18 +180,18 @@ def named(model: Transformer, block: str) -> dict[str, str]:
     return {name.removeprefix(block): name for name in hooks if name not in model.requested}
 
 
-def points_of(long: Long, head: Head, how: How) -> bytes:
+def points_of(long: LongContext, head: Head, how: How) -> HeadPoints:
     """All queries and keys of the head as points of one plane, as a short text has them."""
     key = (*long.made.key, head.hook, head.head, "points", how)
-    kept: tuple[bytes, object] | None = library.traces.shelf.find(key)
+    kept: tuple[HeadPoints, object] | None = library.traces.shelf.find(key)
     if kept is None:
         found = head_points(vectors(long, head), head.layer, 0, head.side, head.focus == "cross_attn", how)
-        made = pack(describe_points(long.run, found), {"queries": found.queries, "keys": found.keys})
-        kept = library.traces.shelf.keep(key, (made, long.made.model.hooks), len(made))
+        size = found.queries.nbytes + found.keys.nbytes
+        kept = library.traces.shelf.keep(key, (found, long.made.model.hooks), size)
     return kept[0]
 
 
-def vectors(long: Long, head: Head) -> Trace:
+def vectors(long: LongContext, head: Head) -> Trace:
     """A trace of what became of the head's queries and keys and of nothing else, as if it were the only head."""
     made, base, block = long.made, long.trace, head.hook.removesuffix("pattern")
     attention = attention_of(made.model, *where(head))
@@ -207,12 +204,41 @@ def vectors(long: Long, head: Head) -> Trace:
     parts = ("q", "q_norm.out", "q_rotated", "k", "k_norm.out", "k_rotated")
     wanted = {name: alone for part, name in named(made.model, block).items() if part in parts}
     seen = revisited(made.model, made.read, wanted, base, made.edits, target=made.target)
-    return Trace(
-        seen, base.hooks, base.ids, base.padding, base.encodings, target=base.target,
-        target_encodings=base.target_encodings, target_padding=base.target_padding,
-    )  # fmt: skip
+    return holding(base, seen)
 
 
 def where(head: Head) -> tuple[int, str, bool]:
     """As the engine's functions about a layer's attention name it."""
     return head.layer, head.side, head.focus == "cross_attn"
+
+
+def column_of(long: LongContext, head: Head, key: int) -> Column:
+    """Why a column is bright, or not.
+
+    Computed from a trace that holds what of this head is needed; its layer is run again for that.
+    """
+    crosses, name, pattern = head.focus == "cross_attn", head.hook.removesuffix("pattern"), long.pattern(head)
+    heads = len(long.overviews[head.hook])
+
+    def masked(mask: Tensor) -> Tensor:
+        return mask[:1, head.head, None].clone()
+
+    def valued(v: Tensor) -> Tensor:
+        group = head.head * v.shape[2] // heads
+        return v[:1, :, group : group + 1].clone()
+
+    made, base = long.made, long.trace
+    wanted = {f"{name}mask": masked, f"{name}v": valued}
+    seen = revisited(made.model, made.read, wanted, base, made.edits, target=made.target)
+    values = {**seen, head.hook: pattern[None, None]}
+    alone = holding(base, values)
+    read = long.encoding("encoder" if crosses else head.side)
+    return column(alone, 0, key, 0, head.side, crosses, read)  # of the one layer and the one head that are there
+
+
+def holding(base: Trace, values: Mapping[str, Tensor]) -> Trace:
+    """A trace of the same text that holds `values` and nothing else."""
+    return Trace(
+        dict(values), base.hooks, base.ids, base.padding, base.encodings, target=base.target,
+        target_encodings=base.target_encodings, target_padding=base.target_padding,
+    )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice, product
 from typing import Any, Literal
@@ -216,10 +216,18 @@ def describe_points(run: RunContext, found: HeadPoints, **_: Any) -> Mapping[str
     return {"shares": None if found.explained is None else list(found.explained), "note": f"{note}."}
 
 
-def table_points(run: RunContext, layer: int, head: int, side: str, focus: str, how: str) -> Table:
-    """Queries, then keys."""
+def table_points(
+    run: RunContext,
+    layer: int,
+    head: int,
+    side: str,
+    focus: str,
+    how: How,
+    ask: Callable[..., HeadPoints] | None = None,
+) -> Table:
+    """Queries, then keys, as `ask` finds them."""
     query = {"side": side, "focus": focus}
-    found = ask_points(run, layer=layer, head=head, side=side, focus=focus, how=how)
+    found = (ask or ask_points)(run, layer=layer, head=head, side=side, focus=focus, how=how)
     parts = [("query", found.queries, "query"), ("key", found.keys, "key")]
     labels = {axis: run.labels(axis, query) or () for axis in PAIRS}
     columns: dict[str, Any] = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -20,6 +23,43 @@ def show_altair(chart: Callable[[Shade], AltairChart], *, key: str, **options: A
     """Draws the chart as wide as its place. `options` are those of st.altair_chart, whose result is returned."""
     shade = current_shade()
     return st.altair_chart(apply_altair_theme(chart(shade), shade), theme=None, key=key, **options)
+
+
+@dataclass(frozen=True)
+class NamedChart:
+    """`chart(*arguments, shade)`, whose data are named, with `data` by these names and `params` at these values.
+
+    It is compiled once for its arguments, which Altair takes long for: drawn again with other data it costs next to
+    nothing, and the browser only exchanges the data.
+    """
+
+    chart: Callable[..., AltairChart]
+    arguments: tuple[Hashable, ...]
+    data: Mapping[str, pd.DataFrame]
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def show(self, key: str, **options: Any) -> Any:
+        """Draws it. `options` are those of st.vega_lite_chart, whose result is returned."""
+        spec = compiled(self.chart, self.arguments, current_shade())
+        named = [one | {"value": self.params.get(one["name"], one.get("value"))} for one in spec.get("params", [])]
+        kept = [{name: value for name, value in one.items() if value is not None} for one in named]
+        shown = {**spec, "datasets": dict(self.data), **({"params": kept} if kept else {})}
+        return st.vega_lite_chart(shown, theme=None, key=key, **options)
+
+    def figure(self, shade: Shade) -> AltairChart:
+        """The whole chart, for a file."""
+        found = self.chart(*self.arguments, shade)
+        found.datasets = {name: frame.to_dict("records") for name, frame in self.data.items()}
+        for one in found.params if isinstance(found.params, list) else ():
+            if one.name in self.params:
+                one.value = self.params[one.name]
+        return found
+
+
+@lru_cache(maxsize=256)
+def compiled(chart: Callable[..., AltairChart], arguments: tuple[Hashable, ...], shade: Shade) -> dict[str, Any]:
+    found: dict[str, Any] = apply_altair_theme(chart(*arguments, shade), shade).to_dict()
+    return found
 
 
 def show_plotly(figure: Callable[[Shade], go.Figure], *, key: str, **options: Any) -> Any:

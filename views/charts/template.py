@@ -70,6 +70,14 @@ def apply_altair_theme(chart: AltairChart, shade: Shade) -> AltairChart:
     )
 
 
+def pan_and_zoom() -> alt.Parameter:
+    """Selection that pans by dragging, zooms by Ctrl + wheel or a pinch, and is reset by a double click.
+
+    The wheel alone scrolls the page.
+    """
+    return alt.selection_interval(bind="scales", zoom="wheel![event.ctrlKey || event.metaKey]")
+
+
 @cache
 def plotly_template(shade: Shade) -> go.layout.Template:
     of, sans = colors(shade), tokens()["fonts"]["sans"]

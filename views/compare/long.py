@@ -13,18 +13,14 @@ import torch
 from torch import Tensor
 
 from engine.analysis.compare_long import entries, largest_differences
-from views.attention.long import ACROSS, TILE, Head, Long, answered_long, tiled
-from views.attention.long import head_of as head_in
-from views.attention.long_prefetch import Span, tiles
-from views.attention.long_prefetch import asked as of_head
+from views.attention.long import ACROSS, LARGEST_TILE, TILE, Head
+from views.attention.long_questions import LONG, Span, about_head, ask_tiles
 from views.compare.compare import named, side_header, similarity
 from views.compare.long_pair import CELLS, aligned, alike, changed, differing, long_of, says, streams, together_long
 from views.compare.pair import Compared, Shown
 from views.compare.tables import Looked, head_of
 from views.core.payload import pack
-from views.core.questions import STALE, UNKNOWN, Query
-
-LARGEST_TILE = 144  # cells of a tile, along each side
+from views.core.questions import STALE, UNKNOWN, Page, Query
 
 
 def shown_in(pairs: Sequence[Compared]) -> list[Shown]:
@@ -83,26 +79,15 @@ def fitting(longest: int, across: int) -> int:
 def answered_long_comparison(pairs: Sequence[Compared], query: Query) -> bytes:
     """What is asked of a pair, which names both its runs, or what a view of one head asks about its run. Raises
     ValueError with a sentence."""
-    found = next((one for one in shown_in(pairs) if long_of(one).run.digest == query.get("trace")), None)
+    found = next((one for one in shown_in(pairs) if long_of(one).digest == query.get("trace")), None)
     if found is None:
         raise ValueError(STALE)
     if "other" not in query:
-        return of_run(long_of(found), query)
-    digests = [long_of(pair.second).run.digest for pair in pairs]
+        return Page((LONG, long_of(found))).answer(query)
+    digests = [long_of(pair.second).digest for pair in pairs]
     if query["other"] not in digests or found is not pairs[0].first:
         raise ValueError(STALE)
     return of_pair(pairs[digests.index(query["other"])], query, across(shown_in(pairs)))
-
-
-def of_run(long: Long, query: Query) -> bytes:
-    """What a view of one head asks; tiles are of as many cells as it says."""
-    match query:
-        case {"ask": "tile", "cells": int(cells), "rows": [int(top), int(bottom)], "columns": [int(left), int(right)]}:
-            if not 0 < cells <= LARGEST_TILE:
-                raise ValueError(f"a tile has 1 to {LARGEST_TILE} cells along each side, got {cells}.")
-            head = head_in(long, query)
-            return pack(*tiled(long.pattern(head), (top, bottom), (left, right), long.edited(head), cells))
-    return answered_long(long, query)
 
 
 def of_pair(pair: Compared, query: Query, across: int) -> bytes:
@@ -191,7 +176,7 @@ def own_tiles(pair: Compared, looked: Looked, whole: bool, across: int) -> Itera
         head, side = head_of(pair, looked, letter), own_tile(pair, looked.at(pair), letter == "A", across)
         seen = side * across // TILE
         down, over = (cut(size, side, whole, seen) for size in long_of(shown).pattern(head).shape)
-        yield from ({**one, "cells": side} for one in tiles(long_of(shown), head, product(down, over)))
+        yield from ask_tiles(long_of(shown), head, product(down, over), cells=side)
 
 
 def differences(pair: Compared, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
@@ -220,8 +205,8 @@ def of_all(pair: Compared, looked: Looked) -> Iterator[dict[str, Any]]:
     group = aligned(pair, looked.at(pair))[0].groups[met[0]]
     for letter, shown, rows in (("A", pair.first, group.first), (pair.second.letter, pair.second, group.second)):
         for row in rows:
-            yield of_head(long_of(shown), head_of(pair, looked, letter), ask="row", pos=row)
+            yield about_head(long_of(shown), head_of(pair, looked, letter), ask="row", pos=row)
 
 
 def asked(pair: Compared, /, **query: Any) -> dict[str, Any]:
-    return {"trace": long_of(pair.first).run.digest, "other": long_of(pair.second).run.digest, **query}
+    return {"trace": long_of(pair.first).digest, "other": long_of(pair.second).digest, **query}

@@ -17,7 +17,7 @@ from engine.analysis.predictions import predictions
 from engine.analysis.similarity import stream_distance
 from engine.analysis.summarised_run import revisited
 from engine.runtime import library
-from views.attention.long import Head, Long
+from views.attention.long import Head, LongContext
 from views.compare.pair import LISTED, Attention, Compared, Shown, belonging, candidates, said, saying
 from views.what_if.effects_long import saying as saying_at
 
@@ -25,7 +25,7 @@ CELLS = 32  # a side of a thumbnail
 ROWS = 64  # by which heads are compared, each with each
 
 
-def long_of(shown: Shown) -> Long:
+def long_of(shown: Shown) -> LongContext:
     assert shown.long is not None
     return shown.long
 
@@ -33,7 +33,7 @@ def long_of(shown: Shown) -> Long:
 def kept(pair: Compared, what: tuple[Hashable, ...], make: Any) -> tuple[Tensor, ...]:
     """What was made of both runs, in memory as their patterns are."""
     second = long_of(pair.second)
-    return library.glances.kept(long_of(pair.first).made, (second.run.digest, *second.made.key, *what), make)
+    return library.glances.kept(long_of(pair.first).made, (second.digest, *second.made.key, *what), make)
 
 
 def together_long(pair: Compared) -> dict[str, Any]:

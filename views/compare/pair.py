@@ -17,7 +17,7 @@ from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading, kind
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from views.attention.long import Focus, Head, Long
+from views.attention.long import Focus, Head, LongContext
 from views.walkthrough.walkthrough import Lane, candidate_names
 
 LISTED = 12  # candidates at every place
@@ -40,7 +40,7 @@ class Shown:
     lanes: list[Lane]
     notice: str = ""
     before: Trace | None = None
-    long: Long | None = None
+    long: LongContext | None = None
 
     def lane(self, side: str) -> Lane:
         return next(lane for lane in self.lanes if lane.side == side)

@@ -130,6 +130,8 @@ class Question:
         return Answer(arrays, header)
 
     def answer(self, context: Context, query: Query) -> bytes:
+        if inspect.isgeneratorfunction(self.function):  # which is answered in parts
+            raise ValueError(UNKNOWN)
         if get_type_hints(self.function).get("return") is bytes:  # a payload already
             return self.function(context, **self.bind(context, query))
         found = self.ask(context, query)
@@ -232,6 +234,14 @@ class Page:
                     raise ValueError(f"expected one question named {name!r} on a page, got two; rename one")
                 self.home[name] = question, context
 
+    def including(self, registry: Registry, context: Context) -> Page:
+        """This page with further questions, which its exported file leaves out."""
+        further = Page((registry, context))
+        if both := self.home.keys() & further.home.keys():
+            raise ValueError(f"expected one question named {sorted(both)[0]!r} on a page, got two; rename one")
+        further.home |= self.home
+        return further
+
     def find(self, query: Any) -> tuple[Question, Context]:
         """The question that a query asks, and what it is about. Raises ValueError for a stale or unknown one."""
         name = query.get("ask") if isinstance(query, Mapping) else None
@@ -249,6 +259,8 @@ class Page:
     def parts(self, query: Query) -> Iterator[bytes]:
         """Parts of an answer that its function yields as payloads."""
         question, context = self.find(query)
+        if not inspect.isgeneratorfunction(question.function):
+            raise ValueError(UNKNOWN)
         yield from question.function(context, **question.bind(context, query))
 
     def table(self, query: Query) -> Matrix | Table:

@@ -19,6 +19,7 @@ from views.core.questions import Query, Registry
 from views.walkthrough.walkthrough import Lane, digest
 
 RUN = Registry()
+Moved = Literal["length", "share"]  # what a map has in place of weights
 
 
 @dataclass(frozen=True)
@@ -74,46 +75,55 @@ class RunContext:
         own, source = self.lanes_of(query)
         return {"pos": own.pieces, "query": own.pieces, "key": source.pieces}.get(axis)
 
-    def script(self, imports: Imports, lines: Sequence[str]) -> str:
+    def script(self, imports: Imports, lines: Sequence[str], only: tuple[str, ...] | None = None) -> str:
+        """Lines behind those that bind `trace`, of all hooks or of some `only`."""
         assert self.fields is not None
-        own, opening = running(self.model_name, self.checkpoint, self.fields(), self.trace)
+        own, opening = running(self.model_name, self.checkpoint, self.fields(), self.trace, only=only)
         for module, names in imports.items():
             own[module] = own.get(module, set()) | names
         return "\n".join([*import_lines(own), "", *opening, "", *lines]) + "\n"
 
+    def matrix(self, hook: str, head: int | None, moved: Moved | None) -> Matrix:
+        """Values of a hook, axes named; `moved` gives, in place of a head's weights, the length of what they move."""
+        found = matrix_of(self.trace, self.lanes, self.model_name, hook, head)
+        if moved is None or head is None:
+            return found
+        values = by_norm(self.model, self.trace, *locate_pattern(self.trace, hook), moved == "share")[head]
+        values = values.detach().cpu().float()
+        return Matrix(moved_name(hook, moved), found.model, values.numpy(), found.dims, found.tokens)
 
-def matrix_table(
-    run: RunContext, hook: str, head: int | None, moved: Literal["length", "share"] | None
-) -> Matrix:
-    """Values of a hook with named axes; `moved` gives, in place of a head's weights, the length of what they move."""
-    found = matrix_of(run.trace, run.lanes, run.model_name, hook, head)
-    if moved is None or head is None:
-        return found
-    values = by_norm(run.model, run.trace, *locate_pattern(run.trace, hook), moved == "share")[head]
-    name = f"{hook} times v W_O.{moved}"
-    return Matrix(name, found.model, values.detach().cpu().float().numpy(), found.dims, found.tokens)
+    def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
+        """A script that binds `values` to the matrix and prints one element."""
+        index, axes = indexed(self.trace, hook, head)
+        imports: Imports = {}
+        if moved is not None and head is not None:
+            layer, side, crosses = locate_pattern(self.trace, hook)
+            imports["engine.analysis.averages"] = {"by_norm"}
+            more = f"{', side=' + repr(side) if side else ''}{', crosses=True' if crosses else ''}"
+            more += ", share=True" if moved == "share" else ""
+            value = f"by_norm(checkpoint.model, trace, {layer}{more})[{head}]"
+        else:
+            flat = ".flatten(-2)" if head is None and "head" in axes else ""
+            value = f'trace["{hook}"]{f"[{index}]" if index else ""}{flat}'
+        element = f"values[{row}, {col}]" if len(axes) > 1 else f"values[{col}]"
+        return self.script(imports, [f"values = {value}  # {' '.join(axes)}", f"print({element}.item())"])
 
 
-def matrix_script(
-    run: RunContext, hook: str, head: int | None, moved: Literal["length", "share"] | None, row: int, col: int
-) -> str:
-    index, axes = indexed(run.trace, hook, head)
-    imports: Imports = {}
-    if moved is not None and head is not None:
-        layer, side, crosses = locate_pattern(run.trace, hook)
-        imports["engine.analysis.averages"] = {"by_norm"}
-        more = f"{', side=' + repr(side) if side else ''}{', crosses=True' if crosses else ''}"
-        more += ", share=True" if moved == "share" else ""
-        value = f"by_norm(checkpoint.model, trace, {layer}{more})[{head}]"
-    else:
-        flat = ".flatten(-2)" if head is None and "head" in axes else ""
-        value = f'trace["{hook}"]{f"[{index}]" if index else ""}{flat}'
-    element = f"values[{row}, {col}]" if len(axes) > 1 else f"values[{col}]"
-    return run.script(imports, [f"values = {value}  # {' '.join(axes)}", f"print({element}.item())"])
+def moved_name(hook: str, moved: Moved | None) -> str:
+    """Name of a matrix of weights, or of what they move."""
+    return hook if moved is None else f"{hook} times v W_O.{moved}"
+
+
+def matrix_table(run: RunContext, hook: str, head: int | None, moved: Moved | None) -> Matrix:
+    return run.matrix(hook, head, moved)
+
+
+def matrix_script(run: RunContext, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
+    return run.matrix_script(hook, head, moved, row, col)
 
 
 @RUN.question("matrix", make_table=matrix_table, make_script=matrix_script)
 def ask_matrix(
-    run: RunContext, hook: str, head: int | None = None, moved: Literal["length", "share"] | None = None
+    run: RunContext, hook: str, head: int | None = None, moved: Moved | None = None
 ) -> None:
     """Declares the matrix that is shown: to download and as Python; the browser has its numbers already."""

@@ -1,9 +1,10 @@
-"""What the tab Beam asks: the tree of a search, what it found, and how the greedy text stands beside that."""
+"""A beam search for the browser: the tree of its hypotheses, what it found, how the greedy text stands beside that, and
+what can be downloaded of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,32 +12,31 @@ from torch import Tensor
 
 from engine.generation.beam import BeamStep, Hypothesis
 from engine.generation.prompt import begin, shown, text_of
+from views.core.codegen import Imports
 from views.core.payload import pack
+from views.core.table_files import Table
 from views.generate.beam_report import greedy_told, over_told
 from views.generate.beam_search import EXAMPLES, STATES, Search, Wanted
-from views.generate.beam_session import searched, searching
-from views.generate.session import Query, Writing
-from views.generate.steps import told
-from views.generate.streaming import asked_here, came_of, grown, steps_of
+from views.generate.codegen import called, joined, opening
+from views.generate.session import Writing
+from views.generate.steps import stop_header
+
+USUAL = Wanted(best=1)
+SHOWN = """for one in result.hypotheses:
+    print(f"{one.score:.3f} {one.log_probability:.2f} {len(one.ids)} {one.text!r}")"""
+GOING = """for one in (*found[-1].best, *found[-1].kept):
+    why = "finished" if one.stopped else "goes on"
+    print(f"{one.score:.3f} {one.log_probability:.2f} {len(one.ids)} {why} {one.text!r}")"""
+PRUNED = """for step in found:
+    for one in step.candidates:
+        why = "finished" if one in step.finished else ""
+        if one in step.pruned:
+            why = f"pruned, {step.margin(one):.2f} nats behind"
+        print(step.index + 1, one.rank, one.piece, f"{one.log_probability:.2f}", why)"""
 
 
-def answer(writing: Writing, query: Query) -> bytes:
-    """The whole search, or its first `steps` where the query names them. Raises ValueError with a sentence."""
-    asked_here(writing, query)
-    return payload(searched(writing, Wanted.of(query), steps_of(query)))
 
-
-def parts(writing: Writing, query: Query) -> Iterator[bytes]:
-    """The steps behind those that a browser has, as they are found. Raises ValueError with a sentence."""
-    asked_here(writing, query)
-    wanted = Wanted.of(query)
-    came = came_of(query, wanted.tokens)
-    with searching(writing, wanted) as one:
-        for begin, end in grown(one, came, query):
-            yield payload(one.found(wanted, end), begin)
-
-
-def payload(search: Search, first: int = 0) -> bytes:
+def beam_payload(search: Search, first: int = 0) -> bytes:
     """Without what is there of the steps before `first`."""
     return pack(search_header(search, first), {**node_arrays(search, first), **greedy_arrays(search, first)})
 
@@ -57,10 +57,10 @@ def search_header(search: Search, first: int = 0) -> dict[str, Any]:
         "texts": [written(search, one.ids) for one in search.best],
         "said": [said(search, one.ids) for one in nodes.values()],
         "found": [[search.at(one) for one in step.best] for step in search.steps[first:]],
-        "ended": {str(at): told(one.stopped) for at, one in nodes.items() if one.stopped and is_in(search, one)},
+        "ended": {str(at): stop_header(one.stopped) for at, one in nodes.items() if one.stopped and is_in(search, one)},
         "greedy_text": written(search, greedy),
         "greedy_said": [said(search, greedy[: at + 1]) for at in range(first, len(greedy))],
-        "greedy_ended": told(search.greedy.stopped),
+        "greedy_ended": stop_header(search.greedy.stopped),
         "greedy_score": search.wanted.beam.score(float(search.greedy.total[-1]), len(greedy)),
         "over": over_told(search) if search.is_over else "",
         "told": greedy_told(search) if search.is_over else [],
@@ -141,3 +141,106 @@ def is_here(writing: Writing, stop_at: str, example: Mapping[str, Any]) -> bool:
     if (writing.name, stop_at) != (example["model"], example["stop_at"]):
         return False
     return begin(writing.checkpoint, example["text"]).ids == writing.prompt.ids
+
+
+# --- to download ---
+
+
+def node_table(search: Search) -> Table:
+    """A row for each hypothesis that was considered; `parent` is one of the rows, or -1, the prompt."""
+    writing = search.writing
+    arrays, nodes, best = node_arrays(search), search.nodes, [search.at(one) for one in search.best]
+    columns: dict[str, Any] = {
+        "step": (arrays["node.step"] + 1).numpy(),
+        "rank": arrays["node.rank"].numpy(),
+        "parent": arrays["node.parent"].numpy(),
+        "id": arrays["node.id"].numpy(),
+        "token": [writing.piece(one.id) for one in nodes],
+        "log_probability": arrays["node.log_probability"].numpy(),
+        "score": arrays["node.score"].numpy(),
+        "state": [search.state(one) for one in nodes],
+        "margin": arrays["node.margin"].numpy(),
+        "on_greedy_path": [at in search.on_greedy for at in range(len(nodes))],
+        "n_best": [best.index(at) + 1 if at in best else 0 for at in range(len(nodes))],
+        "text": [written(search, one.ids) for one in nodes],
+    }
+    return Table(columns, {"model": writing.name, "table": "hypotheses of the beam search", **part(search)})
+
+
+def part(search: Search) -> dict[str, str]:
+    """What is said of a search that is not over."""
+    return {} if search.is_over else {"steps": f"the first {len(search.steps)} of at most {search.room}"}
+
+
+def path_table(search: Search) -> Table:
+    """A row for each token of the best text, and below them for each of the greedy one."""
+    writing = search.writing
+    greedy, line = search.greedy, search.line(search.leading)
+    own = [*(search.own(one) for one in line), *greedy.own.tolist()]
+    total = [*(one.log_probability for one in line), *greedy.total.tolist()]
+    ids = [*search.leading.ids, *greedy.ids]
+    columns: dict[str, Any] = {
+        "text": ["best"] * len(line) + ["greedy"] * len(greedy.ids),
+        "position": [*range(len(line)), *range(len(greedy.ids))],
+        "id": ids,
+        "token": [writing.piece(id) for id in ids],
+        "log_probability": own,
+        "sum": total,
+    }
+    title = "the best text and the greedy one, token by token"
+    return Table(columns, {"model": writing.name, "table": title, **part(search)})
+
+
+def beam_script(search: Search) -> str:
+    """They bind `found` to the steps of the search, and `steps` to those of the greedy text beside it; of a search
+    that is over `result` is all of it."""
+    imports, lines = opening(search.writing)
+    imports["engine"] |= {"generate"}
+    lines += over_lines(search, imports) if search.is_over else first_lines(search, imports)
+    lines += [PRUNED, greedy_line(search)]
+    lines += ["log_probability = sum(float(step.logits.log_softmax(-1)[step.id]) for step in steps)"]
+    made = joined(imports, [*lines, 'print("greedy", f"{log_probability:.2f}", repr(steps[-1].text))'])
+    return made if search.is_over else f"from itertools import islice\n\n{made}"
+
+
+def settings_of(wanted: Wanted) -> dict[str, Any]:
+    """Those of the search that are not the usual ones."""
+    found: dict[str, Any] = {"beams": wanted.beams}
+    if wanted.penalty != USUAL.penalty:
+        found["length_penalty"] = wanted.penalty
+    if wanted.early != USUAL.early:
+        found["early_stopping"] = wanted.beam.early_stopping
+    return found
+
+
+def stops_of(wanted: Wanted, name: str) -> dict[str, Any]:
+    strings = list(wanted.greedy.strings)
+    return {name: strings} if strings else {}
+
+
+def over_lines(search: Search, imports: Imports) -> list[str]:
+    wanted = search.wanted
+    imports["engine"] |= {"beam"}
+    best = {"n_best": wanted.best} if wanted.best != USUAL.best else {}
+    more = settings_of(wanted) | best | stops_of(wanted, "stop_strings")
+    return [f"result = beam({called(search.writing, more, wanted.tokens)})", SHOWN, "found = result.steps"]
+
+
+def first_lines(search: Search, imports: Imports) -> list[str]:
+    """`beam` would count as finished what it finds in its last step."""
+    wanted = search.wanted
+    imports |= {"engine.generation.beam": {"Beam", "search"}, "engine.generation.prompt": {"begin"}}
+    imports |= {"engine.generation.stopping": {"stopping"}}
+    stops = "".join(f", {name}={value!r}" for name, value in stops_of(wanted, "strings").items())
+    settings = ", ".join(f"{name}={value!r}" for name, value in settings_of(wanted).items())
+    return [
+        f"ending = stopping(begin({called(search.writing, {})}), {wanted.tokens}{stops})",
+        f"found = list(islice(search(ending, Beam({settings})), {len(search.steps)}))",
+        GOING,
+    ]
+
+
+def greedy_line(search: Search) -> str:
+    wanted = search.wanted
+    text = f"generate({called(search.writing, {'greedy': True} | stops_of(wanted, 'stop_strings'), wanted.tokens)})"
+    return f"steps = list({text if search.is_over else f'islice({text}, {len(search.greedy.ids)})'})"

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from views.core.codegen import Imports, import_lines, quoted, source_of
-from views.generate.availability import unfollowed
-from views.generate.session import Query, Settings, Writing
+from views.generate.availability import unfollowed, unmeasured, unwritten
+from views.generate.session import Settings, Writing
+from views.generate.surprise_cache import STRIDES
 
-MOST_TEMPERATURE = 5.0
+SUMS = (
+    "print(found.log_probabilities, found.ranks)",
+    "print(found.total, found.mean, found.perplexity, found.training)",
+)
+WINDOWS = "print([(one.begin, one.asked, one.end) for one in found.windows])"
 PRINTED = ("for step in steps:", '    print(step.piece, f"{step.probability:.3f}", step.rank)')
 
 
@@ -30,15 +36,15 @@ def called(writing: Writing, more: Mapping[str, object], most: int | None = None
     return ", ".join(parts)
 
 
-def written_lines(writing: Writing, query: Query) -> str:
-    """They bind `steps` to those of the branch that is looked at, from its last fork on. `query` has its ids as
-    `branch`, how many of them were `begun`, and the `settings` of the others."""
-    ids = writing.ids(query.get("branch", []))
-    begun = query.get("begun")
-    count = begun if type(begun) is int and 0 <= begun <= len(ids) else 0
-    settings = Settings.of(query.get("settings", {}))
-    most = len(ids) if count < len(ids) else len(ids) + settings.most
-    more = settings.options | ({"begun": list(ids[:count])} if count else {})
+def written_lines(writing: Writing, said: list[int], begun: int, settings: dict[str, Any] | None) -> str:
+    """They bind `steps` to those of a branch from its last fork on: of its ids, so many were `begun`, and the others
+    were written with `settings`."""
+    if why := unwritten(writing.prompt):
+        raise ValueError(why)
+    ids, how = writing.ids(said), Settings.of(settings or {})
+    count = begun if 0 <= begun <= len(ids) else 0
+    most = len(ids) if count < len(ids) else len(ids) + how.most
+    more = how.options | ({"begun": list(ids[:count])} if count else {})
     imports, lines = opening(writing)
     imports["engine"] |= {"generate"}
     lines += [f"steps = list(generate({called(writing, more, most)}))", *PRINTED]
@@ -46,10 +52,8 @@ def written_lines(writing: Writing, query: Query) -> str:
     return joined(imports, lines)
 
 
-def temperature_lines(writing: Writing, query: Query) -> str:
-    """They bind `found` to the distribution at the temperature `t`, behind the ids of `place`."""
-    place, t = writing.ids(query.get("place", [])), query.get("t")
-    at = float(t) if isinstance(t, int | float) and 0 <= t <= MOST_TEMPERATURE else 1.0
+def temperature_lines(writing: Writing, place: tuple[int, ...], temperature: float) -> str:
+    """They bind `found` to the distribution at a temperature, after the ids of `place`."""
     if unfollowed(writing.prompt):
         raise ValueError(unfollowed(writing.prompt))
     imports, lines = opening(writing)
@@ -62,13 +66,68 @@ def temperature_lines(writing: Writing, query: Query) -> str:
         imports["engine.generation.prompt"] = {"begin", "follows"}
         lines += [f"logits = follows(begin({called(writing, {'longer': True})}))"]
     lines += [
-        f"found = distribution(logits, Sampling(temperature={at:g}))",
+        f"found = distribution(logits, Sampling(temperature={temperature:g}))",
         "top = found.probabilities.topk(8)",
         "for probability, id in zip(top.values.tolist(), top.indices.tolist()):",
         '    print(id, f"{probability:.6f}")',
         "print(entropy(found.probabilities) / math.log(2), effective_choices(found.probabilities))",
     ]
     return "import math\n\n" + joined(imports, lines)
+
+
+def cache_lines(writing: Writing, ids: tuple[int, ...]) -> str:
+    """They bind `cache` to the KV cache after the prompt and `ids`, `k` and `v` to the lengths of its vectors."""
+    imports, lines = opening(writing)
+    imports |= {
+        "engine.generation.prompt": {"Reader", "begin"},
+        "engine.analysis.caching": {"cache_bytes", "multiply_adds_again", "multiply_adds_cached"},
+        "torch": {"inference_mode"},
+    }
+    target = f", target={writing.call.target}" if writing.call.target else ""
+    lines += [
+        f"prompt = begin(checkpoint, {writing.call.prompt}{target})",
+        f"ids = (*prompt.ids, *{list(ids)!r})[: checkpoint.config.context]" if ids else "ids = prompt.ids",
+        f"reader = Reader(prompt, {len(ids) + 1})",
+        "with inference_mode():",
+        "    reader.read([ids])",
+        "cache = reader.cache",
+        "k, v = ([getattr(layer, name)[0, :, : len(ids)].norm(dim=-1) for layer in cache.layers] for name in \"kv\")",
+        'print(len(ids), "positions,", cache.bytes, "bytes, |k| of block 1, head 1:", k[0][0])',
+        "length, source = len(ids), len(prompt.source)",
+        'print("multiply-adds:", multiply_adds_cached(checkpoint.config, length, source), "with the cache,",',
+        '      multiply_adds_again(checkpoint.config, length, source), "without")',
+        "dtype = next(checkpoint.model.parameters()).dtype",
+        'print(cache_bytes(checkpoint.config, checkpoint.config.context, dtype, source), "bytes when it is full")',
+    ]
+    return joined(imports, lines)
+
+
+def surprise_lines(writing: Writing, written: tuple[int, ...], stride: str) -> str:
+    """They bind `found` to the Surprise of the prompt and of what was `written` after it."""
+    why = unmeasured(writing.prompt)
+    if why:
+        raise ValueError(why)
+    imports, lines = opening(writing)
+    arguments = ", ".join(filter(None, (writing.call.prompt, writing.call.target)))
+    if not writing.checkpoint.config.generates:
+        imports["engine.analysis.pseudo"] = {"pseudo_surprise"}
+        lines += [
+            f"read = checkpoint.tokenizer.encode({arguments})",
+            "found = pseudo_surprise(checkpoint, read.ids, read.segments)",
+        ]
+    else:
+        imports.setdefault("engine.generation.prompt", set()).add("begin")
+        imports["engine.analysis.surprise"] = {"surprise"}
+        ids = f"(*begun.ids, {', '.join(map(str, written))})" if written else "begun.ids"
+        longer, apart = "", ""
+        if not writing.prompt.fits:
+            longer = ", longer=True"
+            apart = f", stride={STRIDES[stride](writing.checkpoint.config.context)}"
+        lines += [
+            f"begun = begin(checkpoint, {arguments}{longer})",
+            f"found = surprise(checkpoint, {ids}, begun.source{apart})",
+        ]
+    return joined(imports, [*lines, *SUMS, *([] if writing.prompt.fits else [WINDOWS])])
 
 
 def joined(imports: Imports, lines: Iterable[str]) -> str:

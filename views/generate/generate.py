@@ -17,19 +17,19 @@ from engine.tokenizers import Tokenizer
 from views.core.payload import pack
 from views.generate.availability import missing, notice, unfollowed
 from views.generate.session import Writing, described
-from views.generate.steps import told
+from views.generate.steps import stop_header
 
 LAST = 12  # tokens of a prompt that is too long
 TRIED = 2000  # tokens of a vocabulary, in search of two words
 
 
-def drawn(writing: Writing, notes: Mapping[str, Any]) -> bytes:
+def page_payload(writing: Writing, notes: Mapping[str, Any]) -> bytes:
     """`palette`, colour channel in 0..1, is there for a model of pictures. Of a prompt that is longer than its model
     reads the last tokens are told, and how many there are."""
     checkpoint, prompt = writing.checkpoint, writing.prompt
     infill = checkpoint.config.infill
     header = {
-        "trace": writing.made,
+        "trace": writing.digest,
         "model": writing.name,
         "kind": kind(checkpoint),
         "prompt": text_header(writing, prompt.ids if prompt.fits else prompt.ids[-LAST:]),
@@ -44,7 +44,7 @@ def drawn(writing: Writing, notes: Mapping[str, Any]) -> bytes:
         "follows": not unfollowed(prompt),
         "missing": missing(prompt),
         "notice": notice(prompt),
-        "full": None if prompt.left > 0 else told(stopping(prompt).limit),
+        "full": None if prompt.left > 0 else stop_header(stopping(prompt).limit),
         "context": checkpoint.config.context,
         "vocab": checkpoint.config.outputs,
         "settings": described(writing.settings),

@@ -1,4 +1,4 @@
-"""What the tab Cache asks: keys and values as the KV cache holds them, what they cost and save, and measured times."""
+"""The KV cache: the lengths of its keys and values, what they cost and save by length, and measured times."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from engine.generation.prompt import Reader
 from engine.model.config import ModelConfig, kv_heads
 from engine.model.layers.cache import KVCache, LayerCache
 from engine.model.presets import NAMED
-from views.core.payload import pack
-from views.generate.session import STALE, UNKNOWN, Query, Writing
+from views.core.table_files import Table
+from views.generate.session import Writing
 
 POINTS = 64  # of a curve, at most
 REFERENCE = "gpt2"  # the shape that a model's memory is compared with
-LONGEST = 2048  # positions that are drawn
 
 
 @dataclass(frozen=True)
@@ -49,34 +48,6 @@ class Cached:
             reader = Reader(self.writing.prompt, len(self.begun) + 1)
             reader.read([self.ids])
         return reader.cache
-
-
-def answer(writing: Writing, query: Query) -> bytes:
-    """Raises ValueError with a sentence."""
-    if query.get("trace") != writing.made:
-        raise ValueError(STALE)
-    found = Cached(writing, writing.ids(query.get("begun")))
-    if len(found.ids) > LONGEST:
-        raise ValueError(f"At most {LONGEST:,} positions are drawn, and here are {len(found.ids):,}; write less.")
-    return pack(cache_header(found), cache_arrays(found))
-
-
-def answer_costs(writing: Writing, query: Query) -> bytes:
-    """What there is to know by formula, for every length that the model reads."""
-    if query.get("trace") != writing.made:
-        raise ValueError(STALE)
-    return pack(costs(writing.checkpoint.config, len(writing.prompt.source), dtype_of(writing)), {})
-
-
-def answer_time(writing: Writing, query: Query) -> bytes:
-    """The seconds of a token at one length, measured now."""
-    if query.get("trace") != writing.made:
-        raise ValueError(STALE)
-    length = query.get("length")
-    if type(length) is not int or not 1 <= length <= writing.checkpoint.config.context:
-        raise ValueError(UNKNOWN)
-    found = timed(Cached(writing, writing.ids(query.get("begun"))), length)
-    return pack({"length": found.length, "cached": found.cached, "again": found.again}, {})
 
 
 def cache_header(found: Cached) -> dict[str, Any]:
@@ -156,8 +127,58 @@ def spread(last: int, count: int) -> list[int]:
     return sorted({1, *range(step, last, step), last})
 
 
-def timed(found: Cached, length: int) -> TokenTime:
-    """Of what is there, and where it is shorter, of its last token again and again."""
+def measure_token(found: Cached, length: int) -> TokenTime:
+    """Seconds of one token at a length: of the text that is there, and where it is shorter, of its last token again and
+    again."""
     ids = [*found.ids[:length], *[found.ids[-1]] * (length - len(found.ids))]
     prompt = found.writing.prompt
     return next(iter(token_times(found.writing.checkpoint.model, ids, [length], prompt.source)))
+
+
+# --- to download ---
+
+
+def norm_table(found: Cached) -> Table:
+    """A row for each block, head and position."""
+    writing = found.writing
+    arrays = cache_arrays(found)
+    layers, heads, positions = arrays["k"].shape
+    layer, head, position = (
+        grid.flatten() for grid in torch.meshgrid(*map(torch.arange, (layers, heads, positions)), indexing="ij")
+    )
+    cell = found.cache.layers[0].k
+    columns: dict[str, Any] = {
+        "layer": layer.numpy(),
+        "head": head.numpy(),
+        "position": position.numpy(),
+        "token": [writing.piece(found.ids[int(at)]) for at in position],
+        "k_norm": arrays["k"].flatten().cpu().numpy(),
+        "v_norm": arrays["v"].flatten().cpu().numpy(),
+        "bytes": [2 * cell.shape[-1] * cell.element_size()] * len(layer),
+    }
+    return Table(columns, {"model": writing.name, "table": "lengths of keys and values in the KV cache"})
+
+
+def cost_table(writing: Writing) -> Table:
+    found = costs(writing.checkpoint.config, len(writing.prompt.source), dtype_of(writing))
+    columns: dict[str, Any] = {
+        "length": found["lengths"],
+        "multiply_adds_cached": found["cached"],
+        "multiply_adds_without": found["again"],
+        "bytes": found["bytes"],
+    }
+    if found["wide"]:
+        columns["bytes_with_own_heads"] = found["wide"]
+    columns["bytes_of_gpt2"] = found["reference"]
+    return Table(columns, {"model": writing.name, "table": "one token with the KV cache and without"})
+
+
+def time_table(writing: Writing, times: Sequence[TokenTime]) -> Table:
+    if not times:
+        raise ValueError("Nothing is measured yet: press Measure in the tab Cache first.")
+    columns: dict[str, Any] = {
+        "length": [one.length for one in times],
+        "seconds_cached": [one.cached for one in times],
+        "seconds_without": [one.again for one in times],
+    }
+    return Table(columns, {"model": writing.name, "table": "seconds of one token, measured"})

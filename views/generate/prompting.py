@@ -1,14 +1,14 @@
-"""What the tab Prompting asks: prompts made of a table's rows, how often a model is right as rows are added, and what
-it makes of a text behind which an instruction stands."""
+"""Prompts made of a table's rows, how often a model is right as rows are added, and a text with an instruction after
+it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
-from time import perf_counter
-from typing import Any
+from math import sqrt
+from typing import Any, NamedTuple
 
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -18,63 +18,64 @@ from engine.generation.few_shot import BEHIND, PromptTable
 from engine.generation.generate import Step, generate
 from engine.generation.instructions import InstructedPair, answer_behind, held_out_pairs
 from engine.runtime import library
-from views.core.payload import pack
-from views.generate.session import STALE, UNKNOWN, Query, Writing
+from views.core.codegen import Imports, quoted, source_of
+from views.core.table_files import Table
+from views.generate.codegen import joined
 
 LEARNER = "in-context"  # what is asked first
 ROWS = 8  # of the most probable tokens of a step
-PATIENCE = 0.2  # seconds of one answer
-LONGEST = 20_000  # characters of a person's own table
+LONGEST_LINK = 4_000  # characters of a person's own table, which stands in the address
 QUERY = 200  # characters of a query
 TEXT = 400  # of a text to be instructed about
-MOST = 200  # queries of a measurement, for each number of examples
-ANSWER = 40  # tokens written behind an instruction
+QUERIES = (10, 30, 100)  # for each number of examples
+ANSWER = 40  # tokens written after an instruction
 OWN = "your own"
 
 
-def answer(writing: Writing, query: Query) -> bytes:
-    """Only the models that are offered hang on what the page writes from: what is measured goes on when that changes.
+class Written(NamedTuple):
+    """What a model writes after `prompt`, always the likeliest token: `text`, why it stopped, and of each token the
+    most probable ones in its place: ids and probabilities (token, row)."""
 
-    Raises ValueError with a sentence."""
-    match query:
-        case {"ask": "prompting"} if query.get("trace") != writing.made:
-            raise ValueError(STALE)
-        case {"ask": "prompting"}:
-            return pack(offered(writing), {})
-        case {"ask": "few_shot"}:
-            return pack(*prompt_parts(checkpoint_of(writing, query), table_of(query), *shots_of(query)))
-        case {"ask": "accuracy", "k": int(k), "seed": int(seed), "n": int(n), "from": int(at)} if 0 <= at < n <= MOST:
-            name = model_of(writing, query)
-            return pack({"answers": answers(name, table_of(query), k, seed, n, at)}, {})
-        case {"ask": "instructed", "text": str(text)}:
-            return pack(*instructed_parts(checkpoint_of(writing, query), text[:TEXT]))
-        case {"ask": "pairs", "from": int(first)} if first >= 0:
-            return pack({"answers": pair_answers(model_of(writing, query), first)}, {})
-    raise ValueError(UNKNOWN)
+    checkpoint: Checkpoint
+    prompt: str
+    text: str
+    stop: str
+    ids: tuple[int, ...]
+    top_ids: Tensor
+    top_probabilities: Tensor
 
+    @property
+    def pieces(self) -> list[str]:
+        return [piece_of(self.checkpoint, id) for id in self.ids]
 
+    @property
+    def first(self) -> int:
+        """The first token that holds a letter or a digit."""
+        return next((at for at, piece in enumerate(self.pieces) if any(map(str.isalnum, piece))), 0)
 
-def offered(writing: Writing) -> dict[str, Any]:
-    """The models to choose from, that of the page among them, and the tables that come with Loupe."""
-    tables = prompting.tables().values()
-    return {
-        "models": models(writing),
-        "instructed": {name: list(prompting.instructions(library.checkpoint(name))) for name in instructed(writing)},
-        "tables": [{"name": one.name, "about": one.about, "rows": [list(row) for row in one.rows]} for one in tables],
-        "pairs": len(held_out_pairs()),
-    }
-
-
-def models(writing: Writing) -> list[str]:
-    """Those that continue a text of words, the one that learnt to do it from examples first."""
-    names = dict.fromkeys([LEARNER, writing.name, *shipped_names()])
-    return [name for name in names if continues(library.checkpoint(name))]
+    def rows(self, place: int) -> pd.DataFrame:
+        """Token, probability and whether it was chosen, the most probable first."""
+        ids = self.top_ids[place].tolist()
+        return pd.DataFrame(
+            {
+                "token": [piece_of(self.checkpoint, id) for id in ids],
+                "probability": self.top_probabilities[place].double().numpy(),
+                "is_chosen": [id == self.ids[place] for id in ids],
+            }
+        )
 
 
-def instructed(writing: Writing) -> list[str]:
-    """Those whose vocabulary has instructions, before their bases those that were taught what they mean."""
-    names = [name for name in models(writing) if prompting.instructions(library.checkpoint(name))]
-    return sorted(names, key=lambda name: library.checkpoint(name).card.get("objective") != "completion")
+def offered_models(name: str) -> list[str]:
+    """Models that continue a text of words, the one that learnt to do it from examples first; `name` is among them if
+    it does."""
+    names = dict.fromkeys([LEARNER, name, *shipped_names()])
+    return [one for one in names if continues(library.checkpoint(one))]
+
+
+def instructed_models(name: str) -> list[str]:
+    """Models whose vocabulary has instructions, those that were taught what they mean before their bases."""
+    names = [one for one in offered_models(name) if prompting.instructions(library.checkpoint(one))]
+    return sorted(names, key=lambda one: library.checkpoint(one).card.get("objective") != "completion")
 
 
 def continues(checkpoint: Checkpoint) -> bool:
@@ -85,134 +86,148 @@ def continues(checkpoint: Checkpoint) -> bool:
     return True
 
 
-def model_of(writing: Writing, query: Query) -> str:
-    name = query.get("model")
-    if not isinstance(name, str) or name not in models(writing):
-        raise ValueError(UNKNOWN)
-    return name
-
-
-def checkpoint_of(writing: Writing, query: Query) -> Checkpoint:
-    return library.checkpoint(model_of(writing, query))
-
-
-def table_of(query: Query) -> PromptTable:
-    """The table that is named, or a person's own rows. Raises ValueError with a sentence."""
-    match query:
-        case {"rows": str(rows)} if len(rows) <= LONGEST:
-            return prompting.table_of(rows, OWN)
-        case {"rows": str(rows)}:
-            raise ValueError(f"a table must have at most {LONGEST:,} characters, got {len(rows):,}; take fewer rows.")
-        case {"table": str(name)} if name in prompting.tables():
-            return prompting.tables()[name]
-    raise ValueError(UNKNOWN)
-
-
-
-def shots_of(query: Query) -> tuple[int, str, int]:
-    """How many examples, what is asked, and the seed. Raises ValueError with a sentence."""
-    match query:
-        case {"k": int(k), "query": str(asked), "seed": int(seed)} if len(asked) <= QUERY:
-            return k, asked, seed
-        case {"query": str(asked)} if len(asked) > QUERY:
-            raise ValueError(f"a query must have at most {QUERY} characters, got {len(asked):,}; shorten it.")
-    raise ValueError(UNKNOWN)
-
-
-def prompt_parts(
-    checkpoint: Checkpoint, table: PromptTable, k: int, query: str, seed: int
-) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The prompt, what it is made of, and the model's answer, token by token."""
-    prompt = prompting.few_shot(table, k, query, seed)
-    written = prompting.answer(checkpoint, table, k, query, seed).written
-    steps = list(behind(checkpoint, prompt, prompting.longest(checkpoint, table), (BEHIND,)))
-    header, arrays = steps_parts(checkpoint, steps)
-    examples = [list(row) for row in prompting.examples(table, k, query, seed)]
-    expected = table.output(query)
-    return {**header, "prompt": prompt, "examples": examples, "expected": expected, "written": written}, arrays
-
-
-def behind(checkpoint: Checkpoint, prompt: str, most: int, stops: Sequence[str] = ()) -> Iterator[Step]:
-    """The likeliest token each time."""
-    return generate(checkpoint, prompt, most, greedy=True, stop_strings=stops)
-
-
-def steps_parts(checkpoint: Checkpoint, steps: Sequence[Step]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """`tokens`, and of each the most probable ones at its place with their probabilities, token row."""
-    tokens = [{"id": step.id, "piece": step.piece} for step in steps]
-    if not steps:
-        return {"tokens": tokens, "pieces": {}}, {}
-    own = torch.stack([step.logits.float() for step in steps]).softmax(-1)
-    top = own.topk(min(ROWS, own.shape[-1]))
-    shown = torch.cat([top.indices, torch.tensor([[step.id] for step in steps])], -1).unique().tolist()
-    arrays = {"top.id": top.indices, "top.probability": top.values}
-    return {"tokens": tokens, "pieces": {str(id): piece_of(checkpoint, id) for id in shown}}, arrays
-
-
 def piece_of(checkpoint: Checkpoint, id: int) -> str:
     assert checkpoint.tokenizer is not None
     return checkpoint.tokenizer.piece(id)
 
 
-def answers(name: str, table: PromptTable, k: int, seed: int, n: int, first: int) -> list[dict[str, Any]]:
-    """Of the `n` queries with `k` examples those from `first` on, as far as patience goes, and one at least."""
-    asked = islice(prompting.queries(table, seed, n), first, None)
-    return list(patiently(told(answered(name, table, k, query, turn)) for query, turn in asked))
+def continue_greedily(checkpoint: Checkpoint, prompt: str, most: int, stops: Sequence[str] = ()) -> Iterator[Step]:
+    """The likeliest token each time."""
+    return generate(checkpoint, prompt, most, greedy=True, stop_strings=stops)
 
 
-def patiently(found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    start = perf_counter()
-    for one in found:
-        yield one
-        if perf_counter() - start > PATIENCE:
-            return
+def written_after(checkpoint: Checkpoint, prompt: str, text: str, steps: Sequence[Step]) -> Written:
+    stop = "" if not steps or steps[-1].stopped is None else steps[-1].stopped.sentence
+    if not steps:
+        return Written(checkpoint, prompt, text, stop, (), torch.empty(0, 0), torch.empty(0, 0))
+    own = torch.stack([step.logits.float() for step in steps]).softmax(-1)
+    top = own.topk(min(ROWS, own.shape[-1]))
+    return Written(checkpoint, prompt, text, stop, tuple(step.id for step in steps), top.indices, top.values)
+
+
+def write_shots(checkpoint: Checkpoint, table: PromptTable, k: int, query: str, seed: int) -> Written:
+    """What the model writes after `k` examples and the query. Raises ValueError, with a sentence."""
+    prompt = prompting.few_shot(table, k, query, seed)
+    answer = prompting.answer(checkpoint, table, k, query, seed)
+    steps = list(continue_greedily(checkpoint, prompt, prompting.longest(checkpoint, table), (BEHIND,)))
+    return written_after(checkpoint, prompt, answer.written, steps)
+
+
+def write_instructed(checkpoint: Checkpoint, text: str) -> dict[str, Written]:
+    """What the model writes after the text alone ("") and under each of its instructions."""
+    found = {}
+    for task in ("", *prompting.instructions(checkpoint)):
+        prompt = prompting.instructed(text, task) if task else text.strip()
+        steps = list(continue_greedily(checkpoint, prompt, ANSWER))
+        answer = answer_behind(checkpoint, [step.id for step in steps])
+        found[task] = written_after(checkpoint, prompt, answer, steps)
+    return found
+
+
+# --- measured ---
 
 
 @lru_cache(maxsize=4096)
-def answered(name: str, table: PromptTable, k: int, query: str, seed: int) -> prompting.Answer:
+def answer_of(name: str, table: PromptTable, k: int, query: str, seed: int) -> prompting.Answer:
     return prompting.answer(library.checkpoint(name), table, k, query, seed)
 
 
-def told(one: prompting.Answer) -> dict[str, Any]:
-    return {"query": one.query, "expected": one.expected, "written": one.written, "right": one.right}
+def answers(name: str, table: PromptTable, seed: int, n: int) -> Iterator[tuple[int, prompting.Answer]]:
+    """Number of examples and answer, for `n` queries with each number that the table has room for."""
+    for k in examples_of(table):
+        for query, turn in prompting.queries(table, seed, n):
+            yield k, answer_of(name, table, k, query, turn)
 
 
-
-def instructed_parts(checkpoint: Checkpoint, text: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The same text under none and under each of the model's instructions; the arrays of one begin with its number."""
-    tasks = ("", *prompting.instructions(checkpoint))
-    header: dict[str, Any] = {"tasks": []}
-    arrays: dict[str, Tensor] = {}
-    for number, task in enumerate(tasks):
-        prompt = prompting.instructed(text, task) if task else text.strip()
-        steps = list(behind(checkpoint, prompt, ANSWER))
-        found, its_arrays = steps_parts(checkpoint, steps)
-        written = answer_behind(checkpoint, [step.id for step in steps])
-        stop = "" if not steps or steps[-1].stopped is None else steps[-1].stopped.sentence
-        header["tasks"].append({**found, "task": task, "prompt": prompt, "written": written, "stop": stop})
-        arrays |= {f"{number}.{key}": value for key, value in its_arrays.items()}
-    return header, arrays
+def examples_of(table: PromptTable) -> tuple[int, ...]:
+    """Numbers of examples that accuracy is measured with."""
+    return tuple(k for k in prompting.KS if k <= table.most)
 
 
-def pair_answers(name: str, first: int) -> list[dict[str, Any]]:
-    """Of the sentences that no model was trained on those from `first` on, as many as there is patience for."""
-    pairs = islice(held_out_pairs(), first, None)
-    return list(patiently(pair_told(name, pair) for pair in pairs))
+def share_frame(found: Sequence[tuple[int, prompting.Answer]]) -> pd.DataFrame:
+    """K, share that is right, its standard error sqrt(p (1 - p) / n), and the number of queries."""
+    rows = []
+    for k in dict.fromkeys(k for k, _ in found):
+        right = [one.right for at, one in found if at == k]
+        share = sum(right) / len(right)
+        rows.append((k, share, sqrt(share * (1 - share) / len(right)), len(right)))
+    return pd.DataFrame(rows, columns=["K", "right", "error", "queries"])
 
 
-def pair_told(name: str, pair: InstructedPair) -> dict[str, Any]:
-    written = pair_written(name, pair)
-    return {
-        "text": pair.text,
-        "instruction": pair.instruction,
-        "expected": pair.expected,
-        "written": written,
-        "right": written == pair.expected,
-    }
+def pair_answers(name: str) -> Iterator[tuple[InstructedPair, str]]:
+    """Sentences that no model was trained on, and what the model writes for each."""
+    return ((pair, pair_written(name, pair)) for pair in held_out_pairs())
 
 
 @lru_cache(maxsize=1024)
 def pair_written(name: str, pair: InstructedPair) -> str:
     checkpoint = library.checkpoint(name)
-    steps = behind(checkpoint, prompting.instructed(pair.text, pair.instruction), ANSWER)
+    steps = continue_greedily(checkpoint, prompting.instructed(pair.text, pair.instruction), ANSWER)
     return answer_behind(checkpoint, [step.id for step in steps])
+
+
+def pair_frame(found: Sequence[tuple[InstructedPair, str]]) -> pd.DataFrame:
+    rows = [(pair.text, pair.instruction, written, pair.expected, written == pair.expected) for pair, written in found]
+    return pd.DataFrame(rows, columns=["text", "instruction", "written", "expected", "right"])
+
+
+# --- to download ---
+
+
+def answer_table(name: str, found: Sequence[Written]) -> Table:
+    """A row for each of the most probable tokens at each place of what was written."""
+    rows = [
+        (one.prompt, place, piece, row["token"], id, row["probability"])
+        for one in found
+        for place, piece in enumerate(one.pieces)
+        for id, row in zip(one.top_ids[place].tolist(), one.rows(place).to_dict("records"), strict=True)
+    ]
+    names = ("prompt", "place", "written", "token", "id", "probability")
+    columns: dict[str, Any] = {column: [row[i] for row in rows] for i, column in enumerate(names)}
+    return Table(columns, {"model": name, "table": "what might have been written"})
+
+
+def accuracy_table(name: str, table: PromptTable, found: Sequence[tuple[int, prompting.Answer]]) -> Table:
+    """A row for each query that was asked, for every number of examples that was measured."""
+    if not found:
+        raise ValueError("Nothing is measured yet: measure first.")
+    columns: dict[str, Any] = {"examples": [k for k, _ in found]}
+    for column in ("query", "expected", "written", "right"):
+        columns[column] = [getattr(one, column) for _, one in found]
+    return Table(columns, {"model": name, "table": f"answers by number of examples, {table.name}"})
+
+
+def shots_lines(name: str, table: PromptTable, own: str | None, k: int, query: str, seed: int, n: int) -> str:
+    """They bind `found` to the Answer that is shown and `curve` to the accuracies; `own` are a person's own rows."""
+    source, note = source_of(name)
+    few_shot = {"accuracy", "answer", "tables" if own is None else "table_of"}
+    imports: Imports = {"engine": {"load"}, "engine.generation.few_shot": few_shot}
+    lines = [
+        f"checkpoint = load({source}){note}",
+        f"table = tables()[{quoted(table.name)}]" if own is None else f"table = table_of({quoted(own)})",
+        f"found = answer(checkpoint, table, {k}, {quoted(query)}, {seed})",
+        "print(found.prompt, found.written, found.right)",
+        f"curve = list(accuracy(checkpoint, table, {examples_of(table)}, {seed}, n={n}))",
+        "for one in curve:",
+        "    print(one.k, one.share, one.error)",
+    ]
+    return joined(imports, lines)
+
+
+def instructed_lines(name: str, text: str) -> str:
+    """They bind `written` to what stands after each instruction."""
+    source, note = source_of(name)
+    imports: Imports = {
+        "engine": {"generate", "load"},
+        "engine.generation.instructions": {"answer_behind"},
+        "engine.generation.few_shot": {"instructed", "instructions"},
+    }
+    lines = [
+        f"checkpoint = load({source}){note}",
+        "written = {}",
+        "for task in instructions(checkpoint):",
+        f"    steps = generate(checkpoint, instructed({quoted(text)}, task), {ANSWER}, greedy=True)",
+        "    written[task] = answer_behind(checkpoint, [step.id for step in steps])",
+        "print(written)",
+    ]
+    return joined(imports, lines)

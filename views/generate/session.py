@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from engine.checkpoints import Checkpoint
-from engine.generation.generate import Step, generate
+from engine.generation.generate import Step
+from engine.generation.generate import generate as generate_steps
 from engine.generation.prompt import Prompt
-from views.generate.generation_cache import Live
+from views.core.questions import UNKNOWN
+from views.generate.streaming import Live
 from views.generate.surprise_cache import Measured
 
 Method = Literal["sample", "greedy", "contrastive"]
@@ -19,8 +21,6 @@ METHODS: tuple[Method, ...] = get_args(Method)
 MOST = 2000  # tokens of one writing
 LONGEST = 200  # characters of what stops it
 BAR = "|"  # between several strings
-UNKNOWN = "The page asked for something that it does not know; reload it."
-STALE = "The text or the model has changed since; ask again."
 
 Query = Mapping[str, Any]
 
@@ -47,7 +47,7 @@ class Settings:
         if self.method not in METHODS:
             raise ValueError(f"the method must be one of {', '.join(METHODS)}, got {str(self.method)[:20]!r}.")
         if not 1 <= self.most <= MOST:
-            raise ValueError(f"the most tokens must lie in 1..{MOST:,}, got {self.most}.")
+            raise ValueError(f"maximum tokens must lie in 1..{MOST:,}, got {self.most}.")
         if len(self.stop_at) > LONGEST:
             raise ValueError(f"what stops a text must have at most {LONGEST} characters, got {len(self.stop_at)}.")
         if not 0 <= self.seed < 2**31:
@@ -104,7 +104,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Writing:
-    """`made` names model and prompt, `settings` are those of the page's controls; `live` are the generators that wait
+    """What questions are about: a prompt, of which `digest` is the name. `settings` are those of the page's controls;
+    `live` are the generators that wait
     to be asked for more, `call` is the prompt in Python, `measured` what was measured of texts."""
 
     name: str
@@ -116,15 +117,32 @@ class Writing:
     measured: Measured = field(default_factory=Measured)
 
     @property
-    def made(self) -> str:
-        made_of = (self.name, self.prompt.ids, self.prompt.source)
-        return hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
+    def digest(self) -> str:
+        content = (self.name, self.prompt.ids, self.prompt.source)
+        return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
-    def generating(self, settings: Settings, most: int, begun: Sequence[int] = ()) -> Iterator[Step]:
+    @property
+    def model_name(self) -> str:
+        return self.name
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        return {}
+
+    def allowed(self, axis: str, query: Query) -> range:
+        raise ValueError(UNKNOWN)  # no question of this page counts along an axis
+
+    def labels(self, axis: str, query: Query) -> None:
+        return None
+
+    def script(self, imports: Mapping[str, set[str]], lines: Sequence[str]) -> str:
+        raise ValueError(UNKNOWN)  # every question of this page writes its own
+
+    def generate(self, settings: Settings, most: int, begun: Sequence[int] = ()) -> Iterator[Step]:
         """As `engine.generation.generate`, from this prompt; `most` counts what is `begun` too."""
         prompt = self.prompt
         read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
-        return generate(self.checkpoint, read, most, target=target, begun=begun, **settings.options)
+        return generate_steps(self.checkpoint, read, most, target=target, begun=begun, **settings.options)
 
     def ids(self, said: object) -> tuple[int, ...]:
         """Tokens that a browser names. Raises ValueError where they are none of this model's, or too many."""

@@ -110,5 +110,5 @@ def candidate_arrays(step: Step) -> dict[str, Tensor]:
     }
 
 
-def told(stop: Stop | None) -> dict[str, str] | None:
+def stop_header(stop: Stop | None) -> dict[str, str] | None:
     return None if stop is None else {"kind": stop.kind, "sentence": stop.sentence}

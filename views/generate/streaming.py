@@ -1,16 +1,21 @@
-"""What is made step by step and answered in parts: when a part is due, and when the browser is to ask again."""
+"""What comes step by step and is answered in parts: when a part is due, when the browser is to ask again, and what
+waits meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 from time import perf_counter
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from views.generate.session import STALE, UNKNOWN, Query, Writing
+from views.core.questions import UNKNOWN
 
 T = TypeVar("T")
 LONGEST = 5.0  # seconds until the browser asks again
 SHARED = 0.3  # seconds where something else is asked meanwhile, which waits
+WAITING = 2  # of one visit; each holds a KV cache
 PACE = 0.15  # seconds of work for a part; the first holds one step
 
 
@@ -27,11 +32,11 @@ class Growing(Protocol):
     def go_on(self) -> None: ...
 
 
-def paced(work: Iterator[T], query: Query) -> Iterator[tuple[list[T], float]]:
+def paced(work: Iterator[T], shared: bool) -> Iterator[tuple[list[T], float]]:
     """What `work` makes, part by part, each with the seconds it took, until nothing comes (an empty part says so) or it
     is time to ask again: soon where the server is `shared`."""
     begin, pace = perf_counter(), 0.0
-    longest = SHARED if query.get("shared") is True else LONGEST
+    longest = SHARED if shared else LONGEST
     while True:
         made, seconds = timed(work, pace)
         yield made, seconds
@@ -50,9 +55,9 @@ def timed(work: Iterator[T], pace: float) -> tuple[list[T], float]:
     return made, perf_counter() - start
 
 
-def grown(one: Growing, came: int, query: Query) -> Iterator[tuple[int, int]]:
-    """Goes on, and yields from which step to which there is a part behind those that `came`."""
-    for _ in paced(steps(one), query):
+def grown(one: Growing, came: int, shared: bool) -> Iterator[tuple[int, int]]:
+    """Goes on, and yields from which step to which there is a part after those that `came`."""
+    for _ in paced(steps(one), shared):
         if one.count > came:
             yield came, one.count
             came = one.count
@@ -66,30 +71,29 @@ def steps(one: Growing) -> Iterator[int]:
         yield one.count
 
 
-def asked_here(writing: Writing, query: Query) -> None:
-    """Raises ValueError for a question about what is gone."""
-    if query.get("trace") != writing.made:
-        raise ValueError(STALE)
+def check_count(came: int, most: int) -> None:
+    """Raises ValueError for a count of steps that no browser can have."""
+    if not 0 <= came < most:
+        raise ValueError(UNKNOWN)
 
 
-def came_of(query: Query, most: int) -> int:
-    """How many steps the browser has; it asks for those behind, of `most` at most. Raises ValueError."""
-    came = query.get("from", 0)
-    if type(came) is int and 0 <= came < most:
-        return came
-    raise ValueError(UNKNOWN)
+class Live:
+    """What waits to go on, by what it writes or finds; those not used longest go."""
+    def __init__(self) -> None:
+        self.waiting: OrderedDict[Hashable, Any] = OrderedDict()
+        self.one_at_a_time = Lock()
 
-
-def steps_of(query: Query) -> int | None:
-    """How many it asks for at once; None is all of them. Raises ValueError."""
-    most = query.get("steps")
-    if most is None or (type(most) is int and most > 0):
-        return most
-    raise ValueError(UNKNOWN)
-
-
-def looked_at(query: Query, ask: str) -> bool:
-    """Whether a browser that takes a file away has something that came in parts, which is then in the file."""
-    kept = query.get("kept")
-    coming = kept.get("coming") if isinstance(kept, Mapping) else None
-    return isinstance(coming, Mapping) and bool(coming.get(ask))
+    @contextmanager
+    def holding(self, key: Hashable, begin: Callable[[], T]) -> Iterator[T]:
+        """The one that waits there, or one that begins. It waits all the while, so that nothing is lost where the work
+        at it is broken off; one that fails waits no more."""
+        with self.one_at_a_time:
+            one: T = self.waiting.pop(key) if key in self.waiting else begin()
+            self.waiting[key] = one
+            while len(self.waiting) > WAITING:
+                self.waiting.popitem(last=False)
+        try:
+            yield one
+        except (ValueError, RuntimeError):  # an iterator that raised is at its end
+            self.waiting.pop(key, None)
+            raise

@@ -1,23 +1,30 @@
-"""What the tab Write asks: the next tokens of a text, and the step at which one of them was chosen."""
+"""A text that is written on: its next tokens, the step at which each was chosen, and branches that are put into it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
+from typing import Any
 
-from engine.generation.generate import Step
+import torch
+from torch import Tensor
+
+from engine.generation.generate import Step, is_over
+from engine.generation.sampling import Sampling
 from engine.generation.stopping import Stop, stopping
 from views.core.payload import pack
-from views.generate.session import MOST, UNKNOWN, Query, Settings, Writing
-from views.generate.steps import steps_payload, told
-from views.generate.streaming import asked_here, paced
+from views.core.questions import UNKNOWN
+from views.core.table_files import Table
+from views.generate.session import MOST, Settings, Writing
+from views.generate.steps import BITS, CUTS, STAGES, step_arrays, steps_payload, stop_header
+from views.generate.streaming import paced
 
 
 @dataclass(frozen=True)
 class Written:
-    """Some tokens behind `before` of them, the seconds the engine took for all, and what ended the text, if it has."""
+    """Some tokens after `before` of them, the seconds the engine took for all, and what ended the text, if it has."""
 
     before: int
     steps: list[Step]
@@ -25,36 +32,23 @@ class Written:
     stop: Stop | None
 
 
-def parts(writing: Writing, query: Query) -> Iterator[bytes]:
-    """The next tokens, some at a time, until the text has `goal` or has ended, or it is time to ask again. Raises
-    ValueError with a sentence."""
-    settings, begun = asked(writing, query)
-    goal = query.get("goal")
-    if type(goal) is not int or not 0 < goal <= writing.prompt.left + MOST:
+def write_on(
+    writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, shared: bool
+) -> Iterator[bytes]:
+    """Parts of what is written after `begun` until the text has `goal` tokens. Raises ValueError with a sentence."""
+    if not 0 < goal <= writing.prompt.left + MOST:
         raise ValueError(UNKNOWN)
-    for found in written(writing, settings, begun, goal, query):
+    for found in written(writing, settings, begun, goal, shared):
         yield written_payload(writing, found)
 
 
-def answer(writing: Writing, query: Query) -> bytes:
-    """Raises ValueError with a sentence."""
-    settings, begun = asked(writing, query)
-    chosen = query.get("id")
-    return step_payload(writing, settings, begun, None if chosen is None else writing.ids([chosen])[0])
-
-
-def asked(writing: Writing, query: Query) -> tuple[Settings, tuple[int, ...]]:
-    asked_here(writing, query)
-    return Settings.of(query.get("settings", {})), writing.ids(query.get("begun"))
-
-
 def written(
-    writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, query: Query
+    writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, shared: bool
 ) -> Iterator[Written]:
-    with writing.live.holding((writing.made, settings, goal), Text) as text:
+    with writing.live.holding((writing.digest, settings, goal), Text) as text:
         turn = text.taken()
         before = begun
-        for steps, seconds in paced(text.behind(begun, turn, partial(writing.generating, settings, goal)), query):
+        for steps, seconds in paced(text.behind(begun, turn, partial(writing.generate, settings, goal)), shared):
             if not steps and text.turn != turn:
                 return
             ids = (*before, *(step.id for step in steps))
@@ -118,16 +112,107 @@ def ended(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: in
 
 def written_payload(writing: Writing, found: Written) -> bytes:
     header, arrays = steps_payload(writing, found.steps)
-    own = {"before": found.before, "seconds": found.seconds, "stop": told(found.stop)}
+    own = {"before": found.before, "seconds": found.seconds, "stop": stop_header(found.stop)}
     return pack({**header, **own}, arrays)
 
 
 def step_payload(writing: Writing, settings: Settings, begun: tuple[int, ...], chosen: int | None) -> bytes:
     """The step behind `begun`, at which `chosen` was, or where that is None nothing has been chosen yet."""
-    step = next(writing.generating(settings, len(begun) + 1, begun), None)
+    step = next(writing.generate(settings, len(begun) + 1, begun), None)
     if step is None:
         stop = ended(writing, settings, begun, len(begun) + 1)
-        return pack({"pieces": {}, "stop": told(stop)}, {})
+        return pack({"pieces": {}, "stop": stop_header(stop)}, {})
     own = step if chosen is None else replace(step, id=chosen)
     header, arrays = steps_payload(writing, [own])
-    return pack({**header, "chosen": chosen is not None, "stop": None if chosen is None else told(own.stopped)}, arrays)
+    end = None if chosen is None else stop_header(own.stopped)
+    return pack({**header, "chosen": chosen is not None, "stop": end}, arrays)
+
+
+# --- a branch that another tab found ---
+
+
+def replayed(writing: Writing, settings: Settings, begun: tuple[int, ...], ids: tuple[int, ...]) -> list[Step]:
+    """As `generate` under the settings, with the `ids` in place of what it chooses. It ends where the first of
+    them ends the text."""
+    ending = stopping(writing.prompt, writing.prompt.left, True, settings.strings)
+    if is_over(ending, begun):
+        return []
+    if settings.method == "contrastive":  # what it chooses among has to be read, token by token
+        texts = [(*begun, *ids[:count]) for count in range(len(ids))]
+        found = (next(writing.generate(settings, ending.room, text), None) for text in texts)
+        steps = [replace(step, id=id) for step, id in zip(found, ids, strict=True) if step is not None]
+    else:
+        sampling, before = sampling_of(settings), (*writing.prompt.ids, *begun)
+        rows = enumerate(zip(ids, logits_before(writing, begun, ids), strict=True))
+        steps = [Step(len(begun) + at, id, logits, sampling, (*before, *ids[:at]), ending) for at, (id, logits) in rows]
+    last = next((at for at, step in enumerate(steps) if step.stopped is not None), len(steps))
+    return steps[: last + 1]
+
+
+def sampling_of(settings: Settings) -> Sampling:
+    if settings.method == "greedy":
+        return Sampling(0.0, repetition_penalty=settings.repetition_penalty)
+    return Sampling(
+        settings.temperature, settings.top_k, settings.top_p, settings.min_p, settings.typical_p,
+        settings.repetition_penalty,
+    )  # fmt: skip
+
+
+@torch.inference_mode()
+def logits_before(writing: Writing, begun: Sequence[int], ids: Sequence[int]) -> Tensor:
+    """id vocab: what each of the ids follows from."""
+    prompt, model = writing.prompt, writing.checkpoint.model
+    read = torch.tensor([[*prompt.ids, *begun, *ids[:-1]]], device=model.device)
+    at = slice(len(prompt.ids) + len(begun) - 1, None)
+    if prompt.source:
+        return model(torch.tensor([prompt.source], device=model.device), target=read, logits_at=at)[0]
+    return model(read, logits_at=at)[0]
+
+
+# --- to download ---
+
+
+def token_table(writing: Writing, ids: tuple[int, ...]) -> Table:
+    """A row for each token of the branch that is looked at, by one run over all of it: the model's own distribution."""
+    if not ids:
+        raise ValueError("Nothing is written yet: write first.")
+    logits = following(writing, ids)
+    logs = logits.log_softmax(-1)
+    chosen = torch.tensor(ids)[:, None]
+    own = logs.gather(-1, chosen)[:, 0]
+    columns: dict[str, Any] = {
+        "position": [len(writing.prompt.ids) + index for index in range(len(ids))],
+        "id": list(ids),
+        "token": [writing.piece(id) for id in ids],
+        "logit": logits.gather(-1, chosen)[:, 0].numpy(),
+        "probability": own.exp().numpy(),
+        "log_probability": own.numpy(),
+        "rank": ((logits > logits.gather(-1, chosen)).sum(-1) + 1).numpy(),
+        "entropy_bits": (-(logs.exp() * logs).nansum(-1) / BITS).numpy(),
+    }
+    return Table(columns, {"model": writing.name, "table": "tokens that were written"})
+
+
+@torch.inference_mode()
+def following(writing: Writing, ids: tuple[int, ...]) -> Tensor:
+    """token vocab: the logits from which each of the `ids` followed."""
+    prompt, model = writing.prompt, writing.checkpoint.model
+    read = torch.tensor([[*prompt.ids, *ids[:-1]]], device=model.device)
+    at = slice(len(prompt.ids) - 1, None)
+    if prompt.source:
+        source = torch.tensor([prompt.source], device=model.device)
+        return model(source, target=read, logits_at=at)[0].float().cpu()
+    return model(read, logits_at=at)[0].float().cpu()
+
+
+def step_table(writing: Writing, begun: tuple[int, ...], settings: Settings) -> Table:
+    """A row for each token that is shown of the step that is looked at, a column for each stage."""
+    step = next(writing.generate(settings, len(begun) + 1, begun), None)
+    if step is None:
+        raise ValueError("Nothing follows there, so there is no step; choose a token.")
+    found = {name: value[0] for name, value in step_arrays([step]).items()}
+    rows = found["top.id"][:-1]
+    columns: dict[str, Any] = {"id": rows.numpy(), "token": [writing.piece(int(id)) for id in rows]}
+    named = ("own", *STAGES, *CUTS)
+    columns |= {name: found[f"top.{name}"][:-1].numpy() for name in named}
+    return Table(columns, {"model": writing.name, "table": "one step, stage by stage", "begun": str(list(begun))})

@@ -1,26 +1,32 @@
-"""The lines of Python behind the page about long sequences: formulas at every length, and what each kind keeps."""
+"""Python that reproduces the page Long sequences: a model and a set-up, and what they cost by length."""
 
 from __future__ import annotations
 
 from engine.attention_variants.measure import Setup
-from views.core.codegen import quoted, source_of, written
+from views.core.codegen import Imports, import_lines, quoted, source_of, written
 
 
-def length_lines(model: str, setup: Setup, drawn: int, head: tuple[int, int]) -> str:
-    """They bind `formulas` (costs by kind, at `shared.LENGTHS`) and `kept` (patterns by kind, of one head)."""
-    source, note = source_of(model)
-    opened = quoted(model) if not note else f"library.offer(library.Opening({source})){note}"
-    lines = ["from engine.runtime import library"] if note else []
-    lines += [
-        "from engine.attention_variants import shared",
-        "from engine.attention_variants.measure import Setup",
-        "from engine.attention_variants.quantize import Settings",
-        "",
-        f"model = {opened}",
-        f"setup = {written(setup)}",
+def cost_lines(model: str, setup: Setup, longest: int) -> str:
+    """Script that binds `formulas`, the costs of each kind at `shared.LENGTHS`, and the `points` up to `longest`."""
+    imports: Imports = {"engine.attention_variants": {"shared"}}
+    lines = [
+        *opening_lines(model, setup, imports),
         "formulas = shared.formulas(model, setup)",
-        f"kept = shared.kept(model, {drawn}, {head[0]}, {head[1]}, setup)",
-        "for name, pattern in kept.items():",
-        "    print(name, pattern.mass, pattern.cells)",
+        f"points = list(shared.measure_up_to(model, {longest}, setup))",
+        "for point in points:",
+        "    print(point.kind, point.length, point.seconds, point.bytes)",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*import_lines(imports), "", *lines]) + "\n"
+
+
+def opening_lines(model: str, setup: Setup, imports: Imports) -> list[str]:
+    """Lines that bind `model`, its name in the library, and `setup`; what they need is added to `imports`."""
+    source, note = source_of(model)
+    opened = quoted(model)
+    if note:
+        imports.setdefault("engine.runtime", set()).add("library")
+        opened = f"library.offer(library.Opening({source})){note}"
+    imports["engine.attention_variants.measure"] = {"Setup"}
+    if "Settings(" in written(setup):
+        imports["engine.attention_variants.quantize"] = {"Settings"}
+    return [f"model = {opened}", f"setup = {written(setup)}"]

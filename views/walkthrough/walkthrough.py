@@ -13,7 +13,6 @@ from torch import Tensor
 
 from engine.analysis.answers import Answer, words
 from engine.analysis.heads import CrossScores, HeadScores
-from engine.analysis.operands import Operands
 from engine.checkpoints import Checkpoint
 from engine.generation.sampling import Distribution
 from engine.inputs.processors import PalettePixels
@@ -29,6 +28,7 @@ WHOLE = 6 * 2**20  # bytes; a trace larger than this is sent one layer at a time
 CANDIDATES = 24  # next tokens listed at every position
 ONCE: tuple[Axes, ...] = (("batch", "d_model"), ("batch", "d_embed"), ("batch", "class"))  # a text has one of these
 BEFORE = ("[CLS]", "[DIST]")  # what stands before the patches of a picture
+TOGETHER = 32  # explanations in one answer: a cell in every head and block, so that turning to one asks nothing
 THUMBNAIL = 32  # cells a side of a thumbnail, when the pattern itself is not there
 
 
@@ -101,9 +101,9 @@ class Outcome:
     """What the head says at every position (pos vocab), once (1 class), or of all positions (2 pos: start and end).
 
     `reads` is "next" (token), "here" (what stands at the position, or which class it has), "class" or "answer". `link`
-    is what makes probabilities of logits; "identity" leaves one number, which is no probability. `sampled` is the token
-    drawn at the end, `follows` the probability that the second of two texts follows the first. The `answer` is one to a
-    question, in the tokens of `read`.
+    is what makes probabilities of logits; "identity" leaves one number, which is no probability. `noun` is what is
+    distributed over, in the plural. `sampled` is the token drawn at the end, `follows` the probability that the second
+    of two texts follows the first. The `answer` is one to a question, in the tokens of `read`.
     """
 
     following: Distribution
@@ -114,6 +114,7 @@ class Outcome:
     link: Link = "softmax"
     answer: Answer | None = None
     read: Encoding | None = None
+    noun: str = "tokens"
 
 
 def walkthrough(
@@ -155,6 +156,7 @@ def walkthrough(
         "model": model_header(name, lanes[-1].config),
         "lanes": {lane.side: lane_header(trace, lane) for lane in lanes},
         "dtype": str(next(v.dtype for v in trace.values() if v.is_floating_point())).removeprefix("torch."),
+        "together": TOGETHER,
         "edited": sorted({h for edit in trace.edits for h in edit.touches()}),
         **(outcome_header(outcome) if outcome else UNSAID),
         **notes,
@@ -179,11 +181,12 @@ def outcome_header(outcome: Outcome) -> dict[str, Any]:
         "follows": outcome.follows,
         "link": outcome.link,
         "count": following.logits.shape[-1],
+        "noun": outcome.noun,
         "answer": answer_header(outcome),
     }
 
 
-UNSAID = dict.fromkeys(("reads", "sampled", "follows", "link", "count", "answer")) | {"names": {}}
+UNSAID = dict.fromkeys(("reads", "sampled", "follows", "link", "count", "noun", "answer")) | {"names": {}}
 
 
 def answer_header(outcome: Outcome) -> dict[str, Any] | None:
@@ -222,10 +225,6 @@ def layer_payload(trace: Trace, layer: int, side: str = "") -> bytes:
     if not arrays:
         raise ValueError(f"this run has no layer {layer}; ask for one that it has.")
     return pack({"layer": layer}, arrays)
-
-
-def operands_payload(found: Operands) -> bytes:
-    return pack({"bias": found.bias}, {"weights": found.weights})
 
 
 def layer_arrays(trace: Trace, layer: int, side: str = "") -> dict[str, Tensor]:

@@ -96,7 +96,7 @@ def of_masks(edit: Edit, terms: Terms) -> str | None:
             read = "encoder" if edit.cross else edit.stack
             named += [f"the column of {terms.tokens(columns, read)}"] if columns else []
             named += [counted(len(cells), "cell")] if cells else []
-            done = {"flip": "mask painted", "allow": "may be seen", "forbid": "may not be seen"}[to]
+            done = {"flip": "mask painted", "allow": "allow", "forbid": "block"}[to]
             return f"{done}: {joined(named)}, {where(edit)}"
         case DrawMask():
             return f"a drawn mask, {where(edit)}"

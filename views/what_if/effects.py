@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,18 +194,12 @@ def most_changed(old: Tensor, new: Tensor) -> tuple[int, dict[str, Tensor]]:
     return row, {"guess.before": old[row].float(), "guess.after": new[row].float()}
 
 
-def asked_later(
-    query: dict[str, Any],
-    before: Trace,
-    after: Trace,
-    head: Head | None,
-    write: Callable[[], bytes],
-) -> bytes:
-    """Answers what the picture asks once it is drawn. Raises ValueError, with a sentence."""
-    match query:
-        case {"effects": "row", "row": int(row)} if head is not None and 0 <= row < len(before["logits"][0]):
-            changed = shifts(before, after, [row], head)
-            return pack({"names": candidate_names(changed["shift.id"], head.names, extra=())}, changed)
-        case {"effects": "continuation"}:
-            return write()
-    raise ValueError("The picture asked for something this page does not know; reload the page.")
+def shift_payload(before: Trace, after: Trace, head: Head | None, row: int) -> bytes:
+    """The change at one more position. Raises ValueError where the model has no head, or no such position."""
+    if head is None:
+        raise ValueError("this model has no head, so nothing is predicted.")
+    positions = 2 if head.reads == "answer" else 1 if head.reads == "class" else len(before["logits"][0])
+    if not 0 <= row < positions:
+        raise ValueError(f"a position must be in 0..{positions - 1}, got {row}.")
+    changed = shifts(before, after, [row], head)
+    return pack({"names": candidate_names(changed["shift.id"], head.names, extra=())}, changed)

@@ -13,7 +13,7 @@ from engine.analysis.effects_long import pattern_change_long
 from engine.inputs.readers import Reading
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
-from views.attention.long import Focus, Head, Long
+from views.attention.long import Focus, Head, LongContext
 from views.core.payload import pack
 from views.walkthrough.walkthrough import candidate_names
 from views.what_if.continuation import writes
@@ -22,13 +22,13 @@ from views.what_if.effects import described, focuses, head_of, in_stream, most_c
 
 OFFERED = 12  # keys of a row, in each run
 
-def effects_long(before: Long, after: Long, reading: Reading, *, hidden: bool = False) -> bytes:
+def effects_long(before: LongContext, after: LongContext, reading: Reading, *, hidden: bool = False) -> bytes:
     """The payload. `hidden`: a guess is to come before anything is shown."""
-    checkpoint, lanes = after.run.checkpoint, after.run.lanes
+    checkpoint, lanes = after.checkpoint, after.lanes
     head = head_of(checkpoint, reading)
     arrays = dict(in_stream(before.trace, after.trace, lanes))
     header: dict[str, Any] = {
-        "trace": after.run.digest,
+        "trace": after.digest,
         "hidden": hidden,
         "took": {
             "start": after.trace.start,
@@ -54,11 +54,11 @@ def effects_long(before: Long, after: Long, reading: Reading, *, hidden: bool = 
     return pack(header, arrays)
 
 
-def question(before: Long, after: Long) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+def question(before: LongContext, after: LongContext) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
     """A row of the head that is on screen, or of that number in the last block, to be guessed at; None where neither
     changed. What it looks at most, before or after, is offered."""
     shown = after.shown
-    for head in (shown, replace(shown, layer=after.run.lanes[-1].config.layers - 1)):
+    for head in (shown, replace(shown, layer=after.lanes[-1].config.layers - 1)):
         old, new = before.pattern(head), after.pattern(head)
         if not torch.equal(old, new):
             row, rows = most_changed(old, new)
@@ -68,20 +68,20 @@ def question(before: Long, after: Long) -> tuple[dict[str, Any], dict[str, Tenso
     return None
 
 
-def shifted(before: Long, after: Long, head: Decides, rows: list[int]) -> dict[str, Tensor]:
+def shifted(before: LongContext, after: LongContext, head: Decides, rows: list[int]) -> dict[str, Tensor]:
     """The change of what is said at these positions, which are not all computed: as `views.what_if.effects.shifts`."""
     whole = head.reads in ("class", "answer")
     at = slice(None) if whole else slice(rows[0], rows[-1] + 1)
     return shifts(saying(before, at), saying(after, at), rows, head)
 
 
-def saying(long: Long, at: slice) -> Trace:
+def saying(long: LongContext, at: slice) -> Trace:
     """The run's logits at these positions, from where its blocks end."""
     made = long.made
     return run(made.model, made.read, "logits", made.edits, long.trace, target=made.target, logits_at=at)
 
 
-def moved_heads(before: Long, after: Long, name: str, layer: int) -> bytes:
+def moved_heads(before: LongContext, after: LongContext, name: str, layer: int) -> bytes:
     """moved: by head of one layer, how much of a row's weight went elsewhere; `name` is the attention's."""
     head = Head(*attentions(after)[name], layer, 0)
     made = after.made
@@ -89,22 +89,22 @@ def moved_heads(before: Long, after: Long, name: str, layer: int) -> bytes:
     return pack({}, {"moved": found[0].float()})
 
 
-def attentions(long: Long) -> dict[str, tuple[str, Focus]]:
+def attentions(long: LongContext) -> dict[str, tuple[str, Focus]]:
     """Stack and kind of every attention, by name."""
     return {
         f"{lane.prefix}{focus}": (lane.side, "cross_attn" if focus == "cross_attn" else "attn")
-        for lane in long.run.lanes
+        for lane in long.lanes
         for focus in focuses(lane)
     }
 
 
 def asked_later_long(
-    query: Mapping[str, Any], before: Long, after: Long, reading: Reading, write: Callable[[], bytes]
+    query: Mapping[str, Any], before: LongContext, after: LongContext, reading: Reading, write: Callable[[], bytes]
 ) -> bytes:
     """Answers what the picture asks once it is drawn. Raises ValueError, with a sentence."""
-    head = head_of(after.run.checkpoint, reading)
+    head = head_of(after.checkpoint, reading)
     match query:
-        case {"effects": "row", "row": int(row)} if head is not None and 0 <= row < len(after.run.lanes[-1].pieces):
+        case {"effects": "row", "row": int(row)} if head is not None and 0 <= row < len(after.lanes[-1].pieces):
             changed = shifted(before, after, head, [row])
             return pack({"names": candidate_names(changed["shift.id"], head.names, extra=())}, changed)
         case {"effects": "heads", "attention": str(name), "layer": int(layer)} if name in attentions(after):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from engine.analysis.summarised_run import revisited
 from engine.runtime.trace import Trace
-from views.attention.long import Head, Long
+from views.attention.long import Head, LongContext
 from views.core.payload import pack
 
 NO_HEAD = "This run has no such head; choose another block or head."
@@ -27,7 +27,7 @@ def painted_on(trace: Trace, side: str, focus: str, layer: int, head: int) -> by
     return pack({}, {"mask": mask.to(torch.bool), "pattern": pattern.float()})
 
 
-def painted_on_long(long: Long, query: Mapping[str, Any]) -> bytes:
+def painted_on_long(long: LongContext, query: Mapping[str, Any]) -> bytes:
     """The mask as bits, row by row, the lowest first; or where the query names `rows` (first, end) their weights."""
     head = head_asked(long, query)
     match query:
@@ -41,7 +41,7 @@ def painted_on_long(long: Long, query: Mapping[str, Any]) -> bytes:
     return pack({"shape": list(mask.shape)}, {"bits": bits})
 
 
-def head_asked(long: Long, query: Mapping[str, Any]) -> Head:
+def head_asked(long: LongContext, query: Mapping[str, Any]) -> Head:
     match query:
         case {"painted": "attn" | "cross_attn" as focus, "side": str(side), "layer": int(layer), "head": int(head)}:
             found = Head(side, focus, layer, head)
@@ -50,7 +50,7 @@ def head_asked(long: Long, query: Mapping[str, Any]) -> Head:
     raise ValueError(NO_HEAD)
 
 
-def mask_of(long: Long, head: Head) -> Tensor:
+def mask_of(long: LongContext, head: Head) -> Tensor:
     """Who may see whom, pos key."""
     made, hook = long.made, f"{head.hook.removesuffix('pattern')}mask"
     wanted = {hook: lambda mask: mask[0, head.head].clone()}

@@ -1,20 +1,21 @@
-// The card of a checkpoint: what it is, its blocks drawn, where its parameters are, and that its numbers are the reference's.
+// Ours, since no library draws an architecture: its blocks, and the parameters of each, lit together where one is pointed at.
 import * as address from "../core/address.js";
 import { assemble, BETWEEN, CSS as DRAWING_CSS, drawStacks, named, percent, pile, titleOf } from "../architecture/architecture.js";
 import { make } from "../core/dom.js";
 import { formula, FORMULA_CSS } from "../core/formula.js";
-import { request } from "../core/store.js";
 
 const ONE = 330; // CSS pixels that one stack is drawn in
 const TWO = 262; // each of two
 const HIGHEST = 500; // of the drawing
 const SHRINK = 0.74; // at most, so that it stands beside the rest
-const NARROW = 720; // one column below this
-const HALF = 1060; // two below this
+const NARROW = 640; // one column below this
 const GAP = 36;
 const [HEADED, LINE] = [26, 24]; // heights of what is told of a block
 
-/** data = {name, says, facts, files, model, ledger, notes, compares}, of views/checkpoint.py. */
+/**
+ * @param {HTMLElement} root
+ * @param {{name: string, model: object}} data of views/checkpoint/checkpoint.py
+ */
 export function mount(root, data) {
   const page = new Card(root);
   page.update(data);
@@ -41,7 +42,6 @@ class Card {
   }
 
   update(data) {
-    if (this.data?.name !== data.name) this.compared = null;
     if (!this.data) this.chosen = address.read().block;
     this.data = data;
     this.blocks = counted(data.model);
@@ -58,73 +58,11 @@ class Card {
   build() {
     this.width = this.element.clientWidth;
     if (!this.width) return;
-    this.element.dataset.columns = this.width < NARROW ? 1 : this.width < HALF ? 2 : 3;
+    this.element.dataset.columns = this.width < NARROW ? 1 : 2;
     this.parts = this.partList();
-    this.element.replaceChildren(this.facts(), this.drawing(), this.parts);
+    this.element.replaceChildren(this.drawing(), this.parts);
     this.element.dataset.ready = "true";
     this.show(null);
-  }
-
-  facts() {
-    const { name, says, facts, notes, files } = this.data;
-    const element = make("section", "facts");
-    const [stem, ...rest] = name.split(/(?=~)/); // what follows tells apart what people opened
-    const heading = make("h2", "", stem);
-    heading.append(make("small", "", rest.join("")));
-    element.append(heading);
-    if (says) element.append(make("p", "says", says));
-    const list = make("dl");
-    for (const [label, value] of facts) {
-      const told = make("dd", "", value);
-      if (label === "files") told.title = files.map(([file, bytes]) => `${file}  ${bytes.toLocaleString("en")}`).join("\n");
-      list.append(make("dt", "", label), told);
-    }
-    element.append(list, this.account());
-    for (const note of notes) element.append(make("p", "note-line", note));
-    if (this.data.compares) element.append(this.badge());
-    return element;
-  }
-
-  /** Whether every tensor of the file found its place. */
-  account() {
-    const { ledger } = this.data;
-    const whole = !ledger.missing && !ledger.unexpected;
-    const total = Object.values(ledger).reduce((sum, count) => sum + count, 0);
-    const line = make("p", `account ${whole ? "whole" : "odd"}`);
-    line.append(make("strong", "", whole ? `✓ ${total} tensors, every one accounted for` : `${ledger.missing + ledger.unexpected} of ${total} tensors have no place`));
-    const counts = Object.entries(ledger).filter(([status, count]) => count || status === "missing" || status === "unexpected");
-    line.append(make("span", "", counts.map(([status, count]) => `${count} ${status}`).join(" · ")));
-    return line;
-  }
-
-  badge() {
-    const element = make("div", "badge");
-    element.setAttribute("aria-live", "polite");
-    if (this.compared) element.append(...verdict(this.compared));
-    else {
-      const button = make("button", "compare", "compare with transformers");
-      button.type = "button";
-      button.title = "Runs the same input through transformers and shows the largest differences of logits and attention";
-      button.addEventListener("click", () => this.compare(element, button));
-      element.append(button);
-    }
-    return element;
-  }
-
-  async compare(element, button) {
-    const { name } = this.data;
-    button.disabled = true;
-    button.textContent = "both models are running …";
-    try {
-      const answer = await request({ checkpoint: name, compare: true });
-      if (this.data.name !== name) return;
-      this.compared = answer;
-      element.replaceChildren(...verdict(answer));
-    } catch (error) {
-      element.replaceChildren(button, make("p", "note-line", error.message));
-      button.disabled = false;
-      button.textContent = "compare with transformers";
-    }
   }
 
   drawing() {
@@ -218,57 +156,16 @@ function short(block) {
   return stack ? `${stack[0].toUpperCase()}${stack.slice(1, 3)}. ${words.toLowerCase().replace("mlp", "MLP")}` : words;
 }
 
-/** What transformers gave for the same input. */
-function verdict({ logits, patterns, layers, against, through, read }) {
-  const figures = make("p", "figures");
-  for (const [name, value] of [["max |Δlogit|", logits], ["max |Δattention|", patterns]]) {
-    if (value === null) continue;
-    const figure = make("span");
-    figure.append(make("small", "", name), make("strong", "", apart(value)));
-    figures.append(figure);
-  }
-  const found = [figures, make("p", "against", `${against}, ${through}; ${read}`)];
-  if (layers.length) found.push(make("p", "against", `attention by layer: ${layers.map(apart).join(" · ")}`));
-  return found;
-}
-
-/** 9.8e−6 */
-function apart(x) {
-  return x === 0 ? "0" : x.toExponential(1).replace("e-", "e−").replace("e+", "e");
-}
-
 function blockOf(event) {
   return event.target.closest?.("[data-block]")?.dataset.block ?? null;
 }
 
 const CSS = `
 .card { display: grid; gap: 24px ${GAP}px; align-items: start; font: 14px/1.4 var(--sans); color: var(--ink); }
-.card[data-columns="3"] { grid-template-columns: minmax(280px, 390px) auto minmax(250px, 1fr); }
-.card[data-columns="2"] { grid-template-columns: minmax(0, 1fr) auto; }
-.card[data-columns="2"] .parts { grid-column: 1 / -1; }
+.card[data-columns="2"] { grid-template-columns: auto minmax(250px, 1fr); }
 .card[data-columns="1"] { grid-template-columns: minmax(0, 1fr); }
 .card section, .card figure { min-width: 0; margin: 0; }
-.card h2 { font-size: 24px; line-height: 1.2; letter-spacing: -.015em; margin: 0 0 6px; overflow-wrap: anywhere; }
-.card h2 small { font: 14px var(--mono); color: var(--soft); letter-spacing: 0; margin-left: 4px; }
-.card .says { margin: 0 0 12px; color: var(--soft); display: -webkit-box; -webkit-line-clamp: 4; -webkit-box-orient: vertical; overflow: hidden; }
-.facts dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); margin: 0; }
-.facts dt, .facts dd { margin: 0; padding: 3px 14px 3px 0; border-top: 1px solid var(--hairline); }
-.facts dt { color: var(--soft); }
-.facts dd { overflow-wrap: anywhere; }
-.account { margin: 14px 0 0; padding: 7px 12px; border-left: 3px solid var(--value); background: var(--panel); }
-.account.odd { border-color: var(--edited); }
-.account strong { display: block; font-weight: 600; }
-.account span { color: var(--soft); font-size: 13px; }
-.card .note-line { margin: 8px 0 0; padding: 5px 12px; border-left: 3px solid var(--mlp); background: var(--panel); font-size: 13px; overflow-wrap: anywhere; }
-.badge { margin-top: 12px; min-height: 34px; }
-.badge .compare { font: inherit; color: var(--ink); background: var(--ground); border: 1px solid var(--hairline); border-radius: 6px; padding: 5px 12px; cursor: pointer; }
-.badge .compare:hover { border-color: var(--attention); color: var(--attention); }
-.badge .compare:disabled { color: var(--soft); border-color: var(--hairline); cursor: progress; }
-.badge :focus-visible, .parts .row:focus-visible { outline: 2px solid var(--attention); outline-offset: 1px; border-radius: 4px; }
-.badge .figures { display: flex; gap: 28px; margin: 0; }
-.badge .figures small { display: block; color: var(--soft); font-size: 13px; }
-.badge .figures strong { font: 600 22px var(--mono); }
-.badge .against { margin: 2px 0 0; color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }
+.parts .row:focus-visible { outline: 2px solid var(--attention); outline-offset: 1px; border-radius: 4px; }
 .drawn svg { display: block; max-width: 100%; overflow: visible; font-family: var(--sans); }
 .parts h3 { font: 600 24px/1.2 var(--mono); letter-spacing: -.02em; margin: 0 0 10px; }
 .parts h3 span { font: 14px var(--sans); color: var(--soft); letter-spacing: 0; }

@@ -28,6 +28,7 @@ export async function present(name, component) {
       place.view.update(place.data);
     }
     say(place, "");
+    if (place.toolbar) place.toolbar.element.hidden = !place.data.take;
     if (place.data.take) offer(place).catch((error) => console.error(error)); // the view stands without it
   } catch (error) {
     console.error(error);

@@ -46,12 +46,6 @@ export class Trace {
     Object.assign(this.arrays, arrays);
   }
 
-  /** The model's own numbers behind one element: {weights, bias}. */
-  async operands(hook, unit, row = 0) {
-    const { arrays, bias } = await request({ trace: this.trace, hook: this.named(hook), unit, row });
-    return { weights: arrays.weights.data, bias };
-  }
-
   /** The head of keys and values that a query head reads (grouped queries share). */
   keyHead(head) {
     return Math.floor((head * this.model.kv_heads) / this.model.heads);
@@ -126,46 +120,6 @@ export class Trace {
     return Float64Array.from(rows[0], (_, i) => rows.reduce((total, row) => total + row[i], 0));
   }
 
-  /** The name of the value that a hook of block `l` is computed from, given the order of this model's norms. */
-  input(hook) {
-    const [, l, part] = hook.match(/^blocks\.(\d+)\.(.+)$/) ?? [null, null, hook];
-    const found = l === null ? this.inputAround(part) : this.inputWithin(Number(l), part);
-    if (!found) throw new Error(`nothing is known to go into ${hook}`);
-    return found;
-  }
-
-  inputAround(part) {
-    const { head, pooler, mapped } = this.model;
-    const summed = this.has("embed.norm.out") ? "embed.norm.out" : "embed.sum";
-    const pooled = head === "sequence" && pooler ? "pooler.out" : this.last();
-    const behind = (names) => names.find((name) => this.has(name)) ?? pooled;
-    return {
-      "embed.mapped": mapped === "tokens" ? "embed.tokens" : summed,
-      "embed.patches": "embed.patches.pixels",
-      "embed.norm.out": "embed.sum",
-      "final_norm.out": this.last(false),
-      "head.mean": this.last(),
-      "head.pre": behind(["head.narrow"]),
-      "head.post": "head.pre",
-      "head.norm.out": "head.post",
-      "pooler.pre": this.last(),
-      "pooler.out": "pooler.pre",
-      next_sentence: "pooler.out",
-      "head.narrow": behind(["head.mean"]),
-      "head.cls": this.last(),
-      "head.distilled": this.last(),
-      logits: behind(["head.norm.out", "head.post", "head.narrow", "head.mean"]),
-    }[part];
-  }
-
-  /** The row of its input that row `pos` of a hook is made of: where one position speaks for the whole, that one. */
-  origin(hook, pos) {
-    if (hook === "head.distilled") return 1;
-    const whole = /^(pooler\.pre|head\.cls)$/.test(hook) || (this.model.head === "sequence" && /^(logits|head\.narrow)$/.test(hook));
-    if (!whole) return pos;
-    return this.array(this.input(hook))?.shape[0] === 1 ? 0 : this.speaker();
-  }
-
   /** How many rows down a hook begins: what the whole text has once stands beside the token where it was read. */
   begins(name) {
     if (this.block(name, 0).rows === this.length) return 0;
@@ -177,31 +131,6 @@ export class Trace {
     return this.model.read === "last" ? this.length - 1 : 0;
   }
 
-  inputWithin(l, part) {
-    const b = `blocks.${l}.`;
-    const post = this.normsAfter();
-    const read = (norm, stream) => (!post && this.has(`${b}${norm}.out`) ? `${b}${norm}.out` : stream);
-    const stream = this.model.crosses ? `${b}resid_cross` : this.beside() ? `${b}resid_pre` : `${b}resid_mid`;
-    const inputs = {
-      "norm1.out": post ? `${b}resid_mid` : `${b}resid_pre`,
-      "norm_cross.out": post ? `${b}resid_cross` : `${b}resid_mid`,
-      "norm2.out": post ? `${b}resid_post` : stream,
-      "norm1_after.out": `${b}attn.out`,
-      "norm2_after.out": `${b}mlp.out`,
-      "attn.q_norm.out": `${b}attn.q`,
-      "attn.k_norm.out": `${b}attn.k`,
-      "attn.out": `${b}attn.z`,
-      "cross_attn.q": post ? `${b}norm1.out` : read("norm_cross", `${b}resid_mid`),
-      "cross_attn.out": `${b}cross_attn.z`,
-      "mlp.out": `${b}mlp.post`,
-    };
-    for (const name of ["attn.q", "attn.k", "attn.v"]) inputs[name] = read("norm1", `${b}resid_pre`);
-    for (const name of ["cross_attn.k", "cross_attn.v"]) inputs[name] = this.memory();
-    const before = post ? b + this.read(l) : this.model.sublayers === "parallel_one_norm" ? read("norm1", stream) : read("norm2", stream);
-    for (const name of ["mlp.pre", "mlp.up"]) inputs[name] = before;
-    return inputs[part];
-  }
-
   /** Whether norms stand after the sublayers, and there are any. */
   normsAfter() {
     return this.model.norm_place === "after" && this.model.norm !== "none";
@@ -210,12 +139,6 @@ export class Trace {
   /** Whether attention and MLP read the same stream. */
   beside() {
     return this.model.sublayers !== "sequential";
-  }
-
-  /** What the MLP of block `l` is added to. */
-  read(l) {
-    if (this.normsAfter()) return this.model.crosses ? "norm_cross.out" : "norm1.out";
-    return this.model.crosses ? "resid_cross" : "resid_mid";
   }
 
   /** The residual stream that leaves block `l`. */
@@ -229,19 +152,5 @@ export class Trace {
   entry() {
     if (this.model.mapped === "all") return "embed.mapped";
     return this.has("embed.norm.out") ? "embed.norm.out" : this.parts().length === 1 ? this.parts()[0] : "embed.sum";
-  }
-
-  /** What leaves the stack, behind its final norm unless that is what is asked for. */
-  last(normed = true) {
-    return normed && this.has("final_norm.out") ? "final_norm.out" : this.after(this.model.layers - 1);
-  }
-
-  /** What cross-attention makes its keys and values of; undefined where there is none. */
-  memory() {
-    if (!this.source) return undefined;
-    const layers = this.source.model.layers;
-    const names = ["encoder.final_norm.out", `encoder.blocks.${layers - 1}.norm2.out`, `encoder.blocks.${layers - 1}.resid_post`];
-    const after = this.model.norm_place === "after";
-    return names.find((name) => this.has(name) && (after || !name.endsWith("norm2.out")));
   }
 }

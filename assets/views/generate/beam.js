@@ -1,13 +1,9 @@
-// Beam search as a tree: every hypothesis that was considered, what was given up and why, and the path that greedy takes through it.
+// Beam search as a tree: every hypothesis that was considered, what was pruned and why, and the path that greedy takes through it. It is ours as the tree is.
 import { make } from "../core/dom.js";
-import { mount as mountControls, wanted } from "./beam_controls.js";
-import { idsOf, joined, nats, points, searchOf } from "./beam_data.js";
-import { comparison, details, face, foundList } from "./beam_side.js";
-import { CSS as STYLE } from "./beam_style.js";
-import { TreePicture } from "./beam_tree.js";
-import { Coming } from "./coming.js";
+import { idsOf, joined, lineOf, nats, points, searchOf, TreePicture, why } from "./beam_tree.js";
+import { Coming } from "./streams.js";
+import { colourOf } from "./text.js";
 
-export const CSS = STYLE;
 const PACE = 900; // ms from step to step
 const LONG = 600; // ms after which a search that was shown makes room for the one that is awaited
 
@@ -18,7 +14,6 @@ export function mount(room, page) {
 class Beam {
   constructor(room, page) {
     Object.assign(this, { page, room, search: null });
-    this.controls = mountControls(page);
     this.tree = new TreePicture(page, { pick: (node) => this.pick(node), hover: (node) => this.hover(node) }, (node) => face(page, node));
     this.said = make("p", "beam-over");
     this.legend = this.makeLegend();
@@ -28,7 +23,7 @@ class Beam {
     this.sentence = make("p", "sentence");
     this.early = make("div", "beam-early");
     this.early.append(this.sentence, (this.first = this.act("is-late")));
-    room.append(this.controls.element, this.early, this.holder);
+    room.append(this.early, this.holder);
     this.clear("");
   }
 
@@ -59,10 +54,10 @@ class Beam {
 
   update() {
     const { page } = this;
-    const query = { ask: "beam", ...wanted(page) };
-    this.controls.update(query, this.search?.examples ?? []);
+    const query = { ask: "beam", wanted: page.data.beam };
     const name = JSON.stringify([page.data.trace, query]);
     if (name === this.asked) return this.show();
+    if (this.asked) page.remember({ beam_step: null, beam_node: null }); // they belong to another search
     this.asked = name;
     this.pause();
     this.run?.leave();
@@ -77,16 +72,15 @@ class Beam {
   take(run) {
     clearTimeout(this.long);
     const { found, query } = run;
-    if (!found) return this.clear("You stopped it before its first step.");
+    if (!found) return this.clear("Stopped before its first step.");
     const state = found.whole ? "whole" : run.isActive ? "going" : "stopped";
     if (state === "stopped" && run.parts) this.page.tell(this.stopped(found));
     if (state === "whole" && run.parts > 1) this.page.tell(found.over);
-    this.search = { ...searchOf(found), penalty: query.penalty, query, state };
+    this.search = { ...searchOf(found), penalty: query.wanted.penalty, query, state };
     this.sentence.textContent = "";
     this.early.hidden = true;
     this.holder.hidden = false;
     this.holder.classList.remove("is-old");
-    this.controls.update(query, this.search.examples);
     this.show();
   }
 
@@ -117,7 +111,7 @@ class Beam {
   showAct(button) {
     const { run, page } = this;
     button.hidden = !run || page.alone || Boolean(run.found?.whole);
-    const name = run?.isActive ? "Stop" : run?.found ? "Search on" : "Search";
+    const name = run?.isActive ? "Stop" : run?.found ? "Continue" : "Search";
     if (button.textContent !== name) button.textContent = name;
     button.title = run?.isActive ? "Escape" : "";
   }
@@ -175,7 +169,7 @@ class Beam {
     const { nodes, over, state } = this.search;
     const count = (state) => nodes.filter((node) => node.state === state).length.toLocaleString("en");
     const considered = `${nodes.length.toLocaleString("en")} hypotheses were considered: ${count("kept")} kept, ${count("finished")} finished, ${count("pruned")} pruned.`;
-    if (state === "stopped") return `${considered} Whether greedy missed the best is told once the search is over.`;
+    if (state === "stopped") return `${considered} Whether greedy missed the best is known once the search is over.`;
     return `${over} ${considered}`.trim();
   }
 
@@ -189,7 +183,7 @@ class Beam {
 
   stopped({ count, room, found }) {
     const whole = found.length < count ? ` The search itself was over after ${found.length}.` : "";
-    return this.run.why || `Stopped by you after ${count} of ${room} steps.${whole}`;
+    return this.run.why || `Stopped after ${count} of ${room} steps.${whole}`;
   }
 
   pick(node) {
@@ -280,13 +274,14 @@ class Beam {
 
   looked() {
     const { search, page } = this;
-    const query = search?.query ?? { ...wanted(page) };
+    const query = search?.query ?? { ask: "beam", wanted: page.data.beam };
     const [best] = search?.best ?? [];
     const steps = search && search.state !== "whole" ? search.count : null;
     const sentence = best ? `best: “${best.text.trim()}”, log p ${nats(best.log)}, score ${points(best.score)}; greedy: log p ${nats(search.greedy.at(-1).log)}, score ${points(search.greedy.at(-1).score)}` : "";
-    const { ask, ...settings } = query;
-    const where = `${query.beams} beams, length penalty ${query.penalty}${steps ? `, after ${steps} of at most ${search.room} steps` : ""}`;
-    return { where, sentence, asks: { search: { ...settings, ...(steps && { steps }) } }, file: "beam" };
+    const { beams, penalty } = query.wanted;
+    const tab = { ...query, ...(steps && { steps }) };
+    const where = `${beams} beams, length penalty ${penalty}${steps ? `, after ${steps} of at most ${search.room} steps` : ""}`;
+    return { where, sentence, asks: { tab, tables: { "Beam: hypotheses": tab, "Beam: best and greedy": { ...tab, ask: "paths" } } }, file: "beam" };
   }
 
   /** For a picture: the tree as wide as it is, and nothing that can only be clicked. */
@@ -297,4 +292,135 @@ class Beam {
     element.classList.toggle("pictured", on);
     element.parentElement.style.minWidth = on ? `${wide}px` : "";
   }
+}
+
+const THUMB = 64; // CSS pixels of a small picture
+
+/** What is searched for. */
+function noun(page) {
+  return page.data.grid ? "picture" : "text";
+}
+
+/** A token, or of a picture the colour of a pixel. */
+function face(page, { id, piece, given }) {
+  const token = make("bdi", `tok${given ? " given" : ""}`);
+  if (page.data.grid && id < page.data.vocab) {
+    const colour = make("span", "swatch");
+    colour.style.background = colourOf(page.data, id);
+    token.append(colour, piece);
+  } else if (piece.startsWith("·") && piece.length > 1) token.append(make("i", "", "·"), piece.slice(1));
+  else token.textContent = piece;
+  return token;
+}
+
+/** Tokens one behind the other, each with its log-probability below; the first `shared` are those of both paths. */
+function chain(page, line, shared, dear) {
+  const row = make("div", "beam-chain");
+  line.forEach((node, i) => {
+    const one = make("span", `beam-link${i < shared ? " is-shared" : ""}${node === dear ? " is-dear" : ""}`);
+    if (node === dear) one.title = "the least probable token behind the fork";
+    one.append(face(page, node), make("span", "beam-own", nats(node.own)));
+    row.append(one);
+  });
+  return row;
+}
+
+/** What was found when `at` steps were done: the n best, or before the end what was finished so far and the most probable that goes on. */
+function foundList(page, search, at, picked, pick) {
+  const last = at >= search.columns;
+  const over = last && search.state === "whole";
+  const list = make("section", "beam-found");
+  const shown = over ? search.best : search.found[Math.min(at, search.steps) - 1];
+  list.append(make("h3", "", over ? (shown.length === 1 ? `The best ${noun(page)} found` : `The ${shown.length} best ${noun(page)}s found`) : "Finished so far, the best first"));
+  const head = make("div", "beam-row heading");
+  head.append(make("span", ""), make("span", "", noun(page)), make("span", "number", "log p"), make("span", "number", "tokens"), make("span", "number", "score"));
+  list.append(head);
+  shown.forEach((node, i) => list.append(entry(page, node, String(i + 1), node === picked, pick)));
+  if (!shown.length) list.append(make("p", "sentence", `No ${noun(page)} is finished yet.`));
+  if (!last) return list;
+  const [going, greedy] = [over ? null : search.leading, search.greedy.at(-1)];
+  if (going) list.append(entry(page, going, "going", going === picked, pick));
+  list.append(entry(page, greedy, "greedy", greedy === picked, pick));
+  return list;
+}
+
+function entry(page, node, name, isPicked, pick) {
+  const row = make("button", `beam-row${name === "greedy" ? " of-greedy" : ""}`);
+  row.type = "button";
+  row.setAttribute("aria-pressed", String(isPicked));
+  const words = page.data.grid ? thumb(page, idsOf(node)) : make("bdi", "beam-text", node.text.trim());
+  row.append(make("span", "beam-name", name), words, make("span", "number", nats(node.log)), make("span", "number", String(node.step + 1)), make("span", "number", points(node.score)));
+  row.addEventListener("click", () => pick(node));
+  return row;
+}
+
+/** The picture so far: what was given, and the pixels of a hypothesis. */
+function thumb(page, ids) {
+  const { rows, columns } = page.data.grid;
+  const canvas = make("canvas", "beam-thumb");
+  Object.assign(canvas, { width: columns, height: rows });
+  Object.assign(canvas.style, { width: `${THUMB}px`, height: `${(THUMB * rows) / columns}px` });
+  const context = canvas.getContext("2d");
+  const given = page.data.prompt.ids.slice(1);
+  [...given, ...ids].forEach((id, i) => {
+    context.fillStyle = colourOf(page.data, id);
+    context.fillRect(i % columns, Math.floor(i / columns), 1, 1);
+  });
+  return canvas;
+}
+
+/** Greedy and the best, token by token, with the sentences that compare them. */
+function comparison(page, search) {
+  const place = make("section", "beam-why");
+  const [best] = search.best;
+  const greedy = search.greedy;
+  const line = lineOf(best);
+  const fork = greedy.findIndex((node, i) => node !== line[i]);
+  place.append(make("h3", "", fork < 0 ? "Greedy and the search agree" : best.score >= greedy.at(-1).score ? "Why greedy missed it" : "Here greedy is ahead"));
+  for (const sentence of search.told) place.append(make("p", "", sentence));
+  const rows = make("div", "beam-paths");
+  for (const [name, path] of fork < 0 ? [["both", line]] : [["best", line], ["greedy", greedy]]) {
+    const dear = name !== "greedy" ? null : path.slice(fork).reduce((low, node) => (node.own < low.own ? node : low));
+    const sum = make("span", "beam-sum", `log p ${nats(path.at(-1).log)}`);
+    const row = make("div", `beam-path of-${name}`);
+    row.append(make("span", "beam-name", name), chain(page, path, Math.max(0, fork), dear), sum);
+    rows.append(row);
+  }
+  place.append(rows);
+  return place;
+}
+
+/** One hypothesis: `act(node, on)` puts it into the tab Write. */
+function details(page, search, node, act) {
+  const place = make("section", "beam-details");
+  const title = make("h3", "", node.place === 1 ? `The best ${noun(page)}${search.state === "whole" ? "" : " so far"}` : `A hypothesis of ${node.step + 1} ${node.step ? "tokens" : "token"}`);
+  place.append(title, make("p", "beam-state", why(node, search)), chain(page, lineOf(node), 0, null), arithmetic(search, node));
+  const whole = node.place ? search.texts[node.place - 1] : node === search.greedy.at(-1) ? search.greedy_text : "";
+  if (whole && !page.data.grid) place.append(make("p", "beam-whole", whole));
+  const ended = node.stop && ["end", "context", "picture"].includes(node.stop.kind);
+  const acts = make("div", "beam-acts");
+  acts.append(button("Continue from here", "go", () => act(node, true), ended ? "nothing follows it" : ""), button("Show in Write", "quiet", () => act(node, false)));
+  place.append(acts);
+  return place;
+}
+
+function arithmetic(search, node) {
+  const list = make("dl", "beam-sums");
+  const { length } = lineOf(node);
+  const penalty = search.penalty;
+  const power = penalty === 1 ? `${length}` : `${length}^${penalty}`.replace("-", "−");
+  const put = (name, value) => list.append(make("dt", "", name), make("dd", "", value));
+  put("log-probability, the sum", `${nats(node.log)} nats`);
+  put("score", `${nats(node.log)} ÷ ${power} = ${points(node.score)}`);
+  if (node.rank !== null) put("rank in its step", String(node.rank));
+  return list;
+}
+
+function button(name, kind, work, refused = "") {
+  const made = make("button", `beam-button ${kind}`, name);
+  made.type = "button";
+  made.disabled = Boolean(refused);
+  made.title = refused;
+  made.addEventListener("click", work);
+  return made;
 }

@@ -1,20 +1,30 @@
-// From a distribution to text: what a model writes, token by token. This is the shell: it holds the prompt, the tree of what was written and the
-// open tab; the tabs read `page` (this object) at every update.
-import * as address from "../core/address.js";
-import { CSS as ATTENTION } from "../attention/style.js";
+// From a distribution to text: what a model writes, token by token. This is the shell of what the page draws itself: it holds the prompt and the tree of what was
+// written; the open tab reads `page` (this object) at every update. Which tab is open, and every form and chart, are the page's.
 import { bubble } from "../components/bubble.js";
+import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
-import { comingOf, comingQuery } from "./coming.js";
-import { Run } from "./run.js";
-import { CSS } from "./style.js";
-import { stepQuery, stepsOf, tokenOf } from "./steps.js";
-import { known, shownFor, TABS, tabLine } from "./tabs.js";
-import { treeOf } from "./tree.js";
 import { inquire, onHeldUp, request, stream } from "../core/store.js";
+import { comingOf, comingQuery, Run } from "./streams.js";
+import { CSS } from "./style.js";
+import { stepQuery, stepsOf, tokenOf, treeOf } from "./tree.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
+const VIEWS = {
+  write: ["Write", () => import("./write.js")],
+  beam: ["Beam", () => import("./beam.js")],
+  cache: ["Cache", () => import("./cache.js")],
+  surprise: ["Surprise", () => import("./surprise.js")],
+};
+const CONTROLS = ["view", "t", "numbers", "prompting", "surprise", "surprise_stride"]; // of the page, which older links have after the #
+const PREFIXES = ["beam_", "p_"];
+const OWN = ["beam_step", "beam_node"];
 
-/** data is the payload of views/generate.py. Emits "interrupt": what comes in parts holds up what is asked next. */
+/**
+ * @param {HTMLElement} root
+ * @param {object} data the payload of views/generate/generate.py
+ * @param {(event: string, value: unknown) => void} emit "interrupt": what comes in parts holds up what is asked next; "link": controls that an older link names;
+ *   "branch": the branch that is shown; "look": the token that is looked at; "measured": steps that are here; "open": another tab
+ */
 export function mount(root, data, emit) {
   const page = new Generate(root, emit);
   page.update(data);
@@ -24,13 +34,12 @@ export function mount(root, data, emit) {
 class Generate {
   constructor(root, emit) {
     Object.assign(this, { emit, interrupts: 0 });
-    this.style = make("style", "", ATTENTION + CSS);
-    this.element = make("div", "attention generate");
+    this.style = make("style", "", CSS);
+    this.element = make("div", "generate");
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.style, this.element);
     this.state = address.read();
     this.run = new Run(this);
-    this.styled = new Set();
     this.build();
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());
     this.resize.observe(this.element);
@@ -41,18 +50,18 @@ class Generate {
     onHeldUp(() => this.isShared || this.interrupt());
     this.unfollow = address.follow((state) => {
       this.state = state;
+      this.adoptLink();
       if (this.data) this.refresh();
     });
   }
 
   build() {
-    this.tabs = tabLine(this);
     this.notice = make("p", "notice");
+    this.views = make("div", "views");
     this.room = make("div", "room");
-    this.room.setAttribute("role", "tabpanel");
     this.pointed = bubble(this.element);
     this.live = make("output", "live");
-    this.element.append(this.notice, this.tabs.element, this.room, this.pointed.element, this.live);
+    this.element.append(this.notice, this.views, this.room, this.pointed.element, this.live);
   }
 
   destroy() {
@@ -70,12 +79,18 @@ class Generate {
 
   update(data) {
     if (this.data && this.data.trace !== data.trace) this.run.forget();
+    const before = this.data?.view;
     this.data = data;
     this.alone = Boolean(data.kept); // in a file, where nothing can be asked that is not there
     this.tree = treeOf(data.trace, data.kept);
     this.notice.textContent = data.notice ?? "";
     this.notice.hidden = !data.notice;
+    if (!this.alone) this.view = data.view;
+    else this.showViews(this.view ?? data.view);
+    if (this.run.active && before === "write" && this.view !== before) this.interrupt(); // and shares the server from then on
     this.measure();
+    this.adoptLink();
+    this.reportBranch();
   }
 
   /** How much room there is, and everything drawn again in it. */
@@ -88,58 +103,92 @@ class Generate {
     this.refresh();
   }
 
-  /** The open tab: what the address names, if there is such a tab and it has something to show. */
-  get view() {
-    return shownFor(this.state.view, this.data);
-  }
-
   /** Merges `change` into the state, remembers it in the address, and shows it. */
   go(change) {
-    const { view } = this;
-    this.state = { ...this.state, ...change };
-    if (this.run.active && view === "write" && this.view !== view) this.interrupt(); // and shares the server from then on
-    this.remember();
+    this.remember(change);
     this.refresh();
   }
 
-  remember() {
-    const { view } = this.state; // what was asked for, whether this prompt has it or not
-    address.write({ ...this.state, view: known(view) && view !== TABS[0][0] ? view : null });
+  remember(change) {
+    this.state = { ...this.state, ...change };
+    address.write(change);
   }
 
   refresh() {
     if (!this.across) return;
-    this.tabs.show();
     if (this.opened === this.view) this.tab?.update();
     else this.open(this.view);
   }
 
-  /** Opens a tab; the one before stays until the module is here. */
+  /** Draws what the component has of a tab; what was there before stays until the module is here. */
   async open(name) {
     this.opened = name;
     let module = null;
     let failure = null;
     try {
-      module = await TABS.find(([one]) => one === name)[3]();
+      module = await VIEWS[name]?.[1]();
     } catch (error) {
       failure = error;
     }
     if (this.opened !== name) return;
-    if (module?.CSS && !this.styled.has(name)) this.style.textContent += module.CSS;
-    this.styled.add(name);
     this.tab?.destroy();
     this.tab = null;
     const place = make("div", `view view-${name}`);
     this.room.replaceChildren(place);
-    this.room.setAttribute("aria-label", TABS.find(([one]) => one === name)[1]);
     this.element.dataset.ready = name;
     if (failure) {
       console.error(failure);
       place.append(make("p", "sentence", `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`));
       return;
     }
-    this.tab = module.mount(place, this);
-    this.tab.update();
+    this.tab = module?.mount(place, this) ?? null;
+    this.tab?.update();
+  }
+
+  // --- the page around it --------------------------------------------------------------------------------------------------
+
+  /** A file that works alone has no tabs around it: those that this component draws. */
+  showViews(view) {
+    this.view = view;
+    const names = Object.keys(VIEWS).filter((name) => !this.data.missing[name]);
+    this.views.replaceChildren(...names.map((name) => {
+      const button = make("button", "", VIEWS[name][0]);
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(name === view));
+      button.addEventListener("click", () => {
+        this.showViews(name);
+        this.refresh();
+      });
+      return button;
+    }));
+  }
+
+  /** Controls that an older link, or somebody's hand, has put after the #: the page sets them, and they leave the address. */
+  adoptLink() {
+    if (this.alone || !this.emit) return;
+    const names = Object.keys(this.state).filter((name) => !OWN.includes(name) && (CONTROLS.includes(name) || PREFIXES.some((one) => name.startsWith(one))));
+    if (!names.length) return;
+    const linked = Object.fromEntries(names.map((name) => [name, this.state[name]]));
+    this.remember(Object.fromEntries(names.map((name) => [name, null])));
+    this.emit("link", linked);
+  }
+
+  /** What the page draws itself depends on the branch that is shown, and on the token that is looked at. */
+  reportBranch() {
+    const { data, tree, view } = this;
+    if (this.alone || this.run.active || view === "write" || view === "beam" || view === "prompting") return;
+    const branch = { ids: tree.ids(), at: view === "temperature" ? tree.at : (data.branch.at ?? null) };
+    const said = JSON.stringify([data.trace, branch]);
+    if (said === JSON.stringify([data.trace, data.branch]) || said === this.reported) return;
+    this.reported = said;
+    this.emit?.("branch", { trace: data.trace, ...branch });
+  }
+
+  openTab(name) {
+    if (this.alone) {
+      this.showViews(name);
+      this.refresh();
+    } else this.emit?.("open", name);
   }
 
   // --- for the tabs --------------------------------------------------------------------------------------------------------
@@ -159,7 +208,7 @@ class Generate {
     return stream(() => ({ trace: this.data.trace, ...query() }), take, signal);
   }
 
-  /** Whether a text is written while another tab is open: what comes is broken off soon anyway (views/generate_parts.py). */
+  /** Whether a text is written while another tab is open: what comes is broken off soon anyway (views/generate/streaming.py). */
   get isShared() {
     return this.run.active && this.view !== "write";
   }
@@ -182,7 +231,7 @@ class Generate {
     return this.tree.ids();
   }
 
-  /** Puts a text (ids behind the prompt) into the tree as a branch, and shows it in the tab Write; with `on`, it is written on from there. */
+  /** Puts a text (ids after the prompt) into the tree as a branch, and shows it in the tab Write; with `on`, it is continued from there. */
   async branch(ids, settings = this.data.settings, on = false) {
     const { tree } = this;
     let [key, known] = tree.follow(ids);
@@ -192,25 +241,41 @@ class Generate {
     }
     Object.assign(tree, { shown: key, at: null });
     tree.save();
-    this.go({ view: "write" });
+    this.openTab("write");
     if (on) this.run.begin(key);
   }
 
-  // --- keyboard, take away -------------------------------------------------------------------------------------------------
+  // --- keyboard, export ----------------------------------------------------------------------------------------------------
 
   key(event) {
     const target = event.composedPath()[0];
     if (event.key === "Escape" && this.run.active) return this.run.stop();
     if (event.key === "Escape" && this.tab?.stop?.()) return;
-    if (!this.tab || event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, button, a, [contenteditable], [role=slider], [role=combobox]")) return;
+    if (!this.tab || event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, button, a, canvas, [contenteditable], [role=slider], [role=combobox], [role=tab], [role=radio]")) return;
     this.tab.key?.(event);
   }
 
-  /** What is looked at, to be taken away (take_shown.js). */
+  /** What is looked at, for the panel of share.js. */
   looked() {
     const { where = "", what = "", sentence = "", asks = {}, file = "" } = this.tab?.looked?.() ?? {};
-    const title = TABS.find(([name]) => name === this.view)[1];
-    return { where, what: what || title, sentence, asks: { tab: this.view, branch: this.written, ...asks, kept: this.kept() }, file: file || this.view };
+    const title = VIEWS[this.view]?.[0] ?? "";
+    return { where, what: what || title, sentence, asks: { ...asks, tables: this.tables(asks), file: { kept: this.kept(), branch: this.written } }, file: file || this.view };
+  }
+
+  /** The question that each table of take.matrices answers: that of the open tab as it is looked at, of the others as they open. */
+  tables({ tab = null, tables = {} }) {
+    const { written, data } = this;
+    const begun = { begun: written };
+    return {
+      "Write: tokens": { ask: "written", ids: written },
+      "Write: one step": { ask: "step", ...begun, settings: data.settings },
+      "Beam: hypotheses": { ask: "beam", wanted: data.beam },
+      "Beam: best and greedy": { ask: "paths", wanted: data.beam },
+      "Cache: keys and values": { ask: "cache", ...begun },
+      "Cache: costs by length": { ask: "costs", ...begun },
+      "Surprise: tokens": tab?.ask === "surprise" ? tab : { ask: "surprise", written },
+      ...tables,
+    };
   }
 
   /** The tree, what came in parts, and what a file alone must know to show each of their steps. */
@@ -231,4 +296,3 @@ class Generate {
     this.tab?.unfold?.(on);
   }
 }
-

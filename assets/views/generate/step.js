@@ -1,8 +1,9 @@
-// One step: the distribution before and after every stage, the token that was chosen, and the others to choose in its place.
+// One step: the distribution before and after every stage, the token that was chosen, and the others to choose in its place. It is ours because a click on a
+// row writes on from that token, and the pointer over the text shows each step without a message.
 import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
-import { colourOf } from "./pixels.js";
-import { CUTS } from "./steps.js";
+import { colourOf } from "./text.js";
+import { CUTS } from "./tree.js";
 
 const ABOUT = {
   logit: "what the model says of the token, before any stage",
@@ -20,11 +21,7 @@ const ABOUT = {
 const SHOWN = 20; // rows; the chosen token stands behind them where it is not among them
 
 /** `on.choose(row)`: another token is chosen there. `on.look(at)`: another step is looked at. */
-export function mount(root, page, on) {
-  return new StepView(root, page, on);
-}
-
-class StepView {
+export class StepView {
   constructor(root, page, on) {
     Object.assign(this, { root, page, on });
     this.title = make("h2", "step-title");
@@ -137,7 +134,7 @@ class StepView {
     const tight = columns.length > 8 && !this.page.narrow;
     const wide = tight ? ["63px", "38px"] : ["70px", "44px"];
     this.table.style.setProperty("--columns", columns.map(({ cut }) => wide[cut === undefined ? 0 : 1]).join(" "));
-    const heading = this.line("heading", make("span", "", ""), columns.map((one) => this.heading(one, step, tight)), make("span", "left-of", drawn ? "left to draw from" : "the model’s own probability"));
+    const heading = this.line("heading", make("span", "", ""), columns.map((one) => this.heading(one, step, tight)), make("span", "left-of", drawn ? "final probabilities" : "the model’s own probability"));
     const inside = node ? step.rows.some(({ id }) => id === node.id) : true;
     this.rows = inside ? step.rows : [...step.rows, step.chosen];
     const most = Math.max(...step.rows.map((row) => Math.max(value(row), row.own)), 1e-9);

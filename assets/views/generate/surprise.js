@@ -1,20 +1,14 @@
-// How surprising each token of a text is to the model, painted on the words, and how that adds up to the loss it was trained on.
-import { CHART_CSS } from "../components/chart.js";
-import { choices } from "../components/choices.js";
+// How surprising each token of a text is to the model, painted on the words, and how that adds up to the loss it was trained on. It is ours because the text is
+// painted token by token as it is measured; the curve along it is a chart of the page.
 import { make } from "../core/dom.js";
-import { number } from "../core/format.js";
-import { Coming } from "./coming.js";
-import { mount as mountSum } from "./surprise_sum.js";
-import { mount as mountText } from "./surprise_text.js";
-import { mount as mountToken } from "./surprise_token.js";
-import { mount as mountCurve } from "./surprise_curve.js";
-import { mount as mountWindows, STRIDES } from "./surprise_windows.js";
-import { CSS as STYLE } from "./surprise_style.js";
-import { CSS as WRITE } from "./write_style.js";
+import { difference, number, percent } from "../core/format.js";
+import { Coming } from "./streams.js";
+import { Painted } from "./surprise_text.js";
+import { colourOf } from "./text.js";
 
 const LONG = 600; // ms after which what was shown makes room for what is awaited
+const CALM = 250; // ms without another token looked at after which the curve follows
 
-export const CSS = `${CHART_CSS}${WRITE}${STYLE}`;
 
 export function mount(room, page) {
   return new Surprise(room, page);
@@ -23,53 +17,37 @@ export function mount(room, page) {
 class Surprise {
   constructor(room, page) {
     Object.assign(this, { room, page, shown: null, coming: null, usual: 0, bring: true });
-    const bar = make("div", "s-bar");
-    this.which = choices("which text", [
-      ["prompt", "as given", "the text above"],
-      ["written", "with what was written", "the branch that is shown in the tab Write behind it"],
-    ], (value) => page.go({ surprise: value === "written" ? null : value }));
     this.facts = make("dl", "s-facts");
-    bar.append(this.which.element, this.facts);
     this.sentence = make("p", "sentence s-sentence");
     this.sentence.setAttribute("role", "status");
     const [left, right, body] = [make("div", "s-left"), make("div", "s-right"), make("div", "s-body")];
-    const places = { text: make("section", "s-text"), curve: make("section", "s-curve"), token: make("section", "s-token"), sum: make("section", "s-sum") };
-    left.append(places.text, places.curve, places.sum);
+    const places = { text: make("section", "s-text"), token: make("section", "s-token"), sum: make("section", "s-sum") };
+    left.append(places.text, places.sum);
     right.append(places.token);
     body.append(left, right);
     this.body = body;
-    this.windows = mountWindows(this);
-    room.append(bar, this.sentence, this.windows.element, body);
-    this.parts = [mountText(places.text, this), mountCurve(places.curve, this), mountToken(places.token, this), mountSum(places.sum, this)];
+    this.windows = new Windows(this);
+    room.append(this.facts, this.sentence, this.windows.element, body);
+    this.parts = [new Painted(places.text, this), new Token(places.token, this), new Sum(places.sum, this)];
     this.body.hidden = this.facts.hidden = this.windows.element.hidden = true;
   }
 
   destroy() {
     clearTimeout(this.long);
+    clearTimeout(this.reporting);
     this.coming?.leave();
     this.room.replaceChildren();
   }
 
-  /** The tokens behind the prompt that are read too. */
-  get written() {
-    return this.page.state.surprise === "prompt" ? [] : this.page.written;
-  }
-
-  /** How far the windows of a text are apart that is read in windows. */
-  get stride() {
-    const { surprise_stride: said } = this.page.state;
-    return STRIDES.some(([one]) => one === said) ? said : STRIDES[0][0];
-  }
-
-  /** What is asked of which text. */
+  /** What is asked of which text: with what was written after it, unless the page says otherwise, and how far windows are apart. */
   get reading() {
-    return { written: this.written, ...(!this.page.data.fits && this.stride !== STRIDES[0][0] && { stride: this.stride }) };
+    const { reads, stride } = this.page.data.surprise;
+    return { written: reads === "prompt" ? [] : this.page.written, ...(stride !== "half" && { stride }) };
   }
 
   update() {
     const { page } = this;
-    this.which.element.hidden = page.tree.isEmpty;
-    this.which.show(page.state.surprise === "prompt" ? "prompt" : "written");
+    this.follow();
     if (page.run.active) { // the text is still growing
       if (!this.found) this.wait();
       return;
@@ -86,6 +64,29 @@ class Surprise {
     this.coming.begin();
   }
 
+  /** A click in the curve below, which the page tells. */
+  follow() {
+    const { looked } = this.page.data;
+    if (looked === this.followed) return;
+    this.followed = looked;
+    if (Number.isInteger(looked)) this.page.remember({ surprise_at: looked });
+    this.bring = true;
+  }
+
+  /** The curve below is drawn by the page: which token is looked at, and how much is measured. */
+  report() {
+    clearTimeout(this.reporting);
+    this.reporting = setTimeout(() => {
+      const { data } = this.page;
+      if (!this.found || this.measuring) return;
+      if (this.found.count !== data.surprise.charted) this.page.emit?.("measured", this.found.count);
+      else if (Number.isInteger(this.page.state.surprise_at) && this.at !== data.looked) {
+        this.followed = this.at;
+        this.page.emit?.("look", this.at);
+      }
+    }, CALM);
+  }
+
   /** Nothing is shown of a text but a sentence. */
   clear(sentence) {
     this.shown = null;
@@ -96,7 +97,7 @@ class Surprise {
   /** There is more of the text, or it was stopped. Until then, what was shown before stays for a while. */
   take(coming) {
     clearTimeout(this.long);
-    if (!coming.found) return this.clear("You stopped it before anything was read.");
+    if (!coming.found) return this.clear("Stopped before anything was read.");
     const isNew = this.shown !== coming;
     this.shown = coming;
     if (isNew || !coming.isActive) this.usual = this.mostSurprising();
@@ -153,7 +154,7 @@ class Surprise {
     const { perplexity, mean, total, whole, asked, pseudo } = this.found;
     const count = this.tokens.length.toLocaleString("en");
     const facts = [
-      [pseudo ? "tokens masked" : "tokens asked for", whole ? count : `${count} of ${asked.toLocaleString("en")}`],
+      [pseudo ? "tokens masked" : "tokens scored", whole ? count : `${count} of ${asked.toLocaleString("en")}`],
       [this.named("perplexity"), number(perplexity)],
       [pseudo ? "minus the mean" : "loss", `${number(mean)} nats a token`],
       pseudo ? ["pseudo-log-likelihood", `${number(-total)} nats`] : ["their sum", `${number(total)} nats`],
@@ -164,6 +165,7 @@ class Surprise {
       return fact;
     }));
     for (const part of this.parts) part.update();
+    this.report();
   }
 
   /** How many ids are read in all. */
@@ -218,12 +220,12 @@ class Surprise {
   }
 
   looked() {
-    if (!this.found) return { where: "", sentence: this.sentence.textContent, asks: this.reading };
+    if (!this.found) return { where: "", sentence: this.sentence.textContent, asks: { tab: { ask: "surprise", ...this.reading } } };
     const token = this.tokens[this.at];
     const windows = this.inWindows ? ` in ${this.found.windows.length.toLocaleString("en")} windows` : "";
     const sums = `${this.named("perplexity")} ${number(this.found.perplexity)}, ${this.found.pseudo ? "" : "loss "}${number(this.found.mean)} nats a token`;
     const sentence = `${this.tokens.length.toLocaleString("en")} tokens${windows}, ${sums}; “${token.piece}” ${token.surprise.toFixed(2)} bits`;
-    return { where: `token ${this.at + 1} of ${this.tokens.length}`, sentence, asks: { ...this.reading, ...(!this.found.whole && { steps: this.found.count }) }, file: "surprise" };
+    return { where: `token ${this.at + 1} of ${this.tokens.length}`, sentence, asks: { tab: { ask: "surprise", ...this.reading, ...(!this.found.whole && { steps: this.found.count }) } }, file: "surprise" };
   }
 }
 
@@ -261,4 +263,185 @@ function tokensOf({ arrays }, { pieces, windows }) {
       rows: () => Array.from({ length: width }, (_, r) => row(t, r)),
     };
   });
+}
+
+/** One token: how probable it was, and what the model had expected instead. */
+class Token {
+  constructor(root, tab) {
+    Object.assign(this, { root, tab });
+    this.title = make("h2", "step-title");
+    this.where = make("span", "where");
+    this.title.append(this.turn("the token before", "‹", -1), this.where, this.turn("the next token", "›", 1));
+    this.facts = make("dl", "step-facts");
+    this.rows = make("div", "s-rows");
+    root.append(this.title, this.facts, this.rows);
+  }
+
+  turn(label, text, by) {
+    const button = make("button", "turn", text);
+    button.type = "button";
+    button.setAttribute("aria-label", label);
+    button.addEventListener("click", () => this.tab.look(this.tab.at + by));
+    return button;
+  }
+
+  update() {
+    const { tab } = this;
+    const { data } = tab.page;
+    const token = tab.tokens[tab.at];
+    const [before, after] = this.title.querySelectorAll(".turn");
+    before.disabled = tab.at === 0;
+    after.disabled = tab.at === tab.tokens.length - 1;
+    this.where.replaceChildren(`${data.grid ? "pixel" : "token"} ${(tab.at + 1).toLocaleString("en")} of ${tab.tokens.length.toLocaleString("en")} `, make("bdi", "token-chip", token.piece));
+    const facts = [
+      ["probability", percent(Math.exp(token.log))],
+      ["ln p", `${number(token.log)} nats`],
+      ["surprise", `${number(token.surprise)} bits`],
+      ["rank", `${token.rank.toLocaleString("en")} of ${data.vocab.toLocaleString("en")}`],
+      [tab.found.pseudo ? "entropy there" : "entropy before it", `${number(token.entropy)} bits`],
+      ...(tab.inWindows ? [["predicted from", this.from(token)]] : []),
+    ];
+    this.facts.replaceChildren(...facts.map(([name, value]) => {
+      const fact = make("div");
+      fact.append(make("dt", "", name), make("dd", "", value));
+      return fact;
+    }));
+    const likely = token.rows();
+    const inside = likely.some(({ id }) => id === token.id);
+    const own = { id: token.id, piece: token.piece, probability: Math.exp(token.log) };
+    const most = likely[0].probability;
+    const rows = [...likely, ...(inside ? [] : [own])].map((row) => this.row(row, row.id === token.id, most));
+    const rest = this.row({ id: null, piece: inside ? "all others" : "all others, with it", probability: token.rest }, false, 0);
+    this.rows.replaceChildren(make("h3", "", "What the model expected there"), ...rows, ...(data.vocab > likely.length ? [rest] : []));
+  }
+
+  /** How many tokens before it were read, and in which window. */
+  from({ at, window }) {
+    const { windows } = this.tab.found;
+    const count = at - windows[window][0];
+    return `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}, window ${window + 1}`;
+  }
+
+  row({ id, piece, probability }, is, most) {
+    const row = make("div", "s-row");
+    row.classList.toggle("is-chosen", is);
+    row.classList.toggle("rest", id === null);
+    const name = make("bdi", "piece", piece);
+    if (this.tab.page.data.grid && id !== null) {
+      const swatch = make("i", "swatch");
+      swatch.style.background = colourOf(this.tab.page.data, id);
+      name.prepend(swatch);
+    }
+    const track = make("span", "track");
+    const bar = make("i", "bar");
+    bar.style.width = most ? `${(100 * probability) / most}%` : "0";
+    track.append(bar);
+    row.append(name, track, make("span", "share", percent(probability)));
+    return row;
+  }
+}
+
+const [FIRST, LAST] = [24, 4]; // terms that are written out where there are more
+
+/** The loss as an addition over positions, beside the one that training computes on the same text. */
+class Sum {
+  constructor(root, tab) {
+    Object.assign(this, { root, tab });
+  }
+
+  update() {
+    const { tab, root } = this;
+    const { found, tokens } = tab;
+    if (this.drawn !== found || this.count !== tokens.length) this.build();
+    for (const term of root.querySelectorAll(".term")) term.classList.toggle("picked", Number(term.dataset.index) === tab.at);
+  }
+
+  build() {
+    const { tab, root } = this;
+    const { found, tokens } = tab;
+    Object.assign(this, { drawn: found, count: tokens.length });
+    const heading = make("h3", "", found.pseudo ? "Minus the pseudo-log-likelihood, added up" : "The loss, added up");
+    heading.append(make("span", "note", ` −ln p of every token${found.pseudo ? ", with that one masked" : ""}, in nats`));
+    const sum = make("p", "s-addition");
+    const terms = (from, to) => tokens.slice(from, to).map((token, i) => this.term(token, from + i));
+    const { length } = tokens;
+    const shown = length <= FIRST + LAST + 1 ? terms(0, length) : [...terms(0, FIRST), this.between(length - FIRST - LAST), ...terms(length - LAST, length)];
+    shown.forEach((term, i) => sum.append(...(i ? [" + ", term] : [term])));
+    sum.append(make("b", "", ` = ${number(found.total)}`));
+    const lines = [
+      ["divided by their number", `${number(found.total)} / ${tokens.length.toLocaleString("en")} = ${number(found.mean)} nats a token`],
+      [`${tab.named("perplexity")}, its exponential`, `exp ${number(found.mean)} = ${number(found.perplexity)}`],
+      [`the loss ${found.taught ? "of a training on" : "in training,"} ${found.objective}`, `${number(found.training)} nats a token, times ${tokens.length.toLocaleString("en")} = ${number(found.training * tokens.length)}`],
+      ["they differ by", difference(found.training - found.mean)],
+    ];
+    const list = make("dl", "s-lines");
+    for (const [name, value] of lines) list.append(make("dt", "", name), make("dd", "", value));
+    root.replaceChildren(heading, sum, list, ...(found.taught ? [make("p", "sentence", found.taught)] : []));
+  }
+
+  term({ log, piece }, index) {
+    const term = make("button", "term", number(-log));
+    term.type = "button";
+    term.dataset.index = index;
+    term.title = piece;
+    term.addEventListener("click", () => this.tab.look(index));
+    return term;
+  }
+
+  between(count) {
+    return make("span", "between", `(${count.toLocaleString("en")} more)`);
+  }
+}
+
+/** How many tokens a window reads, how far apart two begin, and how many tokens at least stand before one that is predicted behind the first. */
+function spread(windows) {
+  const [, , most] = windows[0];
+  const stride = windows[1][0];
+  return { most, stride, least: most - stride };
+}
+
+/** How a text is read that is not predicted in one go: in windows, or each token masked in turn; how far that is, and a button that stops it. */
+class Windows {
+  constructor(tab) {
+    this.tab = tab;
+    this.element = make("div", "s-windows");
+    this.about = make("p", "s-windows-about");
+    this.button = make("button", "write-button quiet");
+    this.button.type = "button";
+    this.button.addEventListener("click", ({ detail }) => detail < 2 && (tab.measuring ? tab.stop() : tab.goOn()));
+    this.told = make("p", "s-windows-told");
+    this.told.setAttribute("role", "status");
+    const line = make("div", "s-windows-line");
+    line.append(this.button, this.told);
+    this.line = line;
+    this.element.append(this.about, line);
+  }
+
+  update() {
+    const { tab } = this;
+    const { found, page, tokens } = tab;
+    this.element.hidden = found ? !(tab.inPieces || tab.inWindows || found.pseudo) : !tab.isAwaited;
+    if (this.element.hidden || (found && tab.shown !== tab.coming)) return;
+    const about = !found ? "" : tab.inWindows ? windowed(found, tab.length) : found.pseudo ? masked(found) : "";
+    if (this.about.textContent !== about) this.about.textContent = about;
+    this.line.hidden = Boolean(found?.whole);
+    if (this.line.hidden) return;
+    this.button.hidden = page.alone;
+    this.button.textContent = tab.measuring ? "Stop" : "Continue";
+    if (!found) return this.told.replaceChildren();
+    const windows = tab.inWindows ? `${found.count.toLocaleString("en")} of ${found.windows.length.toLocaleString("en")} windows, ` : "";
+    const done = `${windows}${tokens.length.toLocaleString("en")} of ${found.asked.toLocaleString("en")} tokens`;
+    this.told.textContent = tab.measuring ? `Read so far: ${done}.` : `Stopped after ${done}; the sums are of those.`;
+  }
+}
+
+function windowed({ windows }, length) {
+  const { most, stride, least } = spread(windows);
+  const [whole, count, reads, apart, low, high] = [length, windows.length, most, stride, least, most - 1].map((one) => one.toLocaleString("en"));
+  return `The text has ${whole} tokens, and the model reads ${reads} at a time: it is read in ${count} windows, each ${apart} tokens behind the one before. Behind the first, every token is predicted from the ${low === high ? low : `${low} to ${high}`} ${high === "1" ? "token" : "tokens"} before it.`;
+}
+
+function masked({ asked }) {
+  const each = asked === 1 ? "its one token is masked" : `each of its ${asked.toLocaleString("en")} tokens is masked in turn`;
+  return `The model sees the text from both sides: ${each}, and predicted from all that stands before and behind it. That adds up to the pseudo-log-likelihood (Salazar et al. 2020), which compares with others of its kind and with no loss of a model that writes.`;
 }

@@ -1,16 +1,11 @@
 // The text with each token tinted by its surprise; of a picture, its pixels.
 import { make } from "../core/dom.js";
-import { colourOf } from "./pixels.js";
-import { token } from "./text.js";
+import { colourOf, token } from "./text.js";
 
 const DEEPEST = 46; // percent of the hue, at the surprise of a blind guess and beyond
 const LARGEST = 340; // CSS pixels of a picture's side
 
-export function mount(root, tab) {
-  return new Painted(root, tab);
-}
-
-class Painted {
+export class Painted {
   constructor(root, tab) {
     Object.assign(this, { root, tab, spans: [], before: [] });
     this.legend = make("p", "text-legend");

@@ -243,9 +243,10 @@ class TakeAway {
   ask(kind, query, asks) {
     const trace = this.take.trace ?? this.place.data.trace;
     if (!this.take.questions) return request({ trace, take: kind, ...asks, ...query });
-    if (kind === "html") return request({ trace, ask: "export_html", ...query });
-    const { tab, hook, head, moved, row, col } = asks ?? {};
-    const of = tab ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) };
+    const { tab, tables, matrix, file, hook, head, moved, row, col } = asks ?? {};
+    const of = tables?.[matrix] ?? tab ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) };
+    const looked = file ?? (hook && !tables && { of, row: row ?? null }); // a long text has more of it in its file
+    if (kind === "html") return request({ trace, ask: "export_html", ...looked, ...query });
     return request({ trace, ask: `export_${kind}`, of, ...(kind === "python" && { row, col }), ...query });
   }
 

@@ -1,54 +1,156 @@
-// The arithmetic panel: how one element came about, with its operands, ending in recomputed = stored.
+// The arithmetic panel: how one element came about, as the engine explains it, ending in recomputed = stored. Ours, because it
+// draws operands of any length as bars beside the sums that they go into.
 import { make } from "../core/dom.js";
-import { difference, number } from "../core/format.js";
+import { difference, number, operand, percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
-
-const TERMS = 7; // products listed one by one; the rest is summed
+import { request } from "../core/store.js";
+import { column, questionOf } from "./outcome.js";
 
 /**
- * data = {title, derivation | sentence, dtype}: `derivation` as derive.js gives it, or one sentence in its place; `dtype` is what
- * the model's numbers are kept as.
+ * One cell: `hook` with {l} for the block in view, `row` and `col` in what is drawn; `flat` joins all heads. Or a candidate of
+ * the head, by its place in `list`.
+ * @typedef {{hook?: string, row?: number, col?: number, flat?: boolean, candidate?: number, list?: number}} Cell
+ * @typedef {import("../core/trace.js").Trace} Trace
+ * @typedef {{layer: number, head: number, query: number, focus: string}} Place
  */
-export function mount(root, data) {
+
+// --- which element, and the question for it -------------------------------------------------------------------------------
+
+/** The pattern that is in focus, as a hook of the block in view. */
+export function patternOf(state) {
+  return `blocks.{l}.${state.focus}.pattern`;
+}
+
+/** @returns {Cell} the key that a row of the present head attends to most. */
+export function strongest(trace, state, row) {
+  const weights = trace.row(patternOf(state).replace("{l}", state.layer), row, state.head);
+  return { hook: patternOf(state), row, col: weights.indexOf(Math.max(...weights)), flat: false };
+}
+
+/** Whether there is such a cell in the trace. */
+export function exists(trace, state, cell) {
+  if (!cell) return false;
+  if (cell.candidate !== undefined) {
+    const count = trace.arrays["next.id"]?.shape[1] ?? 0;
+    return Boolean(trace.reads) && cell.candidate < count && (cell.list ?? 0) < trace.lists;
+  }
+  const name = cell.hook.replace("{l}", state.layer);
+  if (!trace.has(name)) return false;
+  const { rows, cols } = trace.block(name, cell.flat ? null : state.head);
+  return cell.row < rows && cell.col < cols;
+}
+
+/** Hook, position, component and head of a cell; a component of all heads joined is one of its own head. */
+function elementOf(trace, state, cell) {
+  const hook = cell.hook.replace("{l}", state.layer);
+  const element = { hook, pos: cell.row, unit: cell.col, head: null };
+  if (trace.array(hook).shape.length !== 3) return element;
+  if (!cell.flat) return { ...element, head: state.head };
+  const width = trace.model.d_head;
+  return { ...element, head: Math.floor(cell.col / width), unit: cell.col % width };
+}
+
+function idOf(trace, state, { candidate, list = 0 }) {
+  return trace.arrays["next.id"].data[trace.outcomeRow(state.query, list) * trace.arrays["next.id"].shape[1] + candidate];
+}
+
+/** The question above a cell’s arithmetic. */
+export function titleOf(trace, state, cell) {
+  if (cell.candidate !== undefined) {
+    return questionOf(trace, trace.names[idOf(trace, state, cell)], trace.pieces[state.query], cell.list);
+  }
+  const { hook, pos, unit, head } = elementOf(trace, state, cell);
+  const value = trace.element(hook, pos, unit, head);
+  const block = cell.hook.startsWith("blocks.")
+    ? `${trace.side ? `${trace.side} ` : ""}block ${state.layer + 1}`
+    : trace.side;
+  const place = [block, head === null ? "" : `head ${head + 1}`].filter(Boolean).join(", ");
+  const [reader, keys] = [trace.readers(hook)[pos], trace.keys(hook)];
+  const after = place ? ` · ${place}` : "";
+  if (/attn\.pattern$/.test(hook)) {
+    return `How “${reader}” came to give “${keys[unit]}” ${percent(value)} of its attention${after}`;
+  }
+  const part = cell.hook.replace(/^blocks\.\{l\}\./, "");
+  const index = trace.isSquare(hook) ? `“${reader}”, “${keys[unit]}”` : `“${reader}”, ${column(trace, hook, unit)}`;
+  const shown = /attn\.mask$/.test(part) ? (value ? "allowed" : "blocked") : number(value);
+  return `${part}[${index}] = ${shown}${after}`;
+}
+
+/**
+ * The engine's explanation of a cell. Where they are few, one answer holds the same cell of every head and block, so that turning
+ * to another one asks nothing.
+ * @param {Trace} trace
+ * @param {Place} state
+ * @param {Cell} cell
+ */
+export async function explanationOf(trace, state, cell) {
+  if (cell.candidate !== undefined) {
+    const row = trace.outcomeRow(state.query, cell.list);
+    const id = idOf(trace, state, cell);
+    return entryOf(await request({ trace: trace.trace, ask: "candidate", row, id }), ",");
+  }
+  const { hook, pos, unit, head } = elementOf(trace, state, cell);
+  const count = trace.model.layers * (head === null ? 1 : trace.model.heads);
+  const name = trace.named(count <= trace.together ? cell.hook : hook);
+  const layer = cell.hook.startsWith("blocks.") ? state.layer : "";
+  const answer = await request({ trace: trace.trace, ask: "cell", hook: name, row: pos, col: unit });
+  return entryOf(answer, `${layer},${head ?? ""}`);
+}
+
+function entryOf({ entries, names, arrays }, key) {
+  return { ...entries[key], names, values: arrays.values.data };
+}
+
+// --- the panel -------------------------------------------------------------------------------------------------------------
+
+/** `update` shows {title, explanation | sentence, dtype}; `wait` keeps what is shown, paled, while another answer is on its way. */
+export function mount(root) {
   root.classList.add("arithmetic");
   root.setAttribute("aria-live", "polite");
-  const view = {
-    update({ title, derivation, sentence, dtype }) {
+  return {
+    wait: () => root.setAttribute("aria-busy", "true"),
+    update({ title, explanation, sentence, dtype }) {
+      root.removeAttribute("aria-busy");
       const parts = [make("h3", "", title)];
       if (sentence) parts.push(make("p", "sentence", sentence));
-      if (derivation) {
-        const { strips, terms, lines, recomputed, stored } = derivation;
-        for (const strip of strips) parts.push(strands(root, strip));
-        if (terms) parts.push(table(root, terms));
-        for (const line of lines) parts.push(written(line));
-        parts.push(verdict(recomputed, stored, dtype));
-      }
+      if (explanation) parts.push(...explained(root, explanation, dtype));
       root.replaceChildren(...parts);
     },
     destroy: () => root.replaceChildren(),
   };
-  view.update(data);
-  return view;
+}
+
+function explained(root, { operation, edited, strips, terms, lines, recomputed, stored, names, values }, dtype) {
+  const parts = strips.map((strip) => strand(root, strip, values, names));
+  if (terms) parts.push(table(terms));
+  parts.push(...lines.map(sentenceOf));
+  if (edited) parts.push(make("p", "line edited", "An edit changes this value: stored is what the run went on with."));
+  const result = verdict(Number(recomputed), Number(stored), dtype);
+  result.dataset.operation = operation;
+  return [...parts, result];
 }
 
 /** One operand vector as bars up and down from zero. */
-function strands(root, { label, role, values, names, chosen }) {
-  const row = make("div", "strand", "");
+function strand(root, { label, role, place, start, length, named, chosen }, all, names) {
+  const values = all.subarray(start, start + length);
+  const row = make("div", "strand");
   const head = make("span", `role-${role}`, label);
+  head.title = place;
   const canvas = make("canvas");
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", `${label}: ${values.length} values`);
+  canvas.setAttribute("aria-label", `${label}: ${length} values`);
   row.append(head, canvas);
-  const draw = () => bars(canvas, values, colour(root, role), colour(root, "hairline"), chosen, colour(root, "ink"));
   canvas.addEventListener("pointermove", (event) => {
-    const i = Math.floor((event.offsetX / canvas.clientWidth) * values.length);
-    if (i in values) canvas.title = `${names ? `${names[i]} ` : ""}[${i}] ${number(values[i])}`;
+    const i = Math.floor((event.offsetX / canvas.clientWidth) * length);
+    if (i in values) canvas.title = `${named ? `${names[i]} ` : ""}[${i}] ${number(values[i])}`;
   });
+  const draw = () =>
+    drawBars(canvas, values, colour(root, role), colour(root, "hairline"), chosen, colour(root, "ink"));
   requestAnimationFrame(draw); // its width is known once it is in the page
   return row;
 }
 
-function bars(canvas, values, hue, line, chosen, ink) {
+function drawBars(canvas, values, hue, line, chosen, ink) {
   const dpr = window.devicePixelRatio || 1;
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   if (!width) return;
@@ -61,68 +163,75 @@ function bars(canvas, values, hue, line, chosen, ink) {
   const zero = 1 + high * scale;
   context.fillStyle = line;
   context.fillRect(0, zero - 0.5, width, 1);
-  const wide = width / values.length;
+  const pitch = width / values.length;
+  const wide = Math.max(pitch - (pitch > 4 ? 2 : 0.4), 0.5);
   values.forEach((value, i) => {
     context.fillStyle = i === chosen ? ink : hue;
     context.globalAlpha = value < 0 ? 0.5 : 1;
     const tall = Math.abs(value) * scale;
-    context.fillRect(i * wide, value > 0 ? zero - tall : zero, Math.max(wide - (wide > 4 ? 2 : 0.4), 0.5), Math.max(tall, 0.5));
+    context.fillRect(i * pitch, value > 0 ? zero - tall : zero, wide, Math.max(tall, 0.5));
   });
 }
 
 /** The largest products of a weighted sum, one a row, and the sum of the others. */
-function table(root, { a, b, products, names, heads, bias }) {
-  const order = [...products.keys()].filter((i) => products[i] !== 0).sort((i, j) => Math.abs(products[j]) - Math.abs(products[i]));
-  const most = Math.abs(products[order[0]]) || 1;
-  const body = make("table", "terms", "");
+function table({ heads, rows, others, rest, bias }) {
+  const most = Math.abs(Number(rows[0]?.[3])) || 1;
+  const body = make("table", "terms");
   const headings = make("tr");
-  headings.append(make("th", "", ""), ...heads.map((head) => wrap("th", head)), make("th", "", "product"), make("th", "", ""));
+  const titles = heads.map((head) => {
+    const cell = wrapped("th", piece(head));
+    cell.title = head.place;
+    return cell;
+  });
+  headings.append(make("th"), ...titles, make("th", "", "product"), make("th"));
   body.append(headings);
-  for (const i of order.slice(0, TERMS)) {
-    body.append(line(names ? names[i] : `[${i}]`, number(a[i]), number(b[i]), products[i], most));
+  for (const [name, left, right, product] of rows) {
+    body.append(rowOf(name, number(Number(left)), number(Number(right)), Number(product), most));
   }
-  const rest = order.slice(TERMS);
-  if (rest.length) body.append(line(`${rest.length} more`, "", "", rest.reduce((total, i) => total + products[i], 0), most));
-  if (bias !== null) body.append(line("bias", "", "", bias, most));
+  if (others) body.append(rowOf(`${others} more`, "", "", Number(rest), most));
+  if (bias !== null) body.append(rowOf("bias", "", "", Number(bias), most));
   return body;
 }
 
-function line(name, a, b, product, most) {
+function rowOf(name, left, right, product, most) {
   const row = make("tr");
-  const bar = make("span", product < 0 ? "term-bar below" : "term-bar", "");
+  const bar = make("span", product < 0 ? "term-bar below" : "term-bar");
   bar.style.width = `${Math.min(100, (100 * Math.abs(product)) / most)}%`;
-  const cell = make("td", "term-track", "");
-  cell.append(bar);
-  row.append(wrap("th", name), make("td", "", a), make("td", "", b), make("td", "", number(product)), cell);
+  const track = make("td", "term-track");
+  track.append(bar);
+  row.append(wrapped("th", name), make("td", "", left), make("td", "", right), make("td", "", number(product)), track);
   return row;
 }
 
-function written(parts) {
-  const line = make("p", "line", "");
-  line.append(...parts.map(part));
+function wrapped(tag, content) {
+  const cell = make(tag);
+  const name = make("bdi");
+  name.append(content);
+  cell.append(name);
+  return cell;
+}
+
+function sentenceOf(pieces) {
+  const line = make("p", "line");
+  line.append(...pieces.map(piece));
   return line;
 }
 
-function part(piece) {
-  if (typeof piece === "string") return document.createTextNode(piece);
-  const span = make(piece.strong ? "strong" : "span", piece.role ? `role-${piece.role}` : "", piece.text);
-  return span;
+const FORMS = { number, operand, percent, setting: (x) => String(Number(x.toPrecision(6))) }; // 1.5, not 1.5000
+
+/** A text as it is, a name in the colour of its role, a number in one of four forms. */
+function piece(part) {
+  if (typeof part === "string") return document.createTextNode(part);
+  const text = part.text ?? FORMS[part.form](Number(part.value));
+  return make(part.strong ? "strong" : "span", part.role ? `role-${part.role}` : "", text);
 }
 
 function verdict(recomputed, stored, dtype) {
-  const line = make("p", "verdict", "");
   const gap = recomputed === stored ? 0 : recomputed - stored;
   const kept = dtype === "float32" ? "" : ` (the model computes in ${dtype})`;
-  line.append(`recomputed ${number(recomputed)} · stored ${number(stored)} · difference ${difference(gap)}${kept}`);
+  const text = `recomputed ${number(recomputed)} · stored ${number(stored)} · difference ${difference(gap)}${kept}`;
+  const line = make("p", "verdict", text);
   line.dataset.recomputed = recomputed;
   line.dataset.stored = stored;
   return line;
-}
-
-function wrap(tag, piece) {
-  const cell = make(tag);
-  const name = make("bdi");
-  name.append(part(piece));
-  cell.append(name);
-  return cell;
 }

@@ -1,10 +1,12 @@
 // The page's skeleton: where every stage, panel, band and label stands. walkthrough.js fills the places and moves the marks.
 import { extent, paint } from "../components/cells.js";
 import { make, range, section } from "../core/dom.js";
-import { folded } from "./folded.js";
 import { number, percent } from "../core/format.js";
 import { axis, legend } from "../components/legend.js";
-import { nextStage } from "./next.js";
+import { mount as mountTokens } from "../components/tokens.js";
+import { Trace } from "../core/trace.js";
+import { nextStage } from "./outcome.js";
+import { sources } from "./stages.js";
 
 /** Builds the page in `page.element` and returns its places and the functions that move its marks. */
 export function build(page, stages) {
@@ -276,7 +278,7 @@ function fillFacts(list, { trace, state }) {
     [`to the previous ${cell}`, shown(of("previous"), alone)],
     [trace.pieces[0] === "[CLS]" ? "to [CLS]" : `to the first ${cell} (sink)`, shown(of("first"), alone)],
     ["to itself", shown(of("own"), alone)],
-    ...(trace.grid ? [] : [["after an earlier copy (induction)", shown(of("induction"), "nothing repeats")]]),
+    ...(trace.grid ? [] : [["after an earlier copy (induction)", shown(of("induction"), "no repeated token")]]),
     ["entropy", Number.isNaN(of("entropy")) ? alone : `${number(of("entropy"))} bits`],
   ];
   fill(list, rows);
@@ -310,4 +312,72 @@ function joint(text) {
   element.append(make("div", "stage-head"), make("div", "joint-sign", text));
   element.setAttribute("aria-hidden", "true");
   return element;
+}
+
+// --- the stack that is not in view: its tokens and its residual stream from block to block, each strip a way in -----------
+
+const FOLDED_PITCH = 19; // CSS pixels of a row
+const FOLDED_HEIGHT = 12; // of a cell
+const STRIP_WIDTHS = [48, 230]; // widths
+const KEYS_WIDTH = 96; // width of the keys, and of the values
+const TOKENS_WIDTH = 104;
+const ROLES = { encoder: "reads the source; at the right the keys and values that the decoder makes of it", decoder: "writes the target" };
+const AGAIN = "reads the same text again, one token behind"; // a decoder that judges and writes nothing
+
+/** Builds the folded stack `side`; `parts.source(row)` then marks one of an encoder's tokens. */
+function folded(page, parts, side) {
+  const trace = new Trace(page.data, side);
+  const element = make("section", `folded folded-${side}`);
+  const title = make("button", "folded-title");
+  title.append(make("strong", "", side), ` ${side === "decoder" && trace.model.rereads ? AGAIN : ROLES[side]}`);
+  title.title = `look inside the ${side}`;
+  title.addEventListener("click", () => page.go({ side, layer: 0 }));
+  const line = make("div", "folded-line");
+  const tokens = make("div", "folded-tokens");
+  tokens.append(make("span", "folded-name", trace.called));
+  const labels = mountTokens(tokens.appendChild(make("div")), { pieces: trace.pieces, ids: null, pitch: FOLDED_PITCH, special: trace.special }, () => {});
+  if (side === "encoder") parts.source = (row) => labels.mark({ key: row });
+  const steps = [["embedding", trace.entry(), 0], ...range(0, trace.model.layers).map((l) => [`block ${l + 1}`, trace.after(l), l])];
+  if (trace.has("final_norm.out")) steps.push(["norm", "final_norm.out", trace.model.layers - 1]);
+  const room = page.width - TOKENS_WIDTH - (side === "encoder" ? 2 * KEYS_WIDTH + 96 : 20) - 22 * steps.length;
+  const width = Math.round(Math.max(STRIP_WIDTHS[0], Math.min(STRIP_WIDTHS[1], room / steps.length)));
+  line.append(tokens, ...steps.map(([name, hook, layer]) => foldedStrip(page, trace, side, { name, hook, layer, width })));
+  if (side === "encoder") line.append(make("span", "folded-arrow", "→"), ...sources(KEYS_WIDTH, { pitch: FOLDED_PITCH, height: FOLDED_HEIGHT }).map((panel) => foldedSource(page, parts, panel)));
+  element.append(title, line);
+  return element;
+}
+
+/** The keys or values that the block and head in view make of the memory; its cells open like any others. */
+function foldedSource(page, parts, panel) {
+  const column = make("div", "folded-strip");
+  column.append(make("span", `folded-name role-${panel.role}`, panel.title));
+  const place = column.appendChild(make("div"));
+  parts.panels.push({ place, panel, legend: () => {} });
+  return column;
+}
+
+function foldedStrip(page, trace, side, { name, hook, layer, width }) {
+  const button = make("button", "folded-strip");
+  button.style.width = `${width}px`;
+  button.title = `look inside ${side} block ${layer + 1}`;
+  button.append(make("span", "folded-name", name));
+  const block = blockOf(trace, hook);
+  if (block) {
+    const canvas = make("canvas");
+    paint(canvas, page.element, { block, role: "residual", scale: "signed", max: extent(block), width, pitch: FOLDED_PITCH, height: FOLDED_HEIGHT });
+    button.append(canvas);
+  } else button.appendChild(make("span", "mini-unseen")).style.height = `${trace.length * FOLDED_PITCH}px`;
+  button.addEventListener("click", () => page.go({ side, layer }));
+  return button;
+}
+
+/** The residual stream after a step, or null where it was not sent. */
+function blockOf(trace, hook) {
+  if (trace.has(hook)) return trace.block(hook);
+  if (hook !== "embed.sum") return null;
+  const rows = range(0, trace.length).map((row) => trace.embedded(row));
+  const cols = rows[0].length;
+  const data = new Float32Array(rows.length * cols);
+  rows.forEach((row, i) => data.set(row, i * cols));
+  return { data, offset: 0, stride: cols, rows: rows.length, cols };
 }

@@ -1,7 +1,9 @@
-// What the head's verdict is called: over what it decides, which question it answers, how the title of one line asks for it.
+// The last stage: what the head gives, as a distribution, what temperature and cuts left of it, and the token drawn from it.
+import { make } from "../core/dom.js";
+import { percent } from "../core/format.js";
 
 /** The title of the last stage. */
-export function titleOf(trace) {
+function titleOf(trace) {
   if (trace.grid?.predicts) return "next pixel";
   if (trace.link === "logistic") return `${trace.names[0]}?`;
   if (trace.link === "identity") return "score";
@@ -9,15 +11,8 @@ export function titleOf(trace) {
   return { next: "next token", here: "which token", class: "which class", answer: "answer" }[trace.reads];
 }
 
-/** What a distribution is over, in the plural. */
-export function noun(trace) {
-  if (trace.reads === "answer") return "positions";
-  if (trace.model.head === "token" || trace.reads === "class") return "classes";
-  return trace.grid ? "colours" : "tokens";
-}
-
 /** How the candidate called `name` came about, read at `reader`; of an answer in list 0 (start) or 1 (end). */
-export function asked(trace, name, reader, list) {
+export function questionOf(trace, name, reader, list) {
   if (trace.reads === "answer") return `How “${name}” came to be where the answer ${list ? "ends" : "starts"}`;
   if (trace.link === "logistic") return `How “${reader}” came to be ${name}, or not`;
   if (trace.reads === "next") return `How “${name}” came to follow “${reader}”`;
@@ -38,4 +33,90 @@ export function painted(trace) {
   if (trace.link !== "logistic") return null;
   const { data } = trace.arrays["next.probability"];
   return (row) => data[row];
+}
+
+/** Builds the stage; `parts.bars` become the places of the bars and `parts.next()` follows the row that is read. */
+export function nextStage(page, parts) {
+  const { trace, state, sizes } = page;
+  const section = make("section", "stage stage-next");
+  const column = make("div", "column");
+  column.style.width = page.narrow ? "100%" : `${sizes.next}px`;
+  const element = make("div", "stage-head");
+  const button = make("button", "role-probability", titleOf(trace));
+  button.setAttribute("aria-expanded", String(state.open.has("next")));
+  button.title = "from logits to probabilities, every stage";
+  button.dataset.stage = "next";
+  button.addEventListener("click", () => page.toggle("next"));
+  const after = make("span", "formula", { next: "after ", here: "at ", class: "of the whole", answer: "where it stands" }[trace.reads]);
+  const whose = make("bdi");
+  if (trace.reads === "next" || trace.reads === "here") after.append(whose);
+  element.append(button, after);
+  const names = trace.lists > 1 ? ["starts at", "ends at"] : [""];
+  const lists = names.map((name, list) => {
+    const bars = make("div");
+    bars.dataset.list = list;
+    parts.bars.push(bars);
+    return [name && make("span", "formula list-name", name), bars];
+  });
+  const left = make("p", "cuts");
+  const second = trace.follows === null ? "" : make("p", "follows", `the second text follows the first: ${percent(trace.follows)}`);
+  const { element: sampled, show } = trace.sampled ? drawn(page) : { element: "", show: () => {} };
+  column.append(element, ...lists.flat(), trace.answer ? answer(trace.answer) : "", left, second, sampled);
+  section.append(column);
+  parts.next = () => {
+    show();
+    whose.textContent = `“${trace.pieces[state.query]}”`;
+    left.textContent = cuts(page);
+  };
+  parts.next();
+  return section;
+}
+
+/** The likeliest answer, and how likely it is. */
+function answer({ text, shares: [start, end] }) {
+  const element = make("p", "answer");
+  element.append(make("bdi", "", `“${text}”`), make("span", "", `${percent(start)} × ${percent(end)} = ${percent(start * end)}`));
+  return element;
+}
+
+/** What temperature, top-k and top-p left of the vocabulary at the row that is read, and of positions in either list. */
+function cuts(page) {
+  const { trace } = page;
+  const { temperature, top_k: k, top_p: p } = trace.sampling;
+  if (trace.link === "identity") return "one number, and no probability";
+  if (trace.link === "logistic") return temperature === 0 ? "temperature 0: certain, one way or the other" : `temperature ${temperature}: a probability of its own at every token`;
+  if (temperature === 0) return "temperature 0, greedy: the largest logit takes everything";
+  const settings = [`temperature ${temperature}`, k ? `top-k ${k}` : "", p < 1 ? `top-p ${p}` : ""].filter(Boolean).join(", ");
+  const left = Array.from({ length: trace.lists }, (_, list) => kept(page, list));
+  return `${settings}: ${[...new Set(left)].join("; ")}`;
+}
+
+function kept({ trace, state }, list) {
+  const row = trace.outcomeRow(state.query, list);
+  const count = trace.arrays["next.kept_p"].data[row];
+  const all = trace.count.toLocaleString("en");
+  if (count === trace.count) return `all ${all} ${trace.noun} kept`;
+  return `${count.toLocaleString("en")} of ${all} ${trace.noun} kept, holding ${percent(trace.arrays["next.kept_share"].data[row])}`;
+}
+
+/** The token drawn at the end of the text, whichever row is read: {element, show()}. */
+function drawn({ trace, state, emit }) {
+  const element = make("div", "drawn");
+  const { id, probability } = trace.sampled;
+  const name = make("bdi", "token-chip", trace.names[id]);
+  const line = make("span");
+  const where = make("span");
+  line.append(where, name, ` ${percent(probability)}`);
+  const append = make("button", "action", "append");
+  append.disabled = Boolean(trace.full);
+  append.title = trace.full ? "the text fills the model's context" : "put this token behind the text and run again";
+  append.addEventListener("click", () => emit("append", { id, length: trace.length }));
+  const again = make("button", "action quiet", "draw again");
+  again.addEventListener("click", () => emit("again", true));
+  element.append(line, append, again);
+  const show = () => {
+    where.textContent = state.query === trace.length - 1 ? "drawn: " : "drawn at the end: ";
+  };
+  show();
+  return { element, show };
 }

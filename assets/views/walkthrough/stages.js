@@ -7,7 +7,7 @@ const strip = (hook, role, more = {}) => ({ hook, kind: "strip", role, scale: "s
 const matrix = (hook, role, scale, more) => ({ hook, kind: "matrix", role, scale, ...more });
 const wide = (panel, title) => ({ ...panel, title, open: true });
 
-const NAMES = { mean: "mean of all positions", embed: "embedding", pos: "position", segm: "segment", pair: "whether the second text follows", resid: "residual stream", z: "z, the mixed values", W_O: "the heads joined" };
+const NAMES = { mean: "mean of all positions", embed: "embedding", pos: "position", segm: "segment", pair: "whether the second text follows", resid: "residual stream", mask: "mask: who may look at whom", z: "mixed values (z)", W_O: "the heads joined" };
 const BLOCK = "blocks.{l}.";
 
 /**
@@ -101,7 +101,7 @@ function attention(at, model, has, kind) {
   const root = model.scale === null ? ` / √${model.d_head}` : model.scale === 1 ? "" : ` · ${Number(model.scale.toPrecision(3))}`;
   const bias = has(`${kind}.bias`);
   const scores = matrix(`${at}scores`, "attention", "signed", { title: "scores", formula: `q·k${root}`, weight: 2.2, least: 56 });
-  const mask = matrix(`${at}mask`, "soft", "mask", { title: "mask", formula: "sees", weight: 1, least: 33 });
+  const mask = matrix(`${at}mask`, "soft", "mask", { title: "mask", formula: "0, −∞", weight: 1, least: 33 });
   const pattern = matrix(`${at}pattern`, "attention", "unit", { title: "pattern", formula: "softmax", weight: 4.4, least: 120, labels: true });
   const masked = matrix(`${at}masked_scores`, "attention", "signed", { title: `scores${bias ? " + bias" : ""}, masked`, open: true });
   const capped = has(`${kind}.capped`) && matrix(`${at}capped`, "attention", "signed", { title: "capped", open: true });

@@ -148,7 +148,8 @@ ${["query", "key", "value", "attention", "residual", "mlp", "probability", "edit
 .strand span { flex: 0 0 58px; white-space: nowrap; font-size: 12px; font-weight: 600; }
 .strand canvas { flex: 1; height: 27px; min-width: 0; max-width: 720px; }
 .arithmetic .line { font: 12px/1.5 var(--mono); margin: 3px 0; overflow-wrap: anywhere; }
-.arithmetic .sentence { color: var(--soft); }
+.arithmetic .sentence, .arithmetic .edited { color: var(--soft); }
+.arithmetic[aria-busy=true] > * { opacity: .4; transition: opacity .1s .15s; }
 .terms { border-collapse: collapse; font: 12px var(--mono); margin: 0 0 6px; width: 100%; max-width: 620px; }
 .terms th, .terms td { text-align: right; font-weight: 400; padding: 2px 10px 2px 0; white-space: nowrap; }
 .terms th { color: var(--soft); }

@@ -1,32 +1,28 @@
 // The walkthrough: one text or picture through one transformer, left to right (downward on a phone), every number an element
-// of a tensor. It holds the state (which stack, block, head, row and cell is looked at) and hands the drawing to the others.
+// of a tensor. It holds the state (which stack, block, head, row and cell is in view) and hands the drawing to the others.
+// Ours, because no library draws a whole forward pass whose parts follow one cursor without a message to the server.
 import * as address from "../core/address.js";
-import { mount as mountArithmetic } from "./arithmetic.js";
+import { exists, explanationOf, mount as mountArithmetic, patternOf, strongest, titleOf } from "./arithmetic.js";
 import { mount as mountBars } from "../components/bars.js";
 import { at } from "../components/cells.js";
 import { forget, leave } from "../components/cells_spare.js";
-import { derive } from "./derive.js";
-import { deriveCandidate } from "./derive_candidate.js";
 import { build } from "./flow.js";
 import { number, percent } from "../core/format.js";
 import { mount as mountHeadgrid } from "../components/headgrid.js";
-import { widths, stacked, rows, NARROW } from "../core/layout.js";
+import { listed, NARROW, rows, stacked, thumbnail, widths } from "../core/layout.js";
 import { mount as mountLines } from "../components/lines.js";
 import * as matrix from "../components/matrix.js";
-import { column } from "./outcome.js";
-import { mount as mountPicture } from "../components/picture.js";
+import { column, painted } from "./outcome.js";
+import { mount as mountPicture, swatch } from "../components/picture.js";
 import { stages } from "./stages.js";
 import * as strip from "../components/strip.js";
 import { CSS } from "./style.js";
 import { mount as mountTokens } from "../components/tokens.js";
 import { Trace } from "../core/trace.js";
-import { restore, stored } from "./address.js";
-import { elementOf, isHere, strongest, title, valid } from "./cell.js";
-import { barData, gridData, lineData, panelData, pictureData, tokenData } from "./drawn.js";
 
-const SETTLED = 250; // ms after new data until the server is asked for weights
+const SETTLED = 250; // ms after new data until the server is asked how a cell came about
 
-/** data is the payload of views/walkthrough.py; emits "append" (a token id) and "again". */
+/** data is the payload of views/walkthrough/walkthrough.py; emits "append" (a token id) and "again". */
 export function mount(root, data, emit) {
   const page = new Walkthrough(root, emit);
   page.update(data);
@@ -69,7 +65,7 @@ class Walkthrough {
     const trace = new Trace(data, state.side in data.lanes ? state.side : undefined);
     const turn = ++this.turn;
     this.fit(trace);
-    if (!trace.holds(state.layer)) await trace.fetch(state.layer).catch((error) => this.say(error.message));
+    if (!trace.holds(state.layer)) await trace.fetch(state.layer).catch((error) => this.showNotice(error.message));
     if (turn !== this.turn) return;
     if (!trace.holds(state.layer)) state.layer = 0; // the one that always comes with the payload
     this.trace = trace;
@@ -79,7 +75,7 @@ class Walkthrough {
     if (fresh && data.look.query !== undefined) state.query = data.look.query;
     this.choose();
     if (before && changed) this.remember();
-    this.build(SETTLED);
+    this.build(before && before.trace !== data.trace ? SETTLED : 0);
     if (!same) this.parts?.reveal(state.query);
   }
 
@@ -97,7 +93,7 @@ class Walkthrough {
     const { state, trace } = this;
     const row = trace.reads ? (trace.row0 ?? trace.length - 1) : trace.length - 1;
     state.query = clamp(state.query ?? row, trace.length);
-    if (!valid(trace, state, state.cell)) state.cell = strongest(trace, state, state.query);
+    if (!exists(trace, state, state.cell)) state.cell = strongest(trace, state, state.query);
   }
 
   /** Draws the page from nothing; for new data, another width, another open stage, another theme. */
@@ -127,7 +123,7 @@ class Walkthrough {
     );
     this.picture = this.parts.picture && mountPicture(this.parts.picture, pictureData(this), (event, where) => this.onToken(event, where));
     this.drawHeads();
-    this.arithmetic = mountArithmetic(this.parts.arithmetic, { title: "" });
+    this.keepArithmetic();
     this.element.dataset.ready = "true";
     this.mark();
     this.parts.scrollBack();
@@ -145,7 +141,7 @@ class Walkthrough {
     const moved = layer !== state.layer || turned;
     if (!trace.holds(layer)) {
       const turn = ++this.turn;
-      await trace.fetch(layer).catch((error) => this.say(error.message));
+      await trace.fetch(layer).catch((error) => this.showNotice(error.message));
       if (turn !== this.turn || !trace.holds(layer)) return;
     }
     const switched = moved || (change.head !== undefined && change.head !== state.head);
@@ -155,7 +151,6 @@ class Walkthrough {
     this.fit(trace);
     if (turned) state.cell = null;
     this.choose();
-    if (switched && !change.cell && !isHere(state.cell)) state.cell = strongest(trace, state, state.query);
     this.remember();
     if (opened || moved) this.build();
     else {
@@ -172,7 +167,7 @@ class Walkthrough {
       this.mark();
       await this.explain();
     }
-    if (switched) this.tell(`${trace.side ? `${trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
+    if (switched) this.announce(`${trace.side ? `${trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
   }
 
   toggle(id) {
@@ -207,6 +202,13 @@ class Walkthrough {
       this.parts.headgrid.replaceWith(this.heads);
       this.headgrid.update(data);
     }
+  }
+
+  /** The panel keeps its place and its text through every change, until the next explanation is here. */
+  keepArithmetic() {
+    if (this.arithmeticRoot) return this.parts.arithmetic.replaceWith(this.arithmeticRoot);
+    this.arithmeticRoot = this.parts.arithmetic;
+    this.arithmetic = mountArithmetic(this.arithmeticRoot);
   }
 
   // --- looking and picking -------------------------------------------------------------------------------------------
@@ -267,19 +269,13 @@ class Walkthrough {
   async explain(patience = 0) {
     const { trace, state } = this;
     const turn = (this.explaining = (this.explaining ?? 0) + 1);
-    const { cell } = state;
-    try {
-      if (patience && !isHere(cell)) {
-        this.arithmetic.update({ title: title(trace, state, cell) });
-        await new Promise((wake) => setTimeout(wake, patience));
-        if (turn !== this.explaining) return;
-      }
-      const derivation =
-        cell.candidate === undefined ? await derive(trace, elementOf(trace, state, cell)) : await deriveCandidate(trace, state.query, cell);
-      if (turn === this.explaining) this.arithmetic.update({ title: title(trace, state, cell), derivation, dtype: trace.dtype });
-    } catch (error) {
-      if (turn === this.explaining) this.arithmetic.update({ title: title(trace, state, cell), sentence: error.message });
-    }
+    this.arithmetic.wait();
+    if (patience) await new Promise((wake) => setTimeout(wake, patience));
+    if (turn !== this.explaining) return;
+    const answer = await explanationOf(trace, state, state.cell)
+      .then((explanation) => ({ explanation, dtype: trace.dtype }))
+      .catch((error) => ({ sentence: error.message }));
+    if (turn === this.explaining) this.arithmetic.update({ title: titleOf(trace, state, state.cell), ...answer });
   }
 
   // --- keyboard, address, voice --------------------------------------------------------------------------------------
@@ -310,18 +306,18 @@ class Walkthrough {
     const col = clamp(cell.col + right, cols);
     this.go({ query: row, cell: { ...cell, row, col } });
     this.parts.reveal(row);
-    this.tell(title(trace, state, state.cell));
+    this.announce(titleOf(trace, state, state.cell));
   }
 
   remember() {
     address.write(stored(this.trace, this.state));
   }
 
-  tell(sentence) {
+  announce(sentence) {
     this.parts.live.textContent = sentence;
   }
 
-  say(sentence) {
+  showNotice(sentence) {
     this.parts?.notice(sentence);
   }
 
@@ -351,4 +347,120 @@ function focusKey(element) {
 
 function clamp(i, size) {
   return Math.max(0, Math.min(size - 1, i));
+}
+
+// --- what is in view, as the address has it -----------------------------------------------------------------------------
+
+/** State from the address, whatever somebody typed there. */
+function restore({ side, focus, layer, head, row, cell, open }) {
+  const whole = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
+  const picked = cellFrom(cell, whole);
+  return {
+    chosen: [layer, head].some((i) => whole(i) !== undefined) || Boolean(side || focus || picked), // else the example says where to look
+    side: typeof side === "string" ? side : undefined,
+    focus: focus === "attn" ? focus : undefined,
+    layer: whole(layer) ?? 0,
+    head: whole(head) ?? 0,
+    query: picked?.row ?? whole(row), // a cell brings its row
+    cell: picked,
+    open: new Set(Array.isArray(open) ? open.filter((id) => typeof id === "string") : []),
+  };
+}
+
+/** The inverse of what `stored` writes: [hook, row, column, flat], or ["next", index, list]. */
+function cellFrom(cell, whole) {
+  if (!Array.isArray(cell) || typeof cell[0] !== "string" || whole(cell[1]) === undefined) return null;
+  if (cell[0] === "next") return { candidate: cell[1], list: whole(cell[2]) };
+  if (whole(cell[2]) === undefined) return null;
+  const hook = /^(embed|final_norm|head|pooler)\.|^(next_sentence|logits)$/.test(cell[0]) ? cell[0] : `blocks.{l}.${cell[0]}`;
+  return { hook, row: cell[1], col: cell[2], flat: cell[3] === 1 };
+}
+
+/** The inverse of `restore`, without what is looked at first in any case. */
+function stored(trace, { layer, head, query, cell, open, side, focus }) {
+  const last = query === (trace.row0 ?? trace.length - 1);
+  return {
+    side: side === trace.sides.at(-1) ? undefined : side,
+    focus: trace.model.crosses && focus === "attn" ? focus : undefined,
+    layer,
+    head,
+    row: last ? undefined : query,
+    cell: cell.hook ? [cell.hook.replace("blocks.{l}.", ""), cell.row, cell.col, cell.flat ? 1 : 0] : ["next", cell.candidate, ...(cell.list ? [cell.list] : [])],
+    open: open.size ? [...open] : undefined,
+  };
+}
+
+// --- what the parts draw, each its own -----------------------------------------------------------------------------------
+
+function panelData(page, panel) {
+  const { trace, state } = page;
+  const block = page.block(panel);
+  const mask = trace.isSquare(panel.hook) && trace.block(page.name(panel).replace(/attn\..*/, "attn.mask"), state.head);
+  const hides = /pattern|masked_scores|mask$/.test(panel.hook);
+  const where = panel.hook.startsWith("blocks.") ? `block ${state.layer + 1}${page.headed(panel) ? ` head ${state.head + 1}` : ""}, ` : "";
+  return {
+    block,
+    role: panel.role,
+    scale: panel.scale,
+    width: panel.width ?? page.sizes.panel.get(panel),
+    ...(panel.rows ?? page.rows),
+    label: `${where}${panel.title ?? panel.hook}: ${block.rows} rows by ${block.cols} columns`,
+    hidden: hides ? (r, c) => !at(mask, r, c) : undefined,
+  };
+}
+
+function tokenData(page, withIds) {
+  const { trace } = page;
+  const two = trace.positions.length > 0;
+  const ids = two ? trace.pieces.map((_, i) => trace.positions.map((one) => one[i]).join(" · ")) : trace.ids;
+  const drawn = trace.grid && page.data.arrays.picture ? (i) => swatch(page.data.arrays.picture, trace.grid, i) : null;
+  return { pieces: trace.pieces, ids: withIds && ids.length ? ids : null, pitch: page.rows.pitch, special: trace.special, drawn, painted: withIds ? painted(trace) : null };
+}
+
+function pictureData(page) {
+  const { trace, state, hover } = page;
+  const query = hover?.row ?? state.query;
+  const weights = trace.row(`blocks.${state.layer}.attn.pattern`, query, state.head);
+  const { picture, original } = page.data.arrays;
+  return { picture, original, grid: trace.grid, weights, query, width: Math.min(page.narrow ? 260 : 216, page.width - 20) };
+}
+
+function lineData(page) {
+  const { trace, state, hover } = page;
+  const query = hover?.row ?? state.query;
+  return { weights: trace.row(`blocks.${state.layer}.attn.pattern`, query, state.head), query, width: page.sizes.lines, ...page.rows };
+}
+
+function barData(page, which) {
+  const { trace, state } = page;
+  const count = trace.arrays["next.id"].shape[1];
+  const shown = Math.min(count, listed(trace.length, page.narrow, trace.lists));
+  const row = trace.outcomeRow(state.query, which);
+  const of = (name, i) => trace.arrays[`next.${name}`].data[row * count + i];
+  const list = Array.from({ length: shown }, (_, i) => ({
+    id: of("id", i),
+    piece: trace.names[of("id", i)],
+    logit: of("logit", i),
+    scaled: of("scaled", i),
+    share: of("share", i),
+    inTopK: of("in_top_k", i),
+    inTopP: of("in_top_p", i),
+    probability: of("probability", i),
+  }));
+  const chosen = (state.cell?.list ?? 0) === which ? state.cell?.candidate : undefined;
+  return { rows: list, open: state.open.has("next"), link: trace.link, chosen, idName: trace.reads === "answer" ? "position" : "id" };
+}
+
+function gridData(page) {
+  const { trace, state } = page;
+  const { layers, heads } = trace.model;
+  const room = page.narrow ? page.width - 40 : trace.grid ? 190 : 250;
+  const side = thumbnail(trace.length, layers, Math.floor(room / heads) - 6, page.narrow);
+  const pattern = (layer, head) => {
+    if (trace.holds(layer)) return { block: trace.block(patternOf(state).replace("{l}", layer), head), max: 1 };
+    const { data, shape } = trace.arrays[`thumbnails.${trace.prefix}${state.focus}`];
+    const [, , rows, cols] = shape;
+    return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
+  };
+  return { layers, heads, side, pattern, layer: state.layer, head: state.head };
 }

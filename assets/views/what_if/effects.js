@@ -1,18 +1,19 @@
 // What the edits of a run did: the run before them beside the one after. Nothing at all where there are none.
+// Ours, because a click in its maps moves what stands beside them and asks nothing of the server.
+import { boundary, paintPixels } from "../components/picture.js";
 import { make, range } from "../core/dom.js";
-import { continuation } from "./effects_continuation.js";
-import { distribution, headline, Shifts } from "./effects_distribution.js";
-import { Guess } from "./effects_guess.js";
-import { CSS } from "./effects_style.js";
-import { heads, positions } from "./effects_where.js";
 import { number } from "../core/format.js";
+import { colour } from "../core/palette.js";
 import { request } from "../core/store.js";
+import { distribution, Guess, headline, Shifts } from "./effects_distribution.js";
+import { heads, positions } from "./effects_where.js";
+import { EFFECTS_CSS } from "./style.js";
 
 const NARROW = 700; // CSS pixels
 
 /** data: a decoded payload of views/effects.py. Emits "reveal" (the run that was guessed at). */
 export function mount(root, data, emit) {
-  const style = make("style", "", CSS);
+  const style = make("style", "", EFFECTS_CSS);
   const element = make("section", "effects");
   element.setAttribute("aria-label", "what the edits did");
   root.append(style, element);
@@ -63,7 +64,7 @@ class Effects {
         this.missing = `comparing block ${layer + 1} of ${layers} …`;
         this.draw();
         try {
-          const { arrays } = await request({ effects: "heads", attention, layer, trace: data.trace });
+          const { arrays } = await request({ ask: "edit_heads", attention, layer, trace: data.trace });
           moved.data.set(arrays.moved.data, layer * shape[1]);
         } catch (error) {
           this.missing = error.message;
@@ -152,4 +153,90 @@ function took({ start, layers, seconds }) {
 
 function trimmed(time) {
   return time.replace(/(\.\d)\d+/, "$1");
+}
+
+// --- What the model writes greedily, without the edits and with them ---
+
+export function continuation(page) {
+  const element = make("section", "continuation");
+  const { data } = page;
+  const query = { ask: "edit_continuation", trace: data.trace };
+  const body = make("div", "written");
+  const drawn = data.lanes.at(-1).grid?.predicts;
+  const what = drawn ? "Greedy completion" : "Greedy continuation";
+  element.append(make("h4", "", what), body);
+  const write = () => {
+    body.replaceChildren(make("p", "told", "…"));
+    request(query).then(
+      (found) => page.data.trace === data.trace && body.replaceChildren(...(drawn ? [pictures(page.root, found)] : lines(found))),
+      (error) => body.replaceChildren(make("p", "told", error.message)),
+    );
+  };
+  if (data.writes === "at once" || page.wrote === data.trace) write();
+  else {
+    const go = make("button", "chip", drawn ? "complete it" : "write on");
+    go.type = "button";
+    go.addEventListener("click", () => {
+      page.wrote = data.trace;
+      write();
+    });
+    body.append(go);
+  }
+  return element;
+}
+
+function lines({ before, after }) {
+  const apart = before.findIndex((piece, i) => piece !== after[i]);
+  const from = apart < 0 ? (before.length === after.length ? before.length : Math.min(before.length, after.length)) : apart;
+  return [["before", before], ["after", after]].map(([name, pieces]) => {
+    const line = make("p", `line ${name}`);
+    line.append(make("span", "run", name));
+    pieces.forEach((piece, i) => line.append(make("bdi", i >= from && name === "after" ? "token other" : "token", piece)));
+    if (!pieces.length) line.append(make("span", "soft", "nothing: the text ends here, or fills the context"));
+    else if (name === "after" && from === pieces.length && before.length === after.length) line.append(make("span", "soft", "the same"));
+    return line;
+  });
+}
+
+// --- A picture that a model completes, without the edits and with them: the pixels that are others are fr ---
+
+const WIDTH = 132; // CSS pixels of a picture
+
+/** `found` is the answer of views/continuation.py: pictures height width channel, of which `given` pixels were shown. */
+export function pictures(root, { given, arrays }) {
+  const [before, after] = [arrays.before, arrays.after];
+  const [height, across, channels] = before.shape;
+  const same = (i) => Array.from({ length: channels }, (_, c) => before.data[i * channels + c] === after.data[i * channels + c]).every(Boolean);
+  const others = Array.from({ length: height * across }, (_, i) => i).filter((i) => !same(i));
+  const drawn = height * across - given;
+  const row = make("div", "completed");
+  for (const [name, pixels, framed] of [["before", before, []], ["after", after, others]]) {
+    const figure = make("figure");
+    const said = name === "before" ? `before: the ${given} pixels given, completed` : `after: ${others.length} of ${drawn} drawn pixels are others`;
+    const canvas = picture(root, pixels, given, framed);
+    canvas.setAttribute("aria-label", said);
+    figure.append(canvas, make("figcaption", "", said));
+    row.append(figure);
+  }
+  return row;
+}
+
+function picture(root, pixels, given, framed) {
+  const canvas = make("canvas");
+  canvas.setAttribute("role", "img");
+  const [height, across] = pixels.shape;
+  const dpr = devicePixelRatio || 1;
+  const cell = WIDTH / across;
+  canvas.width = Math.round(WIDTH * dpr);
+  canvas.height = Math.round(cell * height * dpr);
+  Object.assign(canvas.style, { width: `${WIDTH}px`, height: `${cell * height}px` });
+  const context = canvas.getContext("2d");
+  context.scale(dpr, dpr);
+  paintPixels(context, root, pixels, 0, 0, across, WIDTH);
+  context.strokeStyle = colour(root, "edited");
+  context.lineWidth = Math.max(1, Math.min(2.5, cell / 6));
+  const inside = context.lineWidth / 2;
+  for (const i of framed) context.strokeRect((i % across) * cell + inside, Math.floor(i / across) * cell + inside, cell - 2 * inside, cell - 2 * inside);
+  boundary(context, root, { side: across, given }, cell);
+  return canvas;
 }

@@ -1,9 +1,9 @@
 // Where a run changed: in the stream and in what the head says at every position, and in every head's pattern.
 import { at, mountCells } from "../components/cells.js";
 import { make, range } from "../core/dom.js";
-import { called } from "./effects_called.js";
-import { number, percent } from "../core/format.js";
 import { axis, legend } from "../components/legend.js";
+import { number, percent } from "../core/format.js";
+import { nameOf } from "./effects_distribution.js";
 
 const NAMED = 13; // CSS pixels of a column that bears its token
 const ROW = { pitch: 20, height: 18 };
@@ -44,7 +44,7 @@ function stream(page, lane, room, said) {
   const speaks = lane === data.lanes.at(-1) && page.shifts && (data.head.reads === "next" || data.head.reads === "here");
   const names = range(0, rows).map((r) => (r ? `block ${r}` : "input"));
   const most = largest(values);
-  const describe = ({ row, col }) => `${names[row]}, ${called(lane, places(row, col))}: ${distance(at(block, row, col))}`;
+  const describe = ({ row, col }) => `${names[row]}, ${nameOf(lane, places(row, col))}: ${distance(at(block, row, col))}`;
   const hear = (event, where) => {
     if (event === "hover") said.textContent = where ? describe(where) : atRest(page);
     else if (speaks) page.choose(places(where.row, where.col));
@@ -58,7 +58,7 @@ function stream(page, lane, room, said) {
     if (speaks) below.labels[page.shown]?.classList.add("chosen");
     box.append(below.element);
   }
-  box.append(scale(page, "residual", width, values.some((x) => x > 0) ? `0 to ${number(most)} of its length` : "nothing moved"));
+  box.append(scale(page, "residual", width, values.some((x) => x > 0) ? `relative change 0 to ${number(most)}` : "nothing moved"));
   return box;
 }
 
@@ -78,7 +78,7 @@ function spoken(page, cols, shape, said, lane) {
   const block = { data: kl, offset: 0, stride: cols, rows: 1, cols };
   const hear = (event, where) => {
     if (event !== "hover") page.choose(where.col);
-    else said.textContent = where ? `what is said at ${called(lane, where.col)}: KL ${number(kl[where.col])} bits` : atRest(page);
+    else said.textContent = where ? `what is said at ${nameOf(lane, where.col)}: KL ${number(kl[where.col])} bits` : atRest(page);
   };
   const most = largest(kl);
   const label = `change of what is said at ${cols} positions, up to ${number(most)} bits`;
@@ -145,16 +145,16 @@ function grid(page, name, several, said) {
   const [, side = "", focus] = name.match(/^pattern\.(?:(\w+)\.)?(attn|cross_attn)$/);
   const block = { data: values, offset: 0, stride: count, rows: layers, cols: count };
   const box = make("div", "heat");
-  const called = focus === "cross_attn" ? "cross-attention" : side;
-  if (several) box.append(make("p", "side", called));
+  const stackName = focus === "cross_attn" ? "cross-attention" : side;
+  if (several) box.append(make("p", "side", stackName));
   const most = largest(values);
   const width = Math.min(count * 34, 272);
   const hear = (event, where) => {
     if (event === "pick") return look(side, focus, where);
     const moved = where && at(block, where.row, where.col);
-    said.textContent = where ? `${several ? `${called} ` : ""}block ${where.row + 1} head ${where.col + 1}: ${moved ? `${percent(moved)} of a row moved` : "as before"}` : "\u00a0";
+    said.textContent = where ? `${several ? `${stackName} ` : ""}block ${where.row + 1} head ${where.col + 1}: ${moved ? `${percent(moved)} of a row moved` : "as before"}` : "\u00a0";
   };
-  const label = `share of the weight that moved, ${layers} blocks by ${count} heads${several ? `, ${called}` : ""}`;
+  const label = `share of the weight that moved, ${layers} blocks by ${count} heads${several ? `, ${stackName}` : ""}`;
   box.append(labelled(page, range(1, layers + 1).map(String), { block, role: "edited", scale: "unit", max: most, label, width, pitch: 26, height: 24 }, hear));
   const numbers = make("div", "head-names");
   numbers.append(...range(1, count + 1).map((head) => make("span", "", width / count >= 16 || head % 4 === 0 ? head : "")));

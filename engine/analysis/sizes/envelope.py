@@ -13,7 +13,7 @@ from engine.model.config import ModelConfig
 
 @dataclass(frozen=True)
 class Step:
-    """What to add, with its sign, to the estimates so far; `why` it was not in them."""
+    """Term to add, with its sign, to the estimates so far; `why` it was not in them."""
 
     name: str
     formula: Formula
@@ -52,7 +52,7 @@ def envelope(config: ModelConfig) -> list[Step]:
 
 
 def rest(parts: list[Part]) -> list[Step]:
-    """What is no matrix of a block."""
+    """Steps for all that is no matrix of a block."""
 
     def of(*blocks: str) -> Callable[[Part], bool]:
         return lambda part: part.block.rpartition(".")[2] in blocks

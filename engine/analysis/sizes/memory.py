@@ -54,7 +54,7 @@ def kv_cache(config: ModelConfig, batch: int, length: int, number: int = 2, sour
 
 
 def states(config: ModelConfig) -> list[Memory]:
-    """What Adam (Kingma & Ba 2015) holds in mixed precision, 16 bytes a parameter (Rajbhandari et al. 2020, 3.1).
+    """Bytes that Adam (Kingma & Ba 2015) holds in mixed precision, 16 bytes a parameter (Rajbhandari et al. 2020, 3.1).
 
     Plain float32 holds 4 of weights, 4 of gradients and 8 of moments, which is as much.
     """
@@ -70,7 +70,7 @@ def states(config: ModelConfig) -> list[Memory]:
 def activations(
     config: ModelConfig, batch: int, length: int, number: int = 2, target: int | None = None
 ) -> list[Memory]:
-    """What one forward pass in training keeps for the backward pass, `number` bytes each, dropout off.
+    """Values that one forward pass in training keeps for the backward pass, `number` bytes each, dropout off.
 
     Counted is every floating-point tensor that PyTorch's autograd saves, once: the inputs of matrix products, norms and
     activations, queries, keys, values, and the log-probabilities of the loss. Attention is fused, so that no pattern is
@@ -90,7 +90,7 @@ def activations(
 
 
 class Tally:
-    """What is kept, one method a part of the model; each adds to `kept`."""
+    """Tally of what is kept, one method a part of the model; each adds to `kept`."""
 
     def __init__(self, config: ModelConfig, B: Symbol, b: Symbol) -> None:
         self.config, self.B, self.b = config, B, b

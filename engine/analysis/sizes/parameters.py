@@ -35,7 +35,8 @@ class Part:
 
 
 def parameters(config: ModelConfig) -> list[Part]:
-    """In the order of the computation; a tied head, which has no matrix of its own, is listed with 0."""
+    """Lists the parts in the order of the computation; a tied head, which has no matrix of its own, is listed with
+    0."""
     found = list(embedding(config))
     for stack in stacks(config):
         found += stack_parts(stack)

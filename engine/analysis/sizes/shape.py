@@ -43,7 +43,7 @@ class Stack:
 
     @property
     def blocks(self) -> Symbol:
-        """How many different blocks there are: L, unless layers share them."""
+        """Number of different blocks: L, unless layers share them."""
         distinct = self.config.distinct
         return self.L if distinct in (None, self.config.layers) else Symbol("L_d", distinct or 0)
 
@@ -57,7 +57,7 @@ class Stack:
 
     @property
     def outputs(self) -> Symbol:
-        """What the head can say: the vocabulary, a part of it, or classes."""
+        """Number of outputs of the head: the vocabulary, a part of it, or classes."""
         if self.config.head.over_classes:
             return Symbol("K", self.config.outputs)
         return self.V if self.config.outputs == self.config.vocab_size else Symbol("V_out", self.config.outputs)

@@ -32,7 +32,7 @@ class Work:
 
 
 def forward(config: ModelConfig, length: int, target: int | None = None) -> list[Work]:
-    """What one text of `length` tokens takes; with two stacks, `target` tokens (by default as many) go through the
+    """Work that one text of `length` tokens takes; with two stacks, `target` tokens (by default as many) go through the
     decoder.
 
     Training takes three times as much: the backward pass is two products for each of the forward's.

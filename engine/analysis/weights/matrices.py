@@ -27,7 +27,7 @@ WITHIN = (
 
 @dataclass(frozen=True)
 class Matrix:
-    """One parameter tensor. `others` are more names of the same numbers (a tied head, layers that share).
+    """Parameter tensor of a model. `others` are more names of the same numbers (a tied head, layers that share).
 
     `part` is the module of the stack that it belongs to, `title` what it is in the words of `engine.analysis.sizes`,
     `family` its name with * for the layer, the same for all layers. `dtype` reads "float32".
@@ -100,7 +100,7 @@ def kind(name: str, tensor: Tensor) -> Kind:
 
 
 def named_elsewhere(model: Transformer) -> dict[str, tuple[str, ...]]:
-    """What reads the table of tokens beside the embedding that holds it."""
+    """Names of the token table elsewhere, by that of the embedding that holds it."""
     config = model.config
     if config.encoder is None:
         return {"embed.tokens.weight": ("head.weight",)} if head_is_tied(model) else {}

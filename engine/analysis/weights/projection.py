@@ -1,4 +1,4 @@
-"""A table of vectors as points in the plane, and which of its vectors are alike."""
+"""A table of vectors as points in the plane or in space, and which of its vectors are alike."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FEWEST = {"pca": 2, "tsne": 4}  # rows
 
 @dataclass(frozen=True)
 class Projection:
-    """`points` is n 2, float32; `ids` (n) the rows of the table they stand for.
+    """`points` is n axes, float32; `ids` (n) the rows of the table they stand for.
 
-    `explained` are the shares of the variance along the two axes; None for t-SNE, whose axes mean nothing.
+    `explained` are the shares of the variance along the axes; None for t-SNE, whose axes mean nothing.
     """
 
     points: Tensor
     ids: Tensor
-    explained: tuple[float, float] | None
+    explained: tuple[float, ...] | None
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,23 @@ class Neighbours:
     similarity: Tensor
 
 
-def projection(table: Tensor, how: How = "pca", most: int = 2000, seed: int = 0) -> Projection:
-    """`table` is n d_model. PCA: all rows, on the two directions in which they vary most, exactly.
+def projection(table: Tensor, how: How = "pca", most: int = 2000, seed: int = 0, axes: int = 2) -> Projection:
+    """`table` is n d_model. PCA: all rows, on the `axes` directions in which they vary most, exactly.
 
     t-SNE (van der Maaten & Hinton 2008; scikit-learn's, Barnes-Hut) reads at most `most` rows, evenly spread over the
-    ids from the first on, by their 50 leading principal components and starts from the two. Each direction of a PCA
-    points where its largest entry is positive. Raises ValueError for a table of one row, and fewer than 4 for t-SNE.
+    ids from the first on, by their 50 leading principal components and starts from the first `axes`. Each direction
+    of a PCA points where its largest entry is positive.
+
+    Raises ValueError for a table of one row, and fewer than 4 for t-SNE.
     """
     rows, fewest = len(table) if table.dim() == 2 else 0, FEWEST[how]
     if rows < fewest:
         raise ValueError(f"a projection must have at least {fewest} rows to show, got {tuple(table.shape)}.")
     if how == "pca":
-        found, shares = components(table, 2)
-        return Projection(found.float(), torch.arange(rows), (shares[0].item(), shares[1].item()))
+        found, shares = components(table, axes)
+        return Projection(found.float(), torch.arange(rows), tuple(shares.tolist()))
     ids = torch.arange(min(rows, most)) * rows // min(rows, most)
-    return Projection(tsne(table[ids], seed), ids, None)
+    return Projection(tsne(table[ids], seed, axes), ids, None)
 
 
 def components(table: Tensor, most: int) -> tuple[Tensor, Tensor]:
@@ -73,13 +75,13 @@ def components(table: Tensor, most: int) -> tuple[Tensor, Tensor]:
     return found, shares
 
 
-def tsne(rows: Tensor, seed: int) -> Tensor:
+def tsne(rows: Tensor, seed: int, axes: int) -> Tensor:
     from sklearn.manifold import TSNE  # slow to import
 
     read = components(rows, FIRST)[0].numpy()
-    start = read[:, :2] / (read[:, 0].std() or 1.0) * 1e-4
+    start = read[:, :axes] / (read[:, 0].std() or 1.0) * 1e-4
     perplexity = min(NEIGHBOURS, (len(rows) - 1) / 3)
-    made = TSNE(2, perplexity=perplexity, init=start, random_state=seed, n_jobs=1).fit_transform(read)
+    made = TSNE(axes, perplexity=perplexity, init=start, random_state=seed, n_jobs=1).fit_transform(read)
     return torch.from_numpy(made).float()
 
 
@@ -98,5 +100,5 @@ def neighbours(table: Tensor, id: int, k: int = 10) -> Neighbours:
 
 
 def unit(vectors: Tensor) -> Tensor:
-    """Of length 1, in float32; a vector of zeros stays one."""
+    """Scales each vector to length 1, in float32; a vector of zeros stays one."""
     return normalize(vectors.detach().float(), dim=-1)

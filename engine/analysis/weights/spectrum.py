@@ -30,7 +30,7 @@ class Spectrum:
 
 
 def spectrum(matrix: Tensor) -> Spectrum:
-    """Of a matrix, rows columns: the roots of the eigenvalues of its smaller Gram matrix, in float64.
+    """Singular values of a matrix, rows columns: the roots of the eigenvalues of its smaller Gram matrix, in float64.
 
     Rounding then is 1e-8 of the largest value, less than that of float32 weights. Raises ValueError for what is no
     matrix.

@@ -27,7 +27,7 @@ def onto_vocabulary(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 class Narrowing(nn.Module):
-    """What any head may begin with: the map back to the width of the token vectors."""
+    """Start of a head: the map back to the width of the token vectors."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Narrowing(nn.Module):
 
 
 class BareHead(Narrowing):
-    """That map alone, behind a body that ends with it."""
+    """Map to that width alone, behind a body that ends with it."""
 
     def forward(self, x: Tensor) -> Tensor:
         return self.narrowed(x)
@@ -102,14 +102,14 @@ class ClassHead(Narrowing):
 
 
 class MeanHead(ClassHead):
-    """One of the classes by the mean of all positions (Chen et al. 2020, section 2.3)."""
+    """Classifies by the mean of all positions (Chen et al. 2020, section 2.3)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         self.hook_mean = HookPoint("mean", "batch d_model")
 
     def mean(self, last: Tensor, padding: Tensor | None) -> Tensor:
-        """Of the last residual stream, batch pos d_model, where it is real (`padding` True), batch d_model."""
+        """Mean of the last residual stream, batch pos d_model, where it is real (`padding` True), batch d_model."""
         if padding is None:
             return self.hook_mean(last.mean(1))
         real = padding[..., None].to(last.dtype)

@@ -16,13 +16,12 @@ from engine.runtime.limits import MAX_TOKENS
 from engine.runtime.overview_cache import LongRun
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from pages.controls.attention.export_long import TakingLong
 from pages.controls.model_input.model_input import Subject, look, notice
+from pages.controls.share.export import fields_of
+from pages.controls.share.run_export import Export
 from pages.controls.what_if.experiment import (
     EFFECTS,
     PANEL,
-    STALE,
-    Answer,
     change,
     current,
     effects_view,
@@ -34,15 +33,18 @@ from pages.controls.what_if.experiment import (
     reveal,
     written,
 )
-from views.attention.long import Long, answered_long, attention_long, glanced
+from views.attention.long import LongContext, attention_long, long_context
+from views.attention.long_questions import LONG, carry_long
 from views.core.component import courier, view
 from views.core.payload import pack
 from views.walkthrough.walkthrough import Lane
 from views.what_if.effects_long import asked_later_long, effects_long
 from views.what_if.experiment import panel
 from views.what_if.paint_ground import painted_on_long
+from views.what_if.questions import WHAT_IF, EditsContext
 
 picture = view("attention/long")
+ROOM = 3_600_000  # bytes of answers in a file, which holds little else
 
 
 def is_long(lanes: Sequence[Lane]) -> bool:
@@ -56,53 +58,68 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     before = run(subject, lanes, controls)
     after, unfit = edited(subject, lanes, controls, made, before)
     changed = after.made.edits != before.made.edits
-    hidden = changed and guessed_at(after.run.digest)
+    hidden = changed and guessed_at(after.digest)
     long = before if hidden else after
-    told = notes(made, after.run.digest) | {"look": look()}
+    told = notes(made, after.digest) | {"look": look()}
     drawn = panel(made, subject.checkpoint, beginning(subject), lanes, unfit=unfit, notes=told)
     compared = effects_long(before, after, subject.reading, hidden=hidden) if changed else pack({"trace": None}, {})
     with st.container(key="experiment panel", gap=None):
         experiment_panel(drawn, key=PANEL, on={"change": change})
         effects_view(compared, key=EFFECTS, on={"reveal": reveal})
-    taking = TakingLong("Attention", "attention", subject, long.trace, lanes, ("attention", "what if"), long)
-    about = {"notice": notice(subject), "take": taking.header}
+    export = Export(
+        "Attention", "attention/long", subject, long, ("attention", "what if"),
+        page_name="attention", carry=partial(carry_long, long), room=ROOM,
+    )  # fmt: skip
+    about = {"notice": notice(subject), "take": export.header}
     drawn = attention_long(long, name=subject.name, look=look(), notes=about)
     picture(drawn, key="attention long view")
-    asked = Asked(subject, lanes, controls, before, after)
-    courier("courier", asked.answering(taking.answering(drawn, partial(answered_long, long))))
+    edits = LongEdits(subject, lanes, controls, before, after)
+    page = export.answers(drawn, (LONG, long), (WHAT_IF, edits))
+    courier("courier", page.answer)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the panel and the effects ask once they are drawn."""
+class LongEdits(EditsContext):
+    """A long text's run, without the edits and with them."""
 
     subject: Subject
     lanes: Sequence[Lane]
     controls: Sequence[Edit]
-    before: Long
-    after: Long
+    before: LongContext
+    after: LongContext
 
-    def answering(self, other: Answer) -> Answer:
-        def answer(query: dict[str, Any]) -> bytes:
-            if "effects" not in query and "painted" not in query:
-                return other(query)
-            if query.get("trace") != self.after.run.digest:
-                raise ValueError(STALE)
-            if "painted" in query:
-                return painted_on_long(self.without(query.get("without")), query)
-            return asked_later_long(query, self.before, self.after, self.subject.reading, self.written)
+    @property
+    def digest(self) -> str:
+        return self.after.digest
 
-        return answer
+    @property
+    def model_name(self) -> str:
+        return self.subject.name
 
-    def without(self, number: Any) -> Long:
+    def shift(self, row: int) -> bytes:
+        return self.later({"effects": "row", "row": row})
+
+    def heads_moved(self, attention: str, layer: int) -> bytes:
+        return self.later({"effects": "heads", "attention": attention, "layer": layer})
+
+    def continuation(self) -> bytes:
+        return written(self.subject, self.before.made.edits, self.after.made.edits)
+
+    def later(self, query: dict[str, Any]) -> bytes:
+        return asked_later_long(query, self.before, self.after, self.subject.reading, self.continuation)
+
+    def ground(
+        self, side: str, focus: str, layer: int, head: int, without: int | None, rows: tuple[int, int] | None
+    ) -> bytes:
+        query = {"painted": focus, "side": side, "layer": layer, "head": head, "rows": rows and list(rows)}
+        return painted_on_long(self.without(without), query)
+
+    def without(self, number: int | None) -> LongContext:
         """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
         made = current()
-        if not isinstance(number, int) or not 0 <= number < len(made.entries):
+        if number is None or not 0 <= number < len(made.entries):
             return self.after
         return edited(self.subject, self.lanes, self.controls, made.switch(number, False), self.before)[0]
-
-    def written(self) -> bytes:
-        return written(self.subject, self.before.made.edits, self.after.made.edits)
 
 
 def beginning(subject: Subject) -> Trace:
@@ -113,17 +130,18 @@ def beginning(subject: Subject) -> Trace:
     return library.traces.of(subject.name, read, (), target)
 
 
-def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: Long | None = None) -> Long:
+def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: LongContext | None = None) -> LongContext:
     """Where there is a `base`, only what the difference in edits can change is computed again."""
     read = subject.reading
     made = LongRun(subject.checkpoint.model, read.read, tuple(edits), read.target)
-    found = glanced(subject.name, subject.checkpoint, lanes, made, look(), None if base is None else base.made)
+    start, fields = base.made if base is not None else None, partial(fields_of, subject)
+    found = long_context(subject.name, subject.checkpoint, lanes, made, look(), start, fields)
     finite(found.trace)
     return found
 
 
 def edited(
-    subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment, before: Long
-) -> tuple[Long, dict[int, str]]:
+    subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment, before: LongContext
+) -> tuple[LongContext, dict[int, str]]:
     """The run under the edits that are on and fit, and by its number why another does not."""
     return fitting(made, controls, lambda edits: run(subject, lanes, edits, before), lambda: before)

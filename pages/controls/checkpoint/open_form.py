@@ -43,12 +43,12 @@ def entered() -> None:
     if library.knows(typed) or typed.startswith(library.HUB):
         return
     if not on_this_machine():
-        say(f"There is no model called {typed!r}. A path is opened for visitors on the server's own machine alone.")
+        say(f'No model named "{typed}". A path is opened for visitors on the server\'s own machine alone.')
         st.session_state.model = FIRST
         return
     path = Path(typed).expanduser().absolute()
     if not path.exists():
-        say(f"{typed!r} is no model here and no path of this machine; a hub's name begins with hub:, as hub:org/name.")
+        say(f'No model or folder named "{typed}". The name of a model of a hub begins with hub:, as hub:org/name.')
         st.session_state.model = FIRST
         return
     show(library.offer(library.Opening(path, title=title(path))))

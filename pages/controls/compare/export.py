@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from engine.inputs.readers import kind
-from pages.controls.attention.export_long import ROOM
+from pages.controls.attention.long_text import ROOM
 from pages.controls.compare.defaults import PICTURE, RUN, key
 from pages.controls.compare.picture import standing
 from pages.controls.compare.run import LIMIT, Side

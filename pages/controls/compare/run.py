@@ -24,7 +24,7 @@ from pages.controls.compare.picture import standing
 from pages.controls.model_input.model_input import reading
 from pages.controls.what_if.experiment import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
-from views.attention.long import Long, glanced
+from views.attention.long import LongContext, long_context
 from views.walkthrough.walkthrough import Lane, lanes
 
 LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
@@ -51,7 +51,7 @@ class Side(Said):
 
     trace: Trace
     before: Trace | None
-    long: Long | None = None
+    long: LongContext | None = None
 
     @property
     def limit(self) -> int:
@@ -137,11 +137,11 @@ def in_parts(said: Said) -> Side:
     return Side(**vars(told(said, refused)), trace=long.trace, before=None, long=long)
 
 
-def glance(said: Said, edits: Sequence[Edit]) -> Long:
+def glance(said: Said, edits: Sequence[Edit]) -> LongContext:
     """From the run without edits, where that is kept."""
     model, read, target = said.checkpoint.model, said.reading.read, said.reading.target
     made, plain = LongRun(model, read, tuple(edits), target), LongRun(model, read, (), target)
-    return glanced(said.name, said.checkpoint, said.lanes, made, {}, plain if edits else None)
+    return long_context(said.name, said.checkpoint, said.lanes, made, {}, plain if edits else None)
 
 
 def told(said: Said, refused: Sequence[str]) -> Said:

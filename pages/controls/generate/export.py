@@ -1,79 +1,134 @@
-"""Take away, on the page Generate: what was written, and the steps it was written in."""
+"""Share & export on the page Generate: what was written and the steps it was written in, and the charts of a tab."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from engine.inputs.readers import kind
 from pages.controls.generate.settings import CONTROLLED, USED
+from pages.controls.generate.tabs import Shown, changed
 from pages.controls.model_input.model_input import FIELDS, given
-from pages.controls.share.export import UNKNOWN, Answer
-from pages.controls.share.export_tables import Made, Query, Taken
-from pages.controls.share.links import address_of
+from pages.controls.share.export import answered, standalone_file
+from pages.controls.share.links import VERSION, VERSIONED, address_of, offered
+from pages.controls.share.panel import share_panel
+from pages.controls.share.run_export import EXPORT, is_export
+from views.charts.standalone import chart_file
+from views.core.questions import Page, Query, Registry
 from views.generate.availability import missing
-from views.generate.generate import drawn
+from views.generate.beam_search import Wanted
+from views.generate.generate import grid, page_payload
+from views.generate.questions import GENERATE, TABLES, carried
 from views.generate.session import Settings, Writing
-from views.generate.tables import AHEAD, LINES, TABLES
+
+WRITTEN = Registry()
+WRITTEN.questions |= {name: EXPORT.questions[name] for name in ("export_python", "export_data")}
 
 
-@dataclass(frozen=True)
-class Written:
-    """What `Made` gives away, with what was written in the file."""
+@dataclass
+class Export:
+    """What the component of an open tab gives away."""
 
-    made: Made
     writing: Writing
+    tab: str
+    shown: Shown
+    page: Page = field(default_factory=Page)
+
+    @property
+    def digest(self) -> str:
+        return self.writing.digest
+
+    @property
+    def model_name(self) -> str:
+        return self.writing.name
+
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    def allowed(self, axis: str, query: Query) -> range:
+        return self.writing.allowed(axis, query)
+
+    def labels(self, axis: str, query: Query) -> None:
+        return None
+
+    def script(self, imports: Mapping[str, set[str]], lines: Sequence[str]) -> str:
+        return self.writing.script(imports, lines)
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """What the payload says of the open tab; of the others, which a file has too, their defaults."""
+        usual = Wanted(stop_at="" if grid(self.writing.checkpoint) else self.writing.settings.stop_at)
+        others = {"beam": vars(usual), "surprise": {"reads": "written", "stride": "half", "charted": 0}}
+        return {"view": self.tab, **others, **self.shown.header}
 
     @property
     def header(self) -> dict[str, Any]:
-        return self.made.header
+        """Entry `take` of the payload's header, by which the browser knows what there is to export."""
+        writing = self.writing
+        fields = FIELDS[kind(writing.checkpoint)]
+        texts = [str(given(name)) for name in fields if name not in ("picture", "given") and given(name)]
+        without = missing(writing.prompt)
+        here = (*USED[writing.settings.method], "method", "most", "stop_at", "seed")
+        controls = [*fields, "model", *(name for name in CONTROLLED if name in here)]
+        return {
+            "title": "Generate",
+            "model": writing.name,
+            "read": " · ".join(texts) or f"picture {given('picture')}",
+            "trace": writing.digest,
+            "link": {VERSIONED: str(VERSION), **link_of(writing, self.tab)},
+            "version": VERSION,
+            "controls": offered(controls),
+            "matrices": [title for title in TABLES if title.split(":")[0].lower() not in without],
+            "data": "a table of a tab",
+            "questions": True,
+        }
 
-    def answering(self, payload: bytes, other: Answer) -> Answer:
-        usual = self.made.answering(payload, other)
-
-        def answer(query: dict[str, Any]) -> bytes:
-            if query.get("take") != "html" or not isinstance(query.get("kept"), Mapping):
-                return usual(query)
-            whole = drawn(self.writing, {"take": self.header, "kept": query["kept"]})
-            return self.made.answering(whole, other)(query)
-
-        return answer
+    def answers(self) -> Page:
+        self.page = Page((GENERATE, self.writing), (WRITTEN, self))
+        return self.page
 
 
-def of_writing(writing: Writing) -> Written:
-    fields = FIELDS[kind(writing.checkpoint)]
-    texts = [str(given(field)) for field in fields if field not in ("picture", "given") and given(field)]
-    without = missing(writing.prompt)
-    tables = [name for name in TABLES if name.split(":")[0].lower() not in without]
+@WRITTEN.question("export_html", returns={"file": ("byte",)})
+def export_html(export: Export, state: str, asked: list[Any], kept: dict, branch: list[int]) -> np.ndarray:
+    """`state` is the part of the address after the #, `asked` the queries that the browser remembers, `kept` the tree
+    of what was written, `branch` the ids of the one that is shown."""
+    asks = kept.get("asks")
+    coming = kept.get("coming")
+    here = coming if isinstance(coming, Mapping) else {}
+    more = carried(export.writing, branch, bool(here.get("beam")), bool(here.get("surprise")))
+    queries: Iterator[Any] = chain(
+        asked,
+        asks if isinstance(asks, list) else (),
+        ({"trace": export.digest, **one} for one in more),
+    )
+    answers = answered((one for one in queries if not is_export(one)), export.page.answer)
+    payload = page_payload(export.writing, {**export.view, "take": export.header, "kept": kept})
+    text = standalone_file("generate", export.header, payload, state, answers)
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def link_of(writing: Writing, tab: str) -> dict[str, str]:
+    """The query of a link to what is shown: the prompt, settings and controls of the open tab off their defaults."""
     usual, now = asdict(Settings()), asdict(writing.settings)
     settings = {name: str(value) for name, value in now.items() if value != usual[name]}
+    fields = FIELDS[kind(writing.checkpoint)]
+    return address_of(writing.name, fields, ()) | settings | {name: str(value) for name, value in changed(tab).items()}
 
-    def lines(query: Query) -> str:
-        tab = query.get("tab")
-        if not isinstance(tab, str) or tab not in LINES:
-            raise ValueError(UNKNOWN)
-        if tab in without:
-            raise ValueError(without[tab])
-        return LINES[tab](writing, query)
 
-    def looked(query: Query) -> Taken:
-        name = query.get("matrix")
-        if not isinstance(name, str) or name not in tables:
-            raise ValueError(UNKNOWN)
-        return TABLES[name](writing, query)
-
-    def ahead(query: Query) -> Iterator[dict[str, Any]]:
-        yield from chain.from_iterable(asks(writing, query) for asks in AHEAD)
-
-    here = (*USED[writing.settings.method], "method", "most", "stop_at", "seed")
-    used = [name for name in CONTROLLED if name in here]
-    return Written(
-        Made(
-            "Generate", "generate", writing.name, " · ".join(texts) or f"picture {given('picture')}", writing.made,
-            address_of(writing.name, fields, ()) | settings, lines, patterns=tables, looked=looked,
-            data="a table of a tab", controls=[*fields, "model", *used], ahead=ahead,
-        ),
-        writing,
-    )  # fmt: skip
+def share_charts(writing: Writing, tab: str, shown: Shown) -> None:
+    """Draws the panel of a tab's charts, and of its tables where there are any."""
+    title = tab.title()
+    caption = (writing.name, shown.sentence)
+    share_panel(
+        title,
+        {VERSIONED: str(VERSION), **link_of(writing, tab)},
+        [*FIELDS[kind(writing.checkpoint)], "model"],
+        shown.python,
+        shown.tables,
+        lambda: chart_file(f"{title} · Loupe", [one.figure for one in shown.charts], caption=caption),
+        key=f"share {tab}",
+        names=[writing.name],
+    )

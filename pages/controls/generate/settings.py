@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from engine.checkpoints import Checkpoint
+from pages.controls.generate.tabs import RULES as TAB_RULES
 from pages.controls.share.links import CONTROLS, RUN, Rule, number, one_of, whole
 from views.generate.session import METHODS, MOST, Settings
 
@@ -49,6 +50,7 @@ RULES: dict[str, Rule] = {
     "most": whole(1, MOST),
     "stop_at": lambda text: "" if len(text) <= 200 else "at most 200 characters",
 }
+RULES |= TAB_RULES
 CONTROLLED = (*SLIDERS, "method", "most", "stop_at", "seed")
 
 
@@ -63,7 +65,7 @@ def settings(checkpoint: Checkpoint) -> Settings:
         st.selectbox("method", METHODS, usual, key="method", bind="query-params", width=112)
         for name in USED[state.method]:
             slider(name)
-        st.number_input("most tokens", 1, MOST, USUAL["most"], key="most", bind="query-params", width=100)
+        st.number_input("maximum tokens", 1, MOST, USUAL["most"], key="most", bind="query-params", width=124)
         if checkpoint.tokenizer is not None:
             help = "The text ends where it comes up. Several with | between them; \\n is the end of a line."
             st.text_input("stop string", key="stop_at", bind="query-params", width=96, help=help)

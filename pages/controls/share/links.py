@@ -41,7 +41,7 @@ HIDEABLE = OF_A_RUN | {
     "repetition_penalty": "repetition penalty",
     "penalty_alpha": "degeneration penalty",
     "candidates": "candidates",
-    "most": "most tokens",
+    "most": "maximum tokens",
     "stop_at": "stop string",
     "seed": "seed",
     "what if": "what if …",
@@ -50,7 +50,7 @@ HIDEABLE = OF_A_RUN | {
     "published": "as published",
     "batch": "batch",
     "number": "numbers in",
-    "numbers": "numbers",
+    "numbers": "precision",
     "own files": "your files",
     "actions": "other pages, export",
     "length": "length",
@@ -149,10 +149,14 @@ def offered(keys: Iterable[str]) -> list[list[str]]:
     return [[key, HIDEABLE[key]] for key in keys if key in HIDEABLE]
 
 
-def honour_link(rules: Mapping[str, Rule] = RUN, models: Collection[str] | None = None) -> None:
+def honour_link(
+    rules: Mapping[str, Rule] = RUN,
+    models: Collection[str] | None = None,
+    refusal: Callable[[str], str] = lambda _: "cannot be shown on this page",
+) -> None:
     """Says above the page what of its link could not be restored, and hides what the link hides. Call it before the
     controls are drawn: they drop from the address what they cannot use. `models` are those that the page knows, where
-    that is not what the library knows."""
+    that is not what the library knows; `refusal` says of another why the page does not show it."""
     state = st.session_state
     if HIDE in st.query_params:
         state[HIDDEN] = [name for name in st.query_params[HIDE].split(",") if name]
@@ -160,7 +164,7 @@ def honour_link(rules: Mapping[str, Rule] = RUN, models: Collection[str] | None 
     here = state.get("page", "")
     if state.get(PAGE) != here:
         state[PAGE], state[SINCE] = here, None
-        state[LOST] = lost(dict(st.query_params), state.get(HIDDEN, []), rules, models)
+        state[LOST] = lost(dict(st.query_params), state.get(HIDDEN, []), rules, models, refusal)
     elif state[SINCE] is None:
         state[SINCE] = now
     elif state[SINCE] != now:
@@ -190,6 +194,7 @@ def lost(
     hidden: Sequence[str],
     rules: Mapping[str, Rule] = RUN,
     models: Collection[str] | None = None,
+    refusal: Callable[[str], str] = lambda _: "cannot be shown on this page",
 ) -> list[str]:
     """What an address says that makes no sense here: a part of a sentence for each."""
     found: list[str] = []
@@ -198,8 +203,8 @@ def lost(
         found.append(f"it is of version {version[:20]!r} and this Loupe reads version {VERSION}")
     model = said.get("model")
     if model is not None and not (library.knows(model) if models is None else model in models):
-        elsewhere = f"the model {model[:80]!r} does not suit this page"
-        found.append(elsewhere if library.knows(model) else library.absent(model))
+        known = library.knows(model)
+        found.append(f"the model {model[:80]!r} {refusal(model)}" if known else library.absent(model))
     for key, rule in rules.items():
         if key in said and (must := rule(said[key])):
             found.append(f"{key} is {said[key][:20]!r} and must be {must}")

@@ -29,7 +29,7 @@ Data = Callable[[], Table | Matrix]
 
 def share_panel(
     title: str,
-    link: Mapping[str, str],
+    link: Mapping[str, str] | Callable[[], Mapping[str, str]],
     hideable: Sequence[str] = (),
     python: Callable[[], str] | None = None,
     tables: Mapping[str, Data | str] | None = None,
@@ -40,10 +40,11 @@ def share_panel(
 ) -> None:
     """Draws the button below a chart, and its panel once it is opened; a file is made when it is downloaded.
 
-    `link` is the query of the link (`links.address_now`), `hideable` are keys of `links.HIDEABLE` that a link for
-    students can hide. `tables` are by the title to choose from; a text in place of one says why there is no file of it.
-    `html` is the text of the file (`views.charts.standalone.chart_file`). Files are called by `title` and `names`: the
-    model, what is chosen in it. What the callables need they must hold: they run outside of the page's script.
+    `link` is the query of the link, or makes it when the panel is opened (`links.address_now`); `hideable` are keys of
+    `links.HIDEABLE` that a link for students can hide. `tables` are by the title to choose from; a text in place of
+    one says why there is no file of it. `html` is the text of the file (`views.charts.standalone.chart_file`). Files
+    are called by `title` and `names`: the model, what is chosen in it. What the callables need they must hold: they
+    run outside of the page's script.
     """
 
     @st.fragment(key=key)
@@ -52,7 +53,7 @@ def share_panel(
         if not panel.open:
             return
         with panel:
-            offer_link(link, hideable, key)
+            offer_link(link() if callable(link) else link, hideable, key)
             if python is not None:
                 with st.container(gap="small"):
                     heading("Python", "run it in Loupe’s folder")

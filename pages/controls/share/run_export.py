@@ -5,7 +5,7 @@ The link and the pictures are made in the browser.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.inputs.readers import kind
 from pages.controls.model_input.model_input import FIELDS, Subject, given
-from pages.controls.share.export import answered, fields_of, standalone_file
+from pages.controls.share.export import MOST_BYTES, answered, fields_of, standalone_file
 from pages.controls.share.links import VERSION, address_of, offered
 from views.core.matrix_files import Matrix, as_file
 from views.core.questions import Answer, Context, Page, Query, Registry
@@ -27,7 +27,11 @@ EXPORT = Registry()
 
 @dataclass
 class Export:
-    """A page's title and view, and the run that it draws. `controls` are keys of what stands above the picture."""
+    """A page's title and view, and the run that it draws. `controls` are keys of what stands above the picture.
+
+    `page_name` is the page's if not the view's. A file carries answers within `room` bytes: to the queries that were
+    asked, and those that `carry` lists for what is looked at (a query, and its row) or else the page's questions do.
+    """
 
     title: str
     view: str
@@ -36,6 +40,9 @@ class Export:
     controls: tuple[str, ...] = ()
     payload: bytes = b""
     page: Page = field(default_factory=Page)
+    page_name: str | None = None
+    carry: Callable[[Query, int], Iterable[Query]] | None = None
+    room: int = MOST_BYTES
 
     attributes: Mapping[str, str] = field(default_factory=dict)
 
@@ -92,11 +99,14 @@ def export_data(export: Export, of: dict, format: Format) -> np.ndarray:
 
 
 @EXPORT.question("export_html", returns={"file": ("byte",)})
-def export_html(export: Export, state: str, asked: list[Any]) -> np.ndarray:
+def export_html(
+    export: Export, state: str, asked: list[Any], of: dict | None = None, row: int | None = None
+) -> np.ndarray:
     """`state` is the part of the address after the #, `asked` the queries that the browser remembers."""
-    queries: Iterator[Any] = chain(asked, export.page.carried())
-    kept = answered((one for one in queries if not is_export(one)), export.page.answer)
-    text = standalone_file(export.view, export.header, export.payload, state, kept)
+    ahead = export.carry(of or {}, row or 0) if export.carry else export.page.carried()
+    queries: Iterator[Any] = chain(asked, ahead)
+    kept = answered((one for one in queries if not is_export(one)), export.page.answer, room=export.room)
+    text = standalone_file(export.view, export.header, export.payload, state, kept, export.page_name)
     return np.frombuffer(text.encode(), np.uint8)
 
 

@@ -22,9 +22,10 @@ from views.core.component import view
 from views.core.payload import pack
 from views.walkthrough.walkthrough import Lane, digest, lanes
 from views.what_if.continuation import continuations
-from views.what_if.effects import asked_later, effects, head_of
+from views.what_if.effects import effects, head_of, shift_payload
 from views.what_if.experiment import from_form, panel
 from views.what_if.paint_ground import painted_on
+from views.what_if.questions import EditsContext
 
 PANEL, EFFECTS = "what if", "what if effects"  # keys of the two views
 MADE, SAID, ANSWERED = "experiment", "experiment says", "experiment answered"  # in the session state
@@ -33,7 +34,6 @@ ADDRESS = "edits"
 NAME = 60  # characters of what a request is called
 MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that was made for another model or text
 SILENT: dict[str, Any] = {"broken": [], "refused": ""}  # what the panel says where there is nothing to say
-STALE = "The text, the model or the edits have changed since; ask again."
 UNWRITTEN = (
     "An edit names a token that the model wrote itself, and writing begins before it; "
     "type what it wrote into its field, and it writes on behind that."
@@ -43,7 +43,6 @@ UNDRAWN = (
     "give more pixels, and it draws on behind those."
 )
 
-Answer = Callable[[dict[str, Any]], bytes]
 T = TypeVar("T")
 
 experiment_panel = view("what_if/experiment", events=("change",))
@@ -51,7 +50,7 @@ effects_view = view("what_if/effects", events=("reveal",))
 
 
 @dataclass(frozen=True)
-class WhatIf:
+class WhatIf(EditsContext):
     """`trace` is the run to draw: that with the edits, or that `before` them while they are still guessed at."""
 
     subject: Subject
@@ -60,34 +59,34 @@ class WhatIf:
     after: Trace
     controls: Sequence[Edit] = ()
 
-    def answering(self, other: Answer) -> Answer:
-        """What the panel and its picture ask later, in front of what the page's own views ask."""
+    @property
+    def digest(self) -> str:
+        return digest(self.subject.name, self.after)
 
-        def answer(query: dict[str, Any]) -> bytes:
-            if "effects" not in query and "painted" not in query:
-                return other(query)
-            if query.get("trace") != digest(self.subject.name, self.after):
-                raise ValueError(STALE)
-            return self.answer(query)
+    @property
+    def model_name(self) -> str:
+        return self.subject.name
 
-        return answer
+    def shift(self, row: int) -> bytes:
+        return shift_payload(self.before, self.after, head_of(self.subject.checkpoint, self.subject.reading), row)
 
-    def answer(self, query: dict[str, Any]) -> bytes:
-        checkpoint, read = self.subject.checkpoint, self.subject.reading
-        match query:
-            case {"painted": str(focus), "side": str(side), "layer": int(layer), "head": int(head), "without": without}:
-                return painted_on(self.without(without), side, focus, layer, head)
-        return asked_later(query, self.before, self.after, head_of(checkpoint, read), self.written)
+    def heads_moved(self, attention: str, layer: int) -> bytes:
+        raise ValueError("The heads of this run came with the page; reload it.")
 
-    def without(self, number: Any) -> Trace:
+    def continuation(self) -> bytes:
+        return written(self.subject, self.before.edits, self.after.edits)
+
+    def ground(
+        self, side: str, focus: str, layer: int, head: int, without: int | None, rows: tuple[int, int] | None
+    ) -> bytes:
+        return painted_on(self.without(without), side, focus, layer, head)
+
+    def without(self, number: int | None) -> Trace:
         """The run that an edit is painted on: without that edit, where it is one of those that are made already."""
         made = current()
-        if not isinstance(number, int) or not 0 <= number < len(made.entries):
+        if number is None or not 0 <= number < len(made.entries):
             return self.after
         return edited(self.subject, self.controls, made.switch(number, False), self.before)[0]
-
-    def written(self) -> bytes:
-        return written(self.subject, self.before.edits, self.after.edits)
 
 
 def written(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) -> bytes:

@@ -64,7 +64,7 @@ def test_other_sizes_reach_both_stacks() -> None:
 def test_what_no_model_can_be_is_the_configs_own_sentence() -> None:
     with pytest.raises(ValueError, match="parallel sublayers must have their norms before them"):
         thrown(NAMED["gpt2"].config, {"sublayers": "parallel", "place": "after"})
-    with pytest.raises(ValueError, match="d_model must divide among the heads"):
+    with pytest.raises(ValueError, match="d_model 768 cannot be split into 7 heads; try 6 or 8"):
         resized(NAMED["gpt2"].config, layers=12, d_model=768, heads=7, d_mlp=3072)
 
 

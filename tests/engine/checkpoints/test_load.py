@@ -163,7 +163,7 @@ def test_corrections_count_before_config_json_and_are_noted(folder: Path) -> Non
     checkpoint = load(folder, config={"n_head": 2, "n_embd": 16})
     assert checkpoint.config.attention.heads == 2
     assert checkpoint.report.notes == ("config.json's n_head, 4, was given as 2.",)
-    with pytest.raises(ValueError, match="d_model must divide among the heads, got 16/3"):
+    with pytest.raises(ValueError, match="d_model 16 cannot be split into 3 heads; try 2 or 4"):
         load(folder, config={"n_head": 3})
 
 
@@ -259,7 +259,7 @@ def test_a_report_has_one_row_for_every_tensor_and_reads_as_a_summary(folder: Pa
         ({"activation_function": "tanh"}, "activation_function must be one of gelu_new, .*, got 'tanh'"),
         ({"activation_function": ["gelu"]}, "activation_function must be one of gelu_new, .*, got .'gelu'"),
         ({"n_embd": ...}, "config.json lacks n_embd"),
-        ({"n_head": 3}, "d_model must divide among the heads, got 16/3"),
+        ({"n_head": 3}, "d_model 16 cannot be split into 3 heads; try 2 or 4"),
         ({"n_head": "4"}, "attention.heads must be a whole number, got '4'.*n_head"),
         ({"n_embd": [16], "n_inner": None}, "n_embd"),
         ({"n_layer": 10**9}, "describes 1000000000 layers .* the weights hold 40 tensors"),

@@ -14,7 +14,7 @@ def test_generate_prints_the_text_and_what_ended_it(capsys: pytest.CaptureFixtur
     drawn = {"temperature": 0.9, "top_k": 30, "top_p": 0.95, "min_p": 0.01, "seed": 3, "typical_p": 0.9}
     (*_, last) = generate(load("stories"), PROMPT, 7, repetition_penalty=1.1, **drawn)
     assert said.out == f"{last.text}\n"
-    assert said.err == "It stopped after 7 tokens, as many as were asked for.\n"
+    assert said.err == "Reached the 7-token limit.\n"
 
 
 def test_generate_ends_at_a_stop_string(capsys: pytest.CaptureFixture[str]) -> None:

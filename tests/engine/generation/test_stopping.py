@@ -75,8 +75,8 @@ def test_an_end_token_is_named_and_comes_before_every_other_reason() -> None:
     [
         (Stop("end", "</s>", 1), "The end token </s> ended it."),
         (Stop("string", "\n"), r"The stop string '\n' ended it."),
-        (Stop("max_tokens", count=1), "It stopped after 1 token, as many as were asked for."),
-        (Stop("max_tokens", count=1200), "It stopped after 1,200 tokens, as many as were asked for."),
+        (Stop("max_tokens", count=1), "Reached the 1-token limit."),
+        (Stop("max_tokens", count=1200), "Reached the 1,200-token limit."),
         (Stop("context", count=1024), "It stopped because the model's context of 1,024 tokens is full."),
         (Stop("picture", count=64), "The picture is complete, with all its 64 pixels."),
     ],

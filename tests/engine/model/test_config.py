@@ -46,7 +46,7 @@ def test_every_config_survives_json(config: ModelConfig) -> None:
         ({"vocab_size": 0}, "vocab_size must be at least 1, got 0"),
         ({"context": -1}, "context must be at least 1, got -1"),
         ({"layers": -1}, "layers must be at least 0, got -1"),
-        ({"d_model": 18}, "d_model must divide among the heads, got 18/4; set attention.d_head"),
+        ({"d_model": 18}, "d_model 18 cannot be split into 4 heads; try 3 or 6, or set attention.d_head"),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
         ({"dropout": float("nan")}, r"dropout must be in \[0, 1\), got nan"),
         ({"mlp": MLP(0)}, "mlp.d_mlp must be at least 1, got 0"),

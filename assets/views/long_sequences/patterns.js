@@ -1,0 +1,299 @@
+// What each kind of attention keeps of a head's pattern. Ours because one cursor marks the same cell in five maps of
+// 16,384 cells at once, without a message to the server.
+import * as address from "../core/address.js";
+import { at, mountCells } from "../components/cells.js";
+import { make, range } from "../core/dom.js";
+import { percent } from "../core/format.js";
+import { curve, css, ramp, STEPS } from "../core/palette.js";
+import { request } from "../core/store.js";
+
+const GAP = 18; // CSS pixels between two maps
+const SMALLEST = 150; // side of a map
+const LARGEST = 260;
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/**
+ * @typedef {{name: string, title: string, mass: number, cells: number}} Kept
+ * @typedef {{kept: Kept[], arrays: Record<string, {data: Float32Array, shape: number[]}>}} Answer
+ * @typedef {Answer & {trace: string, heads: number[], look: {layer: number, head: number}, pieces: string[],
+ *   grid: number[], brightest: number}} Payload
+ */
+
+/**
+ * @param {HTMLElement} root
+ * @param {Payload} data of views/long_sequences/patterns.py
+ */
+export function mount(root, data) {
+  const view = new KeptPatterns(root);
+  view.update(data);
+  return view;
+}
+
+class KeptPatterns {
+  constructor(root) {
+    this.element = make("div", "kept-patterns");
+    this.state = address.read();
+    root.append(make("style", "", CSS), this.element);
+    this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.draw());
+    this.resize.observe(this.element);
+    this.unfollow = address.follow((state) => this.turn(state));
+  }
+
+  destroy() {
+    this.resize.disconnect();
+    this.unfollow();
+    this.element.remove();
+  }
+
+  update(data) {
+    this.data = data;
+    const { kept, arrays, look } = data;
+    this.answers = new Map([[`${look.layer} ${look.head}`, { kept, arrays }]]);
+    this.fit();
+    this.ask();
+  }
+
+  /** Sentences for what the address asks for and this view does not have. */
+  missed(state) {
+    const [layers, heads] = this.data.heads;
+    const size = this.data.pieces.length;
+    const sizes = { layer: ["block", layers], head: ["head", heads], query: ["row", size], key: ["column", size] };
+    return Object.entries(sizes)
+      .filter(([name, [, most]]) => state[name] !== undefined && !isIndex(state[name], most))
+      .map(([name, [word, most]]) => {
+        const asked = Number.isInteger(state[name]) ? state[name] + 1 : JSON.stringify(state[name]);
+        return `${word} ${asked} is not here, there are ${most}`;
+      });
+  }
+
+  /** Moves head and cell inside what there is. */
+  fit() {
+    const { data, state } = this;
+    const [layers, heads] = data.heads;
+    const size = data.pieces.length;
+    if (!isIndex(state.layer, layers)) state.layer = data.look.layer;
+    if (!isIndex(state.head, heads)) state.head = data.look.head;
+    if (!isIndex(state.query, size)) state.query = size - 1;
+    if (!isIndex(state.key, size)) state.key = undefined; // the strongest of the row, once it is here
+  }
+
+  turn(change) {
+    Object.assign(this.state, change);
+    this.fit();
+    this.pick();
+    this.ask();
+  }
+
+  remember() {
+    const { layer, head, query, key } = this.state;
+    address.write({ layer, head, query, key });
+  }
+
+  async ask() {
+    const { data, state } = this;
+    const { layer, head } = state;
+    const name = `${layer} ${head}`;
+    const isCurrent = () => data === this.data && name === `${state.layer} ${state.head}`;
+    this.element.classList.toggle("waiting", !this.answers.has(name));
+    try {
+      const answer = this.answers.get(name) ?? (await request({ trace: data.trace, ask: "kept", layer, head }));
+      if (data === this.data) this.answers.set(name, answer);
+      if (isCurrent()) this.show(answer, "");
+    } catch (error) {
+      if (isCurrent()) this.show(null, error.message);
+    }
+  }
+
+  /** Draws an answer, or the sentence that says why there is none. */
+  show(answer, sentence) {
+    this.shown = answer;
+    this.sentence = sentence;
+    this.element.classList.remove("waiting");
+    this.draw();
+  }
+
+  draw() {
+    this.width = this.element.clientWidth;
+    if (!this.width || !(this.shown || this.sentence)) return;
+    const active = this.element.getRootNode().activeElement;
+    const focused = this.element.contains(active) && active.className;
+    const heading = make("div", "heading");
+    heading.append(make("h3", "", "What each keeps"), this.chooser(), this.legend());
+    const row = make("div", "panels");
+    row.tabIndex = 0;
+    row.setAttribute("role", "group");
+    row.setAttribute("aria-label", "the patterns; arrow keys move the chosen cell in all of them");
+    row.addEventListener("keydown", (event) => this.key(event));
+    this.between = make("p", "between");
+    this.between.setAttribute("aria-live", "polite");
+    const [high, wide] = this.data.grid;
+    const note = `One head on the first ${this.data.pieces.length} tokens of the text: each query is a row, each key a \
+column, and where a query may not look the map is empty. What is left of a row is divided by its sum. For 2-D blocks the \
+text is laid out as an image of ${high} rows of ${wide}.`;
+    const body = this.sentence ? make("p", "refused", this.sentence) : row;
+    this.element.replaceChildren(heading, body, this.between, make("p", "note", note));
+    // once the row is in the page, which has the colours
+    this.panels = (this.shown?.kept ?? []).map((part) => this.panel(row, part));
+    if (focused) this.element.querySelector(`.${focused}`)?.focus({ preventScroll: true });
+    this.pick();
+    this.element.dataset.ready = "true";
+  }
+
+  chooser() {
+    const [layers, heads] = this.data.heads;
+    const select = make("select", "chooser");
+    select.setAttribute("aria-label", "head");
+    for (const layer of range(0, layers)) {
+      for (const head of range(0, heads)) {
+        const option = make("option", "", `block ${layer + 1}, head ${head + 1}`);
+        select.append(Object.assign(option, { value: layer * heads + head }));
+      }
+    }
+    select.value = this.state.layer * heads + this.state.head;
+    select.addEventListener("change", () => {
+      const place = Number(select.value);
+      Object.assign(this.state, { layer: Math.floor(place / heads), head: place % heads, key: undefined });
+      this.remember();
+      this.ask();
+    });
+    return select;
+  }
+
+  legend() {
+    const element = make("p", "legend");
+    const table = ramp(this.element, "attention", "unit");
+    const stops = range(0, 9).map((i) => css(table[Math.round(curve(i / 8) ** 2 * (STEPS - 1))]));
+    const bar = make("span", "bar");
+    bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+    element.append("0", bar, `${this.data.brightest} and more`);
+    return element;
+  }
+
+  panel(row, part) {
+    const count = this.shown.kept.length;
+    const fits = Math.max(1, Math.min(count, Math.floor((this.width + GAP) / (SMALLEST + GAP))));
+    const width = Math.min(LARGEST, Math.floor((this.width + GAP) / fits) - GAP);
+    const figure = make("figure", "pattern");
+    figure.style.width = `${width}px`;
+    row.append(figure);
+    const place = make("div");
+    const title = make("div", "title");
+    const weight = make("output", "weight");
+    title.append(make("strong", "", part.title), weight);
+    const share = `keeps ${percent(part.mass)} of the attention in ${percent(part.cells)} of the cells`;
+    figure.append(title, place, make("figcaption", "", share));
+    const { data, shape } = this.shown.arrays[`pattern.${part.name}`];
+    const [rows, cols] = shape;
+    const block = { data, offset: 0, stride: cols, rows, cols };
+    const pitch = width / rows;
+    const label = `${part.title}: ${rows} queries down, ${cols} keys across`;
+    const look = { role: "attention", scale: "unit", max: this.data.brightest, width, pitch, height: pitch, label };
+    const hidden = (r, c) => Number.isNaN(at(block, r, c));
+    const cells = mountCells(place, { block, hidden, ...look }, (event, where) => this.point(event, where));
+    return { cells, block, weight };
+  }
+
+  point(event, where) {
+    if (event === "pick") {
+      Object.assign(this.state, { query: where.row, key: where.col });
+      this.remember();
+    }
+    this.hover = event === "hover" ? where : null;
+    this.pick();
+  }
+
+  /** Marks the cell that is pointed at, else the chosen one, in every pattern. */
+  pick() {
+    if (!this.panels?.length) return;
+    const { state } = this;
+    if (state.key === undefined) state.key = strongestKey(this.panels[0].block, state.query);
+    const [row, col] = this.hover ? [this.hover.row, this.hover.col] : [state.query, state.key];
+    for (const { cells, block, weight } of this.panels) {
+      cells.mark({ picked: { row, col }, lit: col, row });
+      const value = at(block, row, col);
+      weight.textContent = Number.isNaN(value) ? "masked" : percent(value);
+    }
+    const { pieces } = this.data;
+    const end = (role, piece, place) => {
+      const named = make("span", `role-${role}`);
+      named.append(make("bdi", "", piece), make("small", "", ` ${place}`));
+      return named;
+    };
+    this.between.replaceChildren("query ", end("query", pieces[row], row), " → key ", end("key", pieces[col], col));
+  }
+
+  key(event) {
+    if (!(event.key in ARROWS)) return;
+    const [down, across] = ARROWS[event.key];
+    event.preventDefault();
+    const inside = (place) => Math.max(0, Math.min(this.data.pieces.length - 1, place));
+    const by = event.shiftKey ? 10 : 1;
+    const { query, key } = this.state;
+    Object.assign(this.state, { query: inside(query + by * down), key: inside(key + by * across) });
+    this.hover = null;
+    this.remember();
+    this.pick();
+  }
+
+  /** What Share & export says of the picture, and asks the server for. */
+  looked() {
+    const { layer, head } = this.state;
+    return { where: "", what: "", sentence: `Patterns of block ${layer + 1}, head ${head + 1}.`, asks: { layer, head } };
+  }
+}
+
+/**
+ * @param {{cols: number}} block
+ * @param {number} row
+ */
+function strongestKey(block, row) {
+  const values = range(0, block.cols).map((col) => at(block, row, col));
+  return values.reduce((best, value, col) => (value > values[best] ? col : best), 0);
+}
+
+/**
+ * @param {unknown} value
+ * @param {number} size
+ */
+function isIndex(value, size) {
+  return Number.isInteger(value) && value >= 0 && value < size;
+}
+
+const CSS = `
+.kept-patterns { font: 14px/1.4 var(--sans); color: var(--ink); min-width: 0; }
+.kept-patterns h3 { font-size: 16px; font-weight: 600; margin: 0; line-height: 24px; }
+.kept-patterns :focus-visible { outline: 2px solid var(--attention); outline-offset: 1px; }
+.kept-patterns .note { margin: 8px 0 0; color: var(--soft); font-size: 13px; max-width: 96ch; }
+.kept-patterns .refused { padding: 7px 12px; border-left: 3px solid var(--edited); background: var(--panel); margin: 0; }
+.heading { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 16px; margin-bottom: 10px; }
+.heading .chooser {
+  font: inherit; color: inherit; margin: 0; cursor: pointer; background: var(--ground); border: 1px solid var(--hairline);
+  border-radius: 6px; padding: 3px 6px; min-height: 30px;
+}
+.heading .legend {
+  display: flex; align-items: center; gap: 8px; margin: 0 0 0 auto; font: 12px var(--mono); color: var(--soft);
+}
+.heading .bar { width: 110px; height: 6px; border-radius: 3px; }
+.waiting .panels { opacity: .5; }
+.panels { display: flex; flex-wrap: wrap; gap: 14px ${GAP}px; }
+.pattern { margin: 0; }
+.pattern .title {
+  display: flex; justify-content: space-between; align-items: baseline; flex-wrap: wrap; gap: 0 8px; min-height: 24px;
+  white-space: nowrap;
+}
+.pattern .weight { font: 13px var(--mono); }
+.pattern figcaption { margin-top: 5px; font-size: 13px; line-height: 18px; color: var(--soft); }
+.pattern .cells { position: relative; outline: 1px solid var(--hairline); cursor: crosshair; }
+.pattern .cells canvas { display: block; }
+.pattern .lit-row, .pattern .lit-column, .pattern .picked-cell {
+  position: absolute; left: 0; top: 0; pointer-events: none; box-sizing: border-box;
+}
+.pattern .lit-row { background: color-mix(in srgb, var(--query) 32%, transparent); }
+.pattern .lit-column { background: color-mix(in srgb, var(--key) 32%, transparent); }
+.pattern .picked-cell { border: 1.5px solid var(--ink); border-radius: 1px; }
+.between { margin: 10px 0 0; min-height: 20px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.between bdi { white-space: pre; font-weight: 600; }
+.between small { font: 12px var(--mono); color: var(--soft); }
+.between .role-query { color: var(--query); }
+.between .role-key { color: var(--key); }
+`;

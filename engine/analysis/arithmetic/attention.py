@@ -1,0 +1,308 @@
+"""How a score, what masks and positions do to it, its share of the row and the mix of values came about."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from engine.analysis.arithmetic.explanation import (
+    WHOLE,
+    Line,
+    Operand,
+    Products,
+    Role,
+    Span,
+    Steps,
+    number,
+    operand,
+    products_line,
+    result,
+    setting,
+)
+from engine.analysis.arithmetic.sources import Source
+from engine.model.layers.attention import Attention
+from engine.model.layers.mask import (
+    Blocks,
+    Both,
+    Causal,
+    Drawn,
+    Full,
+    Mask,
+    Padding,
+    Prefix,
+    RowPrefix,
+    SlidingWindow,
+)
+from engine.model.layers.position import alibi_slopes, infill_positions, relative_buckets
+from engine.model.layers.rotary import rotary_frequencies
+
+READABLE = 20  # e^x is written without a shift up to this |x|
+
+
+def explain_attention(source: Source, name: str, pos: int, unit: int, head: int) -> Steps:
+    """`name` is that of a hook of `Attention` whose axes are head pos key, or head."""
+    match name:
+        case "scores":
+            return score(source, pos, unit, head)
+        case "capped":
+            return capped(source, pos, unit, head)
+        case "bias":
+            return position_bias(source, pos, unit, head)
+        case "mask":
+            return mask(source, pos, unit, head)
+        case "masked_scores":
+            return masked(source, pos, unit, head)
+    return pattern(source, pos, unit, head)
+
+
+def attention_of(source: Source) -> tuple[Attention, str]:
+    """The module that a hook belongs to, and its path with a dot."""
+    name = "cross_attn" if "cross_attn" in source.part else "attn"
+    module = getattr(source.stack.blocks[source.layer or 0], name)
+    assert isinstance(module, Attention)
+    return module, f"{source.block}{name}."
+
+
+def vector(source: Source, hook: str, pos: int, head: int | None, label: str, role: Role, axis: str = "") -> Operand:
+    return Operand(label, source.row(hook, pos, head), hook, source.index(hook, pos, head), axis, role)
+
+
+def score(source: Source, pos: int, key: int, head: int) -> Steps:
+    module, path = attention_of(source)
+    names = [source.first_of(*(f"{path}{x}{end}" for end in ("_rotated", "_norm.out", ""))) for x in "qk"]
+    q = vector(source, names[0], pos, head, "q", "query", "d_head")
+    k = vector(source, names[1], key, head, "k", "key", "d_head")
+    products = q.values * k.values
+    dot = float(products.sum())
+    value = dot * module.scale
+    lines: list[Line] = [
+        (Span("q", "query"), "·", Span("k", "key"), " = ", *products_line(q.values, k.values), " = ", result(dot))
+    ]
+    if module.scale == 1:
+        lines.append(("score = q·k, not divided",))
+    elif math.isclose(module.scale, module.d_head**-0.5):
+        lines.append(("score = ", number(dot), f" / √{module.d_head} = ", result(value)))
+    else:
+        lines.append(("score = ", number(dot), " × ", setting(module.scale), " = ", result(value)))
+    product = Operand("q × k", products, path + "scores", (), "d_head", "attention")
+    return Steps("dot product", value, tuple(lines), (q, k, product))
+
+
+def capped(source: Source, pos: int, key: int, head: int) -> Steps:
+    """The score, bent towards ±c where the model caps it."""
+    inner, cap = score(source, pos, key, head), attention_of(source)[0].softcap
+    return inner if cap is None else softcapped(inner, cap)
+
+
+def softcapped(inner: Steps, cap: float) -> Steps:
+    value = cap * math.tanh(inner.value / cap)
+    line = ("capped: ", setting(cap), " × tanh(", number(inner.value), " / ", setting(cap), ") = ", result(value))
+    return inner.then("softcap", value, line)
+
+
+def position_bias(source: Source, pos: int, key: int, head: int) -> Steps:
+    """What a position adds to a score: it depends on the distance alone."""
+    query = source.trace.past + pos
+    distance = query - key
+    where = "the token itself" if distance == 0 else f"{abs(distance)} {'back' if distance > 0 else 'ahead'}"
+    stack, positions = source.stack, source.config.positions
+    if stack.relative is None:
+        slope = float(alibi_slopes(source.heads)[head])
+        value = -slope * abs(distance)
+        line: Line = (
+            f"distance {distance}, {where}: −slope × distance = −", number(slope), f" × {abs(distance)} = ",
+            result(value),
+        )  # fmt: skip
+        return Steps("position bias", value, (line,))
+    both_sides = source.config.attention.mask == "full"
+    bucket = int(relative_buckets(torch.tensor([query]), torch.tensor([key]), positions, both_sides)[0, 0])
+    value = float(stack.relative.weight[bucket, head])
+    line = (f"distance {distance}, {where}, bucket {bucket}: what this head learned for it = ", result(value))
+    table = stack.relative.weight[:, head].detach().double()
+    learned = Operand(
+        "by bucket", table, f"{source.prefix}relative.weight", (WHOLE, head), "bucket", "attention", bucket
+    )
+    return Steps("position bias", value, (line,), (learned,))
+
+
+def biased(source: Source, pos: int, key: int, head: int) -> Steps:
+    inner, hook = capped(source, pos, key, head), attention_of(source)[1] + "bias"
+    if not source.has(hook):
+        return inner
+    bias = source.element(hook, pos, key, head)
+    value = inner.value + bias
+    return inner.then("position bias", value, ("+ position bias ", operand(bias), " = ", result(value)))
+
+
+def mask(source: Source, pos: int, key: int, head: int) -> Steps:
+    """1 where the query may look at the key, 0 where it may not."""
+    allowed, reason = may_look(source, pos, key, head)
+    return Steps("mask", float(allowed), ((f"{reason}: ", "allowed" if allowed else "blocked"),))
+
+
+def masked(source: Source, pos: int, key: int, head: int) -> Steps:
+    inner, hook = biased(source, pos, key, head), attention_of(source)[1] + "mask"
+    if source.element(hook, pos, key, head):
+        return inner.then("masking", inner.value, ("mask: allowed, the score stays",))
+    return inner.then("masking", -math.inf, ("mask: blocked, the score becomes ", result(-math.inf)))
+
+
+def may_look(source: Source, pos: int, key: int, head: int) -> tuple[bool, str]:
+    """Whether the masks of this run allow it, and why."""
+    module, path = attention_of(source)
+    query, trace, stack = torch.tensor([source.trace.past + pos]), source.trace, source.stack
+    if module.crosses:
+        kind: Mask = Full() if trace.padding is None else Full() & Padding(trace.padding)
+    else:
+        encodes = source.prefix == "encoder."
+        padding = trace.target_padding if source.prefix == "decoder." else trace.padding
+        windowed = source.config.attention.windowed
+        window = windowed is None or source.layer in windowed
+        ids = None if trace.pictures else source.ids()
+        kind = stack.mask(None if encodes else trace.mask, padding, ids, window)
+    allowed = bool(at_head(kind, query, torch.tensor([key]), head))
+    reason = why(kind, int(query), key)
+    if module.nearest is None:
+        return allowed, reason
+    scores = source.row(source.first_of(path + "capped", path + "scores"), pos, head)
+    if source.has(path + "bias"):
+        scores = scores + source.row(path + "bias", pos, head)
+    open_keys = at_head(kind, query, torch.arange(len(scores)), head)
+    best = scores.masked_fill(~open_keys, -math.inf).topk(min(module.nearest, len(scores))).indices
+    near = bool((best == key).any())
+    return allowed and near, f"{reason}, and {'' if near else 'not '}among the {module.nearest} highest scores"
+
+
+def at_head(kind: Mask, pos: torch.Tensor, key: torch.Tensor, head: int) -> torch.Tensor:
+    """Bool key, for one query of the first text."""
+    allowed = kind.allowed(pos, key)
+    while allowed.dim() < 4:
+        allowed = allowed[None]
+    return allowed[0, head if allowed.shape[1] > 1 else 0, 0]
+
+
+def why(kind: Mask, pos: int, key: int) -> str:
+    """What a mask compares."""
+    match kind:
+        case Causal():
+            return f"causal, key {key} ≤ query {pos}" if key <= pos else f"causal, key {key} > query {pos}"
+        case SlidingWindow(size):
+            return f"window of {size}, distance {abs(pos - key)}"
+        case Prefix(length):
+            return f"prefix of {length}, query {pos}, key {key}"
+        case RowPrefix(lengths):
+            return f"prefix of {int(lengths[0])}, query {pos}, key {key}"
+        case Blocks(_, block):
+            return f"squares of {block} by {block} patches"
+        case Padding(real):
+            return "a token" if bool(real[0, key]) else "padding"
+        case Drawn():
+            return "drawn by hand"
+        case Both(left, right):
+            return f"{why(left, pos, key)}, and {why(right, pos, key)}"
+    return "every token may look at every token"
+
+
+def pattern(source: Source, pos: int, key: int, head: int) -> Steps:
+    """Softmax of the row of masked scores, at its temperature."""
+    inner, path = masked(source, pos, key, head), attention_of(source)[1]
+    scores = source.row(path + "masked_scores", pos, head)
+    temperature = source.element(path + "temperature", pos, 0, head)
+    scaled = scores / temperature
+    top = float(scaled.max())
+    shift = top if READABLE < abs(top) < math.inf else 0.0
+    exponentials = (scaled - shift).exp()
+    total = float(exponentials.sum())
+    value = float(exponentials[key]) / total if total else 0.0
+    warm: Line = () if temperature == 1 else (" / ", setting(temperature))
+    exponent: Line = (number(float(scores[key])), *warm, *((" − ", operand(shift)) if shift else ()))
+    lines: list[Line] = [] if temperature == 1 else [("attention temperature ", result(temperature, form="setting"))]
+    if total:
+        shown = ("pattern = e^(", *exponent, ") / Σ e^… = ", number(float(exponentials[key])), " / ", number(total))
+        lines.append((*shown, " = ", result(value, "attention")))
+    else:
+        lines.append(("no key is allowed in this row, so the whole row is ", result(0.0)))
+    over = f"{'/T' if temperature != 1 else ''}{'−m' if shift else ''}"
+    strip = Operand(
+        f"e^(s{over})" if over else "e^s", exponentials, path + "masked_scores",
+        source.index(path + "masked_scores", pos, head), "key", "attention", key,
+    )  # fmt: skip
+    return inner.then("softmax", value, *lines, operands=(strip,))
+
+
+def mixed_values(source: Source, pos: int, unit: int, head: int) -> Steps:
+    """z: the values of all keys, weighted by the pattern."""
+    path = attention_of(source)[1]
+    weights = vector(source, path + "pattern", pos, head, "pattern", "attention", "key")
+    v = source.recorded(path + "v")
+    kv_head = source.shared_head(head, v.shape[2])
+    values = v[0, :, kv_head, unit].double()
+    column = Operand(f"v[{unit}]", values, path + "v", (WHOLE, kv_head, unit), "key", "value")
+    products = Products(weights, column)
+    line = (Span("z", "value"), " = Σ ", Span("pattern", "attention"), " × ", Span("v", "value"), " = ")
+    return Steps("weighted sum", products.total, ((*line, result(products.total)),), (weights, column), products)
+
+
+def share_of_head(source: Source, pos: int, unit: int, head: int) -> Steps:
+    """What one head adds to the output: its z through its columns of W_O."""
+    module, path = attention_of(source)
+    z = vector(source, path + "z", pos, head, "z", "value", "d_head")
+    start = head * module.d_head
+    weight = module.out.weight[unit, start : start + module.d_head].detach().double()
+    right = Operand(f"W_O[·, {unit}]", weight, path + "out.weight", (unit, WHOLE), "d_head", "attention")
+    products = Products(z, right)
+    line = (Span("z", "value"), " · ", Span("W_O", "attention"), " = ", result(products.total))
+    return Steps("linear map", products.total, (line,), (z, right), products)
+
+
+def rotated(source: Source, name: str, pos: int, unit: int, head: int) -> Steps:
+    """A query's or key's component, turned with its partner by the angle of its position."""
+    _, path = attention_of(source)
+    plain = path + name[0]
+    x = vector(source, source.first_of(f"{plain}_norm.out", plain), pos, head, name[0],
+               "query" if name[0] == "q" else "key", "d_head")  # fmt: skip
+    positions, turned = source.config.positions, source.stack.turned
+    width = len(x.values)
+    start = width // 2 if positions.axes == 2 and unit >= width // 2 else 0
+    at = unit - start
+    if at >= turned:
+        value = float(x.values[unit])
+        return Steps("copy", value, (("this component is not rotated: ", result(value)),), (drawn(x, unit),))
+    position = place(source, pos, 1 if start else 0)
+    cos, sin = cos_and_sin(source, position, at)
+    pairs = positions.pairs == "neighbours"
+    first = at % 2 == 0 if pairs else at < turned // 2
+    step = 1 if pairs else turned // 2
+    other = unit + (step if first else -step)
+    partner = float(-x.values[other] if first else x.values[other])
+    own = float(x.values[unit])
+    value = own * cos + partner * sin
+    span = " in the span" if start else ""
+    lines: tuple[Line, ...] = (
+        (f"rotated with its partner at {other}, by the angle of position {position}{span}",),
+        (number(own), " × cos ", operand(cos), " + ", operand(partner), " × sin ", operand(sin), " = ", result(value)),
+    )
+    return Steps("rotation", value, lines, (drawn(x, unit),))
+
+
+def drawn(x: Operand, chosen: int) -> Operand:
+    return Operand(x.label, x.values, x.source, x.index, x.axis, x.role, chosen)
+
+
+def place(source: Source, pos: int, axis: int = 0) -> int:
+    """The position id of a token: where it stands, or, for axis 1 of two, where in its span."""
+    infill = source.config.infill
+    if source.config.positions.axes == 1 or infill is None:
+        return source.trace.past + pos
+    return int(infill_positions(source.ids(), infill)[axis, 0, pos])
+
+
+def cos_and_sin(source: Source, position: int, component: int) -> tuple[float, float]:
+    """Of the angle by which a component is turned, in double precision."""
+    stack, positions = source.stack, source.config.positions
+    frequencies, stretch = rotary_frequencies(stack.turned, positions, source.trace.past + source.length())
+    half = stack.turned // 2
+    pair = component // 2 if positions.pairs == "neighbours" else component % half
+    angle = position * float(frequencies[pair])
+    return math.cos(angle) * stretch, math.sin(angle) * stretch

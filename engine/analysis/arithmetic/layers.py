@@ -1,0 +1,474 @@
+"""How an element of any hook came about, by the module that the hook belongs to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import torch
+from torch import Tensor, nn
+
+from engine.analysis.arithmetic.attention import (
+    explain_attention,
+    mixed_values,
+    place,
+    rotated,
+    share_of_head,
+    softcapped,
+)
+from engine.analysis.arithmetic.explanation import (
+    WHOLE,
+    Explanation,
+    Line,
+    Operand,
+    Products,
+    Role,
+    Span,
+    Steps,
+    number,
+    operand,
+    result,
+    setting,
+    sum_line,
+)
+from engine.analysis.arithmetic.sources import SUM, Source
+from engine.model.hooks import canonical
+from engine.model.layers.attention import Attention
+from engine.model.layers.block import Block
+from engine.model.layers.embed import Embed, PatchEmbed
+from engine.model.layers.head import AveragedHead, BareHead, ClassHead, LanguageHead, Pooler
+from engine.model.layers.mlp import ACTIVATIONS, MLP
+from engine.model.layers.norm import LayerNorm, RMSNorm
+from engine.model.transformer import Transformer
+from engine.runtime.trace import Trace
+
+FORMULAS = {
+    "relu": "max(0, x)",
+    "gelu": "x Φ(x)",
+    "gelu_tanh": "x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))",
+    "quick_gelu": "x / (1 + e^−1.702x)",
+    "silu": "x / (1 + e^−x)",
+    "tanh": "(e^x − e^−x) / (e^x + e^−x)",
+}
+MATRICES = {"q": "W_Q", "k": "W_K", "v": "W_V", "pre": "W_in", "up": "W_up"}
+PARTS = {
+    "tokens": "embedding",
+    "mapped": "embedding, mapped",
+    "patches": "patch",
+    "segments": "segment",
+    "positions": "position",
+    "within": "place in the span",
+}
+TABLES = {"tokens": "W_E", "segments": "W_S", "positions": "W_P", "within": "W_B"}
+RELATED = ("scale", "strength", "position_ids", "skip1", "skip2", "skip_cross")  # hooks that an edit reaches a value by
+
+
+def explain(
+    model: Transformer, trace: Trace, hook: str, pos: int, unit: int, head: int | None = None, column: str | None = None
+) -> Explanation:
+    """How `hook` at position `pos`, component or key `unit`, came about in the first text of a run.
+
+    Where a hook has heads, `head` is one of the queries' (grouped keys and values are shared), or None, with `unit`
+    counted over all heads joined. Of a norm's scale, which a position has one of, `unit` is 0. `column` is what `unit`
+    is called, such as the name of a class. Raises ValueError for an element that is not there or was not recorded.
+    """
+    source = Source(model, trace, hook)
+    value, dims = source.recorded(hook), source.axes(hook)
+    if "head" in dims and head is None:
+        joined, unit = divmod(unit, value.shape[-1])
+        head = joined * source.heads // value.shape[dims.index("head")]
+    stored = source.element(hook, pos, unit, head)
+    steps = steps_of(source, pos, unit, head, str(unit) if column is None else column)
+    index = source.index(hook, pos, head, unit)
+    return Explanation(
+        hook, index, steps.operation, steps.operands, steps.products, steps.lines, steps.value, stored,
+        any(touches(edit.touches(), hook) for edit in trace.edits),
+    )  # fmt: skip
+
+
+def touches(patterns: tuple[str, ...], hook: str) -> bool:
+    """Whether an edit of the hooks `patterns` changes `hook` itself, and not only what it is made of."""
+    owner = hook.rpartition(".")[0]
+    names = [hook, *(f"{owner}.{related}" for related in RELATED)]
+    return any(
+        fnmatchcase(name, wanted) or fnmatchcase(f".{name}", wanted)
+        for wanted in map(canonical, patterns)
+        for name in names
+    )
+
+
+def steps_of(source: Source, pos: int, unit: int, head: int | None, column: str) -> Steps:
+    """By the module of the hook; the hook's own name says which of its values is meant."""
+    path, _, name = source.hook.rpartition(".")
+    owner = source.model.get_submodule(path)
+    match owner:
+        case LayerNorm() | RMSNorm():
+            return norm(source, owner, name, pos, unit, head)
+        case Attention():
+            return attention(source, owner, name, pos, unit, head or 0)
+        case MLP():
+            return mlp(source, owner, name, pos, unit)
+        case Block():
+            return stream(source, name, pos, unit)
+        case Embed():
+            return embedding(source, owner, name, pos, unit)
+        case PatchEmbed():
+            return pixel(source, owner, pos, unit)
+        case Pooler() | LanguageHead() | ClassHead() | BareHead():
+            return head_part(source, owner, name, pos, unit, column)
+        case Transformer():
+            return outcome(source, name, pos, unit, column)
+    raise ValueError(f"the arithmetic of {source.hook!r} is not known; explain another hook.")
+
+
+# --- linear maps -----------------------------------------------------------------------------------------------------
+
+
+def linear(
+    source: Source, hook: str, pos: int, weight: Tensor, bias: Tensor | None, *, unit: int, parameter: str,
+    left: str = "x", right: str = "W", result_name: str, column: str | None = None, group: int | None = None,
+    scale: float = 1.0,
+) -> Steps:  # fmt: skip
+    """x · W (+ b): the row of `hook` times row `unit` of `weight`."""
+    row = source.origin(hook, pos)
+    x = Operand(left, source.row(hook, row), hook, () if hook.endswith(SUM) else source.index(hook, row))
+    w = Operand(f"{right}[·, {unit if column is None else column}]", weight[unit].detach().double(), parameter,
+                (unit, WHOLE))  # fmt: skip
+    added = None if bias is None else float(bias[unit])
+    products = Products(x, w, added, scale, group)
+    by: tuple = () if scale == 1 else (setting(scale), " · ")
+    total = products.total
+    line = (f"{result_name} = ", *by, f"{left} · {right}", "" if bias is None else " + b", " = ", result(total))
+    return Steps("linear map", total, (line,), (replace(x, drawn=False), replace(w, drawn=False)), products)
+
+
+def mapped(source: Source, hook: str, pos: int, module: nn.Linear, *, unit: int, **names: object) -> Steps:
+    return linear(source, hook, pos, module.weight, module.bias, unit=unit, **names)  # type: ignore[arg-type]
+
+
+def attention(source: Source, module: Attention, name: str, pos: int, unit: int, head: int) -> Steps:
+    hook = source.hook
+    match name:
+        case "q" | "k" | "v":
+            projection: nn.Linear = getattr(module, name)
+            kv = head if name == "q" else source.shared_head(head, module.kv_heads)
+            read = source.attended(module.crosses) if name == "q" or not module.crosses else source.memory()
+            return mapped(source, read, pos, projection, unit=kv * module.d_head + unit, parameter=f"{hook}.weight",
+                          right=MATRICES[name], result_name=name, column=str(unit))  # fmt: skip
+        case "out":
+            return mapped(source, hook.removesuffix("out") + "z", pos, module.out, unit=unit, left="z", right="W_O",
+                          parameter=f"{hook}.weight", result_name="out", group=module.d_head)  # fmt: skip
+        case "z":
+            return mixed_values(source, pos, unit, head)
+        case "head_out":
+            return share_of_head(source, pos, unit, head)
+        case "q_rotated" | "k_rotated":
+            return rotated(source, name, pos, unit, head)
+        case "temperature":
+            return Steps("temperature", 1.0, (("what the scores are divided by before the softmax: ", result(1.0)),))
+        case "position_ids":
+            return position_id(source, pos)
+    return explain_attention(source, name, pos, unit, head)
+
+
+def position_id(source: Source, pos: int) -> Steps:
+    return Steps("position", float(pos), ((f"the token stands at position {source.trace.past + pos}",),))
+
+
+def mlp(source: Source, module: MLP, name: str, pos: int, unit: int) -> Steps:
+    path = source.hook.rpartition(".")[0]
+    if name == "post":
+        activated = activation(source, f"{path}.pre", pos, unit, source.config.mlp.activation)  # type: ignore[union-attr]
+        if module.up is None:
+            return activated
+        up = source.element(f"{path}.up", pos, unit)
+        value = activated.value * up
+        return activated.then("activation", value, ("× up ", operand(up), " = ", result(value)))
+    names = {"parameter": f"{source.hook}.weight", "result_name": name}
+    if name == "out":
+        return mapped(source, f"{path}.post", pos, module.out, unit=unit, left="h", right="W_out", **names)
+    part: nn.Linear = getattr(module, name)
+    return mapped(source, source.read_by_mlp(), pos, part, unit=unit, right=MATRICES[name], **names)
+
+
+def activation(source: Source, before: str, pos: int, unit: int, kind: str) -> Steps:
+    x = source.element(before, pos, unit)
+    value = float(ACTIVATIONS[kind](torch.tensor(x, dtype=torch.float64)))
+    lines: tuple[Line, ...] = (
+        (f"{kind}(x) = {FORMULAS[kind]}",),
+        (f"{kind}(", number(x), ") = ", result(value)),
+    )
+    return Steps("activation", value, lines, (single("x", x, source, before, pos, unit),))
+
+
+def single(
+    label: str, value: float, source: Source, hook: str, pos: int, unit: int, role: Role | None = None
+) -> Operand:
+    """One number as an operand, which lines show and no strip."""
+    index = source.index(hook, pos, None, unit)
+    return Operand(label, torch.tensor([value], dtype=torch.float64), hook, index, role=role, drawn=False)
+
+
+# --- the stream ------------------------------------------------------------------------------------------------------
+
+
+def added(source: Source, parts: list[tuple[str, Role]], pos: int, unit: int) -> Steps:
+    """The sum of hooks of a block; the first is the stream, which a model without residual connections leaves out."""
+    if not source.config.residual:
+        parts = parts[1:]
+    values = [source.element(source.block + part, pos, unit) for part, _ in parts]
+    operands = tuple(
+        single(part, value, source, source.block + part, pos, unit, role)
+        for (part, role), value in zip(parts, values, strict=True)
+    )
+    if len(parts) == 1:
+        line: Line = (f"the residual connection is off: only {parts[0][0]} = ", result(values[0]))
+        return Steps("copy", values[0], (line,), operands)
+    return Steps("sum", sum(values), (sum_line([Span(*part) for part in parts], values),), operands)
+
+
+def stream(source: Source, name: str, pos: int, unit: int) -> Steps:
+    """A residual stream of a block."""
+    if name.startswith("skip"):
+        before = {"skip1": "resid_pre", "skip_cross": source.attended(True), "skip2": source.stream_of_mlp()}[name]
+        hook = source.block + before if name == "skip1" else before
+        return copied(source, hook, pos, unit, "what the residual connection carries")
+    if name == "resid_pre":
+        return entering(source, pos, unit)
+    around = {part: f"{part}_after.out" for part in ("norm1", "norm2") if source.has(f"{source.block}{part}_after.out")}
+    attended: tuple[str, Role] = (around.get("norm1", "attn.out"), "attention")
+    transformed: tuple[str, Role] = (around.get("norm2", "mlp.out"), "mlp")
+    if name == "resid_mid":
+        return added(source, [("resid_pre", "residual"), attended], pos, unit)
+    if name == "resid_cross":
+        before = "norm1.out" if source.norms_after() else "resid_mid"
+        return added(source, [(before, "residual"), ("cross_attn.out", "attention")], pos, unit)
+    read = source.stream_of_mlp()
+    if source.parallel:
+        both = [attended, transformed] if source.config.mlp else [attended]
+        return added(source, [("resid_pre", "residual"), *both], pos, unit)
+    if source.config.mlp is None:
+        return copied(source, read, pos, unit, "this block has no MLP")
+    return added(source, [(read.removeprefix(source.block), "residual"), transformed], pos, unit)
+
+
+def copied(source: Source, hook: str, pos: int, unit: int, reason: str) -> Steps:
+    value = source.element(hook, pos, unit)
+    operands = (single(hook, value, source, hook, pos, unit, "residual"),)
+    return Steps("copy", value, ((f"{reason}: ", result(value)),), operands)
+
+
+def entering(source: Source, pos: int, unit: int) -> Steps:
+    """What enters a block: what the one before passed on, or the embedding."""
+    prefix, layer, embedding = source.prefix, source.layer or 0, source.config.embedding
+    if layer:
+        return copied(source, source.after(layer - 1), pos, unit, f"what block {layer} passed on")
+    if embedding.width is not None and embedding.mapped == "all":
+        return copied(source, f"{prefix}embed.mapped", pos, unit, "the embedding, as wide as the stream")
+    if source.has(f"{prefix}embed.norm.out"):
+        return copied(source, f"{prefix}embed.norm.out", pos, unit, "the embedding after its norm")
+    parts = source.embedding_parts()
+    if len(parts) == 1:
+        what = "the patch’s embedding" if parts[0].endswith("patches") else "the token’s embedding"
+        return copied(source, parts[0], pos, unit, what)
+    values = [source.element(part, pos, unit) for part in parts]
+    names = [Span(PARTS[part.rpartition(".")[2]], "residual") for part in parts]
+    operands = tuple(single(part, v, source, part, pos, unit) for part, v in zip(parts, values, strict=True))
+    return Steps("sum", sum(values), (sum_line(names, values),), operands)
+
+
+# --- norms -----------------------------------------------------------------------------------------------------------
+
+
+def norm(source: Source, module: LayerNorm | RMSNorm, name: str, pos: int, unit: int, head: int | None) -> Steps:
+    if name == "strength":
+        return Steps("scale of a norm", 1.0, (("how much of the norm is used: ", result(1.0)),))
+    hook = source.normed()
+    row = source.origin(hook, pos)
+    inner = head if "head" in source.axes(source.hook) else None
+    x = source.row(hook, row, inner)
+    layered = isinstance(module, LayerNorm)
+    mean = float(x.mean()) if layered else 0.0
+    variance = float((x - mean).square().mean())
+    scale = math.sqrt(variance + module.eps)
+    what = "variance" if layered else "mean of x²"
+    index = () if hook.endswith(SUM) else source.index(hook, row, inner)
+    chosen = None if name == "scale" else unit
+    strip = Operand("x", x, hook, index, "", "residual", chosen)
+    lines: list[Line] = [("mean μ = Σx / ", str(len(x)), " = ", number(mean))] if layered else []
+    lines.append((f"scale = √({what} + ε) = √(", number(variance), f" + {module.eps}) = ", number(scale)))
+    if name == "scale":
+        return Steps("scale of a norm", scale, tuple(lines), (strip,))
+    weight, bias = float(module.weight[unit]), float(module.bias[unit]) if isinstance(module, LayerNorm) else None
+    value = (float(x[unit]) - mean) / scale * weight + (bias or 0.0)
+    shift: Line = () if bias is None else (", bias β = ", number(bias))
+    lines.append(("weight γ = ", number(weight), *shift))
+    lines.append(("(x − μ)" if layered else "x", " / scale × γ", "" if bias is None else " + β", " = "))
+    centred: Line = ("(", number(float(x[unit])), " − ", operand(mean), ")") if layered else (number(float(x[unit])),)
+    tail: Line = () if bias is None else (" + ", operand(bias))
+    lines.append((*centred, " / ", number(scale), " × ", operand(weight), *tail, " = ", result(value)))
+    path = source.hook.rpartition(".")[0]
+    parameters = [("γ", module.weight, "weight")]
+    if isinstance(module, LayerNorm):
+        parameters.append(("β", module.bias, "bias"))
+    operands = tuple(
+        Operand(label, tensor[unit : unit + 1].detach().double(), f"{path}.{part}", (unit,), drawn=False)
+        for label, tensor, part in parameters
+    )
+    return Steps("norm", value, tuple(lines), (strip, *operands))
+
+
+# --- embeddings ------------------------------------------------------------------------------------------------------
+
+
+def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> Steps:
+    match name:
+        case "patches":
+            return patch(source, module, pos, unit)
+        case "mapped":
+            read = f"{source.prefix}embed.tokens" if module.maps_tokens else source.embedding()
+            assert module.mapped is not None
+            return mapped(source, read, pos, module.mapped, unit=unit, parameter=f"{source.hook}.weight",
+                          result_name="mapped")  # fmt: skip
+        case "position_ids":
+            return position_id(source, pos)
+        case "positions" if module.sinusoids:
+            return sinusoid(source, pos, unit)
+        case "tokens":
+            row, table = int(source.ids()[0, pos]), module.tokens
+            weight = source.model.table if table is None else table.weight
+        case "segments":
+            row, weight = segment(source, pos), module.segments.weight  # type: ignore[union-attr]
+        case "within":
+            row, weight = place(source, pos, 1), module.within.weight  # type: ignore[union-attr]
+        case _:
+            row, weight = place(source, pos), module.positions.weight  # type: ignore[union-attr]
+    assert weight is not None
+    own = float(weight[row, unit])
+    scale = module.scale if name == "tokens" else 1.0
+    value = own * scale
+    scaled: Line = () if scale == 1 else (" × ", setting(scale), " = ", result(value))
+    line: Line = (f"row {row} of {TABLES[name]}, column {unit}: ", result(own), *scaled)
+    entry = Operand(TABLES[name], weight[row, unit : unit + 1].detach().double(), f"{source.hook}.weight", (row, unit),
+                    drawn=False)  # fmt: skip
+    return Steps("embedding row", value, (line,), (entry,))
+
+
+def segment(source: Source, pos: int) -> int:
+    """Which of two texts a token belongs to."""
+    encodings = source.trace.target_encodings if source.prefix == "decoder." else source.trace.encodings
+    return encodings[0].segments[pos] if encodings and encodings[0].segments else 0
+
+
+def sinusoid(source: Source, pos: int, unit: int) -> Steps:
+    """sin or cos of pos / 10000^(2i/d), which no table holds (Vaswani et al. 2017, section 3.5)."""
+    config = source.config
+    width = config.d_embed if source.stack.embed.maps_all else config.d_model
+    half = (width + 1) // 2
+    if config.positions.pairs == "halves":
+        pair, name = unit % half, "sin" if unit < half else "cos"
+    else:
+        pair, name = unit // 2, "cos" if unit % 2 else "sin"
+    position = place(source, pos)
+    divisor = 10_000.0 ** (2 * pair / width)
+    angle = position / divisor
+    value = math.sin(angle) if name == "sin" else math.cos(angle)
+    lines: tuple[Line, ...] = (
+        (f"{name}(pos / 10000^(2i/d)), pos = {position}, i = {pair}, d = {width}",),
+        (f"{name}({position} / ", number(divisor), f") = {name}(", number(angle), ") = ", result(value)),
+    )
+    return Steps("sinusoid", value, lines)
+
+
+def patch(source: Source, module: Embed, pos: int, unit: int) -> Steps:
+    """A patch's pixels through their weights; what stands before the patches are vectors of their own."""
+    patches = module.patches
+    assert patches is not None
+    before = [("cls", patches.cls), *([] if patches.distilled is None else [("distilled", patches.distilled)])]
+    if pos < len(before):
+        name, tensor = before[pos]
+        value = float(tensor[unit])
+        entry = Operand(name, tensor[unit : unit + 1].detach().double(), f"embed.patches.{name}", (unit,), drawn=False)
+        line: Line = (f"a learned vector of its own; its column {unit}: ", result(value))
+        return Steps("vector", value, (line,), (entry,))
+    return mapped(source, "embed.patches.pixels", pos - len(before), patches.project, unit=unit, left="pixels",
+                  parameter="embed.patches.project.weight", result_name="embedding")  # fmt: skip
+
+
+def pixel(source: Source, module: PatchEmbed, pos: int, unit: int) -> Steps:
+    """One number of the picture, after the processor scaled it."""
+    pixels = source.trace.ids[0]
+    side = pixels.shape[-1] // module.size
+    channel, inside = divmod(unit, module.size**2)
+    row = pos // side * module.size + inside // module.size
+    column = pos % side * module.size + inside % module.size
+    value = float(pixels[channel, row, column])
+    line: Line = (f"the picture’s channel {channel}, row {row}, column {column}: ", result(value))
+    return Steps("pixel", value, (line,))
+
+
+# --- heads -----------------------------------------------------------------------------------------------------------
+
+
+def head_part(source: Source, module: nn.Module, name: str, pos: int, unit: int, column: str) -> Steps:
+    """What stands between the last residual stream and the logits."""
+    path = source.hook.rpartition(".")[0]
+    head = source.config.head
+    if name == "post" or (name == "out" and isinstance(module, Pooler)):
+        kind = head.pooler_activation if isinstance(module, Pooler) else head.activation
+        return activation(source, f"{path}.pre", pos, unit, kind)
+    if name == "mean":
+        return averaged(source, unit)
+    if name == "cls" and isinstance(module, ClassHead):
+        read = source.read_by_head()
+        return linear(source, read, pos, module.weight, module.bias, unit=unit, parameter="head.weight",
+                      result_name="cls", column=column)  # fmt: skip
+    part = module.get_submodule({"pre": "dense"}.get(name, name))
+    assert isinstance(part, nn.Linear)
+    read = source.last() if isinstance(module, Pooler) else source.read_by_head()
+    parameter = f"{path}.{'dense' if name == 'pre' else name}.weight"
+    shown = column if name == "distilled" else None
+    return mapped(source, read, pos, part, unit=unit, parameter=parameter, result_name=name, column=shown)
+
+
+def averaged(source: Source, unit: int) -> Steps:
+    """One component of the last residual stream, the mean over all positions."""
+    hook = source.last()
+    values = source.recorded(hook)[0, :, unit].double()
+    if source.trace.padding is not None:
+        values = values[source.trace.padding[0]]
+    total, count = float(values.sum()), len(values)
+    value = total / count
+    line: Line = (f"mean of {count} positions: Σ x / {count} = ", number(total), f" / {count} = ", result(value))
+    strip = Operand(f"x[·, {unit}]", values, hook, (WHOLE, unit), "pos", "residual")
+    return Steps("mean", value, (line,), (strip,))
+
+
+def outcome(source: Source, name: str, pos: int, unit: int, column: str) -> Steps:
+    """A logit: a row of weights, or the mean of what two heads give."""
+    model = source.model
+    if name == "next_sentence":
+        assert model.next_sentence is not None
+        return mapped(source, "pooler.out", pos, model.next_sentence, unit=unit, parameter="next_sentence.weight",
+                      result_name=name)  # fmt: skip
+    head = model.head
+    if isinstance(head, AveragedHead):
+        cls, distilled = (source.element(f"head.{part}", pos, unit) for part in ("cls", "distilled"))
+        value = (cls + distilled) / 2
+        line: Line = ("mean of the two heads: (", number(cls), " + ", operand(distilled), ") / 2 = ", result(value))
+        operands = tuple(
+            single(part, v, source, f"head.{part}", pos, unit)
+            for part, v in (("cls", cls), ("distilled", distilled))
+        )
+        return Steps("mean", value, (line,), operands)
+    assert isinstance(head, LanguageHead | ClassHead)
+    weight = model.table if head.weight is None else head.weight
+    assert weight is not None
+    tied = "encoder.embed.tokens.weight" if source.crosses else "embed.tokens.weight"
+    scale = head.scale if isinstance(head, LanguageHead) else 1.0
+    parameter = tied if head.weight is None else "head.weight"
+    steps = linear(source, source.read_by_head(), pos, weight, head.bias, unit=unit, scale=scale, right="W_U",
+                   parameter=parameter, result_name="logit", column=column)  # fmt: skip
+    cap = head.softcap if isinstance(head, LanguageHead) else None
+    return steps if cap is None else softcapped(steps, cap)

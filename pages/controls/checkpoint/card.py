@@ -1,0 +1,145 @@
+"""What a checkpoint is: its facts and its account, its architecture drawn, and how it compares with transformers."""
+
+from __future__ import annotations
+
+import tomllib
+from math import isnan
+from pathlib import Path
+
+import streamlit as st
+
+from engine.analysis.switches import sizes
+from engine.checkpoints import Checkpoint
+from engine.checkpoints.facts import read_facts
+from engine.checkpoints.parity import Parity, available, parity
+from engine.inputs.readers import (
+    GAP,
+    Reading,
+    kind,
+    own_words,
+    pictures,
+    read_infill,
+    read_picture,
+    read_pixels,
+    read_text,
+    read_translation,
+    readable,
+)
+from engine.runtime import library
+from engine.runtime.limits import MAX_TOKENS
+from pages.controls.checkpoint.load_errors import warn
+from pages.controls.checkpoint.open_form import FIRST
+from pages.controls.checkpoint.tensors import tensor_table
+from pages.controls.share.export import Answer
+from pages.controls.share.export_tables import Made, refuse
+from pages.controls.share.links import address_now
+from views.architecture.codegen import part_table, size_lines
+from views.checkpoint import checkpoint as drawn
+from views.core.component import courier, view
+
+TEXTS = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
+CONTROLS = ("model", "numbers", "own files", "actions")  # that a link can hide
+
+architecture = view("checkpoint")
+
+
+def card_section(name: str, checkpoint: Checkpoint) -> None:
+    left, right = st.columns([1, 2], gap="large")
+    with left:
+        facts_column(name, checkpoint)
+    share = share_of(name, checkpoint)
+    payload = drawn.card(name, checkpoint, {"take": share.header})
+    with right:
+        architecture(payload, key="card")
+    answer: Answer = share.answering(payload, refuse)
+    courier("courier", answer)
+
+
+def facts_column(name: str, checkpoint: Checkpoint) -> None:
+    found = read_facts(library.place(name), checkpoint.card)
+    stem, _, rest = name.partition("~")  # what follows tells apart what people opened
+    with st.container(key="facts", gap="small"):
+        st.markdown(f"## {drawn.plain(stem)}" + (f" :gray[\\~{drawn.plain(rest)}]" if rest else ""))
+        if found and found.says:
+            st.caption(drawn.plain(found.says))
+        rows = [*drawn.facts(checkpoint, found), *drawn.described(checkpoint.config)]
+        table = {drawn.plain(label): drawn.plain(value) for label, value in rows}
+        st.table(table, border="horizontal", hide_header=True)
+        if found and found.files:
+            with st.popover("Files", type="tertiary"):
+                st.markdown(drawn.sizes(found.files))
+        whole, sentence, counts = drawn.account(checkpoint.report)
+        (st.success if whole else st.warning)(f"**{sentence}**  \n{counts}", icon=":material/check:" if whole else None)
+        for note in checkpoint.report.notes:
+            st.info(drawn.plain(note))
+        if available():
+            parity_badge(name, checkpoint)
+
+
+@st.fragment
+def parity_badge(name: str, checkpoint: Checkpoint) -> None:
+    """A button that compares with transformers, and then what came of it, kept for the session."""
+    kept = st.session_state.setdefault("parities", {})
+    if name not in kept:
+        if not st.button(
+            "Compare with transformers", key="compare",
+            help="Runs the same input through transformers and shows the largest differences of logits and attention.",
+        ):  # fmt: skip
+            return
+        try:
+            with st.spinner("Both models are running …"):
+                kept[name] = compare(name, checkpoint)
+        except ValueError as error:
+            warn(str(error))
+            return
+        st.rerun(scope="fragment")
+    found, read = kept[name]
+    with st.container(horizontal=True, key="parity"):
+        st.metric("max |Δlogit|", f"{found.logits:.1e}", width="content")
+        if not isnan(found.patterns):
+            st.metric("max |Δattention|", f"{found.patterns:.1e}", width="content")
+    for sentence in drawn.parity_sentences(found, read):
+        st.caption(drawn.plain(sentence))
+
+
+def compare(name: str, checkpoint: Checkpoint) -> tuple[Parity, str]:
+    """How the checkpoint compares with transformers, and what both read. Raises ValueError where it cannot be told."""
+    reading, read = sample(name, checkpoint)
+    opening = library.opening(name)
+    return parity(checkpoint, None if opening.config else library.place(name).weights, reading), read
+
+
+def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:
+    """What both models are given to read, and what that is called."""
+    config = checkpoint.config
+    limit = min(MAX_TOKENS, config.context)
+    text = TEXTS.get(name, TEXTS[FIRST])["text"] if "text" in TEXTS.get(name, TEXTS[FIRST]) else ""
+    if not readable(checkpoint, text):
+        text = own_words(checkpoint)
+    match kind(checkpoint):
+        case "picture":
+            return read_picture(checkpoint, pictures()[0][0]), "a picture of a digit"
+        case "pixels":
+            return read_pixels(checkpoint, pictures()[0][0], 32, limit, {"temperature": 1.0}, 0), "a picture of a digit"
+        case "translation":
+            found = read_translation(checkpoint, text, "", min(limit, 24))
+        case "infill":
+            found = read_infill(checkpoint, text if GAP in text else f"{text} {GAP}", "", limit)
+        case _:
+            found = read_text(checkpoint, text, limit)
+    return found, f"“{text}”"
+
+
+def share_of(name: str, checkpoint: Checkpoint) -> Made:
+    config = checkpoint.config
+    return Made(
+        "Checkpoint",
+        "checkpoint",
+        name,
+        "",
+        f"{name} as a whole",
+        address_now(model=name),
+        lambda _: size_lines(name, config, {}, sizes(config)),
+        tables={"parameters": lambda: part_table(name, config), "tensors": lambda: tensor_table(name, checkpoint)},
+        controls=CONTROLS,
+    )

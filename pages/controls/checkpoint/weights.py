@@ -1,0 +1,167 @@
+"""Matrices of a checkpoint by size, and of the chosen one how its numbers are distributed and its singular values."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import isfinite
+
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from pages.controls.share.links import address_now
+from pages.controls.share.panel import Data, share_panel
+from views.charts.show import show_altair
+from views.charts.standalone import chart_file
+from views.checkpoint import charts, weights
+from views.checkpoint import checkpoint as drawn
+from views.checkpoint.weights import MatrixRow, Measures, Weight
+
+ALL = "all heads"
+HEAD = 44  # px of the line above a chart
+MATRIX, SPECTRUM, HISTOGRAM = "its numbers", "its singular values", "its histogram"
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def magnitudes(name: str, _checkpoint: Checkpoint) -> list[float]:
+    return weights.magnitudes(_checkpoint.model)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def measures(name: str, matrix: str, head: int | None, circuit: bool, _checkpoint: Checkpoint) -> Measures:
+    return weights.measure(_checkpoint.model, Weight(matrix, head, circuit))
+
+
+@st.fragment
+def weights_section(name: str, checkpoint: Checkpoint) -> None:
+    rows = {row.name: row for row in weights.matrix_rows(checkpoint.model)}
+    state = st.session_state
+    names = list(rows)
+    usual = weights.first_row(list(rows.values())).name
+    if "next_matrix" in state:
+        state.matrix = state.pop("next_matrix")
+    if state.get("matrix", usual) not in rows:
+        del state["matrix"]
+    left, right = st.columns([2, 5], gap="large")
+    with left:
+        sizes = magnitudes(name, checkpoint)
+        st.markdown("##### Matrices")
+        st.caption(f"root mean square of their numbers, from 0 (pale) to {max(sizes):.5g} (full)")
+        place = st.container(gap="small")
+        matrix = st.selectbox("matrix", names, names.index(usual), key="matrix", bind="query-params")
+        row = rows[matrix or usual]
+        with place:
+            chart = partial(charts.matrix_map, list(rows.values()), sizes, row.name)
+            key = f"matrix map {name} {row.name}"  # another for each choice: what is clicked twice is chosen twice
+            show_altair(chart, key=key, on_select=partial(choose_matrix, key), selection_mode="matrix")
+    with right:
+        one_matrix(name, checkpoint, row)
+
+
+def choose_matrix(key: str) -> None:
+    if found := st.session_state[key].selection.get("matrix"):
+        st.session_state.matrix = found[0]["name"]
+
+
+def choose_head(key: str) -> None:
+    if found := st.session_state[key].selection.get("head"):
+        st.session_state.head = str(found[0]["head"])
+
+
+def one_matrix(name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
+    title = st.container()
+    weight = chosen_weight(row)
+    found = measures(name, weight.name, weight.head, weight.circuit, checkpoint)
+    role = charts.hue(row)
+    shape = " × ".join(map(str, found.shape))
+    title.markdown(f"##### {drawn.plain(weights.heading(weight, row))} :small[:gray[{shape}]]")
+    if len(found.heads) > 1:
+        key = f"heads {name} {row.name} {weight.head}"
+        bars = partial(charts.head_bars, found.heads, weight.head, role)
+        show_altair(bars, key=key, on_select=partial(choose_head, key), selection_mode="head")
+    histogram, spectrum = st.columns(2, gap="medium")
+    with histogram:
+        with st.container(
+            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", height=HEAD, border=False
+        ):
+            st.markdown(":gray[**How its numbers are distributed**]")
+            log = st.toggle("log counts", key="log_counts", bind="query-params")
+        counts = partial(charts.histogram_chart, found.histogram, log, role)
+        show_altair(counts, key="histogram")
+        st.caption(f"{histogram_figures(found)}  \ndashed: normal, same mean and std")
+    with spectrum:
+        with st.container(horizontal=True, vertical_alignment="center", height=HEAD, border=False):
+            st.markdown(":gray[**Singular values**]")
+        values = partial(charts.spectrum_chart, found.spectrum, role)
+        show_altair(values, key="spectrum")
+        st.caption(spectrum_figures(found))
+    about = {"model": name, "matrix": weight.name} | ({} if weight.head is None else {"head": str(weight.head)})
+    tables: dict[str, Data | str] = {
+        MATRIX: weights.too_large(found.shape) or partial(weights.weight_matrix, name, checkpoint, weight),
+        SPECTRUM: partial(weights.spectrum_table, about, found.spectrum),
+        HISTOGRAM: partial(weights.histogram_table, about, found.histogram),
+    }
+    stem = [weight.name.replace(".", "-"), "" if weight.head is None else f"head-{weight.head}"]
+    stem += ["circuit" if weight.circuit else ""]
+    caption = [f"{name} · {weight.name} · {shape}", plain_figures(found)]
+    share_panel(
+        "Weights", partial(address_now, model=name), ("model", "numbers", "own files", "actions"),
+        partial(weights.weight_lines, name, checkpoint, weight), tables,
+        partial(chart_file, f"{weights.heading(weight, row)} · Loupe", [counts, values], caption=caption),
+        key="weights share", names=[name, *stem],
+    )  # fmt: skip
+
+
+def chosen_weight(row: MatrixRow) -> Weight:
+    """The matrix, the head of it and the circuit that are chosen, by widgets above its charts."""
+    if not row.heads:
+        return Weight(row.name)
+    options = [ALL, *map(str, range(1, row.heads + 1))]
+    if st.session_state.get("head", ALL) not in options:
+        del st.session_state["head"]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = st.segmented_control(
+            "head", options, default=ALL, key="head", bind="query-params", required=True, label_visibility="collapsed"
+        )
+        head = None if label in (None, ALL) else int(label) - 1
+        if not row.circuit:
+            return Weight(row.name, head)
+        why = {
+            "qk": "W_Q with W_K: what a query looks for in a key",
+            "ov": "W_V with W_O: what a head writes of what it reads",
+        }[row.circuit]
+        through = st.toggle(
+            weights.CIRCUIT_TITLES[row.circuit], key="circuit", bind="query-params", disabled=head is None,
+            help=f"{why}; choose a head first.",
+        )  # fmt: skip
+    return Weight(row.name, head, through and head is not None)
+
+
+def histogram_figures(found: Measures) -> str:
+    return " &ensp; ".join(f"{name} **{value}**" for name, value in figures_of_numbers(found))
+
+
+def spectrum_figures(found: Measures) -> str:
+    return " &ensp; ".join(f"{name} **{value}**" for name, value in figures_of_rank(found))
+
+
+def plain_figures(found: Measures) -> str:
+    return ", ".join(f"{name} {value}" for name, value in [*figures_of_numbers(found), *figures_of_rank(found)])
+
+
+def figures_of_numbers(found: Measures) -> list[tuple[str, str]]:
+    counted = found.histogram
+    named = [("mean", counted.mean), ("std", counted.std), ("min", counted.min), ("max", counted.max)]
+    shown = [(name, f"{value:.5g}") for name, value in [*named, ("‖W‖F", counted.norm)]]
+    shown.append(("zeros", f"{counted.zeros:,}"))
+    return [*shown, *([("beyond the edges", f"{counted.outside:,}")] if counted.outside else [])]
+
+
+def figures_of_rank(found: Measures) -> list[tuple[str, str]]:
+    values = found.spectrum
+    return [
+        ("σ₁", f"{values.values[0].item():.5g}"),
+        ("effective rank", f"{values.rank:.1f} of {len(values.values)}"),
+        ("stable rank", f"{values.stable_rank:.2f}"),
+        ("90 % of ‖W‖²", f"{values.energy} values"),
+        ("condition", f"{values.condition:.5g}" if isfinite(values.condition) else "∞"),
+    ]

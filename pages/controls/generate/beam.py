@@ -1,0 +1,77 @@
+"""The tab Beam: how to search, and the examples that come with Loupe."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from pages.controls.generate.tabs import Shown, current, keep, restore
+from pages.controls.share.links import as_text
+from views.generate.beam_search import EXAMPLES, MOST, PENALTIES, Wanted
+from views.generate.generate import grid
+from views.generate.session import Writing
+
+EARLY = {
+    "no": "when the best that goes on, scored at its length, is worse than the worst of the finished",
+    "yes": "as soon as as many texts as beams are finished",
+    "never": "as “no”, but scored at the greatest length where the penalty favours long texts: only this is exact",
+}
+NAMES = ("beam_beams", "beam_penalty", "beam_best", "beam_early", "beam_tokens")
+
+
+def draw_beam(writing: Writing) -> Shown:
+    restore(*NAMES)
+    state = st.session_state
+    pictures = grid(writing.checkpoint) is not None
+    stop_at = "" if pictures else writing.settings.stop_at
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        number("beams", 1, MOST["beams"], "beam_beams", "How many hypotheses go on at each step.")
+        st.number_input(
+            "length penalty",
+            *PENALTIES,
+            step=0.1,
+            key="beam_penalty",
+            bind="query-params",
+            width=110,
+            help="The sum of log-probabilities is divided by the length to this power: 0 favours short texts, greater "
+            "values long ones.",
+        )
+        if current("beam_best") > state.beam_beams:
+            state.beam_best = state.beam_beams
+        number("n best", 1, state.beam_beams, "beam_best", "How many of the finished texts are shown.")
+        st.segmented_control(
+            "early stopping",
+            list(EARLY),
+            required=True,
+            key="beam_early",
+            bind="query-params",
+            help="  \n".join(f"**{name}**: {about}." for name, about in EARLY.items()),
+        )
+        number("maximum tokens", 1, MOST["tokens"], "beam_tokens", "What is unfinished then counts as finished.")
+        st.caption(draws_nothing(stop_at, pictures))
+    keep(*NAMES)
+    st.caption("Where greedy misses the best text: " + " · ".join(link(one) for one in EXAMPLES))
+    wanted = Wanted(state.beam_beams, state.beam_penalty, state.beam_best, state.beam_early, state.beam_tokens, stop_at)
+    return Shown(header={"beam": vars(wanted)})
+
+
+def number(label: str, low: int, high: int, key: str, help: str) -> None:
+    st.number_input(label, low, high, key=key, bind="query-params", width=112, help=help)
+
+
+def draws_nothing(stop_at: str, pictures: bool) -> str:
+    if pictures:
+        return "All finished pictures have one length, so the length penalty changes no order."
+    strings = " or ".join(f"“{as_text(one)}”" for one in stop_at.split("|") if one)
+    only = f"only the stop string {strings} counts" if strings else "only a stop string would count"
+    return f"The search draws nothing at random: of the settings above, {only}."
+
+
+def link(example: dict[str, str | int]) -> str:
+    """Markdown that opens the example."""
+    said = {name: example[name] for name in ("model", "text", "stop_at") if example.get(name)}
+    said |= {"view": "beam", "beam_tokens": example["tokens"]}
+    if example["beams"] != Wanted().beams:
+        said["beam_beams"] = example["beams"]
+    return f"[{as_text(str(example['model']))}](/generate?{urlencode(said)})"

@@ -1,0 +1,60 @@
+"""Measurements that take seconds: one after the other, drawn as they come, until a person stops them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from time import perf_counter
+from typing import Any, Generic, TypeVar
+
+import streamlit as st
+
+T = TypeVar("T")
+MEASURED = "measurements"  # in the session state
+PACE = 0.2  # seconds between two drawings
+
+
+@dataclass
+class Measurement(Generic[T]):
+    """What was measured so far of `subject`; another subject begins anew."""
+
+    subject: Hashable
+    found: list[T] = field(default_factory=list)
+    is_active: bool = False
+
+    def toggle(self) -> None:
+        if not self.is_active:
+            self.found.clear()
+        self.is_active = not self.is_active
+
+    def go_on(self, work: Iterable[T], draw: Callable[[], object]) -> None:
+        """Measures what is missing of `work`, if a person has started it, and draws. A rerun of the page breaks it off,
+        and goes on where it stands unless the button stopped it. Call it last: nothing below it is drawn meanwhile."""
+        if not self.is_active:
+            return
+        drawn = 0.0
+        for one in islice(iter(work), len(self.found), None):
+            self.found.append(one)
+            if perf_counter() - drawn > PACE:
+                draw()
+                drawn = perf_counter()
+        self.is_active = False
+        st.rerun()
+
+
+def measurement(name: str, subject: Hashable) -> Measurement[Any]:
+    kept: dict[str, Measurement[Any]] = st.session_state.setdefault(MEASURED, {})
+    if name not in kept or kept[name].subject != subject:
+        kept[name] = Measurement(subject)
+    return kept[name]
+
+
+def stop_measuring() -> None:
+    for one in st.session_state.get(MEASURED, {}).values():
+        one.is_active = False
+
+
+def measure_button(name: str, measuring: Measurement[Any], first: str = "Measure") -> None:
+    label = "Stop" if measuring.is_active else "Measure again" if measuring.found else first
+    st.button(label, key=f"measure {name}", type="primary", on_click=measuring.toggle)

@@ -1,0 +1,129 @@
+"""The tab Temperature: softmax of numbers and of the model's logits, at the temperature of each chart's slider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+import torch
+
+from pages.controls.generate.tabs import Shown, branch_of, choose, keep, restore
+from views.charts.show import NamedChart
+from views.generate.availability import unfollowed
+from views.generate.charts import named_apart, temperature_chart
+from views.generate.codegen import temperature_lines
+from views.generate.session import Writing
+from views.generate.temperature import (
+    LARGEST,
+    NUMBERS,
+    Tempered,
+    curve_frame,
+    logits_after,
+    most_probable,
+    parse_numbers,
+    temper,
+    temperature_table,
+    total_frame,
+)
+
+STARTS = (0.0, 0.5, 1.0, 2.0, 5.0)
+CONTEXT = 12  # tokens before the position that are shown
+# The slider of a chart stands above what it moves.
+SLIDER = """<style>
+.stVegaLiteChart:has(.vega-bindings), .stVegaLiteChart .vega-embed { display: flex; flex-direction: column; }
+.vega-bindings { order: -1; font-size: 14px; margin-bottom: 8px; }
+.vega-bind label { display: flex; align-items: center; gap: 12px; }
+.st-key-panel-of-numbers, .st-key-panel-of-logits { padding-right: 96px; } /* as wide as the axes */
+.vega-bind input { flex: 1; max-width: 420px; }
+</style>"""
+
+
+def draw_temperature(writing: Writing) -> Shown:
+    restore("t", "numbers", t=writing.settings.temperature)
+    st.html(SLIDER)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.number_input("both start at T", 0.0, 5.0, step=0.05, key="t", bind="query-params", width=150)
+        for start in STARTS:
+            st.button(f"T = {start:g}", on_click=choose, args=("t", start))
+    keep("t")
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**Softmax of numbers**")
+        st.latex(r"\mathrm{softmax}(z / T)_i = \frac{e^{z_i / T}}{\sum_j e^{z_j / T}}")
+        numbers = of_numbers()
+    with right:
+        st.markdown("**The model’s logits**")
+        logits, begun = of_logits(writing)
+    t = st.session_state.t
+    return Shown(
+        sentence=f"T = {t:.2f}",
+        python=lambda: temperature_lines(writing, begun, t),
+        tables={"Temperature: probabilities": lambda: temperature_table(writing, begun)},
+        charts=[chart for chart in (numbers, logits) if chart is not None],
+    )
+
+
+def of_numbers() -> NamedChart | None:
+    low, high = NUMBERS
+    st.text_input(
+        "numbers",
+        key="numbers",
+        bind="query-params",
+        help=f"{low} to {high} numbers from {-LARGEST:g} to {LARGEST:g}, with commas between them",
+    )
+    keep("numbers")
+    try:
+        numbers = parse_numbers(st.session_state.numbers)
+    except ValueError as error:
+        st.warning(f"Expected {error}; got {st.session_state.numbers[:60]!r}.")
+        return None
+    found = temper(torch.tensor(numbers))
+    names = [f"z{chr(0x2081 + i)}" for i in range(len(numbers))]
+
+    return show_tempered(found, names, False, "temperature of numbers")
+
+
+def of_logits(writing: Writing) -> tuple[NamedChart | None, tuple[int, ...]]:
+    """Draws them; the chart, if anything can follow, and the ids after the prompt and before the position."""
+    if why := unfollowed(writing.prompt):
+        st.info(why)
+        return None, ()
+    begun = place_of(writing)
+    try:
+        logits = logits_after(writing, begun)
+    except ValueError as error:
+        st.warning(str(error))
+        return None, begun
+    rows = most_probable(logits)
+    more = len(logits) - len(rows)
+    names = [writing.piece(id) for id in rows] + ([f"{more:,} others"] if more else [])
+    return show_tempered(temper(logits, rows), names, more > 0, "temperature of logits"), begun
+
+
+def show_tempered(found: Tempered, names: Sequence[str], with_rest: bool, key: str) -> NamedChart:
+    data = {"curves": curve_frame(found, named_apart(names)), "totals": total_frame(found)}
+    chart = NamedChart(temperature_chart, (len(found.logit), with_rest), data, {"temperature": st.session_state.t})
+    with st.container(key=key.replace("temperature", "panel").replace(" ", "-")):
+        chart.show(key, width="stretch")
+    return chart
+
+
+def place_of(writing: Writing) -> tuple[int, ...]:
+    """Draws which position of the text is looked at; the ids after the prompt and before it."""
+    ids, at = branch_of(writing)
+    count = len(ids) if at is None else min(at, len(ids))
+    name = f"position {writing.digest} {ids} {at}"
+    prompt = writing.prompt
+    pieces = [writing.piece(id) for id in (*prompt.ids, *ids[:count])]
+    if ids:
+        count = int(st.number_input("tokens written before it", 0, len(ids), count, key=name, width=200))
+        pieces = [writing.piece(id) for id in (*prompt.ids, *ids[:count])]
+    shown = " ".join(f"`{piece.replace('`', chr(0x2019))}`" for piece in pieces[-CONTEXT:])
+    reads = writing.checkpoint.config.context
+    last = (
+        ""
+        if prompt.fits
+        else f" (the last {reads:,} of the text’s {len(prompt.ids):,} tokens, as many as the model reads)"
+    )
+    st.markdown(f"What follows{last} … {shown}")
+    return ids[:count]

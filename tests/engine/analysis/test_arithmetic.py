@@ -1,0 +1,207 @@
+"""Every hook of every family explains itself: what the named operands give is what the run stored."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine import load, run
+from engine.analysis.answers import logistic
+from engine.analysis.arithmetic import Explanation, explain, explain_candidate
+from engine.edits import Scale, SilenceHeads
+from engine.generation.sampling import Sampling, distribution
+from engine.model.config import Embedding, Head, Norm
+from engine.model.layers.mask import Drawn
+from engine.model.transformer import Transformer
+from engine.runtime.trace import Trace
+from tests.browser import zoo
+from tests.engine.tiny import IDS, config, model
+
+TOLERANCE = 2e-5  # between a value recomputed in double precision and the one stored in single
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("zoo")
+    zoo.fill(folder)
+    return folder
+
+
+def elements(trace: Trace, hook: str, heads: int) -> set[tuple[int, int, int | None]]:
+    """Some elements of a hook, the corners among them: position, component or key, head."""
+    dims, value = trace.dims(hook), trace[hook]
+    sizes = dict(zip(dims, value.shape, strict=True))
+    rows = sizes.get("pos", sizes.get("patch", sizes.get("key", 1)) if dims[-1] != "key" else 1)
+    last = 1 if dims[-1] in ("head", "pos") else value.shape[-1]
+    chosen = [0, 1 % heads, heads - 1] if "head" in dims else [None]
+    units = [0, 1 % last, last - 1]
+    return {(pos, unit, head) for pos in (0, 2 % rows, rows - 1) for unit in units for head in chosen}
+
+
+def assert_explained(model: Transformer, trace: Trace, hooks: list[str] | None = None) -> None:
+    for hook in hooks or list(trace):
+        attention = model.config.attention
+        if hook.startswith("encoder.") and model.config.encoder is not None:
+            attention = model.config.encoder.attention
+        for pos, unit, head in elements(trace, hook, attention.heads):
+            found = explain(model, trace, hook, pos, unit, head)
+            agrees(found)
+
+
+def agrees(found: Explanation) -> None:
+    where = (found.hook, found.index, found.operation)
+    assert found.lines, where
+    if found.recomputed != found.stored:
+        assert found.recomputed == pytest.approx(found.stored, rel=TOLERANCE, abs=TOLERANCE), where
+
+
+@pytest.mark.parametrize("name", zoo.GIVEN)
+def test_every_hook_of_every_family_explains_itself(name: str, models: Path) -> None:
+    trace = zoo.traced(models, name)
+    assert_explained(load(models / name).model, trace)
+
+
+VARIANTS = {
+    **{kind: {"positions": kind} for kind in ("learned", "sinusoidal", "rotary", "alibi", "relative", "none")},
+    "grouped keys": {"positions": "rotary", "attention": {"kv_heads": 2, "qk_norm": "head"}},
+    "norms over all heads": {"attention": {"kv_heads": 2, "qk_norm": "all"}},
+    "norms over all heads, rotated": {"positions": "rotary", "attention": {"kv_heads": 2, "qk_norm": "all"}},
+    "nearest keys": {"attention": {"nearest": 2}},
+    "a window in some layers": {"attention": {"window": 3, "windowed": (1,)}},
+    "no norm": {"norm": Norm("none")},
+    "norms around": {"norm": Norm("rms", place="around")},
+    "norms around, parallel": {"norm": Norm("rms", place="around"), "sublayers": "parallel"},
+    "no MLP": {"mlp": None},
+    "no MLP, parallel": {"mlp": None, "sublayers": "parallel"},
+    "no residual connections": {"residual": False},
+    "layers that share a block": {"distinct": 1},
+    "narrow vectors": {"embedding": Embedding(width=6)},
+    "odd width of sinusoids": {"positions": "sinusoidal", "embedding": Embedding(width=7)},
+    "one class at each position": {"attention": {"mask": "full"}, "head": Head("token", 1, dense=True)},
+    "both directions, ALiBi": {"positions": "alibi", "attention": {"mask": "full"}},
+}
+
+
+@cache
+def variant(name: str) -> tuple[Transformer, Trace]:
+    made = model(config(**VARIANTS[name]))
+    return made, run(made, IDS)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_hook_explains_itself(name: str) -> None:
+    assert_explained(*variant(name))
+
+
+@pytest.mark.parametrize("kind", ["rotary", "alibi", "learned"])
+def test_hooks_that_are_made_on_request_explain_themselves(kind: str) -> None:
+    made = model(config(head=Head("language", softcap=9.0, scale=0.5), positions=kind))
+    trace = run(made, IDS, keep=list(made.hook_names))
+    assert {"head_out", "skip1", "skip2", "strength", "position_ids"} <= {hook.rpartition(".")[2] for hook in trace}
+    assert_explained(made, trace)
+
+
+def test_a_sinusoid_is_no_row_of_a_table() -> None:
+    made, trace = variant("sinusoidal")
+    found = explain(made, trace, "embed.positions", 3, 4)
+    text = "".join(piece for line in found.lines for piece in line if isinstance(piece, str))
+    assert found.operation == "sinusoid"
+    assert "sin(pos / 10000^(2i/d)), pos = 3, i = 2, d = 16" in text and "W_P" not in text
+    assert explain(*variant("learned"), "embed.positions", 3, 4).operands[0].place == "embed.positions.weight[3, 4]"
+
+
+def test_operands_are_elements_of_what_they_name() -> None:
+    """A hook's rows out of the trace, a parameter's out of the model."""
+    for name in VARIANTS:
+        made, trace = variant(name)
+        parameters = dict(made.named_parameters(remove_duplicate=False))
+        for hook in trace:
+            pos, unit, head = max(elements(trace, hook, 4), key=str)
+            for one in explain(made, trace, hook, pos, unit, head).operands:
+                if not one.index:
+                    continue
+                held = parameters.get(one.source)
+                if held is None:
+                    held = trace[one.source][0] if "batch" in trace.dims(one.source) else trace[one.source]
+                if one.label.startswith("e^"):
+                    continue  # exponentials of the row that it names
+                torch.testing.assert_close(held[one.index].double().reshape(-1), one.values, msg=f"{hook} {one.place}")
+
+
+def test_heads_joined_are_the_elements_of_their_heads() -> None:
+    made, trace = variant("rotary")
+    joined = explain(made, trace, "blocks.1.attn.z", 3, 9)
+    assert joined.index == explain(made, trace, "blocks.1.attn.z", 3, 1, head=2).index == (3, 2, 1)
+    agrees(joined)
+
+
+@pytest.mark.parametrize(
+    ("hook", "pos", "unit", "head"),
+    [("blocks.0.attn.q", 0, 4, 0), ("blocks.0.attn.q", 8, 0, 0), ("blocks.0.attn.q", 0, 0, 4), ("logits", 0, 11, None),
+     ("logits", 0, -1, None), ("embed.tokens", -1, 0, None), ("head", 0, 0, None), ("blocks.9.attn.q", 0, 0, 0),
+     ("__class__", 0, 0, None), ("blocks.0.attn.pattern", 0, 8, 1), ("blocks.0.attn.head_out", 0, 0, 0)],
+)  # fmt: skip
+def test_an_element_that_is_not_there_is_one_sentence(hook: str, pos: int, unit: int, head: int | None) -> None:
+    with pytest.raises(ValueError, match=r"must be in|no hook|was not recorded"):
+        explain(*variant("learned"), hook, pos, unit, head)
+
+
+def test_an_edit_is_said_where_it_changes_the_element_itself() -> None:
+    made = model(config("rotary"))
+    trace = run(made, IDS, edits=[SilenceHeads(layer=1, heads=[2]), Scale("blocks.0.norm1.scale", 2.0)])
+    silenced = explain(made, trace, "blocks.1.attn.z", 3, 1, head=2)
+    assert silenced.edited and silenced.stored == 0 and silenced.recomputed != 0
+    assert explain(made, trace, "blocks.0.norm1.out", 3, 1).edited
+    assert not explain(made, trace, "blocks.1.norm1.out", 3, 1).edited
+    agrees(explain(made, trace, "blocks.2.attn.out", 3, 1))
+
+
+SAMPLINGS = [
+    Sampling(), Sampling(0.7), Sampling(0), Sampling(2.0, 3), Sampling(0.7, 0, 0.6), Sampling(0.7, 5, 0.8),
+    Sampling(1.0, 0, 1.0, 0.2), Sampling(1.0, 0, 1.0, 0.0, 0.7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
+def test_a_candidate_comes_to_its_probability(sampling: Sampling) -> None:
+    made, trace = variant("learned")
+    following = distribution(trace["logits"][0], sampling)
+    for id in following.logits[-1].topk(6).indices.tolist():
+        logit = explain(made, trace, "logits", len(IDS) - 1, id)
+        found = explain_candidate(logit, following, len(IDS) - 1, id, sampling, "softmax")
+        assert found.stored == float(following.probabilities[-1, id])
+        assert found.recomputed == pytest.approx(found.stored, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.4, 0.0])
+def test_one_class_holds_or_does_not(temperature: float) -> None:
+    made, trace = variant("one class at each position")
+    following = logistic(trace["logits"][0], temperature)
+    logit = explain(made, trace, "logits", 2, 0)
+    found = explain_candidate(logit, following, 2, 0, Sampling(temperature), "logistic")
+    assert found.recomputed == pytest.approx(float(following.probabilities[2, 0]), abs=TOLERANCE)
+    assert explain_candidate(logit, following, 2, 0, Sampling(), "identity").recomputed == logit.recomputed
+
+
+def test_a_row_in_which_nothing_is_allowed_is_zero() -> None:
+    made = model(config(attention={"mask": "full"}))
+    mask = torch.ones(8, 8, dtype=torch.bool)
+    mask[2] = False
+    trace = run(made, IDS, mask=Drawn(mask))
+    found = explain(made, trace, "blocks.0.attn.pattern", 2, 1, head=0)
+    assert found.recomputed == found.stored == 0
+    assert explain(made, trace, "blocks.0.attn.masked_scores", 2, 1, head=0).recomputed == -math.inf
+    assert_explained(made, trace)
+
+
+def test_positions_that_are_cut_off_keep_their_own_rows() -> None:
+    made = model(config())
+    trace = run(made, IDS, logits_at=slice(-2, None))
+    agrees(explain(made, trace, "logits", 1, 5))
+    agrees(explain(made, trace, "final_norm.out", 0, 5))
+
+
