@@ -15,15 +15,15 @@ from pages.controls.share.panel import share_panel
 from views.architecture import architecture as drawn
 from views.architecture.charts import (
     cost_curves,
-    curve_chart,
     curve_table,
+    draw_curves,
     formula_table,
     formulas_by_part,
     waterfall,
 )
 from views.architecture.codegen import cost_lines, envelope_lines, part_table, size_lines
-from views.charts.show import show_altair, show_plotly
-from views.charts.standalone import Figure, chart_file
+from views.charts.show import show_plotly
+from views.charts.standalone import chart_file
 from views.core.component import courier, view
 
 FIRST = "bert-base"  # the model a visitor meets
@@ -224,10 +224,10 @@ def show_costs(config: ModelConfig, batch: int, length: int, number: int) -> Non
     """The charts, as functions of `along`."""
     now, lengths = along(config, length)
     curves = cost_curves(config, batch, now, number, lengths)
-    figures: list[Figure] = [partial(curve_chart, one) for one in curves]
-    for column, one, figure in zip(st.columns(len(curves), gap="medium"), curves, figures, strict=True):
+    charts = [draw_curves(one) for one in curves]
+    for column, one, chart in zip(st.columns(len(curves), gap="medium"), curves, charts, strict=True):
         with column:
-            show_altair(figure, key=one.title, alt=f"{one.title}: {one.unit} by {one.axis[0]}, part on top of part")
+            chart.show(key=one.title, alt=f"{one.title}: {one.unit} by {one.axis[0]}, part on top of part")
     st.caption(f"Dashed: {asked_size(config, now)}. Point at a length to read every part there. {HOW_TO_ZOOM}")
     model = shown[0][0]
     tables = {one.table_name: partial(curve_table, model, one) for one in curves}
@@ -239,7 +239,7 @@ def show_costs(config: ModelConfig, batch: int, length: int, number: int) -> Non
         "Operations and memory", address_now(model=name), CONTROLS,
         lambda: cost_lines(name, own, chosen, numbers, (batch, length, number)), tables,
         partial(
-            chart_file, "Operations and memory · Loupe", figures,
+            chart_file, "Operations and memory · Loupe", [chart.figure for chart in charts],
             caption=[f"{model} · a batch of {batch:,}, {asked_size(config, now)}, numbers of {number} bytes"],
             name="loupe-operations-and-memory",
         ),

@@ -1,7 +1,6 @@
 """Long sequences: what attention costs as the length grows, measured here, and what cheaper kinds of it keep."""
 
 from collections.abc import Collection
-from functools import partial
 
 import streamlit as st
 
@@ -14,11 +13,11 @@ from engine.runtime import library
 from pages.controls.long_sequences.export import CONTROLS, cost_tables, pattern_export
 from pages.controls.share.links import Rule, address_now, honour_link, one_of
 from pages.controls.share.panel import share_panel
-from views.charts.show import show_altair
-from views.charts.standalone import Figure, chart_file
+from views.charts.show import NamedChart
+from views.charts.standalone import chart_file
 from views.core.component import courier, view
 from views.core.questions import Page
-from views.long_sequences.charts import TITLES, cost_chart, formula_rows, measured_rows, search_table
+from views.long_sequences.charts import TITLES, draw_costs, formula_rows, measured_rows, search_table
 from views.long_sequences.codegen import cost_lines
 from views.long_sequences.patterns import kept_patterns
 from views.long_sequences.questions import QUESTIONS, PatternContext
@@ -188,13 +187,13 @@ def show_costs() -> None:
         "kinds of attention", list(KINDS), selection_mode="multi", default=list(KINDS), format_func=KINDS.__getitem__,
         key="kinds", label_visibility="collapsed",
     )  # fmt: skip
-    for column, figure, title in zip(st.columns(2, gap="medium"), cost_figures(chosen), TITLES.values(), strict=True):
+    for column, chart, title in zip(st.columns(2, gap="medium"), cost_charts(chosen), TITLES.values(), strict=True):
         with column:
-            show_altair(figure, key=title, alt=f"{title} by length: points measured, dashed lines by formula")
+            chart.show(key=title, alt=f"{title} by length: points measured, dashed lines by formula")
 
 
-def cost_figures(kinds: Collection[str]) -> list[Figure]:
-    return [partial(cost_chart, measurements, by_formula, quantity, kinds) for quantity in TITLES]
+def cost_charts(kinds: Collection[str]) -> list[NamedChart]:
+    return [draw_costs(measurements, by_formula, quantity, kinds) for quantity in TITLES]
 
 
 show_costs()
@@ -225,7 +224,8 @@ share_panel(
     "Long sequences", address_now(model=model), CONTROLS, lambda: cost_lines(model, setup, reached),
     cost_tables(model, {"measured": measurements, "formulas": by_formula, "searches": searches}),
     lambda: chart_file(
-        "Long sequences · Loupe", cost_figures(KINDS), caption=[f"{model} · measured up to {reached:,} positions"],
+        "Long sequences · Loupe", [chart.figure for chart in cost_charts(KINDS)],
+        caption=[f"{model} · measured up to {reached:,} positions"],
         tables={f"What a search finds among {reached:,} states": searches.to_dict("list")}, name="loupe-long-sequences",
     ),
     key="costs share", names=[model],

@@ -11,7 +11,7 @@ from engine.attention_variants.measure import KINDS, Point, Setup, cost
 from views.charts.template import apply_altair_theme, colors
 from views.core.payload import unpack
 from views.core.theme import Shade
-from views.long_sequences.charts import cost_chart, formula_rows, measured_rows, search_table
+from views.long_sequences.charts import draw_costs, formula_rows, measured_rows, search_table
 from views.long_sequences.patterns import kept_patterns
 
 LENGTHS = (256, 512, 1024)
@@ -45,7 +45,8 @@ def test_a_curve_of_time_goes_through_the_longest_point_and_grows_as_the_formula
 @pytest.mark.parametrize("shade", ["light", "dark"])
 def test_a_chart_has_every_point_with_its_formula_and_each_kind_keeps_its_hue_and_shape(shade: Shade) -> None:
     measured, formula = measured_rows(points()), formula_rows(points(), LENGTHS, FORMULAS)
-    spec = apply_altair_theme(cost_chart(measured, formula, "seconds", list(KINDS), shade), shade).to_dict()
+    chart = draw_costs(measured, formula, "seconds", list(KINDS))
+    spec = apply_altair_theme(chart.figure(shade), shade).to_dict()  # validates against the schema
     dashes, dots = (spec["datasets"][layer["data"]["name"]] for layer in spec["layer"])
     assert [(dot["kind"], dot["length"], dot["seconds"]) for dot in dots] == [
         ("full, fused", 256, 0.001), ("full, fused", 512, 0.002), ("window", 256, 0.001), ("window", 512, 0.002)
@@ -56,10 +57,8 @@ def test_a_chart_has_every_point_with_its_formula_and_each_kind_keeps_its_hue_an
     assert encoding["x"]["scale"]["type"] == encoding["y"]["scale"]["type"] == "log"
     hue = dict(zip(encoding["color"]["scale"]["domain"], encoding["color"]["scale"]["range"], strict=True))
     assert list(hue) == list(KINDS.values()) and len(set(encoding["shape"]["scale"]["range"])) == len(KINDS)
-    (alone,) = cost_chart(measured, formula, "bytes", ["window"], shade).to_dict()["layer"][1]["encoding"]["color"][
-        "scale"
-    ]["range"]
-    assert alone == hue["window"] == colors(shade)["residual"]
+    alone = draw_costs(measured, formula, "bytes", ["window"]).figure(shade).to_dict()["layer"][1]["encoding"]["color"]
+    assert alone["scale"]["range"] == [hue["window"]] == [colors(shade)["residual"]]
 
 
 def test_the_payload_has_each_pattern_with_nothing_where_a_query_may_not_look() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -10,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from engine.analysis.sizes import Formula, Memory, Step, activations, forward, kv_cache, reading, states
 from engine.analysis.sizes.shape import stacks
 from engine.model.config import ModelConfig
+from views.charts.show import NamedChart
 from views.charts.template import AltairChart, colors, pan_and_zoom
 from views.core.table_files import Table
 from views.core.theme import Shade, ramp
@@ -135,44 +136,60 @@ def hue(part: str) -> str:
     return next((role for word, role in HUES.items() if word in part), "negative")
 
 
-def curve_chart(curves: Curves, shade: Shade) -> AltairChart:
+def draw_curves(curves: Curves) -> NamedChart:
     """Areas on top of each other by length; the legend reads every part at the chosen length, the tooltip at any."""
-    of, names = colors(shade), [part.name for part in curves.parts]
     sums = [curves.total(at) for at in range(len(curves.lengths))]
     scale, title = readable_unit(max(sums), curves.unit)
     now = list(curves.lengths).index(curves.now)
-    top_down = names[::-1]
-    fills = [ramp(shade, part.role)[PALE] if part.pale else of[part.role] for part in reversed(curves.parts)]
-    labels = {part.name: f"{part.name}: {part.amounts[now]:,.0f}" for part in curves.parts}
+    reading = f"{curves.now:,} {curves.axis[1]}: {sums[now]:,.0f} {curves.unit}"
+    parts = tuple((part.name, part.role, part.pale) for part in curves.parts)
+    return NamedChart(
+        curve_chart,
+        (curves.title, curves.axis, title, parts),
+        {
+            "areas": area_rows(curves, scale),
+            "now": pd.DataFrame({"length": [curves.now], "reading": [reading]}),
+            "readings": reading_rows(curves),
+        },
+        {"labels": {part.name: f"{part.name}: {part.amounts[now]:,.0f}" for part in curves.parts}},
+    )
+
+
+def curve_chart(
+    title: str, axis: Axis, unit: str, parts: tuple[tuple[str, str, bool], ...], shade: Shade
+) -> AltairChart:
+    """Chart of the data `areas`, `now` and `readings`; `parts` are name, role and pale, from below."""
+    of, top_down = colors(shade), [name for name, _, _ in reversed(parts)]
+    fills = [ramp(shade, role)[PALE] if pale else of[role] for _, role, pale in reversed(parts)]
     legend = alt.Legend(
-        title=None, orient="bottom", direction="vertical", columns=1,
-        labelExpr=f"({json.dumps(labels, ensure_ascii=False)})[datum.label]",
+        title=None, orient="bottom", direction="vertical", columns=1, labelExpr="labels[datum.label]",
         labelLimit=400, symbolType="square", symbolOpacity=1, symbolStrokeWidth=0,
     )  # fmt: skip
     chosen = alt.selection_point(fields=["part"], bind="legend", name="part_chosen")
-    x = alt.X("length:Q", title=curves.axis[0], scale=alt.Scale(nice=False), axis=alt.Axis(grid=False, tickCount=4))
-    areas = alt.Chart(area_rows(curves, scale)).mark_area(stroke=of["ground"], strokeWidth=1).encode(
-        x=x, y=alt.Y("low:Q", title=title, axis=alt.Axis(tickCount=4)), y2="high:Q",
+    x = alt.X("length:Q", title=axis[0], scale=alt.Scale(nice=False), axis=alt.Axis(grid=False, tickCount=4))
+    areas = alt.Chart(alt.NamedData("areas")).mark_area(stroke=of["ground"], strokeWidth=1).encode(
+        x=x, y=alt.Y("low:Q", title=unit, axis=alt.Axis(tickCount=4)), y2="high:Q",
         color=alt.Color("part:N", scale=alt.Scale(domain=top_down, range=fills), legend=legend),
         opacity=alt.condition(chosen, alt.value(1), alt.value(0.35)),
     ).add_params(chosen, pan_and_zoom())  # fmt: skip
-    shapes = alt.Scale(domain=top_down, range=[SHAPES[i % len(SHAPES)] for i in reversed(range(len(names)))])
-    marks = alt.Chart(mark_rows(curves, scale)).mark_point(
+    shapes = alt.Scale(domain=top_down, range=[SHAPES[i % len(SHAPES)] for i in reversed(range(len(parts)))])
+    marks = alt.Chart(alt.NamedData("areas")).transform_filter("isValid(datum.middle)").mark_point(
         filled=True, fill=of["ground"], stroke=of["ink"], strokeWidth=1.2, size=60, opacity=1
     ).encode(x="length:Q", y="middle:Q", shape=alt.Shape("part:N", scale=shapes, legend=legend))  # fmt: skip
-    rest = alt.Chart(pd.DataFrame({"length": [curves.now]})).mark_rule(color=of["ink"], strokeDash=[4, 3])
+    now = alt.Chart(alt.NamedData("now"))
+    rule = now.mark_rule(color=of["ink"], strokeDash=[4, 3]).encode(x="length:Q")
+    reading = now.mark_text(align="left", baseline="bottom", color=of["soft"]).encode(
+        x=alt.value(0), y=alt.value(-7), text="reading:N"
+    )
     near = alt.selection_point(
         fields=["length"], nearest=True, on="pointerover", clear="pointerout", empty=False, name="length_near"
     )
-    columns = [curves.axis[1], "all", *top_down]
-    pointer = alt.Chart(reading_rows(curves)).mark_rule(color=of["ink"]).encode(
+    pointer = alt.Chart(alt.NamedData("readings")).mark_rule(color=of["ink"]).encode(
         x="length:Q", opacity=alt.condition(near, alt.value(0.6), alt.value(0)),
-        tooltip=[alt.Tooltip(field=name, type="nominal", title=name) for name in columns],
+        tooltip=[alt.Tooltip(field=name, type="nominal", title=name) for name in (axis[1], "all", *top_down)],
     ).add_params(near)  # fmt: skip
-    subtitle = f"{curves.now:,} {curves.axis[1]}: {sums[now]:,.0f} {curves.unit}"
-    return alt.layer(areas, marks, rest.encode(x="length:Q"), pointer).properties(
-        title=alt.Title(curves.title, subtitle=subtitle, subtitleColor=of["soft"]), width="container",
-        height=PLOT_HEIGHT + ROW_HEIGHT * len(names),
+    return alt.layer(areas, marks, rule, reading, pointer).add_params(alt.param("labels", value={})).properties(
+        title=alt.Title(title, offset=22), width="container", height=PLOT_HEIGHT + ROW_HEIGHT * len(parts)
     )  # fmt: skip
 
 
@@ -184,23 +201,23 @@ def readable_unit(most: float, unit: str) -> tuple[float, str]:
 
 
 def area_rows(curves: Curves, scale: float) -> pd.DataFrame:
-    """A row for each part and length: where its band begins and ends."""
-    reached = [0.0] * len(curves.lengths)
-    rows = []
-    for part in curves.parts:
-        for at, (length, amount) in enumerate(zip(curves.lengths, part.amounts, strict=True)):
-            rows.append((part.name, length, reached[at] / scale, (reached[at] + amount) / scale))
-            reached[at] += amount
-    return pd.DataFrame(rows, columns=["part", "length", "low", "high"])
+    """A row for each part and length: where its band begins and ends, and the `middle` where its shape stands.
 
-
-def mark_rows(curves: Curves, scale: float) -> pd.DataFrame:
-    """Places of the shapes by which a band is known without its hue, in the middle of where it is thick enough."""
-    rows = area_rows(curves, scale)
-    places = sorted({round(share * (len(curves.lengths) - 1)) for share in MARKS})
-    rows = rows[rows["length"].isin([curves.lengths[place] for place in places])]
-    thick = rows[rows["high"] - rows["low"] >= LEAST_MARKED * rows["high"].max()]
-    return thick.assign(middle=(thick["low"] + thick["high"]) / 2)[["part", "length", "middle"]]
+    By the shape a band is known without its hue; NaN elsewhere and where a band is thin.
+    """
+    count = len(curves.lengths)
+    amounts = np.array([part.amounts for part in curves.parts], float) / scale
+    high = amounts.cumsum(0)
+    low = high - amounts
+    marked = np.isin(np.arange(count), [round(share * (count - 1)) for share in MARKS])
+    thick = amounts >= LEAST_MARKED * high[-1, marked].max()
+    return pd.DataFrame({
+        "part": np.repeat([part.name for part in curves.parts], count),
+        "length": np.tile(curves.lengths, len(curves.parts)),
+        "low": low.ravel(),
+        "high": high.ravel(),
+        "middle": np.where(marked & thick, (low + high) / 2, np.nan).ravel(),
+    })  # fmt: skip
 
 
 def reading_rows(curves: Curves) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import pandas as pd
 from engine.attention_variants.compare import Searched
 from engine.attention_variants.cost import Cost
 from engine.attention_variants.measure import KINDS, Point, grown
+from views.charts.show import NamedChart
 from views.charts.template import AltairChart, colors, pan_and_zoom
 from views.core.theme import Shade
 
@@ -73,18 +74,23 @@ def search_table(rows: Sequence[Searched]) -> pd.DataFrame:
     )
 
 
-def cost_chart(
-    measured: pd.DataFrame, formulas: pd.DataFrame, quantity: Quantity, kinds: Collection[str], shade: Shade
-) -> AltairChart:
-    """Time or memory by length, both axes logarithmic, of those `kinds` (keys of KINDS) that are shown."""
-    shown = [kind for kind in KINDS if kind in kinds]
+def draw_costs(
+    measured: pd.DataFrame, formulas: pd.DataFrame, quantity: Quantity, kinds: Collection[str]
+) -> NamedChart:
+    """Time or memory by length of those `kinds` (keys of KINDS) that are shown."""
+    shown = tuple(kind for kind in KINDS if kind in kinds)
     names = [KINDS[kind] for kind in shown]
-    of = colors(shade)
     exact = formulas.rename(columns={"seconds": "seconds by formula", "bytes": "bytes by formula"})
     points = measured[measured["kind"].isin(names)].merge(exact, on=["kind", "length"], how="left")
     points["recall by search"] = [f"{recall:.3f}" if pd.notna(recall) else "—" for recall in points["recall"]]
     lines = formulas[formulas["kind"].isin(names)].dropna(subset=[quantity])
-    lengths = sorted(formulas["length"].unique().tolist())
+    lengths = tuple(sorted(formulas["length"].unique().tolist()))
+    return NamedChart(cost_chart, (quantity, shown, lengths), {"formulas": lines, "points": points})
+
+
+def cost_chart(quantity: Quantity, shown: Sequence[str], lengths: Sequence[int], shade: Shade) -> AltairChart:
+    """Chart of the data `points` and `formulas`, both axes logarithmic."""
+    of, names = colors(shade), [KINDS[kind] for kind in shown]
     x = alt.X(
         "length:Q",
         title="length (positions)",
@@ -106,7 +112,8 @@ def cost_chart(
     shapes = alt.Scale(domain=names, range=[MARKS[kind][1] for kind in shown])
     legend = alt.Legend(title=None, columns=2, labelLimit=200)
     color = alt.Color("kind:N", scale=hues, legend=legend)
-    dashes = alt.Chart(lines).mark_line(strokeDash=[4, 3], strokeWidth=1.6, opacity=0.75).encode(x=x, y=y, color=color)
+    dashes = alt.Chart(alt.NamedData("formulas")).mark_line(strokeDash=[4, 3], strokeWidth=1.6, opacity=0.75)
+    dashes = dashes.encode(x=x, y=y, color=color).add_params(pan_and_zoom())
     near = alt.selection_point(
         nearest=True, on="pointerover", clear="pointerout", fields=["kind", "length"], empty=False
     )
@@ -119,10 +126,9 @@ def cost_chart(
         alt.Tooltip("look-ups:Q", format=","),
         alt.Tooltip("recall by search:N", title="recall"),
     ]
-    dots = alt.Chart(points).mark_point(filled=True, opacity=1).encode(
+    dots = alt.Chart(alt.NamedData("points")).mark_point(filled=True, opacity=1).encode(
         x=x, y=y, color=color, shape=alt.Shape("kind:N", scale=shapes, legend=legend),
         size=alt.condition(near, alt.value(190), alt.value(70)), tooltip=tooltip,
     ).add_params(near)  # fmt: skip
-    return alt.layer(dashes, dots).add_params(pan_and_zoom()).properties(
-        title=TITLES[quantity], width="container", height=HEIGHT
-    )
+    layers = alt.layer(dashes, dots)
+    return layers.properties(title=TITLES[quantity], width="container", height=HEIGHT)
