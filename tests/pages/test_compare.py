@@ -194,8 +194,8 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     checkpoint.save(tmp_path / "other")
     (tmp_path / "other" / "model.safetensors").rename(folder / "snapshots" / "step-0000300.safetensors")
     (tmp_path / "runs" / "empty").mkdir()
-    for module in ("sides", "side_run", "side_start"):
-        monkeypatch.setattr(f"pages.controls.{module}.snapshots", lambda: snapshots(tmp_path / "runs"))
+    for module in ("runs", "run", "defaults"):
+        monkeypatch.setattr(f"pages.controls.compare.{module}.snapshots", lambda: snapshots(tmp_path / "runs"))
     monkeypatch.setattr("pages.controls.compare.run.snapshot", lambda run, step: snapshot(run, step, tmp_path / "runs"))
     return tmp_path / "runs"
 

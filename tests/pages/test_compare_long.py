@@ -162,7 +162,7 @@ def test_a_file_of_long_texts_has_both_heads_and_their_difference_down_to_single
     assert len(page) < 5e6 and b"/compare?v=1&amp;a_model=mine" in page
     (given,) = re.findall(rb'id="given">(.*?)</script>', page, re.DOTALL)
     said = json.loads(given)
-    assert said["view"] == "compare.long"
+    assert said["view"] == "compare/long"
     traces = [side["trace"] for side in header["sides"]]
     names = {(traces[0], None): "A", (traces[1], None): "B", (traces[0], traces[1]): "B − A"}
     whole = {name: np.full((COUNT, COUNT), np.nan, np.float32) for name in names.values()}
