@@ -83,7 +83,8 @@ export class Chart {
     const [traces, layout, config] = this.waiting;
     this.waiting = null;
     const first = !this.element._fullLayout;
-    this.library.react(this.element, traces, layout, config);
+    // Only once: buttons of one's own never equal a copy of themselves, for which plotly.js 7.1 would draw anew without an end.
+    this.library.react(this.element, traces, layout, first ? config : undefined);
     if (first) {
       adoptStyle(this.element);
       for (const [event, act] of Object.entries(this.heard.on ?? {})) this.element.on(event, act);
