@@ -115,7 +115,7 @@ def test_a_row_says_what_the_files_of_its_run_say(show: Open, runs: Path) -> Non
     assert column(page, "state")[broken] == "damaged"
     tick(page, BROKEN)
     page.get_by_role("button", name="Open", exact=True).and_(page.locator(":disabled")).wait_for()
-    page.get_by_text("recipe.toml: this is not TOML").wait_for()
+    page.get_by_role("paragraph").get_by_text("recipe.toml: this is not TOML").wait_for()
     tick(page, BROKEN)
 
 
