@@ -89,7 +89,7 @@ def test_the_charts_read_the_step_and_the_length_that_are_pointed_at(show: Show)
     second = envelope(config)[1]
     bars = page.locator(".js-plotly-plot .waterfalllayer .point path")
     expect(bars).to_have_count(len(envelope(config)) + 1)
-    bars.nth(1).hover()
+    bars.nth(1).hover(force=True)  # the layer that pans lies over the bars
     hover = page.locator(".js-plotly-plot .hovertext")
     expect(hover).to_contain_text(f"{second.count:,}: ")
     expect(hover).to_contain_text("reached: ")

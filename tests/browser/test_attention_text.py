@@ -121,7 +121,7 @@ def test_points_are_the_projection_of_queries_and_keys(show: Show) -> None:
     page = show("points", "&layer=3&head=2&query=5")
     page.locator(".points-axes", has_text="variance").wait_for()
     found = head_points(traced(), 3, 2)
-    drawn = shell(page).evaluate("e => ['q', 'k'].map(n => [...e.loupe.view.answer[n].data])")
+    drawn = shell(page).evaluate("e => ['queries', 'keys'].map(n => [...e.loupe.view.answer[n].data])")
     np.testing.assert_allclose(drawn[0], found.queries.flatten(), atol=1e-5)
     np.testing.assert_allclose(drawn[1], found.keys.flatten(), atol=1e-5)
     canvas = page.locator(".points-frame canvas")

@@ -66,11 +66,14 @@ def test_a_chart_stacks_what_the_curves_hold_and_reads_it_exactly(name: str, sha
             heights = [(row["high"] - row["low"]) * scale for row in bands]
             assert heights == [pytest.approx(amount, abs=1e-6 * curves.total(1)) for amount in part.amounts]
         for at, row in enumerate(pointer):
-            assert row["all"] == f"{curves.total(at):,.0f} {curves.unit}"
-            assert all(row[part.name].startswith(f"{part.amounts[at]:,.0f} · ") for part in curves.parts)
+            assert row["reading_1"] == f"{curves.total(at):,.0f} {curves.unit}"
+            for i, part in enumerate(reversed(curves.parts), 2):
+                assert row[f"reading_{i}"].startswith(f"{part.amounts[at]:,.0f} · ")
         (labels,) = (param["value"] for param in spec["params"] if param["name"] == "labels")
         assert labels == {part.name: f"{part.name}: {part.amounts[1]:,.0f}" for part in curves.parts}
         top_down = spec["layer"][0]["encoding"]["color"]["scale"]["domain"]
+        tooltip = {field["field"]: field["title"] for field in spec["layer"][-1]["encoding"]["tooltip"]}
+        assert list(tooltip.values()) == [curves.axis[1], "all", *top_down] and set(tooltip) < set(pointer[0])
         assert top_down == [part.name for part in reversed(curves.parts)]
         shapes = spec["layer"][1]["encoding"]["shape"]["scale"]
         assert shapes["domain"] == top_down and len(set(shapes["range"])) == len(top_down)

@@ -184,9 +184,10 @@ def curve_chart(
     near = alt.selection_point(
         fields=["length"], nearest=True, on="pointerover", clear="pointerout", empty=False, name="length_near"
     )
+    shown = [axis[1], "all", *top_down]
     pointer = alt.Chart(alt.NamedData("readings")).mark_rule(color=of["ink"]).encode(
         x="length:Q", opacity=alt.condition(near, alt.value(0.6), alt.value(0)),
-        tooltip=[alt.Tooltip(field=name, type="nominal", title=name) for name in (axis[1], "all", *top_down)],
+        tooltip=[alt.Tooltip(field=f"reading_{at}", type="nominal", title=name) for at, name in enumerate(shown)],
     ).add_params(near)  # fmt: skip
     return alt.layer(areas, marks, rule, reading, pointer).add_params(alt.param("labels", value={})).properties(
         title=alt.Title(title, offset=22), width="container", height=PLOT_HEIGHT + ROW_HEIGHT * len(parts)
@@ -221,16 +222,19 @@ def area_rows(curves: Curves, scale: float) -> pd.DataFrame:
 
 
 def reading_rows(curves: Curves) -> pd.DataFrame:
-    """A row for each length, as a tooltip reads it: every part's amount and its share."""
-    rows = []
+    """A row for each length, as a tooltip reads it: length, sum, and every part's amount and share from the top down.
+
+    The readings are numbered: a part's name can hold what a field's may not ("encoder's output").
+    """
+    rows: list[dict[str, int | str]] = []
     for at, length in enumerate(curves.lengths):
         total = curves.total(at)
-        read = {
-            one.name: f"{one.amounts[at]:,.0f} · {100 * one.amounts[at] / total if total else 0:.1f} %"
-            for one in curves.parts
-        }
-        counted = {"length": length, curves.axis[1]: f"{length:,}", "all": f"{total:,.0f} {curves.unit}"}
-        rows.append(counted | read)
+        parts = [
+            f"{one.amounts[at]:,.0f} · {100 * one.amounts[at] / total if total else 0:.1f} %"
+            for one in reversed(curves.parts)
+        ]
+        readings = [f"{length:,}", f"{total:,.0f} {curves.unit}", *parts]
+        rows.append({"length": length} | {f"reading_{at}": reading for at, reading in enumerate(readings)})
     return pd.DataFrame(rows)
 
 

@@ -64,7 +64,7 @@ class Points {
   }
 
   get count() {
-    return this.answer ? this.queries + this.answer.k.shape[0] : 0;
+    return this.answer ? this.queries + this.answer.keys.shape[0] : 0;
   }
 
   place(i) {

@@ -112,7 +112,7 @@ def test_any_function_of_any_hook_can_be_kept() -> None:
 
 def test_only_the_layers_that_are_looked_at_are_computed_explicitly(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[None] = []
-    fused = engine.layers.attention.scaled_dot_product_attention
+    fused = engine.model.layers.attention.scaled_dot_product_attention
 
     def counted(*given, **options) -> Tensor:
         calls.append(None)

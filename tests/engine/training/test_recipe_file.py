@@ -29,7 +29,7 @@ def line_of(text: str, part: str) -> int:
             "attention = { heads = 2, headz = 3 }",
             "model.attention.headz is not a known key",
         ),
-        ("attention = { heads = 2 }", "attention = { heads = 3 }", "d_model must divide"),
+        ("attention = { heads = 2 }", "attention = { heads = 3 }", "d_model 16 cannot be split into 3 heads"),
         ("dropout = 0.1", "dropout = 1.5", "dropout must be in [0, 1), got 1.5"),
         ("d_model = 16", "vocab_size = 16", "model.vocab_size is the tokenizer's"),
         ("steps = 12", "steps = 0", "schedule.steps must be at least 1, got 0"),
