@@ -19,7 +19,8 @@ export function mount(root, page) {
 
 class Circuits {
   constructor(root, page) {
-    Object.assign(this, { page, turn: 0 });
+    this.page = page;
+    this.turn = 0;
     root.classList.add("circuits");
     this.ov = table("OV", "what is written when a token is attended to");
     this.qk = table("QK", "who attends to whom, by content alone");
@@ -70,7 +71,7 @@ class Circuits {
     grid.setAttribute("aria-label", "tokens of the text and the tokens they promote");
     for (const row of range(0, rows)) {
       const itself = top.data.subarray(row * cols, (row + 1) * cols).indexOf(ids.data[row]);
-      copies += itself >= 0;
+      copies += itself >= 0 ? 1 : 0;
       const line = make("div", "promoted-row");
       line.setAttribute("role", "row");
       line.append(token(names[ids.data[row]], "rowheader", "read"));

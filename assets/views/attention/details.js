@@ -106,6 +106,7 @@ function columnPart(page) {
   element.append(list, bright, why, button);
   const kept = new Map(); // of this run: name of a question -> sentence
   let timer = 0;
+  /** @type {Record<string, any>} */
   let shown = {};
   const say = (sentence) => {
     why.textContent = sentence;
@@ -113,6 +114,7 @@ function columnPart(page) {
     button.hidden = sentence !== null;
     bright.hidden = Boolean(sentence); // which says it too
   };
+  /** @param {Record<string, any>} question */
   const ask = async ({ name, query }) => {
     const sentence = await page.request(query).then((answer) => answer.sentence, (error) => error.message);
     kept.set(name, sentence);

@@ -85,7 +85,8 @@ class LongAttention extends AttentionPage {
   build() {
     this.parts = frame(this);
     this.heads = mountHeads(this.parts.heads, this);
-    [this.mapped, this.opening] = [make("div"), make("div")];
+    this.mapped = make("div");
+    this.opening = make("div");
     this.parts.room.append(this.mapped, this.opening);
     this.map = mountMap(this.mapped, this);
     this.details = mountRow(this.parts.details, this);

@@ -9,7 +9,8 @@ const KINDS = [["pattern", "pattern", "each weight of the head"], ["weighted", "
 /** Of one head: `max`, the largest length, and `overview(kind)` ("length" or "share") as a block of cells.js, 255 = that length or all of a row. */
 export class Moved {
   constructor({ max, arrays }) {
-    Object.assign(this, { max, arrays });
+    this.max = max;
+    this.arrays = arrays;
   }
 
   /** What a weight at (row, key) moves, as the server has it. */

@@ -5,8 +5,15 @@ import { remembered } from "./state.js";
 import { make } from "../core/dom.js";
 import { request } from "../core/store.js";
 
-/** Whoever extends it has `trace`, `state`, `style`, the `parts` of attention_frame.js, and `go(change)`. */
 export class AttentionPage {
+  /** @type {import("../core/trace.js").Trace} */
+  trace;
+  /** @type {ReturnType<typeof import("./state.js").restore>} what is looked at */
+  state;
+  /** @type {HTMLStyleElement} */
+  style;
+  /** @type {ReturnType<typeof import("./frame.js").frame>} */
+  parts;
   styled = new Set(); // views whose look is here
 
   /** Where the views stand. */
@@ -50,7 +57,12 @@ export class AttentionPage {
     this.view.update();
   }
 
-  mounted(module, root) {
+  /** Looks at something else. */
+  go(change) {
+    throw new Error(`expected a page that goes to ${JSON.stringify(change)}; define go in it`);
+  }
+
+  mounted(module, root, _name) {
     return module.mount(root, this);
   }
 

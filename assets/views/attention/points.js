@@ -23,7 +23,9 @@ export function mount(root, page) {
 
 class Points {
   constructor(root, page) {
-    Object.assign(this, { page, turn: 0, answer: null });
+    this.page = page;
+    this.turn = 0;
+    this.answer = null;
     root.classList.add("points-of");
     this.how = choices("projection", WAYS, (how) => page.go({ how: how === "pca" ? undefined : how }));
     this.tint = choices("colour", TINTS, (tint) => page.go({ tint: tint === "role" ? undefined : tint }));

@@ -33,7 +33,8 @@ export function mount(root, data, emit) {
 
 class Generate {
   constructor(root, emit) {
-    Object.assign(this, { emit, interrupts: 0 });
+    this.emit = emit;
+    this.interrupts = 0;
     this.style = make("style", "", CSS);
     this.element = make("div", "generate");
     this.element.loupe = this; // for tests: the numbers behind the picture

@@ -37,6 +37,7 @@ class Tree {
 
   /** Nothing but the prompt. `shown` is the last token of the branch that is shown, `at` which of its tokens is looked at (null: the newest). */
   clear() {
+    /** @type {Map<number, Record<string, any>>} */
     this.nodes = new Map([[0, { key: 0, parent: null, children: [] }]]);
     this.next = 1;
     this.shown = 0;
@@ -189,8 +190,14 @@ export function stepsOf({ arrays, pieces }) {
 
 /** What is looked at is read from the arrays then: of a text that comes, most steps never are. */
 class Step {
+  found = null; // its rows
+
   constructor(arrays, pieces, place) {
-    Object.assign(this, { arrays, pieces, place, id: arrays.id.data[place], width: arrays["top.id"].shape[1] });
+    this.arrays = arrays;
+    this.pieces = pieces;
+    this.place = place;
+    this.id = arrays.id.data[place];
+    this.width = arrays["top.id"].shape[1];
     this.piece = pieces[this.id];
     this.chosen = this.row(this.width - 1);
   }

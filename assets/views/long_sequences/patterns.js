@@ -256,7 +256,7 @@ function strongestKey(block, row) {
  * @param {number} size
  */
 function isIndex(value, size) {
-  return Number.isInteger(value) && value >= 0 && value < size;
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value < size;
 }
 
 const CSS = `

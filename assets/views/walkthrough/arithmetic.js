@@ -50,6 +50,11 @@ function elementOf(trace, state, cell) {
   return { ...element, head: Math.floor(cell.col / width), unit: cell.col % width };
 }
 
+/**
+ * @param {Trace} trace
+ * @param {Place} state
+ * @param {Cell} cell
+ */
 function idOf(trace, state, { candidate, list = 0 }) {
   return trace.arrays["next.id"].data[trace.outcomeRow(state.query, list) * trace.arrays["next.id"].shape[1] + candidate];
 }
@@ -109,6 +114,7 @@ export function mount(root) {
   root.setAttribute("aria-live", "polite");
   return {
     wait: () => root.setAttribute("aria-busy", "true"),
+    /** @param {{ title: string, explanation?: any, sentence?: string, dtype?: string }} answer */
     update({ title, explanation, sentence, dtype }) {
       root.removeAttribute("aria-busy");
       const parts = [make("h3", "", title)];

@@ -105,7 +105,7 @@ class Effects {
       this.choose(this.shown);
       return;
     }
-    const verdict = this.guess.verdict(data, this.shifts);
+    const verdict = this.guess.verdict(data);
     const focused = root.getRootNode().activeElement?.dataset?.name;
     this.waiting = [];
     root.replaceChildren(this.top(), ...(verdict ? [verdict] : []), ...(this.open ? this.panels() : []));

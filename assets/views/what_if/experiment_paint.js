@@ -28,7 +28,9 @@ export function drawn([rows, cols], mask, pattern = []) {
 
 class Ground {
   constructor(shape, mask, rows) {
-    Object.assign(this, { shape, mask, rows });
+    this.shape = shape;
+    this.mask = mask;
+    this.rows = rows;
   }
 
   /** The weights of a row, by column; undefined where they are still to come. */
@@ -221,7 +223,10 @@ class WeightGrid extends Grid {
   constructor(edit, own, found, cursor) {
     const [rows, cols] = found.shape;
     super(own, { rows, cols, most: WIDEST_PATTERN_CELL, edit, cursor });
-    Object.assign(this, { called: "pattern", digits: true, ground: found, mask: found.mask });
+    this.called = "pattern";
+    this.digits = true;
+    this.ground = found;
+    this.mask = found.mask;
     this.howTo = "click or drag puts the weight, again gives back what was there; the keys 0 to 9 put tenths; a name takes its row or column";
     this.given = new Map(); // row -> column -> weight; the others are left to the head
     this.settled = []; // row -> its weights as the engine makes them
