@@ -167,7 +167,8 @@ class Generate {
   /** Controls that an older link, or somebody's hand, has put after the #: the page sets them, and they leave the address. */
   adoptLink() {
     if (this.alone || !this.emit) return;
-    const names = Object.keys(this.state).filter((name) => !OWN.includes(name) && (CONTROLS.includes(name) || PREFIXES.some((one) => name.startsWith(one))));
+    const named = (name) => this.state[name] !== null && !OWN.includes(name);
+    const names = Object.keys(this.state).filter((name) => named(name) && (CONTROLS.includes(name) || PREFIXES.some((one) => name.startsWith(one))));
     if (!names.length) return;
     const linked = Object.fromEntries(names.map((name) => [name, this.state[name]]));
     this.remember(Object.fromEntries(names.map((name) => [name, null])));
