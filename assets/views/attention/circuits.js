@@ -18,6 +18,10 @@ export function mount(root, page) {
 }
 
 class Circuits {
+  /**
+   * @param {HTMLElement} root
+   * @param {import("./page.js").Page} page
+   */
   constructor(root, page) {
     this.page = page;
     this.turn = 0;
@@ -57,7 +61,10 @@ class Circuits {
     part.body.classList.remove("waiting");
   }
 
-  /** Row by row: a token of the text and what it promotes, the strongest first. */
+  /**
+   * Row by row: a token of the text and what it promotes, the strongest first.
+   * @param {import("../core/store.js").Answers["ov"]} answer
+   */
   promoted({ arrays, names }) {
     const { ids, top, logits } = arrays;
     const [rows, cols] = top.shape;
@@ -99,7 +106,10 @@ class Circuits {
     return cell;
   }
 
-  /** The scores as a heat map, with numbers where they have room. */
+  /**
+   * The scores as a heat map, with numbers where they have room.
+   * @param {import("../core/store.js").Answers["qk"]} answer
+   */
   scored({ arrays, names }) {
     const { ids, keys, scores } = arrays;
     const [rows, cols] = scores.shape;

@@ -96,6 +96,7 @@ function written(weight, exact) {
  * What looks at the chosen column, and what was measured of it: the server's sentence, asked for once a column that was picked is
  * looked at for a while. Another head asks nothing by itself: there a button does. Only a column that is bright is asked why.
  */
+/** @param {import("./page.js").Page} page */
 function columnPart(page) {
   const element = section("", "");
   const why = make("p", "why");

@@ -8,8 +8,10 @@ const KINDS = [["pattern", "pattern", "each weight of the head"], ["weighted", "
 
 /** Of one head: `max`, the largest length, and `overview(kind)` ("length" or "share") as a block of cells.js, 255 = that length or all of a row. */
 export class Moved {
+  /** @param {import("../core/store.js").Answers["moved"]} answer */
   constructor({ max, arrays }) {
     this.max = max;
+    /** @type {Record<string, import("../core/payload.js").NamedArray>} */
     this.arrays = arrays;
   }
 

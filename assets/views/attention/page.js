@@ -5,6 +5,11 @@ import { remembered } from "./state.js";
 import { make } from "../core/dom.js";
 import { request } from "../core/store.js";
 
+/**
+ * What the views of a page read of it.
+ * @typedef {Record<string, any> & Pick<AttentionPage, "request"> & { trace: any, state: any, width: number, narrow: boolean }} Page
+ */
+
 export class AttentionPage {
   /** @type {import("../core/trace.js").Trace} */
   trace;
@@ -70,6 +75,11 @@ export class AttentionPage {
     this.parts.tip(title, value);
   }
 
+  /**
+   * Asks about the run that is looked at.
+   * @template {keyof import("../core/store.js").Queries} Name
+   * @param {import("../core/store.js").Query<Name>} query
+   */
   request(query) {
     return request({ trace: this.trace.trace, ...query });
   }

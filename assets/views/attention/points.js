@@ -22,6 +22,10 @@ export function mount(root, page) {
 }
 
 class Points {
+  /**
+   * @param {HTMLElement} root
+   * @param {import("./page.js").Page} page
+   */
   constructor(root, page) {
     this.page = page;
     this.turn = 0;
@@ -91,6 +95,7 @@ class Points {
     this.how.show(this.projection);
     this.tint.show(this.tinted, page.trace.grid ? ["kind"] : []);
     const { side, focus, layer, head } = this.state;
+    /** @type {import("../core/store.js").Query<"points">} */
     const query = { ask: "points", side, focus, layer, head, how: this.projection };
     const wanted = JSON.stringify([page.trace.trace, query]);
     this.size();
@@ -112,6 +117,7 @@ class Points {
     return seconds >= SLOW;
   }
 
+  /** @param {import("../core/store.js").Query<"points">} query */
   async ask(query) {
     const turn = ++this.turn;
     try {

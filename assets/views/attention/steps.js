@@ -65,6 +65,10 @@ export function mount(root, page) {
 }
 
 class Steps {
+  /**
+   * @param {HTMLElement} root
+   * @param {import("./page.js").Page} page
+   */
   constructor(root, page) {
     this.root = root;
     this.page = page;

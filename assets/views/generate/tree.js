@@ -183,6 +183,7 @@ export const CUTS = [["in_top_k", "top-k"], ["in_top_p", "top-p"], ["in_min_p", 
  * An answer to "write" or "step" -> [{id, piece, rows, chosen, others, kept, entropy, choices, candidates}]. `rows` are the most probable
  * tokens, {id, piece, rank, own, log_own, logits, penalized, scaled, shares, in_top_k, ..., probabilities}, `chosen` is the one of the token itself; `others` is what all
  * that are not there have of `own`, of `shares` and of `probabilities`; `kept` has {count, share} of each cut; entropy (bits) and choices are those of `own` and `probabilities`.
+ * @param {import("../core/store.js").Answers["write"]} answer
  */
 export function stepsOf({ arrays, pieces }) {
   return Array.from(arrays.id?.data ?? [], (id, place) => new Step(arrays, pieces, place));

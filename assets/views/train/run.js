@@ -107,7 +107,10 @@ export class Metrics {
     this.edition = 0;
   }
 
-  /** Adds the lines of one answer, {columns, arrays} with `metrics.<name>` each. */
+  /**
+   * Adds the lines of one answer, {columns, arrays} with `metrics.<name>` each.
+   * @param {Record<string, any>} answer
+   */
   append({ columns, arrays }) {
     const count = columns.length ? arrays[`metrics.${columns[0]}`].data.length : 0;
     if (!count) return;

@@ -102,6 +102,10 @@ export async function explanationOf(trace, state, cell) {
   return entryOf(answer, `${layer},${head ?? ""}`);
 }
 
+/**
+ * @param {import("../core/store.js").Answers["cell" | "candidate"]} answer
+ * @param {string} key
+ */
 function entryOf({ entries, names, arrays }, key) {
   return { ...entries[key], names, values: arrays.values.data };
 }

@@ -35,7 +35,7 @@ class Walkthrough {
     style.textContent = CSS;
     this.element = document.createElement("div");
     this.element.className = "walkthrough";
-    Object.assign(this.element, { loupe: this }); // for tests: the numbers behind the picture
+    this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(style, this.element);
     this.emit = emit;
     this.state = restore(address.read());
