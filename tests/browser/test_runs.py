@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -90,7 +89,8 @@ def tick(page: "Page", name: str) -> None:
 
 
 def menu(page: "Page", title: str) -> "Locator":
-    page.get_by_test_id("stPopoverButton").filter(has_text=re.compile(f"^{title}")).click()
+    named = page.get_by_role("button", name=title, exact=True)
+    page.get_by_test_id("stPopoverButton").and_(named).click()
     return page.locator("[data-testid=stPopoverBody]")
 
 
