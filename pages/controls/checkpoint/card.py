@@ -105,7 +105,7 @@ def parity_badge(name: str, checkpoint: Checkpoint) -> None:
 def compare(name: str, checkpoint: Checkpoint) -> tuple[Parity, str]:
     """How the checkpoint compares with transformers, and what both read. Raises ValueError where it cannot be told."""
     reading, read = sample(name, checkpoint)
-    opening = library.opening(name)
+    opening = library.parse_name(name)
     return parity(checkpoint, None if opening.config else library.place(name).weights, reading), read
 
 
