@@ -11,12 +11,13 @@ from pages.controls.attention.long_text import is_long, long_text
 from pages.controls.model_input.model_input import Subject, look, notice, subject
 from pages.controls.share.links import honour_link
 from pages.controls.share.question_chart import offer_charts
-from pages.controls.share.run_export import Export, run_context
+from pages.controls.share.run_export import run_context, run_export
 from pages.controls.what_if.experiment import what_if
 from views.attention.attention import attention
 from views.attention.charts import CHARTS
 from views.attention.questions import ATTENTION
 from views.core.component import courier, view
+from views.core.run_context import RUN
 from views.walkthrough.walkthrough import Lane, lanes
 from views.what_if.questions import WHAT_IF
 
@@ -41,7 +42,7 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> No
     if len(stacks) > 1:
         measured["decoder.cross_attn"] = vars(cross_scores(trace))
     run = run_context(subject, trace, stacks, conducted.before)
-    export = Export("Attention", "attention", subject, run, ("attention", "what if"))
+    export = run_export("Attention", "attention", subject, run, ("attention", "what if"))
     drawn = attention(
         trace,
         stacks,
@@ -53,7 +54,7 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> No
         before=conducted.before,
     )
     picture(drawn, key="attention view")
-    page = export.answers(drawn, (ATTENTION, run))
+    page = export.answers(drawn, (RUN, run), (ATTENTION, run))
     courier("courier", page.including(WHAT_IF, conducted).answer)
     if CHARTS:
         offer_charts(page, CHARTS, export.header, side=stacks[-1].side)
