@@ -60,7 +60,7 @@ def test_a_long_text_is_read_in_windows_can_be_stopped_and_is_taken_along_whole(
     page.wait_for_function(f"() => {TAB}.found?.windows[1][0] === 64 && {TAB}.found.whole")
     page.locator(".st-key-surprise_stride button", has_text="side by side").click()
     page.wait_for_function(f"() => {TAB}.found?.windows[1][0] === 255 && {TAB}.found.whole")
-    page.get_by_role("button", name="Share & export").click()
+    page.get_by_role("button", name="Share & export ▾").click()  # not that of the chart
     file = saved(page, "HTML", tmp_path)
     context = browser.new_context(offline=True)
     alone = context.new_page()

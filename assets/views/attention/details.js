@@ -96,6 +96,7 @@ function written(weight, exact) {
  * What looks at the chosen column, and what was measured of it: the server's sentence, asked for once a column that was picked is
  * looked at for a while. Another head asks nothing by itself: there a button does. Only a column that is bright is asked why.
  */
+/** @param {import("./page.js").Page} page */
 function columnPart(page) {
   const element = section("", "");
   const why = make("p", "why");
@@ -106,6 +107,7 @@ function columnPart(page) {
   element.append(list, bright, why, button);
   const kept = new Map(); // of this run: name of a question -> sentence
   let timer = 0;
+  /** @type {Record<string, any>} */
   let shown = {};
   const say = (sentence) => {
     why.textContent = sentence;
@@ -113,6 +115,7 @@ function columnPart(page) {
     button.hidden = sentence !== null;
     bright.hidden = Boolean(sentence); // which says it too
   };
+  /** @param {Record<string, any>} question */
   const ask = async ({ name, query }) => {
     const sentence = await page.request(query).then((answer) => answer.sentence, (error) => error.message);
     kept.set(name, sentence);

@@ -85,7 +85,8 @@ class LongAttention extends AttentionPage {
   build() {
     this.parts = frame(this);
     this.heads = mountHeads(this.parts.heads, this);
-    [this.mapped, this.opening] = [make("div"), make("div")];
+    this.mapped = make("div");
+    this.opening = make("div");
     this.parts.room.append(this.mapped, this.opening);
     this.map = mountMap(this.mapped, this);
     this.details = mountRow(this.parts.details, this);
@@ -271,7 +272,8 @@ class LongAttention extends AttentionPage {
 
   /** What the weights of a head move, a promise; the store asks once. */
   async moved(head) {
-    return new Moved(await this.request({ ask: "moved", ...head }));
+    const query = /** @type {import("../core/store.js").Query<"moved">} */ ({ ask: "moved", ...head });
+    return new Moved(await this.request(query));
   }
 
   /** That of the shown head, or null while it is on its way: then the map is drawn again. */

@@ -23,7 +23,9 @@ export function mount(root, page) {
 export class LongMap extends Zoomed {
   constructor(root, page) {
     super(page);
-    Object.assign(this, { root, hover: null, pointer: null });
+    this.root = root;
+    this.hover = null;
+    this.pointer = null;
     this.grid = make("div", "long-grid");
     this.box = make("div", "long-map");
     this.box.tabIndex = 0;
@@ -181,7 +183,7 @@ export class LongMap extends Zoomed {
     const { top, left, wide, tall } = this.window;
     const row = Math.max(0, Math.min(this.rest.rows - 1, Math.floor(top + y / tall)));
     const col = Math.max(0, Math.min(this.rest.cols - 1, Math.floor(left + x / wide)));
-    return peakAt(this.tiles, row, col) ?? { row, col, weight: null };
+    return peakAt(this.tiles, row, col) ?? { row, col, weight: null, high: 1, wide: 1 };
   }
 
   point(x, y) {

@@ -8,8 +8,11 @@ const KINDS = [["pattern", "pattern", "each weight of the head"], ["weighted", "
 
 /** Of one head: `max`, the largest length, and `overview(kind)` ("length" or "share") as a block of cells.js, 255 = that length or all of a row. */
 export class Moved {
+  /** @param {import("../core/store.js").Answers["moved"]} answer */
   constructor({ max, arrays }) {
-    Object.assign(this, { max, arrays });
+    this.max = max;
+    /** @type {Record<string, import("../core/payload.js").NamedArray>} */
+    this.arrays = arrays;
   }
 
   /** What a weight at (row, key) moves, as the server has it. */

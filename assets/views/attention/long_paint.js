@@ -8,7 +8,9 @@ const APART = 7; // CSS pixels of a weight, from which on weights are drawn apar
 export class Painter {
   /** `root` is where the theme's colours are read. */
   constructor(canvas, root) {
-    Object.assign(this, { canvas, root, images: new WeakMap() });
+    this.canvas = canvas;
+    this.root = root;
+    this.images = new WeakMap();
   }
 
   /**

@@ -69,6 +69,7 @@ export class Scoring {
   }
 
   async placed(found, trace, data) {
+    /** @type {import("../core/store.js").Query<"positional">} */
     const query = { ask: PLACED, side: trace.side };
     const whole = () => this.page.request({ ...query, whole: true }); // as a file has it, which has no server that would go on
     const answer = await inquire({ trace: trace.trace, ...query }).catch((error) => whole().catch(() => Promise.reject(error)));

@@ -56,6 +56,9 @@ export class Zoomed {
     this.show();
   }
 
+  /** Draws what is looked at; whoever extends it does. */
+  show() {}
+
   /** Zooms by `factor`; what is at (x, y) of the map, in CSS pixels, stays there. */
   zoomBy(factor, x = this.rest.width / 2, y = this.rest.height / 2) {
     const before = this.window;

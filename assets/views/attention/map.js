@@ -39,6 +39,10 @@ export function mount(root, page) {
 }
 
 class HeadMap {
+  /**
+   * @param {HTMLElement} root
+   * @param {import("./page.js").Page} page
+   */
   constructor(root, page) {
     this.root = root;
     this.page = page;

@@ -5,8 +5,20 @@ import { remembered } from "./state.js";
 import { make } from "../core/dom.js";
 import { request } from "../core/store.js";
 
-/** Whoever extends it has `trace`, `state`, `style`, the `parts` of attention_frame.js, and `go(change)`. */
+/**
+ * What the views of a page read of it.
+ * @typedef {Record<string, any> & Pick<AttentionPage, "request"> & { trace: any, state: any, width: number, narrow: boolean }} Page
+ */
+
 export class AttentionPage {
+  /** @type {import("../core/trace.js").Trace} */
+  trace;
+  /** @type {ReturnType<typeof import("./state.js").restore>} what is looked at */
+  state;
+  /** @type {HTMLStyleElement} */
+  style;
+  /** @type {ReturnType<typeof import("./frame.js").frame>} */
+  parts;
   styled = new Set(); // views whose look is here
 
   /** Where the views stand. */
@@ -50,7 +62,12 @@ export class AttentionPage {
     this.view.update();
   }
 
-  mounted(module, root) {
+  /** Looks at something else. */
+  go(change) {
+    throw new Error(`expected a page that goes to ${JSON.stringify(change)}; define go in it`);
+  }
+
+  mounted(module, root, _name) {
     return module.mount(root, this);
   }
 
@@ -58,6 +75,11 @@ export class AttentionPage {
     this.parts.tip(title, value);
   }
 
+  /**
+   * Asks about the run that is looked at.
+   * @template {keyof import("../core/store.js").Queries} Name
+   * @param {import("../core/store.js").Query<Name>} query
+   */
   request(query) {
     return request({ trace: this.trace.trace, ...query });
   }

@@ -33,7 +33,8 @@ export function mount(root, data, emit) {
 
 class Generate {
   constructor(root, emit) {
-    Object.assign(this, { emit, interrupts: 0 });
+    this.emit = emit;
+    this.interrupts = 0;
     this.style = make("style", "", CSS);
     this.element = make("div", "generate");
     this.element.loupe = this; // for tests: the numbers behind the picture
@@ -166,7 +167,8 @@ class Generate {
   /** Controls that an older link, or somebody's hand, has put after the #: the page sets them, and they leave the address. */
   adoptLink() {
     if (this.alone || !this.emit) return;
-    const names = Object.keys(this.state).filter((name) => !OWN.includes(name) && (CONTROLS.includes(name) || PREFIXES.some((one) => name.startsWith(one))));
+    const named = (name) => this.state[name] !== null && !OWN.includes(name);
+    const names = Object.keys(this.state).filter((name) => named(name) && (CONTROLS.includes(name) || PREFIXES.some((one) => name.startsWith(one))));
     if (!names.length) return;
     const linked = Object.fromEntries(names.map((name) => [name, this.state[name]]));
     this.remember(Object.fromEntries(names.map((name) => [name, null])));
@@ -194,11 +196,19 @@ class Generate {
   // --- for the tabs --------------------------------------------------------------------------------------------------------
 
   /** Asks the server about this prompt; the answer is remembered, and stands in a file that works alone. */
+  /**
+   * @template {keyof import("../core/store.js").Queries} Name
+   * @param {import("../core/store.js").Query<Name>} query
+   */
   request(query) {
     return request({ trace: this.data.trace, ...query });
   }
 
   /** Asks what has another answer each time. */
+  /**
+   * @template {keyof import("../core/store.js").Queries} Name
+   * @param {import("../core/store.js").Query<Name>} query
+   */
   inquire(query) {
     return inquire({ trace: this.data.trace, ...query });
   }

@@ -234,7 +234,10 @@ class TakeAway {
 
   // --- work --------------------------------------------------------------------------------------------------------------
 
-  /** Asks for "python", "data" or "html" of the question in view: as the view asks it, or one of the tables of the page; `of` completes it. */
+  /**
+   * Asks for "python", "data" or "html" of the question in view: as the view asks it, or one of the tables of the page; `of` completes it.
+   * @returns {Promise<{ [entry: string]: any }>}
+   */
   ask(kind, query, { tab, tables, file, of, hook, head, moved, row, col } = {}) {
     const { trace } = this.take;
     const matrix = this.which.value;

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.controls.generate.tabs import Shown, current, keep, restore
+from pages.controls.generate.tabs import Shown, keep, restore
 from pages.controls.share.links import as_text
 from views.generate.beam_search import EXAMPLES, MOST, PENALTIES, Wanted
 from views.generate.generate import grid
@@ -37,9 +37,13 @@ def draw_beam(writing: Writing) -> Shown:
             help="The sum of log-probabilities is divided by the length to this power: 0 favours short texts, greater "
             "values long ones.",
         )
-        if current("beam_best") > state.beam_beams:
-            state.beam_best = state.beam_beams
-        number("n best", 1, state.beam_beams, "beam_best", "How many of the finished texts are shown.")
+        number(
+            "n best",
+            1,
+            MOST["beams"],
+            "beam_best",
+            "How many of the finished texts are shown, at most one for each beam.",
+        )
         st.segmented_control(
             "early stopping",
             list(EARLY),
@@ -52,7 +56,8 @@ def draw_beam(writing: Writing) -> Shown:
         st.caption(draws_nothing(stop_at, pictures))
     keep(*NAMES)
     st.caption("Where greedy misses the best text: " + " · ".join(link(one) for one in EXAMPLES))
-    wanted = Wanted(state.beam_beams, state.beam_penalty, state.beam_best, state.beam_early, state.beam_tokens, stop_at)
+    best = min(state.beam_best, state.beam_beams)
+    wanted = Wanted(state.beam_beams, state.beam_penalty, best, state.beam_early, state.beam_tokens, stop_at)
     return Shown(header={"beam": vars(wanted)})
 
 
