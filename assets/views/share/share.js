@@ -238,8 +238,9 @@ class TakeAway {
    * Asks for "python", "data" or "html" of the question in view: as the view asks it, or one of the tables of the page; `of` completes it.
    * @returns {Promise<{ [entry: string]: any }>}
    */
-  ask(kind, query, { tab, tables, file, of, hook, head, moved, row, col } = {}) {
+  ask(kind, query, asks) {
     const { trace } = this.take;
+    const { tab, tables, file, of, hook, head, moved, row, col } = asks ?? {};
     const matrix = this.which.value;
     const chosen = (kind === "data" && tables?.[matrix]) || this.take.tables?.[matrix];
     const question = { ...(chosen ?? tab ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) }), ...of };
