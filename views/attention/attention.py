@@ -77,7 +77,8 @@ def attention_arrays(trace: Trace, layer: int, side: str) -> dict[str, Tensor]:
 
 
 def edited_heads(trace: Trace, lanes: Sequence[Lane]) -> dict[str, list[list[int]]]:
-    """Lists the [layer, head] that an edit reaches into, by attention ("attn", or "encoder.attn", "decoder.cross_attn")."""
+    """Lists the [layer, head] that an edit reaches into, by attention ("attn", or "encoder.attn",
+    "decoder.cross_attn")."""
     if not trace.edits:
         return {}
     return {

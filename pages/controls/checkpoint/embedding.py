@@ -104,8 +104,8 @@ def table_title(name: str, tables: list[str]) -> str:
 
 
 def chosen_picture(table: VectorTable) -> tuple[Method, int, bool, list[str]]:
-    """Draws the controls: how the vectors are laid out, in how many axes, whether all are in the frame, and the kinds that are
-    hidden."""
+    """Draws the controls: how the vectors are laid out, in how many axes, whether all are in the frame, and the kinds
+    that are hidden."""
     titles = {str(method): title for method, title in METHODS.items()}
     method = one_choice("method", list(titles)[: 1 + (table.rows >= FEWEST)], "how", titles)
     space = one_choice("axes", list(SPACES), "axes")
