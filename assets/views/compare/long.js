@@ -1,7 +1,7 @@
 // Two runs or more on texts too long to be sent whole: the page about comparisons (compare.js), of which every number is asked for once it is
 // looked at. Maps show tiles at the zoom in view; what stands under the cursor is a row that was asked for, exactly.
 import { CSS as LONG } from "../attention/long_style.js";
-import { CSS as WINDOW, mount as mountWindow, WINDOWED } from "../attention/long_window.js";
+import { CSS as WINDOW, mount as mountWindow, WINDOWED } from "../attention/window.js";
 import { Compare } from "./compare.js";
 import { LongFace } from "./long_face.js";
 import { mount as mountHeads } from "./long_heads.js";
@@ -12,7 +12,7 @@ import { range } from "../core/dom.js";
 
 const SETTLED = 200; // ms until what lies below the maps is asked for, which is when these have asked
 
-/** data is the payload of views/compare_long.py. Emits what compare.js emits. */
+/** data is the payload of views/compare/long.py. Emits what compare.js emits. */
 export function mount(root, data, emit) {
   const lab = new LongCompare(root, emit);
   lab.update(data);
