@@ -9,6 +9,7 @@ from engine.edits import AttentionTemperature, Edit
 from engine.runtime.limits import LONG_TOKENS
 from pages.controls.attention.long_text import is_long, long_text
 from pages.controls.model_input.model_input import Subject, look, notice, subject
+from pages.controls.share.export import Export
 from pages.controls.share.links import honour_link
 from pages.controls.share.question_chart import offer_charts
 from pages.controls.share.run_export import run_context, run_export
@@ -17,6 +18,7 @@ from views.attention.attention import attention
 from views.attention.charts import CHARTS
 from views.attention.questions import ATTENTION
 from views.core.component import courier, view
+from views.core.questions import Page
 from views.core.run_context import RUN
 from views.walkthrough.walkthrough import Lane, lanes
 from views.what_if.questions import WHAT_IF
@@ -34,8 +36,11 @@ def temperature() -> None:
     )  # fmt: skip
 
 
-def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> None:
-    """Draws every weight of every head; `controls` are the edits that the page's own controls make."""
+def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> tuple[bytes, Page, Export]:
+    """Payload (every weight of every head), answers and export of the page; draws what edits changed.
+
+    `controls` are the edits that the page's own controls make.
+    """
     conducted = what_if(subject, controls)
     trace = conducted.trace
     measured = {f"{stack.prefix}attn": vars(head_scores(trace, stack.side)) for stack in stacks}
@@ -53,18 +58,17 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> No
         picture=subject.reading.picture,
         before=conducted.before,
     )
-    picture(drawn, key="attention view")
-    page = export.answers(drawn, (RUN, run), (ATTENTION, run))
-    courier("courier", page.including(WHAT_IF, conducted).answer)
-    if CHARTS:
-        offer_charts(page, CHARTS, export.header, side=stacks[-1].side)
+    answers = export.answers(drawn, (RUN, run), (ATTENTION, run))
+    return drawn, answers.including(WHAT_IF, conducted), export
 
 
 honour_link()
 looked_at = subject(temperature, LONG_TOKENS)
 edits: list[Edit] = [] if st.session_state.attention == 1 else [AttentionTemperature(st.session_state.attention)]
 stacks = lanes(looked_at.checkpoint, looked_at.reading)
-if is_long(stacks):
-    long_text(looked_at, stacks, edits)
-else:
-    whole_text(looked_at, stacks, edits)
+long = is_long(stacks)
+payload, page, export = (long_text if long else whole_text)(looked_at, stacks, edits)
+picture(payload, key="attention view")
+courier("courier", page.answer)
+if CHARTS and not long:
+    offer_charts(page, CHARTS, export.header, side=stacks[-1].side)

@@ -38,14 +38,14 @@ def long_page(count: int, **address: str) -> AppTest:
 
 def test_up_to_a_limit_a_text_is_drawn_whole_and_beyond_it_in_tiles() -> None:
     assert "blocks.0.attn.pattern" in view(long_page(MAX_TOKENS))[1]
-    header, arrays = view(long_page(MAX_TOKENS + 1), "attention.long")
+    header, arrays = view(long_page(MAX_TOKENS + 1), "attention")
     assert len(header["lanes"][""]["pieces"]) == MAX_TOKENS + 1
     assert max(array.data.size for array in arrays.values()) <= 4 * 64 * 64 * CONFIG.layers
     assert header["notice"] == ""
 
 
 def test_a_text_beyond_what_the_page_reads_is_cut_and_that_is_said() -> None:
-    header, _ = view(long_page(LONG_TOKENS + 6), "attention.long")
+    header, _ = view(long_page(LONG_TOKENS + 6), "attention")
     assert len(header["lanes"][""]["pieces"]) == LONG_TOKENS
     assert "the last 6 are cut" in header["notice"]
 
@@ -53,10 +53,10 @@ def test_a_text_beyond_what_the_page_reads_is_cut_and_that_is_said() -> None:
 def test_the_attention_temperature_and_the_edits_of_the_address_change_what_is_drawn() -> None:
     silent = SilenceHeads(0, [0, 1])
     link = to_link(Experiment().add(silent))
-    plain = view(long_page(300), "attention.long")
+    plain = view(long_page(300), "attention")
     hot = long_page(300).slider(key="attention").set_value(3.0).run()
     for app, edited in ((hot, ["*.temperature"]), (long_page(300, edits=link), list(silent.touches()))):
-        header, arrays = view(app, "attention.long")
+        header, arrays = view(app, "attention")
         assert header["edited"] == edited
         assert header["trace"] != plain[0]["trace"]
         assert (arrays["patterns.attn"].data[1] != plain[1]["patterns.attn"].data[1]).any()
@@ -67,7 +67,7 @@ def test_an_edit_that_does_not_fit_is_off_and_said_so() -> None:
     app = long_page(300, edits=to_link(made))
     panel, _ = view(app, "experiment")
     assert [bool(entry["sentence"]) for entry in panel["entries"]] == [True, False]
-    assert view(app, "attention.long")[0]["edited"] == list(SilenceHeads(0, [1]).touches())
+    assert view(app, "attention")[0]["edited"] == list(SilenceHeads(0, [1]).touches())
 
 
 def test_an_edit_under_which_numbers_overflow_is_off_in_a_long_text_too() -> None:
@@ -77,7 +77,7 @@ def test_an_edit_under_which_numbers_overflow_is_off_in_a_long_text_too() -> Non
 
 
 def test_what_is_drawn_first_is_the_engines() -> None:
-    header, arrays = view(long_page(300), "attention.long")
+    header, arrays = view(long_page(300), "attention")
     trace = run(library.checkpoint("mine").model, header["lanes"][""]["ids"])
     row = trace["blocks.0.attn.pattern"][0, 0, 299]
     assert torch.equal(torch.tensor(arrays["row.weights"].data), row)
@@ -87,7 +87,7 @@ def test_a_long_text_is_shown_before_and_after_and_every_value_can_be_edited() -
     silent = SilenceHeads(1, [0])
     app = long_page(300, edits=to_link(Experiment().add(silent)))
     header, arrays = view(app, "effects")
-    ids, model = view(app, "attention.long")[0]["lanes"][""]["ids"], library.checkpoint("mine").model
+    ids, model = view(app, "attention")[0]["lanes"][""]["ids"], library.checkpoint("mine").model
     before, after = run(model, ids)["logits"][0, -1], run(model, ids, edits=[silent])["logits"][0, -1]
     listed = arrays["shift.id"].data[0].tolist()
     expected = torch.stack([before[listed], after[listed]], -1)
@@ -101,11 +101,11 @@ def test_a_long_text_is_shown_before_and_after_and_every_value_can_be_edited() -
 def test_while_guesses_are_asked_a_long_text_is_the_run_before_the_edits() -> None:
     silent = SilenceHeads(1, [0])
     app = long_page(300, edits=to_link(Experiment().add(silent)))
-    plain = view(long_page(300), "attention.long")[0]["trace"]
+    plain = view(long_page(300), "attention")[0]["trace"]
     app.session_state["guessing"] = True
     app.run()
     header, _ = view(app, "effects")
-    assert header["hidden"] and view(app, "attention.long")[0]["trace"] == plain
+    assert header["hidden"] and view(app, "attention")[0]["trace"] == plain
     app.session_state["revealed"] = header["trace"]
     app.run()
-    assert not view(app, "effects")[0]["hidden"] and view(app, "attention.long")[0]["edited"] == list(silent.touches())
+    assert not view(app, "effects")[0]["hidden"] and view(app, "attention")[0]["edited"] == list(silent.touches())

@@ -26,14 +26,14 @@ def test_the_lines_and_the_data_of_a_long_text_are_the_whole_pattern_of_the_show
 ) -> None:
     monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
     app = long_page(MAX_TOKENS + 40).slider(key="attention").set_value(0.5).run()
-    header = view(app, "attention.long")[0]
-    script = asked(app, "attention.long", take="python", hook=HOOK, head=1, row=290, col=7)[0]["lines"]
+    header = view(app, "attention")[0]
+    script = asked(app, "attention", take="python", hook=HOOK, head=1, row=290, col=7)[0]["lines"]
     found = ran(script)
     assert list(found["trace"]) == [HOOK] and "AttentionTemperature(value=0.5)" in script
     values = found["values"]
     assert values.shape == (MAX_TOKENS + 40,) * 2 and float(found["printed"]) == values[290, 7].item()
     torch.testing.assert_close(values.sum(-1), torch.ones(len(values)))
-    _, answer = asked(app, "attention.long", take="data", hook=HOOK, head=1, format="npz")
+    _, answer = asked(app, "attention", take="data", hook=HOOK, head=1, format="npz")
     with np.load(io.BytesIO(answer["file"].data.tobytes())) as file:
         assert file["values"].dtype == np.float32 and file["dims"].tolist() == ["query", "key"]
         np.testing.assert_allclose(file["values"], values.numpy(), atol=1e-7)
@@ -47,16 +47,16 @@ def test_the_lines_and_the_data_of_a_value_weighted_map_are_what_the_weights_mov
     monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
     app = long_page(MAX_TOKENS + 40)
     of = {"hook": HOOK, "head": 1, "moved": kind}
-    found = ran(asked(app, "attention.long", take="python", row=290, col=7, **of)[0]["lines"])
+    found = ran(asked(app, "attention", take="python", row=290, col=7, **of)[0]["lines"])
     assert len(found["trace"]) == 2 and float(found["printed"]) == found["values"][290, 7].item()
     model = found["checkpoint"].model
     expected = by_norm(model, run(model, found["trace"].ids), 1, share=share)[1]
     torch.testing.assert_close(found["values"], expected)
-    _, answer = asked(app, "attention.long", take="data", format="npz", **of)
+    _, answer = asked(app, "attention", take="data", format="npz", **of)
     with np.load(io.BytesIO(answer["file"].data.tobytes())) as file:
         np.testing.assert_allclose(file["values"], expected, atol=1e-6)
     with pytest.raises(ValueError, match=r"row and col must be in 0\.\.295 and 0\.\.295, got 290 and 9999\."):
-        asked(app, "attention.long", take="python", row=290, col=9999, **of)
+        asked(app, "attention", take="python", row=290, col=9999, **of)
 
 
 @pytest.mark.parametrize(
@@ -70,19 +70,19 @@ def test_the_lines_and_the_data_of_a_value_weighted_map_are_what_the_weights_mov
 )
 def test_what_a_long_text_does_not_give_is_a_sentence(query: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"[.;]"):
-        asked(long_page(MAX_TOKENS + 1), "attention.long", **query)
+        asked(long_page(MAX_TOKENS + 1), "attention", **query)
 
 
 def test_the_file_of_a_long_text_has_every_tile_of_the_shown_head_and_the_others_at_rest() -> None:
     app = long_page(MAX_TOKENS + 40)
-    header = view(app, "attention.long")[0]
+    header = view(app, "attention")[0]
     of = {"hook": HOOK, "head": 1, "row": 290, "col": 7}
-    _, answer = asked(app, "attention.long", take="html", state="#layer=1&head=1&query=290", asked=[], **of)
+    _, answer = asked(app, "attention", take="html", state="#layer=1&head=1&query=290", asked=[], **of)
     page = answer["file"].data.tobytes()
     assert len(page) < 5e6 and b"/attention?v=1&amp;model=mine" in page
     (given,) = re.findall(rb'id="given">(.*?)</script>', page, re.DOTALL)
     said = json.loads(given)
-    assert said["view"] == "attention/long"
+    assert said["view"] == "attention/attention"
     whole = np.full((MAX_TOKENS + 40,) * 2, np.nan, np.float32)
     heads = set()
     (moved,) = [one["query"] for one in said["answers"] if one["query"]["ask"] == "moved"]
@@ -97,7 +97,7 @@ def test_the_file_of_a_long_text_has_every_tile_of_the_shown_head_and_the_others
             (top, bottom), (left, right) = query["rows"], query["columns"]
             whole[top:bottom, left:right] = 0 if about["empty"] else arrays["weight"].data
     assert heads == {(layer, head) for layer in range(2) for head in range(2)}
-    _, matrix = asked(app, "attention.long", take="data", hook=HOOK, head=1, format="npz")
+    _, matrix = asked(app, "attention", take="data", hook=HOOK, head=1, format="npz")
     with np.load(io.BytesIO(matrix["file"].data.tobytes())) as file:
         np.testing.assert_array_equal(whole, file["values"])
     assert header["tile"] == 128

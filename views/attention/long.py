@@ -1,6 +1,6 @@
 """What the page about attention draws of a long text: every head as an overview, and one in tiles at the zoom in view.
 
-No pattern travels whole. What assets/views/attention/long.js asks for later is declared in long_questions.py.
+No pattern travels whole. What assets/views/attention/tiled_source.js asks for later is declared in long_questions.py.
 """
 
 from __future__ import annotations

@@ -378,9 +378,10 @@ def flowing(layers: Layers, pos: int) -> Tensor:
 
 
 def carry_long(long: LongContext, of: Query, row: int) -> Iterator[dict[str, Any]]:
-    """Queries of assets/views/attention/long.js in the order in which they are worth their room: of the head that is
-    looked at, whose matrix `of` asks for, every weight and what they move, then of each head its `row` and its tiles
-    at rest.
+    """Queries of assets/views/attention/tiled_source.js in the order in which they are worth their room.
+
+    Of the head that is looked at, whose matrix `of` asks for, every weight and what they move, then of each head its
+    `row` and its tiles at rest.
 
     The view makes all other rows and tiles of the looked head from its weights.
     """

@@ -1,36 +1,42 @@
 // Attention in full: all heads of a model, one of them in several views, and what its rows and columns say. This is the shell:
-// it holds what is looked at and hands the drawing to the others, which read `page` (this object) at every update.
+// it holds what is looked at and hands the drawing to the others, which read `page` (this object) at every update. How much of a
+// run is here is its source's affair (source.js; tiled_source.js for a text too long to be sent whole).
 import * as address from "../core/address.js";
-import { at } from "../components/cells.js";
 import { mount as mountDetails } from "./details.js";
-import { AttentionPage } from "./page.js";
 import { frame, viewsOf } from "./frame.js";
 import { mount as mountHeads } from "./heads.js";
-import { clamp, led, restore } from "./state.js";
+import { WholeSource } from "./source.js";
+import { clamp, led, remembered, restore } from "./state.js";
 import { CSS } from "./style.js";
-import { taken } from "./taken.js";
-import { make, range } from "../core/dom.js";
+import { make } from "../core/dom.js";
+import { request } from "../core/store.js";
 import { Trace } from "../core/trace.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 const LEFT = { least: 300, share: 0.265, most: 380 }; // the width of all heads
-const DETAILS = 280; // the width of the details where they stand beside the view
 const GAP = 28;
-const SETTLED = 1000; // ms after new data until the server is asked for the scores that take it some work
-const ROOMY = 1140; // room at the right in which every view has its details beside it
-const BESIDE = 48; // tokens up to which the map leaves room for the details
 
-/** data is the payload of views/attention.py. */
+/** data is the payload of views/attention/attention.py, or of views/attention/long.py, which comes with `tile`. */
 export function mount(root, data) {
   const page = new Attention(root);
   page.update(data);
   return page;
 }
 
-class Attention extends AttentionPage {
+/**
+ * What the views of a page read of it.
+ * @typedef {Record<string, any> & Pick<Attention, "request"> & { trace: any, state: any, width: number, narrow: boolean }} Page
+ */
+
+class Attention {
+  /** @type {Trace} */
+  trace;
+  /** @type {ReturnType<typeof frame>} */
+  parts;
+
   constructor(root) {
-    super();
     this.style = make("style", "", CSS);
+    this.styled = new Set(); // views whose look is here
     this.element = make("div", "attention");
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.style, this.element);
@@ -41,12 +47,13 @@ class Attention extends AttentionPage {
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
     window.addEventListener("keydown", this.onKey);
-    this.unfollow = address.follow((state) => this.trace && this.go(restore(state)));
+    this.unfollow = address.follow((state) => this.trace && this.go({ zoom: undefined, from: undefined, ...restore(state) }));
   }
 
   destroy() {
+    this.destroyed = true;
     this.resize.disconnect();
-    clearTimeout(this.patience);
+    this.source?.stop();
     window.removeEventListener("keydown", this.onKey);
     this.unfollow();
     this.view?.destroy();
@@ -54,35 +61,42 @@ class Attention extends AttentionPage {
     this.style.remove();
   }
 
+  /** The source of a long text is a module that nobody else needs: it is loaded with the first of them. */
   update(data) {
+    this.newest = data;
+    const tiled = "tile" in data;
+    if (!tiled || this.TiledSource) return this.take(data, tiled ? this.TiledSource : WholeSource);
+    const late = () => this.destroyed || data !== this.newest;
+    const sorry = (error) => late() || this.element.replaceChildren(make("p", "sentence", `This view could not be loaded: ${error.message}. Reload the page.`));
+    import("./tiled_source.js").then(({ TiledSource, CSS: look }) => {
+      this.TiledSource = TiledSource;
+      this.dress("tiled", look);
+      if (!late()) this.take(data, TiledSource);
+    }).catch(sorry);
+  }
+
+  take(data, Source) {
     const { state } = this;
     const before = this.trace;
     const changed = before?.model.name !== data.model.name;
-    const fresh = changed && (before || !state.chosen);
-    if (fresh) Object.assign(state, { side: undefined, focus: undefined, layer: 0, head: 0, heads: [] }, data.look);
+    if (changed && (before || !state.chosen)) Object.assign(state, { side: undefined, focus: undefined, layer: 0, head: 0, heads: [] }, data.look);
     this.data = data;
+    if (!(this.source instanceof Source)) {
+      this.source?.stop();
+      this.view?.destroy(); // a view of one source is not that of another
+      this.view = this.map = this.opened = null;
+      this.source = new Source(this);
+    }
     this.trace = new Trace(data, state.side in data.lanes ? state.side : undefined);
     const same = before?.side === this.trace.side && before.pieces.join("\n") === this.trace.pieces.join("\n");
-    if (before && !same) Object.assign(state, { query: data.look.query, key: undefined, pinned: false });
+    if (before && !same) Object.assign(state, { query: data.look.query, key: undefined, pinned: false, zoom: undefined, from: undefined });
     this.hover = null;
+    this.source.begin(data);
     this.fit();
     if (before && changed) this.remember();
     if (!this.parts) this.build();
     this.parts.notice(data.notice ?? "");
     this.measure();
-    clearTimeout(this.patience);
-    this.patience = setTimeout(() => this.complete(data), SETTLED);
-  }
-
-  /** Brings the scores that the run alone does not give: they need further runs, or the weights. */
-  async complete(data) {
-    try {
-      const { arrays } = await this.request({ ask: "scores" });
-      Object.assign(data.arrays, arrays);
-      if (data === this.data) this.refresh();
-    } catch (error) {
-      if (data === this.data) this.parts.notice(error.message);
-    }
   }
 
   build() {
@@ -90,6 +104,12 @@ class Attention extends AttentionPage {
     this.heads = mountHeads(this.parts.heads, this);
     this.details = mountDetails(this.parts.details, this);
     this.element.dataset.ready = "true";
+  }
+
+  /** Adds the look of a module, once. */
+  dress(name, css) {
+    if (css && !this.styled.has(name)) this.style.textContent += css;
+    this.styled.add(name);
   }
 
   /** How much room there is, and everything drawn again in it. */
@@ -101,22 +121,22 @@ class Attention extends AttentionPage {
   }
 
   lay() {
+    const { element, source } = this;
     this.narrow = this.across < NARROW;
     const left = Math.round(Math.max(LEFT.least, Math.min(LEFT.most, this.across * LEFT.share)));
     const right = this.narrow ? this.across : this.across - left - GAP;
-    const short = !this.trace.grid && Math.max(this.trace.length, this.keys.length) <= BESIDE;
-    const beside = !this.narrow && (right >= ROOMY || (right >= NARROW && this.state.view === "map" && short));
+    const beside = !this.narrow && right >= source.roomy();
     this.left = this.narrow ? this.across : left;
-    this.width = beside ? right - DETAILS - GAP : right;
-    this.element.classList.toggle("narrow", this.narrow);
-    this.element.classList.toggle("beside", beside);
-    this.element.style.setProperty("--left", `${left}px`);
-    this.element.style.setProperty("--details", `${DETAILS}px`);
+    this.width = beside ? right - source.details - GAP : right;
+    const classes = { narrow: this.narrow, beside, long: source.tiled, crossing: this.state.focus === "cross_attn" };
+    for (const [name, on] of Object.entries(classes)) element.classList.toggle(name, on);
+    element.style.setProperty("--left", `${left}px`);
+    element.style.setProperty("--details", `${source.details}px`);
   }
 
   /** Puts the state inside what the trace has, and chooses a row and a key where none is. */
   fit() {
-    const { state, trace } = this;
+    const { state, trace, source } = this;
     const { layers, heads, crosses } = trace.model;
     state.side = trace.side;
     state.focus = crosses && state.focus !== "attn" ? "cross_attn" : "attn";
@@ -124,81 +144,82 @@ class Attention extends AttentionPage {
     state.head = clamp(state.head, heads);
     state.heads = led(state.heads.filter(([layer, head]) => layer < layers && head < heads), state.layer, state.head);
     if (!viewsOf(this).some(([name]) => name === state.view)) state.view = "map";
-    if (!(state.query < trace.length)) state.query = this.firstRow();
-    if (!(state.pinned && state.key < this.keys.length)) Object.assign(state, { key: this.strongest(state.query), pinned: false });
+    if (!(state.query < trace.length)) state.query = source.firstRow();
+    if (!(state.pinned && state.key < this.keys.length)) Object.assign(state, { key: source.strongest(state.query), pinned: false });
   }
 
-  /** Merges `change` into the state, remembers it in the address, and shows it everywhere. */
-  go(change) {
-    const { state } = this;
+  /** Merges `change` into the state, remembers it in the address, and shows it everywhere; `jump` brings the cell into view. */
+  go({ jump = false, ...change }) {
+    const { state, source } = this;
+    if (change.heads?.length && change.layer === undefined && change.head === undefined) [change.layer, change.head] = change.heads[0];
     const turned = (change.side ?? state.side) !== state.side || (change.focus ?? state.focus) !== state.focus;
-    if (turned) Object.assign(state, { heads: [], query: undefined, key: undefined, pinned: false });
-    if (change.side !== undefined && change.side !== state.side && change.side in this.data.lanes) {
+    if (turned) Object.assign(state, { heads: [], query: undefined, key: undefined, pinned: false, zoom: undefined, from: undefined });
+    if (change.side !== undefined && change.side !== this.trace.side && change.side in this.data.lanes) {
       this.trace = new Trace(this.data, change.side);
       Object.assign(state, { focus: undefined, layer: 0, head: 0 });
     }
     const moved = (change.layer ?? state.layer) !== state.layer || (change.head ?? state.head) !== state.head;
     Object.assign(state, change);
     if (change.key !== undefined && change.key !== null) state.pinned = true;
-    if (change.heads?.length && change.layer === undefined && change.head === undefined) [state.layer, state.head] = change.heads[0];
+    else if (source.tiled && change.query !== undefined) state.pinned = false;
     this.fit();
-    this.remember();
     if (turned) this.hover = null;
     if (turned) this.edition++;
+    if (moved || turned) source.turn();
+    if (jump) this.map?.reveal?.(state.query, state.key);
+    this.remember();
     this.refresh();
     if (moved || turned) this.tell(`${this.trace.side ? `${this.trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
   }
 
-  /** Shows the state everywhere; numbers that are not here yet are fetched, and shown when they are. */
+  /** Shows the state everywhere; numbers that are not here yet are asked for, and shown when they are. */
   refresh() {
     this.lay();
     this.parts.show();
     this.heads.update();
+    this.show();
+  }
+
+  /** The open tab and the details. */
+  show() {
+    const name = this.source.module(this.state.view);
+    if (this.opened === name) this.view?.update();
+    else this.open(name);
     this.details.update();
-    if (this.opened === this.state.view) this.view?.update();
-    else this.open();
-    const { trace } = this;
-    const { layer } = this.state;
-    if (trace.holds(layer)) return;
-    const late = () => trace === this.trace && layer === this.state.layer;
-    trace.fetch(layer).then(() => late() && this.refresh(), (error) => late() && this.parts.notice(error.message));
+    this.source.bring();
   }
 
-  /** What the open tab shows in place of the pattern (take_shown.js). */
-  taken() {
-    return taken(this);
+  /** Numbers have come: a row or tiles of a long text. */
+  arrived() {
+    this.fit();
+    this.show();
   }
 
-  // --- what the views ask ------------------------------------------------------------------------------------------------
-
-  hook(part) {
-    return `blocks.${this.state.layer}.${this.state.focus}.${part}`;
-  }
-
-  /** A head's pattern as a block of cells.js: exact where it is here, else in steps of 1/255 with `max` 255. */
-  pattern(layer, head) {
-    const { trace, state } = this;
-    const exact = `blocks.${layer}.${state.focus}.pattern`;
-    if (trace.has(exact)) return { block: trace.block(exact, head), max: 1 };
-    const { data, shape } = trace.arrays[`patterns.${trace.prefix}${state.focus}`];
-    const [, heads, rows, cols] = shape;
-    return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
-  }
-
-  /** The key that a row of the shown head attends to most. */
-  strongest(row) {
-    const { block } = this.pattern(this.state.layer, this.state.head);
-    let best = 0;
-    for (let col = 1; col < block.cols; col++) if (at(block, row, col) > at(block, row, best)) best = col;
-    return best;
-  }
-
-  /** The row to read first: the last where it alone has read everything, else that of the head's largest weight. */
-  firstRow() {
-    const { block } = this.pattern(this.state.layer, this.state.head);
-    if (this.trace.model.mask !== "full" || this.state.focus === "cross_attn") return block.rows - 1;
-    const best = (row) => at(block, row, this.strongest(row));
-    return range(0, block.rows).reduce((found, row) => (best(row) > best(found) ? row : found), 0);
+  /** Opens a tab by the name of its module; the one before stays until the module is here. */
+  async open(name) {
+    this.opened = name;
+    const root = make("div", `view view-${this.state.view}`);
+    let module = null;
+    let failure = null;
+    try {
+      module = await import(`./${name}.js`);
+    } catch (error) {
+      failure = error;
+    }
+    if (this.opened !== name) return;
+    this.view?.destroy();
+    this.view = this.map = null;
+    this.parts.room.replaceChildren(root);
+    if (failure) {
+      console.error(failure);
+      root.append(make("p", "sentence", `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`));
+      return;
+    }
+    this.dress(name, module.CSS);
+    this.view = this.source.mount(module, root, name);
+    if (this.state.view === "map") this.map = this.view;
+    this.view.update();
+    this.details.update(); // which may say what the map knows
   }
 
   /** The pointer is over a cell, a row ({row, col: null}) or nothing. */
@@ -206,5 +227,119 @@ class Attention extends AttentionPage {
     this.hover = where;
     this.view?.mark();
     this.details.mark();
+  }
+
+  key(event) {
+    const target = event.composedPath()[0];
+    if (!this.trace || event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, [contenteditable]")) return;
+    const { state, trace } = this;
+    const { layers, heads } = trace.model;
+    const [head, layer] = [{ "[": -1, "]": 1 }[event.key], { "{": -1, "}": 1 }[event.key]];
+    if (head) this.go({ head: (state.head + head + heads) % heads });
+    if (layer) this.go({ layer: (state.layer + layer + layers) % layers });
+  }
+
+  tip(title, value) {
+    this.parts.tip(title, value);
+  }
+
+  /**
+   * Asks about the run that is looked at.
+   * @template {keyof import("../core/store.js").Queries} Name
+   * @param {import("../core/store.js").Query<Name>} query
+   */
+  request(query) {
+    return request({ trace: this.trace.trace, ...query });
+  }
+
+  tell(sentence) {
+    this.parts.live.textContent = sentence;
+  }
+
+  remember() {
+    address.write(remembered(this.state, this.trace));
+  }
+
+  // --- what the views ask ------------------------------------------------------------------------------------------------
+
+  /** The pieces of the columns. */
+  get keys() {
+    return this.trace.keys(this.state.focus);
+  }
+
+  /** Whether each column is a special token. */
+  get specialKeys() {
+    return (this.state.focus === "cross_attn" ? this.trace.source : this.trace).special;
+  }
+
+  /** The shown head, as the server names it. */
+  get head() {
+    const { side, focus, layer, head } = this.state;
+    return { side, focus, layer, head };
+  }
+
+  hook(part) {
+    return `blocks.${this.state.layer}.${this.state.focus}.${part}`;
+  }
+
+  /** A head's pattern as a block of cells.js, whose numbers are full at `max`. */
+  pattern(layer, head) {
+    return this.source.pattern(layer, head);
+  }
+
+  /** The chosen row of the shown head, or null while it is on its way. */
+  row() {
+    return this.source.row(this.state.query);
+  }
+
+  /** What the open tab shows in place of the pattern (share/shown.js). */
+  taken() {
+    return this.source.taken();
+  }
+
+  /** How far a score has come that is asked for block by block: {done, steps, scored}; null where every head has it. */
+  scoring(key) {
+    return this.source.scoring(key);
+  }
+
+  // --- of a source that holds no whole pattern -----------------------------------------------------------------------------
+
+  get numbers() {
+    return this.source.numbers;
+  }
+
+  get scores() {
+    return this.source.scores;
+  }
+
+  get refused() {
+    return this.source.refused;
+  }
+
+  /** Gives every weight of the chosen row ("out") or column ("in"), or a promise of them; undefined where patterns are here. */
+  get line() {
+    return this.source.line;
+  }
+
+  /** Gives every weight of any row; undefined where patterns are here. */
+  get weightsOf() {
+    return this.source.weightsOf;
+  }
+
+  /** What the weights of a head move, a promise. */
+  moved(head) {
+    return this.source.moved(head);
+  }
+
+  /** That of the shown head, or null while it is on its way. */
+  movedHere() {
+    return this.source.movedHere();
+  }
+
+  /** More heads are scored; where it is `all`, what is sorted by that stands otherwise now. */
+  scored(all) {
+    if (all) this.edition++;
+    if (all) this.refresh();
+    else this.heads.update();
   }
 }

@@ -1,5 +1,5 @@
 // One head averaged over many texts, as a small map: positions down and across, and how many texts stand behind each row.
-import { endOf } from "./ends.js";
+import { endOf } from "./colours.js";
 import { at, mountCells } from "../components/cells.js";
 import { make, range } from "../core/dom.js";
 import { percent } from "../core/format.js";

@@ -1,6 +1,6 @@
 // What a head's weights do to any token, whatever the text around it: the tokens that it writes when it is attended to (OV),
 // and which tokens attend to which by content alone (QK). Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
-import { endOf } from "./ends.js";
+import { endOf } from "./colours.js";
 import { at, extent, mountCells } from "../components/cells.js";
 import { legible } from "../core/contrast.js";
 import { make, range } from "../core/dom.js";
@@ -20,7 +20,7 @@ export function mount(root, page) {
 class Circuits {
   /**
    * @param {HTMLElement} root
-   * @param {import("./page.js").Page} page
+   * @param {import("./attention.js").Page} page
    */
   constructor(root, page) {
     this.page = page;

@@ -1,4 +1,4 @@
-// Which colour each of the compared heads has. A head keeps its colour while others come and go.
+// Which colour each of the compared heads has, which it keeps while others come and go, and where a ramp ends.
 
 export const MOST = 12; // heads compared at once: as many colours as tokens.json has for them
 
@@ -25,4 +25,12 @@ export function roles(page, heads) {
     for (let n = 1; !colours.has(name); n++) if (!taken.has(n)) colours.set(name, n);
   }
   return names.map((name) => `head-${colours.get(name)}`);
+}
+
+/**
+ * The value at which the ramp, or the bar, of what is called `name` is full; `own` is that of the run of `page` by itself. On a page
+ * about several runs (compare_ends.js) it is the largest of theirs, so that the same colour is the same number in all of them.
+ */
+export function endOf(page, name, own) {
+  return page.end ? page.end(name, own) : own;
 }

@@ -1,81 +1,102 @@
-// What is to be said about the chosen row, the chosen column and the head, in numbers and in a sentence.
-import { written as widest } from "./axes.js";
-import { called } from "./names.js";
+// What is to be said about the chosen row, the chosen column and the head, in numbers and in a sentence; of a long text, whose tokens
+// go by their positions, also the words around both ends.
+import { called, written as widest } from "./axes.js";
 import { inColumn, measures } from "./scores.js";
-import { at } from "../components/cells.js";
-import { make, range, section } from "../core/dom.js";
+import { make, section } from "../core/dom.js";
 import { percent } from "../core/format.js";
 
 const BRIGHT = 1.5; // times what an even row would give, as engine/analysis/sinks.py has it
-const LISTED = 8; // keys of a row
-const READERS = 3; // queries of a column
 const NAMED = { least: 84, most: 148 }; // CSS pixels of a token beside its bar
 const PATIENCE = 250; // ms that a column is looked at before the server is asked about it
+const AROUND = 12; // tokens before and behind
 
 export function mount(root, page) {
-  const row = rowPart(page);
-  const column = columnPart(page);
-  const head = headPart(page);
-  root.append(row.element, column.element, head.element);
+  const parts = { row: rowPart(page), column: columnPart(page), head: headPart(page), words: wordsPart(page) };
+  root.append(...Object.values(parts).map(({ element }) => element));
   return {
     update() {
-      const named = Math.min(NAMED.most, Math.max(NAMED.least, Math.ceil(widest([...page.trace.pieces, ...page.keys]))));
+      const { tiled } = page.source;
+      const named = Math.min(NAMED.most, Math.max(NAMED.least, Math.ceil(tiled ? 0 : widest([...page.trace.pieces, ...page.keys]))));
       root.style.setProperty("--named", `${named}px`);
-      row.show();
-      column.show();
-      head.show();
+      for (const name of ["row", "column"]) parts[name].element.classList.toggle("long-row", tiled);
+      parts.words.element.hidden = !tiled;
+      for (const { show } of Object.values(parts)) show();
     },
-    mark: () => row.show(),
+    mark: () => parts.row.show(),
     destroy() {
-      column.stop();
+      parts.column.stop();
       root.replaceChildren();
     },
   };
 }
 
-/** The keys that a row gives most, as bars, and the sum of all others; follows the pointer. */
+/** The keys that a row gives most, as bars, and the sum of all others; of a text that is here whole it follows the pointer. */
 function rowPart(page) {
   const element = section("", "");
+  const cell = make("p", "long-cell");
   const list = make("div", "weights");
   const note = make("p", "sentence");
-  element.append(list, note);
+  element.append(cell, list, note);
   const show = () => {
-    const { trace, state, hover } = page;
-    const query = hover?.row ?? state.query;
-    const { block, max } = page.pattern(state.layer, state.head);
-    const start = block.offset + query * block.stride;
-    const weights = Array.from(block.data.subarray(start, start + block.cols), (w) => w / max);
-    const total = weights.reduce((sum, w) => sum + w, 0);
-    element.firstChild.replaceChildren("What ", make("bdi", "", called(trace, trace.pieces[query])), " looks at");
-    const best = range(0, weights.length).sort((a, b) => weights[b] - weights[a] || a - b).slice(0, LISTED).filter((i) => weights[i] > 0);
-    const rest = best.reduce((left, i) => left - weights[i], total);
-    const others = weights.filter((w) => w > 0).length - best.length;
-    const most = weights[best[0]] || 1;
-    const exact = max === 1;
-    list.replaceChildren(...best.map((key) => weightLine(page, query, key, weights[key], most, exact)));
-    if (others > 0) list.append(restLine(others, Math.max(0, rest), most, exact));
-    note.hidden = total > 0;
-    note.textContent = total > 0 ? "" : trace.grid ? "This row may attend to nothing: its weights are zero, and the head adds nothing there." : "This token may attend to nothing: its row of the pattern is zero, and the head adds nothing there.";
+    const { trace, state, hover, source, refused } = page;
+    const query = (source.tiled ? null : hover?.row) ?? state.query;
+    const found = source.row(query);
+    element.firstChild.replaceChildren("What ", ...place(page, query, trace.pieces[query]), " looks at");
+    cell.hidden = !source.tiled;
+    if (source.tiled) cell.replaceChildren(...(found ? spelled(page, found) : [refused ? "" : "On its way …"]));
+    list.style.opacity = found ? "" : 0.3;
+    if (!found && refused) list.replaceChildren();
+    if (!found) return;
+    const { key, weight, exact } = found;
+    const most = weight[0] || 1;
+    const focused = list.getRootNode().activeElement?.dataset?.key;
+    const lines = Array.from(key, (i, n) => [i, weight[n]]).filter(([, share]) => share > 0);
+    list.replaceChildren(...lines.map(([i, share]) => weightLine(page, { query, key: i }, "key", share, most, exact)));
+    if (found.others > 0) list.append(restLine(found, most));
+    if (focused) list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    note.hidden = lines.length > 0;
+    note.textContent = note.hidden ? "" : `This ${trace.grid ? "row" : "token"} may attend to nothing: its ${trace.grid ? "weights are" : "row of the pattern is"} zero, and the head adds nothing there.`;
   };
   return { element, show };
 }
 
-/** One weight with its token: the key, or with `reads` the query that reads it. */
-function weightLine(page, query, key, weight, most, exact, reads = false) {
+/** A token as a heading names it: of a long text with its position. */
+function place(page, i, piece) {
+  const name = make("bdi", "", called(page.trace, piece));
+  return page.source.tiled ? [`${i} `, name] : [name];
+}
+
+/** The chosen cell of a long text, which its map may show as a point: both ends, the weight, and what that moves. */
+function spelled({ trace, keys, state, map }, { weights }) {
+  const { query, key } = state;
+  const end = (role, piece, i) => {
+    const named = make("span", `role-${role}`);
+    named.append(make("bdi", "", piece), ` ${i}`);
+    return named;
+  };
+  const moved = state.shows === "weighted" ? map?.said(query, key) : "";
+  const value = make("span", "share", percent(weights[key]));
+  return [end("query", trace.pieces[query], query), " → ", end("key", keys[key], key), ": ", value, moved ? `; ${moved}` : ""];
+}
+
+/** One weight with the token at its end `as`: the key, or the query that reads it. */
+function weightLine(page, { query, key }, as, weight, most, exact) {
+  const { trace, keys, state, source } = page;
   const button = make("button", "weight");
-  const piece = reads ? page.trace.pieces[query] : page.keys[key];
+  const [i, piece] = as === "key" ? [key, keys[key]] : [query, trace.pieces[query]];
   const name = make("bdi", "", piece);
   name.title = piece;
-  button.classList.toggle(reads ? "as-query" : "as-key", key === page.state.key && query === page.state.query);
-  button.setAttribute("aria-label", `${piece}: ${written(weight, exact)}, look at this ${reads ? "query" : "key"}`);
-  button.append(name, bar(weight / most), make("span", "share", written(weight, exact)));
-  button.addEventListener("click", () => page.go({ query, key }));
+  button.dataset[as] = i;
+  button.classList.toggle(`as-${as}`, key === state.key && query === state.query);
+  button.setAttribute("aria-label", `${source.tiled ? `${i}, ` : ""}${piece}: ${written(weight, exact)}, look at this ${as}`);
+  button.append(...(source.tiled ? [make("span", "place", i)] : []), name, bar(weight / most), make("span", "share", written(weight, exact)));
+  button.addEventListener("click", () => page.go({ query, key, jump: true }));
   return button;
 }
 
-function restLine(count, weight, most, exact) {
+function restLine({ others, rest, exact }, most) {
   const line = make("div", "weight rest");
-  line.append(make("span", "", `${count} more`), bar(Math.min(1, weight / most)), make("span", "share", written(weight, exact)));
+  line.append(make("span", "", `${others.toLocaleString("en")} more`), bar(Math.min(1, rest / most)), make("span", "share", written(rest, exact)));
   return line;
 }
 
@@ -94,82 +115,58 @@ function written(weight, exact) {
 
 /**
  * What looks at the chosen column, and what was measured of it: the server's sentence, asked for once a column that was picked is
- * looked at for a while. Another head asks nothing by itself: there a button does. Only a column that is bright is asked why.
+ * looked at for a while. Another head asks nothing by itself: there a button does, and always where the server has to read the column
+ * first, of a long text. Only a column that is bright is asked why.
  */
-/** @param {import("./page.js").Page} page */
 function columnPart(page) {
   const element = section("", "");
   const why = make("p", "why");
   why.setAttribute("aria-live", "polite");
-  const button = make("button", "chip", "say more, for this head");
+  const button = make("button", "chip");
   const list = make("div", "weights");
   const bright = make("p", "how-bright");
   element.append(list, bright, why, button);
-  const kept = new Map(); // of this run: name of a question -> sentence
+  const kept = new Map(); // of this run: name of a question -> its answer, {sentence}
   let timer = 0;
   /** @type {Record<string, any>} */
   let shown = {};
-  const say = (sentence) => {
-    why.textContent = sentence;
-    why.hidden = sentence === null;
-    button.hidden = sentence !== null;
-    bright.hidden = Boolean(sentence); // which says it too
+  const say = (answer) => {
+    why.textContent = answer?.sentence ?? "";
+    why.hidden = answer === null;
+    button.hidden = answer !== null;
+    bright.hidden = Boolean(answer?.sentence); // which says it too
   };
   /** @param {Record<string, any>} question */
   const ask = async ({ name, query }) => {
-    const sentence = await page.request(query).then((answer) => answer.sentence, (error) => error.message);
-    kept.set(name, sentence);
-    if (shown.name === name) say(sentence);
+    const answer = await page.request(query).catch((error) => ({ sentence: error.message }));
+    kept.set(name, answer);
+    if (shown.name !== name) return;
+    say(answer);
+    show();
   };
   button.addEventListener("click", () => ask(shown));
   const show = () => {
     const { side, focus, layer, head, key } = page.state;
-    const query = { ask: "sink", side, focus, layer, head, key };
-    const found = columnOf(page, layer, head, key);
-    const name = make("bdi", "", called(page.trace, page.keys[key]));
-    element.firstChild.replaceChildren(...(found.mean >= BRIGHT * found.even ? ["Why is column ", name, " bright?"] : ["What looks at ", name]));
+    const { source, trace } = page;
+    const query = source.about(key);
+    const next = { run: trace.trace, where: [side, focus, layer, head].join(), name: JSON.stringify(query), query };
+    if (next.run !== shown.run) kept.clear();
+    const answer = kept.get(next.name);
+    const found = source.column(key) ?? (answer?.arrays && source.columnIn(answer)) ?? { weights: [], best: [] };
+    const name = place(page, key, page.keys[key]);
+    element.firstChild.replaceChildren(...(found.mean >= BRIGHT * found.even ? ["Why is column ", ...name, " bright?"] : ["What looks at ", ...name]));
     bright.textContent = found.count ? `mean ${written(found.mean, found.exact)}, an even row would give ${written(found.even, true)}` : "";
     const most = found.weights[found.best[0]] || 1;
-    list.replaceChildren(...found.best.map((row) => weightLine(page, row, key, found.weights[row], most, found.exact, true)));
-    const next = { run: page.trace.trace, where: [side, focus, layer, head].join(), name: JSON.stringify(query), query };
+    list.replaceChildren(...found.best.map((row) => weightLine(page, { query: row, key }, "query", found.weights[row], most, found.exact)));
+    button.textContent = source.tiled ? "say how much, and why" : "say more, for this head";
     if (next.run === shown.run && next.name === shown.name) return;
-    if (next.run !== shown.run) kept.clear();
-    const switched = next.run === shown.run && next.where !== shown.where;
+    const waits = source.tiled || (next.run === shown.run && next.where !== shown.where); // for the button
     shown = next;
     clearTimeout(timer);
-    if (kept.has(next.name)) say(kept.get(next.name));
-    else {
-      say(switched ? null : "");
-      if (!switched) timer = setTimeout(() => ask(next), PATIENCE);
-    }
+    say(answer ?? (waits ? null : undefined));
+    if (!answer && !waits) timer = setTimeout(() => ask(next), PATIENCE);
   };
   return { element, show, stop: () => clearTimeout(timer) };
-}
-
-/**
- * The chosen column: {weights, best, mean, even, count, exact}. `mean` is over the `count` queries that may see the key, and `even`
- * what they would give it if each attended to all that it may see alike.
- */
-function columnOf(page, layer, head, key) {
-  const { block, max } = page.pattern(layer, head);
-  const seen = counts(page, layer, head, block);
-  const weights = range(0, block.rows).map((row) => at(block, row, key) / max);
-  const may = range(0, block.rows).filter((row) => seen(row, key) > 0);
-  const over = (value) => may.reduce((sum, row) => sum + value(row), 0) / (may.length || 1);
-  const best = range(0, block.rows).filter((row) => weights[row] > 0).sort((a, b) => weights[b] - weights[a] || a - b).slice(0, READERS);
-  return { weights, best, mean: over((row) => weights[row]), even: over((row) => 1 / seen(row, key)), count: may.length, exact: max === 1 };
-}
-
-/** (row, key) => how many keys a row may see, 0 where not this one. Until the layer's mask is here, those that it gives any weight. */
-function counts({ trace, state }, layer, head, block) {
-  const name = `blocks.${layer}.${state.focus}.mask`;
-  const mask = trace.has(name) ? trace.block(name, head) : block;
-  const totals = new Map();
-  return (row, key) => {
-    if (!at(mask, row, key)) return 0;
-    if (!totals.has(row)) totals.set(row, mask.data.subarray(mask.offset + row * mask.stride, mask.offset + row * mask.stride + mask.cols).reduce((sum, one) => sum + Boolean(one), 0));
-    return totals.get(row);
-  };
 }
 
 /** The head's scores with what they mean and their rank among all heads; a click measures all heads by one. */
@@ -188,7 +185,7 @@ function headPart(page) {
     const { trace, state } = page;
     element.firstChild.textContent = `This head, on this ${trace.grid ? "picture" : "text"}`;
     const scores = measures(page);
-    element.hidden = !scores.length;
+    element.hidden = page.source.tiled || !scores.length;
     const focused = list.getRootNode().activeElement?.dataset?.score;
     list.replaceChildren(...scores.map((score) => scoreLine(page, score, explain)));
     if (focused) list.querySelector(`[data-score="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
@@ -211,4 +208,40 @@ function scoreLine(page, score, explain) {
   button.addEventListener("focus", () => explain(score));
   button.addEventListener("click", () => page.go({ score: score.key === state.score ? undefined : score.key, threshold: undefined }));
   return button;
+}
+
+/** The words around the row and around the key, tinted by what the row gives them. */
+function wordsPart(page) {
+  const element = section("In the text");
+  element.className = "long-words";
+  const [reader, read] = [make("p"), make("p")];
+  element.append(reader, read);
+  const show = () => {
+    if (element.hidden) return;
+    const { trace, state, keys } = page;
+    const { query, key } = state;
+    const crosses = state.focus === "cross_attn";
+    const found = page.row();
+    const weights = found?.weights;
+    const most = found?.weight[0] || 1;
+    const tint = (i) => (weights ? Math.round(55 * Math.sqrt(weights[i] / most)) : 0);
+    const near = !crosses && Math.abs(query - key) <= AROUND;
+    reader.replaceChildren(...around(trace.pieces, query, (i) => [i === query ? "as-query" : i === key && !crosses ? "as-key" : "", crosses ? 0 : tint(i)]));
+    read.hidden = near;
+    if (!near) read.replaceChildren(...around(keys, key, (i) => [i === key ? "as-key" : i === query && !crosses ? "as-query" : "", tint(i)]));
+  };
+  return { element, show };
+}
+
+function around(pieces, at, look) {
+  const [from, to] = [Math.max(0, at - AROUND), Math.min(pieces.length, at + AROUND + 1)];
+  const parts = [make("span", "place", `${from} `)];
+  for (let i = from; i < to; i++) {
+    const [role, tint] = look(i);
+    const word = make("bdi", role, pieces[i]);
+    if (tint) word.style.background = `color-mix(in srgb, var(--attention) ${tint}%, transparent)`;
+    parts.push(word, document.createElement("wbr"));
+  }
+  parts.push(make("span", "place", ` ${to - 1}`));
+  return parts;
 }

@@ -1,26 +1,19 @@
 // One head as a map: a row for every query, a column for every key; of a picture also where the row looks on it.
-import { axes } from "./axes.js";
-import { PICTURE, picture, pictureWidth } from "./picture.js";
+import { axes, called } from "./axes.js";
 import { editedCells, editedSign } from "./edited.js";
-import { inCells } from "./values.js";
+import { inCells, KINDS, shown, switcher } from "./values.js";
 import { at, extent, largest } from "../components/cells.js";
-import { choices } from "../components/choices.js";
 import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 import { legend } from "../components/legend.js";
 import * as matrix from "../components/matrix.js";
+import { mount as mountPicture } from "../components/picture.js";
 
 const CELL = { least: 3, most: 40, tall: 32, low: 14, valued: { share: 25, number: 31 } }; // CSS pixels
+const PICTURE = { most: 260, share: 0.3, gap: 28 }; // CSS pixels of the picture, of the room, and from the map
 const CHROME = 330; // what stands above and below the map in a window
 const LEAST_TALL = 360;
 const PHONE = 0.75; // of a phone's height, so that the chosen cell of a long text can be scrolled into view
-
-const KINDS = [
-  { name: "scores", title: "raw scores", part: "scores", scale: "signed", role: "attention" },
-  { name: "masked", title: "masked", part: "masked_scores", scale: "signed", role: "attention" },
-  { name: "pattern", title: "pattern", part: "pattern", scale: "unit", role: "attention" },
-  { name: "weighted", title: "value-weighted", part: null, scale: "unit", role: "value" },
-];
 
 export const CSS = `
 .map-line { display: flex; flex-wrap: wrap; align-items: center; gap: 8px 18px; margin-bottom: 12px; min-height: 28px; }
@@ -41,7 +34,7 @@ export function mount(root, page) {
 class HeadMap {
   /**
    * @param {HTMLElement} root
-   * @param {import("./page.js").Page} page
+   * @param {import("./attention.js").Page} page
    */
   constructor(root, page) {
     this.root = root;
@@ -56,7 +49,8 @@ class HeadMap {
     this.note.setAttribute("role", "status");
     this.axes = axes(page, this.scroll);
     this.scroll.addEventListener("keydown", (event) => this.key(event));
-    this.switch();
+    this.switcher = switcher(this.line, page, KINDS);
+    this.legend = make("div", "map-legend");
     const map = make("div", "map-itself");
     map.append(this.scroll, this.legend);
     this.side.append(map);
@@ -68,30 +62,14 @@ class HeadMap {
     this.root.replaceChildren();
   }
 
-  switch() {
-    const options = KINDS.map(({ name, title }) => [name, title]);
-    this.kinds = choices("what the cells show", options, (name) => this.page.go({ shows: name === "pattern" ? undefined : name }));
-    const label = make("label", "as-shares");
-    const box = make("input");
-    box.type = "checkbox";
-    box.addEventListener("change", () => this.page.go({ shares: box.checked || undefined }));
-    label.append(box, "shares of the row");
-    this.shares = { label, box };
-    this.legend = make("div");
-    this.legend.className = "map-legend";
-    this.line.append(this.kinds.element, label);
-  }
-
   get kind() {
-    return KINDS.find(({ name }) => name === this.page.state.shows) ?? KINDS[2];
+    return shown(this.page.state);
   }
 
   update() {
-    const { page, kind } = this;
+    const { page } = this;
     const { state } = page;
-    this.kinds.show(kind.name);
-    this.shares.label.hidden = kind.name !== "weighted";
-    this.shares.box.checked = Boolean(state.shares);
+    this.switcher.show();
     const found = this.found();
     if (found) this.draw(found);
     this.notes(found);
@@ -288,4 +266,49 @@ function scaled({ scale, d_head: width }) {
 /** The most of a window's height that the map takes. */
 function tallest() {
   return Math.max(LEAST_TALL, window.innerHeight - CHROME);
+}
+
+/** The width of the picture in the room that the page has. */
+function pictureWidth({ narrow, width }) {
+  return Math.round(Math.min(PICTURE.most, narrow ? width : width * PICTURE.share));
+}
+
+/** Beside the map the picture, with one row's attention laid over it patch by patch: {update()}. It stands at the end of `root` as long as there is a picture; a click on a patch picks its row. */
+function picture(page, root) {
+  let here = null; // {element, title, view}
+  const heard = (event, where) => {
+    if (event === "pick") page.go({ query: where.row, key: undefined, pinned: false });
+    else page.point(where && { row: where.row, col: null });
+  };
+  const build = () => {
+    const element = make("div", "map-picture");
+    const title = make("h3");
+    const place = make("div");
+    element.append(title, place);
+    root.append(element);
+    return { element, title, view: mountPicture(place, pictured(page), heard) };
+  };
+  const update = () => {
+    const { trace, state, hover } = page;
+    if (!trace.grid || !trace.arrays.picture) {
+      here?.element.remove();
+      here = null;
+      return;
+    }
+    here ??= build();
+    here.element.style.width = `${pictureWidth(page)}px`;
+    here.title.replaceChildren("Where ", make("bdi", "role-query", called(trace, trace.pieces[hover?.row ?? state.query])), " looks");
+    here.view.update(pictured(page));
+  };
+  return { update };
+}
+
+function pictured(page) {
+  const { trace, state, hover } = page;
+  const query = hover?.row ?? state.query;
+  const { block, max } = page.pattern(state.layer, state.head);
+  const start = block.offset + query * block.stride;
+  const weights = Float32Array.from(block.data.subarray(start, start + block.cols), (w) => w / max);
+  const { picture: pixels, original } = trace.arrays;
+  return { picture: pixels, original, grid: trace.grid, weights, query, width: pictureWidth(page) };
 }

@@ -24,7 +24,7 @@ export function mount(root, page) {
 class Points {
   /**
    * @param {HTMLElement} root
-   * @param {import("./page.js").Page} page
+   * @param {import("./attention.js").Page} page
    */
   constructor(root, page) {
     this.page = page;

@@ -2,7 +2,7 @@
 // products for every key that the query could choose.
 import { ends, mount as mountComponents, scaleNote } from "./components.js";
 import { mount as mountKeys } from "./keys.js";
-import { endOf } from "./ends.js";
+import { endOf } from "./colours.js";
 import { extent } from "../components/cells.js";
 import { factorText, here, passed, product } from "./row.js";
 import { choices } from "../components/choices.js";

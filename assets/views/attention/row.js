@@ -35,7 +35,7 @@ export function temperatureOf(trace, block, head) {
 /**
  * The softmax of row `row` over its stored masked scores: {masked, top, exponentials, total, weights, temperature}, with `top` the
  * largest score that is taken off all of them, each score and `top` divided by the temperature. A row without keys has `total` 0. Of a
- * trace that holds a window only (attention_long_window.js), `top` and `total` are those of the whole row.
+ * trace that holds a window only (window.js), `top` and `total` are those of the whole row.
  */
 export function softmaxRow(trace, block, row, head) {
   const temperature = temperatureOf(trace, block, head);

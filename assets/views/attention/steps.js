@@ -1,7 +1,7 @@
 // The steps of one head, side by side: raw products, scores, bias, mask, softmax, and how much each key then hands over. The
 // same cell is lit in all of them with its number below, and the row it stands in is written out under them.
 import { editedCells, editedSign } from "./edited.js";
-import { endOf } from "./ends.js";
+import { endOf } from "./colours.js";
 import { write } from "./ledger.js";
 import { panels, weightedPanel } from "./panels.js";
 import { here } from "./row.js";
@@ -67,7 +67,7 @@ export function mount(root, page) {
 class Steps {
   /**
    * @param {HTMLElement} root
-   * @param {import("./page.js").Page} page
+   * @param {import("./attention.js").Page} page
    */
   constructor(root, page) {
     this.root = root;

@@ -1,7 +1,7 @@
 // Attention painted over the words of the text: what the chosen token looks at, or what looks at it.
 import { AVERAGE, mountAverage } from "./average.js";
-import { endOf } from "./ends.js";
-import { called } from "./names.js";
+import { called } from "./axes.js";
+import { endOf } from "./colours.js";
 import { downward, MEASURES, measureOf, wayOf, weights } from "./over.js";
 import { mountRange, RANGE } from "./range.js";
 import { choices } from "../components/choices.js";
@@ -30,7 +30,7 @@ export function mount(root, page) {
 class Over {
   /**
    * @param {HTMLElement} root
-   * @param {import("./page.js").Page} page
+   * @param {import("./attention.js").Page} page
    */
   constructor(root, page) {
     this.page = page;

@@ -1,9 +1,86 @@
-// The numbers of a matrix, written into its cells.
-import { at } from "../components/cells.js";
+// What the cells of a head's map show: choosing it, the numbers in them, and of a long text what its weights move.
 import { digits, hundredths } from "./scores.js";
+import { at } from "../components/cells.js";
+import { choices } from "../components/choices.js";
+import { make } from "../core/dom.js";
+import { number, percent } from "../core/format.js";
 import { ramp, step, STEPS } from "../core/palette.js";
 
 const FONT = { least: 10, most: 13, share: 0.4 }; // CSS pixels, and of a cell's width
+
+/** What a map may show. `part` is the name of the hook, null for what the server multiplies. */
+export const KINDS = [
+  { name: "scores", title: "raw scores", about: "q·k, before the mask", part: "scores", scale: "signed", role: "attention" },
+  { name: "masked", title: "masked", about: "what enters the softmax", part: "masked_scores", scale: "signed", role: "attention" },
+  { name: "pattern", title: "pattern", about: "each weight of the head", part: "pattern", scale: "unit", role: "attention" },
+  { name: "weighted", title: "value-weighted", about: "what each weight moves: the length of p · v W_O", part: null, scale: "unit", role: "value" },
+];
+export const TILED = KINDS.slice(2); // of these a long text has tiles
+
+/** Fills `element` with the choice among `kinds` of what the cells show, and whether as shares of the row: {element, show()}. */
+export function switcher(element, page, kinds) {
+  const options = kinds.map(({ name, title, about }) => [name, title, about]);
+  const pick = choices("what the cells show", options, (name) => page.go({ shows: name === "pattern" ? undefined : name }));
+  const label = make("label", "as-shares");
+  const box = make("input");
+  box.type = "checkbox";
+  box.addEventListener("change", () => page.go({ shares: box.checked || undefined }));
+  label.append(box, "shares of the row");
+  element.append(pick.element, label);
+  const show = () => {
+    const { name } = shown(page.state, kinds);
+    pick.show(name);
+    label.hidden = name !== "weighted";
+    box.checked = Boolean(page.state.shares);
+  };
+  return { element, show };
+}
+
+/** The one of `kinds` that the state names, else the pattern. */
+export function shown({ shows }, kinds = KINDS) {
+  return kinds.find(({ name }) => name === shows) ?? KINDS[2];
+}
+
+/**
+ * What the weights of one head of a long text move, |pattern v W_O|: a length is a weight times one number of its key, and a share is that
+ * divided by the row's sum. The server says both; tiles hold elements of the whole as they do of weights. `max`, the largest length, and `overview(kind)` ("length" or "share") as a block of cells.js, 255 = that length or all of a row.
+ */
+export class Moved {
+  /** @param {import("../core/store.js").Answers["moved"]} answer */
+  constructor({ max, arrays }) {
+    this.max = max;
+    /** @type {Record<string, import("../core/payload.js").NamedArray>} */
+    this.arrays = arrays;
+  }
+
+  /** What a weight at (row, key) moves, as the server has it. */
+  of(weight, row, key, kind) {
+    const { moved, total } = this.arrays;
+    const length = Math.fround(Math.fround(weight) * moved.data[key]);
+    return kind === "share" ? Math.fround(length / total.data[row]) : length;
+  }
+
+  overview(kind) {
+    const { data, shape } = this.arrays[`overview.${kind}`];
+    return { block: { data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] }, max: 255 };
+  }
+}
+
+/** What the map of a page shows: undefined for the pattern, else "length" or "share". */
+export function shownBy({ shows, shares }) {
+  if (shows !== "weighted") return undefined;
+  return shares ? "share" : "length";
+}
+
+export function spelled(value, kind) {
+  return kind === "length" ? number(value) : percent(value);
+}
+
+/** `max` is the largest length, undefined while that is on its way. */
+export function legendText(kind, max) {
+  const shown = { share: "0 to 1 of the row’s lengths", length: `0 to ${max === undefined ? "…" : number(max)}, length of p · v W_O` }[kind];
+  return shown ? `${shown}; empty: 0` : "0 to 1 of the row; empty: exactly 0";
+}
 
 /** Writes what `cells.js` has just painted from `data` on `canvas`: `as` "share" in percent, "number" with its sign. */
 export function inCells(canvas, root, { block, role, scale, max, width, pitch, hidden }, as) {

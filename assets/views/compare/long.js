@@ -1,7 +1,7 @@
 // Two runs or more on texts too long to be sent whole: the page about comparisons (compare.js), of which every number is asked for once it is
 // looked at. Maps show tiles at the zoom in view; what stands under the cursor is a row that was asked for, exactly.
 import { CSS as LONG } from "../attention/long_style.js";
-import { CSS as WINDOW, mount as mountWindow, WINDOWED } from "../attention/long_window.js";
+import { CSS as WINDOW, mount as mountWindow, WINDOWED } from "../attention/window.js";
 import { Compare } from "./compare.js";
 import { LongFace } from "./long_face.js";
 import { mount as mountHeads } from "./long_heads.js";

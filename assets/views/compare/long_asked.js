@@ -1,6 +1,6 @@
 // What the server is asked of the runs and pairs of a comparison of long texts, and what it has said: rows of the heads that are looked at, what
 // both say at a place, how far their streams are apart. What is missing is asked for once the cursor stands still.
-import { Numbers } from "../attention/long_numbers.js";
+import { Numbers } from "../attention/numbers.js";
 import { range } from "../core/dom.js";
 import { request } from "../core/store.js";
 

@@ -1,4 +1,4 @@
-// One run on a long text as the views of one head see it, and as the window that stands before some of them does (attention_long_window.js):
+// One run on a long text as the views of one head see it, and as the window that stands before some of them does (attention/window.js):
 // what they look at comes from the one cursor of all runs.
 import { Face } from "./face.js";
 

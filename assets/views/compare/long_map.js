@@ -1,11 +1,11 @@
-// Long maps (attention_long_map.js) in a comparison: of a run, and of what a run differs in from A.
-import { LongMap } from "../attention/long_map.js";
+// Long maps (attention/tiles.js) in a comparison: of a run, and of what a run differs in from A.
+import { TileMap } from "../attention/tiles.js";
 import { SignedPainter } from "./long_paint.js";
 import { points } from "./pointed.js";
 import { legend } from "../components/legend.js";
 
 /** In one of several maps: without a small one of its own, and every other follows it. */
-export class RunMap extends LongMap {
+export class RunMap extends TileMap {
   constructor(root, page) {
     super(root, page);
     for (const part of [this.minimap, this.switcher]) part.element.remove();

@@ -1,5 +1,5 @@
-// What a long map (attention_long_map.js) sees in place of a page of its own: a run of a comparison, or what it differs in from A.
-import { Numbers } from "../attention/long_numbers.js";
+// What a long map (attention/tiles.js) sees in place of a page of its own: a run of a comparison, or what it differs in from A.
+import { Numbers } from "../attention/numbers.js";
 import { alone } from "./merge.js";
 import { request } from "../core/store.js";
 

@@ -1,5 +1,5 @@
 // Paints a difference of two long heads: signed, empty where it is exactly zero, and chequered where one text lacks the token.
-import { Painter } from "../attention/long_paint.js";
+import { Painter } from "../attention/tile_paint.js";
 import { at } from "../components/cells.js";
 import { colour, ramp, step } from "../core/palette.js";
 

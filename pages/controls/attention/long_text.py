@@ -17,6 +17,7 @@ from engine.runtime.overview_cache import LongRun
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import Subject, look, notice
+from pages.controls.share.export import Export
 from pages.controls.share.run_export import fields_of, run_export
 from pages.controls.what_if.experiment import (
     EFFECTS,
@@ -34,8 +35,8 @@ from pages.controls.what_if.experiment import (
 )
 from views.attention.long import LongContext, attention_long, long_context
 from views.attention.long_questions import LONG, carry_long
-from views.core.component import courier, view
 from views.core.payload import pack
+from views.core.questions import Page
 from views.core.run_context import RUN
 from views.walkthrough.walkthrough import Lane
 from views.what_if.effects_long import asked_later_long, effects_long
@@ -43,7 +44,6 @@ from views.what_if.experiment import panel
 from views.what_if.paint_ground import painted_on_long
 from views.what_if.questions import WHAT_IF, EditsContext
 
-picture = view("attention/long")
 ROOM = 3_600_000  # bytes of answers in a file, which holds little else
 
 
@@ -52,8 +52,11 @@ def is_long(lanes: Sequence[Lane]) -> bool:
     return max(len(lane.pieces) for lane in lanes) > MAX_TOKENS
 
 
-def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit]) -> None:
-    """Draws all heads as overviews and one in tiles; `controls` are the edits that the page's own controls make."""
+def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit]) -> tuple[bytes, Page, Export]:
+    """Payload (all heads as overviews, one in tiles), answers and export of the page; draws what edits changed.
+
+    `controls` are the edits that the page's own controls make.
+    """
     made = current()
     before = run(subject, lanes, controls)
     after, unfit = edited(subject, lanes, controls, made, before)
@@ -67,15 +70,12 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
         experiment_panel(drawn, key=PANEL, on={"change": change})
         effects_view(compared, key=EFFECTS, on={"reveal": reveal})
     export = run_export(
-        "Attention", "attention/long", subject, long, ("attention", "what if"),
-        page_name="attention", carry=partial(carry_long, long), room=ROOM,
-    )  # fmt: skip
+        "Attention", "attention", subject, long, ("attention", "what if"), carry=partial(carry_long, long), room=ROOM
+    )
     about = {"notice": notice(subject), "take": export.header}
     drawn = attention_long(long, name=subject.name, look=look(), notes=about)
-    picture(drawn, key="attention long view")
     edits = LongEdits(subject, lanes, controls, before, after)
-    page = export.answers(drawn, (RUN, long), (LONG, long), (WHAT_IF, edits))
-    courier("courier", page.answer)
+    return drawn, export.answers(drawn, (RUN, long), (LONG, long), (WHAT_IF, edits)), export
 
 
 @dataclass(frozen=True)

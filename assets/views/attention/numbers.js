@@ -132,7 +132,7 @@ function listed(weights) {
   const order = Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a] || a - b);
   const key = Int32Array.from(order.slice(0, LISTED));
   const others = order.slice(LISTED).filter((place) => weights[place] > 0);
-  return { key, weight: Float32Array.from(key, (place) => weights[place]), weights, rest: others.reduce((sum, place) => sum + weights[place], 0), others: others.length };
+  return { key, weight: Float32Array.from(key, (place) => weights[place]), weights, rest: others.reduce((sum, place) => sum + weights[place], 0), others: others.length, exact: true };
 }
 
 /**
@@ -175,7 +175,7 @@ function tile(head, { rows, columns, block: [high, wide] }, part, shows) {
 
 function row({ rest, others }, arrays, prefix) {
   const [key, weight, weights] = ["key", "weight", "weights"].map((name) => arrays[prefix + name].data);
-  return { key, weight, weights, rest, others };
+  return { key, weight, weights, rest, others, exact: true };
 }
 
 function which({ side, focus, layer, head }) {

@@ -1,13 +1,10 @@
 // One head of a long text: the whole of it with every peak in sight, down to single weights under the pointer. A cell stands for a block
 // of weights and shows the largest; as one comes nearer, smaller blocks come from the server, and the coarser ones stay until they do.
+import { tileAxes } from "./axes.js";
 import { editedSign } from "./edited.js";
-import { axes } from "./long_axes.js";
-import { peakAt, span, spans } from "./long_numbers.js";
-import { gestures } from "./long_gestures.js";
-import { minimap } from "./long_minimap.js";
-import { legendText, shownBy, spelled, switcher } from "./long_moved.js";
-import { Painter } from "./long_paint.js";
-import { inside, OVERHANG, Zoomed } from "./long_zoom.js";
+import { peakAt, span, spans } from "./numbers.js";
+import { minimap, Painter } from "./tile_paint.js";
+import { legendText, shownBy, spelled, switcher, TILED } from "./values.js";
 import { make } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { legend } from "../components/legend.js";
@@ -15,15 +12,23 @@ import { legend } from "../components/legend.js";
 const ABOVE = 58; // the axis on top
 const THIN = 6; // below this height or width a lit row or column is a line
 const STEP = 1.5; // of a zoom by key or button
+const CELL = 30; // CSS pixels of a weight, at most
+const CHROME = 394; // what stands above and below the map in a window
+const LEAST_TALL = 340;
+const BESIDE = { wide: 98, narrow: 70 }; // the axis at the left
+const OVERHANG = 40; // how far its names reach beyond the map
+const STRETCH = 6; // how much taller than wide a weight may be, or wider, where there are far more keys than queries, or fewer
+const STILL = 4; // CSS pixels that a click may wander
+const WHEEL = { mouse: 0.0018, pinch: 0.012, line: 18 }; // the exponent of the zoom by a pixel of the wheel, and the pixels of a line
 
 export function mount(root, page) {
-  return new LongMap(root, page);
+  return new TileMap(root, page);
 }
 
-export class LongMap extends Zoomed {
+export class TileMap {
   constructor(root, page) {
-    super(page);
     this.root = root;
+    this.page = page;
     this.hover = null;
     this.pointer = null;
     this.grid = make("div", "long-grid");
@@ -36,14 +41,14 @@ export class LongMap extends Zoomed {
     this.painter = new Painter(this.canvas, page.element);
     this.marks = ["lit-row", "lit-column", "picked-cell"].map((name) => make("div", name));
     this.box.append(this.canvas, ...this.marks);
-    this.axes = axes(page);
+    this.axes = tileAxes(page);
     const corner = make("div", "long-corner");
     corner.append(make("span", "role-key", "key →"), make("span", "role-query", "query ↓"));
     this.grid.append(corner, this.axes.top, this.axes.left, this.box);
     this.minimap = minimap(page, (row, col) => this.centre(row, col));
     this.legend = make("div", "long-legend");
     this.sign = editedSign("cells");
-    this.switcher = switcher(page);
+    this.switcher = switcher(make("div", "long-shows"), page, TILED);
     root.append(this.switcher.element, this.zoomLine(), this.grid, this.legend);
     this.stop = gestures(this.box, this);
   }
@@ -69,6 +74,78 @@ export class LongMap extends Zoomed {
     this.where = make("div", "long-where");
     line.append(zoom, this.where, this.minimap.element);
     return line;
+  }
+
+  // --- what is in view: as much of the whole as the zoom leaves, from the place that the state of the page names -------------
+
+  /** How large a weight is when the whole pattern is in view. */
+  measure() {
+    const { page } = this;
+    const [rows, cols] = [page.trace.length, page.keys.length];
+    const beside = page.narrow ? BESIDE.narrow : BESIDE.wide;
+    const room = page.width - beside - (page.narrow ? 4 : OVERHANG);
+    let [wide, tall] = [Math.min(CELL, room / cols), Math.min(CELL, Math.max(LEAST_TALL, window.innerHeight - CHROME) / rows)];
+    const stretch = rows === cols ? 1 : STRETCH;
+    [wide, tall] = [Math.min(wide, stretch * tall), Math.min(tall, stretch * wide)];
+    this.rest = { rows, cols, wide, tall, width: Math.round(cols * wide), height: Math.round(rows * tall), beside };
+  }
+
+  get window() {
+    const { rows, cols, wide: wideAtRest, tall: tallAtRest, width, height } = this.rest;
+    const { state } = this.page;
+    const zoom = this.fitting(state.zoom);
+    const [wide, tall] = [Math.min(Math.max(CELL, wideAtRest), zoom * wideAtRest), Math.min(Math.max(CELL, tallAtRest), zoom * tallAtRest)];
+    const [across, down] = [Math.min(cols, width / wide), Math.min(rows, height / tall)];
+    const [row, col] = isPlace(state.from) ? state.from : [0, 0];
+    return { zoom, wide, tall, across, down, top: inside(row, rows - down), left: inside(col, cols - across) };
+  }
+
+  fitting(zoom) {
+    return Number.isFinite(zoom) ? Math.max(1, Math.min(this.most, zoom)) : 1;
+  }
+
+  /** The largest zoom: single weights as large as they get. */
+  get most() {
+    return Math.max(1, CELL / Math.min(this.rest.wide, this.rest.tall));
+  }
+
+  /** Looks at what begins at (row, col). */
+  look(zoom, row, col) {
+    const { page } = this;
+    page.state.zoom = this.fitting(zoom);
+    page.state.from = [row, col];
+    const { top, left } = this.window;
+    const whole = page.state.zoom === 1;
+    page.state.from = whole ? undefined : [top, left].map((x) => Number(x.toFixed(2)));
+    page.state.zoom = whole ? undefined : Number(page.state.zoom.toFixed(3));
+    page.remember();
+    this.show();
+  }
+
+  /** Zooms by `factor`; what is at (x, y) of the map, in CSS pixels, stays there. */
+  zoomBy(factor, x = this.rest.width / 2, y = this.rest.height / 2) {
+    const before = this.window;
+    const [row, col] = [before.top + y / before.tall, before.left + x / before.wide];
+    this.page.state.zoom = this.fitting(before.zoom * factor);
+    const { wide, tall } = this.window;
+    this.look(this.page.state.zoom, row - y / tall, col - x / wide);
+  }
+
+  move(x, y) {
+    const { zoom, top, left, wide, tall } = this.window;
+    this.look(zoom, top - y / tall, left - x / wide);
+  }
+
+  centre(row, col) {
+    const { zoom, across, down } = this.window;
+    this.look(zoom, row + 0.5 - down / 2, col + 0.5 - across / 2);
+  }
+
+  /** Moves the window, where it has to, so that a cell is in it. */
+  reveal(row, col) {
+    const { zoom, top, left, across, down } = this.window;
+    const near = (at, from, count) => (at < from || at + 1 > from + count ? at + 0.5 - count / 2 : from);
+    this.look(zoom, near(row, top, down), near(col, left, across));
   }
 
   // --- drawing -----------------------------------------------------------------------------------------------------------
@@ -176,7 +253,7 @@ export class LongMap extends Zoomed {
     this.legend.replaceChildren(element, this.sign, ...(page.narrow ? [] : [keys]));
   }
 
-  // --- looking and picking (gestures.js calls these) -----------------------------------------------------------------------
+  // --- looking and picking (gestures calls these) --------------------------------------------------------------------------
 
   /** The block at (x, y) by its largest weight, or the place alone where no number is here yet. */
   found(x, y) {
@@ -239,4 +316,83 @@ export class LongMap extends Zoomed {
     if (key === "0" || !within) act();
     else this.zoomBy(key === "-" ? 1 / STEP : STEP, x, y);
   }
+}
+
+function isPlace(from) {
+  return Array.isArray(from) && from.length === 2 && from.every(Number.isFinite);
+}
+
+function inside(x, most) {
+  return Math.max(0, Math.min(Math.max(0, most), x));
+}
+
+/**
+ * Mouse, wheel, fingers and keys on the map. Calls `map.point(x, y)` (null: nothing), `pick(x, y)`, `move(dx, dy)`, `zoomBy(factor, x, y)` and `key(event)`, in CSS pixels of `box`.
+ * Returns how to stop.
+ */
+function gestures(box, map) {
+  const down = new Map(); // pointer -> {x, y} where it was last
+  let moved = 0;
+
+  const place = (event) => {
+    const edge = box.getBoundingClientRect();
+    return { x: event.clientX - edge.left, y: event.clientY - edge.top };
+  };
+  const spread = () => {
+    const [a, b] = [...down.values()];
+    return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, size: Math.hypot(a.x - b.x, a.y - b.y) || 1 };
+  };
+  const heard = {
+    pointerdown(event) {
+      if (event.button) return;
+      if (!down.size) moved = 0;
+      down.set(event.pointerId, place(event));
+      box.setPointerCapture(event.pointerId);
+    },
+    pointermove(event) {
+      const now = place(event);
+      const last = down.get(event.pointerId);
+      if (!last) return void (event.pointerType !== "touch" && map.point(now.x, now.y));
+      const before = down.size === 2 ? spread() : null;
+      moved += Math.hypot(now.x - last.x, now.y - last.y);
+      if (moved <= STILL) return;
+      down.set(event.pointerId, now);
+      map.point(null);
+      box.classList.add("dragging");
+      if (!before) return map.move(now.x - last.x, now.y - last.y);
+      const after = spread();
+      map.move(after.x - before.x, after.y - before.y);
+      map.zoomBy(after.size / before.size, after.x, after.y);
+    },
+    pointerup(event) {
+      const clicked = down.delete(event.pointerId) && moved <= STILL && !down.size;
+      box.classList.remove("dragging");
+      if (!clicked) return;
+      const { x, y } = place(event);
+      box.focus({ preventScroll: true });
+      map.pick(x, y);
+    },
+    pointercancel(event) {
+      down.delete(event.pointerId);
+      box.classList.remove("dragging");
+    },
+    pointerleave: () => map.point(null),
+    wheel(event) {
+      const pixels = (x) => x * (event.deltaMode ? WHEEL.line : 1);
+      const [x, y] = [pixels(event.deltaX), pixels(event.deltaY)];
+      const { zoom } = map.window;
+      const pinch = event.ctrlKey;
+      if (zoom === 1 && y >= 0 && !pinch) return; // the page scrolls on
+      event.preventDefault();
+      const at = place(event);
+      if (event.shiftKey || Math.abs(x) > Math.abs(y)) return map.move(-(x || y), 0);
+      map.zoomBy(Math.exp(-y * (pinch ? WHEEL.pinch : WHEEL.mouse)), at.x, at.y);
+      map.point(at.x, at.y);
+    },
+    keydown: (event) => event.ctrlKey || event.metaKey || event.altKey || map.key(event),
+  };
+  for (const [name, act] of Object.entries(heard)) box.addEventListener(name, act, { passive: false });
+  return () => {
+    for (const [name, act] of Object.entries(heard)) box.removeEventListener(name, act);
+  };
 }

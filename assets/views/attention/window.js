@@ -1,5 +1,5 @@
 // A window into one head of a long text, in which the views of a short one stand: some neighbouring rows and the keys that matter to
-// them, every number an element of the engine's tensors (views/attention_long_window.py). What lies outside is said, and left as it is.
+// them, every number an element of the engine's tensors (views/attention/long_window.py). What lies outside is said, and left as it is.
 import { compared } from "./colours.js";
 import { at } from "../components/cells.js";
 import { make, range } from "../core/dom.js";
@@ -96,7 +96,7 @@ function behind(whole, arrays, [[layer, head], ...beside], focus) {
   return found;
 }
 
-/** Mounts a view of attention.js on a window that follows what `page`, that of attention_long.js, looks at. */
+/** Mounts a view of a pattern on a window that follows what `page` looks at. */
 export function mount(root, page, module) {
   return new Windowed(root, page, module);
 }

@@ -1,0 +1,171 @@
+// Paints what is in view of a map in tiles: the head's overview, over it the tiles that are here, the coarsest first; what edits put
+// there within a dashed line, as on a map in cells; and the whole head, small.
+import { at, paint } from "../components/cells.js";
+import { outline } from "../components/cells_edited.js";
+import { make } from "../core/dom.js";
+import { ramp, step } from "../core/palette.js";
+
+const APART = 7; // CSS pixels of a weight, from which on weights are drawn apart
+const TALL = 46; // CSS pixels
+const WIDE = { least: 28, most: 168 };
+
+export class Painter {
+  /** `root` is where the theme's colours are read. */
+  constructor(canvas, root) {
+    this.canvas = canvas;
+    this.root = root;
+    this.images = new WeakMap();
+  }
+
+  /**
+   * view = {rows, cols, width, height: of the whole; top, left, across, down: what is in view; wide, tall: of a weight; overview: {block, max}
+   * with `cells` a side, or null; role: whose colour; max: of a tile, where the ramp ends; tiles, which are no finer than a pixel; apart: whether a cell is one weight; cell: {high, wide} weights of one; edition}, in weights and CSS pixels.
+   */
+  paint(view) {
+    const { canvas } = this;
+    const { top, left, wide, tall, rows, cols, edition } = view;
+    const dpr = window.devicePixelRatio || 1;
+    canvas.width = Math.max(1, Math.round(view.width * dpr));
+    canvas.height = Math.max(1, Math.round(view.height * dpr));
+    Object.assign(canvas.style, { width: `${view.width}px`, height: `${view.height}px` });
+    const context = canvas.getContext("2d");
+    context.imageSmoothingEnabled = false; // what is drawn is an element, never a mean of several
+    const x = (col) => Math.round((col - left) * wide * dpr);
+    const y = (row) => Math.round((row - top) * tall * dpr);
+    const put = (image, [first, last], [begin, end], high, breadth) => {
+      context.clearRect(x(begin), y(first), x(end) - x(begin), y(last) - y(first));
+      if (image) context.drawImage(image, x(begin), y(first), x(begin + image.width * breadth) - x(begin), y(first + image.height * high) - y(first));
+    };
+    this.role = view.role;
+    if (view.overview) put(this.image(view.overview.block, view.overview.max), [0, rows], [0, cols], Math.ceil(rows / view.cells), Math.ceil(cols / view.cells));
+    for (const one of view.tiles) put(this.tileImage(one, edition, view.max), one.rows, one.columns, one.high, one.wide);
+    if (view.apart) gaps(context, view, { x, y, dpr });
+    drawEdited(context, this.root, view);
+  }
+
+  tileImage(one, edition, max) {
+    if (!one.weight) return null;
+    const kept = this.images.get(one);
+    if (kept?.edition === edition) return kept.image;
+    const image = this.image({ data: one.weight, offset: 0, stride: one.across, rows: one.weight.length / one.across, cols: one.across }, max);
+    this.images.set(one, { edition, image });
+    return image;
+  }
+
+  /** A block as a picture, one pixel a cell; what is exactly zero stays empty. */
+  image(block, max) {
+    const table = ramp(this.root, this.role, "unit");
+    const image = new ImageData(block.cols, block.rows);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let r = 0, i = 0; r < block.rows; r++) {
+      for (let c = 0; c < block.cols; c++, i++) {
+        const weight = at(block, r, c);
+        if (weight > 0) pixels[i] = table[step(weight, "unit", max)];
+      }
+    }
+    const canvas = new OffscreenCanvas(block.cols, block.rows);
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return canvas;
+  }
+}
+
+function gaps(context, { top, left, across, down, wide, tall }, { x, y, dpr }) {
+  const { width, height } = context.canvas;
+  const line = Math.max(1, Math.round(dpr));
+  if (wide >= APART) for (let col = Math.ceil(left); col <= left + across; col++) context.clearRect(x(col) - Math.floor(line / 2), 0, line, height);
+  if (tall >= APART) for (let row = Math.ceil(top); row <= top + down; row++) context.clearRect(0, y(row) - Math.floor(line / 2), width, line);
+}
+
+/**
+ * Draws on the painted map where `view.tiles` (numbers.js, the coarsest first) hold edited cells; `view` is what
+ * the painter is given, `view.cell` {high, wide} the weights that a cell stands for. A finer tile counts before a coarser one.
+ */
+function drawEdited(context, root, view) {
+  if (!view.tiles.some(({ edited }) => edited)) return;
+  const { top, left, across, down, wide, tall, rows, cols, cell } = view;
+  const dpr = window.devicePixelRatio || 1;
+  const [firstRow, countRows] = around(top, down, cell.high, rows);
+  const [firstCol, countCols] = around(left, across, cell.wide, cols);
+  const edited = { data: new Uint8Array(countRows * countCols), offset: 0, stride: countCols, rows: countRows, cols: countCols };
+  const known = new Uint8Array(edited.data.length);
+  for (const tile of [...view.tiles].reverse()) fill(edited, known, tile, { firstRow, firstCol, cell });
+  const [breadth, height] = [cell.wide * wide, cell.high * tall];
+  const canvas = new OffscreenCanvas(Math.ceil(countCols * breadth * dpr), Math.ceil(countRows * height * dpr));
+  outline(canvas.getContext("2d"), root, { block: edited, edited, width: countCols * breadth, pitch: height }, dpr);
+  context.drawImage(canvas, Math.round((firstCol * cell.wide - left) * wide * dpr), Math.round((firstRow * cell.high - top) * tall * dpr));
+}
+
+/** First cell and number of cells of an axis: those in view and one beyond, so that a border is where the edited cells end and not the view. */
+function around(from, count, size, all) {
+  const first = Math.max(0, Math.floor(from / size) - 1);
+  return [first, Math.min(Math.ceil(all / size), Math.ceil((from + count) / size) + 1) - first];
+}
+
+function fill(grid, known, tile, { firstRow, firstCol, cell }) {
+  const [startRow, endRow] = cellsOf(tile.rows, cell.high, firstRow, grid.rows);
+  const [startCol, endCol] = cellsOf(tile.columns, cell.wide, firstCol, grid.cols);
+  for (let r = startRow; r < endRow; r++) {
+    for (let c = startCol; c < endCol; c++) {
+      const at = r * grid.cols + c;
+      if (known[at]) continue;
+      known[at] = 1;
+      if (tile.edited) grid.data[at] = holds(tile, (r + firstRow) * cell.high, (c + firstCol) * cell.wide, cell) ? 1 : 0;
+    }
+  }
+}
+
+function cellsOf([from, to], size, first, count) {
+  return [Math.max(0, Math.floor(from / size) - first), Math.min(count, Math.ceil(to / size) - first)];
+}
+
+/** Whether any block of a tile that meets the cell at (row, col), in weights, is edited. */
+function holds({ rows, columns, high, wide, across, edited }, row, col, cell) {
+  const block = (at, [from, to], size) => Math.floor((Math.max(from, Math.min(to - 1, at)) - from) / size);
+  for (let i = block(row, rows, high); i <= block(row + cell.high - 1, rows, high); i++) {
+    for (let j = block(col, columns, wide); j <= block(col + cell.wide - 1, columns, wide); j++) if (edited[i * across + j]) return true;
+  }
+  return false;
+}
+
+/** The whole head, small, with a frame around what the map shows; a click or a drag goes there. {element, update(window, rest, shown)}; `shown` is the {block, max, role} to draw, with a `name`. Calls `go(row, col)` with what is to be in the middle. */
+export function minimap(page, go) {
+  const element = make("div", "minimap");
+  const canvas = make("canvas");
+  const frame = make("div", "minimap-frame");
+  element.append(canvas, frame);
+  canvas.setAttribute("role", "img");
+  let drawn = "";
+  let size = { rows: 1, cols: 1, width: TALL };
+  const jump = (event) => {
+    const box = canvas.getBoundingClientRect();
+    go(((event.clientY - box.top) / TALL) * size.rows - 0.5, ((event.clientX - box.left) / size.width) * size.cols - 0.5);
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    jump(event);
+  });
+  canvas.addEventListener("pointermove", (event) => canvas.hasPointerCapture(event.pointerId) && jump(event));
+
+  const update = ({ zoom, top, left, across, down }, { rows, cols }, { block, max, role, name }) => {
+    const { state } = page;
+    const width = Math.round(Math.max(WIDE.least, Math.min(WIDE.most, (TALL * cols) / rows)));
+    size = { rows, cols, width };
+    const key = [page.edition, state.side, state.focus, state.layer, state.head, name].join();
+    if (key !== drawn) {
+      const pitch = TALL / block.rows;
+      paint(canvas, page.element, { block, role, scale: "unit", max, width, pitch, height: pitch, hidden: (r, c) => !block.data[block.offset + r * block.stride + c] });
+      Object.assign(canvas.style, { width: `${width}px`, height: `${TALL}px` });
+    }
+    drawn = key;
+    element.title = "the whole of this head; click to go there";
+    canvas.setAttribute("aria-label", "the whole of this head, and what of it is in view");
+    frame.hidden = zoom === 1;
+    const share = (x, all, to) => (x / all) * to;
+    Object.assign(frame.style, {
+      transform: `translate(${share(left, cols, width)}px, ${share(top, rows, TALL)}px)`,
+      width: `${Math.max(5, share(across, cols, width))}px`,
+      height: `${Math.max(5, share(down, rows, TALL))}px`,
+    });
+  };
+  return { element, update };
+}

@@ -1,0 +1,250 @@
+// A run on a text too long to be sent whole, as a source (source.js) of the page about attention: overviews of all heads, and tiles and
+// rows of those that are looked at, which are asked for. Scores come layer by layer, and what weights move head by head.
+import { compared } from "./colours.js";
+import { Moved } from "./values.js";
+import { Numbers } from "./numbers.js";
+import { coarse, heaviest, ROOMY } from "./source.js";
+import { clamp } from "./state.js";
+import { CSS as LONG } from "./long_style.js";
+import { CSS as WINDOW, mount as mountWindow, WINDOWED } from "./window.js";
+import { percent } from "../core/format.js";
+import { inquire } from "../core/store.js";
+
+const WIDE = [...WINDOWED, "points"]; // views that take all the room there is
+const READERS = 5; // queries of a column
+const PLACED = "positional";
+const STALLED = 3; // answers in a row that go no further
+
+export const CSS = LONG + WINDOW;
+
+export class TiledSource {
+  tiled = true;
+  details = 300; // CSS pixels of the details where they stand beside the view
+
+  constructor(page) {
+    this.page = page;
+    this.numbers = new Numbers(page, { arrived: () => page.arrived(), failed: (sentence) => this.fail(sentence) });
+    this.scores = new Scoring(page);
+    this.refused = ""; // why what is looked at cannot be had
+    for (const name of ["line", "weightsOf"]) this[name] = this[name].bind(this); // which views are handed
+  }
+
+  begin(data) {
+    if (this.run !== data.trace) this.numbers.begin(data);
+    this.run = data.trace;
+    this.scores.begin(data);
+  }
+
+  stop() {
+    this.numbers.stop();
+    this.scores.stop();
+  }
+
+  /** The chosen row, which a map asks for with its tiles, and what the chosen score needs. */
+  bring() {
+    const { page } = this;
+    if (page.state.view !== "map") this.numbers.want(page.head, [], page.state.query);
+    this.scores.go();
+  }
+
+  /** How much room at the right leaves some for the details. */
+  roomy() {
+    return WIDE.includes(this.page.state.view) ? ROOMY.most : ROOMY.some;
+  }
+
+  /** The module of a tab: a map is drawn in tiles. */
+  module(view) {
+    return view === "map" ? "tiles" : view;
+  }
+
+  /** A view that takes every number of a pattern gets a window of them. */
+  mount(module, root, name) {
+    return WINDOWED.includes(name) ? mountWindow(root, this.page, module) : module.mount(root, this.page);
+  }
+
+  /** Another head is looked at; what was refused was of the one before. */
+  turn() {
+    if (this.refused) this.fail("");
+  }
+
+  /** What is looked at cannot be had, and why; "" once something else is. */
+  fail(sentence) {
+    const { page } = this;
+    this.refused = sentence;
+    page.parts.notice(sentence || (page.data.notice ?? ""));
+    if (sentence) page.map?.say(page.map.window);
+    page.details.update();
+  }
+
+  /** Lines of several heads say which (share/shown.js); what is taken away of them as data is the shown one's. */
+  taken() {
+    const { state, trace, keys } = this.page;
+    const heads = compared(this.page);
+    if (state.view !== "lines" || heads.length < 2) return undefined;
+    const weight = this.row(state.query)?.weights[state.key];
+    const where = heads.map(([layer, head]) => `block ${layer + 1} head ${head + 1}`).join(", ");
+    const sentence = `block ${state.layer + 1} head ${state.head + 1}: ${trace.pieces[state.query]} → ${keys[state.key]}${weight === undefined ? "" : `: ${percent(weight)}`}`;
+    return { where: `${trace.side ? `${trace.side} ` : ""}${where}`, sentence };
+  }
+
+  scoring(key) {
+    return this.scores.progress(key);
+  }
+
+  /** A head's overview. */
+  pattern(layer, head) {
+    const { trace, state } = this.page;
+    return coarse(trace, state.focus, layer, head);
+  }
+
+  /** The key that a row of the shown head attends to most, once the row is here. */
+  strongest(row) {
+    return this.row(row)?.key[0] ?? clamp(row, this.page.keys.length);
+  }
+
+  /** The row to read first: the server's choice for the head it chose, else the last where it alone has read everything. */
+  firstRow() {
+    const { data, state, trace } = this.page;
+    const { first } = data;
+    if (first.side === state.side && first.focus === state.focus) return first.pos;
+    return trace.model.mask !== "full" || state.focus === "cross_attn" ? trace.length - 1 : 0;
+  }
+
+  /** A row of the shown head as `WholeSource.row` has it, or null while it is on its way. */
+  row(pos) {
+    return this.numbers.row(this.page.head, pos);
+  }
+
+  /** Columns are the server's. */
+  column() {
+    return null;
+  }
+
+  /** What asks for a column, its weights with a sentence. */
+  about(key) {
+    return { ask: "column", ...this.page.head, key };
+  }
+
+  /** A column as `WholeSource.column` has it, of the answer to `about`. */
+  columnIn({ arrays }) {
+    const weights = Array.from(arrays.weights.data);
+    return { weights, best: heaviest(weights, READERS), exact: true };
+  }
+
+  /** Every weight of the chosen row ("out") or column ("in"), or a promise where it is not here. */
+  line(way) {
+    const { page } = this;
+    const { query, key } = page.state;
+    if (way === "in") return page.request(this.about(key)).then(({ arrays }) => Float64Array.from(arrays.weights.data));
+    const found = this.row(query);
+    return found ? Float64Array.from(found.weights) : page.request({ ask: "row", ...page.head, pos: query }).then(({ arrays }) => Float64Array.from(arrays.weights.data));
+  }
+
+  /** Every weight of any row of the shown head; none while they are on their way. */
+  weightsOf(pos) {
+    const found = this.row(pos);
+    if (!found) this.numbers.want(this.page.head, [], pos);
+    return Float64Array.from(found?.weights ?? new Float64Array(this.page.keys.length));
+  }
+
+  /** What the weights of a head move, a promise; the store asks once. */
+  async moved(head) {
+    const query = /** @type {import("../core/store.js").Query<"moved">} */ ({ ask: "moved", ...head });
+    return new Moved(await this.page.request(query));
+  }
+
+  /** That of the shown head, or null while it is on its way: then the map is drawn again. */
+  movedHere() {
+    const { page } = this;
+    const name = JSON.stringify([page.trace.trace, page.head]);
+    if (this.weighed?.name === name) return this.weighed.moved;
+    const found = (this.weighed = { name, moved: null });
+    const late = () => found !== this.weighed;
+    this.moved(page.head).then((moved) => late() || (Object.assign(found, { moved }), page.arrived()), (error) => late() || this.fail(error.message));
+    return null;
+  }
+}
+
+/**
+ * The scores of a long text's heads, layer by layer, once one of them is chosen and for as long as it is. Most are of the text's own
+ * patterns, and come together; the positional share is of many other texts, so that of it a layer takes several questions.
+ */
+class Scoring {
+  constructor(page) {
+    this.page = page;
+  }
+
+  /** Another run: nothing is scored. */
+  begin(data) {
+    if (data === this.data) return; // another theme
+    const { arrays, lanes, scoreTable } = data;
+    for (const [side, { model }] of Object.entries(lanes)) {
+      for (const { key } of scoreTable) arrays[named(side, key)] ??= { data: new Float32Array(model.layers * model.heads).fill(NaN) };
+    }
+    this.data = data;
+    this.known = new Map(); // stack and kind of score -> {done, steps, scored: layers, going}
+  }
+
+  stop() {
+    this.data = null;
+  }
+
+  progress(key) {
+    const { trace } = this.page;
+    const found = this.of(key);
+    return found.scored < trace.model.layers ? found : null;
+  }
+
+  of(key) {
+    const { trace } = this.page;
+    const name = `${trace.side} ${key === PLACED}`;
+    if (!this.known.has(name)) this.known.set(name, { done: 0, steps: trace.model.layers, scored: 0, going: false });
+    return this.known.get(name);
+  }
+
+  /** Asks for what the chosen score needs, one answer after the other, until every head has it or another is chosen. */
+  async go() {
+    const { page, data } = this;
+    const { state, trace } = page;
+    if (!state.score || state.focus !== "attn") return;
+    const placed = state.score === PLACED;
+    const found = this.of(state.score);
+    if (found.going || found.scored === trace.model.layers) return;
+    const wanted = () => data === this.data && page.trace.side === trace.side && state.focus === "attn" && state.score && (state.score === PLACED) === placed;
+    found.going = true;
+    try {
+      while (found.scored < trace.model.layers && wanted()) {
+        await (placed ? this.placed(found, trace, data) : this.measured(found, trace, data));
+        if (data === this.data) page.scored(found.scored === trace.model.layers);
+      }
+    } catch (error) {
+      if (data === this.data) page.parts.notice(error.message);
+    } finally {
+      found.going = false;
+    }
+  }
+
+  async measured(found, trace, data) {
+    const { layers, heads } = trace.model;
+    const { arrays } = await this.page.request({ ask: "scores", side: trace.side, layer: found.scored });
+    for (const [key, { data: values }] of Object.entries(arrays)) data.arrays[named(trace.side, key)].data.set(values, found.scored * heads);
+    const scored = found.scored + 1;
+    Object.assign(found, { done: scored, steps: layers, scored });
+  }
+
+  async placed(found, trace, data) {
+    /** @type {import("../core/store.js").Query<"positional">} */
+    const query = { ask: PLACED, side: trace.side };
+    const whole = () => this.page.request({ ...query, whole: true }); // as a file has it, which has no server that would go on
+    const answer = await inquire({ trace: trace.trace, ...query }).catch((error) => whole().catch(() => Promise.reject(error)));
+    found.stalled = answer.done > found.done ? 0 : (found.stalled ?? 0) + 1;
+    if (found.stalled > STALLED) throw new Error("The server has no room to keep what it has read of other orders of this text; LOUPE_TRACE_MEMORY_MIB gives it more.");
+    data.arrays[named(trace.side, PLACED)].data.set(answer.arrays[PLACED].data);
+    Object.assign(found, { done: answer.done, steps: answer.steps, scored: answer.scored });
+    if (found.scored === trace.model.layers) whole().catch(() => {}); // so that a file of this page has it
+  }
+}
+
+function named(side, key) {
+  return `scores.${side && `${side}.`}attn.${key}`;
+}
