@@ -2,9 +2,11 @@ PORT ?= 8501
 PYTHON ?= python3
 JOBS ?= 2
 BIN := .venv/bin
+NODE := node_modules/.bin
+SCRIPTS := assets/views tests/js eslint.config.js
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test bench lint checkpoints screenshot
+.PHONY: run test bench lint format checkpoints screenshot
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
@@ -12,11 +14,17 @@ run: .venv/installed
 		--h11-max-incomplete-event-size 4194304 --no-access-log
 
 test: .venv/installed-dev
+	$(BIN)/node --test "tests/js/*.test.js"
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-lint: .venv/installed-dev
+lint: .venv/installed-dev node_modules/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy engine views pages bench app.py asgi.py
+	$(BIN)/node $(NODE)/eslint $(SCRIPTS)
+	$(BIN)/node $(NODE)/tsc
+
+format: .venv/installed-dev node_modules/installed
+	$(BIN)/node $(NODE)/prettier --log-level warn --write $(SCRIPTS)
 
 bench: .venv/installed-dev
 	$(BIN)/python -m bench
@@ -39,3 +47,8 @@ $(BIN)/python:
 .venv/installed-dev: requirements.txt requirements-dev.txt | $(BIN)/python
 	$(PIP) -r requirements-dev.txt
 	@touch $@ .venv/installed
+
+# Node.js comes with the Python packages; npm with it brings what checks the JavaScript.
+node_modules/installed: package-lock.json .venv/installed-dev
+	$(BIN)/npm ci --silent
+	@touch $@

@@ -1,6 +1,7 @@
 """The rules of the house, read from the source. Each rule is shown a bad line, to know that it can fail."""
 
 import ast
+import json
 import re
 import sys
 from collections.abc import Iterator, Set
@@ -211,6 +212,14 @@ def test_scripts_and_texts_keep_the_rules() -> None:
 def test_a_rule_about_text_can_fail(rule, bad: str, good: str) -> None:
     assert list(rule("x", bad))
     assert not list(rule("x", good))
+
+
+def test_the_lock_file_names_no_registry() -> None:
+    """npm takes the packages from the one that is set up: `omit-lockfile-registry-resolved` in .npmrc keeps it so."""
+    lock = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))
+    assert not [name for name, entry in lock["packages"].items() if "resolved" in entry]
+    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    assert {name: lock["packages"][f"node_modules/{name}"]["version"] for name in wanted} == wanted
 
 
 def test_pages_stand_in_sections() -> None:

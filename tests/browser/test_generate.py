@@ -44,14 +44,17 @@ def open_tab(page: "Page", name: str) -> None:
 def at_next_part(page: "Page", work: str) -> None:
     """Runs `work` as soon as the next part of an answer is taken, which no browser can miss."""
     page.evaluate(f"""() => {{
-      const page = {FIND}.loupe;
-      const {{ stream }} = page;
-      page.stream = (query, take, signal) => stream.call(page, query, (part) => {{
-        take(part);
-        if (page.stream === stream) return;
-        page.stream = stream;
-        {work};
-      }}, signal);
+      const view = Object.getPrototypeOf({FIND}.loupe); // that of a view which is mounted anew, too
+      const {{ stream }} = view;
+      view.stream = function (query, take, signal) {{
+        const page = this;
+        return stream.call(page, query, (part) => {{
+          take(part);
+          if (view.stream === stream) return;
+          view.stream = stream;
+          {work};
+        }}, signal);
+      }};
     }}""")
 
 

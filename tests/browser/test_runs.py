@@ -89,8 +89,18 @@ def tick(page: "Page", name: str) -> None:
 
 
 def menu(page: "Page", title: str) -> "Locator":
-    page.get_by_role("button", name=title, exact=True).click()
+    named = page.get_by_role("button", name=title, exact=True)
+    page.get_by_test_id("stPopoverButton").and_(named).click()
     return page.locator("[data-testid=stPopoverBody]")
+
+
+def sort(page: "Page", title: str) -> None:
+    """Opens the list again where the page was still being drawn, which closes it."""
+    option = page.get_by_role("option", name=title).first
+    while not option.is_visible():
+        page.get_by_label("sorted by").click()
+        page.wait_for_timeout(500)
+    option.click()
 
 
 def wait(page: "Page", condition: str) -> None:
@@ -126,12 +136,10 @@ def test_the_table_is_searched_by_words_and_sorted_by_columns(show: Open) -> Non
     page.get_by_label("find", exact=True).fill("")
     comes_to(page, lambda: len(column(page, "run")), 3)
     for title, expected in [("run ↑", [BROKEN, NAME, OTHER]), ("run ↓", [OTHER, NAME, BROKEN])]:
-        page.get_by_label("sorted by").click()
-        page.get_by_role("option", name=title).click()
+        sort(page, title)
         comes_to(page, lambda expected=expected: column(page, "run") == expected, True)
     page.wait_for_url("**runs=-name*")
-    page.get_by_label("sorted by").click()
-    page.get_by_role("option", name="loss ↑").first.click()
+    sort(page, "loss ↑")
     comes_to(page, lambda: column(page, "run")[-1], BROKEN)  # has none
 
 
@@ -202,7 +210,7 @@ def test_any_kept_step_of_a_run_opens_on_the_other_pages(show: Open, runs: Path)
         page.get_by_role("option", name=f"step {step:,}", exact=True).click()
 
     pages = {"Walkthrough", "Attention", "Generate", "Checkpoint", "Architecture", "Long sequences"}
-    assert pages < set(links())
+    comes_to(page, lambda: pages < set(links()), True)
     assert parse_qs(urlsplit(links()["Checkpoint"]).query)["model"] == [f"run:{NAME}"]
     choose("weights of", kept[-2])
     choose("compared with", kept[1])
@@ -216,7 +224,7 @@ def test_any_kept_step_of_a_run_opens_on_the_other_pages(show: Open, runs: Path)
     page.wait_for_function("model => new URL(location).searchParams.get('model') === model", arg=model)
     home = page.url.split("/walkthrough")[0]
     page.goto(urljoin(home, found["Checkpoint"]))
-    expect(page.locator(".card h2")).to_have_text(model)
+    expect(page.locator("h2").first).to_have_text(model)
     page.goto(urljoin(home, found[comparing]))
     page.wait_for_selector(".compare[data-ready='true']")
     for number, step in enumerate((kept[1], kept[-2])):
@@ -254,6 +262,7 @@ def test_gradients_are_those_that_were_watched_and_a_click_moves_the_handle(show
 
 def test_a_hill_has_the_weights_of_its_step(show: Open, runs: Path) -> None:
     page = show(fragment="#tab=weights")
+    page.locator(".ridge").first.scroll_into_view_if_needed()  # drawn once it is in sight
     page.wait_for_selector(".ridge .scatterlayer path.js-line")
     part = page.get_by_role("group", name="embedding", exact=True)
     least, spread, most = shown_numbers(part.locator(".ridge-numbers dd").all_inner_texts())
@@ -271,6 +280,7 @@ def test_shares_of_certain_rows_and_quiet_neurons_stand_in_words_beside_runs_sor
 ) -> None:
     page = show(fragment="#tab=activations&runs=-name")
     comes_to(page, lambda: column(page, "run"), [OTHER, NAME, BROKEN])
+    page.locator(".ridge").first.scroll_into_view_if_needed()  # drawn once it is in sight
     page.wait_for_selector(".ridge .scatterlayer path.js-line")
     block = page.get_by_role("group", name="decoder block 1", exact=True)
     certain, quiet = (float(text.split("\u00a0")[0]) for text in block.locator(".ridge-shares dd").all_inner_texts())

@@ -49,7 +49,8 @@ class NamedChart:
     def figure(self, shade: Shade) -> AltairChart:
         """The whole chart, for a file."""
         found = self.chart(*self.arguments, shade)
-        found.datasets = {name: frame.to_dict("records") for name, frame in self.data.items()}
+        empty = {name: frame.astype(object).where(frame.notna(), None) for name, frame in self.data.items()}
+        found.datasets = {name: frame.to_dict("records") for name, frame in empty.items()}  # JSON has no NaN
         for one in found.params if isinstance(found.params, list) else ():
             if one.name in self.params:
                 one.value = self.params[one.name]

@@ -18,6 +18,7 @@ Figure = Callable[[Shade], AltairChart | go.Figure]
 Columns = Mapping[str, Sequence[Any]]
 
 WITH_EMBED = "window.vegaEmbed = vegaEmbed;"  # what the bundle ends with
+VEGA_LITE = "6.1"  # as 6.4 reads "undefined" in the tooltip of the nearest point
 SHADES: tuple[Shade, ...] = get_args(Shade)
 POLICY = (  # both libraries compile expressions and shaders at run time
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -70,7 +71,7 @@ def table_html(title: str, columns: Columns) -> str:
 def vega_bundle() -> tuple[str, str]:
     import vl_convert  # 30 MB of native code, which only this needs
 
-    return "module", vl_convert.javascript_bundle(WITH_EMBED)
+    return "module", vl_convert.javascript_bundle(WITH_EMBED, vl_version=VEGA_LITE)
 
 
 @cache

@@ -360,22 +360,35 @@ def as_numpy(array: Any) -> np.ndarray:
     return np.asarray(array)
 
 
-def javascript_types(registry: Registry) -> str:
-    """TypeScript declarations of the queries and answers of a registry, for JSDoc: `@type {Answers["rollout"]}`."""
-    queries, answers = [], []
-    for question in registry.questions.values():
+def javascript_types(*registries: Registry) -> str:
+    """TypeScript declarations of the queries and answers of registries: `request(query)` is checked against them.
+
+    Where several declare one name, a query is as any of them says, and an answer may hold the arrays of all.
+    """
+    queries: dict[str, dict[str, None]] = {}
+    answers: dict[str, dict[str, None]] = {}
+    for question in (one for registry in registries for one in registry.questions.values()):
         fields = [
             f"{name}{'?' if name in question.defaults else ''}: {javascript_type(kind)}"
             for name, kind in question.parameters.items()
             if name not in question.in_script
         ]
-        queries.append(f"  {question.name}: {{ {'; '.join(fields)} }};" if fields else f"  {question.name}: {{}};")
-        arrays = "; ".join(f"{name}: NamedArray" for name in question.returns)
-        answers.append(f"  {question.name}: {{ arrays: {{ {arrays} }}; [entry: string]: any }};")
-    head = 'import type { NamedArray } from "../core/payload.js";\n'
+        queries.setdefault(question.name, {})[f"{{ {'; '.join(fields)} }}" if fields else "{}"] = None
+        answers.setdefault(question.name, {}).update(dict.fromkeys(question.returns))
+    asked = [f"  {name}: {' | '.join(forms)};" for name, forms in sorted(queries.items())]
+    answered = []
+    for name, arrays in sorted(answers.items()):
+        fields = [f"{javascript_name(one)}: NamedArray" for one in arrays]
+        named = f"{{ {'; '.join(fields)} }}" if fields else "Record<string, NamedArray>"
+        answered.append(f"  {name}: {{ arrays: {named}; [entry: string]: any }};")
+    head = 'import type { NamedArray } from "./payload.js";\n'
     return "\n".join(
-        [head, "export interface Queries {", *queries, "}", "", "export interface Answers {", *answers, "}", ""]
+        [head, "export interface Queries {", *asked, "}", "", "export interface Answers {", *answered, "}", ""]
     )
+
+
+def javascript_name(name: str) -> str:
+    return name if name.isidentifier() else f'"{name}"'
 
 
 def javascript_type(annotation: Any) -> str:

@@ -119,7 +119,7 @@ class Architecture {
     const looked = target ?? this.chosen;
     const key = `${looked.model} ${looked.block}`;
     for (const element of this.element.querySelectorAll("[data-block]")) {
-      const same = element.dataset.block === looked.block && modelOf(element, looked.model) === looked.model;
+      const same = element.dataset.block === looked.block && modelOf(element) === looked.model;
       element.classList.toggle("looked", same);
     }
     if (this.shown === key + this.data.models.map((model) => model.name + model.total)) return;
@@ -282,7 +282,7 @@ export function percent(share) {
 
 function found(event) {
   const element = event.target.closest?.("[data-block]");
-  return element ? { model: modelOf(element, 0), block: element.dataset.block } : null;
+  return element ? { model: modelOf(element), block: element.dataset.block } : null;
 }
 
 function modelOf(element) {

@@ -21,7 +21,8 @@ export function mount(root, page) {
 
 class Alignment {
   constructor(root, page) {
-    Object.assign(this, { page, pointed: null });
+    this.page = page;
+    this.pointed = null;
     root.classList.add("alignment");
     this.by = choices("which row", [["written", "by the row that wrote it"], ["own", "by its own row"]], (by) => page.go({ by: by === "written" ? undefined : by }));
     this.stage = make("div", "aligned");
@@ -91,7 +92,8 @@ class Alignment {
     const ratio = window.devicePixelRatio || 1;
     const wide = this.downward ? this.target.offsetLeft - this.source.offsetLeft - this.source.offsetWidth : this.stage.clientWidth;
     const tall = this.downward ? Math.max(this.source.offsetHeight, this.target.offsetHeight) : this.target.offsetTop - this.source.offsetTop - this.source.offsetHeight;
-    Object.assign(this, { wide, tall });
+    this.wide = wide;
+    this.tall = tall;
     this.canvas.width = Math.round(wide * ratio);
     this.canvas.height = Math.round(tall * ratio);
     Object.assign(this.canvas.style, { width: `${wide}px`, height: `${tall}px`, left: this.downward ? `${this.source.offsetLeft + this.source.offsetWidth}px` : "0", top: this.downward ? "0" : `${this.source.offsetTop + this.source.offsetHeight}px` });

@@ -23,7 +23,17 @@ export function mount(root, data) {
   return page;
 }
 
+/**
+ * What the views of a page read of it.
+ * @typedef {Record<string, any> & Pick<Attention, "request"> & { trace: any, state: any, width: number, narrow: boolean }} Page
+ */
+
 class Attention {
+  /** @type {Trace} */
+  trace;
+  /** @type {ReturnType<typeof frame>} */
+  parts;
+
   constructor(root) {
     this.style = make("style", "", CSS);
     this.styled = new Set(); // views whose look is here
@@ -233,6 +243,11 @@ class Attention {
     this.parts.tip(title, value);
   }
 
+  /**
+   * Asks about the run that is looked at.
+   * @template {keyof import("../core/store.js").Queries} Name
+   * @param {import("../core/store.js").Query<Name>} query
+   */
   request(query) {
     return request({ trace: this.trace.trace, ...query });
   }

@@ -18,8 +18,13 @@ export function mount(root, page) {
 }
 
 class Circuits {
+  /**
+   * @param {HTMLElement} root
+   * @param {import("./attention.js").Page} page
+   */
   constructor(root, page) {
-    Object.assign(this, { page, turn: 0 });
+    this.page = page;
+    this.turn = 0;
     root.classList.add("circuits");
     this.ov = table("OV", "what is written when a token is attended to");
     this.qk = table("QK", "who attends to whom, by content alone");
@@ -56,7 +61,10 @@ class Circuits {
     part.body.classList.remove("waiting");
   }
 
-  /** Row by row: a token of the text and what it promotes, the strongest first. */
+  /**
+   * Row by row: a token of the text and what it promotes, the strongest first.
+   * @param {import("../core/store.js").Answers["ov"]} answer
+   */
   promoted({ arrays, names }) {
     const { ids, top, logits } = arrays;
     const [rows, cols] = top.shape;
@@ -70,7 +78,7 @@ class Circuits {
     grid.setAttribute("aria-label", "tokens of the text and the tokens they promote");
     for (const row of range(0, rows)) {
       const itself = top.data.subarray(row * cols, (row + 1) * cols).indexOf(ids.data[row]);
-      copies += itself >= 0;
+      copies += itself >= 0 ? 1 : 0;
       const line = make("div", "promoted-row");
       line.setAttribute("role", "row");
       line.append(token(names[ids.data[row]], "rowheader", "read"));
@@ -98,7 +106,10 @@ class Circuits {
     return cell;
   }
 
-  /** The scores as a heat map, with numbers where they have room. */
+  /**
+   * The scores as a heat map, with numbers where they have room.
+   * @param {import("../core/store.js").Answers["qk"]} answer
+   */
   scored({ arrays, names }) {
     const { ids, keys, scores } = arrays;
     const [rows, cols] = scores.shape;

@@ -62,7 +62,7 @@ function lowest(bins) {
  * Strokes curves from x = `left` to x = `right` into `context`. `hues` are CSS colours, one a head; several heads are drawn
  * side by side within a row. `edited(curve)` says which ones an edit put there: they are dashed, and of one head in the colour `dashed`. `alone` says that they are one token's. `top` is how far the rows are scrolled, `tall` the height that is seen, CSS pixels.
  */
-export function stroke(context, curves, { hues, pitch, left, right, top, tall, alone, edited, dashed }) {
+export function stroke(context, curves, { hues, pitch, left, right, top, tall, alone, edited = null, dashed = null }) {
   const full = Math.max(FULL.least, Math.min(FULL.most, pitch * FULL.share, (pitch - 2) / hues.length));
   const faint = alone ? FAINT.one : FAINT.all;
   const room = Math.max(0, pitch - full - 2);

@@ -128,6 +128,7 @@ function columnPart(page) {
   element.append(list, bright, why, button);
   const kept = new Map(); // of this run: name of a question -> its answer, {sentence}
   let timer = 0;
+  /** @type {Record<string, any>} */
   let shown = {};
   const say = (answer) => {
     why.textContent = answer?.sentence ?? "";
@@ -135,6 +136,7 @@ function columnPart(page) {
     button.hidden = answer !== null;
     bright.hidden = Boolean(answer?.sentence); // which says it too
   };
+  /** @param {Record<string, any>} question */
   const ask = async ({ name, query }) => {
     const answer = await page.request(query).catch((error) => ({ sentence: error.message }));
     kept.set(name, answer);

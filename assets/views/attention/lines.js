@@ -25,7 +25,12 @@ export function mount(root, page) {
 
 class Lines {
   constructor(root, page) {
-    Object.assign(this, { root, page, pointed: null, frame: 0, edition: -1, legend: "" });
+    this.root = root;
+    this.page = page;
+    this.pointed = null;
+    this.frame = 0;
+    this.edition = -1;
+    this.legend = "";
     root.classList.add("attention-lines");
     root.loupe = this; // for tests: the curves behind the picture
     this.heads = make("div", "lines-bar lines-heads");
@@ -238,8 +243,9 @@ class Lines {
     const chosen = choose(patterns, this.slider.value(), only);
     const tall = Math.min(this.scroller.clientHeight, patterns[0].block.rows > patterns[0].block.cols ? patterns[0].block.rows * pitch : patterns[0].block.cols * pitch);
     const context = fitted(this.canvas, sizes.width, tall);
-    const seen = { hues: this.roles.map((role) => colour(this.root, role)), pitch, top: this.scroller.scrollTop, tall, alone: Boolean(only), ...this.edited() };
-    stroke(context, chosen.curves, { ...seen, left: sizes.left, right: sizes.right });
+    /** @type {Parameters<typeof stroke>[2]} */
+    const seen = { left: sizes.left, right: sizes.right, hues: this.roles.map((role) => colour(this.root, role)), pitch, top: this.scroller.scrollTop, tall, alone: Boolean(only), ...this.edited() };
+    stroke(context, chosen.curves, seen);
     if (only) drawSquares(context, this.root, patterns, only, { ...seen, ...sizes, narrow: this.page.narrow });
     this.left.light(only ? (only.query ?? null) : this.page.state.query);
     this.right.light(only ? (only.key ?? null) : this.page.state.key);

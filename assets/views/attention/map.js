@@ -32,6 +32,10 @@ export function mount(root, page) {
 }
 
 class HeadMap {
+  /**
+   * @param {HTMLElement} root
+   * @param {import("./attention.js").Page} page
+   */
   constructor(root, page) {
     this.root = root;
     this.page = page;

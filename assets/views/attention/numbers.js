@@ -8,7 +8,9 @@ const KEPT = { tiles: 240, rows: 400 };
 export class Numbers {
   /** `page` has request(), and `arrived()` is called with every answer, `failed(sentence)` for none. */
   constructor(page, { arrived, failed }) {
-    Object.assign(this, { page, arrived, failed });
+    this.page = page;
+    this.arrived = arrived;
+    this.failed = failed;
     this.tiles = new Map(); // name of a window of a head -> tile, or null while it is on its way
     this.rows = new Map(); // name of a row of a head -> {key, weight, weights, rest, others}, or null
     this.timer = 0;

@@ -4,7 +4,7 @@ import { range } from "../core/dom.js";
 
 const SOURCE = "Abnar and Zuidema 2020";
 
-/** [id, label, what it is, in a sentence] */
+/** @type {Array<[id: string, label: string, definition: (page: any) => string]>} the definition is a sentence */
 export const MEASURES = [
   ["head", "this head", () => "The weights of this head: after the softmax, each row adds up to 1."],
   ["heads", "mean of heads", ({ state, trace }) => `The mean of the ${trace.model.heads} heads of block ${state.layer + 1}, cell by cell.`],

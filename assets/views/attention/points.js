@@ -22,8 +22,14 @@ export function mount(root, page) {
 }
 
 class Points {
+  /**
+   * @param {HTMLElement} root
+   * @param {import("./attention.js").Page} page
+   */
   constructor(root, page) {
-    Object.assign(this, { page, turn: 0, answer: null });
+    this.page = page;
+    this.turn = 0;
+    this.answer = null;
     root.classList.add("points-of");
     this.how = choices("projection", WAYS, (how) => page.go({ how: how === "pca" ? undefined : how }));
     this.tint = choices("colour", TINTS, (tint) => page.go({ tint: tint === "role" ? undefined : tint }));
@@ -89,6 +95,7 @@ class Points {
     this.how.show(this.projection);
     this.tint.show(this.tinted, page.trace.grid ? ["kind"] : []);
     const { side, focus, layer, head } = this.state;
+    /** @type {import("../core/store.js").Query<"points">} */
     const query = { ask: "points", side, focus, layer, head, how: this.projection };
     const wanted = JSON.stringify([page.trace.trace, query]);
     this.size();
@@ -110,6 +117,7 @@ class Points {
     return seconds >= SLOW;
   }
 
+  /** @param {import("../core/store.js").Query<"points">} query */
   async ask(query) {
     const turn = ++this.turn;
     try {

@@ -79,7 +79,10 @@ export function mount(root, page) {
 
 class Product {
   constructor(root, page) {
-    Object.assign(this, { root, page, place: null, edition: null });
+    this.root = root;
+    this.page = page;
+    this.place = null;
+    this.edition = null;
     root.classList.add("attention-product");
     root.loupe = this; // for tests: the numbers behind the picture
     this.title = make("h3", "product-title");

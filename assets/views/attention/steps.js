@@ -65,8 +65,17 @@ export function mount(root, page) {
 }
 
 class Steps {
+  /**
+   * @param {HTMLElement} root
+   * @param {import("./attention.js").Page} page
+   */
   constructor(root, page) {
-    Object.assign(this, { root, page, shown: [], made: "", timer: 0, answers: null });
+    this.root = root;
+    this.page = page;
+    this.shown = [];
+    this.made = "";
+    this.timer = 0;
+    this.answers = null;
     root.classList.add("attention-steps");
     root.loupe = this; // for tests: the numbers behind the picture
     this.title = make("h3", "steps-title");
@@ -118,7 +127,9 @@ class Steps {
 
   /** The lengths of what is handed over: the server multiplies for all heads of a layer at once. */
   ask(about) {
-    Object.assign(this, { about, answers: null, refused: "" });
+    this.about = about;
+    this.answers = null;
+    this.refused = "";
     clearTimeout(this.timer);
     const { side } = this.page.trace;
     const { focus, layer } = this.page.state;
@@ -245,6 +256,10 @@ class Steps {
     });
   }
 
+  /**
+   * @param {Record<string, any>} panel
+   * @param {{ row: number, col: number }} cell
+   */
   spelled({ block, scale }, { row, col }) {
     const value = at(block, row, col);
     return scale === "unit" ? percent(value) : number(value);

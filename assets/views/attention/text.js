@@ -28,6 +28,10 @@ export function mount(root, page) {
 }
 
 class Over {
+  /**
+   * @param {HTMLElement} root
+   * @param {import("./attention.js").Page} page
+   */
   constructor(root, page) {
     this.page = page;
     this.turn = 0;

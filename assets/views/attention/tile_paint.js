@@ -12,7 +12,9 @@ const WIDE = { least: 28, most: 168 };
 export class Painter {
   /** `root` is where the theme's colours are read. */
   constructor(canvas, root) {
-    Object.assign(this, { canvas, root, images: new WeakMap() });
+    this.canvas = canvas;
+    this.root = root;
+    this.images = new WeakMap();
   }
 
   /**

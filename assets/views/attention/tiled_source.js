@@ -149,7 +149,8 @@ export class TiledSource {
 
   /** What the weights of a head move, a promise; the store asks once. */
   async moved(head) {
-    return new Moved(await this.page.request({ ask: "moved", ...head }));
+    const query = /** @type {import("../core/store.js").Query<"moved">} */ ({ ask: "moved", ...head });
+    return new Moved(await this.page.request(query));
   }
 
   /** That of the shown head, or null while it is on its way: then the map is drawn again. */
@@ -232,6 +233,7 @@ class Scoring {
   }
 
   async placed(found, trace, data) {
+    /** @type {import("../core/store.js").Query<"positional">} */
     const query = { ask: PLACED, side: trace.side };
     const whole = () => this.page.request({ ...query, whole: true }); // as a file has it, which has no server that would go on
     const answer = await inquire({ trace: trace.trace, ...query }).catch((error) => whole().catch(() => Promise.reject(error)));

@@ -27,7 +27,10 @@ export function mount(root, page) {
 
 export class TileMap {
   constructor(root, page) {
-    Object.assign(this, { root, page, hover: null, pointer: null });
+    this.root = root;
+    this.page = page;
+    this.hover = null;
+    this.pointer = null;
     this.grid = make("div", "long-grid");
     this.box = make("div", "long-map");
     this.box.tabIndex = 0;
@@ -257,7 +260,7 @@ export class TileMap {
     const { top, left, wide, tall } = this.window;
     const row = Math.max(0, Math.min(this.rest.rows - 1, Math.floor(top + y / tall)));
     const col = Math.max(0, Math.min(this.rest.cols - 1, Math.floor(left + x / wide)));
-    return peakAt(this.tiles, row, col) ?? { row, col, weight: null };
+    return peakAt(this.tiles, row, col) ?? { row, col, weight: null, high: 1, wide: 1 };
   }
 
   point(x, y) {

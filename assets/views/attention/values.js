@@ -46,8 +46,11 @@ export function shown({ shows }, kinds = KINDS) {
  * divided by the row's sum. The server says both; tiles hold elements of the whole as they do of weights. `max`, the largest length, and `overview(kind)` ("length" or "share") as a block of cells.js, 255 = that length or all of a row.
  */
 export class Moved {
+  /** @param {import("../core/store.js").Answers["moved"]} answer */
   constructor({ max, arrays }) {
-    Object.assign(this, { max, arrays });
+    this.max = max;
+    /** @type {Record<string, import("../core/payload.js").NamedArray>} */
+    this.arrays = arrays;
   }
 
   /** What a weight at (row, key) moves, as the server has it. */

@@ -33,7 +33,11 @@ class WindowTrace extends Trace {
     this.rows = range(first, first + arrays["outside.share"].data.length);
     this.columns = Array.from(arrays.keys.data);
     this.beside = beside;
-    Object.assign(this, { count, dtype, grid: null, length: this.rows.length, trace: `${whole.trace} ${this.rows[0]} ${this.columns} ${[layer, head, ...beside]}` });
+    this.count = count;
+    this.dtype = dtype;
+    this.grid = null;
+    this.length = this.rows.length;
+    this.trace = `${whole.trace} ${this.rows[0]} ${this.columns} ${[layer, head, ...beside]}`;
     this.pieces = this.rows.map(piece(whole));
     this.special = this.rows.map((i) => whole.special[i]);
     this.keyPieces = this.columns.map(piece(read));
@@ -99,7 +103,11 @@ export function mount(root, page, module) {
 
 class Windowed {
   constructor(root, page, module) {
-    Object.assign(this, { root, page, module, view: null, wanted: "" });
+    this.root = root;
+    this.page = page;
+    this.module = module;
+    this.view = null;
+    this.wanted = "";
     root.classList.add("windowed");
     root.loupe = this; // for tests: the numbers behind the picture
     this.note = make("p", "window-note");
@@ -126,6 +134,7 @@ class Windowed {
     this.wanted = wanted;
     this.root.classList.add("waiting");
     if (!this.view) this.note.textContent = "On its way …";
+    /** @type {[whole: any, head: any, beside: any[]]} */
     const about = [page.trace, page.head, beside];
     page.request(query).then(
       (answer) => wanted === this.wanted && this.arrived(answer, about),
@@ -208,7 +217,10 @@ class Windowed {
 /** The face of a page as the views of a short text know it: rows and keys are counted within the window. */
 class Face {
   constructor(page, windowed) {
-    Object.assign(this, { page, windowed, hover: null, someKeys: true });
+    this.page = page;
+    this.windowed = windowed;
+    this.hover = null;
+    this.someKeys = true;
   }
 
   get trace() {

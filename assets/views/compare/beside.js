@@ -23,7 +23,10 @@ export function mount(root, lab) {
 
 class Beside {
   constructor(root, lab) {
-    Object.assign(this, { root, lab, opened: null, columns: [] });
+    this.root = root;
+    this.lab = lab;
+    this.opened = null;
+    this.columns = [];
     root.classList.add("beside-runs");
     root.setAttribute("role", "tabpanel");
     this.styled = new Set();

@@ -22,7 +22,13 @@ export class Detailed extends Trace {
 /** The face of the run `letter` of `lab` (compare.js); `look(width)` brings it up to what is looked at now. */
 export class Face {
   constructor(lab, letter) {
-    Object.assign(this, { lab, letter, trace: null, state: null, width: 0, narrow: false, missing: {} });
+    this.lab = lab;
+    this.letter = letter;
+    this.trace = null;
+    this.state = null;
+    this.width = 0;
+    this.narrow = false;
+    this.missing = {};
   }
 
   look(width) {
@@ -37,7 +43,8 @@ export class Face {
     const carried = lab.carry(letter, state.cursor);
     this.missing = { query: carried.row === null, key: carried.col === null };
     this.state = { ...state.own, side, focus, layer, head, heads: led(chosen, layer, head), query: row, key: col, pinned: true, view: state.view };
-    Object.assign(this, { width, narrow: width < NARROW });
+    this.width = width;
+    this.narrow = width < NARROW;
   }
 
   get edition() {

@@ -121,7 +121,8 @@ export class Asked {
 /** A run as Numbers sees it. */
 class Run {
   constructor(lab, letter) {
-    Object.assign(this, { lab, letter });
+    this.lab = lab;
+    this.letter = letter;
   }
 
   get data() {

@@ -14,7 +14,10 @@ export function mount(root, lab) {
 
 class Heads {
   constructor(root, lab) {
-    Object.assign(this, { root, lab, grid: null, drawn: "" });
+    this.root = root;
+    this.lab = lab;
+    this.grid = null;
+    this.drawn = "";
     this.about = make("p", "about");
     this.waiting = make("p", "waiting-for");
     this.waiting.setAttribute("role", "status");

@@ -4,8 +4,6 @@ import { SignedPainter } from "./long_paint.js";
 import { points } from "./pointed.js";
 import { legend } from "../components/legend.js";
 
-const KEYS = { wheel: "or ", "+": " ", "−": " zoom, all maps with it · drag moves · ", 0: " whole" };
-
 /** In one of several maps: without a small one of its own, and every other follows it. */
 export class RunMap extends TileMap {
   constructor(root, page) {

@@ -14,7 +14,11 @@ export function mount(root, lab) {
 
 class Maps {
   constructor(root, lab) {
-    Object.assign(this, { root, lab, places: [], shown: "", following: false });
+    this.root = root;
+    this.lab = lab;
+    this.places = [];
+    this.shown = "";
+    this.following = false;
     this.grid = make("div", "maps");
     root.append(this.grid);
   }

@@ -9,7 +9,13 @@ const NOTHING = { block: { data: new Uint8Array(1), offset: 0, stride: 1, rows: 
 /** The map of the run `letter`; `see()` brings it up to what is looked at now, `look(width, narrow)` says how much room it has. */
 export class RunPage {
   constructor(lab, letter, maps) {
-    Object.assign(this, { lab, letter, maps, state: {}, width: 0, narrow: false, hover: null });
+    this.lab = lab;
+    this.letter = letter;
+    this.maps = maps;
+    this.state = {};
+    this.width = 0;
+    this.narrow = false;
+    this.hover = null;
   }
 
   get able() {
@@ -17,7 +23,8 @@ export class RunPage {
   }
 
   look(width, narrow) {
-    Object.assign(this, { width, narrow });
+    this.width = width;
+    this.narrow = narrow;
     this.see();
   }
 

@@ -7,7 +7,8 @@ export class SignedPainter extends Painter {
   /** The ramp ends where that of all maps does (`page.maps.most`). */
   constructor(canvas, root, page) {
     super(canvas, root);
-    Object.assign(this, { page, signed: new WeakMap() });
+    this.page = page;
+    this.signed = new WeakMap();
   }
 
   tileImage(one, edition) {

@@ -29,7 +29,9 @@ export function outline(context, root, { block, edited, width, pitch }, dpr) {
 /** Straight pieces of a border, each as long as it goes. */
 class Borders {
   constructor(wide, pitch) {
-    Object.assign(this, { wide, pitch, lines: [] });
+    this.wide = wide;
+    this.pitch = pitch;
+    this.lines = [];
   }
 
   across(row, count, is) {

@@ -6,7 +6,10 @@ const ACROSS = 4096; // of them in a row, at most
 
 export class Placement {
   constructor({ width, height }) {
-    Object.assign(this, { width, height, points: new Map(), names: new Map() });
+    this.width = width;
+    this.height = height;
+    this.points = new Map();
+    this.names = new Map();
   }
 
   /** Keeps the square around a point free. */
@@ -30,6 +33,7 @@ export class Placement {
     return { x: box[0], y: (box[1] + box[3]) / 2 };
   }
 
+  /** @param {number[]} box */
   inside([left, top, right, bottom]) {
     return left >= EDGE && top >= EDGE && right <= this.width - EDGE && bottom <= this.height - EDGE;
   }

@@ -13,7 +13,12 @@ export class Plane {
    * and picked(i). Until there is a `view` (see `frame`) nothing is heard.
    */
   constructor(canvas, points, on) {
-    Object.assign(this, { canvas, points, on, view: null, size: null, drag: null });
+    this.canvas = canvas;
+    this.points = points;
+    this.on = on;
+    this.view = null;
+    this.size = null;
+    this.drag = null;
     const heard = {
       pointerdown: (event) => this.grasp(event),
       pointermove: (event) => this.view && this.follow(event),

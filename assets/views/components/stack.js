@@ -47,7 +47,11 @@ export function drawStack(stack, { width, mirror = false, ends = null, counts, m
 
 class Pen {
   constructor({ width, mirror, counts, marked, prefix }) {
-    Object.assign(this, { width, mirror, counts, marked, prefix });
+    this.width = width;
+    this.mirror = mirror;
+    this.counts = counts;
+    this.marked = marked;
+    this.prefix = prefix;
     this.group = svg("g");
     this.below = this.group.appendChild(svg("g")); // the frame
     this.lines = this.group.appendChild(svg("g"));

@@ -140,6 +140,7 @@ class TextLines {
   }
 }
 
+/** @returns {HTMLInputElement | null} */
 function lineOf(field) {
   return document.querySelector(`.st-key-${field} input`);
 }

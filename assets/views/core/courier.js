@@ -122,8 +122,8 @@ function leave() {
 }
 
 addEventListener("click", (event) => {
-  const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.href);
-  if (!link || link.origin !== location.origin || link.target || link.download) return;
+  const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement);
+  if (!link?.href || link.origin !== location.origin || link.target || link.download) return;
   if (link.pathname !== location.pathname) leave(); // with Ctrl too: Streamlit turns the page all the same
 }, true);
 addEventListener("popstate", () => location.pathname !== path && leave());

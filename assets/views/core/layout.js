@@ -95,7 +95,7 @@ function widest(pieces) {
 }
 
 /** A phone's width: every panel as wide as the page allows beside its row labels. */
-export function stacked(width, stages, open, trace) {
+export function stacked(width, stages, open) {
   const panel = new Map();
   for (const stage of stages) {
     for (const one of open.has(stage.id) ? stage.open : stage.closed) panel.set(one, Math.max(120, width - 86));

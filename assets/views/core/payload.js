@@ -6,6 +6,10 @@ const ALIGNMENT = 8;
 const SIZE = { f32: 4, f16: 2, u8: 1, i32: 4, bool: 1 };
 
 /**
+ * @typedef {{ data: any, dtype: string, shape: number[], dims: string[] }} NamedArray
+ */
+
+/**
  * Uint8Array -> {...header, arrays: {name: {data, dtype, shape, dims}}}.
  * f16 comes as a Float16Array, or, in a browser without one, as a Float32Array with the same values.
  */

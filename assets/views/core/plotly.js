@@ -35,7 +35,7 @@ async function unzip(text) {
  */
 export function adoptStyle(element) {
   const root = element.getRootNode();
-  const sheet = document.getElementById("plotly.js-style-global")?.sheet;
+  const sheet = /** @type {HTMLStyleElement | null} */ (document.getElementById("plotly.js-style-global"))?.sheet;
   if (!(root instanceof ShadowRoot) || !sheet || root.querySelector(".plotly-style")) return;
   const style = document.createElement("style");
   style.className = "plotly-style";
@@ -48,13 +48,18 @@ export function adoptStyle(element) {
  */
 export class Chart {
   /**
-   * @param {HTMLElement} element
+   * @param {HTMLElement & { _fullLayout?: any, layout?: any, on?: any }} element with what plotly.js adds to it
    * @param {string} address of plotly.js
    * @param {{drawn?: (layout: any) => void, failed?: (sentence: string) => void, on?: Record<string, (event: any) => void>}} heard
    *   `drawn` is called after each drawing and after each zoom, `on` maps Plotly's events to handlers
    */
   constructor(element, address, heard = {}) {
-    Object.assign(this, { element, address, heard, library: null, waiting: null, closed: false });
+    this.element = element;
+    this.address = address;
+    this.heard = heard;
+    this.library = null;
+    this.waiting = null;
+    this.closed = false;
   }
 
   /**

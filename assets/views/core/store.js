@@ -12,8 +12,21 @@ let last = 0;
 const visit = Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(36)).join(""); // of this page
 
 /**
+ * @typedef {import("./questions.js").Queries} Queries what each question asks for
+ * @typedef {import("./questions.js").Answers} Answers what comes back
+ */
+
+/**
+ * @template {keyof Queries} Name
+ * @typedef {{ ask: Name, trace?: string } & Queries[Name]} Query
+ */
+
+/**
  * Asks the server for arrays: a JSON-able query -> Promise of {...header, arrays}. The same query (in any order of its
  * entries) is sent once and answered from memory afterwards. Rejects with the server's sentence when it cannot answer.
+ * @template {keyof Queries} Name
+ * @param {Query<Name>} query
+ * @returns {Promise<Answers[Name]>}
  */
 export function request(query) {
   const key = canonical(query);
@@ -35,6 +48,9 @@ export function request(query) {
 /**
  * Asks what has another answer each time, such as how far a training is, or what is to be done: nothing of it is
  * remembered. `once` tells a question that is carried again, since a rerun of the page swallowed it, from a new one.
+ * @template {keyof Queries} Name
+ * @param {Query<Name>} query
+ * @returns {Promise<Answers[Name]>}
  */
 export function inquire(query) {
   const id = ++last;

@@ -3,6 +3,19 @@
 import { request } from "./store.js";
 
 export class Trace {
+  /** @type {string} name of the run */
+  trace;
+  /** @type {Record<string, import("./payload.js").NamedArray>} */
+  arrays;
+  /** @type {string[]} what the tokens say */
+  pieces;
+  /** @type {boolean[]} which of them are special */
+  special;
+  /** @type {{ rows: number, cols: number } | null} of the patches of a picture */
+  grid;
+  /** @type {number} blocks and heads whose arithmetic one answer holds */
+  together;
+
   /** `data` is a decoded payload of views/walkthrough.py or views/attention.py, `side` the stack: "encoder", "decoder" or "". */
   constructor(data, side = Object.keys(data.lanes).at(-1)) {
     const lane = data.lanes[side];

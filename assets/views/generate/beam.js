@@ -13,7 +13,9 @@ export function mount(room, page) {
 
 class Beam {
   constructor(room, page) {
-    Object.assign(this, { page, room, search: null });
+    this.page = page;
+    this.room = room;
+    this.search = null;
     this.tree = new TreePicture(page, { pick: (node) => this.pick(node), hover: (node) => this.hover(node) }, (node) => face(page, node));
     this.said = make("p", "beam-over");
     this.legend = this.makeLegend();

@@ -13,7 +13,9 @@ const SPREAD = 250; // ms over which steps that come together are shown, one aft
 /** `on` = {pick(node), hover(node | null)}; `face(node)` draws a token. */
 export class TreePicture {
   constructor(page, on, face) {
-    Object.assign(this, { page, on, face });
+    this.page = page;
+    this.on = on;
+    this.face = face;
     this.element = make("div", "beam-scroll");
     this.element.tabIndex = -1;
     this.ground = make("div", "beam-ground");
@@ -246,6 +248,7 @@ export function searchOf(answer) {
     score: at("score", i),
     margin: at("margin", i),
     behind: at("behind", i),
+    own: 0,
     stop: answer.ended[i] ?? null,
     place: answer.best.indexOf(i) + 1,
     kids: [],

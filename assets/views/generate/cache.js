@@ -11,7 +11,9 @@ export function mount(room, page) {
 
 class Cache {
   constructor(room, page) {
-    Object.assign(this, { page, room, found: null });
+    this.page = page;
+    this.room = room;
+    this.found = null;
     this.build();
   }
 
@@ -203,7 +205,8 @@ const BUNCH = 32; // positions for which the width of a cell stays as it is
 /** `look(cell | null)` is told what the pointer or the arrow keys stand on. */
 class CacheGrid {
   constructor(page, look) {
-    Object.assign(this, { page, look });
+    this.page = page;
+    this.look = look;
     this.element = make("div", "cache-grid");
     this.names = make("div", "cache-names");
     this.scroller = make("div", "cache-scroll");
@@ -226,7 +229,9 @@ class CacheGrid {
 
   /** `what` = {title, k, v, pieces, heads, layers}; the first `shown` positions are there, those from `fresh` on are new. */
   draw(what, shown, fresh) {
-    Object.assign(this, { what, shown, fresh });
+    this.what = what;
+    this.shown = shown;
+    this.fresh = fresh;
     const { layers, heads, pieces } = what;
     const room = this.page.width - (this.page.narrow ? 66 : 84);
     const slots = Math.max(pieces.length, Math.min(this.page.data.context, Math.ceil(pieces.length / BUNCH) * BUNCH));

@@ -33,7 +33,8 @@ export function mount(root, data, emit) {
 
 class Generate {
   constructor(root, emit) {
-    Object.assign(this, { emit, interrupts: 0 });
+    this.emit = emit;
+    this.interrupts = 0;
     this.style = make("style", "", CSS);
     this.element = make("div", "generate");
     this.element.loupe = this; // for tests: the numbers behind the picture
@@ -195,11 +196,19 @@ class Generate {
   // --- for the tabs --------------------------------------------------------------------------------------------------------
 
   /** Asks the server about this prompt; the answer is remembered, and stands in a file that works alone. */
+  /**
+   * @template {keyof import("../core/store.js").Queries} Name
+   * @param {import("../core/store.js").Query<Name>} query
+   */
   request(query) {
     return request({ trace: this.data.trace, ...query });
   }
 
   /** Asks what has another answer each time. */
+  /**
+   * @template {keyof import("../core/store.js").Queries} Name
+   * @param {import("../core/store.js").Query<Name>} query
+   */
   inquire(query) {
     return inquire({ trace: this.data.trace, ...query });
   }

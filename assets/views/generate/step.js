@@ -23,7 +23,9 @@ const SHOWN = 20; // rows; the chosen token stands behind them where it is not a
 /** `on.choose(row)`: another token is chosen there. `on.look(at)`: another step is looked at. */
 export class StepView {
   constructor(root, page, on) {
-    Object.assign(this, { root, page, on });
+    this.root = root;
+    this.page = page;
+    this.on = on;
     this.title = make("h2", "step-title");
     this.facts = make("dl", "step-facts");
     this.table = make("div", "step-table");
@@ -114,10 +116,14 @@ export class StepView {
     this.candidates.replaceChildren(heading, ...rows);
   }
 
-  /** The columns that this step has, [name, of a row]. */
+  /**
+   * The columns that this step has; `cut` is the place of a stage that leaves tokens out, `off` whether it leaves none out.
+   * @returns {Array<{ name: string, cell: (row: any) => string, off?: boolean, cut?: number }>}
+   */
   columns({ method, temperature, repetition_penalty: penalty, ...settings }) {
     const off = { "top-k": !settings.top_k, "top-p": settings.top_p >= 1, "min-p": !settings.min_p, typical: settings.typical_p >= 1 };
     const draws = drawsFrom({ method, temperature });
+    /** @type {Array<[string, (row: any) => string]>} */
     const found = [["logit", (row) => number(row.logits)]];
     if (draws) found.push(["model", (row) => share(row.own)]);
     if (penalty !== 1) found.push(["penalized", (row) => number(row.penalized)]);
@@ -145,6 +151,7 @@ export class StepView {
     if (focused !== undefined) this.table.querySelector(`[data-row="${focused}"]`)?.focus({ preventScroll: true });
   }
 
+  /** @param {{ name: string, off?: boolean, cut?: number }} column */
   heading({ name, off, cut }, step, tight) {
     const cell = make("span", "stage", name);
     cell.title = off ? `${ABOUT[name]}: off` : ABOUT[name];

@@ -13,7 +13,8 @@ function mark() {
 
 class Asking {
   constructor(page) {
-    Object.assign(this, { page, wanted: null });
+    this.page = page;
+    this.wanted = null;
   }
 
   /** Calls `take(part)` with each part. `query()` makes the question whenever it is sent, behind what has come by then. Throws the server's sentence. */
@@ -60,7 +61,12 @@ export class Run {
   async begin(from = this.page.tree.shown, shift = 0) {
     const { page } = this;
     const { tree } = page;
-    Object.assign(this, { active: true, told: "", speed: { tokens: 0, seconds: 0 }, from, tree, ids: tree.ids(from) });
+    this.active = true;
+    this.told = "";
+    this.speed = { tokens: 0, seconds: 0 };
+    this.from = from;
+    this.tree = tree;
+    this.ids = tree.ids(from);
     Object.assign(tree, { shown: from, at: null });
     const { most } = page.data.settings; // of this run, whatever is set meanwhile
     const goal = this.ids.length + most;
@@ -97,7 +103,8 @@ export class Run {
 
   end(sentence) {
     this.asking.end();
-    Object.assign(this, { active: false, told: sentence });
+    this.active = false;
+    this.told = sentence;
     this.tree.save();
     this.page.tell(sentence);
     this.page.reportBranch();
@@ -106,7 +113,8 @@ export class Run {
   /** Another prompt: what was written from the one before says nothing of it. */
   forget() {
     this.leave();
-    Object.assign(this, { told: "", speed: null });
+    this.told = "";
+    this.speed = null;
   }
 
   stop() {
@@ -152,7 +160,14 @@ export function comingQuery({ query, steps }) {
  */
 export class Coming {
   constructor(page, query, join, on) {
-    Object.assign(this, { page, query, join, on, parts: 0, found: null, stopped: false, why: "" });
+    this.page = page;
+    this.query = query;
+    this.join = join;
+    this.on = on;
+    this.parts = 0;
+    this.found = null;
+    this.stopped = false;
+    this.why = "";
     this.trace = page.data.trace;
     this.key = canonical([this.trace, query]);
     this.asking = new Asking(page);
@@ -185,13 +200,15 @@ export class Coming {
   }
 
   async go() {
-    Object.assign(this, { stopped: false, why: "" });
+    this.stopped = false;
+    this.why = "";
     this.keep();
     const query = () => ({ ...this.query, ask: `${this.query.ask}_parts`, trace: this.trace, came: this.count, shared: this.page.isShared });
     try {
       await this.asking.go(query, (part) => this.take(part));
     } catch (error) {
-      Object.assign(this, { stopped: true, why: error.message });
+      this.stopped = true;
+      this.why = error.message;
       if (this.found) this.keep();
       this.on.fail(error);
     }

@@ -16,7 +16,12 @@ export function mount(room, page) {
 
 class Surprise {
   constructor(room, page) {
-    Object.assign(this, { room, page, shown: null, coming: null, usual: 0, bring: true });
+    this.room = room;
+    this.page = page;
+    this.shown = null;
+    this.coming = null;
+    this.usual = 0;
+    this.bring = true;
     this.facts = make("dl", "s-facts");
     this.sentence = make("p", "sentence s-sentence");
     this.sentence.setAttribute("role", "status");
@@ -268,7 +273,8 @@ function tokensOf({ arrays }, { pieces, windows }) {
 /** One token: how probable it was, and what the model had expected instead. */
 class Token {
   constructor(root, tab) {
-    Object.assign(this, { root, tab });
+    this.root = root;
+    this.tab = tab;
     this.title = make("h2", "step-title");
     this.where = make("span", "where");
     this.title.append(this.turn("the token before", "‹", -1), this.where, this.turn("the next token", "›", 1));
@@ -346,7 +352,8 @@ const [FIRST, LAST] = [24, 4]; // terms that are written out where there are mor
 /** The loss as an addition over positions, beside the one that training computes on the same text. */
 class Sum {
   constructor(root, tab) {
-    Object.assign(this, { root, tab });
+    this.root = root;
+    this.tab = tab;
   }
 
   update() {
@@ -359,7 +366,8 @@ class Sum {
   build() {
     const { tab, root } = this;
     const { found, tokens } = tab;
-    Object.assign(this, { drawn: found, count: tokens.length });
+    this.drawn = found;
+    this.count = tokens.length;
     const heading = make("h3", "", found.pseudo ? "Minus the pseudo-log-likelihood, added up" : "The loss, added up");
     heading.append(make("span", "note", ` −ln p of every token${found.pseudo ? ", with that one masked" : ""}, in nats`));
     const sum = make("p", "s-addition");

@@ -7,7 +7,10 @@ const LARGEST = 340; // CSS pixels of a picture's side
 
 export class Painted {
   constructor(root, tab) {
-    Object.assign(this, { root, tab, spans: [], before: [] });
+    this.root = root;
+    this.tab = tab;
+    this.spans = [];
+    this.before = [];
     this.legend = make("p", "text-legend");
     this.place = make("div", "text-of");
     this.place.tabIndex = 0;
@@ -61,7 +64,10 @@ export class Painted {
   build() {
     const { tab } = this;
     const { data } = tab.page;
-    Object.assign(this, { drawn: tab.found, spans: [], picked: null, before: [] });
+    this.drawn = tab.found;
+    this.spans = [];
+    this.picked = null;
+    this.before = [];
     const bar = make("span", "legend-bar surprise-bar");
     const blind = `${tab.blind.toFixed(1)} bits or more: a blind guess among ${data.vocab.toLocaleString("en")}`;
     const more = tab.inWindows ? [make("span", "opens-of", "the next window predicts from here"), make("span", "before-of", "what the chosen token was predicted from")] : [];

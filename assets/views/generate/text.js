@@ -13,7 +13,10 @@ function tint(p) {
 /** `look(at)`: a token is clicked, by its place among those that were written; `glance(at)`: the pointer is on it, null for none. */
 export class Text {
   constructor(root, page, look, glance) {
-    Object.assign(this, { root, page, look, glance });
+    this.root = root;
+    this.page = page;
+    this.look = look;
+    this.glance = glance;
     this.spans = []; // of what was written
     this.drawn = null; // what stands there now
     this.root.append(this.legend(), (this.place = make("div", "text-of")));
@@ -200,7 +203,9 @@ export function colourOf(data, id) {
 
 class Pixels {
   constructor(root, page, look) {
-    Object.assign(this, { root, page, look });
+    this.root = root;
+    this.page = page;
+    this.look = look;
     this.canvas = make("canvas");
     this.mark = make("span", "pixel-mark");
     this.frame = make("div", "pixel-frame");

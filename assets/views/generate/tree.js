@@ -37,6 +37,7 @@ class Tree {
 
   /** Nothing but the prompt. `shown` is the last token of the branch that is shown, `at` which of its tokens is looked at (null: the newest). */
   clear() {
+    /** @type {Map<number, Record<string, any>>} */
     this.nodes = new Map([[0, { key: 0, parent: null, children: [] }]]);
     this.next = 1;
     this.shown = 0;
@@ -182,6 +183,7 @@ export const CUTS = [["in_top_k", "top-k"], ["in_top_p", "top-p"], ["in_min_p", 
  * An answer to "write" or "step" -> [{id, piece, rows, chosen, others, kept, entropy, choices, candidates}]. `rows` are the most probable
  * tokens, {id, piece, rank, own, log_own, logits, penalized, scaled, shares, in_top_k, ..., probabilities}, `chosen` is the one of the token itself; `others` is what all
  * that are not there have of `own`, of `shares` and of `probabilities`; `kept` has {count, share} of each cut; entropy (bits) and choices are those of `own` and `probabilities`.
+ * @param {import("../core/store.js").Answers["write"]} answer
  */
 export function stepsOf({ arrays, pieces }) {
   return Array.from(arrays.id?.data ?? [], (id, place) => new Step(arrays, pieces, place));
@@ -189,8 +191,14 @@ export function stepsOf({ arrays, pieces }) {
 
 /** What is looked at is read from the arrays then: of a text that comes, most steps never are. */
 class Step {
+  found = null; // its rows
+
   constructor(arrays, pieces, place) {
-    Object.assign(this, { arrays, pieces, place, id: arrays.id.data[place], width: arrays["top.id"].shape[1] });
+    this.arrays = arrays;
+    this.pieces = pieces;
+    this.place = place;
+    this.id = arrays.id.data[place];
+    this.width = arrays["top.id"].shape[1];
     this.piece = pieces[this.id];
     this.chosen = this.row(this.width - 1);
   }

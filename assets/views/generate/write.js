@@ -17,7 +17,9 @@ export function mount(room, page) {
 
 class Write {
   constructor(room, page) {
-    Object.assign(this, { page, room, next: 0 });
+    this.page = page;
+    this.room = room;
+    this.next = 0;
     this.build();
     this.text = new Text(this.places.text, page, (at) => this.look(at), (at) => this.glance(at));
     this.step = new StepView(this.places.step, page, { choose: (row) => this.choose(row), look: (at) => this.look(at) });
@@ -157,7 +159,8 @@ class Write {
   showStep() {
     const { page } = this;
     const { tree, data } = page;
-    Object.assign(this, { glanced: false, asked: null });
+    this.glanced = false;
+    this.asked = null;
     const path = tree.path();
     const node = path[this.at] ?? null;
     const query = node ? stepQuery(tree, node) : { ask: "step", begun: tree.ids(), settings: data.settings };
@@ -240,7 +243,9 @@ const LETTERS = 90; // of a branch that are shown
 /** The tree of everything that was written from a prompt: a line for each branch, from where it left another one to its end. `on.show(leaf)` and `on.remove(leaf)`, null for all. */
 class Branches {
   constructor(root, page, on) {
-    Object.assign(this, { root, page, on });
+    this.root = root;
+    this.page = page;
+    this.on = on;
     this.title = make("h3");
     this.all = make("button", "quiet-link", "Delete all");
     this.all.type = "button";

@@ -14,7 +14,7 @@ const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowR
 
 /**
  * @typedef {{name: string, title: string, mass: number, cells: number}} Kept
- * @typedef {{kept: Kept[], arrays: Record<string, {data: Float32Array, shape: number[]}>}} Answer
+ * @typedef {import("../core/store.js").Answers["kept"] & { kept: Kept[] }} Answer
  * @typedef {Answer & {trace: string, heads: number[], look: {layer: number, head: number}, pieces: string[],
  *   grid: number[], brightest: number}} Payload
  */
@@ -96,7 +96,7 @@ class KeptPatterns {
     const isCurrent = () => data === this.data && name === `${state.layer} ${state.head}`;
     this.element.classList.toggle("waiting", !this.answers.has(name));
     try {
-      const answer = this.answers.get(name) ?? (await request({ trace: data.trace, ask: "kept", layer, head }));
+      const answer = this.answers.get(name) ?? /** @type {Answer} */ (await request({ trace: data.trace, ask: "kept", layer, head }));
       if (data === this.data) this.answers.set(name, answer);
       if (isCurrent()) this.show(answer, "");
     } catch (error) {
@@ -256,7 +256,7 @@ function strongestKey(block, row) {
  * @param {number} size
  */
 function isIndex(value, size) {
-  return Number.isInteger(value) && value >= 0 && value < size;
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value < size;
 }
 
 const CSS = `

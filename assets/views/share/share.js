@@ -239,7 +239,10 @@ class TakeAway {
 
   // --- work --------------------------------------------------------------------------------------------------------------
 
-  /** Asks for "python", "data" or "html" of what is in view: of a question where the page declares its questions. */
+  /**
+   * Asks for "python", "data" or "html" of what is in view: of a question where the page declares its questions.
+   * @returns {Promise<{ [entry: string]: any }>}
+   */
   ask(kind, query, asks) {
     const trace = this.take.trace ?? this.place.data.trace;
     if (!this.take.questions) return request({ trace, take: kind, ...asks, ...query });

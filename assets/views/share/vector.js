@@ -24,7 +24,10 @@ export async function drawn(root, redraw) {
   }
 }
 
-/** Resolves when nothing under `root` has changed for a while. */
+/**
+ * Resolves when nothing under `root` has changed for a while.
+ * @returns {Promise<void>}
+ */
 function quiet(root) {
   return new Promise((resolve) => {
     let timer = 0;

@@ -10,7 +10,7 @@ export async function recorded(redraw) {
   const resized = new WeakSet();
   const { prototype } = HTMLCanvasElement;
   const { getContext } = prototype;
-  const sizes = ["width", "height"].map((name) => [name, Object.getOwnPropertyDescriptor(prototype, name)]);
+  const sizes = new Map(["width", "height"].map((name) => [name, Object.getOwnPropertyDescriptor(prototype, name)]));
   prototype.getContext = function (kind, ...more) {
     const context = getContext.call(this, kind, ...more);
     if (kind !== "2d" || !context) return context;
@@ -18,6 +18,7 @@ export async function recorded(redraw) {
     return found.get(this).face;
   };
   for (const [name, size] of sizes) {
+    /** @this {HTMLCanvasElement} */
     const set = function (value) {
       size.set.call(this, value); // which empties the canvas
       resized.add(this);
@@ -38,7 +39,12 @@ export async function recorded(redraw) {
 /** One canvas: `shapes` are [tag, attributes, text?] in the canvas's own pixels; `erased` stands for what lies behind it. */
 class Drawing {
   constructor(context, whole) {
-    Object.assign(this, { context, whole, shapes: [], path: [], cells: 0, listens: true });
+    this.context = context;
+    this.whole = whole;
+    this.shapes = [];
+    this.path = [];
+    this.cells = 0;
+    this.listens = true;
     this.face = new Proxy(context, {
       get: (target, name) => {
         const value = target[name];
@@ -53,7 +59,10 @@ class Drawing {
   }
 
   empty() {
-    Object.assign(this, { whole: true, shapes: [], path: [], cells: 0 });
+    this.whole = true;
+    this.shapes = [];
+    this.path = [];
+    this.cells = 0;
   }
 
   hear(name, given) {

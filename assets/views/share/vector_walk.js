@@ -9,7 +9,11 @@ const FIELD = /^(INPUT|SELECT|TEXTAREA)$/; // of which a picture has what is sai
 export class Walk {
   constructor(root, drawings, turns) {
     const { left, top, width, height } = root.getBoundingClientRect();
-    Object.assign(this, { drawings, turns, origin: { left, top }, width, height });
+    this.drawings = drawings;
+    this.turns = turns;
+    this.origin = { left, top };
+    this.width = width;
+    this.height = height;
     this.defs = shape("defs");
     this.content = shape("g");
     this.order = new Map([root, ...root.querySelectorAll("*")].map((element, i) => [element, i]));

@@ -38,6 +38,11 @@ export function axisOfSteps(most, log) {
  * @param {[number, number]} pixels
  * @param {boolean} log
  */
+/**
+ * @param {number[]} steps
+ * @param {number[]} ends
+ * @param {boolean} log
+ */
 export function scaleOf([first, last], [start, end], log) {
   const apart = (end - start) / (last - first);
   const place = (step) => (log ? Math.log10(Math.max(step, 1)) : step);

@@ -19,7 +19,10 @@ const LONGEST = 26; // letters of such a name
 const COLORS = 11; // of runs that are laid over
 const FIRST = "Press Play: the model of the recipe above is trained here, and its loss, its attention and its answers are drawn as it learns.";
 const runKinds = (name) => [[name, "train", false], [`held_out_${name}`, "held out", true]];
+/** @typedef {{ title: string, kinds: any[], format: (x: number) => string, bound: (columns: any[]) => number, ticks?: number }} Panel */
+/** @type {Panel} */
 const LOSS = { title: "<b>loss</b>, nats", kinds: runKinds("loss"), format: (x) => x.toFixed(4), bound: boundOfLoss };
+/** @type {Panel} */
 const ACCURACY = { title: "<b>accuracy</b>", kinds: runKinds("accuracy"), format: (x) => x.toFixed(4), bound: () => 1 };
 
 /** Draws the curves and the track into `root`. */
@@ -29,7 +32,10 @@ export function mount(root, lab) {
 
 class Curves {
   constructor(root, lab) {
-    Object.assign(this, { root, lab, drawn: "", range: null });
+    this.root = root;
+    this.lab = lab;
+    this.drawn = "";
+    this.range = null;
     this.box = make("div", "curves-box");
     this.plot = make("div", "curves-plot");
     this.plot.setAttribute("role", "img");
@@ -202,7 +208,7 @@ function thin(x, y) {
   return { x: kept.map((i) => x[i]), y: kept.map((i) => y[i]) };
 }
 
-/** The third panel, which can be chosen: {title, kinds, format, bound}. */
+/** @returns {Panel} the third, which can be chosen */
 function third(lab) {
   const kinds = measuredCurves(lab.metrics);
   const [, about] = kinds.find(([name]) => name === lab.state.curve) ?? kinds[0];

@@ -25,7 +25,11 @@ export function mount(root, lab, answer) {
 
 class Probe {
   constructor(root, lab, answer) {
-    Object.assign(this, { root, lab, answer, row: null, shown: "" });
+    this.root = root;
+    this.lab = lab;
+    this.answer = answer;
+    this.row = null;
+    this.shown = "";
     const pick = (row) => this.pick(row);
     const title = make("div", "probe-title");
     this.step = make("span");

@@ -32,7 +32,7 @@ export function form(lab) {
     [touched, waiting, refused] = [true, true, ""];
     tell();
     try {
-      await lab.inquire({ ask: "probe", ...asked() });
+      await lab.order({ ask: "probe", ...asked() });
     } catch (error) {
       if (run === lab.run) refused = error.message;
     }

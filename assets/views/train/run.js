@@ -16,8 +16,18 @@ export class Run {
     this.steps = []; // of the frames, ascending
     this.names = {}; // token id -> piece
     this.watch = [];
-    Object.assign(this, { marks: [], attentions: [], status: null, probe: null, task: null, lr: NaN, recipe: "", pictureCount: 0 });
-    Object.assign(this, { frame: null, second: null, shown: 0, hover: null });
+    this.marks = [];
+    this.attentions = [];
+    this.status = null;
+    this.probe = null;
+    this.task = null;
+    this.lr = NaN;
+    this.recipe = "";
+    this.pictureCount = 0;
+    this.frame = null;
+    this.second = null;
+    this.shown = 0;
+    this.hover = null;
     for (const name of Object.keys(this.editions)) this.editions[name]++;
   }
 
@@ -40,7 +50,10 @@ export class Run {
       this[name] = answer[name];
       editions[name === "attentions" ? "frames" : name]++;
     }
-    Object.assign(this, { task: answer.task, lr: answer.lr, recipe: answer.recipe, pictureCount: answer.pictures });
+    this.task = answer.task;
+    this.lr = answer.lr;
+    this.recipe = answer.recipe;
+    this.pictureCount = answer.pictures;
   }
 
   takeFrames({ anew, frames, arrays, names }) {
@@ -94,7 +107,10 @@ export class Metrics {
     this.edition = 0;
   }
 
-  /** Adds the lines of one answer, {columns, arrays} with `metrics.<name>` each. */
+  /**
+   * Adds the lines of one answer, {columns, arrays} with `metrics.<name>` each.
+   * @param {Record<string, any>} answer
+   */
   append({ columns, arrays }) {
     const count = columns.length ? arrays[`metrics.${columns[0]}`].data.length : 0;
     if (!count) return;
@@ -157,12 +173,15 @@ const OWN = {
 const KNOWN = ["step", "loss", "accuracy", "held_out_loss", "held_out_accuracy", "tokens", "seconds", ...Object.keys(OWN)];
 const TITLES = { exact: "whole answers right", held_out_exact: "whole answers right" };
 
-/** What can be chosen, [name, {title, kinds, format}]: always the same three, and what this run's objective counts. */
+/**
+ * What can be chosen: always the same three, and what this run's objective counts.
+ * @returns {Array<[name: string, curve: { title: string, kinds: any[], format: (x: number) => string }]>}
+ */
 export function measuredCurves(metrics) {
   const names = Object.keys(metrics.columns).filter((name) => !KNOWN.includes(name)).map((name) => name.replace(/^held_out_/, ""));
   const more = [...new Set(names)].map((name) => {
     const kinds = [[name, "train", false], [`held_out_${name}`, "held out", true]];
-    return [name, { title: TITLES[name] ?? name.replaceAll("_", " "), kinds, format: (x) => x.toPrecision(4) }];
+    return /** @type {[string, any]} */ ([name, { title: TITLES[name] ?? name.replaceAll("_", " "), kinds, format: (x) => x.toPrecision(4) }]);
   });
   return [...Object.entries(OWN), ...more];
 }
@@ -189,15 +208,27 @@ export function isBusy(state) {
 export class Follower {
   /** `heard(answer)` is called for each answer, `failed(sentence)` when there is none, with "" when there is one again. */
   constructor(heard, failed) {
-    Object.assign(this, { heard, failed, run: null, cursor: undefined, state: "", points: 0, timer: 0, eager: 0 });
-    Object.assign(this, { asking: false, again: false, closed: false });
+    this.heard = heard;
+    this.failed = failed;
+    this.run = null;
+    this.cursor = undefined;
+    this.state = "";
+    this.points = 0;
+    this.timer = 0;
+    this.eager = 0;
+    this.asking = false;
+    this.again = false;
+    this.closed = false;
     this.onSight = () => document.visibilityState === "visible" && this.now();
     document.addEventListener("visibilitychange", this.onSight);
   }
 
   /** Follows another run, from the beginning; null follows none. */
   follow(run) {
-    Object.assign(this, { run, cursor: undefined, state: "", points: 0 });
+    this.run = run;
+    this.cursor = undefined;
+    this.state = "";
+    this.points = 0;
     if (run !== null) this.later(0);
   }
 

@@ -15,7 +15,11 @@ export function mount(root, lab, zooming) {
 
 class Track {
   constructor(root, lab, zooming) {
-    Object.assign(this, { root, lab, zooming, at: null, dragged: null });
+    this.root = root;
+    this.lab = lab;
+    this.zooming = zooming;
+    this.at = null;
+    this.dragged = null;
     this.picture = svg("svg", { class: "track-picture", "aria-hidden": "true" });
     this.group = this.picture.appendChild(svg("g", { class: "track" }));
     this.handles = {

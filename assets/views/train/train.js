@@ -223,16 +223,22 @@ class Lab extends Run {
 
   // --- what the parts ask ----------------------------------------------------------------------------------------------------
 
+  /** Trains the recipe of the controls as a new run. */
+  start() {
+    return this.inquire({ ask: "start" });
+  }
+
+  /** Tells the run that is looked at what to do. */
+  order(query) {
+    return this.inquire({ run: this.run, ...query });
+  }
+
   /** Asks the server for what is to be done; what follows from it is asked at once. Rejects with a sentence. */
-  async order(query) {
-    const answer = await inquire({ run: this.run, ...query });
+  async inquire(query) {
+    const answer = await inquire(query);
     if (answer.run === this.run) this.follower.soon();
     this.emit("command", query.ask); // the table of runs shows another state soon
     return answer;
-  }
-
-  inquire(query) {
-    return this.order(query);
   }
 
   /** The pointer is over something that other parts may mark too; null where it is over nothing. */

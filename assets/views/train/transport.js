@@ -41,7 +41,7 @@ export function mount(root, lab, say) {
   };
   const order = (query) => tried(() => lab.order(query));
   const start = async () => {
-    const answer = await pressed(large, () => tried(() => lab.order({ ask: "start" })));
+    const answer = await pressed(large, () => tried(() => lab.start()));
     if (answer) lab.look(answer.run);
   };
   const play = () => {

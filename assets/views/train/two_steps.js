@@ -15,7 +15,9 @@ export function mount(root, lab) {
 
 class Two {
   constructor(root, lab) {
-    Object.assign(this, { root, lab, shown: "" });
+    this.root = root;
+    this.lab = lab;
+    this.shown = "";
     const pick = (row) => rowOf(lab, lab.frame, this.attention, row) !== null && lab.go({ position: row });
     this.line = steps(lab);
     const maps = make("div", "two-maps");
@@ -49,7 +51,10 @@ class Two {
   update() {
     const { lab, attention } = this;
     const { layer, head, position } = lab.state;
-    if (this.measured !== lab.edition) [this.width, this.measured] = [this.root.clientWidth, lab.edition];
+    if (this.measured !== lab.edition) {
+      this.width = this.root.clientWidth;
+      this.measured = lab.edition;
+    }
     const first = lab.frames.get(lab.steps[0]) ?? null;
     const other = lab.second ?? first;
     const now = [lab.edition, lab.editions.frames, lab.editions.probe, lab.editions.marks, lab.frame?.step, other?.step, lab.state.other, attention?.key, layer, head, position].join();
@@ -123,6 +128,10 @@ function steps(lab) {
   const none = chip("remove", () => null);
   element.append(said, place);
   place.prepend("compare with");
+  /**
+   * @param {any[]} frames
+   * @param {boolean} there
+   */
   const update = ([before, after], there) => {
     said.textContent = there ? `From step ${before.step.toLocaleString("en")} to step ${after.step.toLocaleString("en")}` : "";
     const found = nearest();
@@ -247,7 +256,7 @@ function panel(headings) {
 
 /** A function that shows rows of {name, chosen, strong, total, bars, texts}, in elements that stay. */
 function rows(list, tag, pick = null) {
-  let made = [];
+  const made = [];
   return (said) => {
     while (made.length < said.length) made.push(line(tag, made.length, pick));
     if (list.children.length !== said.length) list.replaceChildren(...made.slice(0, said.length).map(({ element }) => element));

@@ -97,6 +97,7 @@ function gradients(root, lab) {
   const none = make("p", "watch-none", NO_GRADIENTS);
   element.append(head, make("p", "watch-about", ABOUT_GRADIENTS), none, track);
   root.append(element);
+  /** @type {Record<string, any>} */
   const view = { lab, track, handle, numbers, plot, texts: new Map() };
   const drawn = (layout) => {
     view.scale = scaleOf(layout.xaxis.range, [view.left, view.right], lab.state.log);
@@ -145,7 +146,10 @@ function layoutOf({ lab, width, height, left, right, axis, plot }, yaxis, more =
   return { template: lab.template, width, height, margin, dragmode, hovermode: "closest", uirevision: `${lab.run} ${lab.state.log} ${drawnAs}`, xaxis: axis, yaxis, ...more };
 }
 
-/** [traces, layout]: a row for each part; the color grows with the logarithm. */
+/**
+ * A row for each part; the color grows with the logarithm.
+ * @returns {[traces: any[], layout: any]}
+ */
 function heatmap(view) {
   const { lab, lines, parts, range, track } = view;
   const x = lines.map(({ step }) => logged(step, lab.state.log));
@@ -165,7 +169,10 @@ function heatmap(view) {
   return [[trace], layoutOf(view, { automargin: false, showgrid: false, fixedrange: true, ticks: "" })];
 }
 
-/** [traces, layout]: a line for each part, on a logarithmic axis. */
+/**
+ * A line for each part, on a logarithmic axis.
+ * @returns {[traces: any[], layout: any]}
+ */
 function normLines(view) {
   const { lab, lines, parts, range, plot } = view;
   const traces = parts.map((part, i) => {
@@ -205,6 +212,7 @@ function list(view) {
   numbers.replaceChildren(...rows);
 }
 
+/** @param {Record<string, any>} view */
 function place({ lab, handle, left, right, scale }) {
   handle.style.transform = `translateX(${Math.max(left, Math.min(right, scale.to(lab.shown)))}px)`;
 }
@@ -279,7 +287,7 @@ function histograms(root, lab, what) {
   let [known, shown] = ["", ""];
   let lines = [];
   const sight = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) panels.get(target.dataset.part)?.see(isIntersecting);
+    for (const { target, isIntersecting } of entries) panels.get(/** @type {HTMLElement} */ (target).dataset.part)?.see(isIntersecting);
   }, { rootMargin: "200px" });
 
   const build = () => {
@@ -390,7 +398,10 @@ function ridgeConfig(part) {
   return { ...chartConfig(`loupe-${part}`), modeBarButtons: [["zoom2d", "resetScale2d"], ["toImage"]] };
 }
 
-/** [traces, layout]: histograms [low, high, counts] of one part; `before` are those of earlier steps, the earliest farthest up. */
+/**
+ * Histograms [low, high, counts] of one part; `before` are those of earlier steps, the earliest farthest up.
+ * @returns {[traces: any[], layout: any]}
+ */
 function ridge(lab, plot, role, what, ends, found, before) {
   const ground = colour(plot, "ground");
   const hue = (share) => mixed(colour(plot, role), ground, share);

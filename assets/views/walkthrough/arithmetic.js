@@ -50,6 +50,11 @@ function elementOf(trace, state, cell) {
   return { ...element, head: Math.floor(cell.col / width), unit: cell.col % width };
 }
 
+/**
+ * @param {Trace} trace
+ * @param {Place} state
+ * @param {Cell} cell
+ */
 function idOf(trace, state, { candidate, list = 0 }) {
   return trace.arrays["next.id"].data[trace.outcomeRow(state.query, list) * trace.arrays["next.id"].shape[1] + candidate];
 }
@@ -97,6 +102,10 @@ export async function explanationOf(trace, state, cell) {
   return entryOf(answer, `${layer},${head ?? ""}`);
 }
 
+/**
+ * @param {import("../core/store.js").Answers["cell" | "candidate"]} answer
+ * @param {string} key
+ */
 function entryOf({ entries, names, arrays }, key) {
   return { ...entries[key], names, values: arrays.values.data };
 }
@@ -109,6 +118,7 @@ export function mount(root) {
   root.setAttribute("aria-live", "polite");
   return {
     wait: () => root.setAttribute("aria-busy", "true"),
+    /** @param {{ title: string, explanation?: any, sentence?: string, dtype?: string }} answer */
     update({ title, explanation, sentence, dtype }) {
       root.removeAttribute("aria-busy");
       const parts = [make("h3", "", title)];

@@ -11,7 +11,7 @@ import { sources } from "./stages.js";
 /** Builds the page in `page.element` and returns its places and the functions that move its marks. */
 export function build(page, stages) {
   const scroll = { top: page.parts?.flow.scrollTop ?? 0, left: page.parts?.flow.scrollLeft ?? 0 };
-  const { trace, state, sizes, narrow } = page;
+  const { trace, state, narrow } = page;
   const parts = { panels: [], tokens: [], axes: [], lines: null, bars: [] };
   const flow = make("div", "flow");
   flow.tabIndex = 0;

@@ -125,6 +125,7 @@ function mlp(model, has) {
 }
 
 function leaving(trace) {
+  /** @type {(id: string, title: string, formula: string, hook: string, role?: string, options?: { least?: number, open?: any[] }) => any} */
   const out = (id, title, formula, hook, role = "residual", { least = 31, ...more } = {}) =>
     trace.has(hook) && stage(id, title, formula, role, [strip(hook, role, { least })], { group: "out", ...more });
   const narrow = out("narrow", "map", "x · W", "head.narrow");
@@ -160,6 +161,14 @@ export function sources(width, rows) {
   return [panel("k", "key", "key"), panel("v", "value", "value")];
 }
 
+/**
+ * @param {string} id
+ * @param {string} title
+ * @param {string} formula
+ * @param {string} role
+ * @param {any[]} closed
+ * @param {{ group?: string, open?: any[], joint?: string, lines?: boolean }} [options]
+ */
 function stage(id, title, formula, role, closed, { group = "block", open = null, ...more } = {}) {
   const opened = (open ?? closed.map((panel) => wide(panel, title))).filter(Boolean);
   return { id, group, title, name: NAMES[title] ?? title, formula, role, closed, open: opened, joint: "", ...more };

@@ -101,7 +101,7 @@ class Walkthrough {
     const { trace, state } = this;
     this.width = this.element.clientWidth;
     if (!this.width) return;
-    const focused = focusKey(this.element.getRootNode().activeElement);
+    const focused = focusKey(/** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement);
     const list = stages(trace, state.focus);
     this.narrow = this.width < NARROW;
     this.rows = rows(trace.length, this.narrow);
@@ -127,7 +127,7 @@ class Walkthrough {
     this.element.dataset.ready = "true";
     this.mark();
     this.parts.scrollBack();
-    if (focused) this.element.querySelector(focused)?.focus({ preventScroll: true });
+    if (focused) /** @type {HTMLElement | null} */ (this.element.querySelector(focused))?.focus({ preventScroll: true });
     this.explain(patience);
   }
 
@@ -352,6 +352,7 @@ function clamp(i, size) {
 // --- what is in view, as the address has it -----------------------------------------------------------------------------
 
 /** State from the address, whatever somebody typed there. */
+/** @param {Record<string, any>} address */
 function restore({ side, focus, layer, head, row, cell, open }) {
   const whole = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
   const picked = cellFrom(cell, whole);
@@ -367,7 +368,10 @@ function restore({ side, focus, layer, head, row, cell, open }) {
   };
 }
 
-/** The inverse of what `stored` writes: [hook, row, column, flat], or ["next", index, list]. */
+/**
+ * The inverse of what `stored` writes: [hook, row, column, flat], or ["next", index, list].
+ * @returns {import("./arithmetic.js").Cell | null}
+ */
 function cellFrom(cell, whole) {
   if (!Array.isArray(cell) || typeof cell[0] !== "string" || whole(cell[1]) === undefined) return null;
   if (cell[0] === "next") return { candidate: cell[1], list: whole(cell[2]) };

@@ -105,7 +105,7 @@ class Effects {
       this.choose(this.shown);
       return;
     }
-    const verdict = this.guess.verdict(data, this.shifts);
+    const verdict = this.guess.verdict(data);
     const focused = root.getRootNode().activeElement?.dataset?.name;
     this.waiting = [];
     root.replaceChildren(this.top(), ...(verdict ? [verdict] : []), ...(this.open ? this.panels() : []));
@@ -160,6 +160,7 @@ function trimmed(time) {
 export function continuation(page) {
   const element = make("section", "continuation");
   const { data } = page;
+  /** @type {import("../core/store.js").Query<"edit_continuation">} */
   const query = { ask: "edit_continuation", trace: data.trace };
   const body = make("div", "written");
   const drawn = data.lanes.at(-1).grid?.predicts;
@@ -185,6 +186,7 @@ export function continuation(page) {
   return element;
 }
 
+/** @param {import("../core/store.js").Answers["edit_continuation"]} answer */
 function lines({ before, after }) {
   const apart = before.findIndex((piece, i) => piece !== after[i]);
   const from = apart < 0 ? (before.length === after.length ? before.length : Math.min(before.length, after.length)) : apart;
@@ -202,7 +204,11 @@ function lines({ before, after }) {
 
 const WIDTH = 132; // CSS pixels of a picture
 
-/** `found` is the answer of views/continuation.py: pictures height width channel, of which `given` pixels were shown. */
+/**
+ * The answer has pictures height width channel, of which `given` pixels were shown.
+ * @param {HTMLElement} root
+ * @param {import("../core/store.js").Answers["edit_continuation"]} answer
+ */
 export function pictures(root, { given, arrays }) {
   const [before, after] = [arrays.before, arrays.after];
   const [height, across, channels] = before.shape;

@@ -22,7 +22,10 @@ export function headNamed({ side, focus, layer, head }) {
 /** The changed distributions of a payload, by row, with those that were asked for since. */
 export class Shifts {
   constructor({ trace, arrays, head }) {
-    Object.assign(this, { trace, head, names: { ...head.names }, rows: new Map() });
+    this.trace = trace;
+    this.head = head;
+    this.names = { ...head.names };
+    this.rows = new Map();
     this.take(arrays);
   }
 

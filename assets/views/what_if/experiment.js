@@ -214,7 +214,7 @@ function shape({ stacks, attentions }) {
 
 /** To Compare by the menu's link, which keeps the session. */
 function leave() {
-  document.querySelector('a[href$="/compare"]')?.click();
+  /** @type {HTMLElement | null} */ (document.querySelector('a[href$="/compare"]'))?.click();
 }
 
 function told(sentence) {

@@ -275,6 +275,7 @@ export function patternBlank(where) {
 
 export function patternFields(edit, data) {
   const own = attentionOf(edit, data);
+  /** @param {string[]} shape */
   const fits = ([to]) => !(edit.cross && OF_SAME_TEXT.includes(to)) && (to !== "drawn" || edit.drawn || drawable(own));
   const shapes = SHAPES.filter(fits);
   if (!shapes.some(([to]) => to === edit.to)) edit.to = "uniform";

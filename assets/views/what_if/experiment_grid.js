@@ -18,7 +18,11 @@ const places = new WeakMap(); // an edit -> where its window stood, for when its
 /** {size, own, most, edit, picked(cells of a name), moved()}: `view` is what is seen, in rows and columns. */
 export class Window {
   constructor({ size, own, most, edit, picked, moved }) {
-    Object.assign(this, { size, own, picked, moved, edit });
+    this.size = size;
+    this.own = own;
+    this.picked = picked;
+    this.moved = moved;
+    this.edit = edit;
     const wide = Math.min(WIDEST, innerWidth - 90) - NAMES;
     this.scrolls = Math.max(size.rows, size.cols) > WHOLE;
     this.cell = this.scrolls ? ROOMY : Math.max(LEAST, Math.min(most, Math.floor(wide / size.cols)));
@@ -169,15 +173,16 @@ export function soon(promise) {
   return element;
 }
 
-/**
- * A subclass has: `stroke(i)` -> act(i) for every cell a drag that starts at i goes over; `line(cells)` for a whole row or
- * column; `write()`, after which the edit says what is painted; `picture()` -> {block, scale, max, hidden} of the view;
- * `marked(i)`; `words(row, col)`; `howTo`; `digits`, whether a key 0 to 9 paints; `mark(context, edited)`, which draws over
- * the cells; `seen()`, which hears that other rows are looked at.
- */
+/** What a subclass paints, it says in the methods at the end. */
 export class Grid {
+  called = "grid";
+  howTo = "";
+  digits = false; // whether a key 0 to 9 paints
+
   constructor(own, { rows, cols, most, edit, cursor }) {
-    Object.assign(this, { own, edit, size: { rows, cols } });
+    this.own = own;
+    this.edit = edit;
+    this.size = { rows, cols };
     this.cursor = { row: Math.min(cursor ?? rows - 1, rows - 1), col: 0 };
     const picked = (which, i) => this.done(() => this.line(which === "row" ? this.row(i) : this.column(i), which));
     const moved = () => {
@@ -326,6 +331,44 @@ export class Grid {
     }
     canvas.setAttribute("aria-label", `${this.called}, ${size.rows} rows by ${size.cols} columns; arrows move, space paints${this.digits ? ", 0 to 9 set tenths" : ""}`);
   }
+
+  /**
+   * Begins a stroke of the brush.
+   * @returns {(i: number) => void} what is done to every cell that it goes over
+   */
+  stroke(_first) {
+    return () => {};
+  }
+
+  /** Paints a whole row or column. */
+  line(_cells, _which) {}
+
+  /** Puts a weight, which a key from 0 to 9 names. */
+  put(_i, _weight) {}
+
+  /** Writes into the edit what is painted. */
+  write() {}
+
+  /** @returns {{ block?: any, scale?: string, max?: number, hidden?: any }} the view, as it is painted */
+  picture() {
+    return {};
+  }
+
+  /** Draws over the cells. */
+  mark(_context, _edited) {}
+
+  /** @returns {boolean | number} whether a cell is painted */
+  marked(_i) {
+    return false;
+  }
+
+  /** @returns {string} what is said of a cell */
+  words(_row, _col) {
+    return "";
+  }
+
+  /** Hears that other rows are looked at. */
+  seen() {}
 
   outline(context, style, width, which) {
     const { cell } = this.window;

@@ -7,6 +7,8 @@ import { request } from "../core/store.js";
 import { Grid, soon } from "./experiment_grid.js";
 import { viewed } from "./experiment_fields.js";
 
+/** @typedef {import("../core/store.js").Query<"edit_ground">} GroundQuery */
+
 const ROWS = 64; // of a long text that come together
 
 /** The ground under an edit: {shape, mask, row(r), load(first, last)}, as views/what_if/paint_ground.py sends it. */
@@ -14,13 +16,20 @@ export function ground(edit, own, data) {
   const [layer, head] = [edit.layer ?? 0, edit.heads?.[0] ?? 0];
   const focus = own.cross ? "cross_attn" : "attn";
   const place = { focus, side: own.stack ?? "", layer, head };
+  /** @type {GroundQuery} */
   const query = { ask: "edit_ground", ...place, without: data.number, trace: data.trace };
   return request(query).then((answer) => (answer.arrays.bits ? new Long(query, answer) : whole(answer.arrays)));
 }
 
+/** @param {Record<string, import("../core/payload.js").NamedArray>} arrays */
 const whole = ({ mask, pattern }) => drawn(mask.shape, mask.data, pattern.data);
 
-/** A ground that is there as a whole: lists row by row. */
+/**
+ * A ground that is there as a whole: lists row by row.
+ * @param {number[]} shape
+ * @param {ArrayLike<number>} mask
+ * @param {ArrayLike<number>} [pattern]
+ */
 export function drawn([rows, cols], mask, pattern = []) {
   const weights = Float32Array.from(pattern);
   return new Ground([rows, cols], Uint8Array.from(mask), range(0, rows).map((r) => weights.subarray(r * cols, (r + 1) * cols)));
@@ -28,7 +37,9 @@ export function drawn([rows, cols], mask, pattern = []) {
 
 class Ground {
   constructor(shape, mask, rows) {
-    Object.assign(this, { shape, mask, rows });
+    this.shape = shape;
+    this.mask = mask;
+    this.rows = rows;
   }
 
   /** The weights of a row, by column; undefined where they are still to come. */
@@ -44,6 +55,10 @@ class Ground {
 
 /** Of a long text the mask comes in bits, and the pattern a few rows at a time. */
 class Long extends Ground {
+  /**
+   * @param {GroundQuery} query
+   * @param {import("../core/store.js").Answers["edit_ground"]} answer
+   */
   constructor(query, { arrays: { bits }, shape }) {
     const mask = Uint8Array.from({ length: shape[0] * shape[1] }, (_, i) => (bits.data[i >> 3] >> (i & 7)) & 1);
     super(shape, mask, []);
@@ -221,7 +236,10 @@ class WeightGrid extends Grid {
   constructor(edit, own, found, cursor) {
     const [rows, cols] = found.shape;
     super(own, { rows, cols, most: WIDEST_PATTERN_CELL, edit, cursor });
-    Object.assign(this, { called: "pattern", digits: true, ground: found, mask: found.mask });
+    this.called = "pattern";
+    this.digits = true;
+    this.ground = found;
+    this.mask = found.mask;
     this.howTo = "click or drag puts the weight, again gives back what was there; the keys 0 to 9 put tenths; a name takes its row or column";
     this.given = new Map(); // row -> column -> weight; the others are left to the head
     this.settled = []; // row -> its weights as the engine makes them

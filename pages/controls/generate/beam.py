@@ -38,7 +38,11 @@ def draw_beam(writing: Writing) -> Shown:
             "values long ones.",
         )
         number(
-            "n best", 1, MOST["beams"], "beam_best", "How many of the finished texts are shown, at most one for each beam."
+            "n best",
+            1,
+            MOST["beams"],
+            "beam_best",
+            "How many of the finished texts are shown, at most one for each beam.",
         )
         st.segmented_control(
             "early stopping",

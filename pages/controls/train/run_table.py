@@ -231,11 +231,11 @@ def grid(rows: Sequence[Run], shown: str) -> None:
 
     def select() -> None:
         selection = st.session_state[KEY].selection
-        if selection.cells:
-            st.query_params["run"] = names[selection.cells[0][0]]
-        else:
-            kept = [name for name in st.session_state.get(OVERLAID, []) if name not in names]
+        if set(selection.rows) != set(ticked):  # the cell that was clicked before is still selected then
+            kept = [name for name in overlaid if name not in names]
             st.session_state[OVERLAID] = kept + [names[row] for row in selection.rows]
+        elif selection.cells:
+            st.query_params["run"] = names[selection.cells[0][0]]
         st.rerun()
 
     st.dataframe(
