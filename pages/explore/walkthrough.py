@@ -14,11 +14,11 @@ from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import given, look, notice, pixels, reading, seed, subject
-from pages.controls.share.export import fields_of
 from pages.controls.share.links import honour_link
-from pages.controls.share.run_export import Export
+from pages.controls.share.run_export import fields_of, run_export
 from pages.controls.what_if.experiment import heard, what_if
 from views.core.component import courier, view
+from views.core.run_context import RUN
 from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
 from views.walkthrough.walkthrough import Lane, Link, Outcome, lanes, walkthrough
 from views.what_if.questions import WHAT_IF
@@ -157,7 +157,7 @@ run = WalkthroughContext(
     looked_at.name, checkpoint, trace, stacks, conducted.before, lambda: fields_of(looked_at), said, sampling
 )
 CONTROLS = ("attention", "temperature", "top_k", "top_p", "what if")
-export = Export("Walkthrough", PICTURE, looked_at, run, CONTROLS)
+export = run_export("Walkthrough", PICTURE, looked_at, run, CONTROLS)
 drawn = walkthrough(
     trace,
     stacks,
@@ -177,5 +177,5 @@ drawn = walkthrough(
     },
 )
 picture(drawn, key=PICTURE, on={"append": append, "again": again})
-page = export.answers(drawn, (WALKTHROUGH, run)).including(WHAT_IF, conducted)
+page = export.answers(drawn, (RUN, run), (WALKTHROUGH, run)).including(WHAT_IF, conducted)
 courier("courier", page.answer)

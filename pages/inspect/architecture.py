@@ -9,7 +9,7 @@ from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED, blueprint
 from engine.runtime import library
-from pages.controls.share.export_tables import Made, refuse
+from pages.controls.share.export import Export
 from pages.controls.share.links import Rule, address_now, honour_link, one_of, whole
 from pages.controls.share.panel import share_panel
 from views.architecture import architecture as drawn
@@ -25,6 +25,7 @@ from views.architecture.codegen import cost_lines, envelope_lines, part_table, s
 from views.charts.show import show_plotly
 from views.charts.standalone import chart_file
 from views.core.component import courier, view
+from views.core.shown_tables import TABLES, ShownTables
 
 FIRST = "bert-base"  # the model a visitor meets
 NOBODY = "nothing"
@@ -148,19 +149,20 @@ with st.container(key="headline"):
     st.caption(f"{name} · {total:,} parameters")
 shown = [(name if config == own else f"{name}, changed", config)]
 shown += [] if other is None else [(against, other)]
-taking = Made(
-    "Architecture", "architecture", " and ".join(one for one, _ in shown), source(name), repr(shown),
-    address_now(model=name),
-    lambda _: size_lines(name, own, chosen, numbers, None if other is None else against),
-    tables={one: partial(part_table, one, its) for one, its in shown},
-    data="parameters by part, with their formulas", controls=CONTROLS,
+tables = ShownTables(
+    repr(shown), " and ".join(one for one, _ in shown), {one: partial(part_table, one, its) for one, its in shown},
+    lambda: size_lines(name, own, chosen, numbers, None if other is None else against),
+)  # fmt: skip
+export = Export(
+    "Architecture", "architecture", tables, source(name), address_now(model=name), CONTROLS, tables.queries,
+    "parameters by part, with their formulas",
 )  # fmt: skip
 with left:
     different = [] if other is None else differing(config, other)
-    notes = {"take": taking.header}
+    notes = {"take": export.header}
     payload = drawn.architecture(shown, differing=different, source=source(name), notes=notes)
     picture(payload, key="architecture view")
-    courier("courier", taking.answering(payload, refuse))
+    courier("courier", export.answers(payload, (TABLES, tables)).answer)
 by_part, envelope_side = st.columns([1.12, 1], gap="medium")
 with by_part:
     st.subheader("Parameters by part", anchor=False)

@@ -238,7 +238,7 @@ text is laid out as an image of ${high} rows of ${wide}.`;
   /** What Share & export says of the picture, and asks the server for. */
   looked() {
     const { layer, head } = this.state;
-    return { where: "", what: "", sentence: `Patterns of block ${layer + 1}, head ${head + 1}.`, asks: { layer, head } };
+    return { where: "", what: "", sentence: `Patterns of block ${layer + 1}, head ${head + 1}.`, asks: { of: { layer, head } } };
   }
 }
 
