@@ -9,15 +9,17 @@ from engine.edits import AttentionTemperature, Edit
 from engine.runtime.limits import LONG_TOKENS
 from pages.controls.attention.long_text import is_long, long_text
 from pages.controls.model_input.model_input import Subject, look, notice, subject
+from pages.controls.share.export import Export
 from pages.controls.share.links import honour_link
 from pages.controls.share.question_chart import offer_charts
-from pages.controls.share.run_export import Export, run_context
+from pages.controls.share.run_export import run_context, run_export
 from pages.controls.what_if.experiment import what_if
 from views.attention.attention import attention
 from views.attention.charts import CHARTS
 from views.attention.questions import ATTENTION
 from views.core.component import courier, view
 from views.core.questions import Page
+from views.core.run_context import RUN
 from views.walkthrough.walkthrough import Lane, lanes
 from views.what_if.questions import WHAT_IF
 
@@ -45,7 +47,7 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> tu
     if len(stacks) > 1:
         measured["decoder.cross_attn"] = vars(cross_scores(trace))
     run = run_context(subject, trace, stacks, conducted.before)
-    export = Export("Attention", "attention", subject, run, ("attention", "what if"))
+    export = run_export("Attention", "attention", subject, run, ("attention", "what if"))
     drawn = attention(
         trace,
         stacks,
@@ -56,7 +58,8 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> tu
         picture=subject.reading.picture,
         before=conducted.before,
     )
-    return drawn, export.answers(drawn, (ATTENTION, run)).including(WHAT_IF, conducted), export
+    answers = export.answers(drawn, (RUN, run), (ATTENTION, run))
+    return drawn, answers.including(WHAT_IF, conducted), export
 
 
 honour_link()

@@ -6,14 +6,14 @@ import streamlit as st
 
 from engine.training.snapshots import snapshots
 from pages.controls.compare.defaults import LETTERS, NUMBERS, RUN, key
-from pages.controls.compare.export import Comparing
+from pages.controls.compare.export import comparison_export, comparison_of
 from pages.controls.compare.run import Side
 from pages.controls.compare.runs import sides, silence
 from pages.controls.model_input.model_input import EXAMPLES, Subject, notice
 from pages.controls.share.links import Rule, honour_link, one_of, whole
 from pages.controls.what_if.experiment import heard
-from views.compare.compare import answered, compare
-from views.compare.long import answered_long_comparison, compare_long
+from views.compare.compare import compare
+from views.compare.long import compare_long
 from views.compare.pair import Shown, compared
 from views.core.component import courier, view
 
@@ -37,7 +37,7 @@ def on_silence(key: str) -> None:
 
 
 def kept(letter: str) -> Rule:
-    """What a link may say of a side's step: one that its run kept."""
+    """Rule for a side's step in a link: one that its run kept."""
     steps = snapshots().get(st.query_params.get(key(letter, "model"), "").removeprefix(RUN))
     return whole() if steps is None else one_of(steps)
 
@@ -47,16 +47,16 @@ honour_link(rules | {key(letter, "step"): kept(letter) for letter in LETTERS})
 found, waiting = sides()
 first, *others = map(shown, found)
 pairs = [compared(first, other) for other in others]
-taking = Comparing(found, pairs)
+comparison = comparison_of(found, pairs)
+export = comparison_export(found, comparison)
 look = EXAMPLES.get(first.title, {}).get("look", {})
-notes = {"look": {"layer": 0, "head": 0, **look}, "take": taking.header}
+notes = {"look": {"layer": 0, "head": 0, **look}, "take": export.header}
 if first.long is None:
     drawn = compare(pairs, notes)
     waiting.empty()
     picture(drawn, key=PICTURE, on={"silence": partial(on_silence, PICTURE)})
-    courier("courier", taking.answering(drawn, lambda query: answered(pairs, query)))
 else:
     drawn = compare_long(pairs, notes)
     waiting.empty()
     long_picture(drawn, key=LONG, on={"silence": partial(on_silence, LONG)})
-    courier("courier", taking.answering(drawn, lambda query: answered_long_comparison(pairs, query)))
+courier("courier", export.answers(drawn, *comparison.parts).answer)

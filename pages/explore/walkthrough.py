@@ -14,11 +14,11 @@ from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import given, look, notice, pixels, reading, seed, subject
-from pages.controls.share.export import fields_of
 from pages.controls.share.links import honour_link
-from pages.controls.share.run_export import Export
+from pages.controls.share.run_export import fields_of, run_export
 from pages.controls.what_if.experiment import heard, what_if
 from views.core.component import courier, view
+from views.core.run_context import RUN
 from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
 from views.walkthrough.walkthrough import Lane, Link, Outcome, lanes, walkthrough
 from views.what_if.questions import WHAT_IF
@@ -58,7 +58,7 @@ def again() -> None:
 
 
 def outcome(checkpoint: Checkpoint, trace: Trace, read: Reading, sampling: Sampling) -> Outcome | None:
-    """What the head says, and where it continues a text that the model did not write the token drawn from it."""
+    """Distribution of the head, and where it continues a text that the model did not write the token drawn from it."""
     config = checkpoint.model.config
     if config.head.kind == "none":
         return None
@@ -79,7 +79,7 @@ def outcome(checkpoint: Checkpoint, trace: Trace, read: Reading, sampling: Sampl
 
 
 def judgement(checkpoint: Checkpoint, logits: torch.Tensor, reading: Reading, sampling: Sampling) -> Outcome:
-    """What a head says that is over classes: of the whole, of each position, or where an answer starts and ends."""
+    """Distribution of a head over classes: of the whole, of each position, or where an answer starts and ends."""
     read, alone = reading.read, checkpoint.model.config.outputs == 1
     names = checkpoint.labels if checkpoint.labels not in ((), UNNAMED) else None
     match checkpoint.model.config.head.kind:
@@ -100,7 +100,7 @@ def judgement(checkpoint: Checkpoint, logits: torch.Tensor, reading: Reading, sa
 
 
 def scores(trace: Trace, stacks: list[Lane]) -> dict[str, HeadScores | CrossScores]:
-    """What every attention was measured to do on this text."""
+    """Measures what every attention does on this text."""
     measured: dict[str, HeadScores | CrossScores] = {
         f"{stack.prefix}attn": head_scores(trace, stack.side) for stack in stacks
     }
@@ -157,7 +157,7 @@ run = WalkthroughContext(
     looked_at.name, checkpoint, trace, stacks, conducted.before, lambda: fields_of(looked_at), said, sampling
 )
 CONTROLS = ("attention", "temperature", "top_k", "top_p", "what if")
-export = Export("Walkthrough", PICTURE, looked_at, run, CONTROLS)
+export = run_export("Walkthrough", PICTURE, looked_at, run, CONTROLS)
 drawn = walkthrough(
     trace,
     stacks,
@@ -177,5 +177,5 @@ drawn = walkthrough(
     },
 )
 picture(drawn, key=PICTURE, on={"append": append, "again": again})
-page = export.answers(drawn, (WALKTHROUGH, run)).including(WHAT_IF, conducted)
+page = export.answers(drawn, (RUN, run), (WALKTHROUGH, run)).including(WHAT_IF, conducted)
 courier("courier", page.answer)

@@ -9,7 +9,7 @@ from engine.analysis.switches import SWITCHES, differing_switches, option_label,
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED, blueprint
 from engine.runtime import library
-from pages.controls.share.export_tables import Made, refuse
+from pages.controls.share.export import Export
 from pages.controls.share.links import Rule, address_now, honour_link, one_of, whole
 from pages.controls.share.panel import share_panel
 from views.architecture import architecture as drawn
@@ -25,6 +25,7 @@ from views.architecture.codegen import cost_lines, envelope_lines, part_table, s
 from views.charts.show import show_plotly
 from views.charts.standalone import chart_file
 from views.core.component import courier, view
+from views.core.shown_tables import TABLES, ShownTables
 
 FIRST = "bert-base"  # the model a visitor meets
 NOBODY = "nothing"
@@ -41,7 +42,8 @@ picture = view("architecture")
 
 
 def names() -> list[str]:
-    """With what was opened in this session, on the page about checkpoints, and what a link names."""
+    """Lists the models with those that were opened in this session, on the page about checkpoints, and what a link
+    names."""
     state, query = st.session_state, st.query_params
     more = (*state.get("opened", ()), *(query.get(key, "") for key in ("model", "against")))
     more += (state.get("model", ""), state.get("against", ""))
@@ -59,7 +61,7 @@ def source(name: str) -> str:
 
 
 def rules() -> dict[str, Rule]:
-    """What the address may say of the controls; the options of a switch are those of the model that it names."""
+    """Rules for the controls in the address; the options of a switch are those of the model that it names."""
     models = names()
     asked = st.query_params.get("model", FIRST)
     found: dict[str, Rule] = {"against": one_of([NOBODY, *models]), "number": one_of(BYTES), "batch": whole(1, 256)}
@@ -148,19 +150,20 @@ with st.container(key="headline"):
     st.caption(f"{name} · {total:,} parameters")
 shown = [(name if config == own else f"{name}, changed", config)]
 shown += [] if other is None else [(against, other)]
-taking = Made(
-    "Architecture", "architecture", " and ".join(one for one, _ in shown), source(name), repr(shown),
-    address_now(model=name),
-    lambda _: size_lines(name, own, chosen, numbers, None if other is None else against),
-    tables={one: partial(part_table, one, its) for one, its in shown},
-    data="parameters by part, with their formulas", controls=CONTROLS,
+tables = ShownTables(
+    repr(shown), " and ".join(one for one, _ in shown), {one: partial(part_table, one, its) for one, its in shown},
+    lambda: size_lines(name, own, chosen, numbers, None if other is None else against),
+)  # fmt: skip
+export = Export(
+    "Architecture", "architecture", tables, source(name), address_now(model=name), CONTROLS, tables.queries,
+    "parameters by part, with their formulas",
 )  # fmt: skip
 with left:
     different = [] if other is None else differing_switches(config, other)
-    notes = {"take": taking.header}
+    notes = {"take": export.header}
     payload = drawn.architecture(shown, differing=different, source=source(name), notes=notes)
     picture(payload, key="architecture view")
-    courier("courier", taking.answering(payload, refuse))
+    courier("courier", export.answers(payload, (TABLES, tables)).answer)
 by_part, envelope_side = st.columns([1.12, 1], gap="medium")
 with by_part:
     st.subheader("Parameters by part", anchor=False)
@@ -213,7 +216,8 @@ def costs(config: ModelConfig) -> None:
 
 
 def along(config: ModelConfig, length: int) -> tuple[int, list[int]]:
-    """Where a model stands in its charts, and where they are drawn: lengths of its text, or sides of its picture."""
+    """Position of a model in its charts, and those at which they are drawn: lengths of its text, or sides of its
+    picture."""
     patches = config.embedding.patches
     if patches is None:
         return length, sorted({max(1, config.context * i // POINTS) for i in range(1, POINTS + 1)} | {length})

@@ -16,7 +16,6 @@ from pages.controls.share.panel import share_panel
 from views.charts.show import NamedChart
 from views.charts.standalone import chart_file
 from views.core.component import courier, view
-from views.core.questions import Page
 from views.long_sequences.charts import TITLES, draw_costs, formula_rows, measured_rows, search_table
 from views.long_sequences.codegen import cost_lines
 from views.long_sequences.patterns import kept_patterns
@@ -206,14 +205,13 @@ with st.expander("All measurements", key="measurements"):
     st.dataframe(measurements, hide_index=True, column_config=MEASURED_COLUMNS)
 pieces = [checkpoint.tokenizer.piece(int(id)) for id in long_text(checkpoint, drawn)] if checkpoint.tokenizer else []
 context = PatternContext(model, setup, drawn, heads, pieces)
-questions = Page((QUESTIONS, context))
-export = pattern_export(questions, context)
+export = pattern_export(context)
 payload = kept_patterns(
     shared.kept(model, drawn, *first, setup), heads=heads, shown=first, pieces=pieces, grid=grid(drawn),
     notes={"trace": context.digest, "take": export.header},
 )  # fmt: skip
 picture(payload, key="long sequences view")
-courier("courier", export.answering(payload, questions.answer))
+courier("courier", export.answers(payload, (QUESTIONS, context)).answer)
 st.markdown(f"##### What a search finds among {reached:,} states")
 st.dataframe(searches, hide_index=True, column_config=SEARCH_COLUMNS)
 st.caption(

@@ -1,12 +1,13 @@
 """Train: choose a task, press play, watch a model learn it, and go back to the step at which something formed."""
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
 from engine.training import warm_trainer
-from pages.controls.share.links import honour_link
-from pages.controls.train.export import answering, of_training
+from pages.controls.share.links import address_now, honour_link
+from pages.controls.train.export import training_export
 from pages.controls.train.questions import answer, start_contrast
 from pages.controls.train.recipe_plan import Plan, plan_training
 from pages.controls.train.run_state import digest
@@ -79,7 +80,7 @@ shown = {
     "plotly": plotly_address(),
     "templates": TEMPLATES,
 }
-taking = of_training(session, run)
-laboratory(shown | {"take": taking.header}, key="lab", on=HEARING)
+export = training_export(session, run, shown, address_now())
+laboratory(shown | {"take": export.header}, key="lab", on=HEARING)
 runs_table(session, run)
-courier("courier", answering(taking, session, run, shown, lambda query: answer(session, query)))
+courier("courier", partial(answer, session, page=export.page))

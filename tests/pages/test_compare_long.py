@@ -106,8 +106,7 @@ def test_a_head_is_silenced_in_one_run_of_a_long_text_from_the_picture() -> None
     header, _ = view(app, "compare.long")
     assert not header["pairs"]["B"]["same"] and header["sides"][1]["silenced"][0]["heads"] == [1]
     model = library.checkpoint("mine").model
-    query = {"ask": "says", "key": "attn", "group": COUNT - 1, "other": header["sides"][1]["trace"]}
-    _, arrays = question(app, header["sides"][0]["trace"], **query)
+    _, arrays = question(app, header["pairs"]["B"]["trace"], ask="says", group=COUNT - 1)
     logits = run(model, ids(app, 0), edits=[SilenceHeads(0, [1])])["logits"][0, -1].double().softmax(-1)
     chosen = torch.tensor(arrays["ids"].data[0]).long()
     torch.testing.assert_close(torch.tensor(arrays["second"].data[0]), logits[chosen].float(), atol=1e-6, rtol=1e-4)
@@ -164,7 +163,7 @@ def test_a_file_of_long_texts_has_both_heads_and_their_difference_down_to_single
     said = json.loads(given)
     assert said["view"] == "compare/long"
     traces = [side["trace"] for side in header["sides"]]
-    names = {(traces[0], None): "A", (traces[1], None): "B", (traces[0], traces[1]): "B − A"}
+    names = {traces[0]: "A", traces[1]: "B", header["pairs"]["B"]["trace"]: "B − A"}
     whole = {name: np.full((COUNT, COUNT), np.nan, np.float32) for name in names.values()}
     for one in said["answers"]:
         query, answer = one["query"], unpack(gzip.decompress(base64.b64decode(one["payload"])))
@@ -172,7 +171,7 @@ def test_a_file_of_long_texts_has_both_heads_and_their_difference_down_to_single
             continue
         (top, bottom), (left, right) = query["rows"], query["columns"]
         values = 0 if answer[0]["empty"] else answer[1]["weight"].data
-        whole[names[query["trace"], query.get("other")]][top:bottom, left:right] = values
+        whole[names[query["trace"]]][top:bottom, left:right] = values
     for name, values in whole.items():
         _, matrix = asked(app, "compare.long", take="data", matrix=name, format="npz", **looked())
         with np.load(io.BytesIO(matrix["file"].data.tobytes())) as file:

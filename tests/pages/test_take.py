@@ -36,25 +36,39 @@ def view(app: AppTest, name: str) -> tuple[dict, dict[str, Named]]:
     return unpack(found.bytes)
 
 
-def as_question(query: dict[str, Any]) -> dict[str, Any]:
-    """What share.js asks of a page that declares its questions, for what it shows."""
+def as_question(query: dict[str, Any], take: dict[str, Any]) -> dict[str, Any]:
+    """What share.js asks for what it shows; `take` is what the page has to export."""
     kind = query.get("take")
     rest = {key: query[key] for key in ("state", "asked", "format", "trace") if key in query}
-    if kind in ("python", "data"):
+    tables = take.get("tables", {})
+    looked = {key: value for key, value in query.items() if key not in (*rest, "take", "matrix")}
+    if kind in ("python", "data") and tables:
+        rest["of"] = {**table_of(tables, query.get("matrix")), **looked}
+    elif kind in ("python", "data"):
         moved = {"moved": query["moved"]} if "moved" in query else {}
         of = query.get("tab", {"ask": "matrix", "hook": query.get("hook"), "head": query.get("head"), **moved})
         rest["of"] = of
-    if kind == "html" and "hook" in query:
+    elif kind == "html" and tables:
+        rest |= {"of": {**table_of(tables), **looked}, "row": None}
+    elif kind == "html" and "hook" in query:
         rest |= {"of": {"ask": "matrix", "hook": query["hook"], "head": query.get("head")}, "row": query.get("row")}
-    if kind == "python":
+    if kind == "python" and not tables:
         rest |= {"row": query.get("row", 0), "col": query.get("col", 0)}
+    if kind == "html":
+        rest.setdefault("asked", [])
     return query if kind is None else {"ask": f"export_{kind}", **rest}
+
+
+def table_of(tables: dict[str, dict[str, Any]], name: str | None = None) -> dict[str, Any]:
+    """The question of a table of the page: the first, or as somebody would ask who makes a name up."""
+    first = next(iter(tables.values()))
+    return tables.get(name, {key: value if key == "ask" or name is None else name for key, value in first.items()})
 
 
 def asked(app: AppTest, page: str, **query: Any) -> tuple[dict, dict[str, Named]]:
     """What the page answers when its toolbar asks."""
     header, _ = view(app, page)
-    query = as_question(query) if header.get("take", {}).get("questions") else query
+    query = as_question(query, header.get("take", {}))
     app.session_state["courier asked"] = [{"id": 1, "query": {"trace": header["trace"], **query}}]
     app.run()
     answers, arrays = view(app, "courier")

@@ -151,7 +151,7 @@ def test_the_link_of_a_comparison_opens_it_again_and_a_newer_one_says_so() -> No
 def test_the_file_holds_the_questions_that_were_asked() -> None:
     app = opened(a_text="The dog sat", b_text="The cat sat")
     header, _ = view(app, "compare")
-    question = {"ask": "similarity", "trace": header["sides"][0]["trace"], "pair": "B", "key": "attn", "over": "here"}
+    question = {"ask": "similarity", "trace": header["pairs"]["B"]["trace"], "attention": "attn", "over": "here"}
     _, answer = asked(app, "compare", take="html", state="#layer=1", asked=[question, {"ask": "nothing"}])
     page = answer["file"].data.tobytes().decode()
     (given,) = re.findall(r'id="given">(.*?)</script>', page, re.DOTALL)

@@ -17,7 +17,7 @@ from engine.checkpoints import load
 from engine.model.presets import NAMED, blueprint
 from pages.controls.long_sequences.export import cost_tables
 from pages.controls.share.panel import data_file
-from tests.pages.test_take import ROOT, ran, view
+from tests.pages.test_take import ROOT, as_question, ran, view
 from views.checkpoint.embedding import (
     Method,
     nearest_rows,
@@ -51,8 +51,8 @@ def opened(page: str, **address: str) -> AppTest:
 
 
 def asked(app: AppTest, page: str, **query: object) -> tuple[dict, dict[str, Named]]:
-    made = view(app, page)[0]["take"]["trace"]
-    app.session_state["courier asked"] = [{"id": 1, "query": {"trace": made, **query}}]
+    take = view(app, page)[0]["take"]
+    app.session_state["courier asked"] = [{"id": 1, "query": {"trace": take["trace"], **as_question(query, take)}}]
     app.run()
     answers, arrays = view(app, "courier")
     (answer,) = answers["answers"]

@@ -17,10 +17,11 @@ from engine.training.frames import Frame, read_frames
 from engine.training.probe import read_probe
 from engine.training.snapshot_frames import frame_files
 from pages.controls.train import export_run as training_whole
-from pages.controls.train.export import OF_A_STEP, answering, of_training
+from pages.controls.train.export import OF_A_STEP, training_export
 from pages.controls.train.export_run import pack_recording
 from pages.controls.train.questions import answer as answer_question
 from pages.controls.train.session import RECORDED, Session
+from tests.pages.test_take import as_question
 from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
@@ -41,9 +42,9 @@ def frames() -> dict[int, Frame]:
 
 
 def take(session: Session, **query: Any) -> tuple[dict[str, Any], dict[str, Named]]:
-    made = of_training(session, "", {})
-    answer = answering(made, session, "", SHOWN, lambda other: answer_question(session, other))
-    return unpack(answer({"trace": made.made, **query}))
+    export = training_export(session, "", SHOWN, {})
+    question = {"trace": export.digest, **as_question(query, export.header)}
+    return unpack(answer_question(session, question, export.page))
 
 
 def rows(session: Session, matrix: str, step: int, **more: Any) -> list[dict[str, str]]:

@@ -14,9 +14,11 @@ from engine.inputs.samples import samples
 from engine.runtime import library
 from engine.runtime.run import run
 from views.compare import compare as page
-from views.compare.pair import Shown, compared
+from views.compare.pair import Compared, Shown, compared
+from views.compare.questions import Comparison, carry
 from views.compare.texts import over_texts
 from views.core.payload import Named, unpack
+from views.core.questions import Page
 from views.walkthrough.walkthrough import digest, lanes
 
 FIRST, SECOND = "Max gave the red ball to Anna.", "Max gave the blue ball to Lily."
@@ -44,6 +46,10 @@ def shown(letter: str, text: str = FIRST, model: str = "stories", edits: tuple[E
 def sent(*sides: Shown) -> tuple[dict, dict[str, Named]]:
     first, *others = sides
     return unpack(page.compare([compared(first, other) for other in others], {}))
+
+
+def answered(pairs: list[Compared], query: dict) -> bytes:
+    return Page(*Comparison(pairs).parts).answer(query)
 
 
 def test_what_both_say_stands_beside_one_another_at_the_tokens_that_belong_together() -> None:
@@ -105,22 +111,22 @@ def test_long_texts_bring_one_byte_a_weight_and_a_layer_when_it_is_asked_for(mon
     pair = compared(first, second)
     name = digest("stories", second.trace)
     assert header["sides"][1]["trace"] == name
-    _, later = unpack(page.answered([pair], {"trace": name, "layer": 2, "side": ""}))
+    _, later = unpack(answered([pair], {"ask": "layer", "trace": name, "layer": 2, "side": ""}))
     np.testing.assert_array_equal(later["blocks.2.attn.pattern"].data, second.trace["blocks.2.attn.pattern"][0].numpy())
-    query = {"ask": "similarity", "trace": name, "pair": "B", "key": "attn", "over": "here"}
-    _, later = unpack(page.answered([pair], query))
+    query = {"ask": "similarity", "trace": header["pairs"]["B"]["trace"], "attention": "attn", "over": "here"}
+    _, later = unpack(answered([pair], query))
     assert later["similarity"].data.shape == (16, 16)
 
 
 @pytest.mark.parametrize(
     "query",
     [
-        {"trace": "another", "layer": 0, "side": ""},
-        {"layer": 99, "side": ""},
-        {"layer": "0", "side": ""},
-        {"ask": "similarity", "pair": "Z", "key": "attn", "over": "here"},
-        {"ask": "similarity", "pair": "B", "key": "nothing", "over": "here"},
-        {"ask": "similarity", "pair": "B", "key": "attn", "over": "everything"},
+        {"ask": "layer", "trace": "another", "layer": 0, "side": ""},
+        {"layer": 0, "side": ""},
+        {"ask": "layer", "layer": "0", "side": ""},
+        {"ask": "similarity", "attention": "attn", "over": "here"},
+        {"ask": "similarity", "trace": "pair", "attention": "nothing", "over": "here"},
+        {"ask": "similarity", "trace": "pair", "attention": "attn", "over": "everything"},
         {"ask": "nothing"},
         {"ask": "layer", "layer": 99, "side": ""},
         {"ask": "layer", "layer": 0, "side": "decoder"},
@@ -129,8 +135,9 @@ def test_long_texts_bring_one_byte_a_weight_and_a_layer_when_it_is_asked_for(mon
 )
 def test_what_is_not_there_is_a_sentence(query: dict) -> None:
     pair = compared(shown("A"), shown("B", SECOND))
+    named = {"trace": pair.digest} if query.get("trace") == "pair" else {}
     with pytest.raises(ValueError, match=r"[a-z]{3}.*\.$"):
-        page.answered([pair], {"trace": digest("stories", pair.first.trace), **query})
+        answered([pair], {"trace": digest("stories", pair.first.trace), **query, **named})
 
 
 def test_what_the_views_of_one_head_ask_is_answered_for_the_run_that_is_named() -> None:
@@ -144,12 +151,12 @@ def test_what_the_views_of_one_head_ask_is_answered_for_the_run_that_is_named() 
     assert header["sides"][1]["editedHeads"] == {"attn": [[2, 1]]}
     assert np.argwhere(arrays["B/blocks.2.attn.edited"].data).tolist() == [[1, 1, 0]]
     where = {"trace": digest("stories", second.trace), "layer": 2, "side": ""}
-    _, layer = unpack(page.answered([pair], {"ask": "layer", **where}))
+    _, layer = unpack(answered([pair], {"ask": "layer", **where}))
     for part in ("q", "k", "scores", "mask", "masked_scores", "pattern"):
         found = layer[f"blocks.2.attn.{part}"].data
         np.testing.assert_array_equal(found, second.trace[f"blocks.2.attn.{part}"][0].numpy(), err_msg=part)
     assert np.argwhere(layer["blocks.2.attn.edited"].data).tolist() == [[1, 1, 0]]
-    _, points = unpack(page.answered([pair], {"ask": "points", "focus": "attn", "head": 1, "how": "pca", **where}))
+    _, points = unpack(answered([pair], {"ask": "points", "focus": "attn", "head": 1, "how": "pca", **where}))
     np.testing.assert_array_equal(points["queries"].data, head_points(second.trace, 2, 1).queries.numpy())
 
 
@@ -158,14 +165,14 @@ def test_all_that_is_asked_ahead_is_answered_for_every_run(models: tuple[str, st
     texts = ["0", "1"] if models[0] == "digits-vit" else ["The dog sees a cat."] * 2
     one, other = (shown(letter, text, model) for letter, text, model in zip("AB", texts, models, strict=True))
     pair = compared(one, other)
-    queries = list(page.ahead([pair]))
+    queries = list(carry(Comparison([pair]), {}))
     for side in (one, other):
         mine = [query for query in queries if query["trace"] == digest(side.name, side.trace)]
         asks = {query["ask"] for query in mine}
         assert asks >= {"layer", "weighted", "points"} and ({"ov", "qk"} <= asks) == bool(side.lanes[0].ids)
     for query in queries:
         try:
-            assert unpack(page.answered([pair], query))[1]
+            assert unpack(answered([pair], query))[1]
         except ValueError as error:
             assert query["ask"] == "ov" and "ask for" in str(error)  # of heads that write no tokens
 

@@ -22,18 +22,13 @@ from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, ids
 from views.attention.long import ACROSS, TILE, long_context
-from views.compare.long import (
-    LARGEST_TILE,
-    ahead_long_comparison,
-    answered_long_comparison,
-    asked,
-    compare_long,
-    cut,
-)
+from views.compare.long import LARGEST_TILE, about_pair, carry_long, compare_long, cut
 from views.compare.long_pair import CELLS, ROWS
 from views.compare.pair import Compared, Shown, compared
+from views.compare.questions import Comparison
 from views.compare.tables import Looked, difference, matrix, pattern
 from views.core.payload import Named, unpack
+from views.core.questions import Page
 from views.walkthrough.walkthrough import lanes
 
 MIDDLE = 150  # where the second text has one token more
@@ -58,8 +53,17 @@ def pair_of(config: ModelConfig = SMALL, *edits: Edit, long: bool = True) -> Com
     return compared(shown("A", model, first, long=long), shown("B", model, inserted(first), None, *edits, long=long))
 
 
+def answered(pairs: list[Compared], query: dict) -> bytes:
+    return Page(*Comparison(pairs).parts).answer(query)
+
+
 def answer(pair: Compared, **query: object) -> tuple[dict, dict[str, Named]]:
-    return unpack(answered_long_comparison([pair], asked(pair, key="attn", **query)))
+    return unpack(answered([pair], about_pair(pair, **of_attention(**query))))
+
+
+def of_attention(**query: object) -> dict:
+    """A query about the only attention; what is said at a place is about none."""
+    return query if query["ask"] == "says" else {"attention": "attn", **query}
 
 
 def by_entries(pair: Compared, layer: int, head: int, other: tuple[int, int]) -> Tensor:
@@ -107,7 +111,7 @@ def test_one_difference_among_a_million_is_seen_at_rest(monkeypatch: pytest.Monk
     pair = compared(shown("A", model, read), shown("B", model, Encoding.from_ids([2, *read.ids[1:]])))
     planted = torch.full((1000, 1000), 1e-4)
     planted[777, 33] = -0.5
-    monkeypatch.setattr("views.compare.long.differing", lambda *_: planted)
+    monkeypatch.setattr("views.compare.questions.differing", lambda *_: planted)
     side = unpack(compare_long([pair], {}))[0]["pairs"]["B"]["attentions"][0]["tiles"][2]
     tiles = cut(1000, side, True, side * ACROSS // TILE)
     assert len(tiles) == 2
@@ -173,7 +177,7 @@ def test_edits_of_one_run_are_in_its_tiles_and_in_the_difference() -> None:
     pair, whole = pair_of(SMALL, hot), pair_of(SMALL, hot, long=False)
     trace = pair.second.long.digest
     where = {"trace": trace, "side": "", "focus": "attn", "layer": 1, "head": 0}
-    _, arrays = unpack(answered_long_comparison([pair], {**where, "ask": "row", "pos": 200}))
+    _, arrays = unpack(answered([pair], {**where, "ask": "row", "pos": 200}))
     expected = whole.second.trace["blocks.1.attn.pattern"][0, 0, 200]
     torch.testing.assert_close(torch.tensor(arrays["weights"].data), expected, atol=1e-6, rtol=1e-5)
     _, arrays = answer(pair, ask="difference", heads=[[1, 0], [1, 0]], rows=[200, 264], columns=[0, 64])
@@ -201,8 +205,8 @@ def test_every_attention_of_two_stacks_is_compared(key: str) -> None:
     targets = [target, Encoding.from_ids([*target.ids[:100], 0, *target.ids[101:]])]
     sides = [shown(letter, model, ids(LENGTH), target) for letter, target in zip("AB", targets, strict=True)]
     pair = compared(*sides)
-    query = asked(pair, ask="difference", key=key, heads=[[1, 2], [1, 2]], rows=[90, 154], columns=[60, 124])
-    _, arrays = unpack(answered_long_comparison([pair], query))
+    query = about_pair(pair, ask="difference", attention=key, heads=[[1, 2], [1, 2]], rows=[90, 154], columns=[60, 124])
+    _, arrays = unpack(answered([pair], query))
     hook = f"{key.replace('.', '.blocks.1.')}.pattern"
     old, new = (run(model, ids(LENGTH), target=target)[hook][0, 2, 90:154, 60:124] for target in targets)
     if key == "encoder.attn":
@@ -236,7 +240,7 @@ def test_what_is_taken_away_of_a_long_text_is_the_whole_heads() -> None:
         {"ask": "change", "layer": 2},
         {"ask": "similarity", "over": "everything"},
         {"ask": "nothing"},
-        {"ask": "streams", "key": "decoder.attn"},
+        {"ask": "streams", "attention": "decoder.attn"},
         {"ask": "streams", "other": "another"},
         {"ask": "streams", "trace": "another"},
     ],
@@ -244,23 +248,23 @@ def test_what_is_taken_away_of_a_long_text_is_the_whole_heads() -> None:
 def test_what_the_runs_do_not_have_is_refused_with_a_sentence(query: dict) -> None:
     pair = pair_of()
     with pytest.raises(ValueError, match=r"[a-z]{3}.*\.$"):
-        answered_long_comparison([pair], asked(pair, **{"key": "attn", **query}))
+        answered([pair], about_pair(pair, **of_attention(**query)))
 
 
 def test_the_answers_of_one_pair_are_not_those_of_another_second_text() -> None:
     old, new = pair_of(), pair_of(SMALL, AttentionTemperature(2.0))
     with pytest.raises(ValueError, match="changed since"):
-        answered_long_comparison([new], asked(old, ask="streams", key="attn"))
+        answered([new], about_pair(old, ask="streams", attention="attn"))
 
 
 def test_all_that_a_file_asks_ahead_is_answered() -> None:
     pair = pair_of()
     looked = Looked("attn", {"A": (1, 2), "B": (1, 2)}, "B", ("A", 5, 5))
-    queries = list(ahead_long_comparison([pair], looked))
+    queries = list(carry_long([pair], looked))
     asks = {query["ask"] for query in queries}
     assert asks == {"tile", "difference", "streams", "similarity", "change", "says", "row"}
     for query in queries:
-        unpack(answered_long_comparison([pair], query))
+        unpack(answered([pair], query))
 
 
 def test_two_texts_of_1024_tokens_through_gpt2_small_are_compared_within_a_megabyte() -> None:
@@ -277,15 +281,15 @@ def test_two_texts_of_1024_tokens_through_gpt2_small_are_compared_within_a_megab
     looked = Looked("attn", {"A": (6, 7), "B": (6, 7)}, "B", ("A", 5, 5))
     cells = unpack(opened)[0]["across"]
     assert cells == ACROSS
-    seen = [query for query in ahead_long_comparison([pair], looked) if query["ask"] in ("tile", "difference")]
+    seen = [query for query in carry_long([pair], looked) if query["ask"] in ("tile", "difference")]
     widest = max(query["rows"][1] - query["rows"][0] for query in seen)
     rest = [query for query in seen if query["rows"][1] - query["rows"][0] > widest / 2]
-    sent = [len(answered_long_comparison([pair], query)) for query in rest]
+    sent = [len(answered([pair], query)) for query in rest]
     assert len(rest) == 12
-    sent += [len(answered_long_comparison([pair], asked(pair, ask="says", group=999)))]
+    sent += [len(answered([pair], about_pair(pair, ask="says", group=999)))]
     assert len(opened) < 120_000 and len(opened) + sum(sent) <= 1_000_000 < 2 * 4 * 144 * 1024**2 / 1000
-    later = [len(answered_long_comparison([pair], asked(pair, ask="change", key="attn", layer=3)))]
-    later += [len(answered_long_comparison([pair], asked(pair, ask="streams", key="attn")))]
+    later = [len(answered([pair], about_pair(pair, ask="change", attention="attn", layer=3)))]
+    later += [len(answered([pair], about_pair(pair, ask="streams", attention="attn")))]
     assert 12 * later[0] + later[1] <= 450_000
     assert not any(value.dim() == 4 for one in (pair.first, pair.second) for value in one.trace.values())
 
@@ -300,11 +304,12 @@ def test_tiles_are_cut_as_the_picture_counts_their_blocks(length: int, sides: in
     header, _ = unpack(compare_long(pairs, {}))
     tiles = {letter: header["pairs"][letter]["attentions"][0]["tiles"] for letter in header["pairs"]}
     looked = Looked("attn", dict.fromkeys("ABC"[:sides], (0, 0)), "B", ("A", 0, 0))
-    for query in ahead_long_comparison(pairs, looked):
+    for query in carry_long(pairs, looked):
         if query["ask"] not in ("tile", "difference"):
             continue
-        letter = next(one.letter for one in shown_ones if one.long.digest == query.get("other", query["trace"]))
+        named = {one.digest: one.letter for one in shown_ones} | {pair.digest: pair.second.letter for pair in pairs}
+        letter = named[query["trace"]]
         side = tiles[max(letter, "B")][2 if query["ask"] == "difference" else 0 if letter == "A" else 1]
-        about = unpack(answered_long_comparison(pairs, query))[0]
+        about = unpack(answered(pairs, query))[0]
         widths = (query["rows"][1] - query["rows"][0], query["columns"][1] - query["columns"][0])
         assert about["block"] == [2 ** max(0, math.ceil(math.log2(width / side))) for width in widths], query

@@ -13,14 +13,13 @@ import torch
 from torch import Tensor
 
 from engine.analysis.compare_long import entries, largest_differences
-from views.attention.long import ACROSS, LARGEST_TILE, TILE, Head
-from views.attention.long_questions import LONG, Span, about_head, ask_tiles
-from views.compare.compare import named, side_header, similarity
-from views.compare.long_pair import CELLS, aligned, alike, changed, differing, long_of, says, streams, together_long
-from views.compare.pair import Compared, Shown
+from views.attention.long import ACROSS, LARGEST_TILE, TILE
+from views.attention.long_questions import Span, about_head, ask_tiles
+from views.compare.compare import side_header
+from views.compare.long_pair import CELLS, aligned, long_of, together_long
+from views.compare.pair import Compared, Shown, digest_of
 from views.compare.tables import Looked, head_of
 from views.core.payload import pack
-from views.core.questions import STALE, UNKNOWN, Page, Query
 
 
 def shown_in(pairs: Sequence[Compared]) -> list[Shown]:
@@ -32,7 +31,7 @@ def compare_long(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
     shown = shown_in(pairs)
     arrays = {f"{one.letter}/picture": one.reading.picture for one in shown if one.reading.picture is not None}
     header = {
-        "trace": named(pairs),
+        "trace": digest_of(shown),
         "sides": [side_header(one) for one in shown],
         "pairs": {pair.second.letter: paired(pair, across(shown)) for pair in pairs},
         "tile": TILE,
@@ -76,52 +75,6 @@ def fitting(longest: int, across: int) -> int:
     return max(width, TILE // 2)
 
 
-def answered_long_comparison(pairs: Sequence[Compared], query: Query) -> bytes:
-    """What is asked of a pair, which names both its runs, or what a view of one head asks about its run. Raises
-    ValueError with a sentence."""
-    found = next((one for one in shown_in(pairs) if long_of(one).digest == query.get("trace")), None)
-    if found is None:
-        raise ValueError(STALE)
-    if "other" not in query:
-        return Page((LONG, long_of(found))).answer(query)
-    digests = [long_of(pair.second).digest for pair in pairs]
-    if query["other"] not in digests or found is not pairs[0].first:
-        raise ValueError(STALE)
-    return of_pair(pairs[digests.index(query["other"])], query, across(shown_in(pairs)))
-
-
-def of_pair(pair: Compared, query: Query, across: int) -> bytes:
-    match query:
-        case {"ask": "says", "group": int(group)}:
-            names, arrays = says(pair, group)
-            return pack({"names": names}, arrays)
-        case {"ask": "similarity", "key": str(key), "over": "texts"}:
-            return similarity([pair], pair.second.letter, key, "texts")
-    number = next((i for i, (one, _) in enumerate(pair.attentions) if one.key == query.get("key")), None)
-    if number is None:
-        raise ValueError(UNKNOWN)
-    match query:
-        case {"ask": "similarity", "over": "here"}:
-            found, rows, count = alike(pair, number)
-            return pack({"rows": rows, "of": count}, {"similarity": found})
-        case {"ask": "streams"} if not pair.attentions[number][0].crosses:
-            return pack({}, streams(pair, number))
-        case {"ask": "change", "layer": int(layer)}:
-            if not 0 <= layer < depth(pair, number):
-                raise ValueError(f"layer must be in 0..{depth(pair, number) - 1}, got {layer}.")
-            return pack({"layer": layer}, changed(pair, number, layer))
-        case {"ask": "difference", "rows": [int(top), int(bottom)], "columns": [int(left), int(right)]}:
-            whole = differing(pair, number, *heads(pair, query))
-            return pack(*tile_of(whole, (top, bottom), (left, right), tile_side(pair, number, across)))
-    raise ValueError(UNKNOWN)
-
-
-def depth(pair: Compared, number: int) -> int:
-    """Of the deeper one of the two."""
-    one, other = pair.attentions[number]
-    return max(pair.first.lane(one.side).config.layers, pair.second.lane(other.side).config.layers)
-
-
 def tile_of(whole: Tensor, rows: Span, columns: Span, side: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """A window of the difference of two heads as at most `side` x `side` cells: `weight` row column, signed, each the
     element of its block that is furthest from zero, NaN where a block has no tokens that belong together.
@@ -140,17 +93,7 @@ def tile_of(whole: Tensor, rows: Span, columns: Span, side: int) -> tuple[dict[s
     return about, {"weight": found.weight, **more}
 
 
-def heads(pair: Compared, query: Query) -> tuple[Head, Head]:
-    """Of both runs the head that is looked at."""
-    match query.get("heads"):
-        case [[int(layer), int(head)], [int(other), int(its)]]:
-            places = {"A": (layer, head), pair.second.letter: (other, its)}
-            looked = Looked(str(query["key"]), places, pair.second.letter, ("A", 0, 0))
-            return head_of(pair, looked, "A"), head_of(pair, looked, pair.second.letter)
-    raise ValueError(UNKNOWN)
-
-
-def ahead_long_comparison(pairs: Sequence[Compared], looked: Looked) -> Iterator[dict[str, Any]]:
+def carry_long(pairs: Sequence[Compared], looked: Looked) -> Iterator[dict[str, Any]]:
     """What the view asks of the heads that are looked at: everything at rest, what is said at every place, then all
     that is seen nearer by."""
     having = [pair for pair in pairs if looked.number(pair) is not None]
@@ -186,27 +129,27 @@ def differences(pair: Compared, looked: Looked, whole: bool, across: int) -> Ite
     seen = side * across // TILE
     down, over = (cut(entries(one)[1], side, whole, seen) for one in aligned(pair, number))
     for rows, columns in product(down, over):
-        more = {"heads": places, "rows": list(rows), "columns": list(columns)}
-        yield asked(pair, ask="difference", key=looked.attention, **more)
+        more = {"heads": places, "rows": list(rows), "columns": list(columns), "cells": side}
+        yield about_pair(pair, ask="difference", attention=looked.attention, **more)
 
 
 def of_all(pair: Compared, looked: Looked) -> Iterator[dict[str, Any]]:
     """Of every head, and of all places."""
     one, other = pair.attentions[looked.at(pair)]
     if not one.crosses:
-        yield asked(pair, ask="streams", key=one.key)
-    yield asked(pair, ask="similarity", pair=pair.second.letter, key=one.key, over="here")
-    for layer in range(depth(pair, looked.at(pair))):
-        yield asked(pair, ask="change", key=one.key, layer=layer)
+        yield about_pair(pair, ask="streams", attention=one.key)
+    yield about_pair(pair, ask="similarity", attention=one.key, over="here")
+    for layer in range(pair.depth(looked.at(pair))):
+        yield about_pair(pair, ask="change", attention=one.key, layer=layer)
     met = looked.met(pair)
     if met is None:
         return
-    yield asked(pair, ask="says", group=met[0])
+    yield about_pair(pair, ask="says", group=met[0])
     group = aligned(pair, looked.at(pair))[0].groups[met[0]]
     for letter, shown, rows in (("A", pair.first, group.first), (pair.second.letter, pair.second, group.second)):
         for row in rows:
             yield about_head(long_of(shown), head_of(pair, looked, letter), ask="row", pos=row)
 
 
-def asked(pair: Compared, /, **query: Any) -> dict[str, Any]:
-    return {"trace": long_of(pair.first).digest, "other": long_of(pair.second).digest, **query}
+def about_pair(pair: Compared, /, **query: Any) -> dict[str, Any]:
+    return {"trace": pair.digest, **query}

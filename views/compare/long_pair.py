@@ -49,7 +49,7 @@ def together_long(pair: Compared) -> dict[str, Any]:
     if says.get("groups") == described[-1]["queries"]:
         says["groups"] = None
     same = long_of(pair.first).made == long_of(pair.second).made
-    return {"same": same, "attentions": described, "says": {"names": {}, **says}}
+    return {"trace": pair.digest, "same": same, "attentions": described, "says": {"names": {}, **says}}
 
 
 def alike_in_shape(pair: Compared, one: Attention, other: Attention) -> bool:

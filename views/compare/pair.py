@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -18,9 +19,13 @@ from engine.inputs.readers import Reading, kind
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.attention.long import Focus, Head, LongContext
-from views.walkthrough.walkthrough import Lane, candidate_names
+from views.core.bound_source import Imports
+from views.core.questions import Query
+from views.core.run_context import RunContext
+from views.walkthrough.walkthrough import Lane, candidate_names, digest
 
 LISTED = 12  # candidates at every place
+NO_SCRIPT = "What two runs differ in has no script of its own; the page's own Python has both runs."
 AT_ONCE = 10**8  # differences of weights; more are computed when somebody looks at them
 
 
@@ -41,6 +46,15 @@ class Shown:
     notice: str = ""
     before: Trace | None = None
     long: LongContext | None = None
+
+    @property
+    def digest(self) -> str:
+        return digest(self.name, self.trace)
+
+    @property
+    def context(self) -> RunContext:
+        """The run as questions about one run see it."""
+        return self.long or RunContext(self.name, self.checkpoint, self.trace, self.lanes, self.before)
 
     def lane(self, side: str) -> Lane:
         return next(lane for lane in self.lanes if lane.side == side)
@@ -83,6 +97,37 @@ class Compared:
     attentions: list[tuple[Attention, Attention]]
     alignments: dict[tuple[str, str], Alignment] = field(default_factory=dict)
 
+    attributes: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def digest(self) -> str:
+        return digest_of([self.first, self.second])
+
+    @property
+    def model_name(self) -> str:
+        return f"{self.second.title} and {self.first.title}"
+
+    def number(self, key: str) -> int | None:
+        """Which attention has that name in the first run, None where the two share none of it."""
+        return next((i for i, (one, _) in enumerate(self.attentions) if one.key == key), None)
+
+    def depth(self, number: int) -> int:
+        """Layers of the deeper one of the two."""
+        one, other = self.attentions[number]
+        return max(self.first.lane(one.side).config.layers, self.second.lane(other.side).config.layers)
+
+    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+        number = self.number(str(query.get("attention")))
+        if axis == "attention" or number is None:
+            return [one.key for one, _ in self.attentions]
+        return range(self.depth(number))
+
+    def labels(self, axis: str, query: Query) -> None:
+        return None
+
+    def script(self, imports: Imports, lines: Sequence[str]) -> str:
+        raise ValueError(NO_SCRIPT)
+
     def alignment(self, first: str, second: str) -> Alignment:
         """Of the tokens of two stacks."""
         if (first, second) not in self.alignments:
@@ -97,6 +142,11 @@ class Compared:
             self.alignment(one.side, other.side),
             self.alignment(one.keys(), other.keys()),
         )
+
+
+def digest_of(shown: Sequence[Shown]) -> str:
+    """A name for runs together, the same for the same ones in this order."""
+    return hashlib.sha256(" ".join(one.digest for one in shown).encode()).hexdigest()[:16]
 
 
 def compared(first: Shown, second: Shown) -> Compared:
@@ -145,7 +195,7 @@ def together(pair: Compared) -> tuple[dict[str, Any], dict[str, Tensor]]:
     described = [attention_pair(pair, number, arrays) for number in range(len(pair.attentions))]
     before = f"{pair.second.letter}:"
     says = spoken(pair, arrays)
-    named = {"same": pair.first.trace is pair.second.trace, "attentions": described, "says": says}
+    named = {"trace": pair.digest, "same": pair.first.trace is pair.second.trace, "attentions": described, "says": says}
     return named, {before + key: value for key, value in arrays.items()}
 
 

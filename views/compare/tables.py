@@ -33,7 +33,7 @@ class Looked:
 
     def number(self, pair: Compared) -> int | None:
         """Which attention of the pair it is, None where the two share none of the name."""
-        return next((i for i, (one, _) in enumerate(pair.attentions) if one.key == self.attention), None)
+        return pair.number(self.attention)
 
     def at(self, pair: Compared) -> int:
         number = self.number(pair)
@@ -55,26 +55,19 @@ def group_of(groups: Sequence[Group], first: bool, position: int) -> int | None:
     return next((i for i, one in enumerate(groups) if position in (one.first if first else one.second)), None)
 
 
-def looked_at(query: Mapping[str, Any], pairs: Sequence[Compared]) -> Looked:
+def looked_at(
+    pairs: Sequence[Compared], attention: str, heads: Mapping[str, Any], beside: str, at: tuple[str, int, int],
+    view: str = "map", how: How = "pca",
+) -> Looked:  # fmt: skip
     """What a browser says is looked at. Raises ValueError for what these runs do not have."""
-    letters = ["A", *(pair.second.letter for pair in pairs)]
-    match query:
-        case {
-            "attention": str(attention),
-            "heads": dict(heads),
-            "beside": str(beside),
-            "at": [str(letter), int(row), int(col)],
-        } if letter in letters and beside in letters[1:]:
-            places: dict[str, tuple[int, int]] = {}
-            for one in letters:
-                match heads.get(one):
-                    case [int(layer), int(head)]:
-                        places[one] = (layer, head)
-            how: How = "tsne" if query.get("how") == "tsne" else "pca"
-            looked = Looked(attention, places, beside, (letter, row, col), str(query.get("view", "map")), how)
-            check(pairs, looked)
-            return looked
-    raise ValueError(NOWHERE)
+    places: dict[str, tuple[int, int]] = {}
+    for letter, place in heads.items():
+        match place:
+            case [int(layer), int(head)]:
+                places[letter] = (layer, head)
+    looked = Looked(attention, places, beside, at, view, how)
+    check(pairs, looked)
+    return looked
 
 
 def check(pairs: Sequence[Compared], looked: Looked) -> None:
@@ -94,9 +87,14 @@ def place(pair: Compared, looked: Looked, letter: str) -> tuple[str, int]:
 
 
 def head_of(pair: Compared, looked: Looked, letter: str) -> Head:
-    attention = pair.attentions[looked.at(pair)][letter != "A"]
-    config = (pair.first if letter == "A" else pair.second).lane(attention.side).config
-    layer, head = looked.heads.get(letter, (-1, -1))
+    return head_at(pair, looked.at(pair), letter == "A", looked.heads.get(letter, (-1, -1)))
+
+
+def head_at(pair: Compared, number: int, mine: bool, place: tuple[int, int]) -> Head:
+    """A head of the first run (`mine`) or of the second. Raises ValueError for one that the run does not have."""
+    attention = pair.attentions[number][0 if mine else 1]
+    config = (pair.first if mine else pair.second).lane(attention.side).config
+    layer, head = place
     if not (0 <= layer < config.layers and 0 <= head < config.attention.heads):
         raise ValueError(NOWHERE)
     return attention.head(layer, head)

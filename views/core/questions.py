@@ -17,8 +17,19 @@ import inspect
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from math import isfinite
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from torch import Tensor
@@ -38,7 +49,7 @@ Axes = tuple[str, ...]
 
 
 class Axis(NamedTuple):
-    """What a parameter counts along or chooses among; the context knows how far it goes."""
+    """Axis that a parameter counts along or chooses among; the context knows how far it goes."""
 
     name: str
 
@@ -52,7 +63,7 @@ Key = Annotated[int, Axis("key")]  # position of a key
 
 
 class Context(Protocol):
-    """What questions are about."""
+    """Base of what questions are about."""
 
     @property
     def digest(self) -> str:
@@ -139,7 +150,7 @@ class Question:
         return pack(found.header, found.arrays, dims)
 
     def table(self, context: Context, query: Query) -> Matrix | Table:
-        """One array as a matrix with named axes, several as columns beside the indices of all their axes."""
+        """Turns one array into a matrix with named axes, several as columns beside the indices of all their axes."""
         arguments = self.bind(context, query)
         if self.make_table is not None:
             return self.make_table(context, **arguments)
@@ -224,15 +235,18 @@ class Registry:
 
 
 class Page:
-    """The answers of one page: every registry with the context that its questions are about."""
+    """The answers of one page: every registry with the context that its questions are about.
 
-    def __init__(self, *parts: tuple[Registry, Context]) -> None:
-        self.home: dict[str, tuple[Question, Context]] = {}
-        for registry, context in parts:
+    A registry may have several contexts, such as the runs of a comparison: `trace` names the one that a query is about.
+    """
+
+    def __init__(self, *parts: tuple[Registry, *tuple[Context, ...]]) -> None:
+        self.home: dict[str, tuple[Question, Sequence[Context]]] = {}
+        for registry, *contexts in parts:
             for name, question in registry.questions.items():
                 if name in self.home:
                     raise ValueError(f"expected one question named {name!r} on a page, got two; rename one")
-                self.home[name] = question, context
+                self.home[name] = question, contexts
 
     def including(self, registry: Registry, context: Context) -> Page:
         """This page with further questions, which its exported file leaves out."""
@@ -247,10 +261,11 @@ class Page:
         name = query.get("ask") if isinstance(query, Mapping) else None
         if not isinstance(name, str) or name not in self.home:
             raise ValueError(UNKNOWN)
-        question, context = self.home[name]
-        if not question.command and query.get("trace") != context.digest:
-            raise ValueError(STALE)
-        return question, context
+        question, contexts = self.home[name]
+        for context in contexts:
+            if question.command or query.get("trace") == context.digest:
+                return question, context
+        raise ValueError(STALE)
 
     def answer(self, query: Query) -> bytes:
         question, context = self.find(query)
@@ -272,10 +287,14 @@ class Page:
         return question.python(context, query, row, col)
 
     def carried(self) -> Iterator[dict[str, Any]]:
-        """Queries that an exported file answers, whether they were asked or not, the more useful first."""
-        for question, context in self.home.values():
-            for arguments in question.carry(context) if question.carry else ():
-                yield {"trace": context.digest, "ask": question.name, **arguments}
+        """Queries that an exported file answers, whether they were asked or not: the more useful first, and the same of
+        every context before the next of any."""
+        for question, contexts in self.home.values():
+            listed = [question.carry(context) for context in contexts] if question.carry else []
+            for row in zip_longest(*listed):
+                for context, arguments in zip(contexts, row, strict=True):
+                    if arguments is not None:
+                        yield {"trace": context.digest, "ask": question.name, **arguments}
 
 
 def check(annotation: Any, value: Any, name: str, context: Context, query: Query) -> Any:

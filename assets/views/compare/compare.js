@@ -19,7 +19,7 @@ import { make } from "../core/dom.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 
-/** data is the payload of views/compare.py. Emits "silence" {letter, layer, head, side, focus}. */
+/** data is the payload of views/compare/compare.py. Emits "silence" {letter, layer, head, side, focus}. */
 export function mount(root, data, emit) {
   const lab = new Compare(root, emit);
   lab.update(data);
@@ -82,6 +82,7 @@ export class Compare extends Cursor {
     this.element.dataset.ready = "true";
   }
 
+  /** @returns {any} */
   mountMaps(root) {
     return mountMaps(root, this);
   }
@@ -147,15 +148,16 @@ export class Compare extends Cursor {
     address.write(remembered(this.state));
   }
 
-  /** What is looked at, to be taken away (take_shown.js). */
+  /** What is looked at, to be taken away (share/shown.js). */
   looked() {
     const { state, sides } = this;
     const places = sides.filter(({ letter }) => this.attention(letter)).map(({ letter }) => [letter, this.headOf(letter)]);
     const said = places.map(([letter, [layer, head]]) => `${letter} block ${layer + 1}, head ${head + 1}`);
     const { letter, row, col } = state.cursor;
-    const asks = { attention: state.attention, heads: Object.fromEntries(places), beside: state.beside, at: [letter, row, col] };
+    const how = state.own.how === "tsne" ? "tsne" : "pca";
+    const of = { attention: state.attention, heads: Object.fromEntries(places), beside: state.beside, at: [letter, row, col], view: state.view, how };
     const what = state.view === "map" ? "" : this.parts.named(state.view);
-    return { where: said.join("; "), what, sentence: this.pointed.said(), asks: { ...asks, view: state.view, how: state.own.how === "tsne" ? "tsne" : "pca" }, file: "" };
+    return { where: said.join("; "), what, sentence: this.pointed.said(), asks: { of }, file: "" };
   }
 
   /** Shows the state everywhere. */

@@ -12,7 +12,7 @@ import { range } from "../core/dom.js";
 
 const SETTLED = 200; // ms until what lies below the maps is asked for, which is when these have asked
 
-/** data is the payload of views/compare_long.py. Emits what compare.js emits. */
+/** data is the payload of views/compare/long.py. Emits what compare.js emits. */
 export function mount(root, data, emit) {
   const lab = new LongCompare(root, emit);
   lab.update(data);

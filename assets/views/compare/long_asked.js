@@ -62,14 +62,14 @@ export class Asked {
 
   /** {relative, cosine} of a pair, layer group; null while they are on their way. */
   distances(letter) {
-    const query = this.pair(letter, { ask: "streams", key: this.lab.state.attention });
+    const query = this.pair(letter, { ask: "streams", attention: this.lab.state.attention });
     if (this.known(query) === undefined) this.ask(query);
     return this.known(query)?.arrays ?? null;
   }
 
   /** Of a pair, block by block: {layers: [{change, seen}, ...] of those that are here, all, sentence where the others cannot be had}. */
   layers(letter) {
-    const query = this.pair(letter, { ask: "change", key: this.lab.state.attention });
+    const query = this.pair(letter, { ask: "change", attention: this.lab.state.attention });
     const name = JSON.stringify(query);
     if (!this.collected.has(name)) {
       const all = Math.max(...["A", letter].map((one) => this.lab.side(one).trace.model.layers));
@@ -98,8 +98,7 @@ export class Asked {
 
   /** A question about A and another run. */
   pair(letter, query) {
-    const [first, second] = ["A", letter].map((one) => this.lab.side(one).trace.trace);
-    return { ...query, trace: first, other: second };
+    return { ...query, trace: this.data.pairs[letter].trace };
   }
 
   known(query) {

@@ -182,7 +182,7 @@ export class DifferencePage extends RunPage {
 
   async request({ ask, focus, layer, head, rows, columns }) {
     if (ask === "row") return EMPTY; // a difference is read in tiles, and the cursor's in both runs
-    const query = this.lab.asks.pair(this.letter, { ask: "difference", key: focus, heads: [layer, head], rows, columns });
+    const query = this.lab.asks.pair(this.letter, { ask: "difference", attention: focus, heads: [layer, head], rows, columns, cells: this.data.tile });
     const answer = await request(query);
     this.known.set(String([this.letter, focus, layer, head]), answer.max);
     return answer;

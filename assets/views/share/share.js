@@ -37,7 +37,7 @@ class TakeAway {
     });
     this.said = make("output", "said");
     for (const event of ["pointerenter", "focusin"]) this.panel.addEventListener(event, () => this.follow());
-    this.panel.append(...ROWS.filter((name) => this.offers(name)).flatMap((name) => this[name]()), this.said);
+    this.panel.append(...ROWS.flatMap((name) => this[name]()), this.said);
     this.element.append(this.button, this.panel);
     place.root.after(this.element);
     const { view, data } = place;
@@ -49,11 +49,6 @@ class TakeAway {
 
   get take() {
     return this.place.data.take;
-  }
-
-  /** Whether a row is there to take: all are, where the page does not say which. */
-  offers(name) {
-    return this.take.rows?.includes(name) ?? true;
   }
 
   update() {
@@ -72,7 +67,7 @@ class TakeAway {
 
   /** Which of several matrices is taken; hidden where there is one. */
   choose(names) {
-    if (!this.which || names.join() === this.named) return;
+    if (names.join() === this.named) return;
     this.named = names.join();
     const before = this.which.value;
     this.which.replaceChildren(...names.map((name) => Object.assign(make("option", "", name), { value: name })));
@@ -82,8 +77,8 @@ class TakeAway {
 
   /** Of tables with the names of tabs before them, those of the open tab first. */
   follow() {
-    const tab = shown(this.place.view).asks?.tab;
-    if (!this.which || tab === this.tab) return;
+    const tab = this.place.data.view;
+    if (tab === this.tab) return;
     this.tab = tab;
     const own = [...this.which.options].find(({ value }) => value.toLowerCase().startsWith(`${tab}:`));
     if (own) this.which.value = own.value;
@@ -231,7 +226,7 @@ class TakeAway {
       const { asks, file } = shown(this.place.view);
       if (!asks && !this.which.value) throw new Error("Nothing is looked at here that is a matrix; choose a cell first.");
       const matrix = this.which.value;
-      const { arrays } = await this.ask("data", { format }, { ...asks, ...(matrix && { matrix }) });
+      const { arrays } = await this.ask("data", { format }, asks);
       this.save(new Blob([arrays.file.data], { type }), format, [file, matrix.replace("−", "less")].filter(Boolean).join("-"));
     }));
     return this.row("Data", this.which, ...buttons, about);
@@ -240,17 +235,18 @@ class TakeAway {
   // --- work --------------------------------------------------------------------------------------------------------------
 
   /**
-   * Asks for "python", "data" or "html" of what is in view: of a question where the page declares its questions.
+   * Asks for "python", "data" or "html" of the question in view: as the view asks it, or one of the tables of the page; `of` completes it.
    * @returns {Promise<{ [entry: string]: any }>}
    */
   ask(kind, query, asks) {
-    const trace = this.take.trace ?? this.place.data.trace;
-    if (!this.take.questions) return request({ trace, take: kind, ...asks, ...query });
-    const { tab, tables, matrix, file, hook, head, moved, row, col } = asks ?? {};
-    const of = tables?.[matrix] ?? tab ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) };
-    const looked = file ?? (hook && !tables && { of, row: row ?? null }); // a long text has more of it in its file
+    const { trace } = this.take;
+    const { tab, tables, file, of, hook, head, moved, row, col } = asks ?? {};
+    const matrix = this.which.value;
+    const chosen = (kind === "data" && tables?.[matrix]) || this.take.tables?.[matrix];
+    const question = { ...(chosen ?? tab ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) }), ...of };
+    const looked = file ?? ((of || (hook && !tables)) && { of: question, row: row ?? null }); // a long text has more of it in its file
     if (kind === "html") return request({ trace, ask: "export_html", ...looked, ...query });
-    return request({ trace, ask: `export_${kind}`, of, ...(kind === "python" && { row, col }), ...query });
+    return request({ trace, ask: `export_${kind}`, of: question, ...(kind === "python" && { row, col }), ...query });
   }
 
   async svg(centimetres, part) {

@@ -7,7 +7,7 @@ const PARTS = { scores: "scores", masked: "masked_scores" }; // what a map may s
 /**
  * {where, what, sentence} for a caption, `asks` for the server: {hook, head, row, col} of the element that is looked at, names as
  * the engine has them, or what the view's own `looked()` says; undefined where no single one is. `asks.tab` is what a view that has
- * `taken()` shows in place of that hook. `file` is what a matrix is called, `read` what was read where that is not the page's text.
+ * `taken()` shows in place of that hook, `asks.tables` are questions by the titles of `take.matrices`, `asks.of` completes the page's own. `file` is what a matrix is called, `read` what was read where that is not the page's text.
  */
 export function shown(view) {
   if (view.looked) return view.looked();

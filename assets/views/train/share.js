@@ -19,7 +19,7 @@ export function looked(lab) {
   const other = (lab.second ?? lab.frames.get(lab.steps[0])).step;
   const { layer, head } = state;
   const now = Object.values(editions).join(); // a run goes on: what was told of it before is not what it is now
-  return { ...told, asks: { step: frame.step, other, attention: attention.key, layer, head, position: count(frame) ? positionOf(lab, frame, kindOf(lab, frame)) : null, now }, file: `step-${frame.step}` };
+  return { ...told, asks: { of: { step: frame.step, other, attention: attention.key, layer, head, position: count(frame) ? positionOf(lab, frame, kindOf(lab, frame)) : null, now } }, file: `step-${frame.step}` };
 }
 
 function headOf({ title, layers, heads }, { layer, head }) {

@@ -17,8 +17,8 @@ from engine.runtime.overview_cache import LongRun
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from pages.controls.model_input.model_input import Subject, look, notice
-from pages.controls.share.export import fields_of
-from pages.controls.share.run_export import Export
+from pages.controls.share.export import Export
+from pages.controls.share.run_export import fields_of, run_export
 from pages.controls.what_if.experiment import (
     EFFECTS,
     PANEL,
@@ -37,6 +37,7 @@ from views.attention.long import LongContext, attention_long, long_context
 from views.attention.long_questions import LONG, carry_long
 from views.core.payload import pack
 from views.core.questions import Page
+from views.core.run_context import RUN
 from views.walkthrough.walkthrough import Lane
 from views.what_if.effects_long import asked_later_long, effects_long
 from views.what_if.experiment import panel
@@ -68,13 +69,13 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     with st.container(key="experiment panel", gap=None):
         experiment_panel(drawn, key=PANEL, on={"change": change})
         effects_view(compared, key=EFFECTS, on={"reveal": reveal})
-    export = Export(
+    export = run_export(
         "Attention", "attention", subject, long, ("attention", "what if"), carry=partial(carry_long, long), room=ROOM
     )
     about = {"notice": notice(subject), "take": export.header}
     drawn = attention_long(long, name=subject.name, look=look(), notes=about)
     edits = LongEdits(subject, lanes, controls, before, after)
-    return drawn, export.answers(drawn, (LONG, long), (WHAT_IF, edits)), export
+    return drawn, export.answers(drawn, (RUN, long), (LONG, long), (WHAT_IF, edits)), export
 
 
 @dataclass(frozen=True)

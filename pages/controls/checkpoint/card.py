@@ -30,12 +30,12 @@ from engine.runtime.limits import MAX_TOKENS
 from pages.controls.checkpoint.load_errors import warn
 from pages.controls.checkpoint.open_form import FIRST
 from pages.controls.checkpoint.tensors import tensor_table
-from pages.controls.share.export import Answer
-from pages.controls.share.export_tables import Made, refuse
+from pages.controls.share.export import Export
 from pages.controls.share.links import address_now
 from views.architecture.codegen import part_table, size_lines
 from views.checkpoint import checkpoint as drawn
 from views.core.component import courier, view
+from views.core.shown_tables import TABLES, ShownTables
 
 TEXTS = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
 CONTROLS = ("model", "numbers", "own files", "actions")  # that a link can hide
@@ -45,14 +45,19 @@ architecture = view("checkpoint")
 
 def card_section(name: str, checkpoint: Checkpoint) -> None:
     left, right = st.columns([1, 2], gap="large")
+    config = checkpoint.config
     with left:
         facts_column(name, checkpoint)
-    share = share_of(name, checkpoint)
-    payload = drawn.card(name, checkpoint, {"take": share.header})
+    tables = ShownTables(
+        f"{name} as a whole", name,
+        {"parameters": lambda: part_table(name, config), "tensors": lambda: tensor_table(name, checkpoint)},
+        lambda: size_lines(name, config, {}, sizes(config)),
+    )  # fmt: skip
+    export = Export("Checkpoint", "checkpoint", tables, "", address_now(model=name), CONTROLS, tables.queries)
+    payload = drawn.card(name, checkpoint, {"take": export.header})
     with right:
         architecture(payload, key="card")
-    answer: Answer = share.answering(payload, refuse)
-    courier("courier", answer)
+    courier("courier", export.answers(payload, (TABLES, tables)).answer)
 
 
 def facts_column(name: str, checkpoint: Checkpoint) -> None:
@@ -103,14 +108,15 @@ def parity_badge(name: str, checkpoint: Checkpoint) -> None:
 
 
 def compare(name: str, checkpoint: Checkpoint) -> tuple[Parity, str]:
-    """How the checkpoint compares with transformers, and what both read. Raises ValueError where it cannot be told."""
+    """Compares the checkpoint with transformers; returns the differences and what both read. Raises ValueError where it
+    cannot be told."""
     reading, read = sample(name, checkpoint)
     opening = library.parse_name(name)
     return parity(checkpoint, None if opening.config else library.place(name).weights, reading), read
 
 
 def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:
-    """What both models are given to read, and what that is called."""
+    """Returns what both models are given to read, and its name."""
     config = checkpoint.config
     limit = min(MAX_TOKENS, config.context)
     text = TEXTS.get(name, TEXTS[FIRST])["text"] if "text" in TEXTS.get(name, TEXTS[FIRST]) else ""
@@ -128,18 +134,3 @@ def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:
         case _:
             found = read_text(checkpoint, text, limit)
     return found, f"“{text}”"
-
-
-def share_of(name: str, checkpoint: Checkpoint) -> Made:
-    config = checkpoint.config
-    return Made(
-        "Checkpoint",
-        "checkpoint",
-        name,
-        "",
-        f"{name} as a whole",
-        address_now(model=name),
-        lambda _: size_lines(name, config, {}, sizes(config)),
-        tables={"parameters": lambda: part_table(name, config), "tensors": lambda: tensor_table(name, checkpoint)},
-        controls=CONTROLS,
-    )

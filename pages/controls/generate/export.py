@@ -13,10 +13,9 @@ from engine.inputs.readers import kind
 from pages.controls.generate.settings import CONTROLLED, USED
 from pages.controls.generate.tabs import Shown, changed
 from pages.controls.model_input.model_input import FIELDS, given
-from pages.controls.share.export import answered, standalone_file
+from pages.controls.share.export import EXPORT, answered, standalone_file
 from pages.controls.share.links import VERSION, VERSIONED, address_of, offered
 from pages.controls.share.panel import share_panel
-from pages.controls.share.run_export import EXPORT, is_export
 from views.charts.standalone import chart_file
 from views.core.questions import Page, Query, Registry
 from views.generate.availability import missing
@@ -31,7 +30,7 @@ WRITTEN.questions |= {name: EXPORT.questions[name] for name in ("export_python",
 
 @dataclass
 class Export:
-    """What the component of an open tab gives away."""
+    """Exports of the component of an open tab."""
 
     writing: Writing
     tab: str
@@ -59,7 +58,7 @@ class Export:
 
     @property
     def view(self) -> dict[str, Any]:
-        """What the payload says of the open tab; of the others, which a file has too, their defaults."""
+        """Settings that the payload holds of the open tab; of the others, which a file has too, their defaults."""
         usual = Wanted(stop_at="" if grid(self.writing.checkpoint) else self.writing.settings.stop_at)
         others = {"beam": vars(usual), "surprise": {"reads": "written", "stride": "half", "charted": 0}}
         return {"view": self.tab, **others, **self.shown.header}
@@ -83,7 +82,6 @@ class Export:
             "controls": offered(controls),
             "matrices": [title for title in TABLES if title.split(":")[0].lower() not in without],
             "data": "a table of a tab",
-            "questions": True,
         }
 
     def answers(self) -> Page:
@@ -104,7 +102,7 @@ def export_html(export: Export, state: str, asked: list[Any], kept: dict, branch
         asks if isinstance(asks, list) else (),
         ({"trace": export.digest, **one} for one in more),
     )
-    answers = answered((one for one in queries if not is_export(one)), export.page.answer)
+    answers = answered(queries, export.page.answer)
     payload = page_payload(export.writing, {**export.view, "take": export.header, "kept": kept})
     text = standalone_file("generate", export.header, payload, state, answers)
     return np.frombuffer(text.encode(), np.uint8)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pages.controls.share.export_tables import Made, Query
+from pages.controls.share.export import Export
 from pages.controls.share.links import address_now
-from views.core.questions import Page
 from views.core.table_files import Table
 from views.long_sequences.patterns import TITLES
 from views.long_sequences.questions import PatternContext
@@ -31,30 +29,13 @@ CONTROLS = (
 )
 
 
-def pattern_export(page: Page, context: PatternContext) -> Made:
+def pattern_export(context: PatternContext) -> Export:
     """Export of the patterns: any kind of any head as a matrix and as Python, all heads in a file."""
-    kinds = {title: kind for kind, title in TITLES.items()}
-
-    def ask_pattern(query: Query) -> dict[str, Any]:
-        place = {name: query.get(name) for name in ("layer", "head")}
-        kind = kinds.get(str(query.get("matrix", TITLES["full"])), query.get("matrix"))
-        return {"ask": "pattern", "trace": context.digest, **place, "kind": kind}
-
-    return Made(
-        "What each keeps",
-        "long_sequences/patterns",
-        context.model_name,
-        "",
-        context.digest,
-        address_now(model=context.model_name),
-        lambda query: page.python(ask_pattern(query)),
-        patterns=list(kinds),
-        looked=lambda query: page.table(ask_pattern(query)),
-        data="a pattern with its axes named",
-        controls=CONTROLS,
-        page="long_sequences",
-        ahead=lambda _: page.carried(),
-    )
+    kinds = {title: {"ask": "pattern", "kind": kind} for kind, title in TITLES.items()}
+    return Export(
+        "What each keeps", "long_sequences/patterns", context, "", address_now(model=context.model_name), CONTROLS,
+        kinds, "a pattern with its axes named", page_name="long_sequences",
+    )  # fmt: skip
 
 
 def cost_tables(model: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, Callable[[], Table]]:

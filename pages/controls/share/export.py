@@ -1,34 +1,119 @@
-"""Share & export: what a page gives a person to keep.
+"""Share & export of a page's component: the self-contained file, and Python and numbers of the question in view.
 
-The link and the pictures are made in the browser; here are the self-contained file, the Python and the numbers,
-made when they are asked for.
+The link and the pictures are made in the browser; all else is made when it is asked for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
-from engine.checkpoints import Checkpoint
-from engine.inputs.readers import kind
-from pages.controls.model_input.model_input import FIELDS, Subject, given, seed
-from pages.controls.share.links import fitting
-from views.core.codegen import Fields
+from pages.controls.share.links import VERSION, VERSIONED, fitting, offered
+from pages.controls.share.panel import data_file
 from views.core.export import Answered, packed, self_contained
-from views.core.payload import pack
+from views.core.questions import Answer, Context, Page, Query, Registry
+from views.core.table_files import Format
 
-Answer = Callable[[dict[str, Any]], bytes]
-
-STALE = "The text, the model or the edits have changed since; ask again."
-UNKNOWN = "The page asked for something that cannot be taken away; reload the page."
+EXPORT = Registry()
 UNLINKED = "The text is too long for a link; paste it into Loupe to see this there."
 MOST_ANSWERS = 1000  # of what a view asks, in one file
 MOST_BYTES = 3_000_000  # of those answers, as they stand in the file
 LEAST = 300  # bytes of one of them
+
+
+@dataclass
+class Export:
+    """What the component `view` gives away of what its questions are about, `context`; `read` is what that reads.
+
+    `tables` are the questions of the data to choose from, by their titles; without any it is that of what is looked at.
+    `link` is the query of a link, `controls` are keys of what it can hide, `page_name` is the page's if not the view's.
+    A file draws `payload` and carries at most `most` answers within `room` bytes: to the queries that were asked, and
+    those that `carry` lists for what is looked at (a query, and its row) or else the page's questions do.
+    """
+
+    title: str
+    view: str
+    context: Context
+    read: str
+    link: Mapping[str, str]
+    controls: Iterable[str] = ()
+    tables: Mapping[str, Query] = field(default_factory=dict)
+    data: str = "the table that is chosen"
+    model: str = ""
+    page_name: str | None = None
+    carry: Callable[[Query, int], Iterable[Query]] | None = None
+    room: int = MOST_BYTES
+    most: int = MOST_ANSWERS
+    payload: bytes | Callable[[], bytes] = b""
+    page: Page = field(default_factory=Page)
+
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        return self.context.digest
+
+    @property
+    def model_name(self) -> str:
+        return self.context.model_name
+
+    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+        return self.context.allowed(axis, query)
+
+    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
+        return None
+
+    def script(self, imports: Mapping[str, set[str]], lines: Sequence[str]) -> str:
+        return self.context.script(dict(imports), lines)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """Entry `take` of the payload's header, by which the browser knows what there is to export."""
+        chosen = {"tables": self.tables, "matrices": [*self.tables], "data": self.data} if self.tables else {}
+        return {
+            "title": self.title,
+            "model": self.model or self.context.model_name,
+            "read": self.read,
+            "trace": self.digest,
+            "link": {VERSIONED: str(VERSION), **self.link},
+            "version": VERSION,
+            "controls": offered(self.controls),
+            **chosen,
+        }
+
+    def answers(self, payload: bytes | Callable[[], bytes], *parts: Any) -> Page:
+        """The page's answers: those of `parts` (see `Page`), and of this export, whose file draws `payload`."""
+        self.payload = payload
+        self.page = Page(*parts, (EXPORT, self))
+        return self.page
+
+
+@EXPORT.question("export_python")
+def export_python(export: Any, of: dict, row: int = 0, col: int = 0) -> Answer:
+    return Answer(header={"lines": export.page.python({**of, "trace": export.digest}, row, col)})
+
+
+@EXPORT.question("export_data", returns={"file": ("byte",)})
+def export_data(export: Any, of: dict, format: Format) -> np.ndarray:
+    return np.frombuffer(data_file(export.page.table({**of, "trace": export.digest}), format), np.uint8)
+
+
+@EXPORT.question("export_html", returns={"file": ("byte",)})
+def export_html(
+    export: Export, state: str, asked: list[Any], of: dict | None = None, row: int | None = None
+) -> np.ndarray:
+    """`state` is the part of the address after the #, `asked` the queries that the browser remembers."""
+    ahead = export.carry(of or {}, row or 0) if export.carry else export.page.carried()
+    kept = answered(chain(asked, ahead), export.page.answer, export.most, export.room)
+    payload = export.payload if isinstance(export.payload, bytes) else export.payload()
+    text = standalone_file(export.view, export.header, payload, state, kept, export.page_name)
+    return np.frombuffer(text.encode(), np.uint8)
 
 
 def standalone_file(
@@ -47,50 +132,29 @@ def standalone_file(
     return self_contained(view, payload, title=title, caption=caption, state=state, answers=answers)
 
 
-def filed(content: bytes) -> bytes:
-    """A file as the toolbar takes it."""
-    return pack({}, {"file": np.frombuffer(content, np.uint8)})
-
-
 def answered(
-    queries: Iterable[Any], other: Answer, most: int = MOST_ANSWERS, room: int = MOST_BYTES
+    queries: Iterable[Any], answer: Callable[[Query], bytes], most: int = MOST_ANSWERS, room: int = MOST_BYTES
 ) -> list[Answered]:
     """The queries that can be answered, each once, up to `most` of them and `room` bytes."""
     found: list[Answered] = []
-    seen = set[str]()
-    for query in queries:
+    for query in distinct(queries):
         if len(found) == most or room < LEAST:
             break
-        key = json.dumps(query, sort_keys=True)
-        if not isinstance(query, dict) or "take" in query or key in seen:
-            continue
-        seen.add(key)
         try:
-            payload = other(query)
+            content = packed(answer(query))
         except ValueError:
             continue
-        answer = Answered(query, packed(payload))
-        if len(answer.packed) <= room:
-            found.append(answer)
-            room -= len(answer.packed)
+        if len(content) <= room:
+            found.append(Answered(query, content))
+            room -= len(content)
     return found
 
 
-def fields_of(subject: Subject) -> Fields:
-    """What stands in the page's fields now."""
-    return fields_said(subject.checkpoint, subject.limit, given)
-
-
-def fields_said(checkpoint: Checkpoint, limit: int, said: Callable[[str], Any]) -> Fields:
-    """`said` gives what stands in a field by its name."""
-    asked = kind(checkpoint)
-    here = FIELDS[asked]
-    own = bool(said("upload"))
-    return Fields(
-        kind=asked,
-        limit=limit,
-        **{field: said(field) for field in ("text", "second", "target", "span", "given") if field in here},
-        picture=None if own or "picture" not in here else int(said("picture")),
-        settings={key: said(key) for key in ("temperature", "top_k", "top_p")} if asked == "pixels" else {},
-        seed=seed(),
-    )
+def distinct(queries: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Queries that ask for no export, each once."""
+    seen = set[str]()
+    for query in queries:
+        key = json.dumps(query, sort_keys=True)
+        if isinstance(query, dict) and query.get("ask") not in EXPORT.questions and key not in seen:
+            seen.add(key)
+            yield query

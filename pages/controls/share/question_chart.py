@@ -58,5 +58,5 @@ def offer_charts(
         first = next(iter(charts))
         title = st.selectbox("chart", list(charts), key="chart", width=420) if len(charts) > 1 else first
         name, chart = charts[title]
-        query = {"ask": name, "trace": page.home[name][1].digest, **arguments}
+        query = {"ask": name, "trace": page.home[name][1][0].digest, **arguments}
         show_question(page, query, chart, title=title, header=header, key=f"chart {name}")

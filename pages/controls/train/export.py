@@ -1,23 +1,27 @@
-"""Take away, on the page about training: a run as far as it has come, in a file that can be gone through; the lines and
-the numbers of any of its steps."""
+"""Share & export on the page Train: a run as far as it has come, in a file that can be gone through; the lines and the
+numbers of any of its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame
 from engine.training.news import Cursor, News, news
 from engine.training.snapshot_frames import frame_files
-from pages.controls.share.export import UNKNOWN, Answer, filed, standalone_file
-from pages.controls.share.export_tables import Made, Query, Taken
-from pages.controls.share.links import address_now
+from pages.controls.share.export import Export
 from pages.controls.train.export_run import pack_recording
+from pages.controls.train.questions import QUESTIONS
 from pages.controls.train.run_state import look_at
 from pages.controls.train.session import ProbeReading, Session
+from views.core.bound_source import Imports
+from views.core.matrix_files import Matrix
+from views.core.questions import UNKNOWN, Axis, Query, Registry
+from views.core.table_files import Table
 from views.train.codegen import Head, training_lines
 from views.train.tables import (
     At,
@@ -43,31 +47,76 @@ OF_A_STEP = (HEAD, HEADS, CHANGE, ANSWERS, LOSSES, SCORES)
 NOTHING = "Nothing has been seen of this run yet; wait for the first look."
 
 
-def of_training(session: Session, run: str, address: Mapping[str, str] | None = None) -> Made:
-    """`address` is the query of a link to the page as it stands."""
-    return Made(
-        "Train", VIEW, run or RECORDED_NAME, "", f"training {run}", address_now() if address is None else address,
-        partial(lines, session, run), tables=whole_tables(session, run), patterns=OF_A_STEP,
-        looked=partial(of_a_step, session, run), data="of the whole run, or of the step at the handle",
-        controls=CONTROLS, page=PAGE,
+TRAINED = Registry()
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run as far as it has come; its questions are about its whole, or about a step that is looked at."""
+
+    session: Session
+    run: str
+
+    attributes: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def digest(self) -> str:
+        return f"training {self.run}"
+
+    @property
+    def model_name(self) -> str:
+        return self.run or RECORDED_NAME
+
+    def allowed(self, axis: str, query: Query) -> Collection[str]:
+        return [*whole_tables(self.session, self.run), *OF_A_STEP]
+
+    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
+        return None
+
+    def script(self, imports: Imports, lines: Sequence[str]) -> str:
+        raise ValueError(UNKNOWN)
+
+
+def training_export(session: Session, run: str, shown: Mapping[str, Any], link: Mapping[str, str]) -> Export:
+    """`shown` is the header that the view has, `link` the query of a link to the page as it stands."""
+    trained = TrainedRun(session, run)
+    tables = {name: {"ask": "training", "table": name} for name in (*whole_tables(session, run), *OF_A_STEP)}
+    export = Export(
+        "Train", VIEW, trained, "", link, CONTROLS, tables, "of the whole run, or of the step at the handle",
+        page_name=PAGE, carry=lambda of, row: (),
     )  # fmt: skip
+    export.answers(lambda: pack_recording(session, run, shown), (QUESTIONS, session), (TRAINED, trained))
+    return export
 
 
-def answering(made: Made, session: Session, run: str, shown: Mapping[str, Any], other: Answer) -> Answer:
-    """Answers what the toolbar asks, in front of what the page's views ask; `shown` is the header that the view has."""
-    rest = made.answering(b"", other)
-
-    def answer(query: dict[str, Any]) -> bytes:
-        match query:
-            case {"take": "html", "trace": made.made, "state": str(state)}:
-                payload = pack_recording(session, run, shown)
-                return filed(standalone_file(VIEW, made.header, payload, state, (), PAGE).encode())
-        return rest(query)
-
-    return answer
+def make_table(trained: TrainedRun, table: str, **looked: Any) -> Table | Matrix:
+    whole = whole_tables(trained.session, trained.run)
+    return whole[table]() if table in whole else of_a_step(trained.session, trained.run, table, looked)
 
 
-def whole_tables(session: Session, run: str) -> dict[str, Callable[[], Taken]]:
+def make_script(trained: TrainedRun, table: str, row: int, col: int, **looked: Any) -> str:
+    return lines(trained.session, trained.run, looked)
+
+
+@TRAINED.question("training", make_table=make_table, make_script=make_script)
+def ask_training(
+    trained: TrainedRun,
+    table: Annotated[str, Axis("table")],
+    step: int | None = None,
+    other: int | None = None,
+    attention: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    position: int | None = None,
+    now: str = "",
+) -> None:
+    """Declares what a run has to download, and the lines about a head at a step; the browser has its numbers.
+
+    `now` says how far the run was: what the browser remembers of an earlier moment answers no later question.
+    """
+
+
+def whole_tables(session: Session, run: str) -> dict[str, Callable[[], Table | Matrix]]:
     name = run or RECORDED_NAME
 
     def told() -> News:
@@ -82,12 +131,12 @@ def whole_tables(session: Session, run: str) -> dict[str, Callable[[], Taken]]:
     }
 
 
-def of_a_step(session: Session, run: str, query: Query) -> Taken:
+def of_a_step(session: Session, run: str, table: str, query: Query) -> Table | Matrix:
     """Raises ValueError for what this run has not."""
     told = news(session.reader(run).live.run, Cursor())
     at, looked = place(run, told.frames, query), seen_by(session, run, told)
     named = partial(token_name, looked)
-    made: dict[object, Callable[[], Taken]] = {
+    made: dict[str, Callable[[], Table | Matrix]] = {
         HEAD: lambda: head_matrix(at, tokens(at, looked)),
         HEADS: lambda: heads_matrix(at, tokens(at, looked)),
         CHANGE: lambda: change_matrix(at, tokens(at, looked)),
@@ -95,9 +144,7 @@ def of_a_step(session: Session, run: str, query: Query) -> Taken:
         LOSSES: lambda: loss_table(at, named),
         SCORES: lambda: score_table(at),
     }
-    if query.get("matrix") not in made:
-        raise ValueError(UNKNOWN)
-    return made[query.get("matrix")]()
+    return made[table]()
 
 
 def place(run: str, frames: Sequence[Frame], query: Query) -> At:

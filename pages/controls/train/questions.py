@@ -28,10 +28,10 @@ READING = ("live", "curve")
 QUESTIONS = Registry()
 
 
-def answer(session: Session, query: Query) -> bytes:
+def answer(session: Session, query: Query, page: Page | None = None) -> bytes:
     """Answers a question; a command is carried out once, however often it comes. Raises ValueError, with a sentence."""
-    page, once = Page((QUESTIONS, session)), str(query.get("once", ""))
-    if query.get("ask") in READING:
+    page, once = page or Page((QUESTIONS, session)), str(query.get("once", ""))
+    if query.get("ask") in READING or not page.find(query)[0].command:
         return page.answer(query)
     if once not in session.done:
         session.done[once] = page.answer(query)

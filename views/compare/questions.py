@@ -1,0 +1,193 @@
+"""What the page Compare asks once it is drawn: of one of its runs what other pages ask too, of two what they differ in.
+
+Questions about one run are ATTENTION's, of a long text LONG's; `Page` finds the run, or the pair, by its digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from torch import Tensor
+
+from engine.analysis.similarity import head_similarity
+from engine.analysis.weights.projection import How
+from views.attention.long import LARGEST_TILE, TILE
+from views.attention.long_questions import LONG, Span
+from views.attention.questions import ATTENTION
+from views.compare import tables
+from views.compare.codegen import comparison_lines
+from views.compare.long import carry_long, tile_of
+from views.compare.long_pair import alike, changed, differing, says, streams
+from views.compare.pair import Compared, Shown, digest_of
+from views.compare.tables import head_at, looked_at
+from views.compare.texts import over_texts
+from views.core.bound_source import Imports
+from views.core.codegen import Fields
+from views.core.matrix_files import Matrix
+from views.core.questions import UNKNOWN, Answer, Axes, Axis, Context, Layer, Page, Query, Registry
+
+TABS = ("weighted", "points", "ov", "qk")  # what the views of one head ask, of what a file answers
+HEADS: Axes = ("head", "other_head")
+CELLS: Axes = ("row", "column")
+PLACES: Axes = ("place",)
+RANKED: Axes = ("place", "rank")
+
+PAIR, LONG_PAIR, COMPARISON = Registry(), Registry(), Registry()
+Attention = Annotated[str, Axis("attention")]  # by its name in the first run
+Letter = Annotated[str, Axis("letter")]
+Second = Annotated[str, Axis("second")]  # the letter of another run than the first
+Place = tuple[int, int]  # layer and head
+
+
+# --- two runs ---
+
+
+def number_of(pair: Compared, attention: str) -> int:
+    found = pair.number(attention)
+    assert found is not None  # it was checked
+    return found
+
+
+@PAIR.question("similarity", returns={"similarity": HEADS})
+def ask_similarity(pair: Compared, attention: Attention, over: Literal["here", "texts"] = "here") -> Answer:
+    """Every head of the first run by every one of the second: on what both read, or over several texts."""
+    number = number_of(pair, attention)
+    found = over_texts(pair, number) if over == "texts" else head_similarity([pair.patterns(number)])
+    return Answer({"similarity": found.heads}, {"rows": found.rows})
+
+
+@LONG_PAIR.question("similarity", returns={"similarity": HEADS})
+def ask_long_similarity(pair: Compared, attention: Attention, over: Literal["here", "texts"] = "here") -> Answer:
+    """As a short text has it, over some rows `of` all."""
+    if over == "texts":
+        return ask_similarity(pair, attention, over)
+    found, rows, count = alike(pair, number_of(pair, attention))
+    return Answer({"similarity": found}, {"rows": rows, "of": count})
+
+
+@LONG_PAIR.question("streams", returns={"relative": ("layer", "group"), "cosine": ("layer", "group")})
+def ask_streams(pair: Compared, attention: Attention) -> dict[str, Tensor]:
+    """How far apart the residual streams are."""
+    number = number_of(pair, attention)
+    if pair.attentions[number][0].crosses:
+        raise ValueError(UNKNOWN)
+    return streams(pair, number)
+
+
+@LONG_PAIR.question("change", returns={"change": ("head",), "seen": ("head", *CELLS)})
+def ask_change(pair: Compared, attention: Attention, layer: Layer) -> Answer:
+    """What each head of a layer differs in; nothing where heads have no counterpart by place."""
+    return Answer(changed(pair, number_of(pair, attention), layer), {"layer": layer})
+
+
+@LONG_PAIR.question(
+    "says", returns=dict.fromkeys(("ids", "first", "second"), RANKED) | dict.fromkeys(("kl", "variation"), PLACES)
+)
+def ask_says(pair: Compared, group: int) -> Answer:
+    """What both runs predict at a group of tokens."""
+    called, arrays = says(pair, group)
+    return Answer(arrays, {"names": called})
+
+
+@LONG_PAIR.question("difference", returns={"weight": CELLS, "at": CELLS})
+def ask_difference(
+    pair: Compared, attention: Attention, heads: tuple[Place, Place], rows: Span, columns: Span, cells: int = TILE
+) -> Answer:
+    """A window of the difference of two heads as at most `cells` x `cells` cells."""
+    if not 0 < cells <= LARGEST_TILE:
+        raise ValueError(f"a tile has 1 to {LARGEST_TILE} cells along each side, got {cells}.")
+    number = number_of(pair, attention)
+    first, second = (head_at(pair, number, mine, place) for mine, place in zip((True, False), heads, strict=True))
+    header, arrays = tile_of(differing(pair, number, first, second), rows, columns, cells)
+    return Answer(arrays, header)
+
+
+# --- all runs ---
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All runs; `fields` says, by letter, what stands in the fields of each."""
+
+    pairs: Sequence[Compared]
+    fields: Callable[[], Mapping[str, Fields]] = dict
+
+    attributes: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def shown(self) -> list[Shown]:
+        return [self.pairs[0].first, *(pair.second for pair in self.pairs)]
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.shown)
+
+    @property
+    def model_name(self) -> str:
+        return " and ".join(dict.fromkeys(one.title for one in self.shown))
+
+    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+        letters = [one.letter for one in self.shown]
+        known = {
+            "letter": letters,
+            "second": letters[1:],
+            "attention": [one.key for one, _ in self.pairs[0].attentions],
+            "matrix": tables.names(self.pairs),
+        }
+        return known[axis]
+
+    def labels(self, axis: str, query: Query) -> None:
+        return None
+
+    def script(self, imports: Imports, lines: Sequence[str]) -> str:
+        raise ValueError(UNKNOWN)
+
+    @property
+    def parts(self) -> list[tuple[Any, ...]]:
+        """The registries of the page, each with all that it is asked about."""
+        runs: list[Context] = [one.context for one in self.shown]
+        long = self.shown[0].long is not None
+        return [(LONG if long else ATTENTION, *runs), (LONG_PAIR if long else PAIR, *self.pairs), (COMPARISON, self)]
+
+
+def table_map(comparison: Comparison, matrix: str, **looked: Any) -> Matrix:
+    return tables.matrix(comparison.pairs, looked_at(comparison.pairs, **looked), matrix)
+
+
+def script_map(comparison: Comparison, matrix: str, row: int, col: int, **looked: Any) -> str:
+    return comparison_lines(comparison.pairs, comparison.fields(), looked_at(comparison.pairs, **looked))
+
+
+@COMPARISON.question("comparison", make_table=table_map, make_script=script_map)
+def ask_comparison(
+    comparison: Comparison,
+    attention: Attention,
+    heads: dict,
+    beside: Second,
+    at: tuple[Letter, int, int],
+    matrix: Annotated[str, Axis("matrix")] = "A",
+    view: str = "map",
+    how: How = "pca",
+) -> None:
+    """Declares what is looked at: a head [layer, head] of each run by its letter, and a cell of one run."""
+
+
+# --- a file without a server ---
+
+
+def carry(comparison: Comparison, of: Query) -> Iterator[Query]:
+    """What the view asks when somebody turns to another layer or opens another tab: the same of every run before the
+    next of any. Of long texts: all that is asked of the heads that are looked at, which `of` says."""
+    if comparison.shown[0].long is not None:
+        looked = COMPARISON.questions["comparison"].bind(comparison, of)
+        del looked["matrix"]
+        yield from carry_long(comparison.pairs, looked_at(comparison.pairs, **looked))
+        return
+    for one in comparison.shown:
+        for lane in one.lanes:
+            for layer in range(lane.config.layers):
+                yield {"trace": one.digest, "ask": "layer", "layer": layer, "side": lane.side}
+    runs = Page((ATTENTION, *(one.context for one in comparison.shown)))
+    yield from (query for query in runs.carried() if query["ask"] in TABS)

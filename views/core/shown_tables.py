@@ -1,0 +1,52 @@
+"""Tables that a page shows beside a component: to download, with the lines of Python that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from views.core.bound_source import Imports
+from views.core.matrix_files import Matrix
+from views.core.questions import UNKNOWN, Axis, Query, Registry
+from views.core.table_files import Table
+
+TABLES = Registry()
+
+
+@dataclass(frozen=True)
+class ShownTables:
+    """Tables by their titles, made when they are asked for; `digest` names what they are of."""
+
+    digest: str
+    model_name: str
+    tables: Mapping[str, Callable[[], Table | Matrix]]
+    python: Callable[[], str]
+
+    attributes: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def queries(self) -> dict[str, Query]:
+        return {title: {"ask": "table", "title": title} for title in self.tables}
+
+    def allowed(self, axis: str, query: Query) -> Collection[str]:
+        return list(self.tables)
+
+    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
+        return None
+
+    def script(self, imports: Imports, lines: Sequence[str]) -> str:
+        raise ValueError(UNKNOWN)
+
+
+def make_table(shown: ShownTables, title: str) -> Table | Matrix:
+    return shown.tables[title]()
+
+
+def make_script(shown: ShownTables, title: str, row: int, col: int) -> str:
+    return shown.python()
+
+
+@TABLES.question("table", make_table=make_table, make_script=make_script)
+def ask_table(shown: ShownTables, title: Annotated[str, Axis("title")]) -> None:
+    """Declares the tables: the page has drawn them."""
