@@ -151,7 +151,8 @@ def courier(
 
 
 def _questions(value: Any) -> list[Question]:
-    """What courier.js sends, [{id, query, streamed}, ...]; anything else came from elsewhere and is passed over."""
+    """Reads what courier.js sends, [{id, query, streamed}, ...]; anything else came from elsewhere and is passed
+    over."""
     entries = [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
     said = [(entry.get("id"), entry.get("query"), entry.get("streamed") is True) for entry in entries]
     sound = [Question(id, query, part) for id, query, part in said if isinstance(id, int) and isinstance(query, dict)]
@@ -173,7 +174,7 @@ def _answers(
 
 
 def _parts(streams: list[tuple[int, Iterator[bytes]]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """One stream after the other, and behind each that it has ended, with the sentence if that is a fault."""
+    """Yields one stream after the other, and behind each that it has ended, with the sentence if that is a fault."""
     for id, stream in streams:
         ended: dict[str, Any] = {"id": id, "ended": True}
         try:

@@ -31,7 +31,7 @@ POLICY = (
 
 
 class Answered(NamedTuple):
-    """What a view asks, and the payload that answers it as `packed` writes it."""
+    """Query of a view, and the payload that answers it as `packed` writes it."""
 
     query: Mapping[str, Any]
     packed: str

@@ -28,9 +28,9 @@ export class LongFace extends Face {
   /** Every weight of the chosen row ("out") or column ("in"), or a promise where it is not here. */
   line(way) {
     const { query, key } = this.state;
-    if (way === "in") return this.column(key).then(weights);
+    if (way === "in") return this.column(key).then(({ arrays }) => Float64Array.from(arrays.weights.data));
     const found = this.lab.asks.row(this.letter, query);
-    return found ? Float64Array.from(found) : this.request({ ask: "row", ...this.head, pos: query }).then(weights);
+    return found ? Float64Array.from(found) : this.request({ ask: "row", ...this.head, pos: query }).then(({ arrays }) => Float64Array.from(arrays.weights.data));
   }
 
   /** Every weight of any row of the shown head; none while they are on their way. */
@@ -41,9 +41,4 @@ export class LongFace extends Face {
   column(key) {
     return this.request({ ask: "column", ...this.head, key });
   }
-}
-
-/** @param {{ arrays: any }} answer about a row or a column */
-function weights({ arrays }) {
-  return Float64Array.from(arrays.weights.data);
 }

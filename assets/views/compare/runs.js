@@ -158,7 +158,6 @@ export class Runs {
         this.refresh();
       };
       /** @type {import("../core/store.js").Query<"similarity">} */
-      /** @type {import("../core/store.js").Query<"similarity">} */
       const query = { ask: "similarity", trace: data.pairs[letter].trace, attention: this.state.attention, over: this.state.over ?? "here" };
       request(query).then(({ arrays, rows, of }) => settle({ block: matrixOf(arrays.similarity), rows, of }), (error) => settle({ sentence: error.message }));
     }
