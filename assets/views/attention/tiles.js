@@ -1,7 +1,7 @@
 // One head of a long text: the whole of it with every peak in sight, down to single weights under the pointer. A cell stands for a block
 // of weights and shows the largest; as one comes nearer, smaller blocks come from the server, and the coarser ones stay until they do.
 import { tileAxes } from "./axes.js";
-import { editedSign } from "./edited.js";
+import { editedSign } from "./colours.js";
 import { peakAt, span, spans } from "./numbers.js";
 import { minimap, Painter } from "./tile_paint.js";
 import { legendText, shownBy, spelled, switcher, TILED } from "./values.js";
