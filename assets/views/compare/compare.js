@@ -82,6 +82,7 @@ export class Compare extends Cursor {
     this.element.dataset.ready = "true";
   }
 
+  /** @returns {any} */
   mountMaps(root) {
     return mountMaps(root, this);
   }

@@ -112,6 +112,7 @@ export class Face {
     this.lab.tell(`${this.letter}: ${sentence}`);
   }
 
+  /** @returns {Promise<{ [entry: string]: any }>} */
   request(query) {
     return request({ trace: this.trace.trace, ...query });
   }

@@ -21,7 +21,8 @@ class Heads {
     this.about = make("p", "about");
     this.waiting = make("p", "waiting-for");
     this.waiting.setAttribute("role", "status");
-    [this.place, this.colours] = [make("div"), make("div")];
+    this.place = make("div");
+    this.colours = make("div");
     root.append(make("h3", "", "Heads that differ most"), this.about, this.waiting, this.place, this.colours);
   }
 

@@ -9,8 +9,7 @@ export class RunMap extends TileMap {
   constructor(root, page) {
     super(root, page);
     for (const part of [this.minimap, this.switcher]) part.element.remove();
-    this.minimap = { update() {} };
-    this.switcher = { show() {} };
+    Object.assign(this, { minimap: { update() {} }, switcher: { show() {} } });
   }
 
   /** Patterns, and nothing that their weights move. */

@@ -8,6 +8,17 @@ import { Trace } from "../core/trace.js";
 
 /** Reads `this.data` (payload of views/compare/compare.py), `this.state` and `this.hover`, which the shell holds, and calls its `refresh()`. */
 export class Runs {
+  /** @type {any} */ data;
+  /** @type {any} */ state;
+  /** @type {any} */ hover;
+  /** @type {any} */ sides;
+  /** @type {any} */ pairs;
+  /** @type {any} */ similar;
+  /** @type {any} */ stacks;
+  /** @type {any} */ arrays;
+
+  refresh() {}
+
   traced(side) {
     return this.stack(side, this.attention(side.letter)?.side, Trace);
   }
@@ -142,7 +153,7 @@ export class Runs {
         this.similar.set(name, found);
         this.refresh();
       };
-      const query = { ask: "similarity", trace: data.pairs[letter].trace, attention: this.state.attention, over: this.state.over ?? "here" };
+      const query = { ask: /** @type {const} */ ("similarity"), trace: data.pairs[letter].trace, attention: this.state.attention, over: this.state.over ?? "here" };
       request(query).then(({ arrays, rows, of }) => settle({ block: matrixOf(arrays.similarity), rows, of }), (error) => settle({ sentence: error.message }));
     }
     return this.similar.get(name)?.block ?? null;

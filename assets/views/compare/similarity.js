@@ -119,6 +119,7 @@ function best(block) {
   });
 }
 
+/** @param {number[]} place */
 function name([layer, head]) {
   return `${layer + 1}·${head + 1}`;
 }

@@ -4,6 +4,8 @@
  * `other` names the head of the second run where it was picked; `cursor` is {letter, row, col} in the tokens of that run. `view` is the
  * tab; `heads` are those that a view compares, by letter, and `own` what the views of one head have of their own: each checks its own.
  * `zoom` and `from`, [row, column], say what of A's map is in view where it is not the whole, which only maps of long texts know.
+ * @param {{ [entry: string]: any }} said
+ * @returns {{ [entry: string]: any }}
  */
 export function restore({ layer, head, other, match, with: beside, attention, over, at, view, heads, shows, zoom, from }) {
   return {
@@ -23,7 +25,10 @@ export function restore({ layer, head, other, match, with: beside, attention, ov
   };
 }
 
-/** What goes into the address; null takes an entry out. */
+/**
+ * What goes into the address; null takes an entry out.
+ * @param {{ [entry: string]: any }} state
+ */
 export function remembered({ layer, head, other, match, beside, attention, over, cursor, moved, view, heads, own, zoom, from }) {
   return {
     view: view === "map" ? null : view,

@@ -30,7 +30,7 @@ WRITTEN.questions |= {name: EXPORT.questions[name] for name in ("export_python",
 
 @dataclass
 class Export:
-    """What the component of an open tab gives away."""
+    """Exports of the component of an open tab."""
 
     writing: Writing
     tab: str
@@ -58,7 +58,7 @@ class Export:
 
     @property
     def view(self) -> dict[str, Any]:
-        """What the payload says of the open tab; of the others, which a file has too, their defaults."""
+        """Settings that the payload holds of the open tab; of the others, which a file has too, their defaults."""
         usual = Wanted(stop_at="" if grid(self.writing.checkpoint) else self.writing.settings.stop_at)
         others = {"beam": vars(usual), "surprise": {"reads": "written", "stride": "half", "charted": 0}}
         return {"view": self.tab, **others, **self.shown.header}
