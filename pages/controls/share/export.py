@@ -50,7 +50,7 @@ class Export:
     carry: Callable[[Query, int], Iterable[Query]] | None = None
     room: int = MOST_BYTES
     most: int = MOST_ANSWERS
-    payload: bytes | Callable[[], bytes] = b""
+    payload: bytes | Callable[[Query], bytes] = b""
     page: Page = field(default_factory=Page)
 
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -87,20 +87,21 @@ class Export:
             **chosen,
         }
 
-    def answers(self, payload: bytes | Callable[[], bytes], *parts: Any) -> Page:
-        """The page's answers: those of `parts` (see `Page`), and of this export, whose file draws `payload`."""
+    def answers(self, payload: bytes | Callable[[Query], bytes], *parts: Any) -> Page:
+        """The page's answers: those of `parts` (see `Page`), and of this export, whose file draws `payload`: made
+        for what is looked at where it is a function."""
         self.payload = payload
         self.page = Page(*parts, (EXPORT, self))
         return self.page
 
 
 @EXPORT.question("export_python")
-def export_python(export: Any, of: dict, row: int = 0, col: int = 0) -> Answer:
+def export_python(export: Export, of: dict, row: int = 0, col: int = 0) -> Answer:
     return Answer(header={"lines": export.page.python({**of, "trace": export.digest}, row, col)})
 
 
 @EXPORT.question("export_data", returns={"file": ("byte",)})
-def export_data(export: Any, of: dict, format: Format) -> np.ndarray:
+def export_data(export: Export, of: dict, format: Format) -> np.ndarray:
     return np.frombuffer(data_file(export.page.table({**of, "trace": export.digest}), format), np.uint8)
 
 
@@ -111,7 +112,7 @@ def export_html(
     """`state` is the part of the address after the #, `asked` the queries that the browser remembers."""
     ahead = export.carry(of or {}, row or 0) if export.carry else export.page.carried()
     kept = answered(chain(asked, ahead), export.page.answer, export.most, export.room)
-    payload = export.payload if isinstance(export.payload, bytes) else export.payload()
+    payload = export.payload if isinstance(export.payload, bytes) else export.payload(of or {})
     text = standalone_file(export.view, export.header, payload, state, kept, export.page_name)
     return np.frombuffer(text.encode(), np.uint8)
 
