@@ -37,7 +37,7 @@ def on_silence(key: str) -> None:
 
 
 def kept(letter: str) -> Rule:
-    """What a link may say of a side's step: one that its run kept."""
+    """Rule for a side's step in a link: one that its run kept."""
     steps = snapshots().get(st.query_params.get(key(letter, "model"), "").removeprefix(RUN))
     return whole() if steps is None else one_of(steps)
 

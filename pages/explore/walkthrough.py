@@ -58,7 +58,7 @@ def again() -> None:
 
 
 def outcome(checkpoint: Checkpoint, trace: Trace, read: Reading, sampling: Sampling) -> Outcome | None:
-    """What the head says, and where it continues a text that the model did not write the token drawn from it."""
+    """Distribution of the head, and where it continues a text that the model did not write the token drawn from it."""
     config = checkpoint.model.config
     if config.head.kind == "none":
         return None
@@ -79,7 +79,7 @@ def outcome(checkpoint: Checkpoint, trace: Trace, read: Reading, sampling: Sampl
 
 
 def judgement(checkpoint: Checkpoint, logits: torch.Tensor, reading: Reading, sampling: Sampling) -> Outcome:
-    """What a head says that is over classes: of the whole, of each position, or where an answer starts and ends."""
+    """Distribution of a head over classes: of the whole, of each position, or where an answer starts and ends."""
     read, alone = reading.read, checkpoint.model.config.outputs == 1
     names = checkpoint.labels if checkpoint.labels not in ((), UNNAMED) else None
     match checkpoint.model.config.head.kind:
@@ -100,7 +100,7 @@ def judgement(checkpoint: Checkpoint, logits: torch.Tensor, reading: Reading, sa
 
 
 def scores(trace: Trace, stacks: list[Lane]) -> dict[str, HeadScores | CrossScores]:
-    """What every attention was measured to do on this text."""
+    """Measures what every attention does on this text."""
     measured: dict[str, HeadScores | CrossScores] = {
         f"{stack.prefix}attn": head_scores(trace, stack.side) for stack in stacks
     }

@@ -42,7 +42,8 @@ picture = view("architecture")
 
 
 def names() -> list[str]:
-    """With what was opened in this session, on the page about checkpoints, and what a link names."""
+    """Lists the models with those that were opened in this session, on the page about checkpoints, and what a link
+    names."""
     state, query = st.session_state, st.query_params
     more = (*state.get("opened", ()), *(query.get(key, "") for key in ("model", "against")))
     more += (state.get("model", ""), state.get("against", ""))
@@ -60,7 +61,7 @@ def source(name: str) -> str:
 
 
 def rules() -> dict[str, Rule]:
-    """What the address may say of the controls; the options of a switch are those of the model that it names."""
+    """Rules for the controls in the address; the options of a switch are those of the model that it names."""
     models = names()
     asked = st.query_params.get("model", FIRST)
     found: dict[str, Rule] = {"against": one_of([NOBODY, *models]), "number": one_of(BYTES), "batch": whole(1, 256)}
@@ -215,7 +216,8 @@ def costs(config: ModelConfig) -> None:
 
 
 def along(config: ModelConfig, length: int) -> tuple[int, list[int]]:
-    """Where a model stands in its charts, and where they are drawn: lengths of its text, or sides of its picture."""
+    """Position of a model in its charts, and those at which they are drawn: lengths of its text, or sides of its
+    picture."""
     patches = config.embedding.patches
     if patches is None:
         return length, sorted({max(1, config.context * i // POINTS) for i in range(1, POINTS + 1)} | {length})

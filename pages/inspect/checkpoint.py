@@ -53,7 +53,7 @@ def taken(checkpoint: Checkpoint, form: Form) -> bytes:
 
 
 def carry(name: str, checkpoint: Checkpoint) -> None:
-    """To the other pages, and away."""
+    """Links to the other pages, and the menu of exports."""
     query = {"model": name}
     st.page_link(WALKTHROUGH, label="Walkthrough", icon=":material/arrow_forward:", query_params=query)
     st.page_link(ATTENTION, label="Attention", icon=":material/arrow_forward:", query_params=query)

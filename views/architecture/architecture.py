@@ -194,7 +194,7 @@ def table(rows: Rows, total: int, unit: str, narrow: bool = False) -> str:
 
 
 def percent(share: float) -> str:
-    """With two decimals, or as many as show two digits: a small part is not none."""
+    """Formats a share with two decimals, or as many as show two digits: a small part is not none."""
     value = 100 * share
     return f"{value:.2f}\u00a0%" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}\u00a0%"
 
@@ -204,7 +204,7 @@ def row(name: str, count: str, share: str, tex: str, put_in: str, narrow: bool) 
 
 
 def written_name(name: str) -> str:
-    """As Markdown that a line end does not cut: matrices as TeX."""
+    """Writes a name as Markdown that a line end does not cut: matrices as TeX."""
     escaped = re.sub(r"W_(\w)", r"$W_\1$", name.replace("[", r"\[").replace("]", r"\]"))
     return escaped.replace(" ", "\u00a0") if len(name) < 28 else escaped
 
@@ -219,7 +219,7 @@ def titled(block: str, name: str) -> str:
 
 
 def symbols(formulas: Iterable[Formula]) -> str:
-    """What each symbol of some formulas stands for, once, as Markdown."""
+    """Explains what each symbol of some formulas stands for, once, as Markdown."""
     found = {symbol.name: symbol for formula in formulas for symbol in formula.symbols()}
     return " · ".join(f"${symbol.tex}$ {symbol.meaning}" for symbol in found.values())
 

@@ -39,7 +39,7 @@ DECIMAL = [(1e15, "10¹⁵"), (1e12, "trillions of"), (1e9, "billions of"), (1e6
 
 @dataclass(frozen=True)
 class Part:
-    """One kind of work or memory: its amount at every length. `pale`: it grows with the square of the length."""
+    """Kind of work or memory with its amount at every length. `pale`: it grows with the square of the length."""
 
     name: str
     role: str
@@ -195,7 +195,7 @@ def curve_chart(
 
 
 def readable_unit(most: float, unit: str) -> tuple[float, str]:
-    """What amounts up to `most` are divided by, and the title of their axis."""
+    """Chooses the divisor of amounts up to `most`, and the title of their axis."""
     if unit == "bytes":
         return next((size, name) for size, name in BINARY if most >= size or size == 1)
     return next(((size, f"{name} {unit}") for size, name in DECIMAL if most >= size), (1, unit))
@@ -239,7 +239,7 @@ def reading_rows(curves: Curves) -> pd.DataFrame:
 
 
 def waterfall(steps: Sequence[Step], shade: Shade) -> go.Figure:
-    """From the estimate to the exact count: each bar begins where the one above it ends."""
+    """Draws the way from the estimate to the exact count: each bar begins where the one above it ends."""
     of = colors(shade)
     ends = [sum(step.count for step in steps[: i + 1]) for i in range(len(steps))]
     exact, low, high = ends[-1], min(ends), max(ends)

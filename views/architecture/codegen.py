@@ -18,8 +18,8 @@ SIZES, CHANGES = "engine.analysis.sizes", "engine.analysis.switches"
 def size_lines(
     name: str, config: ModelConfig, chosen: Mapping[str, str], numbers: Mapping[str, int], against: str | None = None
 ) -> str:
-    """They bind `config` and its `total`; `config` given here is as published, `chosen` and `numbers` what became of
-    its switches and sizes. They print the count of every part."""
+    """Writes the lines that bind `config` and its `total`; `config` given here is as published, `chosen` and `numbers`
+    what became of its switches and sizes. They print the count of every part."""
     imports = {SIZES: {"count", "parameters"}}
     lines = changed_lines(name, config, chosen, numbers, imports)
     lines += [
@@ -34,7 +34,7 @@ def size_lines(
 
 
 def envelope_lines(name: str, config: ModelConfig, chosen: Mapping[str, str], numbers: Mapping[str, int]) -> str:
-    """They bind `config` and its `steps` from the estimate to the count, and print each."""
+    """Writes the lines that bind `config` and its `steps` from the estimate to the count, and print each."""
     imports = {SIZES: {"envelope"}}
     lines = changed_lines(name, config, chosen, numbers, imports)
     lines += [
@@ -52,7 +52,8 @@ def cost_lines(
     numbers: Mapping[str, int],
     asked: tuple[int, int, int],
 ) -> str:
-    """They bind `work`, `cache`, `kept` and `adam`; `asked` are batch, length and the bytes of a number."""
+    """Writes the lines that bind `work`, `cache`, `kept` and `adam`; `asked` are batch, length and the bytes of a
+    number."""
     imports = {SIZES: {"activations", "forward", "kv_cache", "states"}}
     batch, length, number = asked
     lines = [
@@ -76,7 +77,7 @@ def changed_lines(
     numbers: Mapping[str, int],
     imports: dict[str, set[str]],
 ) -> list[str]:
-    """They bind `config`; what they need is added to `imports`."""
+    """Writes the lines that bind `config`; what they need is added to `imports`."""
     lines = config_lines("config", name, imports)
     thrown = {one.name: chosen[one.name] for one in SWITCHES if one.name in chosen}
     changed = {key: value for key, value in thrown.items() if value != switch_of(config, key)}

@@ -77,7 +77,8 @@ def attention_arrays(trace: Trace, layer: int, side: str) -> dict[str, Tensor]:
 
 
 def edited_heads(trace: Trace, lanes: Sequence[Lane]) -> dict[str, list[list[int]]]:
-    """By attention ("attn", or "encoder.attn", "decoder.cross_attn", ...) each [layer, head] an edit reaches into."""
+    """Lists the [layer, head] that an edit reaches into, by attention ("attn", or "encoder.attn",
+    "decoder.cross_attn")."""
     if not trace.edits:
         return {}
     return {
@@ -98,7 +99,7 @@ def edited_cells(trace: Trace, before: Trace | None, layer: int, side: str) -> d
 
 
 def is_attention(hook: str) -> bool:
-    """Whether a hook stands within a layer's attention, between what it reads and what it gives back."""
+    """Tells whether a hook stands within a layer's attention, between what it reads and what it gives back."""
     _, _, part = hook.rpartition("blocks.")
     _, kind, *inner = [*part.split("."), "", ""]
     return kind in ("attn", "cross_attn") and inner[0] not in ("out", "head_out") and inner[1] != "scale"

@@ -62,7 +62,7 @@ def ask_layer(run: RunContext, side: Side, layer: Layer) -> bytes:
 
 
 def describe_column(run: RunContext, found: Column, side: str, key: int, focus: str, **_: Any) -> Mapping[str, str]:
-    """What was measured, in a sentence; of a picture the column is named by where it stands."""
+    """Describes in a sentence what was measured; of a picture the column is named by where it stands."""
     lane = run.lane("encoder" if focus == CROSSES else side)
     if lane.grid is None:
         return {"sentence": sentence(found)}

@@ -329,7 +329,7 @@ def axis_titles(found: Projection, axes: int) -> list[str]:
 
 
 def frame_of(points: np.ndarray, whole: bool) -> list[tuple[float, float]]:
-    """From where to where each axis is drawn: everything, or the main cluster, with 5 % around it."""
+    """Range of each axis: everything, or the main cluster, with 5 % around it."""
     ends = []
     for values in points.T:
         low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
@@ -343,7 +343,7 @@ def frame_of(points: np.ndarray, whole: bool) -> list[tuple[float, float]]:
 
 
 def outside_frame(found: Projection, shown: np.ndarray, whole: bool) -> int:
-    """How many of the shown points lie outside of the frame."""
+    """Number of the shown points that lie outside of the frame."""
     points = found.points.cpu().numpy()[shown]
     ends = np.array(frame_of(points, whole))
     return int(((points < ends[:, 0]) | (points > ends[:, 1])).any(1).sum())

@@ -33,7 +33,7 @@ def card(name: str, checkpoint: Checkpoint, notes: Mapping[str, Any] | None = No
 
 
 def facts(checkpoint: Checkpoint, about: Facts | None) -> list[Fact]:
-    """What it is and where it comes from."""
+    """Facts about a checkpoint: what it is and where it comes from."""
     tokenizer = checkpoint.tokenizer
     stored = Counter(row.dtype for row in checkpoint.report.rows if row.dtype and row.status != "dropped")
     kept = dtype(checkpoint)
@@ -96,7 +96,7 @@ def head(config: ModelConfig) -> str:
 
 
 def ledger(report: Report) -> dict[str, int]:
-    """How many tensors came to each status."""
+    """Counts the tensors of each status."""
     counts = Counter(row.status for row in report.rows)
     return {status: counts[status] for status in get_args(Status)}
 
@@ -117,7 +117,7 @@ def tensor_frame(report: Report) -> pd.DataFrame:
 
 
 def parity_sentences(found: Parity, read: str) -> list[str]:
-    """What was compared with, what both read, and the largest difference of attention in each layer."""
+    """Describes what was compared with, what both read, and the largest difference of attention in each layer."""
     versions = " and ".join(f"{name} {version}" for name, version in found.versions.items())
     ids = {True: ", the same token ids", False: ", other token ids", None: ""}[found.ids]
     said = [f"{found.architecture} of {versions} in {found.dtype}, through {found.through}; {read}{ids}"]
@@ -127,7 +127,7 @@ def parity_sentences(found: Parity, read: str) -> list[str]:
 
 
 def account(report: Report) -> tuple[bool, str, str]:
-    """Whether every tensor of the file found its place, a sentence that says so, and the counts."""
+    """Tells whether every tensor of the file found its place, a sentence that says so, and the counts."""
     counts = ledger(report)
     lost, total = counts["missing"] + counts["unexpected"], sum(counts.values())
     sentence = f"{lost} of {total} tensors have no place" if lost else f"{total} tensors, every one accounted for"

@@ -80,7 +80,7 @@ def vector_table(checkpoint: Checkpoint, name: str) -> VectorTable:
 
 
 def token_kinds(pieces: tuple[str, ...], special: set[int]) -> tuple[str, ...]:
-    """One of KINDS for each piece, by what it is made of."""
+    """Sorts each piece into one of KINDS, by its characters."""
     marked = any(piece[:1] in ("·", "▁") and piece[1:2].isalpha() for piece in pieces)
     continued = any(piece.startswith("##") for piece in pieces)
 

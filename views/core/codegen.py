@@ -23,7 +23,7 @@ Imports = dict[str, set[str]]  # names by module
 
 @dataclass(frozen=True)
 class Fields:
-    """What stands in a page's fields.
+    """Contents of a page's fields.
 
     `picture` is the number of one of Loupe's digits, None for a file of the person's own. At most `limit` tokens are
     read. `settings` (temperature, top_k, top_p) and `seed` are those of a model that completes a picture.
@@ -77,7 +77,7 @@ def running(
     bound: str = "trace",
     only: str | tuple[str, ...] | None = None,
 ) -> tuple[Imports, list[str]]:
-    """What to import, and the lines that load, read and run: they bind `bound`, of all hooks or of some `only`."""
+    """Writes the imports, and the lines that load, read and run: they bind `bound`, of all hooks or of some `only`."""
     reads = reading_lines(checkpoint, given)
     made = edit_lines(trace.edits)
     imports = {
@@ -104,7 +104,7 @@ def import_lines(imports: Imports) -> list[str]:
 
 
 def source_of(name: str) -> tuple[str, str]:
-    """What `load` takes for a checkpoint of the library, and a remark."""
+    """Argument of `load` for a checkpoint of the library, and a remark."""
     if name in shipped_names() or name.startswith(library.HUB):
         return quoted(name), ""
     if name.startswith(library.RUN) and library.knows(name):
@@ -118,7 +118,7 @@ def source_of(name: str) -> tuple[str, str]:
 
 
 def reading_lines(checkpoint: Checkpoint, given: Fields) -> list[str]:
-    """They bind `read`, or `reading` where that takes more than the tokenizer."""
+    """Writes the lines that bind `read`, or `reading` where that takes more than the tokenizer."""
     text, second, limit = quoted(given.text), quoted(given.second), given.limit
     match given.kind:
         case "translation":
@@ -184,7 +184,8 @@ def edit_names(edits: Sequence[Edit]) -> set[str]:
 
 
 def value_lines(trace: Trace, looked: Looked) -> list[str]:
-    """They bind `values` to a matrix, whose axes a comment names, and print the element that is looked at."""
+    """Writes the lines that bind `values` to a matrix, whose axes a comment names, and print the element that is looked
+    at."""
     alone = (f"0, {looked.head}", ("query", "key"))  # of a pattern that `trace` does not hold
     index, axes = alone if looked.alone else indexed(trace, looked.hook, looked.head)
     flat = looked.head is None and "head" in axes

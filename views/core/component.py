@@ -39,13 +39,14 @@ class Question(NamedTuple):
     streamed: bool = False  # answered in parts
 
 mimetypes.add_type("text/javascript", ".js")  # where a system says text/plain, browsers refuse the module
+mimetypes.add_type("text/css", ".css")
 
 LOADER = """
 export default async function (component) {
   const place = component.parentElement;
   try {
     const module = await import(new URL(%(address)s, location.href).href);
-    return await module.present(%(name)s, component);
+    return await module.present(%(name)s, component, %(styled)s);
   } catch (error) {
     console.error(error);
     const sentence = place.querySelector("p") ?? place.appendChild(document.createElement("p"));
@@ -73,7 +74,7 @@ def view(name: str, *, events: tuple[str, ...] = ()) -> Callable[..., Any]:
     """A function that mounts a module of assets/views, which exports `mount(root, data, emit)`.
 
     `name` is its path there without ".js"; a room's own name stands for its main module, "attention" for
-    "attention/attention".
+    "attention/attention". A style sheet of the same name beside it, attention/attention.css, is loaded with it.
 
     `events` are the names with which the module may call `emit(event, value)`: the result of the mounting
     call has one attribute for each, None except in the run that the event caused.
@@ -150,7 +151,8 @@ def courier(
 
 
 def _questions(value: Any) -> list[Question]:
-    """What courier.js sends, [{id, query, streamed}, ...]; anything else came from elsewhere and is passed over."""
+    """Reads what courier.js sends, [{id, query, streamed}, ...]; anything else came from elsewhere and is passed
+    over."""
     entries = [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
     said = [(entry.get("id"), entry.get("query"), entry.get("streamed") is True) for entry in entries]
     sound = [Question(id, query, part) for id, query, part in said if isinstance(id, int) and isinstance(query, dict)]
@@ -172,7 +174,7 @@ def _answers(
 
 
 def _parts(streams: list[tuple[int, Iterator[bytes]]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """One stream after the other, and behind each that it has ended, with the sentence if that is a fault."""
+    """Yields one stream after the other, and behind each that it has ended, with the sentence if that is a fault."""
     for id, stream in streams:
         ended: dict[str, Any] = {"id": id, "ended": True}
         try:
@@ -211,7 +213,8 @@ def _folder_address(name: str) -> str:
 
 @cache
 def _command(name: str, address: str) -> Any:
-    js = LOADER % {"address": json.dumps(address), "name": json.dumps(name)}
+    styled = (MODULES / f"{name}.css").is_file()
+    js = LOADER % {"address": json.dumps(address), "name": json.dumps(name), "styled": json.dumps(styled)}
     digest = hashlib.sha256(address.encode()).hexdigest()[:8]
     return st.components.v2.component(f"loupe.{name.replace('/', '.')}.{digest}", css=css_variables() + SENTENCE, js=js)
 

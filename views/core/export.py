@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from views.core.component import MODULES, PLOTLY, module_path
 from views.core.theme import css_variables, tokens
 
+IMPORTED_STYLE = re.compile(r"""@import url\("([\w./-]+)"\);\n""")
 STATIC = re.compile(r"""(\b(?:from|import)\s*)(["'])(\.\.?/[\w/.-]+)\.js\2""")
 LAZY = re.compile(r"""(\bimport\(\s*)(["'`])(\.\.?/[\w${}/.-]+?)\.js\2""")
 PREFIX = "loupe/"
@@ -30,7 +31,7 @@ POLICY = (
 
 
 class Answered(NamedTuple):
-    """What a view asks, and the payload that answers it as `packed` writes it."""
+    """Query of a view, and the payload that answers it as `packed` writes it."""
 
     query: Mapping[str, Any]
     packed: str
@@ -59,6 +60,7 @@ def self_contained(
         "title": html.escape(title),
         "policy": html.escape(POLICY),
         "style": page_style(),
+        "look": style_sheet(module_path(view)),
         "caption": lines,
         "imports": script_json({"imports": imports}),
         "given": script_json(given),
@@ -79,6 +81,18 @@ def modules(view: str) -> dict[str, str]:
         found[name] = rename_imports(source, name)
         waiting += imported_modules(source, name)
     return dict(sorted(found.items()))
+
+
+def style_sheet(name: str) -> str:
+    """The style sheet beside a module with those it imports in their places; "" where there is none."""
+    place = MODULES / f"{name}.css"
+    if not place.is_file():
+        return ""
+
+    def imported(match: re.Match[str]) -> str:
+        return style_sheet(resolve(match[1], name).removesuffix(".css"))
+
+    return IMPORTED_STYLE.sub(imported, place.read_text(encoding="utf-8"))
 
 
 def resolve(path: str, name: str) -> str:
@@ -170,6 +184,7 @@ PAGE = """<!doctype html>
 <body>
 <header><div><h1>%(title)s</h1>%(caption)s</div><button id="shade" type="button">light or dark</button></header>
 <main id="view"></main>
+<style>%(look)s</style>
 <p id="said" role="status"></p>
 <script type="application/json" id="given">%(given)s</script>
 %(library)s<script type="module">import "%(main)s";</script>

@@ -32,7 +32,7 @@ class Matrix:
 
     @property
     def kind(self) -> str:
-        """What the values are: the last part of the hook's name."""
+        """Name of the values: the last part of the hook's name."""
         return self.name.rpartition(".")[2]
 
 

@@ -112,7 +112,7 @@ def _header_text(header: Mapping[str, Any]) -> bytes:
 
 
 def _not_finite(value: Any, path: str = "header") -> str:
-    """Where in a nested header the first number stands that JSON cannot write."""
+    """Finds where in a nested header the first number stands that JSON cannot write."""
     if isinstance(value, float) and not np.isfinite(value):
         return f"{path} = {value}"
     items: Any = ()

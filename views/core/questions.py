@@ -49,7 +49,7 @@ Axes = tuple[str, ...]
 
 
 class Axis(NamedTuple):
-    """What a parameter counts along or chooses among; the context knows how far it goes."""
+    """Axis that a parameter counts along or chooses among; the context knows how far it goes."""
 
     name: str
 
@@ -63,7 +63,7 @@ Key = Annotated[int, Axis("key")]  # position of a key
 
 
 class Context(Protocol):
-    """What questions are about."""
+    """Base of what questions are about."""
 
     @property
     def digest(self) -> str:
@@ -150,7 +150,7 @@ class Question:
         return pack(found.header, found.arrays, dims)
 
     def table(self, context: Context, query: Query) -> Matrix | Table:
-        """One array as a matrix with named axes, several as columns beside the indices of all their axes."""
+        """Turns one array into a matrix with named axes, several as columns beside the indices of all their axes."""
         arguments = self.bind(context, query)
         if self.make_table is not None:
             return self.make_table(context, **arguments)

@@ -52,7 +52,7 @@ class RunContext:
         return own, self.lanes[0] if query.get("focus") == "cross_attn" else own
 
     def encoding(self, side: str) -> Encoding | None:
-        """What stands at the positions of a stack, as far as it is text."""
+        """Pieces at the positions of a stack, as far as it reads text."""
         lane = self.lane(side)
         return Encoding.from_ids(lane.ids, list(lane.pieces)) if lane.ids else None
 

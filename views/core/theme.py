@@ -55,7 +55,7 @@ def diverging(shade: Shade, role: str, steps: int = STEPS) -> list[str]:
 
 
 def streamlit_theme() -> dict[str, Any]:
-    """What `[theme]` in .streamlit/config.toml must say."""
+    """Contents that `[theme]` in .streamlit/config.toml must have."""
     fonts = tokens()["fonts"]
     shared = {
         "font": fonts["sans"],

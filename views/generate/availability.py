@@ -24,7 +24,7 @@ def missing(prompt: Prompt) -> dict[str, str]:
 
 
 def notice(prompt: Prompt) -> str:
-    """What stands above the tabs; empty where there is all to show."""
+    """Notice above the tabs; empty where there is all to show."""
     why, more = unwritten(prompt), unmeasured(prompt)
     if not why or why == more:
         return why
@@ -44,7 +44,7 @@ def unfollowed(prompt: Prompt) -> str:
 
 
 def beyond(prompt: Prompt) -> str:
-    """Of a prompt that is longer than its model reads, what is too long and by how much."""
+    """Says of a prompt that is longer than its model reads what is too long and by how much."""
     config, ids, source = prompt.checkpoint.config, len(prompt.ids), len(prompt.source)
     reads = f"This model reads at most {config.context:,} tokens"
     if source > config.context:

@@ -78,7 +78,7 @@ def is_in(search: Search, one: Hypothesis) -> bool:
 
 
 def said(search: Search, ids: Sequence[int]) -> str:
-    """What was written, without the prompt and special tokens."""
+    """Text that was written, without the prompt and special tokens."""
     return shown(search.writing.checkpoint, ids, special=False)
 
 
@@ -132,7 +132,7 @@ def greedy_arrays(search: Search, first: int = 0) -> dict[str, Tensor]:
 
 
 def examples(writing: Writing, stop_at: str) -> list[dict[str, Any]]:
-    """Those that are shipped, of the model that is looked at first; without the one that is looked at."""
+    """Lists the shipped examples, those of the model that is looked at first; without the one that is looked at."""
     others = [one for one in EXAMPLES if not is_here(writing, stop_at, one)]
     return sorted(others, key=lambda one: one["model"] != writing.name)
 
@@ -168,7 +168,7 @@ def node_table(search: Search) -> Table:
 
 
 def part(search: Search) -> dict[str, str]:
-    """What is said of a search that is not over."""
+    """Describes a search that is not over."""
     return {} if search.is_over else {"steps": f"the first {len(search.steps)} of at most {search.room}"}
 
 
@@ -192,8 +192,8 @@ def path_table(search: Search) -> Table:
 
 
 def beam_script(search: Search) -> str:
-    """They bind `found` to the steps of the search, and `steps` to those of the greedy text beside it; of a search
-    that is over `result` is all of it."""
+    """Writes the lines that bind `found` to the steps of the search, and `steps` to those of the greedy text beside it;
+    of a search that is over `result` is all of it."""
     imports, lines = opening(search.writing)
     imports["engine"] |= {"generate"}
     lines += over_lines(search, imports) if search.is_over else first_lines(search, imports)
@@ -204,7 +204,7 @@ def beam_script(search: Search) -> str:
 
 
 def settings_of(wanted: Wanted) -> dict[str, Any]:
-    """Those of the search that are not the usual ones."""
+    """Arguments of the search that are not the defaults."""
     found: dict[str, Any] = {"beams": wanted.beams}
     if wanted.penalty != USUAL.penalty:
         found["length_penalty"] = wanted.penalty

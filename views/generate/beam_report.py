@@ -41,7 +41,7 @@ def noun(search: Search) -> str:
 
 
 def over_told(search: Search) -> str:
-    """What ended the search: nothing goes on, or what goes on cannot win any more."""
+    """Says what ended the search: nothing goes on, or what goes on cannot win any more."""
     last, beam = search.steps[-1], search.wanted.beam
     count = f"after {len(search.steps)} {'step' if len(search.steps) == 1 else 'steps'}"
     if not last.kept:
@@ -62,7 +62,7 @@ def over_told(search: Search) -> str:
 
 
 def search_bound(search: Search) -> float:
-    """What the best one that goes on is taken to score at most, as `Beam.is_over` does."""
+    """Bound on the score of the best one that goes on, as `Beam.is_over` does."""
     last, beam = search.steps[-1], search.wanted.beam
     length = search.room if beam.early_stopping == "never" and beam.length_penalty > 0 else len(search.steps)
     return beam.score(last.kept[0].log_probability, length)
@@ -78,7 +78,7 @@ def greedy_told(search: Search) -> list[str]:
 
 
 def fork(search: Search, best: Hypothesis) -> int:
-    """How many tokens both have in common."""
+    """Counts the tokens that both have in common."""
     pairs = enumerate(zip(best.ids, search.greedy.ids, strict=False))
     return next((at for at, (one, other) in pairs if one != other), min(len(best.ids), len(search.greedy.ids)))
 

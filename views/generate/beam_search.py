@@ -30,7 +30,8 @@ Place = tuple[int, int]  # step, rank
 
 @dataclass(frozen=True)
 class Wanted:
-    """How to search: `penalty` is the length penalty, `best` how many texts are asked for; `stop_at` as in Settings."""
+    """Options of a search: `penalty` is the length penalty, `best` how many texts are asked for; `stop_at` as in
+    Settings."""
 
     beams: int = 4
     penalty: float = 1.0
@@ -41,7 +42,7 @@ class Wanted:
 
     @classmethod
     def of(cls, query: Query) -> Wanted:
-        """Of what a browser asks. Raises ValueError, with a sentence, for what cannot be searched."""
+        """Reads what a browser asks. Raises ValueError, with a sentence, for what cannot be searched."""
         match query:
             case {"beams": int(beams), "penalty": int() | float() as penalty, "best": int(best),
                   "early": str(early), "tokens": int(tokens), "stop_at": str(stop_at)}:  # fmt: skip
@@ -68,7 +69,7 @@ class Wanted:
 
     @property
     def greedy(self) -> Settings:
-        """Those of greedy writing that ends where the search does."""
+        """Steps of greedy writing that ends where the search does."""
         return Settings(method="greedy", most=self.tokens, stop_at=self.stop_at)
 
 
@@ -83,7 +84,7 @@ class Greedy:
 
     @classmethod
     def of(cls, tokens: Sequence[tuple[int, Tensor, Stop | None]]) -> Greedy:
-        """Of id, log-probability and end of each token."""
+        """Arrays of id, log-probability and end of each token."""
         ids, own, stops = zip(*tokens, strict=True)
         logs = torch.stack(own)
         return cls(ids, logs, logs.cumsum(0), stops[-1])
@@ -109,7 +110,7 @@ class Search:
 
     @property
     def best(self) -> tuple[Hypothesis, ...]:
-        """Of those that are finished; before it is over there may be none."""
+        """Best of those that are finished; before it is over there may be none."""
         return self.steps[-1].best[: self.wanted.best]
 
     @property
@@ -137,7 +138,7 @@ class Search:
         return one.log_probability - (self.nodes[parent].log_probability if parent >= 0 else 0.0)
 
     def line(self, one: Hypothesis) -> tuple[Hypothesis, ...]:
-        """It, and all that it continues, from the first token on."""
+        """Path of a node: it, and all that it continues, from the first token on."""
         found = [one]
         while (parent := self.parent(found[-1])) >= 0:
             found.append(self.nodes[parent])
@@ -145,7 +146,7 @@ class Search:
 
     @cached_property
     def on_greedy(self) -> tuple[int, ...]:
-        """For each token of the greedy text the node that it is; -1 where the search considered no such text."""
+        """Finds for each token of the greedy text the node that it is; -1 where the search considered no such text."""
         at = {one.ids: place for place, one in enumerate(self.nodes)}
         return tuple(at.get(self.greedy.ids[: count + 1], -1) for count in range(len(self.greedy.ids)))
 
@@ -159,7 +160,7 @@ Token = tuple[int, Tensor, Stop | None]  # its log-probability is an array witho
 
 
 class Searching:
-    """It goes on by a step of the search, and by a token of the greedy text beside it. Of what is over no KV cache is
+    """Continues by a step of the search, and by a token of the greedy text beside it. Of what is over no KV cache is
     kept. Raises ValueError where there is no room for a token, and for stop strings that no text can hold."""
 
     def __init__(self, writing: Writing, wanted: Wanted) -> None:
@@ -199,7 +200,7 @@ class Searching:
         self.count += 1
 
     def found(self, wanted: Wanted, most: int | None = None) -> Search:
-        """In the first `most` times that it went on."""
+        """Nodes of the first `most` times that it went on."""
         with self.one_at_a_time:
             count = self.count if most is None else min(most, self.count)
             greedy = Greedy.of(self.tokens[:count])

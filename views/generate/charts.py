@@ -63,7 +63,8 @@ def next_token_bars(shade: Shade) -> AltairChart:
 
 
 def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
-    """One distribution at the temperature of the chart's slider (the parameter `temperature`), and at all of them.
+    """Draws one distribution at the temperature of the chart's slider (the parameter `temperature`), and at all of
+    them.
 
     `curves`: name, row, logit (none of the rest), temperature, probability, row counting to `rows` and, `with_rest`,
     one more. `totals`: temperature, entropy (bits), choices.
@@ -134,7 +135,7 @@ def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
 def cost_chart(
     series: tuple[str, ...], unit: str, longest: int, logarithmic: bool, points: bool, shade: Shade
 ) -> AltairChart:
-    """What a token costs by the length before it. `costs`: series, length, value. `now`: length of a rule."""
+    """Draws what a token costs by the length before it. `costs`: series, length, value. `now`: length of a rule."""
     of = colors(shade)
     hues, dashes = [of[COSTS[name][0]] for name in series], [COSTS[name][1] for name in series]
     legend = alt.Legend(orient="top", columns=1 if len(series) > 2 else 2, labelLimit=260)
@@ -239,7 +240,8 @@ def surprise_chart(bits: float, shade: Shade) -> AltairChart:
 
 
 def surprise_frame(tokens: pd.DataFrame, looked: int) -> pd.DataFrame:
-    """At most POINTS rows of `tokens` (index, position, token, surprise, entropy): of several the most surprising."""
+    """Keeps at most POINTS rows of `tokens` (index, position, token, surprise, entropy): of several the most
+    surprising."""
     size = math.ceil(len(tokens) / POINTS)
     group = tokens["index"] // size
     ends = tokens.groupby(group)["position"]

@@ -19,7 +19,7 @@ PRINTED = ("for step in steps:", '    print(step.piece, f"{step.probability:.3f}
 
 
 def opening(writing: Writing) -> tuple[Imports, list[str]]:
-    """What to import, and the lines that load the checkpoint and bind what the prompt is made of."""
+    """Writes the imports, and the lines that load the checkpoint and bind what the prompt is made of."""
     source, note = source_of(writing.name)
     imports: Imports = {"engine": {"load"}}
     for name in writing.call.imports:
@@ -37,8 +37,8 @@ def called(writing: Writing, more: Mapping[str, object], most: int | None = None
 
 
 def written_lines(writing: Writing, said: list[int], begun: int, settings: dict[str, Any] | None) -> str:
-    """They bind `steps` to those of a branch from its last fork on: of its ids, so many were `begun`, and the others
-    were written with `settings`."""
+    """Writes the lines that bind `steps` to those of a branch from its last fork on: of its ids, so many were `begun`,
+    and the others were written with `settings`."""
     if why := unwritten(writing.prompt):
         raise ValueError(why)
     ids, how = writing.ids(said), Settings.of(settings or {})
@@ -53,7 +53,7 @@ def written_lines(writing: Writing, said: list[int], begun: int, settings: dict[
 
 
 def temperature_lines(writing: Writing, place: tuple[int, ...], temperature: float) -> str:
-    """They bind `found` to the distribution at a temperature, after the ids of `place`."""
+    """Writes the lines that bind `found` to the distribution at a temperature, after the ids of `place`."""
     if unfollowed(writing.prompt):
         raise ValueError(unfollowed(writing.prompt))
     imports, lines = opening(writing)
@@ -76,7 +76,8 @@ def temperature_lines(writing: Writing, place: tuple[int, ...], temperature: flo
 
 
 def cache_lines(writing: Writing, ids: tuple[int, ...]) -> str:
-    """They bind `cache` to the KV cache after the prompt and `ids`, `k` and `v` to the lengths of its vectors."""
+    """Writes the lines that bind `cache` to the KV cache after the prompt and `ids`, `k` and `v` to the lengths of its
+    vectors."""
     imports, lines = opening(writing)
     imports |= {
         "engine.generation.prompt": {"Reader", "begin"},
@@ -103,7 +104,7 @@ def cache_lines(writing: Writing, ids: tuple[int, ...]) -> str:
 
 
 def surprise_lines(writing: Writing, written: tuple[int, ...], stride: str) -> str:
-    """They bind `found` to the Surprise of the prompt and of what was `written` after it."""
+    """Writes the lines that bind `found` to the Surprise of the prompt and of what was `written` after it."""
     why = unmeasured(writing.prompt)
     if why:
         raise ValueError(why)

@@ -64,7 +64,7 @@ def text_header(writing: Writing, ids: Sequence[int]) -> dict[str, Any]:
 
 
 def spaced(checkpoint: Checkpoint) -> bool:
-    """Whether the tokenizer puts spaces between tokens, which then do not hold them."""
+    """Tells whether the tokenizer puts spaces between tokens, which then do not hold them."""
     tokenizer = checkpoint.tokenizer
     if tokenizer is None:
         return True
@@ -79,7 +79,7 @@ def is_word(tokenizer: Tokenizer, id: int) -> bool:
 
 
 def grid(checkpoint: Checkpoint) -> dict[str, int] | None:
-    """How the pixels of a picture stand, for a model that draws them one by one behind a start token."""
+    """Layout of a picture's pixels, for a model that draws them one by one behind a start token."""
     pixels, processor = picture_pixels(checkpoint), checkpoint.processor
     if pixels is None or not isinstance(processor, PalettePixels):
         return None

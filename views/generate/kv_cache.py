@@ -31,7 +31,7 @@ class Cached:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """What is read; the last pixel of a picture has no place."""
+        """Positions that are read; the last pixel of a picture has no place."""
         return (*self.writing.prompt.ids, *self.begun)[: self.config.context]
 
     @property
@@ -93,8 +93,8 @@ def dtype_of(writing: Writing) -> torch.dtype:
 
 
 def costs(config: ModelConfig, source: int, dtype: torch.dtype) -> dict[str, Any]:
-    """At every length: multiply-adds of its last token with the cache and without, bytes of the cache, and to compare
-    them with, those where each query head had keys and values of its own, and of the reference.
+    """Counts at every length: multiply-adds of its last token with the cache and without, bytes of the cache, and to
+    compare them with, those where each query head had keys and values of its own, and of the reference.
     """
     lengths = spread(config.context, POINTS)
     wide = own_heads(config)
@@ -114,7 +114,7 @@ def costs(config: ModelConfig, source: int, dtype: torch.dtype) -> dict[str, Any
 
 
 def own_heads(config: ModelConfig) -> ModelConfig:
-    """With as many key heads as query heads."""
+    """Configuration in which every query head has keys and values of its own."""
     attention = config.attention
     if kv_heads(attention) == attention.heads:
         return config

@@ -33,8 +33,8 @@ OWN = "your own"
 
 
 class Written(NamedTuple):
-    """What a model writes after `prompt`, always the likeliest token: `text`, why it stopped, and of each token the
-    most probable ones in its place: ids and probabilities (token, row)."""
+    """Text that a model writes after `prompt`, always the likeliest token: `text`, why it stopped, and of each token
+    the most probable ones in its place: ids and probabilities (token, row)."""
 
     checkpoint: Checkpoint
     prompt: str
@@ -106,7 +106,7 @@ def written_after(checkpoint: Checkpoint, prompt: str, text: str, steps: Sequenc
 
 
 def write_shots(checkpoint: Checkpoint, table: PromptTable, k: int, query: str, seed: int) -> Written:
-    """What the model writes after `k` examples and the query. Raises ValueError, with a sentence."""
+    """Writes the model's answer after `k` examples and the query. Raises ValueError, with a sentence."""
     prompt = prompting.few_shot(table, k, query, seed)
     answer = prompting.answer(checkpoint, table, k, query, seed)
     steps = list(continue_greedily(checkpoint, prompt, prompting.longest(checkpoint, table), (BEHIND,)))
@@ -114,7 +114,7 @@ def write_shots(checkpoint: Checkpoint, table: PromptTable, k: int, query: str, 
 
 
 def write_instructed(checkpoint: Checkpoint, text: str) -> dict[str, Written]:
-    """What the model writes after the text alone ("") and under each of its instructions."""
+    """Writes the model's answers after the text alone ("") and under each of its instructions."""
     found = {}
     for task in ("", *prompting.instructions(checkpoint)):
         prompt = prompting.instructed(text, task) if task else text.strip()
@@ -198,7 +198,8 @@ def accuracy_table(name: str, table: PromptTable, found: Sequence[tuple[int, pro
 
 
 def shots_lines(name: str, table: PromptTable, own: str | None, k: int, query: str, seed: int, n: int) -> str:
-    """They bind `found` to the Answer that is shown and `curve` to the accuracies; `own` are a person's own rows."""
+    """Writes the lines that bind `found` to the Answer that is shown and `curve` to the accuracies; `own` are a
+    person's own rows."""
     source, note = source_of(name)
     few_shot = {"accuracy", "answer", "tables" if own is None else "table_of"}
     imports: Imports = {"engine": {"load"}, "engine.generation.few_shot": few_shot}
@@ -215,7 +216,7 @@ def shots_lines(name: str, table: PromptTable, own: str | None, k: int, query: s
 
 
 def instructed_lines(name: str, text: str) -> str:
-    """They bind `written` to what stands after each instruction."""
+    """Writes the lines that bind `written` to what stands after each instruction."""
     source, note = source_of(name)
     imports: Imports = {
         "engine": {"generate", "load"},

@@ -27,8 +27,8 @@ Query = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """How to write. `stop_at` holds strings with a bar between them, \\n for the end of a line; `most` is how many
-    tokens are written in one go; `candidates` and `penalty_alpha` are those of contrastive search."""
+    """Settings of writing. `stop_at` holds strings with a bar between them, \\n for the end of a line; `most` is how
+    many tokens are written in one go; `candidates` and `penalty_alpha` are those of contrastive search."""
 
     method: Method = "sample"
     temperature: float = 1.0
@@ -55,7 +55,8 @@ class Settings:
 
     @classmethod
     def of(cls, said: object) -> Settings:
-        """Of what a browser says. Raises ValueError for entries that are not there, and for what makes no number."""
+        """Reads the settings that a browser sends. Raises ValueError for entries that are not there, and for what makes
+        no number."""
         if not isinstance(said, Mapping) or not said.keys() <= {one.name for one in fields(cls)}:
             raise ValueError(UNKNOWN)
         return cls(**{name: checked(name, value) for name, value in said.items()})
@@ -66,7 +67,7 @@ class Settings:
 
     @property
     def options(self) -> dict[str, Any]:
-        """For `engine.generation.generate`, without what its method does not use."""
+        """Arguments for `engine.generation.generate`, without those that its method does not use."""
         usual = Settings()
         own = {
             "greedy": ("repetition_penalty",),
@@ -104,7 +105,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Writing:
-    """What questions are about: a prompt, of which `digest` is the name. `settings` are those of the page's controls;
+    """Context of questions: a prompt, of which `digest` is the name. `settings` are those of the page's controls;
     `live` are the generators that wait
     to be asked for more, `call` is the prompt in Python, `measured` what was measured of texts."""
 
@@ -139,7 +140,7 @@ class Writing:
         raise ValueError(UNKNOWN)  # every question of this page writes its own
 
     def generate(self, settings: Settings, most: int, begun: Sequence[int] = ()) -> Iterator[Step]:
-        """As `engine.generation.generate`, from this prompt; `most` counts what is `begun` too."""
+        """Generates as `engine.generation.generate` from this prompt; `most` counts what is `begun` too."""
         prompt = self.prompt
         read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
         return generate_steps(self.checkpoint, read, most, target=target, begun=begun, **settings.options)

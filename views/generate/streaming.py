@@ -20,8 +20,8 @@ PACE = 0.15  # seconds of work for a part; the first holds one step
 
 
 class Growing(Protocol):
-    """It knows the `count` of steps that are made, of which none is made twice: a rerun of the page that breaks another
-    one off comes to it while that one is still at a step, and then awaits it."""
+    """Keeper of the `count` of steps that are made, of which none is made twice: a rerun of the page that breaks
+    another one off comes to it while that one is still at a step, and then awaits it."""
 
     @property
     def count(self) -> int: ...
@@ -33,8 +33,8 @@ class Growing(Protocol):
 
 
 def paced(work: Iterator[T], shared: bool) -> Iterator[tuple[list[T], float]]:
-    """What `work` makes, part by part, each with the seconds it took, until nothing comes (an empty part says so) or it
-    is time to ask again: soon where the server is `shared`."""
+    """Yields what `work` makes, part by part, each with the seconds it took, until nothing comes (an empty part says
+    so) or it is time to ask again: soon where the server is `shared`."""
     begin, pace = perf_counter(), 0.0
     longest = SHARED if shared else LONGEST
     while True:
@@ -46,7 +46,7 @@ def paced(work: Iterator[T], shared: bool) -> Iterator[tuple[list[T], float]]:
 
 
 def timed(work: Iterator[T], pace: float) -> tuple[list[T], float]:
-    """One, and more until `pace` (seconds) is over; none where there are none left."""
+    """Yields one part, and more until `pace` (seconds) is over; none where there are none left."""
     start, made = perf_counter(), list[T]()
     for one in work:
         made.append(one)
@@ -78,7 +78,7 @@ def check_count(came: int, most: int) -> None:
 
 
 class Live:
-    """What waits to go on, by what it writes or finds; those not used longest go."""
+    """Store of what waits to go on, by what it writes or finds; those not used longest go."""
     def __init__(self) -> None:
         self.waiting: OrderedDict[Hashable, Any] = OrderedDict()
         self.one_at_a_time = Lock()

@@ -59,7 +59,7 @@ def between(
 
 
 def sums(writing: Writing, found: Surprise) -> dict[str, Any]:
-    """What the tokens add up to, and what training would."""
+    """Adds up the tokens, as they are and as training would."""
     return {
         "total": found.total,
         "mean": found.mean,

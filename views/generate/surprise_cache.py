@@ -26,7 +26,7 @@ Key = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
 
 @dataclass
 class Measurement:
-    """One text, as far as it has been measured: `steps` are its windows, or batches of tokens that are masked in turn.
+    """Text as far as it has been measured: `steps` are its windows, or batches of tokens that are masked in turn.
     `ids` are what is read, `asked` how many of them are predicted, or None where only the first step tells, `parts`
     what each step that is done gave.
     """
@@ -53,14 +53,14 @@ class Measurement:
                 self.parts.append(self.steps[behind]())
 
     def between(self, first: int, end: int) -> Surprise:
-        """Of the steps `first` to `end`, measured as far as they have not been."""
+        """Results of the steps `first` to `end`, measured as far as they have not been."""
         while self.count < min(end, len(self.steps)):
             self.go_on()
         return joined(self.parts[first:end])
 
     @property
     def read(self) -> list[int]:
-        """What the decoder reads; all of a text that is read in several steps."""
+        """Ids that the decoder reads; all of a text that is read in several steps."""
         if self.asked is not None:
             return list(self.ids)
         one = self.between(0, 1).examples[0]
@@ -69,7 +69,7 @@ class Measurement:
 
 
 def measurement_of(prompt: Prompt, ids: tuple[int, ...], stride: int) -> Measurement:
-    """Of the prompt with what was written behind it, which are its `ids` then."""
+    """Reading of the prompt with what was written behind it, which are its `ids` then."""
     checkpoint = prompt.checkpoint
     if scores(checkpoint):
         places = asked_of(checkpoint, ids)
@@ -84,7 +84,7 @@ def measurement_of(prompt: Prompt, ids: tuple[int, ...], stride: int) -> Measure
 
 
 class Measured:
-    """By the model and what it reads; those not used longest go."""
+    """Store by the model and what it reads; those not used longest go."""
 
     def __init__(self) -> None:
         self.kept: OrderedDict[Key, Measurement] = OrderedDict()

@@ -65,7 +65,7 @@ def of_this_run(stop: Stop | None, settings: Settings) -> Stop | None:
 
 
 class Text:
-    """What waits to be written on where it stands. Who takes it may come while a rerun of the page that is broken
+    """Store of texts that wait to be written on. Who takes it may come while a rerun of the page that is broken
     off is still at it."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class Text:
 
 
 def ended(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int) -> Stop:
-    """What ended a text behind which nothing follows."""
+    """Says what ended a text behind which nothing follows."""
     ending = stopping(writing.prompt, goal, True, settings.strings)
     before = (*writing.prompt.ids, *begun[:-1])
     return (ending.at(before, begun[-1], len(begun) - 1) if begun else None) or ending.limit
@@ -132,8 +132,8 @@ def step_payload(writing: Writing, settings: Settings, begun: tuple[int, ...], c
 
 
 def replayed(writing: Writing, settings: Settings, begun: tuple[int, ...], ids: tuple[int, ...]) -> list[Step]:
-    """As `generate` under the settings, with the `ids` in place of what it chooses. It ends where the first of
-    them ends the text."""
+    """Generates as `generate` under the settings, with the `ids` in place of what it chooses. It ends where the first
+    of them ends the text."""
     ending = stopping(writing.prompt, writing.prompt.left, True, settings.strings)
     if is_over(ending, begun):
         return []

@@ -65,5 +65,5 @@ def pattern_title(layer: int, head: int, kind: Kind) -> str:
 
 @QUESTIONS.question("pattern", returns={"values": ("query", "key")}, title=pattern_title)
 def ask_pattern(context: PatternContext, layer: Layer, head: Head, kind: Kind = "full") -> Tensor:
-    """What one kind keeps of a head's pattern, each row divided by its sum."""
+    """Computes what one kind keeps of a head's pattern, each row divided by its sum."""
     return kept(context.model_name, context.positions, layer, head, context.setup)[kind].pattern

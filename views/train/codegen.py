@@ -12,7 +12,8 @@ from views.core.codegen import quoted
 
 @dataclass(frozen=True)
 class Head:
-    """One head of one attention, named as in a frame, and the position that is looked at, all counted from 0."""
+    """Choice of one head of one attention, named as in a frame, and the position that is looked at, all counted from
+    0."""
 
     attention: str
     layer: int
@@ -21,8 +22,8 @@ class Head:
 
 
 def training_lines(folder: Path, probe: Probe, step: int, kept: bool, files: Sequence[Path], at: Head | None) -> str:
-    """They bind `frame`, and `pattern` where a head is looked at. `kept`: the run has the weights of that step;
-    otherwise the frame is read from its `files`, relative to `folder`."""
+    """Writes the lines that bind `frame`, and `pattern` where a head is looked at. `kept`: the run has the weights of
+    that step; otherwise the frame is read from its `files`, relative to `folder`."""
     place = quoted(folder.as_posix())
     opening = by_weights(place, probe, step) if kept else by_frames(place, step, files)
     return "\n".join([*opening, *shown(at)]) + "\n"

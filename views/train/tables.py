@@ -25,8 +25,8 @@ Named = Callable[[int], str]  # a token or a class by its id
 
 @dataclass(frozen=True)
 class At:
-    """Where a person looks: a step's frame, the one that it is compared with, and one head of one attention, counted
-    from 0, by the name that it has in a frame ("attn", "encoder", "cross_attn")."""
+    """Choice of what is looked at: a step's frame, the one that it is compared with, and one head of one attention,
+    counted from 0, by the name that it has in a frame ("attn", "encoder", "cross_attn")."""
 
     run: str
     frame: Frame

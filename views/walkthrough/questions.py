@@ -75,7 +75,7 @@ def each_pattern_cell(run: WalkthroughContext) -> Iterator[dict[str, Any]]:
 
 @WALKTHROUGH.question("cell", carry=each_pattern_cell)
 def ask_cell(run: WalkthroughContext, hook: str, row: int, col: int) -> bytes:
-    """How a cell came about in every head, and in every block where `hook` has {l} in place of its number."""
+    """Explains a cell in every head, and in every block where `hook` has {l} in place of its number."""
     config = run.lane_of(hook).config
     layers = [str(layer) for layer in range(config.layers)] if LAYER in hook else [layer_of(hook)]
     first = run.trace.hooks.get(hook.replace(LAYER, "0"))
@@ -108,7 +108,7 @@ def each_candidate(run: WalkthroughContext) -> Iterator[dict[str, Any]]:
 
 @WALKTHROUGH.question("candidate", carry=each_candidate)
 def ask_candidate(run: WalkthroughContext, row: int, id: int) -> bytes:
-    """How candidate `id` of `row` came to its probability; an answer's start is row 0 and its end row 1."""
+    """Explains the probability of candidate `id` of `row`; an answer's start is row 0 and its end row 1."""
     outcome = run.outcome
     if outcome is None:
         raise ValueError("this model has no head, so nothing is predicted; click a cell.")
@@ -153,7 +153,7 @@ def explanations_payload(entries: dict[str, Explanation], names: list[str]) -> b
 
 
 def weighs(products: Products | None, one: Operand) -> bool:
-    """Whether an operand is in the table already."""
+    """Tells whether an operand is in the table already."""
     return products is not None and (one is products.left or one is products.right)
 
 

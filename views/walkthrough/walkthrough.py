@@ -41,7 +41,7 @@ def digest(name: str, trace: Trace) -> str:
 
 @dataclass(frozen=True)
 class Lane:
-    """One stack of a model and what it reads: "encoder", "decoder", or "" where there is one stack only.
+    """Stack of a model and what it reads: "encoder", "decoder", or "" where there is one stack only.
 
     `positions` are the two ids of every token where it has two. `grid` is how the rows stand in a picture.
     """
@@ -78,7 +78,7 @@ def lanes(checkpoint: Checkpoint, reading: Reading) -> list[Lane]:
 
 
 def pixel_grid(processor: PalettePixels, reading: Reading) -> Mapping[str, Any]:
-    """Of a picture that is completed, behind its start token, or of one that is read whole."""
+    """Positions of a picture that is completed, behind its start token, or of one that is read whole."""
     side = processor.image.size[1]
     if reading.original is None:
         return {"side": side, "offset": 0, "first": "", "predicts": False}
@@ -98,7 +98,8 @@ Link = Literal["softmax", "logistic", "identity"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the head says at every position (pos vocab), once (1 class), or of all positions (2 pos: start and end).
+    """Distributions of the head at every position (pos vocab), once (1 class), or of all positions (2 pos: start and
+    end).
 
     `reads` is "next" (token), "here" (what stands at the position, or which class it has), "class" or "answer". `link`
     is what makes probabilities of logits; "identity" leaves one number, which is no probability. `noun` is what is
@@ -233,7 +234,7 @@ def layer_arrays(trace: Trace, layer: int, side: str = "") -> dict[str, Tensor]:
 
 
 def drawable(trace: Trace, hook: str) -> Tensor:
-    """One text's values, as float32 or bool, with two axes at least."""
+    """Takes one text's values, as float32 or bool, with two axes at least."""
     value = trace[hook]
     value = value[0] if trace.dims(hook)[0] == "batch" else value
     value = value[None] if trace.dims(hook) in ONCE else value
@@ -283,14 +284,14 @@ def candidates(following: Distribution) -> dict[str, Tensor]:
 
 
 def candidate_names(ids: Tensor, pieces: tuple[str, ...] | None, extra: Iterable[int]) -> dict[str, str]:
-    """How each listed token is drawn, by id (as JSON keys are text)."""
+    """Text of each listed token as it is drawn, by id (as JSON keys are text)."""
     wanted = {*np.unique(ids.numpy()).tolist(), *extra}
     known = pieces or ()
     return {str(i): known[i] if i < len(known) else f"#{i}" for i in sorted(wanted)}
 
 
 def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
-    """What both stacks of a model share, and its head."""
+    """Parts that both stacks of a model share, and its head."""
     head = config.head
     return {
         "name": name,

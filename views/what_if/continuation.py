@@ -27,7 +27,7 @@ def writes(checkpoint: Checkpoint) -> Literal["at once", "asked", "never"]:
 
 
 def continuation(checkpoint: Checkpoint, reading: Reading, edits: Sequence[Edit]) -> list[str]:
-    """What the model writes greedily, as pieces: behind the text, or instead of what it wrote itself before."""
+    """Writes greedily with the model, as pieces: behind the text, or instead of what it wrote itself before."""
     begun = reading.whole if reading.written and reading.target is None and reading.whole else reading.read
     target = None if reading.written else reading.target
     steps = generate(checkpoint, begun, WRITTEN, target=target, greedy=True, edits=edits)

@@ -76,7 +76,7 @@ def other_picture(number: Any, name: str, checkpoint: Checkpoint, reading: Readi
 
 
 def exact(pixels: Tensor) -> list[list[list[float]]]:
-    """As few digits as bring every float32 back: what a link holds is short."""
+    """Writes a number with as few digits as bring every float32 back: what a link holds is short."""
     values = pixels.cpu().float().numpy()
     return [[[float(np.format_float_positional(x)) for x in row] for row in channel] for channel in values]
 

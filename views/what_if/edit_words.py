@@ -68,7 +68,7 @@ class Terms:
         return joined([*named, f"{len(listed) - FEW} more"] if len(listed) > FEW else named)
 
     def place(self, hook: str) -> str:
-        """Where a hook stands: "block 2, MLP", or its own name outside of blocks."""
+        """Says where a hook stands: "block 2, MLP", or its own name outside of blocks."""
         stack, dot, rest = hook.partition("blocks.")
         layer, _, part = rest.partition(".")
         if not dot or not layer.isdigit():
@@ -169,7 +169,7 @@ def of_runs(edit: Edit, terms: Terms) -> str | None:
 
 
 def where(edit: Any) -> str:
-    """Which attention of which block, and which of its heads."""
+    """Says which attention of which block, and which of its heads."""
     heads = getattr(edit, "heads", None)
     named = of_numbers(heads) if heads else ""
     kind = "cross-attention" if getattr(edit, "cross", False) else f"{edit.stack}" if edit.stack else ""
@@ -178,7 +178,7 @@ def where(edit: Any) -> str:
 
 
 def chosen(at: Any, hook: str, terms: Terms) -> str:
-    """What an edit of a hook is limited to."""
+    """Says what an edit of a hook is limited to."""
     stack = hook.partition("blocks.")[0].removesuffix(".") or None
     named = []
     if "head" in at:

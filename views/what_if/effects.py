@@ -26,7 +26,7 @@ ONE_CLASS = ("LABEL_0",)  # what transformers calls the only class of a head tha
 
 @dataclass(frozen=True)
 class Head:
-    """What a model's head decides: at every position, once, or where an answer starts and ends."""
+    """Decisions of a model's head: at every position, once, or where an answer starts and ends."""
 
     reads: Reads
     link: Link
@@ -189,7 +189,7 @@ def question(
 
 
 def most_changed(old: Tensor, new: Tensor) -> tuple[int, dict[str, Tensor]]:
-    """Of two patterns, pos key: the row of which most went elsewhere, and what it looks at in both."""
+    """Finds in two patterns, pos key, the row of which most went elsewhere, and what it looks at in both."""
     row = int((new - old).abs().sum(-1).argmax())
     return row, {"guess.before": old[row].float(), "guess.after": new[row].float()}
 

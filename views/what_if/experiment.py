@@ -55,13 +55,14 @@ def panel(
 
 
 def closed(checkpoint: Checkpoint) -> bool:
-    """Whether every text ends in the same token, at which two of them hold much the same."""
+    """Tells whether every text ends in the same token, at which two of them hold much the same."""
     tokenizer = checkpoint.tokenizer
     return kind(checkpoint) == "infill" or (tokenizer is not None and tokenizer.encode("").special[-1:] == (True,))
 
 
 def stack(checkpoint: Checkpoint, plain: Trace, lane: Lane, encoder: Lane) -> dict[str, Any]:
-    """Of one stack: its tokens, and what can be weighed, patched and steered, in each block and outside of them."""
+    """Describes one stack: its tokens, and what can be weighed, patched and steered, in each block and outside of
+    them."""
     hooks, side = checkpoint.model.hook_names, lane.side or None
     first = f"{lane.prefix}blocks.0."
     counted = [hook for hook in hooks if hook.startswith(lane.prefix) and hook.endswith("position_ids")]
@@ -83,17 +84,17 @@ def stack(checkpoint: Checkpoint, plain: Trace, lane: Lane, encoder: Lane) -> di
 
 
 def unread(plain: Trace, lane: Lane) -> int:
-    """How many tokens of a stack `plain` did not read."""
+    """Number of tokens of a stack `plain` did not read."""
     return len(lane.pieces) - plain[f"{lane.prefix}blocks.0.resid_pre"].shape[1]
 
 
 def changes(plain: Trace, hook: str) -> bool:
-    """Whether what it holds depends on the text."""
+    """Tells whether what it holds depends on the text."""
     return plain.dims(hook)[0] == "batch"
 
 
 def outside(hook: str, lane: Lane) -> bool:
-    """Whether it is one of this stack's, and of no block; what names no stack is the last one's."""
+    """Tells whether a hook is one of this stack's, and of no block; what names no stack is the last one's."""
     named = hook.partition(".")[0] in ("encoder", "decoder")
     return "blocks." not in hook and (hook.startswith(lane.prefix) if named else lane.side != "encoder")
 

@@ -19,7 +19,8 @@ MOST_ROWS = 128  # of a long text at once
 
 
 def painted_on(trace: Trace, side: str, focus: str, layer: int, head: int) -> bytes:
-    """Of one head, query key: who may see whom, and the weights. Raises ValueError for a head the run does not have."""
+    """Reads of one head, query key, who may see whom, and the weights. Raises ValueError for a head the run does not
+    have."""
     place = f"{side + '.' if side else ''}blocks.{layer}.{focus}"
     if f"{place}.mask" not in trace or not 0 <= head < trace[f"{place}.mask"].shape[1]:
         raise ValueError(NO_HEAD)
@@ -51,7 +52,7 @@ def head_asked(long: LongContext, query: Mapping[str, Any]) -> Head:
 
 
 def mask_of(long: LongContext, head: Head) -> Tensor:
-    """Who may see whom, pos key."""
+    """Tells who may see whom, pos key."""
     made, hook = long.made, f"{head.hook.removesuffix('pattern')}mask"
     wanted = {hook: lambda mask: mask[0, head.head].clone()}
     return revisited(made.model, made.read, wanted, long.trace, made.edits, target=made.target)[hook]

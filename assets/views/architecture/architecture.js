@@ -1,7 +1,7 @@
 // A model drawn as its blocks, or two side by side; pointing at a block shows its parameters and their formulas.
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
-import { formula, FORMULA_CSS } from "../core/formula.js";
+import { formula } from "../core/formula.js";
 import { drawStack, svg } from "../components/stack.js";
 
 const PANEL = { one: 380, two: 290 }; // CSS pixels that the panel takes beside the drawing of so many stacks
@@ -9,7 +9,7 @@ const LEAST = 250; // of a stack that has others beside it
 const SHRINK = 0.86; // at most, so that the whole picture stands in the window
 const WIDEST = 440; // of one stack
 export const BETWEEN = 34; // the two stacks of a model
-const APART = 56; // two models
+const APART = 56; // two models, as .drawing has it
 const ASIDE = 22; // a decoder above its encoder leaves for what comes from it
 const FIRST = "attn";
 
@@ -22,14 +22,13 @@ export function mount(root, data) {
 
 class Architecture {
   constructor(root) {
-    const style = make("style", "", CSS + FORMULA_CSS);
     this.element = make("div", "architecture");
     this.drawing = make("div", "drawing");
     this.panel = make("section", "panel");
     this.panel.setAttribute("aria-live", "polite");
     this.shares = make("div", "shares");
     this.element.append(this.drawing, this.panel, this.shares);
-    root.append(style, this.element);
+    root.append(this.element);
     this.chosen = { model: 0, block: address.read().block ?? FIRST };
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.build());
     this.resize.observe(this.element);
@@ -288,70 +287,3 @@ function found(event) {
 function modelOf(element) {
   return Number(element.closest("[data-model]")?.dataset.model ?? 0);
 }
-
-export const CSS = `
-.architecture { display: grid; grid-template-columns: minmax(0, 1fr); gap: 18px 28px; font-family: var(--sans); color: var(--ink); }
-.architecture.beside { grid-template-columns: minmax(0, 1fr) var(--panel-width); }
-.architecture .shares { grid-column: 1 / -1; }
-.drawing { display: flex; flex-wrap: wrap; justify-content: space-evenly; align-items: flex-end; align-content: flex-start; gap: 24px ${APART}px; }
-.model { margin: 0; }
-.model figcaption { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 12px; margin: 0 0 8px; }
-.model figcaption.two-lines { flex-direction: column; }
-.model figcaption strong { font-size: 20px; letter-spacing: -.01em; }
-.model figcaption .total { font: 15px var(--mono); color: var(--soft); }
-.model svg { display: block; max-width: 100%; overflow: visible; font-family: var(--sans); }
-.frame { fill: var(--panel); stroke: var(--hairline); stroke-width: 1; }
-.stream { fill: none; stroke: var(--residual); stroke-width: 4; stroke-linejoin: round; }
-.stream-tip { fill: var(--residual); }
-.wire { fill: none; stroke: var(--soft); stroke-width: 1.5; }
-.tip { fill: var(--soft); }
-.tie { fill: none; stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 5 4; }
-.plus { fill: var(--ground); stroke: var(--residual); stroke-width: 2.5; }
-.plus-sign { fill: none; stroke: var(--residual); stroke-width: 2.5; }
-.times { font-size: 22px; font-weight: 700; fill: var(--ink); }
-.note { font-size: 14px; fill: var(--soft); }
-.note.strong { fill: var(--ink); }
-.title { font-size: 16px; font-weight: 600; fill: var(--ink); }
-.title.row { font-size: 15px; }
-.detail { font-size: 13.5px; fill: var(--soft); }
-.number { font: 13px var(--mono); fill: var(--soft); }
-.pill-text { font-size: 13.5px; fill: var(--ink); }
-.target { cursor: pointer; outline: none; --hue: var(--soft); }
-.target .face { fill: var(--ground); stroke: var(--hue); stroke-width: 1.5; }
-.role-residual { --hue: var(--residual) !important; }
-.role-attention { --hue: var(--attention) !important; }
-.role-mlp { --hue: var(--mlp) !important; }
-.role-head, .role-pooler, .role-next_sentence { --hue: var(--probability) !important; }
-.target.looked .face { fill: color-mix(in srgb, var(--hue) 13%, var(--ground)); stroke-width: 2.5; }
-.target:focus-visible .face { stroke-width: 3.5; }
-.flag { fill: var(--edited); }
-.flag-text { font-size: 14px; font-weight: 700; fill: var(--ground); }
-.cell { fill: var(--hairline); }
-.cell.seen { fill: var(--attention); }
-.bar { fill: var(--mlp); }
-.bar-edge { fill: none; stroke: var(--mlp); opacity: .45; }
-.tick.query { fill: var(--query); }
-.tick.key { fill: var(--key); }
-.panel { min-width: 0; }
-.panel h3 { font-size: 20px; margin: 2px 0 4px; letter-spacing: -.01em; }
-.panel .whose { margin: 0; color: var(--soft); font-size: 14px; }
-.panel .sum { margin: 10px 0 12px; display: flex; align-items: baseline; gap: 12px; flex-wrap: wrap; }
-.panel .big { font: 600 26px var(--mono); letter-spacing: -.02em; }
-.panel .soft { font-size: 14px; color: var(--soft); }
-.panel dl { display: grid; grid-template-columns: 1fr max-content; gap: 2px 0; margin: 0; font-size: 14.5px; }
-.panel dt { border-top: 1px solid var(--hairline); padding-top: 6px; }
-.panel dd { margin: 0; }
-.panel dd.number { border-top: 1px solid var(--hairline); padding-top: 6px; font: 14px var(--mono); text-align: right; color: var(--ink); }
-.panel .arithmetic-line { grid-column: 1 / -1; color: var(--soft); padding-bottom: 6px; overflow-x: auto; }
-.panel .equals { margin: 0 .4em; }
-.panel .source { margin: 14px 0 0; font-size: 13px; color: var(--soft); line-height: 1.5; }
-.share-line + .share-line { margin-top: 8px; }
-.share-name { margin: 0 0 3px; font-size: 13px; color: var(--soft); }
-.share-row { display: flex; height: 34px; gap: 2px; }
-.share { --hue: var(--soft); min-width: 1px; flex-shrink: 1; background: color-mix(in srgb, var(--hue) 26%, var(--ground)); border-top: 3px solid var(--hue); overflow: hidden; white-space: nowrap; font-size: 13px; line-height: 30px; padding: 0; cursor: pointer; box-sizing: border-box; }
-.share > span:first-child { padding-left: 8px; }
-.share-percent { padding-left: 8px; font: 12px var(--mono); color: var(--soft); }
-.share.looked { background: color-mix(in srgb, var(--hue) 48%, var(--ground)); }
-.share.residual { --hue: var(--residual); }
-.share.attention { --hue: var(--attention); } .share.mlp { --hue: var(--mlp); } .share.probability { --hue: var(--probability); }
-`;

@@ -1,15 +1,14 @@
 // Ours, since no library draws an architecture: its blocks, and the parameters of each, lit together where one is pointed at.
 import * as address from "../core/address.js";
-import { assemble, BETWEEN, CSS as DRAWING_CSS, drawStacks, named, percent, pile, titleOf } from "../architecture/architecture.js";
+import { assemble, BETWEEN, drawStacks, named, percent, pile, titleOf } from "../architecture/architecture.js";
 import { make } from "../core/dom.js";
-import { formula, FORMULA_CSS } from "../core/formula.js";
+import { formula } from "../core/formula.js";
 
 const ONE = 330; // CSS pixels that one stack is drawn in
 const TWO = 262; // each of two
 const HIGHEST = 500; // of the drawing
 const SHRINK = 0.74; // at most, so that it stands beside the rest
 const NARROW = 640; // one column below this
-const GAP = 36;
 const [HEADED, LINE] = [26, 24]; // heights of what is told of a block
 
 /**
@@ -24,9 +23,8 @@ export function mount(root, data) {
 
 class Card {
   constructor(root) {
-    const style = make("style", "", DRAWING_CSS + FORMULA_CSS + CSS);
     this.element = make("div", "card");
-    root.append(style, this.element);
+    root.append(this.element);
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.build());
     this.resize.observe(this.element);
     this.element.addEventListener("pointerover", (event) => this.show(blockOf(event)));
@@ -159,30 +157,3 @@ function short(block) {
 function blockOf(event) {
   return event.target.closest?.("[data-block]")?.dataset.block ?? null;
 }
-
-const CSS = `
-.card { display: grid; gap: 24px ${GAP}px; align-items: start; font: 14px/1.4 var(--sans); color: var(--ink); }
-.card[data-columns="2"] { grid-template-columns: auto minmax(250px, 1fr); }
-.card[data-columns="1"] { grid-template-columns: minmax(0, 1fr); }
-.card section, .card figure { min-width: 0; margin: 0; }
-.parts .row:focus-visible { outline: 2px solid var(--attention); outline-offset: 1px; border-radius: 4px; }
-.drawn svg { display: block; max-width: 100%; overflow: visible; font-family: var(--sans); }
-.parts h3 { font: 600 24px/1.2 var(--mono); letter-spacing: -.02em; margin: 0 0 10px; }
-.parts h3 span { font: 14px var(--sans); color: var(--soft); letter-spacing: 0; }
-.parts .rows { display: grid; grid-template-columns: fit-content(52%) minmax(24px, 1fr) max-content max-content; column-gap: 12px; }
-.parts .row { --hue: var(--soft); display: grid; grid-template-columns: subgrid; grid-column: 1 / -1; align-items: center; height: 27px; padding: 0 4px; cursor: pointer; }
-.parts .row.looked { background: color-mix(in srgb, var(--hue) 12%, transparent); border-radius: 4px; }
-.parts .what { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-.parts .track { height: 14px; }
-.parts .filled { display: block; height: 100%; min-width: 1px; background: var(--hue); border-radius: 2px; }
-.parts .count { font: 13px var(--mono); text-align: right; }
-.parts .share-of { font: 12px var(--mono); text-align: right; color: var(--soft); }
-.role-hue.residual { --hue: var(--residual) !important; } .role-hue.attention { --hue: var(--attention) !important; }
-.role-hue.mlp { --hue: var(--mlp) !important; } .role-hue.probability { --hue: var(--probability) !important; }
-.detail-of { margin-top: 14px; padding: 0 4px; }
-.detail-of h4 { margin: 0; height: 26px; font-size: 14px; font-weight: 600; }
-.detail-of dl { display: grid; grid-template-columns: minmax(0, max-content) max-content minmax(0, 1fr); margin: 0; font-size: 13px; line-height: 19px; }
-.detail-of dt, .detail-of dd { margin: 0; padding: 2px 12px 2px 0; height: 24px; box-sizing: border-box; border-top: 1px solid var(--hairline); overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
-.detail-of .written { color: var(--soft); }
-.detail-of .equals { margin: 0 .35em; }
-`;

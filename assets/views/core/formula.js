@@ -3,13 +3,6 @@ import { make } from "./dom.js";
 
 const TOKEN = /\\text\{([^}]*)\}|\\(cdot|left|right|min)|([_^])|([{}])|(\d[\d{},]*\d|\d)|([A-Za-z])|(\s+)|(.)/g;
 
-export const FORMULA_CSS = `
-.formula { font: 1.06em KaTeX_Main, "STIX Two Math", "Latin Modern Math", Cambria, serif; white-space: nowrap; }
-.formula i { font-family: KaTeX_Math, "STIX Two Math", Cambria, serif; font-style: italic; }
-.formula sub, .formula sup { font-size: .7em; line-height: 0; }
-.formula .operator { margin: 0 .22em; }
-`;
-
 /** "12 \cdot d_{\text{ff}}^{2}" -> an element. */
 export function formula(tex) {
   const root = make("span", "formula");

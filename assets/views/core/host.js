@@ -8,8 +8,11 @@ import { speak } from "./messages.js";
 
 const places = new WeakMap(); // parentElement (a ShadowRoot that outlives reruns) -> what is mounted in it
 
-/** Draws `component.data` with the module `name` in `component.parentElement`; returns the clean-up. */
-export async function present(name, component) {
+/**
+ * Draws `component.data` with the module `name` in `component.parentElement`; returns the clean-up. `styled` says that a style
+ * sheet stands beside the module, without which nothing is drawn.
+ */
+export async function present(name, component, styled) {
   arrive();
   const place = places.get(component.parentElement) ?? open(component.parentElement);
   const turn = ++place.turn;
@@ -18,8 +21,8 @@ export async function present(name, component) {
     const decoded = take(place, component.data);
     const shaded = shade(place.root);
     if (!place.view) {
-      place.module ??= import(`../${name}.js`);
-      const module = await place.module;
+      place.module ??= Promise.all([import(`../${name}.js`), styled && styleSheet(place.root, `../${name}.css`)]);
+      const [module] = await place.module;
       if (place.closed || place.view) return () => leave(place, turn);
       place.drawn = place.data; // the newest, which may have come while the module was loading
       place.view = module.mount(place.root, place.data, (event, value) => speak("page", () => place.emit(event, value)));
@@ -46,8 +49,21 @@ async function offer(place) {
   else place.toolbar = mount(place);
 }
 
+/** Puts a style sheet behind the view, whose own may stand before it; resolves when it has come. */
+function styleSheet(root, path) {
+  const link = document.createElement("link");
+  link.className = "loupe-style";
+  link.rel = "stylesheet";
+  link.href = new URL(path, import.meta.url).href;
+  return new Promise((resolve, reject) => {
+    link.addEventListener("load", resolve);
+    link.addEventListener("error", () => reject(new Error(`expected the style sheet ${path}, and it did not come`)));
+    root.after(link);
+  });
+}
+
 function open(parentElement) {
-  for (const old of parentElement.querySelectorAll(".loupe-view, .loupe-sentence")) old.remove();
+  for (const old of parentElement.querySelectorAll(".loupe-view, .loupe-sentence, .loupe-style")) old.remove();
   const root = document.createElement("div");
   root.className = "loupe-view";
   const sentence = document.createElement("p");

@@ -46,7 +46,7 @@ function tallest() {
   return Math.max(FLOW.least, window.innerHeight - FLOW.rest);
 }
 
-/** The height of the flow, so that all heads and the arithmetic stay in view below it: see style.js. */
+/** The height of the flow, so that all heads and the arithmetic stay in view below it; walkthrough.css has it as variables. */
 export const FLOW = { least: 350, rest: 440 };
 
 /**

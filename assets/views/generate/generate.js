@@ -5,7 +5,6 @@ import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
 import { inquire, onHeldUp, request, stream } from "../core/store.js";
 import { comingOf, comingQuery, Run } from "./streams.js";
-import { CSS } from "./style.js";
 import { stepQuery, stepsOf, tokenOf, treeOf } from "./tree.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
@@ -35,10 +34,9 @@ class Generate {
   constructor(root, emit) {
     this.emit = emit;
     this.interrupts = 0;
-    this.style = make("style", "", CSS);
     this.element = make("div", "generate");
     this.element.loupe = this; // for tests: the numbers behind the picture
-    root.append(this.style, this.element);
+    root.append(this.element);
     this.state = address.read();
     this.run = new Run(this);
     this.build();
@@ -75,7 +73,6 @@ class Generate {
     this.unfollow();
     this.tab?.destroy();
     this.element.remove();
-    this.style.remove();
   }
 
   update(data) {

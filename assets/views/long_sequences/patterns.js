@@ -7,7 +7,7 @@ import { percent } from "../core/format.js";
 import { curve, css, ramp, STEPS } from "../core/palette.js";
 import { request } from "../core/store.js";
 
-const GAP = 18; // CSS pixels between two maps
+const GAP = 18; // CSS pixels between two maps, as .panels has it
 const SMALLEST = 150; // side of a map
 const LARGEST = 260;
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -33,7 +33,7 @@ class KeptPatterns {
   constructor(root) {
     this.element = make("div", "kept-patterns");
     this.state = address.read();
-    root.append(make("style", "", CSS), this.element);
+    root.append(this.element);
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.draw());
     this.resize.observe(this.element);
     this.unfollow = address.follow((state) => this.turn(state));
@@ -258,42 +258,3 @@ function strongestKey(block, row) {
 function isIndex(value, size) {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value < size;
 }
-
-const CSS = `
-.kept-patterns { font: 14px/1.4 var(--sans); color: var(--ink); min-width: 0; }
-.kept-patterns h3 { font-size: 16px; font-weight: 600; margin: 0; line-height: 24px; }
-.kept-patterns :focus-visible { outline: 2px solid var(--attention); outline-offset: 1px; }
-.kept-patterns .note { margin: 8px 0 0; color: var(--soft); font-size: 13px; max-width: 96ch; }
-.kept-patterns .refused { padding: 7px 12px; border-left: 3px solid var(--edited); background: var(--panel); margin: 0; }
-.heading { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 16px; margin-bottom: 10px; }
-.heading .chooser {
-  font: inherit; color: inherit; margin: 0; cursor: pointer; background: var(--ground); border: 1px solid var(--hairline);
-  border-radius: 6px; padding: 3px 6px; min-height: 30px;
-}
-.heading .legend {
-  display: flex; align-items: center; gap: 8px; margin: 0 0 0 auto; font: 12px var(--mono); color: var(--soft);
-}
-.heading .bar { width: 110px; height: 6px; border-radius: 3px; }
-.waiting .panels { opacity: .5; }
-.panels { display: flex; flex-wrap: wrap; gap: 14px ${GAP}px; }
-.pattern { margin: 0; }
-.pattern .title {
-  display: flex; justify-content: space-between; align-items: baseline; flex-wrap: wrap; gap: 0 8px; min-height: 24px;
-  white-space: nowrap;
-}
-.pattern .weight { font: 13px var(--mono); }
-.pattern figcaption { margin-top: 5px; font-size: 13px; line-height: 18px; color: var(--soft); }
-.pattern .cells { position: relative; outline: 1px solid var(--hairline); cursor: crosshair; }
-.pattern .cells canvas { display: block; }
-.pattern .lit-row, .pattern .lit-column, .pattern .picked-cell {
-  position: absolute; left: 0; top: 0; pointer-events: none; box-sizing: border-box;
-}
-.pattern .lit-row { background: color-mix(in srgb, var(--query) 32%, transparent); }
-.pattern .lit-column { background: color-mix(in srgb, var(--key) 32%, transparent); }
-.pattern .picked-cell { border: 1.5px solid var(--ink); border-radius: 1px; }
-.between { margin: 10px 0 0; min-height: 20px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.between bdi { white-space: pre; font-weight: 600; }
-.between small { font: 12px var(--mono); color: var(--soft); }
-.between .role-query { color: var(--query); }
-.between .role-key { color: var(--key); }
-`;

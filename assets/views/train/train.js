@@ -1,6 +1,7 @@
 // Train: a model learns, and its whole past can be gone through. This is the shell: it follows a run, holds what is looked at, and
 // hands the drawing to the parts, which read `lab` (this object) at every update.
 import { CSS as ATTENTION } from "../attention/style.js";
+import { PROSE } from "../components/prose.js";
 import { bubble } from "../components/bubble.js";
 import { byArrows } from "../components/tablist.js";
 import * as address from "../core/address.js";
@@ -10,7 +11,6 @@ import * as curves from "./curves.js";
 import * as probe from "./probe.js";
 import { Follower, Overlays, Run, upTo } from "./run.js";
 import * as share from "./share.js";
-import { CSS } from "./style.js";
 import * as transport from "./transport.js";
 import * as two from "./two_steps.js";
 import * as watch from "./watch.js";
@@ -28,7 +28,7 @@ class Lab extends Run {
   constructor(root, emit) {
     super();
     this.emit = emit;
-    this.style = make("style", "", ATTENTION + CSS);
+    this.style = make("style", "", ATTENTION + PROSE);
     this.element = make("div", "attention lab");
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.style, this.element);

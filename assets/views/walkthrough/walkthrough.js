@@ -9,14 +9,13 @@ import { forget, leave } from "../components/cells_spare.js";
 import { build } from "./flow.js";
 import { number, percent } from "../core/format.js";
 import { mount as mountHeadgrid } from "../components/headgrid.js";
-import { listed, NARROW, rows, stacked, thumbnail, widths } from "../core/layout.js";
+import { FLOW, listed, NARROW, rows, stacked, thumbnail, widths } from "../core/layout.js";
 import { mount as mountLines } from "../components/lines.js";
 import * as matrix from "../components/matrix.js";
 import { column, painted } from "./outcome.js";
 import { mount as mountPicture, swatch } from "../components/picture.js";
 import { stages } from "./stages.js";
 import * as strip from "../components/strip.js";
-import { CSS } from "./style.js";
 import { mount as mountTokens } from "../components/tokens.js";
 import { Trace } from "../core/trace.js";
 
@@ -31,12 +30,11 @@ export function mount(root, data, emit) {
 
 class Walkthrough {
   constructor(root, emit) {
-    const style = document.createElement("style");
-    style.textContent = CSS;
     this.element = document.createElement("div");
     this.element.className = "walkthrough";
     this.element.loupe = this; // for tests: the numbers behind the picture
-    root.append(style, this.element);
+    for (const [name, size] of Object.entries(FLOW)) this.element.style.setProperty(`--flow-${name}`, `${size}px`);
+    root.append(this.element);
     this.emit = emit;
     this.state = restore(address.read());
     this.hover = null;

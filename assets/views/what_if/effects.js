@@ -7,16 +7,14 @@ import { colour } from "../core/palette.js";
 import { request } from "../core/store.js";
 import { distribution, Guess, headline, Shifts } from "./effects_distribution.js";
 import { heads, positions } from "./effects_where.js";
-import { EFFECTS_CSS } from "./style.js";
 
 const NARROW = 700; // CSS pixels
 
 /** data: a decoded payload of views/effects.py. Emits "reveal" (the run that was guessed at). */
 export function mount(root, data, emit) {
-  const style = make("style", "", EFFECTS_CSS);
   const element = make("section", "effects");
   element.setAttribute("aria-label", "what the edits did");
-  root.append(style, element);
+  root.append(element);
   const view = new Effects(element, emit);
   view.update(data);
   return {

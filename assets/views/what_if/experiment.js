@@ -3,14 +3,12 @@
 import { make } from "../core/dom.js";
 import { kindOf, KINDS } from "./experiment_fields.js";
 import { painter, weights } from "./experiment_paint.js";
-import { PANEL_CSS } from "./style.js";
 
 /** data: a decoded payload of views/experiment.py. Emits "change" {do, ...}, which pages/controls/experiment.py reads. */
 export function mount(root, data, emit) {
-  const style = make("style", "", PANEL_CSS);
   const element = make("section", "experiment");
   element.setAttribute("aria-label", "What if: changes to the run");
-  root.append(style, element);
+  root.append(element);
   const panel = new Panel(element, emit);
   panel.update(data);
   return { update: (next) => panel.update(next), destroy: () => root.replaceChildren() };

@@ -11,7 +11,7 @@ from views.checkpoint import checkpoint as drawn
 
 
 def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
-    """What stands in for a config.json that is not there, to be changed."""
+    """Values that stand in for a config.json that is not there, to be changed."""
     guessed, shown = ([one for one in assumed if one.certain is certain] for certain in (False, True))
     label = f"Opened without a config.json: {', '.join(f'{one.key} {one.value}' for one in guessed)} assumed"
     with st.expander(drawn.plain(label), key="assumed"), st.form("assumed values", border=False):
@@ -32,7 +32,7 @@ def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
 
 
 def written(value: Any) -> str:
-    """As in config.json, a text without its quotes."""
+    """Writes a value as config.json has it, a text without its quotes."""
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -108,14 +108,15 @@ def parity_badge(name: str, checkpoint: Checkpoint) -> None:
 
 
 def compare(name: str, checkpoint: Checkpoint) -> tuple[Parity, str]:
-    """How the checkpoint compares with transformers, and what both read. Raises ValueError where it cannot be told."""
+    """Compares the checkpoint with transformers; returns the differences and what both read. Raises ValueError where it
+    cannot be told."""
     reading, read = sample(name, checkpoint)
     opening = library.opening(name)
     return parity(checkpoint, None if opening.config else library.place(name).weights, reading), read
 
 
 def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:
-    """What both models are given to read, and what that is called."""
+    """Returns what both models are given to read, and its name."""
     config = checkpoint.config
     limit = min(MAX_TOKENS, config.context)
     text = TEXTS.get(name, TEXTS[FIRST])["text"] if "text" in TEXTS.get(name, TEXTS[FIRST]) else ""

@@ -17,7 +17,7 @@ def begin(name: str) -> None:
 
 
 def download(name: str) -> None:
-    """What a hub's checkpoint takes, and once it was asked for the download itself."""
+    """Says what the download of a hub's checkpoint takes, and carries it out once it is asked for."""
     from engine.checkpoints.hub import Progress, fetch, parse, plan  # what speaks to a network is slow to import
 
     try:

@@ -104,7 +104,8 @@ def table_title(name: str, tables: list[str]) -> str:
 
 
 def chosen_picture(table: VectorTable) -> tuple[Method, int, bool, list[str]]:
-    """How the vectors are laid out, in how many axes, whether all are in the frame, and the kinds that are hidden."""
+    """Draws the controls: how the vectors are laid out, in how many axes, whether all are in the frame, and the kinds
+    that are hidden."""
     titles = {str(method): title for method, title in METHODS.items()}
     method = one_choice("method", list(titles)[: 1 + (table.rows >= FEWEST)], "how", titles)
     space = one_choice("axes", list(SPACES), "axes")
@@ -120,7 +121,7 @@ def chosen_picture(table: VectorTable) -> tuple[Method, int, bool, list[str]]:
 
 
 def one_choice(label: str, options: list[str], key: str, titles: Mapping[str, str] | None = None) -> str:
-    """One of the options, the first at first; a value that is none of them is dropped."""
+    """Returns the chosen option, the first at first; a value that is none of them is dropped."""
     if st.session_state.get(key, options[0]) not in options:
         del st.session_state[key]
     found = st.segmented_control(
@@ -188,7 +189,7 @@ def near_columns(table: VectorTable, near: Neighbours) -> dict[str, list[object]
 
 
 def nearest_notes(checkpoint: Checkpoint, table: VectorTable) -> list[str]:
-    """Of each row the five that are nearest, as text below its name."""
+    """Lists the five nearest of each row, as text below its name."""
     found = (embedding.nearest_rows(checkpoint, table.name, id) for id in range(table.rows))
     pairs = ([*zip(near.ids.tolist(), near.similarity.tolist(), strict=True)][:5] for near in found)
     return [
@@ -217,7 +218,7 @@ def nearest_list(name: str, table: VectorTable, token: int, near: Neighbours) ->
 
 
 def selected_list(key: str, table: VectorTable, name: str) -> None:
-    """What a box or a lasso holds."""
+    """Lists the points that a box or a lasso holds."""
     ids = selected_ids(key)
     if len(ids) < 2:
         return

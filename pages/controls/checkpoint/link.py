@@ -52,7 +52,7 @@ def arrive() -> None:
 
 
 def state_of(name: str, text: str) -> Any:
-    """What a control of that key holds."""
+    """Value of the control with that key."""
     if name in ("circuit", "log_counts"):
         return text == "true"
     return [kind for kind in text.split(",") if kind in KINDS] if name == "without" else text

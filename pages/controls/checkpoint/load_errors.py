@@ -15,7 +15,7 @@ def say(sentence: str) -> None:
 
 
 def sentence(error: Exception, folder: Path | None = None) -> str:
-    """What went wrong, without where the files lie on the server."""
+    """Describes what went wrong, without where the files lie on the server."""
     text = str(error)
     if folder is None:
         return text
@@ -29,5 +29,5 @@ def told(name: str, error: Exception) -> str:
 
 
 def warn(text: str) -> None:
-    """It may quote a file: nothing of it is Markdown."""
+    """Shows a message; it may quote a file, so nothing of it is Markdown."""
     st.warning(drawn.plain(text))

@@ -19,7 +19,8 @@ FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
 
 
 def on_this_machine() -> bool:
-    """Whether the visitor's browser runs where the server does, with nobody in between who could be another one."""
+    """Tells whether the visitor's browser runs where the server does, with nobody in between who could be another
+    one."""
     address = st.context.ip_address
     if any(name in st.context.headers for name in FORWARDED):
         return False
@@ -37,7 +38,7 @@ def remember(name: str) -> None:
 
 
 def entered() -> None:
-    """What was typed: a name, or a path, which then has a name."""
+    """Reads what was typed: a name, or a path, which then has a name."""
     typed = str(st.session_state.model or FIRST).strip()
     st.session_state.model = typed
     if library.knows(typed) or typed.startswith(library.HUB):
@@ -55,13 +56,13 @@ def entered() -> None:
 
 
 def title(path: Path) -> str:
-    """What it is called: not as every other one is."""
+    """Name of an upload, different from that of every other."""
     own = path.stem if path.is_file() else path.name
     return path.parent.name if own in USUAL and path.parent.name else own
 
 
 def show(name: str) -> None:
-    """In the box and in the address. For callbacks."""
+    """Chooses a checkpoint in the box and in the address; for callbacks."""
     remember(name)
     st.session_state.model = name
 

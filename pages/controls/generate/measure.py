@@ -17,7 +17,7 @@ PACE = 0.2  # seconds between two drawings
 
 @dataclass
 class Measurement(Generic[T]):
-    """What was measured so far of `subject`; another subject begins anew."""
+    """Measurements so far of `subject`; another subject begins anew."""
 
     subject: Hashable
     found: list[T] = field(default_factory=list)

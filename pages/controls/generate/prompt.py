@@ -52,8 +52,8 @@ def sentence(said: str) -> str:
 
 
 def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = given) -> Prompt:
-    """Of what stands in the fields; it may be longer than the model reads. Raises ValueError, with a sentence, for what
-    the model cannot continue."""
+    """Prompt of the fields' contents; it may be longer than the model reads. Raises ValueError, with a sentence, for
+    what the model cannot continue."""
     if scores(checkpoint):
         read = filled(tokens(checkpoint, said("text"), said("second")) if said("text").strip() else ())
         return Prompt(checkpoint, read.ids, segments=read.segments)

@@ -187,7 +187,7 @@ def show_answer(table: PromptTable, found: Written, k: int, query: str, seed: in
 
 
 def marked(text: str, hue: str) -> str:
-    """What a model wrote, as HTML."""
+    """Marks a model's text, as HTML."""
     said = html.escape(text or "(nothing)")
     return (
         f'<bdi class="answer" style="background: color-mix(in srgb, {hue} 30%, transparent); border-radius: 3px;'
@@ -217,7 +217,7 @@ def show_tokens(found: Written, name: str) -> list[NamedChart]:
 
 
 def show_accuracy(name: str, table: PromptTable, seed: int) -> tuple[Measurement[Any], NamedChart, Callable[[], None]]:
-    """What is measured, its chart, and what goes on with it once the page is drawn."""
+    """Measurement, its chart, and what goes on with it once the page is drawn."""
     n = current("p_n")
     measuring = measurement("accuracy", (name, table, seed, n))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):

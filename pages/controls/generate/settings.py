@@ -77,9 +77,9 @@ def settings(checkpoint: Checkpoint) -> Settings:
 
 
 def begin() -> None:
-    """What the row opens on: what the address says, what it stood at when the page was left, or what is usual. Of what
-    the address says nothing is set: Streamlit takes that over, but where a browser comes back to a server that was
-    started anew, what is set here would count more."""
+    """Values that the row opens on: what the address says, what it stood at when the page was left, or what is usual.
+    Of what the address says nothing is set: Streamlit takes that over, but where a browser comes back to a server that
+    was started anew, what is set here would count more."""
     state = st.session_state
     kept = state.get(KEPT, {})
     stays = kept and "method" in state  # a page that is left takes its controls along

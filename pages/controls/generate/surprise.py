@@ -37,7 +37,7 @@ def draw_surprise(writing: Writing) -> Shown:
 
 
 def charted(writing: Writing, ids: tuple[int, ...], stride: Stride) -> int:
-    """How many steps of the measurement the chart shows: a single step is measured at once, others as far as the
+    """Number of steps of the measurement the chart shows: a single step is measured at once, others as far as the
     component has asked for them."""
     measuring = measurement(writing, ids, stride)
     if len(measuring.steps) == 1:

@@ -34,7 +34,7 @@ FALLBACKS = ("write", "surprise", "temperature")  # where the tab that is asked 
 
 @dataclass(frozen=True)
 class Shown:
-    """What an open tab shows: a sentence about it, its lines of Python and its tables, each made when they are asked
+    """Contents of an open tab: a sentence about it, its lines of Python and its tables, each made when they are asked
     for; `header` is for the component, `work` goes on with a measurement once the page is drawn."""
 
     sentence: str = ""
@@ -47,7 +47,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Control:
-    """What a control opens on, and what a link may set it to."""
+    """Default of a control, and the values that a link may set it to."""
 
     default: Any
     rule: Rule
@@ -120,7 +120,8 @@ def restore(*names: str, **defaults: Any) -> None:
 
 
 def current(name: str) -> Any:
-    """What a control stands at, or will once it is drawn: until then its value may be in the address alone."""
+    """Value of a control, or that which it will have once it is drawn: until then its value may be in the address
+    alone."""
     state = st.session_state
     return state[name] if name in state else CONTROLS[name].parse(st.query_params[name])
 

@@ -10,7 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 
 def went_back() -> bool:
-    """Whether the browser's history led here."""
+    """Tells whether the browser's history led here."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 

@@ -114,7 +114,7 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
 
 
 def begin(models: list[str]) -> None:
-    """What a page opens on: what the one before looked at, unless the address names another model; with nothing before,
+    """Opens a page on what the one before looked at, unless the address names another model; with nothing before,
     the model's example. What the address says of single fields stays."""
     state, address = st.session_state, st.query_params
     kept = state.get(KEPT, {})
@@ -161,7 +161,7 @@ def show_fields(wanted: Kind, most: int, labels: Mapping[str, str] = LABELS) -> 
 
 
 def pixels(checkpoint: Checkpoint) -> int:
-    """How many pixels of a picture a model that draws them reads, as far as this page goes."""
+    """Number of pixels that a model which draws pictures reads, as far as this page goes."""
     processor = checkpoint.processor
     size = processor.image.size if isinstance(processor, PalettePixels) else (1, 1)
     return min(size[0] * size[1], MAX_TOKENS - 1)
@@ -183,7 +183,7 @@ def given(field: str) -> Any:
 
 
 def reading(checkpoint: Checkpoint, limit: int = MAX_TOKENS, said: Callable[[str], Any] = given) -> Reading:
-    """What the fields above the picture give the model. Raises ValueError, with a sentence, for what it cannot read."""
+    """Reads the fields above the picture for the model. Raises ValueError, with a sentence, for what it cannot read."""
     limit = min(limit, checkpoint.model.config.context)
     match kind(checkpoint):
         case "pair" | "question":
@@ -216,7 +216,8 @@ def show_example(name: str) -> None:
 
 
 def example(name: str) -> dict[str, Any]:
-    """What to open `name` on: what was written for it, the first model's text, or a few of its own words."""
+    """Chooses the text to open `name` on: what was written for it, the first model's text, or a few of its own
+    words."""
     found: dict[str, Any] = EXAMPLES.get(name, {"text": EXAMPLES[FIRST]["text"]})
     try:
         checkpoint = library.checkpoint(name)
@@ -249,7 +250,7 @@ def new_model() -> None:
 
 
 def untouched(fields: Sequence[str]) -> bool:
-    """Whether what stands there is still the example's."""
+    """Tells whether the text is still the example's."""
     shown = st.session_state.get("example", {})
     return all(given(field) == shown.get(field, EMPTY.get(field, "")) for field in fields)
 
@@ -261,7 +262,7 @@ def look() -> dict[str, int]:
 
 
 def notice(shown: Subject) -> str:
-    """What a text longer than the limit loses; empty when nothing is cut."""
+    """Tokens that a text longer than the limit loses; empty when nothing is cut."""
     whole, limit = shown.reading.whole, shown.limit
     if whole is None or len(whole) <= limit:
         return ""

@@ -104,7 +104,8 @@ Said = Mapping[str, Any]  # what the controls of the same table say, as far as t
 
 
 def cuts_gaps(said: Said, recipe: Recipe) -> bool:
-    """Whether gaps are cut into a running text; passages that come with gaps have the shares of theirs in the data."""
+    """Tells whether gaps are cut into a running text; passages that come with gaps have the shares of theirs in the
+    data."""
     return said["kind"] == "infill" and recipe.data.infill is None
 
 

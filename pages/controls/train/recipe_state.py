@@ -19,8 +19,9 @@ SHARED = "recipe"  # the name in a link
 
 @dataclass
 class RecipeMemory:
-    """By task: what its controls `begins` with where that is not its preset, what they `said` last, and how often they
-    began anew. `link` is the recipe in the address as it was read or written last, `lost` why one did not read."""
+    """State of each task's form: what its controls `begins` with where that is not its preset, what they `said` last,
+    and how often they began anew. `link` is the recipe in the address as it was read or written last, `lost` why one
+    did not read."""
 
     begins: dict[str, Recipe] = field(default_factory=dict)
     said: dict[str, Recipe] = field(default_factory=dict)

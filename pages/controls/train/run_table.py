@@ -47,7 +47,7 @@ COMPARE = "pages/explore/compare.py"
 
 @dataclass(frozen=True)
 class Column:
-    """One column by which runs are sorted; `down` where the greatest comes first."""
+    """Column by which runs are sorted; `down` where the greatest comes first."""
 
     title: str
     value: Callable[[Run], Any]

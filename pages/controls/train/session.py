@@ -26,7 +26,7 @@ RECORDED = Path(__file__).parents[3] / "assets" / "lab" / "recorded"  # the run 
 
 @dataclass
 class Reader:
-    """One run as one session follows it. `past` makes the frames that a new probe still lacks."""
+    """Reader of one run in one session. `past` makes the frames that a new probe still lacks."""
 
     live: Live
     past: Iterator[Frame] | None = None
@@ -45,7 +45,7 @@ class ProbeReading:
 
 @dataclass
 class Session:
-    """What the questions of the page are about: any run, and `plan`, the recipe that the controls of the page say, None
+    """Context of the page's questions: any run, and `plan`, the recipe that the controls of the page say, None
     where they say none; `contrasts` are variants of it to be compared on one seed."""
 
     digest: ClassVar[str] = ""

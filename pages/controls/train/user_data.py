@@ -58,7 +58,7 @@ def own_data() -> Own | None:
 
 
 def bring(first: bool) -> None:
-    """To be had at once where there is nothing yet, and behind a button where there is."""
+    """Offers the form at once where there is nothing yet, and behind a button where there is."""
     turn = st.session_state.setdefault(TURN, 0)
     with st.container(key="bring data") if first else st.popover("Other data", key="bring data"):
         left, right = st.columns(2, gap="medium")

@@ -90,7 +90,7 @@ class WhatIf(EditsContext):
 
 
 def written(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) -> bytes:
-    """How it goes on under both. Raises ValueError, with a sentence."""
+    """Writes how the text goes on under both. Raises ValueError, with a sentence."""
     checkpoint, read = subject.checkpoint, subject.reading
     try:
         return continuations(checkpoint, read, before, after)
@@ -116,7 +116,7 @@ def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
 
 
 def notes(made: Experiment, trace: str) -> dict[str, Any]:
-    """What the panel is told beside the edits; `trace` is the name of the run that is drawn."""
+    """Builds what the panel reads beside the edits; `trace` is the name of the run that is drawn."""
     state = st.session_state
     said = state.get(SAID, SILENT)
     broken = said["broken"] if linkable(made) else [*said["broken"], unlinked(made)]
@@ -125,12 +125,12 @@ def notes(made: Experiment, trace: str) -> dict[str, Any]:
 
 
 def guessed_at(name: str) -> bool:
-    """Whether what became of the run of this name is still to be guessed."""
+    """Tells whether the effect of the run of this name is still to be guessed."""
     return bool(st.session_state.get(GUESSING)) and st.session_state.get(REVEALED) != name
 
 
 def shown_picture() -> str:
-    """What the picture that the page shows is called in an edit that keeps it."""
+    """Name under which an edit keeps the picture that the page shows."""
     state = st.session_state
     if state.get("upload"):
         return "your own picture"
@@ -145,7 +145,7 @@ def compare(subject: Subject, before: Trace, after: Trace, stacks: Sequence[Lane
 
 
 def current() -> Experiment:
-    """That of the session, or of the address that it was opened with; the address follows it."""
+    """Returns the experiment of the session, or of the address that it was opened with; the address follows it."""
     state = st.session_state
     if MADE not in state:
         state[MADE], broken = from_link(st.query_params[ADDRESS]) if ADDRESS in st.query_params else (Experiment(), [])
@@ -175,7 +175,7 @@ def edited(
 def fitting(
     made: Experiment, controls: Sequence[Edit], run: Callable[[Sequence[Edit]], T], plain: Callable[[], T]
 ) -> tuple[T, dict[int, str]]:
-    """What `run` gives under the edits that are on and fit, and by its number why another does not.
+    """Runs `run` under the edits that are on and fit, and by its number why another does not.
 
     `plain` is the run with none of them, under the page's own `controls` alone.
     """
@@ -209,7 +209,7 @@ def sentence(error: Exception) -> str:
 
 
 def change() -> None:
-    """What the panel asks for. A browser sends it, so that anything may come."""
+    """Carries out a request of the panel, which a browser sends, so that anything may come."""
     state = st.session_state
     made: Experiment = state[MADE]
     asked = heard(PANEL, "change")
@@ -254,7 +254,8 @@ def changed(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
 
 
 def leave() -> None:
-    """For Compare, where the panel leads then: A as this page has it, B under the edits, whatever was there before."""
+    """Prepares Compare, where the panel leads then: A as this page has it, B under the edits, whatever was there
+    before."""
     from pages.controls.compare.defaults import LAST, LETTERS, OWN, key  # which needs the edits that are made here
 
     for own in (LAST, *(key(letter, field) for letter in LETTERS for field in OWN)):
@@ -272,5 +273,5 @@ def reveal() -> None:
 
 
 def heard(key: str, event: str) -> Any:
-    """What a view sent; None where its page was left meanwhile."""
+    """Reads what a view sent; None where its page was left meanwhile."""
     return getattr(st.session_state.get(key), event, None)

@@ -27,12 +27,12 @@ def as_text(experiment: Experiment) -> str:
 
 
 def linkable(experiment: Experiment) -> bool:
-    """Whether `from_link` would read it again."""
+    """Tells whether `from_link` would read it again."""
     return len(as_text(experiment)) <= LONGEST
 
 
 def unlinked(experiment: Experiment) -> str:
-    """What a person can do about edits that are not `linkable`: it depends on the longest of them."""
+    """Says what a person can do about edits that are not `linkable`: it depends on the longest of them."""
     longest = max((entry.edit.to_dict() for entry in experiment.entries), key=lambda data: len(json.dumps(data)))
     pictured = any(isinstance(part, dict) and part.get("pixels") for part in longest.values())
     painted = any(longest.get(field) for field in DRAWN)
