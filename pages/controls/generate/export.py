@@ -23,8 +23,8 @@ from views.generate.session import Settings, Writing
 
 
 def writing_export(writing: Writing, tab: str, shown: Shown) -> Export:
-    """What the component of an open tab gives away; of a file, `of` is {kept: the tree of what was written, branch: the
-    ids of the one that is shown}."""
+    """Export of the component of an open tab; for a file, `of` is {kept: the tree of what was written, branch: the ids
+    of the one that is shown}."""
     fields = FIELDS[kind(writing.checkpoint)]
     texts = [str(given(name)) for name in fields if name not in ("picture", "given") and given(name)]
     without = missing(writing.prompt)
@@ -59,7 +59,7 @@ def tree_of(of: Query) -> tuple[dict[str, Any], list[int]]:
 
 
 def tab_notes(writing: Writing, tab: str, shown: Shown) -> dict[str, Any]:
-    """What the payload says of the open tab; of the others, which a file has too, their defaults."""
+    """Settings that the payload holds of the open tab; of the others, which a file has too, their defaults."""
     usual = Wanted(stop_at="" if grid(writing.checkpoint) else writing.settings.stop_at)
     others = {"beam": vars(usual), "surprise": {"reads": "written", "stride": "half", "charted": 0}}
     return {"view": tab, **others, **shown.header}

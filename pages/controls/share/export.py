@@ -29,7 +29,7 @@ LEAST = 300  # bytes of one of them
 
 @dataclass
 class Export:
-    """What the component `view` gives away of what its questions are about, `context`; `read` is what that reads.
+    """Export of the component `view` about `context`, which its questions are about; `read` is what that reads.
 
     `tables` are the questions of the data to choose from, by their titles; without any it is that of what is looked at.
     `link` is the query of a link, `controls` are keys of what it can hide, `page_name` is the page's if not the view's.
@@ -88,8 +88,8 @@ class Export:
         }
 
     def answers(self, payload: bytes | Callable[[Query], bytes], *parts: Any) -> Page:
-        """The page's answers: those of `parts` (see `Page`), and of this export, whose file draws `payload`: made
-        for what is looked at where it is a function."""
+        """Returns the page's answers: those of `parts` (see `Page`), and of this export, whose file draws `payload`:
+        made for what is looked at where it is a function."""
         self.payload = payload
         self.page = Page(*parts, (EXPORT, self))
         return self.page
@@ -125,7 +125,7 @@ def standalone_file(
     answers: Sequence[Answered] = (),
     page: str | None = None,
 ) -> str:
-    """The file of a view; `header` is what its payload says under "take", `page` the page's name if not the view's."""
+    """Returns the file of a view; `header` is entry "take" of its payload, `page` the page's name if not the view's."""
     link = f"/{page or view}?{urlencode(header['link'])}{state}"  # on whichever Loupe
     linked = f"In Loupe: {link}" if fitting(header["link"]) == header["link"] else UNLINKED
     caption = (" · ".join(filter(None, (header["model"], header["read"]))), linked)
@@ -136,7 +136,7 @@ def standalone_file(
 def answered(
     queries: Iterable[Any], answer: Callable[[Query], bytes], most: int = MOST_ANSWERS, room: int = MOST_BYTES
 ) -> list[Answered]:
-    """The queries that can be answered, each once, up to `most` of them and `room` bytes."""
+    """Answers to the queries that can be answered, each once, up to `most` of them and `room` bytes."""
     found: list[Answered] = []
     for query in distinct(queries):
         if len(found) == most or room < LEAST:
