@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.controls.generate.beam import draw_beam
 from pages.controls.generate.cache import draw_cache
-from pages.controls.generate.export import Export, share_charts
+from pages.controls.generate.export import share_charts, tab_notes, writing_export
 from pages.controls.generate.prompt import prompted
 from pages.controls.generate.prompting import draw_prompting
 from pages.controls.generate.settings import RULES, settings
@@ -36,10 +36,9 @@ with above:
 with below:
     if tab in BELOW:
         shown = BELOW[tab](writing)
-export = Export(writing, tab, shown)
-answers = export.answers()
+export = writing_export(writing, tab, shown)
 ids, at = branch_of(writing)
-notes = {**export.view, "branch": {"ids": ids, "at": at}, "looked": st.session_state.get(LOOKED)}
+notes = {**tab_notes(writing, tab, shown), "branch": {"ids": ids, "at": at}, "looked": st.session_state.get(LOOKED)}
 if shown.python is None:  # else the panel of the charts has it all
     notes["take"] = export.header
 with middle:
@@ -47,5 +46,5 @@ with middle:
 with above if tab in ABOVE else below:
     if shown.charts:
         share_charts(writing, tab, shown)
-courier("courier", answers.answer, answers.parts)
+courier("courier", export.page.answer, export.page.parts)
 shown.work()

@@ -242,7 +242,7 @@ def test_the_file_holds_what_was_written_and_the_answers_to_its_steps() -> None:
     made = view(app)[0]["trace"]
     steps = [{"trace": made, "ask": "step", "begun": ids[:i], "settings": {}, "id": ids[i]} for i in range(3)]
     kept = {"nodes": [[i, id, "x", 1, -1, 1, 1, 0, 0, False, None] for i, id in enumerate(ids)], "asks": steps}
-    answer = asked(app, ask="export_html", kept=kept, branch=ids, state="", asked=[])[1]
+    answer = asked(app, ask="export_html", of={"kept": kept, "branch": ids}, state="", asked=[])[1]
     text = answer["file"].data.tobytes().decode()
     given = json.loads(text.split('id="given">')[1].split("</script>")[0])
     queries = [one["query"] for one in given["answers"]]
@@ -259,7 +259,7 @@ def test_what_cannot_be_taken_is_refused_with_a_sentence() -> None:
         {"ask": "export_python", "of": {"ask": ["written"], "ids": []}},
         {"ask": "export_data", "of": {"ask": "nothing"}, "format": "csv"},
         {"ask": "export_data", "of": {"ask": "written", "ids": [10**9]}, "format": "csv"},
-        {"ask": "export_html", "kept": 5, "branch": [], "state": "", "asked": "x"},
+        {"ask": "export_html", "of": {"kept": 5, "branch": []}, "state": "", "asked": []},
     ):
         with pytest.raises(ValueError, match=r"\w+ .*\."):
             asked(app, **query)

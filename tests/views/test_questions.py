@@ -158,6 +158,20 @@ def test_a_name_is_declared_once() -> None:
         Page((REGISTRY, Numbers()), (REGISTRY, Numbers()))
 
 
+def test_a_registry_may_be_about_several_contexts_and_a_query_names_the_one_that_it_asks() -> None:
+    page = Page((REGISTRY, Numbers(), Numbers(torch.ones(3, 4), "others")))
+    for name, expected in (("numbers", [0, 1, 2, 3]), ("others", [1, 1, 1, 1])):
+        assert unpack(page.answer({"ask": "row", "trace": name, "layer": 0}))[1]["values"].data.tolist() == expected
+    with pytest.raises(ValueError, match="changed since"):
+        page.answer({"ask": "row", "trace": "neither", "layer": 0})
+    carrying = Registry()
+    carrying.question("row", carry=lambda _: ({"layer": layer} for layer in (2, 0)))(ask_row)
+    carried = Page((carrying, Numbers(), Numbers(digest="others"))).carried()
+    assert [(one["trace"], one["layer"]) for one in carried] == [
+        ("numbers", 2), ("others", 2), ("numbers", 0), ("others", 0),
+    ]  # fmt: skip
+
+
 def test_a_list_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="must be a list"):
         check(list[int], [0] * 100_001, "ids", Numbers(), {})

@@ -101,6 +101,10 @@ def each_head(run: RunContext, words: bool = False) -> Iterator[dict[str, Any]]:
                 yield {"side": lane.side, "focus": focus, "layer": layer, "head": head}
 
 
+def each_plane(run: RunContext) -> Iterator[dict[str, Any]]:
+    return ({**one, "how": "pca"} for one in each_head(run))  # as the view names it, by which a file finds the answer
+
+
 def each_column(run: RunContext) -> Iterator[dict[str, Any]]:
     """Every column of every head, of a run that has FEW."""
     keys = {(lane.side, focus): count for lane, focus, count in each_attention(run)}
@@ -251,7 +255,7 @@ def stem(layer: int, side: str, focus: str) -> str:
 
 @ATTENTION.question(
     "points", returns={"queries": ("query", "xy"), "keys": ("key", "xy")}, describe=describe_points,
-    make_table=table_points, carry=each_head,
+    make_table=table_points, carry=each_plane,
 )  # fmt: skip
 def ask_points(
     run: RunContext, layer: Layer, head: Head, side: Side, focus: Focus = "attn", how: How = "pca"

@@ -1,4 +1,4 @@
-"""What the page Compare asks once it is drawn: of one of its runs what other pages ask too, of two what they differ in.
+"""Questions of the page Compare once it is drawn: about one of its runs, about two of them, and about all.
 
 Questions about one run are ATTENTION's, of a long text LONG's; `Page` finds the run, or the pair, by its digest.
 """
@@ -60,7 +60,7 @@ def ask_similarity(pair: Compared, attention: Attention, over: Literal["here", "
 
 @LONG_PAIR.question("similarity", returns={"similarity": HEADS})
 def ask_long_similarity(pair: Compared, attention: Attention, over: Literal["here", "texts"] = "here") -> Answer:
-    """As a short text has it, over some rows `of` all."""
+    """Similarity of the heads over some rows `of` all, or over several texts."""
     if over == "texts":
         return ask_similarity(pair, attention, over)
     found, rows, count = alike(pair, number_of(pair, attention))
@@ -69,7 +69,7 @@ def ask_long_similarity(pair: Compared, attention: Attention, over: Literal["her
 
 @LONG_PAIR.question("streams", returns={"relative": ("layer", "group"), "cosine": ("layer", "group")})
 def ask_streams(pair: Compared, attention: Attention) -> dict[str, Tensor]:
-    """How far apart the residual streams are."""
+    """Distances of the residual streams."""
     number = number_of(pair, attention)
     if pair.attentions[number][0].crosses:
         raise ValueError(UNKNOWN)
@@ -78,7 +78,7 @@ def ask_streams(pair: Compared, attention: Attention) -> dict[str, Tensor]:
 
 @LONG_PAIR.question("change", returns={"change": ("head",), "seen": ("head", *CELLS)})
 def ask_change(pair: Compared, attention: Attention, layer: Layer) -> Answer:
-    """What each head of a layer differs in; nothing where heads have no counterpart by place."""
+    """Difference of each head of a layer; nothing where heads have no counterpart by place."""
     return Answer(changed(pair, number_of(pair, attention), layer), {"layer": layer})
 
 
@@ -86,7 +86,7 @@ def ask_change(pair: Compared, attention: Attention, layer: Layer) -> Answer:
     "says", returns=dict.fromkeys(("ids", "first", "second"), RANKED) | dict.fromkeys(("kl", "variation"), PLACES)
 )
 def ask_says(pair: Compared, group: int) -> Answer:
-    """What both runs predict at a group of tokens."""
+    """Predictions of both runs at a group of tokens."""
     called, arrays = says(pair, group)
     return Answer(arrays, {"names": called})
 
@@ -109,7 +109,7 @@ def ask_difference(
 
 @dataclass(frozen=True)
 class Comparison:
-    """All runs; `fields` says, by letter, what stands in the fields of each."""
+    """All runs of the page; `fields` gives, by letter, what stands in the fields of each."""
 
     pairs: Sequence[Compared]
     fields: Callable[[], Mapping[str, Fields]] = dict
@@ -178,8 +178,8 @@ def ask_comparison(
 
 
 def carry(comparison: Comparison, of: Query) -> Iterator[Query]:
-    """What the view asks when somebody turns to another layer or opens another tab: the same of every run before the
-    next of any. Of long texts: all that is asked of the heads that are looked at, which `of` says."""
+    """Queries of the view when somebody turns to another layer or opens another tab: the same of every run before the
+    next of any. Of long texts: all queries about the heads that are looked at, which `of` names."""
     if comparison.shown[0].long is not None:
         looked = COMPARISON.questions["comparison"].bind(comparison, of)
         del looked["matrix"]

@@ -23,7 +23,7 @@ export interface Queries {
   edit_shift: { row: number };
   entropy: { side: string; focus?: string };
   export_data: { of: object; format: "csv" | "parquet" | "npz" };
-  export_html: { state: string; asked: Array<object>; of?: object | null; row?: number | null } | { state: string; asked: Array<object>; kept: object; branch: Array<number> };
+  export_html: { state: string; asked: Array<object>; of?: object | null; row?: number | null };
   export_python: { of: object; row?: number; col?: number };
   flow: { side: string; pos: number; focus?: string };
   flows: { side: string; focus?: string };

@@ -266,7 +266,7 @@ class Generate {
   looked() {
     const { where = "", what = "", sentence = "", asks = {}, file = "" } = this.tab?.looked?.() ?? {};
     const title = VIEWS[this.view]?.[0] ?? "";
-    return { where, what: what || title, sentence, asks: { ...asks, tables: this.tables(asks), file: { kept: this.kept(), branch: this.written } }, file: file || this.view };
+    return { where, what: what || title, sentence, asks: { ...asks, tables: this.tables(asks), file: { of: { kept: this.kept(), branch: this.written } } }, file: file || this.view };
   }
 
   /** The question that each table of take.matrices answers: that of the open tab as it is looked at, of the others as they open. */

@@ -242,8 +242,8 @@ class TakeAway {
     const { trace } = this.take;
     const { tab, tables, file, of, hook, head, moved, row, col } = asks ?? {};
     const matrix = this.which.value;
-    const chosen = (kind === "data" && tables?.[matrix]) || this.take.tables?.[matrix];
-    const question = { ...(chosen ?? tab ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) }), ...of };
+    const chosen = (kind === "data" && tables?.[matrix]) || tab || this.take.tables?.[matrix];
+    const question = { ...(chosen ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) }), ...of };
     const looked = file ?? ((of || (hook && !tables)) && { of: question, row: row ?? null }); // a long text has more of it in its file
     if (kind === "html") return request({ trace, ask: "export_html", ...looked, ...query });
     return request({ trace, ask: `export_${kind}`, of: question, ...(kind === "python" && { row, col }), ...query });

@@ -27,11 +27,12 @@ TOGETHER = "sides together"  # the key of what swaps, copies and adds sides
 
 
 def comparison_of(sides: Sequence[Side], pairs: Sequence[Compared]) -> Comparison:
-    """The pairs that are drawn of the sides as they stand in the controls."""
+    """Comparison of the sides as they stand in the controls."""
     return Comparison(pairs, lambda: {side.letter: fields_of(side) for side in sides})
 
 
 def comparison_export(sides: Sequence[Side], comparison: Comparison) -> Export:
+    """Export of the page; a file of long texts has more room for answers."""
     long = sides[0].long is not None
     link = {name: text for side in sides for name, text in in_address(side.letter).items()}
     read = " · ".join(f"{side.letter}: {read_by(side)}" for side in sides)

@@ -2,110 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from itertools import chain
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
-
-import numpy as np
 
 from engine.inputs.readers import kind
 from pages.controls.generate.settings import CONTROLLED, USED
 from pages.controls.generate.tabs import Shown, changed
 from pages.controls.model_input.model_input import FIELDS, given
-from pages.controls.share.export import EXPORT, answered, standalone_file
-from pages.controls.share.links import VERSION, VERSIONED, address_of, offered
+from pages.controls.share.export import Export
+from pages.controls.share.links import VERSION, VERSIONED, address_of
 from pages.controls.share.panel import share_panel
 from views.charts.standalone import chart_file
-from views.core.questions import Page, Query, Registry
+from views.core.questions import UNKNOWN, Query
 from views.generate.availability import missing
 from views.generate.beam_search import Wanted
 from views.generate.generate import grid, page_payload
 from views.generate.questions import GENERATE, TABLES, carried
 from views.generate.session import Settings, Writing
 
-WRITTEN = Registry()
-WRITTEN.questions |= {name: EXPORT.questions[name] for name in ("export_python", "export_data")}
+
+def writing_export(writing: Writing, tab: str, shown: Shown) -> Export:
+    """Export of the component of an open tab; for a file, `of` is {kept: the tree of what was written, branch: the ids
+    of the one that is shown}."""
+    fields = FIELDS[kind(writing.checkpoint)]
+    texts = [str(given(name)) for name in fields if name not in ("picture", "given") and given(name)]
+    without = missing(writing.prompt)
+    here = (*USED[writing.settings.method], "method", "most", "stop_at", "seed")
+
+    def payload(of: Query) -> bytes:
+        return page_payload(writing, {**tab_notes(writing, tab, shown), "take": export.header, "kept": tree_of(of)[0]})
+
+    def carry(of: Query, row: int) -> Iterator[Query]:
+        kept, branch = tree_of(of)
+        asks, coming = kept.get("asks"), kept.get("coming")
+        still = coming if isinstance(coming, Mapping) else {}
+        yield from asks if isinstance(asks, list) else ()
+        more = carried(writing, branch, bool(still.get("beam")), bool(still.get("surprise")))
+        yield from ({"trace": writing.digest, **one} for one in more)
+
+    export = Export(
+        "Generate", "generate", writing, " · ".join(texts) or f"picture {given('picture')}", link_of(writing, tab),
+        [*fields, "model", *(name for name in CONTROLLED if name in here)],
+        {title: {"ask": ask} for title, ask in TABLES.items() if title.split(":")[0].lower() not in without},
+        "a table of a tab", carry=carry,
+    )  # fmt: skip
+    export.answers(payload, (GENERATE, writing))
+    return export
 
 
-@dataclass
-class Export:
-    """Exports of the component of an open tab."""
-
-    writing: Writing
-    tab: str
-    shown: Shown
-    page: Page = field(default_factory=Page)
-
-    @property
-    def digest(self) -> str:
-        return self.writing.digest
-
-    @property
-    def model_name(self) -> str:
-        return self.writing.name
-
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-    def allowed(self, axis: str, query: Query) -> range:
-        return self.writing.allowed(axis, query)
-
-    def labels(self, axis: str, query: Query) -> None:
-        return None
-
-    def script(self, imports: Mapping[str, set[str]], lines: Sequence[str]) -> str:
-        return self.writing.script(imports, lines)
-
-    @property
-    def view(self) -> dict[str, Any]:
-        """Settings that the payload holds of the open tab; of the others, which a file has too, their defaults."""
-        usual = Wanted(stop_at="" if grid(self.writing.checkpoint) else self.writing.settings.stop_at)
-        others = {"beam": vars(usual), "surprise": {"reads": "written", "stride": "half", "charted": 0}}
-        return {"view": self.tab, **others, **self.shown.header}
-
-    @property
-    def header(self) -> dict[str, Any]:
-        """Entry `take` of the payload's header, by which the browser knows what there is to export."""
-        writing = self.writing
-        fields = FIELDS[kind(writing.checkpoint)]
-        texts = [str(given(name)) for name in fields if name not in ("picture", "given") and given(name)]
-        without = missing(writing.prompt)
-        here = (*USED[writing.settings.method], "method", "most", "stop_at", "seed")
-        controls = [*fields, "model", *(name for name in CONTROLLED if name in here)]
-        return {
-            "title": "Generate",
-            "model": writing.name,
-            "read": " · ".join(texts) or f"picture {given('picture')}",
-            "trace": writing.digest,
-            "link": {VERSIONED: str(VERSION), **link_of(writing, self.tab)},
-            "version": VERSION,
-            "controls": offered(controls),
-            "matrices": [title for title in TABLES if title.split(":")[0].lower() not in without],
-            "data": "a table of a tab",
-        }
-
-    def answers(self) -> Page:
-        self.page = Page((GENERATE, self.writing), (WRITTEN, self))
-        return self.page
+def tree_of(of: Query) -> tuple[dict[str, Any], list[int]]:
+    kept, branch = of.get("kept"), of.get("branch")
+    if isinstance(kept, dict) and isinstance(branch, list) and all(type(one) is int for one in branch):
+        return kept, branch
+    raise ValueError(UNKNOWN)
 
 
-@WRITTEN.question("export_html", returns={"file": ("byte",)})
-def export_html(export: Export, state: str, asked: list[Any], kept: dict, branch: list[int]) -> np.ndarray:
-    """`state` is the part of the address after the #, `asked` the queries that the browser remembers, `kept` the tree
-    of what was written, `branch` the ids of the one that is shown."""
-    asks = kept.get("asks")
-    coming = kept.get("coming")
-    here = coming if isinstance(coming, Mapping) else {}
-    more = carried(export.writing, branch, bool(here.get("beam")), bool(here.get("surprise")))
-    queries: Iterator[Any] = chain(
-        asked,
-        asks if isinstance(asks, list) else (),
-        ({"trace": export.digest, **one} for one in more),
-    )
-    answers = answered(queries, export.page.answer)
-    payload = page_payload(export.writing, {**export.view, "take": export.header, "kept": kept})
-    text = standalone_file("generate", export.header, payload, state, answers)
-    return np.frombuffer(text.encode(), np.uint8)
+def tab_notes(writing: Writing, tab: str, shown: Shown) -> dict[str, Any]:
+    """Settings that the payload holds of the open tab; of the others, which a file has too, their defaults."""
+    usual = Wanted(stop_at="" if grid(writing.checkpoint) else writing.settings.stop_at)
+    others = {"beam": vars(usual), "surprise": {"reads": "written", "stride": "half", "charted": 0}}
+    return {"view": tab, **others, **shown.header}
 
 
 def link_of(writing: Writing, tab: str) -> dict[str, str]:

@@ -29,7 +29,7 @@ LEAST = 300  # bytes of one of them
 
 @dataclass
 class Export:
-    """What the component `view` gives away of what its questions are about, `context`; `read` is what that reads.
+    """Export of the component `view` about `context`, which its questions are about; `read` is what that reads.
 
     `tables` are the questions of the data to choose from, by their titles; without any it is that of what is looked at.
     `link` is the query of a link, `controls` are keys of what it can hide, `page_name` is the page's if not the view's.
@@ -50,7 +50,7 @@ class Export:
     carry: Callable[[Query, int], Iterable[Query]] | None = None
     room: int = MOST_BYTES
     most: int = MOST_ANSWERS
-    payload: bytes | Callable[[], bytes] = b""
+    payload: bytes | Callable[[Query], bytes] = b""
     page: Page = field(default_factory=Page)
 
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -87,20 +87,21 @@ class Export:
             **chosen,
         }
 
-    def answers(self, payload: bytes | Callable[[], bytes], *parts: Any) -> Page:
-        """The page's answers: those of `parts` (see `Page`), and of this export, whose file draws `payload`."""
+    def answers(self, payload: bytes | Callable[[Query], bytes], *parts: Any) -> Page:
+        """Returns the page's answers: those of `parts` (see `Page`), and of this export, whose file draws `payload`:
+        made for what is looked at where it is a function."""
         self.payload = payload
         self.page = Page(*parts, (EXPORT, self))
         return self.page
 
 
 @EXPORT.question("export_python")
-def export_python(export: Any, of: dict, row: int = 0, col: int = 0) -> Answer:
+def export_python(export: Export, of: dict, row: int = 0, col: int = 0) -> Answer:
     return Answer(header={"lines": export.page.python({**of, "trace": export.digest}, row, col)})
 
 
 @EXPORT.question("export_data", returns={"file": ("byte",)})
-def export_data(export: Any, of: dict, format: Format) -> np.ndarray:
+def export_data(export: Export, of: dict, format: Format) -> np.ndarray:
     return np.frombuffer(data_file(export.page.table({**of, "trace": export.digest}), format), np.uint8)
 
 
@@ -111,7 +112,7 @@ def export_html(
     """`state` is the part of the address after the #, `asked` the queries that the browser remembers."""
     ahead = export.carry(of or {}, row or 0) if export.carry else export.page.carried()
     kept = answered(chain(asked, ahead), export.page.answer, export.most, export.room)
-    payload = export.payload if isinstance(export.payload, bytes) else export.payload()
+    payload = export.payload if isinstance(export.payload, bytes) else export.payload(of or {})
     text = standalone_file(export.view, export.header, payload, state, kept, export.page_name)
     return np.frombuffer(text.encode(), np.uint8)
 
@@ -124,7 +125,7 @@ def standalone_file(
     answers: Sequence[Answered] = (),
     page: str | None = None,
 ) -> str:
-    """The file of a view; `header` is what its payload says under "take", `page` the page's name if not the view's."""
+    """Returns the file of a view; `header` is entry "take" of its payload, `page` the page's name if not the view's."""
     link = f"/{page or view}?{urlencode(header['link'])}{state}"  # on whichever Loupe
     linked = f"In Loupe: {link}" if fitting(header["link"]) == header["link"] else UNLINKED
     caption = (" · ".join(filter(None, (header["model"], header["read"]))), linked)
@@ -135,7 +136,7 @@ def standalone_file(
 def answered(
     queries: Iterable[Any], answer: Callable[[Query], bytes], most: int = MOST_ANSWERS, room: int = MOST_BYTES
 ) -> list[Answered]:
-    """The queries that can be answered, each once, up to `most` of them and `room` bytes."""
+    """Answers to the queries that can be answered, each once, up to `most` of them and `room` bytes."""
     found: list[Answered] = []
     for query in distinct(queries):
         if len(found) == most or room < LEAST:

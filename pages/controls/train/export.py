@@ -85,7 +85,7 @@ def training_export(session: Session, run: str, shown: Mapping[str, Any], link: 
         "Train", VIEW, trained, "", link, CONTROLS, tables, "of the whole run, or of the step at the handle",
         page_name=PAGE, carry=lambda of, row: (),
     )  # fmt: skip
-    export.answers(lambda: pack_recording(session, run, shown), (QUESTIONS, session), (TRAINED, trained))
+    export.answers(lambda of: pack_recording(session, run, shown), (QUESTIONS, session), (TRAINED, trained))
     return export
 
 
