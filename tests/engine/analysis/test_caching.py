@@ -51,7 +51,7 @@ def test_the_arithmetic_of_a_token_is_what_pytorch_counts(kind: str, length: int
     model = Transformer(config).eval()
     for block in model.modules():
         if hasattr(block, "explicit"):
-            block.fused = block.explicit
+            block.attend_fused = block.explicit
     ids, source = torch.zeros(1, length, dtype=torch.long), torch.tensor([SOURCE])
     cache = KVCache(config, 1, length, next(model.parameters()), len(SOURCE) if config.encoder else 0)
     if config.encoder is None:

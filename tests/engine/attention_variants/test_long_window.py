@@ -43,7 +43,7 @@ def counted(compute) -> Cost:
 def test_a_window_is_dense_attention_with_far_keys_masked(length: int, window: int, causal: bool) -> None:
     q, k, v = vectors(length)
     pos = torch.arange(length)
-    allowed = SlidingWindow(window).allowed(pos, pos)
+    allowed = SlidingWindow(window).allows(pos, pos)
     allowed = allowed.tril() if causal else allowed
     torch.testing.assert_close(
         sliding_window(q, k, v, window, causal=causal), dense(q, k, v, allowed), atol=1e-5, rtol=0
@@ -106,7 +106,7 @@ def test_local_2d_is_dense_attention_inside_memory_blocks(grid, block, margin, c
 
 def test_blocks_without_a_margin_are_those_of_the_models_mask() -> None:
     pos = torch.arange(1, 50)  # of the patches; 0 is [CLS]
-    assert torch.equal(allowed_2d((7, 7), (3, 3)), Blocks(side=7, block=3).allowed(pos, pos))
+    assert torch.equal(allowed_2d((7, 7), (3, 3)), Blocks(side=7, block=3).allows(pos, pos))
 
 
 @pytest.mark.parametrize("causal", [True, False])
