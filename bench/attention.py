@@ -13,7 +13,7 @@ from bench.paired import Row, paired, timed
 from engine.analysis.flow import flow, network
 from engine.analysis.heads import scores
 from engine.analysis.rollout import rollout
-from engine.analysis.summarised_run import glance, head_pattern, reduced
+from engine.analysis.summarised_run import glance, head_pattern, run_reduced
 from engine.analysis.tiles import overview
 from engine.attention_variants.peak import PeakBytes
 from engine.model.config import MLP, Attention, ModelConfig
@@ -56,7 +56,7 @@ def rows() -> Iterator[Row]:
     yield paired(f"{name}one layer's pattern", lambda: run(model, ids, ("logits", HOOK), logits_at=LAST), forward)
     later = partial(head_pattern, model, ids, HOOK, HEAD, seen.trace, logits_at=LAST)
     yield paired(f"{name}another head afterwards", later, forward, reach=0.2)
-    scored = partial(reduced, model, ids, {"*.pattern": measured}, logits_at=LAST)
+    scored = partial(run_reduced, model, ids, {"*.pattern": measured}, logits_at=LAST)
     yield paired(f"{name}overviews and head scores", scored, forward)
 
 

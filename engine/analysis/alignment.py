@@ -53,7 +53,7 @@ def by_pieces(first: Sequence[str], second: Sequence[str]) -> Alignment:
     Between two tokens of it, others stand in for one another where both texts have as many of them.
     """
     anchors = [Group((i,), (j,)) for i, j in common(first, second)]
-    return Alignment(tuple(filled(anchors, first, second)), (len(first), len(second)))
+    return Alignment(tuple(fill_between(anchors, first, second)), (len(first), len(second)))
 
 
 def by_characters(first: Encoding, second: Encoding) -> Alignment:
@@ -76,8 +76,8 @@ def by_characters(first: Encoding, second: Encoding) -> Alignment:
         elif partners:
             groups.append(({i}, partners))
     anchors = [Group(tuple(sorted(a)), tuple(sorted(b))) for a, b in groups]
-    checked = [Group(g.first, g.second, covered(first, g.first) == covered(second, g.second)) for g in anchors]
-    return Alignment(tuple(filled(checked, first.pieces, second.pieces)), (len(first), len(second)))
+    checked = [Group(g.first, g.second, token_text(first, g.first) == token_text(second, g.second)) for g in anchors]
+    return Alignment(tuple(fill_between(checked, first.pieces, second.pieces)), (len(first), len(second)))
 
 
 def characters(first: str, second: str) -> Iterator[tuple[int, int]]:
@@ -88,7 +88,7 @@ def characters(first: str, second: str) -> Iterator[tuple[int, int]]:
         yield from zip(range(*a.span()), range(*b.span()), strict=True)
 
 
-def covered(encoding: Encoding, positions: tuple[int, ...]) -> str:
+def token_text(encoding: Encoding, positions: tuple[int, ...]) -> str:
     """The text that tokens hold, without the blanks around it."""
     start, end = encoding.spans[positions[0]][0], encoding.spans[positions[-1]][1]
     return encoding.text[start:end].strip()
@@ -114,7 +114,7 @@ def common(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]
     return found
 
 
-def filled(anchors: Sequence[Group], first: Sequence[str], second: Sequence[str]) -> Iterator[Group]:
+def fill_between(anchors: Sequence[Group], first: Sequence[str], second: Sequence[str]) -> Iterator[Group]:
     """The groups, and between them one for each token where both texts have as many left."""
     i, j = 0, 0
     for anchor in (*anchors, Group((len(first),), (len(second),))):

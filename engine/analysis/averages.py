@@ -58,7 +58,7 @@ def over_texts(traces: Iterable[Trace], fewest: int = 1, side: str = "", crosses
             if counts.numel() and found.shape[:2] != total.shape[:2]:
                 made = " and ".join(f"{len(one)} layers of {one.shape[1]} heads" for one in (total, found))
                 raise ValueError(f"texts are averaged over runs of one model, got {made}; run them all on the same.")
-            total, counts = added(total, found), added(counts, torch.ones(found.shape[-2], dtype=torch.long))
+            total, counts = add_padded(total, found), add_padded(counts, torch.ones(found.shape[-2], dtype=torch.long))
     kept = int((counts >= fewest).sum())
     if not kept:
         most = int(counts.max()) if len(counts) else 0
@@ -83,11 +83,11 @@ def by_norm(
     attention = attention_of(model, layer, side, crosses)
     pattern = patterns(trace, side, crosses)[layer]
     v = trace[names(trace, f"{'cross_attn' if crosses else 'attn'}.v", side)[layer]][0, : pattern.shape[-1]]
-    norms = pattern.abs() * moved(attention, v)[:, None]
+    norms = pattern.abs() * value_norms(attention, v)[:, None]
     return norms / norms.sum(-1, keepdim=True).clamp(min=torch.finfo(norms.dtype).tiny) if share else norms
 
 
-def moved(attention: Attention, v: Tensor) -> Tensor:
+def value_norms(attention: Attention, v: Tensor) -> Tensor:
     """|v W_O| of each query head, head key, in float32; `v` is key kv_head d_head."""
     group = attention.heads // attention.kv_heads
     W_O = rows(attention.out.weight.mT, attention)  # head d_head d_model
@@ -102,7 +102,7 @@ def chosen(what: str, given: Sequence[int] | None, count: int) -> list[int]:
     return picked
 
 
-def added(total: Tensor, more: Tensor) -> Tensor:
+def add_padded(total: Tensor, more: Tensor) -> Tensor:
     """The sum of two tensors of which either may be shorter at the end of its last one or two axes."""
     if not total.numel():
         return more

@@ -90,7 +90,7 @@ def token_times(
     read = torch.tensor([list(ids)], device=model.device)
     model.check(read)
     behind = torch.tensor([list(source)], device=model.device) if source else None
-    memory = None if behind is None else model.encoder.through(behind)
+    memory = None if behind is None else model.encoder.forward_resid(behind)
     for length in lengths:
         cache = KVCache(model.config, 1, length, next(model.parameters()), len(source))
         cache.memory = memory

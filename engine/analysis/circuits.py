@@ -26,7 +26,7 @@ Ids = Sequence[int] | Tensor  # one axis
 
 @dataclass(frozen=True)
 class Best:
-    """Of each row the `tokens` with the largest `values`, both row k, the largest first."""
+    """Top-k tokens and their values per row (row k), in descending order."""
 
     tokens: Tensor
     values: Tensor
@@ -51,18 +51,18 @@ def ov(
     """
     written = writes(model, layer, head, sources, side, crosses)
     count = model.config.outputs
-    ids = torch.arange(count, device=model.device) if outputs is None else checked(outputs, count, model.device)
+    ids = torch.arange(count, device=model.device) if outputs is None else check_ids(outputs, count, model.device)
     affordable(len(written), len(ids))
-    return unembedded(model, written, ids)
+    return unembed(model, written, ids)
 
 
 @torch.no_grad()
-def promoted(
+def top_outputs(
     model: Transformer, layer: int, head: int, sources: Ids, k: int = 10, side: str = "", crosses: bool = False
 ) -> Best:
     """The `k` tokens that `ov` raises most for each of `sources`; the whole table is never held."""
     written = writes(model, layer, head, sources, side, crosses)
-    return best(written, model.config.outputs, k, lambda part, ids: unembedded(model, part, ids))
+    return best(written, model.config.outputs, k, lambda part, ids: unembed(model, part, ids))
 
 
 @torch.no_grad()
@@ -80,23 +80,23 @@ def qk(
     With biases and norms of q and k. A rotation is that between a position and itself, which is none; biases that
     positions add to scores, and a soft cap, are left out. Raises ValueError as `ov` does.
     """
-    q = asked(model, layer, head, queries, side, crosses, query=True)
+    q = query_or_key_vectors(model, layer, head, queries, side, crosses, query=True)
     ids = range(model.config.vocab_size) if keys is None else keys
     affordable(len(q), len(ids))
     scale = attention_of(model, layer, side, crosses).scale
-    return q @ asked(model, layer, head, ids, side, crosses, query=False).mT * scale
+    return q @ query_or_key_vectors(model, layer, head, ids, side, crosses, query=False).mT * scale
 
 
 @torch.no_grad()
-def sought(
+def top_keys(
     model: Transformer, layer: int, head: int, queries: Ids, k: int = 10, side: str = "", crosses: bool = False
 ) -> Best:
     """The `k` tokens that each of `queries` scores highest by `qk`; the whole table is never held."""
-    q = asked(model, layer, head, queries, side, crosses, query=True)
+    q = query_or_key_vectors(model, layer, head, queries, side, crosses, query=True)
     scale = attention_of(model, layer, side, crosses).scale
 
     def scores(part: Tensor, ids: Tensor) -> Tensor:
-        return part @ asked(model, layer, head, ids, side, crosses, query=False).mT * scale
+        return part @ query_or_key_vectors(model, layer, head, ids, side, crosses, query=False).mT * scale
 
     return best(q, model.config.vocab_size, k, scores)
 
@@ -105,11 +105,11 @@ def writes(model: Transformer, layer: int, head: int, sources: Ids, side: str, c
     """source d_embed: what the head adds to the stream for each source, as W_U reads it."""
     factors = circuit(model, layer, head, "ov", side, crosses)
     require(model, "ov", side)
-    read = reads(model, layer, checked(sources, model.config.vocab_size, model.device), side, crosses, query=False)
+    read = reads(model, layer, check_ids(sources, model.config.vocab_size, model.device), side, crosses, query=False)
     return onward(model, layer, side, crosses, read @ factors.left.float() @ factors.right.float())
 
 
-def asked(
+def query_or_key_vectors(
     model: Transformer, layer: int, head: int, ids: Ids, side: str, crosses: bool, query: bool
 ) -> Tensor:
     """q or k of one head for each token, token d_head."""
@@ -117,15 +117,15 @@ def asked(
     if not 0 <= head < attention.heads:
         raise ValueError(f"head must be 0 to {attention.heads - 1}, got {head}.")
     require(model, "qk", side)
-    given = checked(ids, model.config.vocab_size, model.device)
+    given = check_ids(ids, model.config.vocab_size, model.device)
     read = reads(model, layer, given, side, crosses, query).to(model.dtype)
     made, at = (attention.q, head) if query else (attention.k, head * attention.kv_heads // attention.heads)
     norm = None if not attention.normed else attention.q_norm if query else attention.k_norm
-    return projected(attention, made, norm, at, read).float()
+    return project_head(attention, made, norm, at, read).float()
 
 
-def projected(attention: Attention, made: nn.Linear, norm: nn.Module | None, head: int, read: Tensor) -> Tensor:
-    """One head's share of a linear map and its norm, which may be that of all heads together."""
+def project_head(attention: Attention, made: nn.Linear, norm: nn.Module | None, head: int, read: Tensor) -> Tensor:
+    """Share of one head in a linear map and its norm, which may be that of all heads together."""
     if norm is not None and attention.whole:
         together: Tensor = norm(made(read))
         return together.unflatten(-1, (-1, attention.d_head))[:, head]
@@ -134,7 +134,7 @@ def projected(attention: Attention, made: nn.Linear, norm: nn.Module | None, hea
     return one if norm is None else norm(one)
 
 
-def unembedded(model: Transformer, written: Tensor, ids: Tensor) -> Tensor:
+def unembed(model: Transformer, written: Tensor, ids: Tensor) -> Tensor:
     return written @ W_U(model)[ids].float().mT
 
 
@@ -144,7 +144,7 @@ def require(model: Transformer, which: Which, side: str) -> None:
         raise ValueError(missing)
 
 
-def checked(ids: Ids, count: int, device: torch.device) -> Tensor:
+def check_ids(ids: Ids, count: int, device: torch.device) -> Tensor:
     given = torch.as_tensor(ids, device=device).flatten().long()
     wrong = given[(given < 0) | (given >= count)]
     if len(wrong) or not len(given):

@@ -29,7 +29,7 @@ def entries(alignment: Alignment) -> tuple[Tensor, int]:
     return torch.tensor(places, dtype=torch.long), at + first - i + second - j
 
 
-def picked(pattern: Tensor, queries: Groups, keys: Groups) -> tuple[Tensor, Tensor]:
+def group_attention(pattern: Tensor, queries: Groups, keys: Groups) -> tuple[Tensor, Tensor]:
     """Attention from group to group, query key, of a pattern (pos key): as `alignment.shared`. And what each row gives
     to the tokens of no group, query."""
     rows = from_groups(pattern, queries)
@@ -64,16 +64,16 @@ def spread(queries: Alignment, most: int) -> tuple[list[Group], int]:
     return groups[::-1][::step][::-1], len(groups)
 
 
-def met(first: Tensor, second: Tensor, queries: Alignment, keys: Alignment) -> tuple[Tensor, Tensor]:
+def pattern_difference(first: Tensor, second: Tensor, queries: Alignment, keys: Alignment) -> tuple[Tensor, Tensor]:
     """Of two patterns (pos key), by their groups: the second less the first, query key, and what the rows of both
     together give to tokens that the other text lacks, query."""
-    after, apart = picked(second, queries.second, keys.second)
-    before, alone = picked(first, queries.first, keys.first)
+    after, apart = group_attention(second, queries.second, keys.second)
+    before, alone = group_attention(first, queries.first, keys.first)
     return after - before, alone + apart
 
 
-def placed(differences: Tensor, queries: Alignment, keys: Alignment) -> Tensor:
-    """By `entries`; NaN where one of the texts has no such token."""
+def spread_to_tokens(differences: Tensor, queries: Alignment, keys: Alignment) -> Tensor:
+    """Spreads differences over `entries`; NaN where one of the texts has no such token."""
     (rows, down), (columns, across) = entries(queries), entries(keys)
     found = differences.new_full((down, across), torch.nan)
     found[rows[:, None], columns] = differences
@@ -82,7 +82,7 @@ def placed(differences: Tensor, queries: Alignment, keys: Alignment) -> Tensor:
 
 def difference(first: Tensor, second: Tensor, queries: Alignment, keys: Alignment) -> Tensor:
     """The second pattern (pos key) less the first, by `entries`; NaN where one of the texts has no such token."""
-    return placed(met(first, second, queries, keys)[0], queries, keys)
+    return spread_to_tokens(pattern_difference(first, second, queries, keys)[0], queries, keys)
 
 
 def largest_differences(difference: Tensor, rows: Window, columns: Window, side: int) -> Tile:
@@ -105,9 +105,9 @@ def layer_changes(
     counts = torch.tensor([counts_as_row(group) for group in queries.groups], dtype=torch.bool)
     changes, seen = [], []
     for one, other in zip(first, second, strict=True):
-        differences, elsewhere = met(one, other, queries, keys)
+        differences, elsewhere = pattern_difference(one, other, queries, keys)
         changes.append(((differences.abs().sum(-1) + elsewhere) / 2)[counts].mean())
-        seen.append(small(placed(differences, queries, keys), cells))
+        seen.append(small(spread_to_tokens(differences, queries, keys), cells))
     return torch.stack(changes), torch.stack(seen)
 
 
@@ -117,10 +117,10 @@ def small(difference: Tensor, cells: int) -> Tensor:
     return largest_differences(difference, size[0], size[1], cells).weight.abs().nan_to_num()
 
 
-def sampled(pattern: Tensor, queries: Groups, keys: Groups) -> Tensor:
+def sample_rows(pattern: Tensor, queries: Groups, keys: Groups) -> Tensor:
     """head query key+1: the rows of a layer (head pos key) that heads are compared by, last what tokens of no group
     are given."""
-    rows = (picked(head, queries, keys) for head in pattern)
+    rows = (group_attention(head, queries, keys) for head in pattern)
     return torch.stack([torch.cat([given, left[:, None]], -1) for given, left in rows])
 
 

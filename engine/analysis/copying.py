@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm, rms_norm
 
-from engine.analysis.token_circuits import W_U, alone, lacks, norm_before, onward, stack_of
+from engine.analysis.token_circuits import W_U, embed_alone, lacks, norm_before, onward, stack_of
 from engine.analysis.weights.circuit import attention_of, rows
 from engine.model.layers.norm import LayerNorm, RMSNorm
 from engine.model.transformer import Transformer
@@ -15,7 +15,7 @@ SLICE = 4096  # tokens of the vocabulary at a time
 
 
 @torch.no_grad()
-def copying(model: Transformer, side: str = "", crosses: bool = False) -> Tensor:
+def copying_scores(model: Transformer, side: str = "", crosses: bool = False) -> Tensor:
     """sum(l) / sum(|l|) of the eigenvalues l of every head's whole `ov`, layer head (Elhage et al. 2021).
 
     They are those of a d_head d_head product, so no table of vocab by vocab is made. As in `ov`, but that the bias of
@@ -46,7 +46,7 @@ def read_and_write(model: Transformer, side: str, crosses: bool) -> Tensor:
     norm = norm_before(model, 0, side, crosses, query=False)
     total: Tensor | None = None
     for ids in torch.arange(model.config.outputs, device=model.device).split(SLICE):
-        read = alone(model, "encoder" if crosses else side, ids).float()
+        read = embed_alone(model, "encoder" if crosses else side, ids).float()
         if isinstance(norm, LayerNorm):
             read = layer_norm(read, read.shape[-1:], eps=norm.eps)
         elif isinstance(norm, RMSNorm):

@@ -39,10 +39,10 @@ def edges(
     if not heads:
         raise ValueError("edges are of at least one (layer, head), got none; name some.")
     found = patterns(trace, side, crosses)
-    return joined([(layer, head, found[layer][head]) for layer, head in heads], least, query, key)
+    return join_edges([(layer, head, found[layer][head]) for layer, head in heads], least, query, key)
 
 
-def joined(
+def join_edges(
     shown: Sequence[tuple[int, int, Tensor]], least: float, query: int | None = None, key: int | None = None
 ) -> Edges:
     """Joins edges as `edges` does, of patterns (query key), each with its layer and its head."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.analysis.recorded import patterns, side_of
 from engine.edits import Edit, Fetched
 from engine.model.config import ModelConfig, kv_heads
-from engine.model.hooks import Axes, matching
+from engine.model.hooks import Axes, match_hooks
 from engine.model.layers.softmax import softmax
 from engine.runtime.trace import Trace
 
@@ -30,7 +30,7 @@ def touched_heads(trace: Trace, stack: ModelConfig, side: str = "", crosses: boo
     attention = stack.cross_attention if crosses else stack.attention
     found = torch.zeros(stack.layers, attention.heads, dtype=torch.bool)
     for layer, heads in enumerate(found):
-        for edit, part in touching(trace, layer, side, crosses):
+        for edit, part in edits_of_layer(trace, layer, side, crosses):
             if part not in ("out", "head_out"):
                 axes = trace.hooks[layer_name(trace, layer, side, crosses) + part].axes
                 heads[of_heads(edit, axes, part, len(heads), kv_heads(attention))] = True
@@ -46,7 +46,7 @@ def touched_cells(trace: Trace, before: Trace, layer: int, side: str = "", cross
     are not what the stage before gives them; of scores and biases those that the edit names. Of several the earliest.
     """
     name = layer_name(trace, layer, side, crosses)
-    acts = list(touching(trace, layer, side, crosses))
+    acts = list(edits_of_layer(trace, layer, side, crosses))
     found = torch.zeros(patterns(trace, side, crosses)[layer].shape, dtype=torch.uint8)
     for number, stage in reversed(list(enumerate(STAGES, 1))):
         edits = [edit for edit, part in acts if part == stage]
@@ -67,20 +67,20 @@ def put(trace: Trace, before: Trace, name: str, stage: str, edits: list[Edit], l
             return of(trace, "mask") != of(before, "mask")
         case "masked_scores":
             masked = of(trace, "masked_scores")
-            return ~torch.isclose(masked, given(trace, name, queries, keys), rtol=WITHIN, atol=WITHIN)
+            return ~torch.isclose(masked, masked_before_edits(trace, name, queries, keys), rtol=WITHIN, atol=WITHIN)
         case "pattern":
             weights = softmax(of(trace, "masked_scores"), trace[f"{name}temperature"][:, None, None])
             return (of(trace, "pattern") - weights).abs() > WITHIN
-    return torch.stack([named(edit, trace.hooks[name + stage].axes, like) for edit in edits]).any(0)
+    return torch.stack([cells_of_edit(edit, trace.hooks[name + stage].axes, like) for edit in edits]).any(0)
 
 
-def touching(trace: Trace, layer: int, side: str, crosses: bool) -> Iterator[tuple[Edit, str]]:
+def edits_of_layer(trace: Trace, layer: int, side: str, crosses: bool) -> Iterator[tuple[Edit, str]]:
     """Every edit with each part of this layer's attention that it changes."""
     name = layer_name(trace, layer, side, crosses)
     hooks = tuple(trace.hooks)
     for edit in trace.edits:
         for pattern in edit.touches():
-            for hook in matching(pattern, hooks):
+            for hook in match_hooks(pattern, hooks):
                 if hook.startswith(name):
                     yield edit, hook.removeprefix(name)
 
@@ -106,7 +106,7 @@ def of_heads(edit: Edit, axes: Axes, part: str, heads: int, shared: int) -> list
     return [one * share + i for one in limits(edit)["head"] for i in range(share)]
 
 
-def given(trace: Trace, name: str, queries: int, keys: int) -> Tensor:
+def masked_before_edits(trace: Trace, name: str, queries: int, keys: int) -> Tensor:
     """head pos key: what the mask leaves of scores and bias, before any edit of the masked scores."""
     scores = trace[f"{name}{'capped' if f'{name}capped' in trace else 'scores'}"][0, :, :queries, :keys]
     if f"{name}bias" in trace:
@@ -114,7 +114,7 @@ def given(trace: Trace, name: str, queries: int, keys: int) -> Tensor:
     return torch.where(trace[f"{name}mask"][0, :, :queries, :keys], scores, float("-inf"))
 
 
-def named(edit: Edit, axes: Axes, cells: Tensor) -> Tensor:
+def cells_of_edit(edit: Edit, axes: Axes, cells: Tensor) -> Tensor:
     """Bool, of the shape of `cells` (head pos key): which of them an edit of a hook with these axes names."""
     found = torch.ones_like(cells, dtype=torch.bool)
     for dim, axis in enumerate(("head", "pos", "key")):

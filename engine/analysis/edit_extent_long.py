@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.analysis.edit_extent import STAGES, WITHIN, named
+from engine.analysis.edit_extent import STAGES, WITHIN, cells_of_edit
 from engine.analysis.summarised_run import Enough
 from engine.edits import Edit
 from engine.model.hooks import HookPoint
@@ -48,7 +48,7 @@ class Watching(Recording):
             case "pattern":
                 return (now - before).abs() > WITHIN
         every = torch.empty(1, dtype=torch.bool).expand(after.shape[-3:])
-        return torch.stack([named(edit, hook.axes, every)[self.head] for edit in self.edits[hook.name]]).any(0)
+        return torch.stack([cells_of_edit(edit, hook.axes, every)[self.head] for edit in self.edits[hook.name]]).any(0)
 
 
 def touched_head(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.analysis.summarised_run import patterns_from, revisited
+from engine.analysis.summarised_run import patterns_from, rerun_reduced
 from engine.model.layers.attention import Attention
 from engine.model.transformer import Transformer
 from engine.runtime.batch import Input
@@ -25,21 +25,21 @@ def pattern_change_long(
     edit are not computed.
     """
     again = set(patterns_from(model, first_edited(before.edits, after.edits, model)))
-    found = [moved(model, encoding, hook, before, after, **options) if hook in again else None for hook in hooks]
+    found = [head_shift(model, encoding, hook, before, after, **options) if hook in again else None for hook in hooks]
     heads = heads_of(model, hooks[0])
     return torch.stack([torch.zeros(heads) if one is None else one for one in found])
 
 
-def moved(
+def head_shift(
     model: Transformer, encoding: Input, hook: str, before: Trace, after: Trace, **options: Any
 ) -> Tensor:
     """head: the total variation between a head's rows in both runs, the mean over the queries."""
-    (old,) = revisited(model, encoding, {hook: first_text}, before, before.edits, **options).values()
+    (old,) = rerun_reduced(model, encoding, {hook: first_text}, before, before.edits, **options).values()
 
     def distance(pattern: Tensor) -> Tensor:
         return (pattern[0] - old).abs().sum(-1).mean(-1) / 2
 
-    (found,) = revisited(model, encoding, {hook: distance}, after, after.edits, **options).values()
+    (found,) = rerun_reduced(model, encoding, {hook: distance}, after, after.edits, **options).values()
     return found
 
 

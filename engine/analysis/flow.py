@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.analysis.rollout import Heads, averaged_layers, mixed, mixed_layers, past_of
+from engine.analysis.rollout import Heads, add_residual, averaged_layers, mixed_layers, past_of
 from engine.runtime.limits import FLOW_WORK
 from engine.runtime.trace import Trace
 
@@ -37,18 +37,19 @@ class Network:
 def network(
     trace: Trace, side: str = "", start: int = 0, end: int | None = None, heads: Heads | None = None
 ) -> Network:
-    """Of the self-attention of one stack, layers `start` up to `end`: A' between the positions of two layers.
+    """Flow network of the self-attention of one stack, layers `start` up to `end`: A' between the positions of two
+    layers.
 
     Raises ValueError for layers or heads that the run does not have.
     """
-    return stacked(mixed_layers(trace, side, False, start, end, heads))
+    return stack_network(mixed_layers(trace, side, False, start, end, heads))
 
 
-def stacked(layers: Sequence[Tensor]) -> Network:
+def stack_network(layers: Sequence[Tensor]) -> Network:
     """`layers` are A' of each, pos key, the first layer first."""
     count = len(layers[0])
     pipes = [(layer, (i + 1) * count, i * count) for i, layer in enumerate(layers)]
-    return joined(pipes, range(len(layers) * count, (len(layers) + 1) * count), range(count))
+    return join_network(pipes, range(len(layers) * count, (len(layers) + 1) * count), range(count))
 
 
 def crossed_network(
@@ -58,7 +59,8 @@ def crossed_network(
     heads: Heads | None = None,
     cross_heads: Heads | None = None,
 ) -> Network:
-    """Of both stacks, from the decoder's positions behind its layers `start` up to `end` down to the source's tokens.
+    """Flow network of both stacks, from the decoder's positions behind its layers `start` up to `end` down to the
+    source's tokens.
 
     The paper's graph, drawn through both stacks as `crossed` draws the rollout: behind a decoder layer a position gets
     0.5 of each source position's encoding that its cross-attention weighs, and the rest from itself before it, which is
@@ -81,10 +83,10 @@ def both_stacks(encoder: Sequence[Tensor], own: Sequence[Tensor], fetched: Seque
         between, top = bottom + targets, bottom + 2 * targets
         pipes += [(layer, between, bottom), (past_of(cross)[:, 0].diag(), top, between), (0.5 * cross, top, encoded)]
         bottom = top
-    return joined(pipes, range(bottom, bottom + targets), range(sources))
+    return join_network(pipes, range(bottom, bottom + targets), range(sources))
 
 
-def joined(pipes: list[tuple[Tensor, int, int]], tops: range, inputs: range) -> Network:
+def join_network(pipes: list[tuple[Tensor, int, int]], tops: range, inputs: range) -> Network:
     """`pipes` are capacities from to, with the first node of either end."""
     parts = []
     for capacity, above, below in pipes:
@@ -134,16 +136,18 @@ def flow_from(averages: Sequence[Tensor], pos: int) -> Tensor:
     inside = [average[reached][:, reached] for average in averages]
     afford(weights_of(inside) + len(inside) * len(inside[0]), len(inside[0]))
     found = torch.zeros(len(reached))
-    found[reached] = flow(stacked([mixed(average) for average in inside]), int(reached[:pos].sum()))
+    found[reached] = flow(stack_network([add_residual(average) for average in inside]), int(reached[:pos].sum()))
     return found
 
 
 def crossed_flow_from(
     encoder: Sequence[Tensor], own: Sequence[Tensor], fetched: Sequence[Tensor], pos: int
 ) -> Tensor:
-    """As `flow_from`, through both stacks: from a position of the target to each key of the source."""
+    """Computes `flow_from` through both stacks: from a position of the target to each key of the source."""
     afford(weights_of([*encoder, *own, *fetched]), len(encoder[0]))
-    pipes = both_stacks([mixed(one) for one in encoder], [mixed(one) for one in own], [one.double() for one in fetched])
+    pipes = both_stacks(
+        [add_residual(one) for one in encoder], [add_residual(one) for one in own], [one.double() for one in fetched]
+    )
     return flow(pipes, pos)
 
 

@@ -174,7 +174,7 @@ def scores(pattern: Tensor, ids: Tensor | None, mask: Tensor | None = None) -> H
         induction=nothing if ids is None else induction(pattern, ids),
         entropy=mean_where(bits(pattern), later),
         duplicate=nothing if ids is None else duplicate(pattern, ids, mask),
-        distance=mean_where(summed(pattern, away), later),
+        distance=mean_where(sum_over_keys(pattern, away), later),
     )
 
 
@@ -200,7 +200,9 @@ def cross_scores(trace: Trace) -> CrossScores:
         entropy=torch.stack([bits(one).mean(-1) for one in found]),
         first=torch.stack([one[..., 0].mean(-1) for one in found]),
         last=torch.stack([one[..., -1].mean(-1) for one in found]),
-        duplicate=torch.stack([mean_where(summed(one, same), same.any(-1).expand(len(one), -1)) for one in found]),
+        duplicate=torch.stack(
+            [mean_where(sum_over_keys(one, same), same.any(-1).expand(len(one), -1)) for one in found]
+        ),
     )
 
 
@@ -218,7 +220,7 @@ def induction(pattern: Tensor, ids: Tensor) -> Tensor:
     same = (ids[:, None] == ids).tril(-1)  # pos key: the same token, earlier
     repeated = same.any(-1)
     followed = same.roll(1, dims=-1)  # the key after it; nothing wraps, for a row's last key is never earlier
-    return summed(pattern, followed)[..., repeated].mean(-1)
+    return sum_over_keys(pattern, followed)[..., repeated].mean(-1)
 
 
 def duplicate(pattern: Tensor, ids: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -228,10 +230,10 @@ def duplicate(pattern: Tensor, ids: Tensor, mask: Tensor | None = None) -> Tenso
     """
     may = (pattern > 0).any(-3, keepdim=True) if mask is None else mask
     same = (ids[:, None] == ids).fill_diagonal_(False)
-    return mean_where(summed(pattern, same), (same & may).any(-1).expand(pattern.shape[:-1]))
+    return mean_where(sum_over_keys(pattern, same), (same & may).any(-1).expand(pattern.shape[:-1]))
 
 
-def summed(pattern: Tensor, weight: Tensor) -> Tensor:
+def sum_over_keys(pattern: Tensor, weight: Tensor) -> Tensor:
     """The sum over keys, ... pos, of `pattern`, ... pos key, times one `weight` for all heads, pos key."""
     return torch.einsum("...pk,pk->...p", pattern, weight.to(pattern.dtype))  # holds no product
 

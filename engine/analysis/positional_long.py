@@ -15,12 +15,12 @@ from torch import Tensor
 
 from engine.analysis.positional import agreement, other_texts
 from engine.analysis.recorded import side_of
-from engine.analysis.summarised_run import revisited
+from engine.analysis.summarised_run import rerun_reduced
 from engine.edits import Edit
 from engine.model.layers.mask import Mask
 from engine.model.transformer import Transformer
 from engine.runtime.batch import Input, batch
-from engine.runtime.run import read_target, resolved, stream
+from engine.runtime.run import read_target, resolve_edits, stream
 from engine.runtime.trace import Trace
 
 See = Callable[[Tensor], None]
@@ -39,18 +39,18 @@ class OtherOrder:
         memory: dict[str, Tensor],
     ) -> None:
         self.model, self.read, self.target, self.mask, self.memory = model, read, target, mask, memory
-        self.edits = resolved(model, edits, read, target, mask=mask)  # once, and not again at each layer
+        self.edits = resolve_edits(model, edits, read, target, mask=mask)  # once, and not again at each layer
         ids, padding, encodings = batch(read, model.device)
         written, target_padding, target_encodings = read_target(model, target, ids, padding)
         self.about = (ids, padding, encodings, self.edits, mask, slice(None), 0)
         self.about_target = (written, target_encodings, target_padding)
         self.left = dict(memory)
 
-    def through(self, pattern: str, after: str, see: See) -> None:
+    def read_layer(self, pattern: str, after: str, see: See) -> None:
         """Reads the next layer, up to `after`: `see` is given its pattern, batch head pos key."""
         base = Trace(self.left, self.model.hooks, *self.about, *self.about_target)
         wanted: dict[str, Callable[[Tensor], Tensor | None]] = {pattern: see, after: Tensor.clone}
-        found = revisited(self.model, self.read, wanted, base, self.edits, target=self.target, mask=self.mask)
+        found = rerun_reduced(self.model, self.read, wanted, base, self.edits, target=self.target, mask=self.mask)
         kept = found[after]
         assert kept is not None
         self.left = self.memory | {after: kept}
@@ -121,7 +121,7 @@ class PositionalSteps:
             self._mean.add_(pattern[0].float(), alpha=1 / len(self.others))
 
         block = self.blocks[layer]
-        self._readings[number].through(f"{block}attn.pattern", stream(self.model, block), see)
+        self._readings[number].read_layer(f"{block}attn.pattern", stream(self.model, block), see)
 
     def _score(self, layer: int) -> None:
         mean, last = self._mean, layer == len(self.blocks) - 1
@@ -132,6 +132,6 @@ class PositionalSteps:
 
         hook = f"{self.blocks[layer]}attn.pattern"
         options = {"target": self.target, "mask": self.trace.mask}
-        found = revisited(self.model, self.read, {hook: share}, self.trace, self.trace.edits, **options)
+        found = rerun_reduced(self.model, self.read, {hook: share}, self.trace, self.trace.edits, **options)
         self.shares[layer], self._mean = found[hook], None
         self._readings = [] if last else self._readings

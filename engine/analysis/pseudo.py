@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from engine.analysis.surprise import Surprise, joined, measured
+from engine.analysis.surprise import Surprise, join_windows, measure_rows
 from engine.checkpoints import Checkpoint
 from engine.training.objectives import UNASKED, Examples, score
 
@@ -48,7 +48,9 @@ def pseudo_surprise(
     if not wanted:
         raise ValueError("only special tokens stand in this text, and they are not asked for; write a word.")
     rows = max(1, TOKENS // len(ids))
-    return joined([of_rows(checkpoint, ids, segments, wanted[at : at + rows]) for at in range(0, len(wanted), rows)])
+    return join_windows(
+        [of_rows(checkpoint, ids, segments, wanted[at : at + rows]) for at in range(0, len(wanted), rows)]
+    )
 
 
 @torch.inference_mode()
@@ -64,11 +66,13 @@ def of_rows(
     read = whole.repeat(len(places), 1)
     read[row, at] = mask
     seen = torch.tensor([list(segments)]).repeat(len(places), 1) if segments else None
-    last = model.through(read.to(model.device), segments=None if seen is None else seen.to(model.device))
+    last = model.forward_resid(read.to(model.device), segments=None if seen is None else seen.to(model.device))
     logits, _ = model.heads(last[row, at][:, None])  # of the masked places alone
     inputs = {"ids": read} if seen is None else {"ids": read, "segments": seen}
     wanted = whole[0, at]
     examples = Examples(inputs, torch.full_like(read, UNASKED).index_put((row, at), wanted))
     asked = Examples(inputs, wanted[:, None].to(model.device))
     training = float(score((logits, None), asked)["loss"])
-    return Surprise(wanted, at, **measured(logits[:, 0], wanted), training=training, examples=(examples,), windows=())
+    return Surprise(
+        wanted, at, **measure_rows(logits[:, 0], wanted), training=training, examples=(examples,), windows=()
+    )

@@ -25,14 +25,14 @@ def rollout(trace: Trace, side: str = "", start: int = 0, end: int | None = None
     rows sum to 1. `side` picks "encoder" or "decoder" of two stacks. Raises ValueError for layers or heads that the run
     does not have, or did not record.
     """
-    return torch.stack(list(rolled(averaged_layers(trace, side, False, start, end, heads)))).float()
+    return torch.stack(list(roll_out(averaged_layers(trace, side, False, start, end, heads)))).float()
 
 
-def rolled(averages: Iterable[Tensor]) -> Iterator[Tensor]:
+def roll_out(averages: Iterable[Tensor]) -> Iterator[Tensor]:
     """The product behind each layer, pos key in float64, of the means of each layer's heads, the first layer first."""
     product: Tensor | None = None
     for average in averages:
-        product = mixed(average) if product is None else mixed(average) @ product
+        product = add_residual(average) if product is None else add_residual(average) @ product
         yield product
 
 
@@ -44,7 +44,7 @@ class Crossed:
     target: Tensor  # layer pos key, of the tokens that the decoder read
 
 
-def crossed(
+def rollout_across(
     trace: Trace,
     start: int = 0,
     end: int | None = None,
@@ -65,13 +65,13 @@ def crossed(
 
 
 def rolled_both(encoded: Tensor, averages: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
-    """As `rolled`, of the means of a decoder layer's self- and cross-attention: the shares of source and target.
+    """Rolls out, as `roll_out` does, the means of a decoder layer: its self- and cross-attention, to source and target.
 
     `encoded` is the whole rollout of the encoder, pos key.
     """
     source = target = None
     for own, cross in averages:
-        layer, fetched = mixed(own), cross.double()
+        layer, fetched = add_residual(own), cross.double()
         if source is None or target is None:
             source, target = torch.zeros_like(fetched), torch.eye(len(layer), dtype=torch.float64)
         past = past_of(fetched)
@@ -93,10 +93,10 @@ def mixed_layers(
     trace: Trace, side: str, crosses: bool, start: int, end: int | None, heads: Heads | None
 ) -> list[Tensor]:
     """A' of each layer, pos key, in float64. A row that sees nothing is its residual alone, so all rows sum to 1."""
-    return [mixed(average) for average in averaged_layers(trace, side, crosses, start, end, heads)]
+    return [add_residual(average) for average in averaged_layers(trace, side, crosses, start, end, heads)]
 
 
-def mixed(average: Tensor) -> Tensor:
+def add_residual(average: Tensor) -> Tensor:
     """A' of one layer."""
     average = average.double()
     return 0.5 * average + (1 - 0.5 * average.sum(-1)).diag()

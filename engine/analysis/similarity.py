@@ -33,13 +33,13 @@ class Pair:
         own. `counted` leaves out each run's first position, which in a causal model has no choice.
         """
         groups = [g for g in self.queries.groups if not counted or (0 not in g.first and 0 not in g.second)]
-        first = given([g.first for g in groups], self.keys.first, self.first)
-        second = given([g.second for g in groups], self.keys.second, self.second)
+        first = group_shares([g.first for g in groups], self.keys.first, self.first)
+        second = group_shares([g.second for g in groups], self.keys.second, self.second)
         nothing, other = torch.zeros_like(first[..., :1]), torch.zeros_like(second[..., :1])
         return torch.cat([first, nothing], -1), torch.cat([second[..., :-1], other, second[..., -1:]], -1)
 
 
-def given(queries: list[tuple[int, ...]], keys: tuple[tuple[int, ...], ...], patterns: list[Tensor]) -> Tensor:
+def group_shares(queries: list[tuple[int, ...]], keys: tuple[tuple[int, ...], ...], patterns: list[Tensor]) -> Tensor:
     """layer-head query key: what the groups of keys are given, and last what is given to none of them."""
     taken = {i for group in keys for i in group}
     left = tuple(i for i in range(patterns[0].shape[-1]) if i not in taken)

@@ -75,7 +75,7 @@ def column(
     keys = pattern.shape[-1]
     check("key", key, keys)
     at = "encoder" if crosses else side_of(trace, side)
-    read = written(trace, at) if read is None else read
+    read = text_of_stack(trace, at) if read is None else read
     sees = mask[..., key]  # head pos
     weighted = pattern * norms[:, None]
     total = weighted.sum(-1)
@@ -104,8 +104,8 @@ def sentence(found: Column, called: str | None = None, same: str = "token") -> s
     `called` names a key that is no piece of a text, such as a pixel; `same` is what further occurrences are of.
     """
     known = [fact for fact, holds in facts(found, same) if holds]
-    name = named(found) if called is None else called
-    subject = f"{name}, {listed(known)}," if known else name
+    name = column_name(found) if called is None else called
+    subject = f"{name}, {join_words(known)}," if known else name
     subject = subject[0].upper() + subject[1:]
     if not found.queries:
         return f"{subject} gets no attention, for no query may see it."
@@ -120,11 +120,11 @@ def sentence(found: Column, called: str | None = None, same: str = "token") -> s
     return f"{parts}, so it makes up {percent(found.part)} of the rows’ pattern × |v|."
 
 
-def named(found: Column) -> str:
+def column_name(found: Column) -> str:
     return f"key {found.key}" if found.piece is None else f"“{found.piece}” (key {found.key})"
 
 
-def listed(parts: list[str]) -> str:
+def join_words(parts: list[str]) -> str:
     """a; a and b; a, b and c."""
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last
@@ -164,7 +164,7 @@ def layer_of(trace: Trace, layer: int, side: str, crosses: bool) -> tuple[Tensor
     return pattern, mask, norms.repeat_interleave(len(pattern) // len(norms), dim=0)
 
 
-def written(trace: Trace, side: str) -> Encoding | None:
+def text_of_stack(trace: Trace, side: str) -> Encoding | None:
     """The text that a stack read, where the trace came with it."""
     encodings = trace.target_encodings if side == "decoder" else trace.encodings
     return encodings[0] if encodings else None

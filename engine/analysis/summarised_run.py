@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.analysis.tiles import overview
 from engine.edits import Edit
-from engine.model.hooks import HookPoint, matching
+from engine.model.hooks import HookPoint, match_hooks
 from engine.model.layers.attention import Attention
 from engine.model.transformer import Transformer
 from engine.runtime.batch import Input
@@ -60,7 +60,7 @@ class Reducing(Recording):
         return value
 
 
-def reduced(
+def run_reduced(
     model: Transformer,
     encoding: Input,
     reductions: Mapping[str, Callable[[Tensor], T]],
@@ -68,17 +68,18 @@ def reduced(
     edits: Sequence[Edit] = (),
     **options: Any,
 ) -> tuple[Trace, dict[str, T]]:
-    """One run, of which `keep` is kept as `run` does, and of the hooks in `reductions` what their function returns.
+    """Runs the model once; of the trace `keep` is kept as `run` does, and of the hooks in `reductions` what their
+    function returns.
 
     `reductions` is by hook name or pattern, and what comes back by full name. A function must copy what it returns of
     its argument: a view would keep all of it. `options` are run's `target`, `mask`, `cache`, `logits_at`.
     """
     found: dict[str, T] = {}
-    recorder = partial(Reducing, found, named(model, reductions), False)
+    recorder = partial(Reducing, found, reductions_by_hook(model, reductions), False)
     return run(model, encoding, keep, edits, recorder=recorder, **options), found
 
 
-def revisited(
+def rerun_reduced(
     model: Transformer,
     encoding: Input,
     reductions: Mapping[str, Callable[[Tensor], T]],
@@ -91,7 +92,7 @@ def revisited(
     What `base` holds is not computed again. Raises ValueError where it is a run of something else, or kept too little.
     """
     found: dict[str, T] = {}
-    wanted = named(model, reductions)
+    wanted = reductions_by_hook(model, reductions)
     try:
         run(model, encoding, (), edits, base, recorder=partial(Reducing, found, wanted, True), **options)
     except Enough:
@@ -99,8 +100,10 @@ def revisited(
     return {name: found[name] if name in found else reduction(base[name]) for name, reduction in wanted.items()}
 
 
-def named(model: Transformer, reductions: Mapping[str, Callable[[Tensor], T]]) -> dict[str, Callable[[Tensor], T]]:
-    """By full name. Raises KeyError for a hook that the model does not have."""
+def reductions_by_hook(
+    model: Transformer, reductions: Mapping[str, Callable[[Tensor], T]]
+) -> dict[str, Callable[[Tensor], T]]:
+    """Resolves reductions to full hook names. Raises KeyError for a hook that the model does not have."""
     return {
         name: reduction
         for pattern, reduction in reductions.items()
@@ -109,7 +112,7 @@ def named(model: Transformer, reductions: Mapping[str, Callable[[Tensor], T]]) -
 
 
 def streams(model: Transformer) -> tuple[str, ...]:
-    """The hooks that `revisited` starts from, one a layer: pos d_model each, and so no burden on a long text."""
+    """The hooks that `rerun_reduced` starts from, one a layer: pos d_model each, and so no burden on a long text."""
     config = model.config
     if config.encoder is None:
         return tuple(stream(model, f"blocks.{layer}.") for layer in range(config.layers))
@@ -120,7 +123,8 @@ def streams(model: Transformer) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Glance:
-    """Of the first text: all of one head, and every head of all layers as `overview` (u8 head pos key) by hook name.
+    """Holds, of the first text, all of one head, and every head of all layers as `overview` (u8 head pos key) by hook
+    name.
 
     `trace` holds no pattern, but the `streams` from which another head can be had by `head_pattern`.
     """
@@ -141,7 +145,7 @@ def glance(
     base: Glance | None = None,
     **options: Any,
 ) -> Glance:
-    """What a page about a long text opens with, in one run: `hook` is the pattern whose `head` is on screen.
+    """Computes what a page about a long text opens with, in one run: `hook` is the pattern whose `head` is on screen.
 
     An overview has at most `cells` along each side. Of `base`, a glance at the same text, only what the difference in
     edits can change is computed again. `options` are those of `reduced`. Raises ValueError for a hook that is not one
@@ -160,7 +164,7 @@ def glance(
     again = patterns_from(model, 0 if base is None else first_edited(base.trace.edits, edits, model))
     reductions = {hook: shown_and_small if hook == name else small for hook in again}
     before = None if base is None else base.trace
-    trace, fresh = reduced(model, encoding, reductions, (*keep, *streams(model)), edits, base=before, **options)
+    trace, fresh = run_reduced(model, encoding, reductions, (*keep, *streams(model)), edits, base=before, **options)
     if base is None:
         return Glance(trace, shown[0], fresh)
     if not shown:
@@ -189,11 +193,11 @@ def head_pattern(
     `base` is the `Glance.trace`, `edits` and `options` those it was made with; refuses what `glance` refuses.
     """
     name = pattern_with(model, hook, head)
-    return revisited(model, encoding, {name: partial(one_head, head=head)}, base, edits, **options)[name]
+    return rerun_reduced(model, encoding, {name: partial(one_head, head=head)}, base, edits, **options)[name]
 
 
 def one_head(pattern: Tensor, head: int) -> Tensor:
-    """Of the first text, pos key; a copy, so that the others' memory is free."""
+    """Pattern of the first text, pos key; a copy, so that the others' memory is free."""
     return pattern[0, head].clone()
 
 
@@ -204,7 +208,7 @@ def mean_head(pattern: Tensor) -> Tensor:
 
 def pattern_with(model: Transformer, hook: str, head: int) -> str:
     """The full name of a pattern that has such a head."""
-    found = matching(hook, model.hook_names)
+    found = match_hooks(hook, model.hook_names)
     if len(found) > 1 or not found[0].endswith("attn.pattern"):
         raise ValueError(f"one head on screen is of one layer's pattern, got {hook!r}; name one, as {PATTERN!r}.")
     owner = model.get_submodule(found[0].rpartition(".")[0])

@@ -35,9 +35,9 @@ class Window:
 
 @dataclass(frozen=True)
 class Surprise:
-    """Of every token that the model is asked for, in reading order: its id (`ids`, token), where among the positions
-    that the decoder read it was predicted (`at`, token), ln p of it in nats (`log_probabilities`, token), and its rank
-    (`ranks`, token): 1 for the most probable, the better one for tokens with the same logit.
+    """Measures of every token that the model is asked for, in reading order: its id (`ids`, token), where among the
+    positions that the decoder read it was predicted (`at`, token), ln p of it in nats (`log_probabilities`, token), and
+    its rank (`ranks`, token): 1 for the most probable, the better one for tokens with the same logit.
 
     `entropies` (token) are in nats, the surprise to be expected before the token was read. `top_ids` and
     `top_probabilities` (token row) are the most probable ones there. `examples` are the training examples that ask for
@@ -79,11 +79,11 @@ def surprise(
     Longer ones than the model reads are read in `windows`, `stride` tokens apart. Raises ValueError for a text in
     which no token is asked for, and for a source, a target or a filled gap that is longer than the model reads.
     """
-    return joined([of_window(checkpoint, ids, window, source) for window in windows_of(checkpoint, ids, stride)])
+    return join_windows([of_window(checkpoint, ids, window, source) for window in windows_of(checkpoint, ids, stride)])
 
 
 def slides(checkpoint: Checkpoint) -> bool:
-    """Whether its texts can be read in windows: each token hangs only on those before it, and none of them must be
+    """True if its texts can be read in windows: each token hangs only on those before it, and none of them must be
     there, as a source, a gap's text and a picture's start must."""
     config = checkpoint.config
     alone = config.encoder is None and config.infill is None
@@ -91,15 +91,15 @@ def slides(checkpoint: Checkpoint) -> bool:
 
 
 def windows_of(checkpoint: Checkpoint, ids: Sequence[int], stride: int | None = None) -> tuple[Window, ...]:
-    """In which `surprise` reads them; one where the model needs all of them at once."""
+    """Windows in which `surprise` reads them; one where the model needs all of them at once."""
     if not slides(checkpoint):
         return (Window(0, 1, len(ids)),)
     return windows(len(ids), checkpoint.config.context, stride)
 
 
 def windows(length: int, context: int, stride: int | None = None) -> tuple[Window, ...]:
-    """Of a text of `length` tokens, each window of at most `context` tokens, `stride` (None: half of the context)
-    behind the one before. Every token but the first is asked once; in all windows but the first with at least
+    """Yields, of a text of `length` tokens, each window of at most `context` tokens, `stride` (None: half of the
+    context) behind the one before. Every token but the first is asked once; in all windows but the first with at least
     `context` - `stride` tokens before it.
 
     The sliding window of Press et al. 2021 (Shortformer, section 2), as the guide "Perplexity of fixed-length models"
@@ -117,7 +117,7 @@ def windows(length: int, context: int, stride: int | None = None) -> tuple[Windo
 
 @torch.inference_mode()
 def of_window(checkpoint: Checkpoint, ids: Sequence[int], window: Window, source: Sequence[int] = ()) -> Surprise:
-    """Of the tokens that one window asks for."""
+    """Surprise of the tokens that one window asks for."""
     examples = examples_of(checkpoint, ids[window.begin : window.end], source)
     targets = examples.targets.clone()
     targets[0, : window.asked - window.begin - 1] = UNASKED
@@ -133,14 +133,14 @@ def of_window(checkpoint: Checkpoint, ids: Sequence[int], window: Window, source
     return Surprise(
         ids=targets[0, asked],
         at=asked + window.begin,
-        **measured(logits[0, asked - first], targets[0, asked]),
+        **measure_rows(logits[0, asked - first], targets[0, asked]),
         training=float(score((logits, None), there)["loss"]),
         examples=(examples,),
         windows=(window,),
     )
 
 
-def joined(parts: Sequence[Surprise]) -> Surprise:
+def join_windows(parts: Sequence[Surprise]) -> Surprise:
     """Windows of one text, one behind the other."""
     if len(parts) == 1:
         return parts[0]
@@ -153,9 +153,9 @@ def joined(parts: Sequence[Surprise]) -> Surprise:
     )
 
 
-def measured(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:
-    """From token vocab, and token: the entries `MEASURED` of a Surprise. Few rows at a time, for what is made of them
-    is as large as they are."""
+def measure_rows(logits: Tensor, ids: Tensor) -> dict[str, Tensor]:
+    """Computes, from token vocab and token, the entries `MEASURED` of a Surprise. Few rows at a time, for what is made
+    of them is as large as they are."""
     rows = max(1, AT_ONCE // logits.shape[-1])
     parts = [of_rows(logits[at : at + rows], ids[at : at + rows]) for at in range(0, len(ids), rows)]
     return {name: torch.cat(column) for name, column in zip(MEASURED, zip(*parts, strict=True), strict=True)}
@@ -177,7 +177,7 @@ def outputs(checkpoint: Checkpoint, examples: Examples, at: slice) -> Tensor:
 
 
 def examples_of(checkpoint: Checkpoint, ids: Sequence[int], source: Sequence[int] = ()) -> Examples:
-    """One text as its model's training objective asks for it.
+    """Text as its model's training objective asks for it.
 
     A decoder is asked for every token behind the first, a picture's start token included among what it reads. A target
     and a filled gap are asked for whole, with the end token behind them that training puts there.
@@ -194,7 +194,7 @@ def examples_of(checkpoint: Checkpoint, ids: Sequence[int], source: Sequence[int
 
 
 def spans_of(read: Tensor, targets: Tensor, infill: Infill, ends: Sequence[int]) -> Tensor:
-    """What is asked of text, spans: nothing of the text, and of a span its end where the next one starts."""
+    """Tokens asked of text, spans: nothing of the text, and of a span its end where the next one starts."""
     first = (read == infill.start).long().argmax()
     asked = targets.clone()
     asked[0, :first] = UNASKED

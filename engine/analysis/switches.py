@@ -37,17 +37,17 @@ def thrown(config: ModelConfig, settings: dict[str, str]) -> ModelConfig:
     return config
 
 
-def differing(one: ModelConfig, other: ModelConfig) -> list[str]:
+def differing_switches(one: ModelConfig, other: ModelConfig) -> list[str]:
     """The names of the switches that do not stand alike."""
     return [switch.name for switch in SWITCHES if switch.get(one) != switch.get(other)]
 
 
-def spoken(option: str) -> str:
+def option_label(option: str) -> str:
     """An option in words."""
     return {"parallel_one_norm": "parallel, 1 norm"}.get(option, option.replace("_", " "))
 
 
-def fixed(*options: str) -> Callable[[ModelConfig], Sequence[str]]:
+def fixed_options(*options: str) -> Callable[[ModelConfig], Sequence[str]]:
     return lambda config: options
 
 
@@ -61,8 +61,8 @@ def sizes(config: ModelConfig) -> dict[str, int]:
     }
 
 
-def resized(config: ModelConfig, layers: int, d_model: int, heads: int, d_mlp: int) -> ModelConfig:
-    """With other `sizes`, of all stacks. Raises ValueError where they do not go together."""
+def with_sizes(config: ModelConfig, layers: int, d_model: int, heads: int, d_mlp: int) -> ModelConfig:
+    """Changes the `sizes` of all stacks. Raises ValueError where they do not go together."""
     present = sizes(config)
     if layers != present["layers"]:
         encoder = None if config.encoder is None else replace(config.encoder, layers=layers)
@@ -86,7 +86,7 @@ SWITCHES: tuple[Switch, ...] = (
         "One stack, or an encoder before a decoder (Vaswani et al. 2017).",
         setting.get_stacks,
         setting.set_stacks,
-        fixed("one", "two"),
+        fixed_options("one", "two"),
     ),
     Switch(
         "input",
@@ -94,7 +94,7 @@ SWITCHES: tuple[Switch, ...] = (
         "Tokens, or a picture cut into patches (ViT).",
         setting.get_input,
         setting.set_input,
-        fixed("tokens", "patches"),
+        fixed_options("tokens", "patches"),
     ),
     Switch(
         "mask",
@@ -182,7 +182,7 @@ SWITCHES: tuple[Switch, ...] = (
         "Queries and keys normalised, each head by itself (Qwen3) or all together (OLMo 2).",
         setting.get_qk_norm,
         setting.set_qk_norm,
-        fixed("none", "head", "all"),
+        fixed_options("none", "head", "all"),
     ),
     Switch(
         "mlp",
@@ -190,7 +190,7 @@ SWITCHES: tuple[Switch, ...] = (
         "Plain, gated (GLU), or none.",
         setting.get_mlp,
         setting.set_mlp,
-        fixed("plain", "gated", "none"),
+        fixed_options("plain", "gated", "none"),
     ),
     Switch(
         "activation",
@@ -215,7 +215,7 @@ SWITCHES: tuple[Switch, ...] = (
         "A dense layer on the first position (BERT).",
         setting.get_pooler,
         setting.set_pooler,
-        fixed("no", "yes"),
+        fixed_options("no", "yes"),
     ),
     Switch(
         "tied",
@@ -223,6 +223,6 @@ SWITCHES: tuple[Switch, ...] = (
         "The head reads with the table of tokens instead of a matrix of its own.",
         lambda config: "yes" if config.tied else "no",
         lambda config, wanted: replace(config, tied=wanted == "yes"),
-        fixed("yes", "no"),
+        fixed_options("yes", "no"),
     ),
 )

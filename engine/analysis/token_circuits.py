@@ -40,12 +40,12 @@ def lacks(model: Transformer, which: Which, side: str = "") -> str | None:
 def reads(model: Transformer, layer: int, ids: Tensor, side: str, crosses: bool, query: bool) -> Tensor:
     """token d_model: the tokens' vectors as the attention reads them."""
     norm = norm_before(model, layer, side, crosses, query)
-    resid = alone(model, "encoder" if crosses and not query else side, ids)
+    resid = embed_alone(model, "encoder" if crosses and not query else side, ids)
     read: Tensor = resid if norm is None else norm(resid)
     return read.float()
 
 
-def alone(model: Transformer, side: str, ids: Tensor) -> Tensor:
+def embed_alone(model: Transformer, side: str, ids: Tensor) -> Tensor:
     """token d_model: the first residual stream of each token without positions and segments."""
     embed = stack_of(model, side).embed
     resid = embed.read(ids, model.table)

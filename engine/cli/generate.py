@@ -10,7 +10,7 @@ from engine.checkpoints import Checkpoint, load
 from engine.generation.beam import beam
 from engine.generation.generate import generate
 from engine.generation.prompt import Text, begin, text_of
-from engine.generation.stopping import stopping
+from engine.generation.stopping import stopping_rules
 
 # What `generate` calls each setting, its type, and what it does.
 DRAWING: dict[str, tuple[Any, str]] = {
@@ -80,7 +80,7 @@ def write(checkpoint: Checkpoint, prompt: Text, options: argparse.Namespace, com
         return
     begun = begin(checkpoint, prompt, common["target"])
     print(text_of(checkpoint, begun.ids))
-    print(stopping(begun, options.max_tokens).limit.sentence, file=sys.stderr)
+    print(stopping_rules(begun, options.max_tokens).limit.sentence, file=sys.stderr)
 
 
 def search(checkpoint: Checkpoint, prompt: Text, options: argparse.Namespace, common: dict[str, Any]) -> None:

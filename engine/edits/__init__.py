@@ -4,7 +4,7 @@
 """
 
 from engine.edits.edit import AtStart, Edit, Real, Side, Where, edit_from_dict
-from engine.edits.edit_validation import received
+from engine.edits.edit_validation import validate_edit
 from engine.edits.fetched import ChangeToken, Fetched, Patch, Runs, Source, Steer, resolve
 from engine.edits.heads import AttentionTemperature, SilenceHeads
 from engine.edits.masks import DrawMask, PaintMask, PresetMask
@@ -40,6 +40,6 @@ __all__ = [
     "Where",
     "edit_from_dict",
     "parts",
-    "received",
     "resolve",
+    "validate_edit",
 ]

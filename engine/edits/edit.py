@@ -46,12 +46,12 @@ class Edit:
         """A new tensor; the old one may be shared with other runs and is never written to."""
         raise TypeError(f"{type(self).__name__} must say what it does to {hook.name}.")
 
-    def anchored(self, hook: HookPoint) -> bool:
-        """Whether what it does here has the size of the text it was made for, or counts from that text's end."""
+    def is_anchored(self, hook: HookPoint) -> bool:
+        """True if what it does here has the size of the text it was made for, or counts from that text's end."""
         return False
 
     def reach(self, hook: HookPoint) -> Reach:
-        """How far the edit of a prompt goes in what is written behind it.
+        """Extent of the edit of a prompt in what is written behind it.
 
         `each`: it does the same to every position by itself. `prompt`: it changes positions of the prompt alone.
         `whole`: what was read must be read again, since what it does to a position depends on later ones.
@@ -85,18 +85,18 @@ class AtStart(Edit, serialised=False):
 
     def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
         grows = {"pos", "key"} if "cross_attn." not in hook.name else {"pos"}
-        if hook.name.startswith("encoder.") or not grows & set(hook.axes) or not self.edit.anchored(hook):
+        if hook.name.startswith("encoder.") or not grows & set(hook.axes) or not self.edit.is_anchored(hook):
             return self.edit.apply(hook, value, real)
         start = tuple(slice(self.length) if axis in grows else slice(None) for axis in hook.axes)
         out = value.clone()
         out[start] = self.edit.apply(hook, value[start], real)
         return out
 
-    def anchored(self, hook: HookPoint) -> bool:
+    def is_anchored(self, hook: HookPoint) -> bool:
         return False
 
     def reach(self, hook: HookPoint) -> Reach:
-        return "prompt" if self.edit.anchored(hook) else self.edit.reach(hook)
+        return "prompt" if self.edit.is_anchored(hook) else self.edit.reach(hook)
 
     def to_dict(self) -> dict[str, Any]:
         return self.edit.to_dict()
@@ -134,7 +134,7 @@ def chosen(hook: HookPoint, value: Tensor, at: Where, changed: Tensor) -> Tensor
     return out
 
 
-def written(hook: HookPoint, value: Tensor, at: Where, new: Tensor) -> Tensor:
+def write_at(hook: HookPoint, value: Tensor, at: Where, new: Tensor) -> Tensor:
     """`value` with `new`, which must broadcast, where `at` picks."""
     index = selection(hook, value, at)
     out = value.clone()
@@ -175,6 +175,6 @@ def selection(hook: HookPoint, value: Tensor, at: Where) -> tuple[Any, ...]:
 
 
 def from_the_end(at: Where) -> bool:
-    """Whether positions are counted from the end of the text."""
+    """True if positions are counted from the end of the text."""
     found = [at[axis] for axis in ("pos", "key") if axis in at]
     return any(i < 0 for one in found for i in (one if isinstance(one, list) else [one]))

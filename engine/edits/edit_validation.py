@@ -16,8 +16,9 @@ WHOLE = 2**53  # up to here JSON readers agree on whole numbers
 LARGEST = torch.finfo(torch.float32).max
 
 
-def received(data: Mapping[str, Any]) -> Edit:
-    """As `edit_from_dict`. Raises ValueError also for numbers that no run can hold and for more than a run should."""
+def validate_edit(data: Mapping[str, Any]) -> Edit:
+    """Reads an edit as `edit_from_dict` does. Raises ValueError also for numbers that no run can hold and for more than
+    a run should."""
     bound(data)
     return edit_from_dict(data)
 

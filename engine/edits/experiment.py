@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from reprlib import repr as shortened
 from typing import Any
 
-from engine.edits import Edit, received
+from engine.edits import Edit, validate_edit
 from engine.runtime.limits import MAX_EDITS
 
 REMEMBERED = 200  # states to go back to
@@ -49,22 +49,22 @@ class Experiment:
 
     def change(self, number: int, edit: Edit) -> Experiment:
         """`edit` in place of the one with this number, on or off as that was."""
-        return self._set(number, replace(self._at(number), edit=edit))
+        return self._set(number, replace(self._entry(number), edit=edit))
 
     def switch(self, number: int, on: bool) -> Experiment:
-        return self._set(number, replace(self._at(number), on=on))
+        return self._set(number, replace(self._entry(number), on=on))
 
     def switch_all(self, on: bool) -> Experiment:
         return self._with(tuple(replace(entry, on=on) for entry in self.entries))
 
     def remove(self, number: int) -> Experiment:
-        self._at(number)
+        self._entry(number)
         return self._with(self.entries[:number] + self.entries[number + 1 :])
 
     def move(self, number: int, to: int) -> Experiment:
         """Edits of one hook apply in their order."""
-        entry = self._at(number)
-        self._at(to)
+        entry = self._entry(number)
+        self._entry(to)
         left = self.entries[:number] + self.entries[number + 1 :]
         return self._with((*left[:to], entry, *left[to:]))
 
@@ -98,7 +98,7 @@ class Experiment:
             raise ValueError(f"an experiment must have at most {MAX_EDITS} edits, got {len(value):,}; leave some out.")
         return cls(tuple(entry(number, data) for number, data in enumerate(value)))
 
-    def _at(self, number: int) -> Entry:
+    def _entry(self, number: int) -> Entry:
         if not 0 <= number < len(self.entries):
             raise ValueError(f"there are {len(self.entries)} edits, counted from 0, got {number}; name one of them.")
         return self.entries[number]
@@ -117,7 +117,7 @@ def entry(number: int, data: Mapping[str, Any]) -> Entry:
     if not isinstance(off, bool):
         raise ValueError(f"off of edit {number} must be true or false, got {off!r}.")
     try:
-        return Entry(received({key: part for key, part in data.items() if key != "off"}), not off)
+        return Entry(validate_edit({key: part for key, part in data.items() if key != "off"}), not off)
     except ValueError as error:
         raise ValueError(f"edit {number}: {error}") from None
 

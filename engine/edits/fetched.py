@@ -25,9 +25,9 @@ from engine.edits.edit import (
     edit_from_dict,
     from_the_end,
     selection,
-    written,
+    write_at,
 )
-from engine.model.hooks import HookPoint, matching
+from engine.model.hooks import HookPoint, match_hooks
 from engine.model.layers.embed import Embed
 from engine.model.transformer import Transformer
 
@@ -88,7 +88,7 @@ class Runs:
         self.model, self.read = model, read
         self._made: dict[str, Trace] = {}
 
-    def of(self, source: Source | None, keep: tuple[str, ...]) -> Trace:
+    def find(self, source: Source | None, keep: tuple[str, ...]) -> Trace:
         key = json.dumps([None if source is None else asdict(source), keep])
         if key not in self._made:
             self._made[key] = self.read(source, keep)
@@ -126,8 +126,8 @@ class Fetched(Edit, serialised=False):
     def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
         return self.edit.put(hook, value, self.values[hook.name])
 
-    def anchored(self, hook: HookPoint) -> bool:
-        return self.edit.anchored(hook)
+    def is_anchored(self, hook: HookPoint) -> bool:
+        return self.edit.is_anchored(hook)
 
     def reach(self, hook: HookPoint) -> Reach:
         return self.edit.reach(hook)
@@ -161,12 +161,12 @@ class Patch(FromRuns):
 
     def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
         model = runs.model
-        names = matching(self.hook, model.hook_names)
-        others = names if self.source_hook is None else matching(self.source_hook, model.hook_names)
+        names = match_hooks(self.hook, model.hook_names)
+        others = names if self.source_hook is None else match_hooks(self.source_hook, model.hook_names)
         if self.source_hook is not None and len(others) != 1:
             raise ValueError(f"{self.source_hook!r} stands for {len(others)} hooks; name one of them.")
         others = others * len(names) if len(others) == 1 else others
-        trace = runs.of(self.source, tuple(dict.fromkeys(others)))
+        trace = runs.find(self.source, tuple(dict.fromkeys(others)))
         at = {axis: i for axis, i in self.at.items() if axis != "batch"} if self.source_at is None else self.source_at
         return {
             name: trace[other][selection(model.hooks[other], trace[other], at)]
@@ -174,9 +174,9 @@ class Patch(FromRuns):
         }
 
     def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:
-        return written(hook, value, self.at, fetched)
+        return write_at(hook, value, self.at, fetched)
 
-    def anchored(self, hook: HookPoint) -> bool:
+    def is_anchored(self, hook: HookPoint) -> bool:
         sized = any(axis in hook.axes and axis not in self.at for axis in ("pos", "key"))
         return sized or from_the_end(self.at)
 
@@ -209,12 +209,12 @@ class Steer(FromRuns):
         return (self.hook,)
 
     def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
-        names = matching(self.hook, runs.model.hook_names)
+        names = match_hooks(self.hook, runs.model.hook_names)
         for name in names:
             axes = runs.model.hooks[name].axes
             if axes[:2] != ("batch", "pos") or "key" in axes:
                 raise ValueError(f"a steering vector needs a value at each position; {name} is {' '.join(axes)}.")
-        one, other = runs.of(self.toward, names), runs.of(self.away, names)
+        one, other = runs.find(self.toward, names), runs.find(self.away, names)
         return {name: self.reading(one[name]) - self.reading(other[name]) for name in names}
 
     def reading(self, value: Tensor) -> Tensor:
@@ -223,7 +223,7 @@ class Steer(FromRuns):
     def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:
         return chosen(hook, value, self.at, value + self.factor * fetched)
 
-    def anchored(self, hook: HookPoint) -> bool:
+    def is_anchored(self, hook: HookPoint) -> bool:
         return from_the_end(self.at)
 
     def reach(self, hook: HookPoint) -> Reach:
@@ -250,7 +250,7 @@ class ChangeToken(Fetching):
 
     def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
         model = runs.model
-        (name,) = matching(*self.touches(), model.hook_names)
+        (name,) = match_hooks(*self.touches(), model.hook_names)
         token = torch.tensor([[self.token]], device=model.device)
         model.check(token)
         embed = model.get_submodule(name.removesuffix(".tokens"))

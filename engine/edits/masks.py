@@ -40,9 +40,9 @@ class DrawMask(Edit):
             raise ValueError(
                 f"the mask must have shape (pos, key)={tuple(value.shape[-2:])}, got {tuple(drawn.shape)}."
             )
-        return chosen(hook, value, heads_only(self.heads), unpadded(drawn, real).expand(value.shape))
+        return chosen(hook, value, heads_only(self.heads), exclude_padding(drawn, real).expand(value.shape))
 
-    def anchored(self, hook: HookPoint) -> bool:
+    def is_anchored(self, hook: HookPoint) -> bool:
         return True
 
 
@@ -73,7 +73,7 @@ class PresetMask(Edit):
         return (f"{attention(self.stack, self.layer, self.cross)}.mask",)
 
     def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
-        allowed = unpadded(self.mask.allowed(*query_positions(hook, value)), real)
+        allowed = exclude_padding(self.mask.allows(*query_positions(hook, value)), real)
         return chosen(hook, value, heads_only(self.heads), allowed.expand(value.shape))
 
     def reach(self, hook: HookPoint) -> Reach:
@@ -124,14 +124,14 @@ class PaintMask(Edit):
         return (f"{attention(self.stack, self.layer, self.cross)}.mask",)
 
     def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
-        painted = self.painted(hook, value)
+        painted = self.painted_cells(hook, value)
         if self.to == "flip":
             new = value ^ painted
         else:
             new = value | painted if self.to == "allow" else value & ~painted
-        return chosen(hook, value, heads_only(self.heads), unpadded(new, real))
+        return chosen(hook, value, heads_only(self.heads), exclude_padding(new, real))
 
-    def painted(self, hook: HookPoint, value: Tensor) -> Tensor:
+    def painted_cells(self, hook: HookPoint, value: Tensor) -> Tensor:
         """pos key: what is painted. Raises ValueError for a place outside of the mask."""
         painted = torch.zeros(value.shape[-2:], dtype=torch.bool, device=value.device)
         pos, _ = query_positions(hook, value)
@@ -149,6 +149,6 @@ class PaintMask(Edit):
         return painted
 
 
-def unpadded(allowed: Tensor, real: Real) -> Tensor:
-    """What is allowed (... pos key) of what is there, batch 1 pos key where the batch has padding."""
+def exclude_padding(allowed: Tensor, real: Real) -> Tensor:
+    """Restricts what is allowed (... pos key) to what is there, batch 1 pos key where the batch has padding."""
     return allowed if real.key is None else allowed & real.key[:, None, None, :]

@@ -100,7 +100,7 @@ class DrawPattern(Edit):
             )
         return chosen(hook, value, heads_only(self.heads), drawn.expand(value.shape))
 
-    def anchored(self, hook: HookPoint) -> bool:
+    def is_anchored(self, hook: HookPoint) -> bool:
         return True
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Where, chosen, from_the_end, written
+from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Where, chosen, from_the_end, write_at
 from engine.model.hooks import HookPoint
 
 
@@ -34,7 +34,7 @@ class Scale(Edit):
             raise ValueError(f"{hook.name} counts positions and has no scale; use ShiftPositions or DropPositions.")
         return chosen(hook, value, self.at, value * self.factor)
 
-    def anchored(self, hook: HookPoint) -> bool:
+    def is_anchored(self, hook: HookPoint) -> bool:
         return from_the_end(self.at)
 
     def reach(self, hook: HookPoint) -> Reach:
@@ -58,9 +58,9 @@ class Replace(Edit):
         except (TypeError, ValueError, RuntimeError, OverflowError):
             got = shortened(self.value)
             raise ValueError(f"what replaces {hook.name} must be a number or even lists of them, got {got}.") from None
-        return written(hook, value, self.at, new)
+        return write_at(hook, value, self.at, new)
 
-    def anchored(self, hook: HookPoint) -> bool:
+    def is_anchored(self, hook: HookPoint) -> bool:
         return from_the_end(self.at) or self.spans_text(hook)
 
     def spans_text(self, hook: HookPoint) -> bool:

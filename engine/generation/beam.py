@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.generation.prompt import Prompt, Reader, Text, begin, text_of
-from engine.generation.stopping import Stop, Stopping, stopping
+from engine.generation.stopping import Stop, Stopping, stopping_rules
 
 if TYPE_CHECKING:
     from engine.checkpoints import Checkpoint
@@ -149,7 +149,7 @@ def beam(
     if not 1 <= n_best <= beams:
         raise ValueError(f"n_best must lie in 1..{beams}, the number of beams, got {n_best}.")
     begun = begin(checkpoint, prompt, target)
-    steps = tuple(search(stopping(begun, max_tokens, stop_at_end, stop_strings), settings))
+    steps = tuple(search(stopping_rules(begun, max_tokens, stop_at_end, stop_strings), settings))
     return BeamResult(begun, steps, steps[-1].best[:n_best] if steps else ())
 
 
@@ -187,7 +187,7 @@ def continuations(
     for rank, (value, place) in enumerate(zip(top.values.tolist(), top.indices.tolist(), strict=True), 1):
         parent, id = divmod(place, vocab)
         ids = kept[parent].ids
-        stopped = ending.at((*prompt.ids, *ids), id, len(ids))
+        stopped = ending.check((*prompt.ids, *ids), id, len(ids))
         found.append(Hypothesis((*ids, id), value, settings.score(value, length), parent, prompt, rank, stopped))
     return found
 

@@ -11,15 +11,15 @@ from engine.edits import AtStart, Edit
 from engine.generation.prompt import LAST, Prompt, Reader
 from engine.model.hooks import active
 from engine.runtime.recording import Recording
-from engine.runtime.run import layer_of, layers_of, resolved, run
+from engine.runtime.run import layer_of, layers_of, resolve_edits, run
 
 
-def fitted(prompt: Prompt, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+def fit_edits(prompt: Prompt, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     """The edits of a prompt as they apply to it and to what follows it, with the values they name."""
     if not edits:
         return ()
     read = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
-    return tuple(AtStart(edit, len(prompt.ids)) for edit in resolved(prompt.checkpoint.model, edits, *read))
+    return tuple(AtStart(edit, len(prompt.ids)) for edit in resolve_edits(prompt.checkpoint.model, edits, *read))
 
 
 class EditedReader:

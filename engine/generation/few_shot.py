@@ -44,11 +44,11 @@ class PromptTable:
 
     @property
     def most(self) -> int:
-        """How many rows there are to learn from beside the one that is asked."""
+        """Number of rows there are to learn from beside the one that is asked."""
         return len(self.rows) - 1
 
     def output(self, query: str) -> str | None:
-        """What belongs beside an input; None for one that is not in the table."""
+        """Output that belongs to an input; None for one that is not in the table."""
         return dict(self.rows).get(query)
 
 
@@ -105,7 +105,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Of prompts with `k` examples each."""
+    """Accuracy of prompts with `k` examples each."""
 
     k: int
     answers: tuple[Answer, ...]
@@ -149,7 +149,7 @@ def queries(table: PromptTable, seed: int, n: int) -> Iterator[tuple[str, int]]:
 
 
 def answer(checkpoint: Checkpoint, table: PromptTable, k: int, query: str, seed: int = 0) -> Answer:
-    """What the model writes in the row of the query. Where that is none of the table's, "" is expected."""
+    """Text that the model writes in the row of the query. Where that is none of the table's, "" is expected."""
     prompt = few_shot(table, k, query, seed)
     return Answer(prompt, query, table.output(query) or "", line_behind(checkpoint, prompt, longest(checkpoint, table)))
 
@@ -162,7 +162,8 @@ def longest(checkpoint: Checkpoint, table: PromptTable) -> int:
 
 
 def line_behind(checkpoint: Checkpoint, prompt: str, most: int) -> str:
-    """What a decoder writes behind a prompt, always the likeliest token, as far as the line goes or `most` tokens."""
+    """Text that a decoder writes after a prompt, always the likeliest token, as far as the line goes or `most`
+    tokens."""
     assert checkpoint.tokenizer is not None
     read = len(decoder_ids(checkpoint, prompt))
     if read >= checkpoint.config.context:
@@ -194,6 +195,6 @@ def instructions(checkpoint: Checkpoint) -> tuple[str, ...]:
     return tuple(name for name in names if INSTRUCTION.fullmatch(name))
 
 
-def instructed(text: str, instruction: str) -> str:
-    """What a model with such tokens goes on with."""
+def add_instruction(text: str, instruction: str) -> str:
+    """Prompt that a model with such tokens continues."""
     return f"{text.strip()} {instruction}"

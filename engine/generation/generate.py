@@ -13,10 +13,10 @@ from torch import Tensor
 from engine.edits import Edit
 from engine.generation import contrastive
 from engine.generation.contrastive import Candidate, ContrastiveReader
-from engine.generation.edited_reader import EditedReader, fitted
+from engine.generation.edited_reader import EditedReader, fit_edits
 from engine.generation.prompt import Reader, Text, begin, text_of
-from engine.generation.sampling import Distribution, Sampling, distribution, draw, pass_over, penalize, rank
-from engine.generation.stopping import Stop, Stopping, stopping
+from engine.generation.sampling import Distribution, Sampling, distribution, draw, penalize, rank, skip_draws
+from engine.generation.stopping import Stop, Stopping, stopping_rules
 
 if TYPE_CHECKING:
     from engine.checkpoints import Checkpoint
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One new token: its `id`, the `logits` (vocab) it was chosen from, and the ids before it.
+    """New token: its `id`, the `logits` (vocab) it was chosen from, and the ids before it.
 
     Behind an encoder, `source` is what that read, and `before` what the decoder did: its start token, then the target
     so far. `run(model, before, edits=edits)`, there `run(model, source, target=before, edits=edits)`, shows how the
@@ -56,7 +56,7 @@ class Step:
 
     @property
     def probability(self) -> float:
-        """Of this token in the distribution it was drawn from."""
+        """Probability of this token in the distribution it was drawn from."""
         return float(self.distribution.probabilities[self.id])
 
     @property
@@ -66,8 +66,8 @@ class Step:
 
     @cached_property
     def stopped(self) -> Stop | None:
-        """What ends the text with this token."""
-        return self.stopping.at(self.before, self.id, self.index)
+        """Reason why the text ends with this token."""
+        return self.stopping.check(self.before, self.id, self.index)
 
     @property
     def piece(self) -> str:
@@ -126,8 +126,8 @@ def generate(
     sampling = Sampling(0.0 if greedy and not penalty_alpha else temperature, *cuts)
     contrastive.check(penalty_alpha, sampling)
     start = begin(checkpoint, prompt, target)
-    ending = stopping(start, max_tokens, stop_at_end, stop_strings)
-    yield from steps(ending, sampling, seed, tuple(begun), fitted(start, edits), penalty_alpha)
+    ending = stopping_rules(start, max_tokens, stop_at_end, stop_strings)
+    yield from steps(ending, sampling, seed, tuple(begun), fit_edits(start, edits), penalty_alpha)
 
 
 def steps(
@@ -149,7 +149,7 @@ def steps(
     for index in range(len(begun), ending.room):
         logits = reader.read([new])[0]
         if new is ids and sampling.temperature > 0:
-            pass_over(len(begun), logits.cpu(), generator)
+            skip_draws(len(begun), logits.cpu(), generator)
         if isinstance(reader, ContrastiveReader):
             candidates = reader.choose(distribution(logits, sampling, ids).shares, sampling.top_k)
             token = candidates[0].id
@@ -164,14 +164,14 @@ def steps(
 
 
 def is_over(ending: Stopping, begun: tuple[int, ...]) -> bool:
-    """Whether there is no room, or what was `begun` has ended. Raises ValueError for ids that no text has."""
+    """True if there is no room, or what was `begun` has ended. Raises ValueError for ids that no text has."""
     if len(begun) >= ending.room:
         return True
     prompt = ending.prompt
     if not begun:
         return False
     prompt.checkpoint.model.check(torch.tensor([[*prompt.ids, *begun]]))
-    return ending.at((*prompt.ids, *begun[:-1]), begun[-1], len(begun) - 1) is not None
+    return ending.check((*prompt.ids, *begun[:-1]), begun[-1], len(begun) - 1) is not None
 
 
 def reader_of(ending: Stopping, edits: tuple[Edit, ...], alpha: float) -> Reader | EditedReader | ContrastiveReader:

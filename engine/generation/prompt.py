@@ -136,7 +136,7 @@ def decoder_ids(checkpoint: Checkpoint, prompt: Text) -> tuple[int, ...]:
     if infill is None or infill.start in ids:
         return ids
     if infill.mask not in ids:
-        mark = shown(checkpoint, (infill.mask,))
+        mark = decode_ids(checkpoint, (infill.mask,))
         raise ValueError(f"this model fills a gap, and the prompt has none; put {mark} where text is missing.")
     return (*ids, infill.start)
 
@@ -181,19 +181,19 @@ def text_of(checkpoint: Checkpoint, ids: Sequence[int]) -> str:
     """
     config, ids = checkpoint.config, tuple(ids)
     if config.encoder is not None:
-        return shown(checkpoint, ids[1:], special=False)
+        return decode_ids(checkpoint, ids[1:], special=False)
     if config.infill is not None:
-        return shown(checkpoint, filled(ids, config.infill, checkpoint.end_ids))
-    return shown(checkpoint, ids if picture_start(config) is None else ids[1:])
+        return decode_ids(checkpoint, fill_gaps(ids, config.infill, checkpoint.end_ids))
+    return decode_ids(checkpoint, ids if picture_start(config) is None else ids[1:])
 
 
-def shown(checkpoint: Checkpoint, ids: Sequence[int], special: bool = True) -> str:
+def decode_ids(checkpoint: Checkpoint, ids: Sequence[int], special: bool = True) -> str:
     """Decoded; the ids themselves where there is no tokenizer."""
     tokenizer = checkpoint.tokenizer
     return " ".join(map(str, ids)) if tokenizer is None else tokenizer.decode(ids, special=special)
 
 
-def filled(ids: tuple[int, ...], infill: Infill, ends: Sequence[int]) -> tuple[int, ...]:
+def fill_gaps(ids: tuple[int, ...], infill: Infill, ends: Sequence[int]) -> tuple[int, ...]:
     """The text before the first span with its n-th gap replaced by the n-th span; a gap without one stays marked.
 
     A span beyond the last gap fills that one too, as it does for the model.

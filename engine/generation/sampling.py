@@ -73,14 +73,16 @@ def distribution(logits: Tensor, sampling: Sampling, before: Sequence[int] = ())
         scaled = limit(penalized)
     shares = softmax(scaled)
     in_top_k = top_k(scaled, sampling.top_k)
-    in_top_p = in_top_k & top_p(left(scaled, in_top_k), sampling.top_p) if sampling.top_p < 1 else in_top_k
-    in_min_p = in_top_p & min_p(left(scaled, in_top_p), sampling.min_p) if sampling.min_p > 0 else in_top_p
-    in_typical = in_min_p & typical(left(scaled, in_min_p), sampling.typical_p) if sampling.typical_p < 1 else in_min_p
-    probabilities = shares if bool(in_typical.all()) else softmax(left(scaled, in_typical))
+    in_top_p = in_top_k & top_p(mask_logits(scaled, in_top_k), sampling.top_p) if sampling.top_p < 1 else in_top_k
+    in_min_p = in_top_p & min_p(mask_logits(scaled, in_top_p), sampling.min_p) if sampling.min_p > 0 else in_top_p
+    in_typical = (
+        in_min_p & typical(mask_logits(scaled, in_min_p), sampling.typical_p) if sampling.typical_p < 1 else in_min_p
+    )
+    probabilities = shares if bool(in_typical.all()) else softmax(mask_logits(scaled, in_typical))
     return Distribution(logits, penalized, scaled, shares, in_top_k, in_top_p, in_min_p, in_typical, probabilities)
 
 
-def left(scaled: Tensor, kept: Tensor) -> Tensor:
+def mask_logits(scaled: Tensor, kept: Tensor) -> Tensor:
     """`scaled`, -inf where a cut left a token out."""
     return scaled.masked_fill(~kept, float("-inf"))
 
@@ -110,7 +112,7 @@ def draw(probabilities: Tensor, generator: torch.Generator) -> int:
     return int(torch.multinomial(probabilities, 1, generator=generator))
 
 
-def pass_over(count: int, like: Tensor, generator: torch.Generator) -> None:
+def skip_draws(count: int, like: Tensor, generator: torch.Generator) -> None:
     """Leaves the generator where `count` draws from distributions of this size and dtype would have left it."""
     for _ in range(count):
         draw(torch.ones_like(like), generator)

@@ -15,21 +15,21 @@ HEAD = 512  # tokens: a nucleus is nearly always smaller
 CLOSE = 1e-5  # to p: here the order in which float32 is added up may decide
 
 
-def everything(scores: Tensor) -> Tensor:
+def keep_all(scores: Tensor) -> Tensor:
     return torch.ones_like(scores, dtype=torch.bool)
 
 
 def top_k(scores: Tensor, k: int) -> Tensor:
     """The k largest (Fan et al. 2018), and all that equal the last of them. 0 keeps everything."""
     if k == 0 or k >= scores.shape[-1]:
-        return everything(scores)
+        return keep_all(scores)
     return scores >= scores.topk(k).values[..., -1:]
 
 
 def top_p(scores: Tensor, p: float) -> Tensor:
     """The fewest, most probable first, whose shares reach p (Holtzman et al. 2020), never none. 1 keeps everything."""
     if p >= 1:
-        return everything(scores)
+        return keep_all(scores)
     rows = scores.reshape(-1, scores.shape[-1])
     kept, clear = nucleus(rows, p)
     if not bool(clear.all()):
@@ -60,7 +60,7 @@ def nucleus_from_below(scores: Tensor, p: float) -> Tensor:
 def min_p(scores: Tensor, p: float) -> Tensor:
     """Keeps tokens at least `p` times as probable as the most probable (Nguyen et al. 2024). 0 keeps everything."""
     if p == 0:
-        return everything(scores)
+        return keep_all(scores)
     shares = softmax(scores)
     best, kept = shares.argmax(-1, keepdim=True), shares >= p * shares.amax(-1, keepdim=True)
     return kept.scatter(-1, best, True)
@@ -71,7 +71,7 @@ def typical(scores: Tensor, mass: float) -> Tensor:
     et al. 2022, "Locally typical sampling"), and all as near as the last of them. 1 keeps everything.
     """
     if mass >= 1:
-        return everything(scores)
+        return keep_all(scores)
     logs = scores.log_softmax(-1)
     expected = -(logs * logs.exp()).nansum(-1, keepdim=True)
     ranked = torch.sort((-logs - expected).abs())

@@ -46,8 +46,8 @@ class Stop:
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a text that follows `prompt` ends: after `room` tokens because of `limit`, or earlier at an end token or
-    a stop string.
+    """Rules for when a text that follows `prompt` ends: after `room` tokens because of `limit`, or earlier at an end
+    token or a stop string.
     """
 
     prompt: Prompt
@@ -56,8 +56,8 @@ class Stopping:
     ends: tuple[int, ...] = ()
     strings: tuple[str, ...] = ()
 
-    def at(self, before: Sequence[int], id: int, index: int) -> Stop | None:
-        """What ends the text with its token `index`, `id`, behind the ids `before`; None where it goes on."""
+    def check(self, before: Sequence[int], id: int, index: int) -> Stop | None:
+        """Reason why the text ends with its token `index`, `id`, behind the ids `before`; None where it goes on."""
         if id in self.ends:
             tokenizer = self.prompt.checkpoint.tokenizer
             return Stop("end", f"#{id}" if tokenizer is None else tokenizer.piece(id), id)
@@ -76,16 +76,16 @@ class Stopping:
 
 
 def ends_behind(text: bytes, string: bytes, old: int) -> bool:
-    """Whether `string` stands in `text` with its end behind the first `old` bytes."""
+    """True if `string` stands in `text` with its end behind the first `old` bytes."""
     return text.find(string, max(old - len(string) + 1, 0)) >= 0
 
 
 def common(a: bytes, b: bytes) -> int:
-    """How many bytes both begin with."""
+    """Number of bytes that both begin with."""
     return next((at for at, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
 
 
-def stopping(
+def stopping_rules(
     prompt: Prompt, max_tokens: int | None = None, stop_at_end: bool = True, strings: str | Sequence[str] = ()
 ) -> Stopping:
     """Raises ValueError for a negative `max_tokens`, and for stop strings that are empty or that no text can hold."""
@@ -100,7 +100,7 @@ def stopping(
 
 
 def limit(prompt: Prompt, room: int) -> Stop:
-    """What keeps a text from growing beyond `room` tokens."""
+    """Reason that keeps a text from growing beyond `room` tokens."""
     pixels, context = picture_pixels(prompt.checkpoint), prompt.checkpoint.config.context
     if room < prompt.left:
         return Stop("max_tokens", count=room)

@@ -20,7 +20,7 @@ MOST_PIXELS = 50_000_000
 MODES = {1: "L", 3: "RGB"}  # PIL's names for one and three channels
 
 
-def opened(file: IO[bytes]) -> Image.Image:
+def open_picture(file: IO[bytes]) -> Image.Image:
     """The picture in a file. Raises ValueError for what is no picture, is damaged, or is too large to unpack."""
     try:
         picture = Image.open(file)
@@ -84,7 +84,7 @@ def _in_channels(array: NDArray[Any], channels: int) -> NDArray[Any]:
     return grey.round().astype(np.uint8) if array.dtype == np.uint8 else grey.astype(np.float32)
 
 
-def resized(array: NDArray[Any], size: tuple[int, int], resample: int) -> NDArray[Any]:
+def resize_channels(array: NDArray[Any], size: tuple[int, int], resample: int) -> NDArray[Any]:
     """Channel by channel, in the dtype of `array`, so that bytes are rounded to bytes as the reference does."""
     if array.shape[:2] == size:
         return array

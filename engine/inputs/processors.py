@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from engine.inputs.pictures import MODES, Picture, picture_array, resized
+from engine.inputs.pictures import MODES, Picture, picture_array, resize_channels
 
 Floats: TypeAlias = NDArray[np.float32]
 
@@ -107,7 +107,8 @@ class ImageProcessor:
     def _pixels(self, picture: Picture) -> Floats:
         array, highest = picture_array(picture, self.channels, self.levels)
         mean, std = np.asarray(self.mean, np.float32), np.asarray(self.std, np.float32)
-        values = (resized(array, self.size, self.resample).astype(np.float64) * (1 / highest)).astype(np.float32)
+        resized = resize_channels(array, self.size, self.resample).astype(np.float64)
+        values = (resized * (1 / highest)).astype(np.float32)
         return np.ascontiguousarray(((values - mean) / std).transpose(2, 0, 1))
 
 

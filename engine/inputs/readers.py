@@ -68,15 +68,15 @@ def tokens(checkpoint: Checkpoint, text: str, pair: str = "") -> Encoding:
     """
     if checkpoint.tokenizer is not None:
         found = checkpoint.tokenizer.encode(text, pair) if pair.strip() else checkpoint.tokenizer.encode(text)
-        return known(checkpoint, found)
+        return require_known_ids(checkpoint, found)
     try:
         found = Encoding.from_ids(int(word) for word in text.replace(",", " ").split())
     except ValueError:
         raise ValueError("This model has no tokenizer, so its text must be token ids such as 12 7 40.") from None
-    return known(checkpoint, found)
+    return require_known_ids(checkpoint, found)
 
 
-def known(checkpoint: Checkpoint, encoding: Encoding) -> Encoding:
+def require_known_ids(checkpoint: Checkpoint, encoding: Encoding) -> Encoding:
     """`encoding`, whose ids the model all has. Raises ValueError otherwise: a tokenizer may have more."""
     size = checkpoint.model.config.vocab_size
     wrong = next((i for i, id in enumerate(encoding.ids) if not 0 <= id < size), None)
@@ -113,7 +113,7 @@ def read_text(checkpoint: Checkpoint, text: str, limit: int, second: str = "") -
     read = whole.truncate(limit)
     if not read or not checkpoint.model.config.rereads:
         return Reading(read, whole)
-    again = targeted(checkpoint, read.ids[:-1])
+    again = shift_target(checkpoint, read.ids[:-1])
     return Reading(read, whole, replace(again, special=(True, *read.special[:-1])))
 
 
@@ -127,16 +127,16 @@ def read_translation(checkpoint: Checkpoint, text: str, target: str, limit: int)
         return Reading(source, whole)
     steps = generate(checkpoint, source, max_tokens=limit - 1, greedy=True)
     ids = [step.id for step in steps if step.id not in checkpoint.end_ids]
-    return Reading(source, whole, targeted(checkpoint, ids), written=True)
+    return Reading(source, whole, shift_target(checkpoint, ids), written=True)
 
 
 def given_target(checkpoint: Checkpoint, text: str) -> Encoding:
     if checkpoint.tokenizer is None:
-        return targeted(checkpoint, tokens(checkpoint, text).ids)
-    return known(checkpoint, checkpoint.target(text))
+        return shift_target(checkpoint, tokens(checkpoint, text).ids)
+    return require_known_ids(checkpoint, checkpoint.target(text))
 
 
-def targeted(checkpoint: Checkpoint, ids: list[int] | tuple[int, ...]) -> Encoding:
+def shift_target(checkpoint: Checkpoint, ids: list[int] | tuple[int, ...]) -> Encoding:
     """The decoder's input for a target of these ids: shifted right behind the start token."""
     start = checkpoint.model.config.encoder
     whole = [start.start if start else 0, *ids]
@@ -152,7 +152,7 @@ def read_infill(checkpoint: Checkpoint, text: str, span: str, limit: int) -> Rea
         return Reading(whole.truncate(limit), whole)
     if GAP not in text and text.strip():
         raise ValueError(f"Expected a gap to fill, got a text without one; write {GAP} where words are missing.")
-    whole = known(checkpoint, tokenizer.encode(f"{text}{SPAN}{span}"))
+    whole = require_known_ids(checkpoint, tokenizer.encode(f"{text}{SPAN}{span}"))
     if len(whole) > limit:  # a cut would take the mark with it that the span begins with
         raise ValueError(f"Expected at most {limit} tokens with what fills the gap, got {len(whole)}; shorten it.")
     if span or not text.strip():
@@ -215,7 +215,7 @@ def read_whole(checkpoint: Checkpoint, ids: Tensor, processor: PalettePixels, li
             "raise that with LOUPE_MAX_TOKENS."
         )
     read = Encoding.from_ids(ids.tolist(), [place(i, side) for i in range(count)])
-    return Reading(known(checkpoint, read), read, picture=unit(processor.picture(ids)))
+    return Reading(require_known_ids(checkpoint, read), read, picture=unit(processor.picture(ids)))
 
 
 def unit(values: Floats) -> Tensor:

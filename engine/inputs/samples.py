@@ -57,7 +57,7 @@ def sample(checkpoint: Checkpoint, index: int, limit: int, seed: int) -> Reading
     made = translation.pair(seed, index)
     told = made.english if wanted == "translation" else story(seed, index)
     if not legible(checkpoint, told):
-        return in_its_own_tokens(checkpoint, drawn(checkpoint, index, min(limit, DRAWN), seed), limit)
+        return in_its_own_tokens(checkpoint, draw_text(checkpoint, index, min(limit, DRAWN), seed), limit)
     if wanted == "translation":
         return read_translation(checkpoint, told, made.french, limit)
     if wanted == "infill":
@@ -100,7 +100,7 @@ def legible(checkpoint: Checkpoint, text: str) -> bool:
     return sum(id in unknown for id in ids) <= len(ids) / 10
 
 
-def drawn(checkpoint: Checkpoint, index: int, length: int, seed: int) -> str:
+def draw_text(checkpoint: Checkpoint, index: int, length: int, seed: int) -> str:
     """A text of tokens drawn at random, none of them special."""
     tokenizer, size = checkpoint.tokenizer, checkpoint.model.config.vocab_size
     special = set() if tokenizer is None else set(tokenizer.special_tokens.values())

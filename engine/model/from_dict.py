@@ -18,11 +18,11 @@ def build(cls: Any, data: Any, path: str = "") -> Any:
     for name in data:
         if name not in known:
             raise ValueError(f"{prefix}{name} is not a known key; expected one of {', '.join(known)}.")
-    values = {name: _checked(hints[name], value, f"{prefix}{name}") for name, value in data.items()}
+    values = {name: check_value(hints[name], value, f"{prefix}{name}") for name, value in data.items()}
     try:
         return cls(**values)
     except TypeError:
-        missing = [n for n, f in known.items() if n not in values and _required(f)]
+        missing = [n for n, f in known.items() if n not in values and is_required(f)]
         raise ValueError(f"{path or cls.__name__} lacks {', '.join(missing)}.") from None
 
 
@@ -30,7 +30,7 @@ def _option(options: list[Any], value: Any) -> Any:
     return next((option for option in options if isinstance(value, get_origin(option) or option)), options[0])
 
 
-def _required(f: Any) -> bool:
+def is_required(f: Any) -> bool:
     return f.default is MISSING and f.default_factory is MISSING
 
 
@@ -38,7 +38,7 @@ NOUNS = {int: "a whole number", float: "a number", str: "a text", bool: "true or
 NOUNS |= {Mapping: "a table", tuple: "a list"}
 
 
-def _checked(hint: Any, value: Any, path: str) -> Any:
+def check_value(hint: Any, value: Any, path: str) -> Any:
     if get_origin(hint) in (UnionType, Union):
         if value is None and type(None) in get_args(hint):
             return None
@@ -61,7 +61,7 @@ def _checked(hint: Any, value: Any, path: str) -> Any:
         raise ValueError(f"{path} must be {NOUNS.get(kind, kind.__name__)}, got {value!r}.")
     if kind in (list, tuple):
         of = (get_args(hint) or (Any,))[0]
-        return kind(_checked(of, item, f"{path}[{i}]") for i, item in enumerate(value))
+        return kind(check_value(of, item, f"{path}[{i}]") for i, item in enumerate(value))
     if kind is Mapping:
-        return {name: _checked(get_args(hint)[1], item, f"{path}.{name}") for name, item in value.items()}
+        return {name: check_value(get_args(hint)[1], item, f"{path}.{name}") for name, item in value.items()}
     return value

@@ -52,7 +52,7 @@ Axes = tuple[str, ...]
 class ActiveRun(Protocol):
     @property
     def changes(self) -> bool:
-        """Whether it edits anything at all."""
+        """True if it edits anything at all."""
 
     def wants(self, hook: HookPoint) -> bool: ...
 
@@ -85,7 +85,7 @@ class HookPoint:
 
     @property
     def wanted(self) -> bool:
-        """Whether the active run records or edits this value, so that it has to be made explicitly."""
+        """True if the active run records or edits this value, so that it has to be made explicitly."""
         if is_compiling():
             return False
         run = _active.get()
@@ -96,15 +96,15 @@ class HookPoint:
 
 
 def any_wanted(hooks: Iterable[HookPoint]) -> bool:
-    """Whether one of them is `wanted`."""
+    """True if one of them is `wanted`."""
     if is_compiling():
         return False
     run = _active.get()
     return run is not None and any(run.wants(hook) for hook in hooks)
 
 
-def editing() -> bool:
-    """Whether the active run changes values, so that what is known of them beforehand may not hold."""
+def run_has_edits() -> bool:
+    """True if the active run changes values, so that what is known of them beforehand may not hold."""
     if is_compiling():
         return False
     run = _active.get()
@@ -141,7 +141,7 @@ def canonical(name: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def matching(pattern: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def match_hooks(pattern: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """The names that a name, an alias or a shell-style pattern stands for. Raises KeyError for none."""
     wanted = canonical(pattern)
     found = tuple(n for n in names if n == wanted or fnmatchcase(n, wanted) or fnmatchcase(f".{n}", wanted))

@@ -349,7 +349,7 @@ NAMED: dict[str, Named] = {
 }
 
 
-def named(name: str) -> Named:
+def find_preset(name: str) -> Named:
     """Raises ValueError for a name that is not in the table."""
     if name not in NAMED:
         raise ValueError(f"there is no configuration called {name!r}; those known are {', '.join(NAMED)}.")

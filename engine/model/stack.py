@@ -62,7 +62,7 @@ class Stack(nn.Module):
         self.register_buffer("frequencies", frequencies, persistent=False)
         self.register_buffer("slopes", slopes, persistent=False)
 
-    def through(
+    def forward_resid(
         self,
         ids: Tensor,
         *,

@@ -55,9 +55,9 @@ class Transformer(Stack):
         `ids` is batch pos, or pixels, batch channel height width, for a model of pictures; `options` are those of
         `both`.
         """
-        return self.both(ids, **options)[0]
+        return self.forward_with_pooled(ids, **options)[0]
 
-    def both(
+    def forward_with_pooled(
         self,
         ids: Tensor,
         *,
@@ -81,7 +81,7 @@ class Transformer(Stack):
         """
         at = logits_at if self.reads_every_position else slice(None)
         if self.config.encoder is None:
-            last = self.through(
+            last = self.forward_resid(
                 ids, segments=segments, mask=mask, padding=padding, cache=cache, start=start, resid=resid, at=at
             )
             return self.heads(last, padding)
@@ -89,13 +89,13 @@ class Transformer(Stack):
         if memory is None and cache is not None:
             memory = cache.memory
         if memory is None:
-            memory = self.encoder.through(ids, padding=padding, start=start, resid=resid)
+            memory = self.encoder.forward_resid(ids, padding=padding, start=start, resid=resid)
             start, resid = layers, None
         if cache is not None:
             cache.memory = memory
         if target is None:
             target, target_padding = self.begin(ids, padding)
-        last = self.decoder.through(
+        last = self.decoder.forward_resid(
             target,
             table=self.table,
             mask=mask,
@@ -110,8 +110,8 @@ class Transformer(Stack):
         return self.heads(last, target_padding)
 
     def heads(self, last: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """From the last residual stream, batch pos d_model."""
-        whole = self.whole(last, padding)
+        """Logits from the last residual stream, batch pos d_model."""
+        whole = self.pool_text(last, padding)
         pooled = whole if self.pooler is None else self.pooler(whole)
         second = None if self.next_sentence is None else self.hook_next_sentence(self.next_sentence(pooled))
         if self.head is None or self.config.head.kind == "none":
@@ -119,7 +119,7 @@ class Transformer(Stack):
         read = pooled if self.config.head.kind == "sequence" and not self.config.head.averaged else last
         return self.hook_logits(self.head(read, self.table)), second
 
-    def whole(self, last: Tensor, padding: Tensor | None) -> Tensor:
+    def pool_text(self, last: Tensor, padding: Tensor | None) -> Tensor:
         """The position that stands for the whole text, or the mean of all, batch d_model."""
         if isinstance(self.head, MeanHead):
             return self.head.mean(last, padding)
@@ -132,12 +132,12 @@ class Transformer(Stack):
 
     @property
     def reads_every_position(self) -> bool:
-        """Whether the head looks at each position by itself, so that the others can be left out."""
+        """True if the head looks at each position by itself, so that the others can be left out."""
         head = self.config.head
         return head.kind in ("language", "masked", "token", "span") and not head.pooler
 
     def begin(self, ids: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """What a decoder reads before anything was written, batch pos, and what of it is real.
+        """Input of a decoder before anything was written, batch pos, and what of it is real.
 
         The start token alone; in front of the text itself, without its last token, where the decoder reads that again.
         """

@@ -37,7 +37,7 @@ LONGEST = 40  # letters of a title
 
 @dataclass(frozen=True)
 class Opening:
-    """What `engine.load` is given: `dtype` None keeps the numbers as stored, `config` corrects config.json.
+    """Arguments of `engine.load`: `dtype` None keeps the numbers as stored, `config` corrects config.json.
 
     `folder` is deleted with the last of its openings.
     """
@@ -64,13 +64,14 @@ def names(*more: str) -> list[str]:
 
 
 def knows(name: str) -> bool:
-    """Whether `checkpoint` finds it."""
+    """True if `checkpoint` finds it."""
     known = name in names() or _offers.find(name) is not None
     return known or hub_folder(name) is not None or run_weights(name) is not None
 
 
-def opening(name: str) -> Opening:
-    """How a checkpoint of that name is opened. Raises ValueError for any other, so that a name is never a path."""
+def parse_name(name: str) -> Opening:
+    """Parses how a checkpoint of that name is opened. Raises ValueError for any other, so that a name is never a
+    path."""
     offered = _offers.find(name)
     if offered is not None:
         return offered
@@ -102,20 +103,20 @@ def offer(given: Opening) -> str:
     return name
 
 
-def changed(name: str, **changes: Any) -> str:
+def rename_with(name: str, **changes: Any) -> str:
     """The name of the same checkpoint opened otherwise: with another `dtype`, with a corrected `config`."""
-    after = replace(opening(name), **changes)
+    after = replace(parse_name(name), **changes)
     plain = after.title  # of one that everybody sees, its name
-    return plain if knows(plain) and opening(plain).key == after.key else offer(after)
+    return plain if knows(plain) and parse_name(plain).key == after.key else offer(after)
 
 
 def place(name: str) -> Place:
-    """Where the files of a checkpoint are. Raises as `opening` does, and FileNotFoundError."""
-    return locate(opening(name).source)
+    """Place of the files of a checkpoint. Raises as `parse_name` does, and FileNotFoundError."""
+    return locate(parse_name(name).source)
 
 
 def hub_folder(name: str) -> Path | None:
-    """Where a hub's checkpoint lies that has been fetched to this machine; nothing is asked of a network."""
+    """Folder of a hub's checkpoint that has been fetched to this machine; nothing is asked of a network."""
     if not name.startswith(HUB):
         return None
     from engine.checkpoints.hub import cached_folder, parse  # what speaks to a network is slow to import
@@ -164,7 +165,7 @@ class Checkpoints:
         found = self._shelf.find(key)
         if found is not None:
             return found
-        how = opening(name)
+        how = parse_name(name)
         with self._opening.setdefault(name, Lock()):  # however many ask at once
             found = self._shelf.find(key)
             if found is None:
@@ -173,7 +174,7 @@ class Checkpoints:
         return found
 
     def has(self, name: str) -> bool:
-        """Whether it is open already."""
+        """True if it is open already."""
         return self._shelf.find((name, *version(name))) is not None
 
     def cache_clear(self) -> None:
@@ -186,12 +187,12 @@ def weight(checkpoint: Checkpoint) -> int:
 
 
 class Answers:
-    """What was computed of a checkpoint, as bytes, by what was asked."""
+    """Cache of what was computed of a checkpoint, as bytes, by what was asked."""
 
     def __init__(self, budget: int) -> None:
         self._shelf: Shelf[bytes] = Shelf(budget)
 
-    def of(self, asked: Mapping[str, Any], make: Callable[[], bytes]) -> bytes:
+    def answer(self, asked: Mapping[str, Any], make: Callable[[], bytes]) -> bytes:
         """`asked` names the checkpoint, as "checkpoint" or "model"; what `make` raises is not kept."""
         named = str(asked.get("checkpoint", asked.get("model", "")))
         key = json.dumps([dict(asked), version(named)], sort_keys=True)
@@ -208,7 +209,7 @@ class Traces:
     def __init__(self, budget: int) -> None:
         self.shelf: Shelf[Any] = Shelf(budget)
 
-    def of(
+    def trace(
         self,
         name: str,
         read: Encoding | Tensor,
@@ -236,7 +237,7 @@ def _holds_a_model(folder: Path) -> bool:
 
 
 def _stamp(source: str | Path) -> tuple[int, int]:
-    """Of the weights file, when it was written and how long it is; zeros where there is none."""
+    """Time and size of the weights file; zeros where there is none."""
     try:
         stat = locate(source).weights.stat()
     except OSError:

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from engine.analysis.edit_extent_long import touched_head
-from engine.analysis.summarised_run import Glance, glance, head_pattern, mean_head, revisited
+from engine.analysis.summarised_run import Glance, glance, head_pattern, mean_head, rerun_reduced
 from engine.edits import Edit
 from engine.model.transformer import Transformer
 from engine.runtime.lru_cache import Shelf
@@ -20,7 +20,7 @@ LAST = slice(-1, None)  # where a glance makes logits: at all positions they cos
 
 @dataclass(frozen=True)
 class LongRun:
-    """What a run on a long text is made from: the model of an open checkpoint, what it reads, and its edits."""
+    """Inputs of a run on a long text: the model of an open checkpoint, what it reads, and its edits."""
 
     model: Transformer
     read: Encoding | Tensor
@@ -38,8 +38,8 @@ class Glances:
     def __init__(self, shelf: Shelf[Any]) -> None:
         self._shelf = shelf  # that of other runs, so that all of them share its budget
 
-    def of(self, made: LongRun, hook: str, head: int, cells: int, base: LongRun | None = None) -> Glance:
-        """One run for all heads, `cells` a side each; the head that is on screen comes with it.
+    def overview(self, made: LongRun, hook: str, head: int, cells: int, base: LongRun | None = None) -> Glance:
+        """Runs once for all heads, `cells` a side each; the head that is on screen comes with it.
 
         Where `base`, the same with other edits, is kept, only what the edits change is computed again. Raises as
         `engine.analysis.summarised_run.glance` does.
@@ -49,7 +49,7 @@ class Glances:
         if found is None:
             read, edits, options = made.read, made.edits, {"target": made.target, "logits_at": LAST}
             before = None if base is None else self._shelf.find((*base.key, "glance", cells))
-            found = glance(made.model, read, hook, head, cells, _compared(made.model), edits, before, **options)
+            found = glance(made.model, read, hook, head, cells, comparison_hooks(made.model), edits, before, **options)
             self._keep(made, hook, head, found.pattern)
             small = sum(one.nbytes for one in found.overviews.values())
             found = self._shelf.keep(key, found, found.trace.bytes + small)
@@ -57,34 +57,34 @@ class Glances:
 
     def head(self, made: LongRun, hook: str, head: int, cells: int) -> Tensor:
         """The pattern of one head of the first text, pos key, from the run that `of` made with as many `cells`."""
-        base = self.of(made, hook, head, cells)
+        base = self.overview(made, hook, head, cells)
         kept: tuple[Tensor, object] | None = self._shelf.find((*made.key, hook, head))
         if kept is not None:
             return kept[0]
         found = head_pattern(made.model, made.read, hook, head, base.trace, made.edits, target=made.target)
         return self._keep(made, hook, head, found)
 
-    def edited(self, made: LongRun, hook: str, head: int, cells: int) -> Tensor:
-        """Which cells of such a head edits put there, u8 pos key. Raises as `touched_head` does."""
+    def edited_cells(self, made: LongRun, hook: str, head: int, cells: int) -> Tensor:
+        """Cells of such a head that edits put there, u8 pos key. Raises as `touched_head` does."""
 
         def make() -> tuple[Tensor]:
-            base = self.of(made, hook, head, cells).trace
+            base = self.overview(made, hook, head, cells).trace
             return (touched_head(made.model, made.read, hook, head, base, made.edits, target=made.target),)
 
-        return self.kept(made, (hook, head, "edited"), make)[0]
+        return self.cached(made, (hook, head, "edited"), make)[0]
 
     def mean(self, made: LongRun, hook: str, cells: int) -> Tensor:
         """The mean of all heads of one layer of the first text, pos key, from that run."""
 
         def make() -> tuple[Tensor]:
-            base = self.of(made, hook, 0, cells).trace
-            found = revisited(made.model, made.read, {hook: mean_head}, base, made.edits, target=made.target)
+            base = self.overview(made, hook, 0, cells).trace
+            found = rerun_reduced(made.model, made.read, {hook: mean_head}, base, made.edits, target=made.target)
             return (found[hook],)
 
-        return self.kept(made, (hook, "mean"), make)[0]
+        return self.cached(made, (hook, "mean"), make)[0]
 
-    def kept(self, made: LongRun, what: Hashable, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-        """What was once made of that run, in memory as its patterns are."""
+    def cached(self, made: LongRun, what: Hashable, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+        """Values once made of that run, in memory as its patterns are."""
         key = (*made.key, what)
         found: tuple[tuple[Tensor, ...], object] | None = self._shelf.find(key)
         if found is None:
@@ -93,12 +93,12 @@ class Glances:
         return found[0]
 
     def _keep(self, made: LongRun, hook: str, head: int, pattern: Tensor) -> Tensor:
-        """With the model's hooks, as a trace has them: while these are held, no other model has their id."""
+        """Stores with the model's hooks, as a trace has them: while these are held, no other model has their id."""
         found: Tensor = self._shelf.keep((*made.key, hook, head), (pattern, made.model.hooks), pattern.nbytes)[0]
         return found
 
 
-def _compared(model: Transformer) -> tuple[str, ...]:
+def comparison_hooks(model: Transformer) -> tuple[str, ...]:
     """The hooks by which two runs are compared, beside their patterns."""
     ends = ("blocks.0.resid_pre", "resid_post")
     return tuple(hook for hook in model.hook_names if hook.endswith(ends) or hook == "logits")
@@ -107,6 +107,6 @@ def _compared(model: Transformer) -> tuple[str, ...]:
 def run_key(
     model: Transformer, read: Encoding | Tensor, edits: Sequence[Edit], target: Encoding | None
 ) -> tuple[object, ...]:
-    """What a run keeps holds its model's hooks on: no other has their id meanwhile."""
+    """Key of a run. What a run keeps holds its model's hooks on: no other has their id meanwhile."""
     what = (read.numpy().tobytes(), tuple(read.shape)) if isinstance(read, Tensor) else read
     return id(model.hooks), what, target, tuple(map(repr, edits))

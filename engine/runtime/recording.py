@@ -9,7 +9,7 @@ from functools import lru_cache
 from torch import Tensor
 
 from engine.edits import Edit, Real
-from engine.model.hooks import HookPoint, matching
+from engine.model.hooks import HookPoint, match_hooks
 from engine.model.transformer import Transformer
 
 
@@ -73,6 +73,6 @@ def kept_names(keep: tuple[str, ...], names: tuple[str, ...], on_request: frozen
     """The hooks that `keep` names; what is computed only on request takes more than a wildcard."""
     kept: set[str] = set()
     for pattern in keep:
-        named = {n for n in matching(pattern, names) if n not in on_request or pattern.endswith(n.rsplit(".", 1)[-1])}
-        kept |= named or set(matching(pattern, names))
+        matches = set(match_hooks(pattern, names))
+        kept |= {n for n in matches if n not in on_request or pattern.endswith(n.rsplit(".", 1)[-1])} or matches
     return frozenset(kept)

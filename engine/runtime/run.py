@@ -57,18 +57,18 @@ def run(
         model.check(written, past)
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     kept = kept_names(keep, model.hook_names, model.requested)
-    made = resolved(model, edits, encoding, target, mask=mask, base=base, cache=cache)
+    made = resolve_edits(model, edits, encoding, target, mask=mask, base=base, cache=cache)
     recording = (recorder or Recording)(model, kept, made, padding, target_padding)
     trace = Trace(
         recording.values, model.hooks, ids, padding, encodings, tuple(edits), mask, logits_at, past,
         written, target_encodings, target_padding,
     )  # fmt: skip
-    begin = Begin() if base is None else continued(base, trace, recording, model, cache)
+    begin = Begin() if base is None else continue_run(base, trace, recording, model, cache)
     if begin is None:
         return trace
     kinds = segments(encodings, ids) if model.config.embedding.segments else None
     with active(recording):
-        model.both(
+        model.forward_with_pooled(
             ids, target=written, segments=kinds, mask=mask, padding=padding, target_padding=target_padding,
             cache=cache, start=begin.start, resid=begin.resid, memory=begin.memory, logits_at=logits_at,
         )  # fmt: skip
@@ -92,7 +92,7 @@ def read_target(
     return written, padding, encodings
 
 
-def resolved(
+def resolve_edits(
     model: Transformer,
     edits: Sequence[Edit],
     encoding: Input,
@@ -125,7 +125,7 @@ class Begin:
     memory: Tensor | None = None
 
 
-def continued(
+def continue_run(
     base: Trace, trace: Trace, recording: Recording, model: Transformer, cache: KVCache | None
 ) -> Begin | None:
     """Takes over what `base` has and tells `trace` where it starts; None where nothing is left to compute."""
@@ -173,13 +173,13 @@ def check_base(base: Trace, trace: Trace, cache: KVCache | None) -> None:
         raise ValueError("base must be a run of the same model; run this one once without edits and use that trace.")
     if not (same(base.ids, trace.ids) and same(base.padding, trace.padding) and same(base.target, trace.target)):
         raise ValueError("base must be a run on the same tokens; run once without edits and use that trace.")
-    if "embed.segments" in trace.hooks and not torch.equal(told_apart(base), told_apart(trace)):
+    if "embed.segments" in trace.hooks and not torch.equal(segment_ids(base), segment_ids(trace)):
         raise ValueError("base must be a run with the same segments; run once without edits and use that trace.")
     if base.past or cache is not None:
         raise ValueError("base must be a run on a whole text, without a cache; leave out one of the two.")
 
 
-def told_apart(trace: Trace) -> Tensor:
+def segment_ids(trace: Trace) -> Tensor:
     """The segments of a run, batch pos."""
     kinds = segments(trace.encodings, trace.ids)
     return torch.zeros_like(trace.ids) if kinds is None else kinds
@@ -217,12 +217,12 @@ def resume(base: Trace, start: int, model: Transformer) -> Begin:
     first = encoder_layers(model)
     if first == 0 or start < first:
         side = "encoder." if first else ""
-        return Begin(start, recorded(base, stream(model, f"{side}blocks.{start - 1}.")) if start else None)
+        return Begin(start, recorded_value(base, stream(model, f"{side}blocks.{start - 1}.")) if start else None)
     final = "encoder.final_norm.out"
-    memory = recorded(base, final if final in model.hooks else stream(model, f"encoder.blocks.{first - 1}."))
+    memory = recorded_value(base, final if final in model.hooks else stream(model, f"encoder.blocks.{first - 1}."))
     if start == first:
         return Begin(start, None, memory)
-    return Begin(start, recorded(base, stream(model, f"decoder.blocks.{start - first - 1}.")), memory)
+    return Begin(start, recorded_value(base, stream(model, f"decoder.blocks.{start - first - 1}.")), memory)
 
 
 def stream(model: Transformer, block: str) -> str:
@@ -232,7 +232,7 @@ def stream(model: Transformer, block: str) -> str:
     return normed if after and normed in model.hooks else f"{block}resid_post"
 
 
-def recorded(base: Trace, name: str) -> Tensor:
+def recorded_value(base: Trace, name: str) -> Tensor:
     if name not in base:
         raise ValueError(
             f"base must have recorded {name} to start from; run it with keep='*' or add that name to keep."

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.edits import Edit
-from engine.model.hooks import Axes, HookPoint, canonical, matching
+from engine.model.hooks import Axes, HookPoint, canonical, match_hooks
 from engine.model.layers.mask import Mask
 from engine.tokenizers.encoding import Encoding
 
@@ -103,7 +103,7 @@ class Trace(Mapping[str, Tensor]):
         return sum(storages.values())
 
     def _resolve(self, name: str) -> str:
-        (found, *more) = matching(name, tuple(self.hooks))
+        (found, *more) = match_hooks(name, tuple(self.hooks))
         if more:
             raise KeyError(f"{name!r} stands for {len(more) + 1} hooks; name one of them, or use stack().")
         if found not in self._values:

@@ -81,7 +81,9 @@ class Trainer:
         model = initialise(Transformer(config), seed_for(recipe.seed, "weights"))
         self.model = (begin_with(model, recipe.base) if recipe.base else model).to(self.device).train()
         self.drawn: dict[int, list[Examples]] = {}
-        self.forward: Forward = torch.compile(self.model.both) if plan.compile else self.model.both
+        self.forward: Forward = (
+            torch.compile(self.model.forward_with_pooled) if plan.compile else self.model.forward_with_pooled
+        )
         self.optimiser = build_optimisers(self.model, recipe.optimiser)
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
         self.progress = latest.Progress(seed=recipe.seed, threads=plan.threads)

@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from engine.analysis.sizes import BACKWARD, activations, count, envelope, forward, kv_cache, per_token, states
-from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken, thrown
+from engine.analysis.switches import SWITCHES, differing_switches, option_label, sizes, thrown, with_sizes
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED, blueprint
 from engine.runtime import library
@@ -96,8 +96,8 @@ def throw_switches(config: ModelConfig, other: ModelConfig | None) -> dict[str, 
         theirs = own if other is None else switch.get(other)
         alike = theirs == st.session_state.get(switch.name, own)
         chosen[switch.name] = st.selectbox(
-            switch.title if alike or other is None else f"{switch.title} :violet[≠ {spoken(theirs)}]",
-            options, options.index(own), spoken, key=switch.name, bind="query-params", width=WIDE,
+            switch.title if alike or other is None else f"{switch.title} :violet[≠ {option_label(theirs)}]",
+            options, options.index(own), option_label, key=switch.name, bind="query-params", width=WIDE,
             help=switch.help if alike or other is None else None,
         )  # fmt: skip
     return chosen
@@ -140,7 +140,7 @@ with right, st.container(horizontal=True, gap="small", key="switches"):
     chosen = throw_switches(own, other)
     numbers = choose_sizes(own)
 try:
-    config = resized(thrown(own, chosen), **numbers)
+    config = with_sizes(thrown(own, chosen), **numbers)
 except ValueError as error:
     left.warning(f"This configuration is not possible: {error}")
     st.stop()
@@ -159,7 +159,7 @@ export = Export(
     "parameters by part, with their formulas",
 )  # fmt: skip
 with left:
-    different = [] if other is None else differing(config, other)
+    different = [] if other is None else differing_switches(config, other)
     notes = {"take": export.header}
     payload = drawn.architecture(shown, differing=different, source=source(name), notes=notes)
     picture(payload, key="architecture view")

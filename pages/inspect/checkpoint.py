@@ -91,7 +91,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
         "of a folder or a weights file.",
     )  # fmt: skip
     here = library.knows(name)
-    kept = list(NUMBERS.values()).index(library.opening(name).dtype) if here else 0
+    kept = list(NUMBERS.values()).index(library.parse_name(name).dtype) if here else 0
     st.selectbox(
         "precision", list(NUMBERS), kept, key=f"numbers {name}", width=110, on_change=reopened, args=(name,),
         disabled=not here, help="Half precision is widened to float32, or kept as it is stored in half the memory.",

@@ -46,7 +46,7 @@ def look(open_page: Callable[[str], "Page"], server: str) -> Callable[..., "Page
 
 def traced(text: str = TEXT, model: str = "stories") -> Trace:
     read = read_text(library.checkpoint(model), text, 256).read
-    return library.traces.of(model, read)
+    return library.traces.trace(model, read)
 
 
 def root(page: "Page") -> "Locator":

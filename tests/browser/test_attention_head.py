@@ -45,7 +45,7 @@ def look(open_page: Callable[[str], Page], server: str) -> Look:
 
 
 def traced(text: str = TEXT) -> Trace:
-    return library.traces.of("stories", library.checkpoint("stories").tokenizer.encode(text), [])
+    return library.traces.trace("stories", library.checkpoint("stories").tokenizer.encode(text), [])
 
 
 def view(page: Page) -> Locator:
@@ -139,7 +139,7 @@ def test_more_lines_than_can_be_told_apart_are_counted_and_said(look: Look) -> N
 
 def traced_long() -> Trace:
     encoding = library.checkpoint("stories").tokenizer.encode("The dog was happy. " * 60)
-    return library.traces.of("stories", encoding.truncate(256), [])
+    return library.traces.trace("stories", encoding.truncate(256), [])
 
 
 def test_the_product_of_query_and_key_is_summed_to_the_stored_score(look: Look) -> None:

@@ -339,6 +339,23 @@ def test_edited_heads_and_cells_are_marked_at_every_zoom(look: Callable[..., "Pa
     assert page.locator(".title .edited-tag").is_hidden() and page.locator(".long-legend .edited-sign").is_hidden()
 
 
+def test_a_text_that_grows_long_is_drawn_in_tiles_and_a_short_one_in_cells_again(look: Callable[..., "Page"]) -> None:
+    page = look()
+    field = page.get_by_label("text", exact=True)
+    long = field.input_value()
+    root(page).evaluate("e => { e.dataset.first = 'yes'; }")
+    page.get_by_role("tab", name="Text").click()
+    for text, ready in (("Max has a ball.", ".map-grid canvas"), (long, READY), ("Max ran.", ".map-grid canvas")):
+        field.fill(text)
+        field.press("Enter")
+        page.wait_for_function(f"long => {FIND}.source.tiled === long && {FIND}.view?.line", arg=text == long)
+        page.get_by_role("tab", name="Map").click()
+        page.wait_for_selector(ready)
+        assert page.locator(".attention[data-first]").count() == 1, "another view was mounted"
+        assert (state(page)["layer"], state(page)["head"]) == (1, 2)
+        page.get_by_role("tab", name="Text").click()
+
+
 def test_a_long_text_is_painted_with_a_row_or_a_column_and_its_columns_are_told(
     look: Callable[..., "Page"], made: Any
 ) -> None:

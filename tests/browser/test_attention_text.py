@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.analysis.circuits import promoted, qk
+from engine.analysis.circuits import qk, top_outputs
 from engine.analysis.points import head_points
 from engine.inputs.readers import read_translation
 from engine.runtime import library
@@ -39,7 +39,7 @@ def show(open_page: Open, server: str) -> Show:
 
 
 def traced() -> Trace:
-    return library.traces.of("stories", library.checkpoint("stories").tokenizer.encode(TEXT), [])
+    return library.traces.trace("stories", library.checkpoint("stories").tokenizer.encode(TEXT), [])
 
 
 def shell(page: "Page") -> "Locator":
@@ -138,7 +138,7 @@ def test_circuits_list_what_a_token_promotes_and_say_where_there_are_none(show: 
     page = show("circuits", "&layer=1&head=3")
     checkpoint = library.checkpoint("stories")
     ids = list(dict.fromkeys(traced().ids[0].tolist()))
-    best = promoted(checkpoint.model, 1, 3, ids, 8)
+    best = top_outputs(checkpoint.model, 1, 3, ids, 8)
     page.wait_for_selector(".promoted-row")
     pieces = [checkpoint.tokenizer.piece(i) for i in best.tokens[0].tolist()]
     first = page.locator(".promoted-row").first.locator(".candidate")

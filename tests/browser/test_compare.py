@@ -37,7 +37,7 @@ def look(open_page: Callable[[str], "Page"], server: str) -> Callable[..., "Page
 
 
 def traced(text: str, model: str = "stories") -> Trace:
-    return library.traces.of(model, read_text(library.checkpoint(model), text, 256).read)
+    return library.traces.trace(model, read_text(library.checkpoint(model), text, 256).read)
 
 
 def root(page: "Page") -> "Locator":
@@ -227,7 +227,7 @@ def test_pictures_of_all_runs_are_coloured_by_one_scale(look: Callable[..., "Pag
     notes = said_under.all_inner_texts()
     row = state(page)["cursor"]["row"]
     checkpoint = library.checkpoint("digits-vit")
-    patterns = [library.traces.of("digits-vit", read_picture(checkpoint, pictures()[0][i]).read) for i in (0, 1)]
+    patterns = [library.traces.trace("digits-vit", read_picture(checkpoint, pictures()[0][i]).read) for i in (0, 1)]
     most = [float(trace["blocks.1.attn.pattern"][0, 2, row, 1:].max()) for trace in patterns]
     said = {float(note.split("0 to ")[1].split("\u00a0")[0]) for note in notes}
     assert len(said) == 1 and said.pop() == pytest.approx(100 * max(most), rel=5e-3)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from engine.analysis.circuits import promoted
+from engine.analysis.circuits import top_outputs
 from engine.analysis.points import head_points
 from engine.inputs.readers import read_translation
 from engine.runtime import library
@@ -114,7 +114,7 @@ def test_points_and_circuits_of_each_run_are_those_of_its_own_trace(look: Callab
     pieces = library.checkpoint("stories").tokenizer.pieces
     for number in range(2):
         ids = list(dict.fromkeys(traced(text(number)).encoding.ids))
-        best = [pieces[i] for i in promoted(model, LAYER, HEAD, ids, 1).tokens[:, 0].tolist()]
+        best = [pieces[i] for i in top_outputs(model, LAYER, HEAD, ids, 1).tokens[:, 0].tolist()]
         rows = run_of(page, number).locator(".promoted-row")
         assert [rows.nth(i).locator(".candidate bdi").first.inner_text() for i in range(len(ids))] == best
 

@@ -42,7 +42,7 @@ def look(open_page: Callable[[str], "Page"], server: str) -> Look:
 
 
 def traced() -> Trace:
-    return library.traces.of("stories", read_text(library.checkpoint("stories"), TEXT, 256).read)
+    return library.traces.trace("stories", read_text(library.checkpoint("stories"), TEXT, 256).read)
 
 
 def saved(page: "Page", name: str, folder: Path) -> Path:

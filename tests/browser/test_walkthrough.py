@@ -55,7 +55,7 @@ def walk(open_page: Open, server: str) -> Callable[..., "Page"]:
 
 def traced(text: str = TEXT, model: str = "stories", temperature: float = 1.0) -> Trace:
     encoding = library.checkpoint(model).tokenizer.encode(text)
-    return library.traces.of(model, encoding, [] if temperature == 1 else [AttentionTemperature(temperature)])
+    return library.traces.trace(model, encoding, [] if temperature == 1 else [AttentionTemperature(temperature)])
 
 
 def root(page: "Page") -> "Locator":
@@ -392,7 +392,7 @@ def test_256_tokens_scroll_fetch_the_looked_at_layer_once_and_keep_it(
     assert "this model reads 256" in page.locator(".notice").inner_text()
     flow = page.locator(".flow")
     assert flow.evaluate("e => e.scrollHeight > e.clientHeight")
-    trace = library.traces.of("stories", library.checkpoint("stories").tokenizer.encode(text).truncate(256))
+    trace = library.traces.trace("stories", library.checkpoint("stories").tokenizer.encode(text).truncate(256))
     assert_drawn_equals(page, trace)
     explained(page, "came to give")
     sent = wire.reruns

@@ -232,8 +232,8 @@ def test_an_edit_is_painted_on_the_run_without_it(monkeypatch: pytest.MonkeyPatc
     painted = PaintPattern(1, [[6, 2]], [0.5], [0])
     experiment = made(SilenceHeads(0, [1]), painted)
     monkeypatch.setattr(what_if, "current", lambda: experiment)
-    before = library.traces.of("stories", reading.read, [])
-    after = library.traces.of("stories", reading.read, experiment.edits)
+    before = library.traces.trace("stories", reading.read, [])
+    after = library.traces.trace("stories", reading.read, experiment.edits)
     conducted = what_if.WhatIf(Subject("stories", checkpoint, reading, 24), after, before, after)
     asked = {"ask": "edit_ground", "focus": "attn", "side": "", "layer": 1, "head": 0}
     asked["trace"] = digest("stories", after)

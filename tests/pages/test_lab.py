@@ -272,10 +272,10 @@ def test_each_contrast_makes_a_model_that_trains(task: str, tmp_path: Path) -> N
     batch = source.batch(1)
     for title, changed in contrasts(recipe).items():
         model = initialise(Transformer(source.fitted(changed.model)), 0)
-        before = score(model.both(**batch.inputs), batch)["loss"]
+        before = score(model.forward_with_pooled(**batch.inputs), batch)["loss"]
         before.backward()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter -= 1e-3 * (torch.zeros(()) if parameter.grad is None else parameter.grad)
-            after = score(model.both(**batch.inputs), batch)["loss"]
+            after = score(model.forward_with_pooled(**batch.inputs), batch)["loss"]
         assert after < before, title  # it learns

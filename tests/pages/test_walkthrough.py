@@ -33,7 +33,7 @@ def test_first_open_shows_a_finished_picture_of_the_first_model() -> None:
     header, arrays = picture(opened())
     checkpoint = library.checkpoint("stories")
     encoding = checkpoint.tokenizer.encode(header_text(header))
-    trace = library.traces.of("stories", encoding)
+    trace = library.traces.trace("stories", encoding)
     assert header["model"]["name"] == "stories"
     assert header["lanes"][""]["ids"] == list(encoding.ids)
     assert torch.equal(torch.tensor(arrays["blocks.2.attn.pattern"].data), trace["blocks.2.attn.pattern"][0])

@@ -243,7 +243,7 @@ def test_weights_kept_in_half_precision_are_drawn_as_they_are(model: str, models
     checkpoint = load(models / model)
     checkpoint.model.to(torch.bfloat16)
     checkpoint.save(models / f"half-{model}")
-    header, arrays = picture(opened(library.changed(f"half-{model}", dtype=None)))
+    header, arrays = picture(opened(library.rename_with(f"half-{model}", dtype=None)))
     assert header["dtype"] == "bfloat16"
     for name in (name for name in arrays if name.endswith(("resid_post", "attn.pattern"))):
         drawn = torch.tensor(arrays[name].data)

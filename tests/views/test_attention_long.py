@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.circuits import qk
-from engine.analysis.copying import copying
+from engine.analysis.copying import copying_scores
 from engine.analysis.edit_extent import touched_cells
 from engine.analysis.heads import head_scores
 from engine.analysis.sinks import column, sentence
@@ -150,7 +150,7 @@ def test_a_row_lists_its_heaviest_keys_and_what_all_others_share() -> None:
 def test_scores_of_a_layer_are_those_of_the_whole_run() -> None:
     model, read = tiny.model(SMALL), ids(LENGTH)
     whole, long = vars(head_scores(run(model, read))), looked_at(model, read)
-    whole["copying"] = copying(model)
+    whole["copying"] = copying_scores(model)
     assert {score["key"] for score in payload(long)[0]["scoreTable"]} == whole.keys() | {"positional"}
     for layer in range(2):
         _, arrays = asked(long, ask="scores", layer=layer)

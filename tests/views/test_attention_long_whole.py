@@ -8,7 +8,7 @@ from engine import load
 from engine.analysis import flow as flow_module
 from engine.analysis.averages import over_heads, over_texts
 from engine.analysis.flow import crossed_network, flow, network
-from engine.analysis.rollout import crossed, rollout
+from engine.analysis.rollout import rollout, rollout_across
 from engine.edits import AttentionTemperature
 from engine.inputs.readers import Reading
 from engine.inputs.samples import samples
@@ -78,7 +78,7 @@ def test_a_rollout_of_two_stacks_is_that_of_a_short_text(side: str, focus: str) 
     for first, last, head in ((0, 1, None), (1, 1, 2)):
         heads = None if head is None else {layer: [head] for layer in range(2)}
         options = (first, last + 1, heads)
-        expected = crossed(trace, *options, heads).source[-1] if crosses else rollout(trace, side, *options)[-1]
+        expected = rollout_across(trace, *options, heads).source[-1] if crosses else rollout(trace, side, *options)[-1]
         same(long, expected, ask="rollout", first=first, last=last, head=head, side=side, focus=focus)
 
 
@@ -91,8 +91,8 @@ def test_means_and_rollouts_are_of_the_run_under_its_edits() -> None:
 
 def test_each_layer_is_computed_once_for_all_that_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    real = glances.revisited
-    monkeypatch.setattr(glances, "revisited", lambda *given, **more: calls.extend(given[2]) or real(*given, **more))
+    real = glances.rerun_reduced
+    monkeypatch.setattr(glances, "rerun_reduced", lambda *given, **more: calls.extend(given[2]) or real(*given, **more))
     long = looked_at(MODEL, ids(LENGTH, 5))
     for _ in range(2):
         for pos in (3, 300):

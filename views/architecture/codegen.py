@@ -85,9 +85,9 @@ def changed_lines(
         imports.setdefault(CHANGES, set()).add("thrown")
         lines.append(f"config = thrown(config, {changed!r})")
     if changed or dict(numbers) != sizes(config):
-        imports.setdefault(CHANGES, set()).add("resized")
+        imports.setdefault(CHANGES, set()).add("with_sizes")
         given = ", ".join(f"{key}={value}" for key, value in numbers.items())
-        lines.append(f"config = resized(config, {given})")
+        lines.append(f"config = with_sizes(config, {given})")
     return lines
 
 

@@ -14,10 +14,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from engine.analysis.averages import moved
-from engine.analysis.edit_extent import STAGES, touched_heads, touching
+from engine.analysis.averages import value_norms
+from engine.analysis.edit_extent import STAGES, edits_of_layer, touched_heads
 from engine.analysis.heads import SCORES
-from engine.analysis.summarised_run import revisited
+from engine.analysis.summarised_run import rerun_reduced
 from engine.analysis.tiles import peaks, tile, top_keys
 from engine.analysis.weights.circuit import attention_of
 from engine.checkpoints import Checkpoint
@@ -87,10 +87,10 @@ class LongContext(RunContext):
         crosses = head.focus == "cross_attn"
         if not touched_heads(self.trace, self.lane(head.side).config, head.side, crosses)[head.layer, head.head]:
             return None
-        acts = (part for _, part in touching(self.trace, head.layer, head.side, crosses))
+        acts = (part for _, part in edits_of_layer(self.trace, head.layer, head.side, crosses))
         if not set(STAGES) & set(acts):
             return None
-        return library.glances.edited(self.made, head.hook, head.head, self.cells)
+        return library.glances.edited_cells(self.made, head.hook, head.head, self.cells)
 
     def named_head(self, hook: str, head: int | None) -> Head:
         """The head whose pattern a hook holds. Raises ValueError for what is no head's pattern of this run."""
@@ -117,11 +117,11 @@ class LongContext(RunContext):
         if moved is None:
             return self.script({}, [f'values = trace["{hook}"][0, {head}]  # query key', element], (hook,))
         v, where = hook.replace("pattern", "v"), f"{shown.layer}, {quoted(shown.side)}, {shown.focus == 'cross_attn'}"
-        imports = {"engine.analysis.averages": {"moved"}, "engine.analysis.weights.circuit": {"attention_of"}}
+        imports = {"engine.analysis.averages": {"value_norms"}, "engine.analysis.weights.circuit": {"attention_of"}}
         lines = [
             f"attention = attention_of(checkpoint.model, {where})",
-            f"moved_by_key = moved(attention, trace[{quoted(v)}][0])[{head}]",
-            f"values = trace[{quoted(hook)}][0, {head}].abs() * moved_by_key  # query key",
+            f"norm_by_key = value_norms(attention, trace[{quoted(v)}][0])[{head}]",
+            f"values = trace[{quoted(hook)}][0, {head}].abs() * norm_by_key  # query key",
             *(["values = values / values.sum(-1, keepdim=True).clamp(min=1e-38)"] if moved == "share" else []),
             element,
         ]
@@ -143,7 +143,7 @@ def long_context(
     layer, head = min(look.get("layer", 0), config.layers - 1), min(look.get("head", 0), config.attention.heads - 1)
     shown = Head(lanes[-1].side, "cross_attn" if config.encoder else "attn", layer, head)
     cells = overview_side(lanes)
-    seen = library.glances.of(made, shown.hook, head, cells, base)
+    seen = library.glances.overview(made, shown.hook, head, cells, base)
     return LongContext(
         name, checkpoint, seen.trace, list(lanes), fields=fields,
         made=made, cells=cells, shown=shown, overviews=seen.overviews,
@@ -169,13 +169,13 @@ def key_lengths(long: LongContext, head: Head) -> Tensor:
     attention = attention_of(made.model, head.layer, head.side, head.focus == "cross_attn")
 
     def make() -> tuple[Tensor]:
-        seen = revisited(made.model, made.read, {v: of_first}, long.trace, made.edits, target=made.target)
+        seen = rerun_reduced(made.model, made.read, {v: of_first}, long.trace, made.edits, target=made.target)
         return (seen[v],)
 
     def of_first(value: Tensor) -> Tensor:
-        return moved(attention, value[0])
+        return value_norms(attention, value[0])
 
-    return library.glances.kept(made, (v, "moved"), make)[0][head.head]
+    return library.glances.cached(made, (v, "moved"), make)[0][head.head]
 
 
 def overview_side(lanes: Sequence[Lane]) -> int:

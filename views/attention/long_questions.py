@@ -20,8 +20,8 @@ from engine.analysis.flow import crossed_flow_from, flow_from
 from engine.analysis.heads import scores
 from engine.analysis.points import HeadPoints
 from engine.analysis.positional_long import PositionalSteps
-from engine.analysis.rollout import rolled, rolled_both
-from engine.analysis.summarised_run import revisited
+from engine.analysis.rollout import roll_out, rolled_both
+from engine.analysis.summarised_run import rerun_reduced
 from engine.analysis.tiles import overview
 from engine.inputs.samples import sample_runs
 from engine.runtime import library
@@ -180,7 +180,7 @@ def ask_long_scores(long: LongContext, side: Side, layer: Layer) -> Answer:
     made, lane = long.made, long.lane(side)
     block = f"{lane.prefix}blocks.{layer}.attn."
     wanted = {f"{block}pattern": first_text, f"{block}mask": first_text}
-    seen = revisited(made.model, made.read, wanted, long.trace, made.edits, target=made.target)
+    seen = rerun_reduced(made.model, made.read, wanted, long.trace, made.edits, target=made.target)
     ids = torch.tensor(lane.ids) if lane.ids else None
     found = vars(scores(seen[f"{block}pattern"].float(), ids, seen[f"{block}mask"]))
     return Answer(found | {"copying": cached_copying(long.model, side)[layer]})
@@ -250,7 +250,7 @@ class Layers:
         return Layers(self.long, self.side, focus, self.head)
 
     def kept(self, what: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
-        return library.glances.kept(self.long.made, (self.side, self.focus, self.head, *what), lambda: (make(),))[0]
+        return library.glances.cached(self.long.made, (self.side, self.focus, self.head, *what), lambda: (make(),))[0]
 
 
 @question("text_average", returns={"pattern": PAIRS, "count": ("query",)}, make_table=table_texts)
@@ -264,7 +264,7 @@ def ask_long_text_average(
         found = over_texts(traces, FEWEST, side, focus == CROSSES)
         return found.pattern, found.texts
 
-    pattern, texts = library.glances.kept(long.made, ("sentences", side, focus), average)
+    pattern, texts = library.glances.cached(long.made, ("sentences", side, focus), average)
     return {"pattern": pattern[layer, head], "count": texts.int()}
 
 
@@ -343,9 +343,9 @@ def rolled_out(layers: Layers, first: int, last: int) -> Tensor:
 
     def make() -> Tensor:
         if layers.focus == "attn":
-            products = rolled(layers.between(first, last))
+            products = roll_out(layers.between(first, last))
         else:
-            encoded = last_of(rolled(encoder(layers).all()))
+            encoded = last_of(roll_out(encoder(layers).all()))
             both = zip(layers.beside("attn").between(first, last), layers.between(first, last), strict=True)
             products = (source for source, _ in rolled_both(encoded, both))
         return last_of(products).float()

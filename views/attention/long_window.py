@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.analysis.points import HeadPoints, head_points
 from engine.analysis.sinks import Column, column
-from engine.analysis.summarised_run import revisited
+from engine.analysis.summarised_run import rerun_reduced
 from engine.analysis.weights.circuit import attention_of, rows
 from engine.analysis.weights.projection import How
 from engine.model.transformer import Transformer
@@ -138,7 +138,7 @@ def strip(long: LongContext, head: Head, first: int) -> Parts:
         return kept[0]
     names, width = named(made.model, block), attention_of(made.model, *where(head)).d_head
     cut = {name: partial(cut_to, part=part, first=first, width=width) for part, name in names.items()}
-    seen = revisited(made.model, made.read, cut, long.trace, made.edits, target=made.target)
+    seen = rerun_reduced(made.model, made.read, cut, long.trace, made.edits, target=made.target)
     found = {part: seen[name] for part, name in names.items()}
     size = sum(value.nbytes for value in found.values())
     answer: Parts = library.traces.shelf.keep(key, (found, made.model.hooks), size)[0]
@@ -157,10 +157,10 @@ def pattern_rows(long: LongContext, head: Head, first: int) -> Tensor:
     made, cut = long.made, partial(cut_to, part="pattern", first=first, width=0)
 
     def make() -> tuple[Tensor]:
-        seen = revisited(made.model, made.read, {head.hook: cut}, long.trace, made.edits, target=made.target)
+        seen = rerun_reduced(made.model, made.read, {head.hook: cut}, long.trace, made.edits, target=made.target)
         return (seen[head.hook],)
 
-    return library.glances.kept(made, (head.hook, first, "rows"), make)[0]
+    return library.glances.cached(made, (head.hook, first, "rows"), make)[0]
 
 
 def cut_to(value: Tensor, part: str, first: int, width: int) -> Tensor:
@@ -203,7 +203,7 @@ def vectors(long: LongContext, head: Head) -> Trace:
 
     parts = ("q", "q_norm.out", "q_rotated", "k", "k_norm.out", "k_rotated")
     wanted = {name: alone for part, name in named(made.model, block).items() if part in parts}
-    seen = revisited(made.model, made.read, wanted, base, made.edits, target=made.target)
+    seen = rerun_reduced(made.model, made.read, wanted, base, made.edits, target=made.target)
     return holding(base, seen)
 
 
@@ -229,7 +229,7 @@ def column_of(long: LongContext, head: Head, key: int) -> Column:
 
     made, base = long.made, long.trace
     wanted = {f"{name}mask": masked, f"{name}v": valued}
-    seen = revisited(made.model, made.read, wanted, base, made.edits, target=made.target)
+    seen = rerun_reduced(made.model, made.read, wanted, base, made.edits, target=made.target)
     values = {**seen, head.hook: pattern[None, None]}
     alone = holding(base, values)
     read = long.encoding("encoder" if crosses else head.side)

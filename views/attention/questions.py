@@ -12,14 +12,14 @@ import numpy as np
 from torch import Tensor, cat, tensor
 
 from engine.analysis.averages import by_norm, over_heads, over_texts
-from engine.analysis.circuits import lacks, promoted, qk
-from engine.analysis.copying import copying
+from engine.analysis.circuits import lacks, qk, top_outputs
+from engine.analysis.copying import copying_scores
 from engine.analysis.edges import Edges, edges
 from engine.analysis.entropy import attention_entropy
 from engine.analysis.flow import crossed_network, flow, flows, network
 from engine.analysis.points import HeadPoints, head_points, shared_key_head, vectors
 from engine.analysis.positional import positional
-from engine.analysis.rollout import crossed, rollout
+from engine.analysis.rollout import rollout, rollout_across
 from engine.analysis.sinks import Column, column, sentence
 from engine.analysis.stages import head_stages
 from engine.analysis.weights.circuit import Which
@@ -128,7 +128,7 @@ def cached_copying(model: Transformer, side: str) -> Tensor:
     """Copying scores, layer head."""
     kept = COPYING.setdefault(model, {})
     if side not in kept:
-        kept[side] = copying(model, side)
+        kept[side] = copying_scores(model, side)
     return kept[side]
 
 
@@ -151,7 +151,7 @@ def ask_rollout(
     """Share of each input position in each output position (Abnar & Zuidema 2020, section 3)."""
     heads = None if head is None else {layer: [head] for layer in range(first, last + 1)}
     if focus == CROSSES:
-        return crossed(run.trace, first, last + 1, heads, heads).source[-1]
+        return rollout_across(run.trace, first, last + 1, heads, heads).source[-1]
     return rollout(run.trace, side, first, last + 1, heads)[-1]
 
 
@@ -303,7 +303,7 @@ def ask_promoted(run: RunContext, layer: Layer, head: Head, side: Side, focus: F
     """Tokens whose logits the head raises most where it attends to each token of the text (Elhage et al. 2021)."""
     ids = distinct_ids(run, side, focus, keys=True)
     count = min(PROMOTED, run.model.config.outputs)
-    found = promoted(run.model, layer, head, ids, count, side, focus == CROSSES)
+    found = top_outputs(run.model, layer, head, ids, count, side, focus == CROSSES)
     return Answer({"ids": tensor(ids), "top": found.tokens, "logits": found.values})
 
 
@@ -364,9 +364,9 @@ def script_circuits(run: RunContext, layer: int, head: int, side: str, focus: st
     imports = {"torch": {"cat"}}
     lines = [f"queries = {distinct_ids(run, side, focus)}", f"keys = {distinct_ids(run, side, focus, keys=True)}"]
     if "ov" in found:
-        imports["engine.analysis.circuits"] = {"promoted"}
+        imports["engine.analysis.circuits"] = {"top_outputs"}
         count = min(PROMOTED, run.model.config.outputs)
-        call = f"promoted(checkpoint.model, {layer}, {head}, keys, {count}{where})"
+        call = f"top_outputs(checkpoint.model, {layer}, {head}, keys, {count}{where})"
         lines.append(f"ov = {call}  # .tokens, .values: key rank")
         lines.append("print(ov.tokens.tolist())")
     if "qk" in found:

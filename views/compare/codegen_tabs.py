@@ -48,7 +48,7 @@ class Head:
             return shown.trace
         if isinstance(read, Encoding):
             read, target = read.truncate(1), target and target.truncate(1)
-        return library.traces.of(shown.name, read, (), target)
+        return library.traces.trace(shown.name, read, (), target)
 
     def where(self) -> str:
         """The last arguments of the engine's functions about a head; none where they are the usual ones."""
@@ -104,8 +104,8 @@ def circuits(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
     ids = at.shown.lane(at.attention.side).ids, at.shown.lane(at.attention.keys()).ids
     if not ids[0] or not ids[1]:
         return
-    imports.setdefault("engine.analysis.circuits", set()).update({"promoted", "qk"})
+    imports.setdefault("engine.analysis.circuits", set()).update({"top_outputs", "qk"})
     query, key = ids[0][row], ids[1][col]
     model, place = f"model_{at.name}, {at.layer}, {at.head}", at.where()
-    yield f"print(promoted({model}, [{key}], {PROMOTED}{place}).tokens.tolist())"
+    yield f"print(top_outputs({model}, [{key}], {PROMOTED}{place}).tokens.tolist())"
     yield f"print(qk({model}, [{query}], [{key}]{place}).item())"

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group
-from engine.analysis.compare_long import difference, layer_changes, sampled, similarity, spread
+from engine.analysis.compare_long import difference, layer_changes, sample_rows, similarity, spread
 from engine.analysis.predictions import predictions
 from engine.analysis.similarity import stream_distance
-from engine.analysis.summarised_run import revisited
+from engine.analysis.summarised_run import rerun_reduced
 from engine.runtime import library
 from views.attention.long import Head, LongContext
 from views.compare.pair import LISTED, Attention, Compared, Shown, belonging, candidates, said, saying
@@ -33,7 +33,7 @@ def long_of(shown: Shown) -> LongContext:
 def kept(pair: Compared, what: tuple[Hashable, ...], make: Any) -> tuple[Tensor, ...]:
     """What was made of both runs, in memory as their patterns are."""
     second = long_of(pair.second)
-    return library.glances.kept(long_of(pair.first).made, (second.digest, *second.made.key, *what), make)
+    return library.glances.cached(long_of(pair.first).made, (second.digest, *second.made.key, *what), make)
 
 
 def together_long(pair: Compared) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def changed(pair: Compared, number: int, layer: int) -> dict[str, Tensor]:
 def layer_of(shown: Shown, attention: Attention, layer: int) -> Tensor:
     """All heads of a layer, head pos key."""
     made, hook = long_of(shown).made, attention.head(layer, 0).hook
-    seen = revisited(made.model, made.read, {hook: first_text}, shown.trace, made.edits, target=made.target)
+    seen = rerun_reduced(made.model, made.read, {hook: first_text}, shown.trace, made.edits, target=made.target)
     return seen[hook].float()
 
 
@@ -158,7 +158,7 @@ def some_rows(
 
     def make() -> tuple[Tensor]:
         found = layer_of(shown, attention, layer) if pattern is None else pattern
-        return (sampled(found, list(rows), columns),)
+        return (sample_rows(found, list(rows), columns),)
 
     return kept(pair, ("rows", mine, attention.key, layer), make)[0]
 

@@ -83,7 +83,7 @@ def running(
     imports = {
         "engine": {"load", "run"},
         "engine.edits": edit_names(trace.edits),
-        "engine.inputs.pictures": {"opened"}
+        "engine.inputs.pictures": {"open_picture"}
         if given.picture is None and given.kind in ("picture", "pixels")
         else set(),
         "engine.inputs.readers": reader_names(reads),
@@ -108,9 +108,9 @@ def source_of(name: str) -> tuple[str, str]:
     if name in shipped_names() or name.startswith(library.HUB):
         return quoted(name), ""
     if name.startswith(library.RUN) and library.knows(name):
-        return quoted(Path(library.opening(name).source).as_posix()), ""
+        return quoted(Path(library.parse_name(name).source).as_posix()), ""
     if "~" in name:  # a step of a training run, or opened by a person, from a place that only they know
-        place = Path(library.opening(name).source) if library.knows(name) else Path()
+        place = Path(library.parse_name(name).source) if library.knows(name) else Path()
         if Path(RUNS_FOLDER) in place.parents:
             return quoted(place.as_posix()), ""
         return quoted(OWN_MODEL), "  # put its path here"
@@ -144,7 +144,7 @@ def reading_lines(checkpoint: Checkpoint, given: Fields) -> list[str]:
 
 def picture_line(given: Fields) -> str:
     if given.picture is None:
-        return f'picture = opened(open({quoted(OWN_PICTURE)}, "rb"))  # put its path here'
+        return f'picture = open_picture(open({quoted(OWN_PICTURE)}, "rb"))  # put its path here'
     return f"picture = pictures()[0][{given.picture}]"
 
 

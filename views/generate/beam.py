@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.generation.beam import BeamStep, Hypothesis
-from engine.generation.prompt import begin, shown, text_of
+from engine.generation.prompt import begin, decode_ids, text_of
 from views.core.codegen import Imports
 from views.core.payload import pack
 from views.core.table_files import Table
@@ -79,7 +79,7 @@ def is_in(search: Search, one: Hypothesis) -> bool:
 
 def said(search: Search, ids: Sequence[int]) -> str:
     """Text that was written, without the prompt and special tokens."""
-    return shown(search.writing.checkpoint, ids, special=False)
+    return decode_ids(search.writing.checkpoint, ids, special=False)
 
 
 def written(search: Search, ids: Iterable[int]) -> str:
@@ -230,11 +230,11 @@ def first_lines(search: Search, imports: Imports) -> list[str]:
     """`beam` would count as finished what it finds in its last step."""
     wanted = search.wanted
     imports |= {"engine.generation.beam": {"Beam", "search"}, "engine.generation.prompt": {"begin"}}
-    imports |= {"engine.generation.stopping": {"stopping"}}
+    imports |= {"engine.generation.stopping": {"stopping_rules"}}
     stops = "".join(f", {name}={value!r}" for name, value in stops_of(wanted, "strings").items())
     settings = ", ".join(f"{name}={value!r}" for name, value in settings_of(wanted).items())
     return [
-        f"ending = stopping(begin({called(search.writing, {})}), {wanted.tokens}{stops})",
+        f"ending = stopping_rules(begin({called(search.writing, {})}), {wanted.tokens}{stops})",
         f"found = list(islice(search(ending, Beam({settings})), {len(search.steps)}))",
         GOING,
     ]

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.generation.beam import Beam, BeamStep, EarlyStopping, Hypothesis, search
 from engine.generation.generate import Step
-from engine.generation.stopping import Stop, stopping
+from engine.generation.stopping import Stop, stopping_rules
 from views.core.questions import UNKNOWN
 from views.generate.session import Query, Settings, Writing
 
@@ -164,7 +164,7 @@ class Searching:
     kept. Raises ValueError where there is no room for a token, and for stop strings that no text can hold."""
 
     def __init__(self, writing: Writing, wanted: Wanted) -> None:
-        ending = stopping(writing.prompt, wanted.tokens, True, wanted.greedy.strings)
+        ending = stopping_rules(writing.prompt, wanted.tokens, True, wanted.greedy.strings)
         if not ending.room:
             raise ValueError(f"{ending.limit.sentence} There is nothing to search.")
         self.writing, self.beam, self.room = writing, wanted.beam, ending.room

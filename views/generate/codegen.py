@@ -23,7 +23,8 @@ def opening(writing: Writing) -> tuple[Imports, list[str]]:
     source, note = source_of(writing.name)
     imports: Imports = {"engine": {"load"}}
     for name in writing.call.imports:
-        imports.setdefault("engine.inputs.pictures" if name == "opened" else "engine.inputs.readers", set()).add(name)
+        module = "engine.inputs.pictures" if name == "open_picture" else "engine.inputs.readers"
+        imports.setdefault(module, set()).add(name)
     return imports, [f"checkpoint = load({source}){note}", *writing.call.lines]
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.checkpoints import Checkpoint
 from engine.generation.prompt import picture_pixels
-from engine.generation.stopping import stopping
+from engine.generation.stopping import stopping_rules
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import kind, unit
 from engine.tokenizers import Tokenizer
@@ -44,7 +44,7 @@ def page_payload(writing: Writing, notes: Mapping[str, Any]) -> bytes:
         "follows": not unfollowed(prompt),
         "missing": missing(prompt),
         "notice": notice(prompt),
-        "full": None if prompt.left > 0 else stop_header(stopping(prompt).limit),
+        "full": None if prompt.left > 0 else stop_header(stopping_rules(prompt).limit),
         "context": checkpoint.config.context,
         "vocab": checkpoint.config.outputs,
         "settings": described(writing.settings),

@@ -117,7 +117,7 @@ def write_instructed(checkpoint: Checkpoint, text: str) -> dict[str, Written]:
     """Writes the model's answers after the text alone ("") and under each of its instructions."""
     found = {}
     for task in ("", *prompting.instructions(checkpoint)):
-        prompt = prompting.instructed(text, task) if task else text.strip()
+        prompt = prompting.add_instruction(text, task) if task else text.strip()
         steps = list(continue_greedily(checkpoint, prompt, ANSWER))
         answer = answer_behind(checkpoint, [step.id for step in steps])
         found[task] = written_after(checkpoint, prompt, answer, steps)
@@ -162,7 +162,7 @@ def pair_answers(name: str) -> Iterator[tuple[InstructedPair, str]]:
 @lru_cache(maxsize=1024)
 def pair_written(name: str, pair: InstructedPair) -> str:
     checkpoint = library.checkpoint(name)
-    steps = continue_greedily(checkpoint, prompting.instructed(pair.text, pair.instruction), ANSWER)
+    steps = continue_greedily(checkpoint, prompting.add_instruction(pair.text, pair.instruction), ANSWER)
     return answer_behind(checkpoint, [step.id for step in steps])
 
 
@@ -221,13 +221,13 @@ def instructed_lines(name: str, text: str) -> str:
     imports: Imports = {
         "engine": {"generate", "load"},
         "engine.generation.instructions": {"answer_behind"},
-        "engine.generation.few_shot": {"instructed", "instructions"},
+        "engine.generation.few_shot": {"add_instruction", "instructions"},
     }
     lines = [
         f"checkpoint = load({source}){note}",
         "written = {}",
         "for task in instructions(checkpoint):",
-        f"    steps = generate(checkpoint, instructed({quoted(text)}, task), {ANSWER}, greedy=True)",
+        f"    steps = generate(checkpoint, add_instruction({quoted(text)}, task), {ANSWER}, greedy=True)",
         "    written[task] = answer_behind(checkpoint, [step.id for step in steps])",
         "print(written)",
     ]

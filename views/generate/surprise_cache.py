@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from engine.analysis.pseudo import asked_of, pseudo_surprise, scores
-from engine.analysis.surprise import Surprise, Window, joined, of_window, windows_of
+from engine.analysis.surprise import Surprise, Window, join_windows, of_window, windows_of
 from engine.generation.prompt import Prompt
 
 WORK = 4_000_000_000  # multiply-adds of a step, at most: a fraction of a second
@@ -56,7 +56,7 @@ class Measurement:
         """Results of the steps `first` to `end`, measured as far as they have not been."""
         while self.count < min(end, len(self.steps)):
             self.go_on()
-        return joined(self.parts[first:end])
+        return join_windows(self.parts[first:end])
 
     @property
     def read(self) -> list[int]:

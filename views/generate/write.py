@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.generation.generate import Step, is_over
 from engine.generation.sampling import Sampling
-from engine.generation.stopping import Stop, stopping
+from engine.generation.stopping import Stop, stopping_rules
 from views.core.payload import pack
 from views.core.questions import UNKNOWN
 from views.core.table_files import Table
@@ -105,9 +105,9 @@ class Text:
 
 def ended(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int) -> Stop:
     """Says what ended a text behind which nothing follows."""
-    ending = stopping(writing.prompt, goal, True, settings.strings)
+    ending = stopping_rules(writing.prompt, goal, True, settings.strings)
     before = (*writing.prompt.ids, *begun[:-1])
-    return (ending.at(before, begun[-1], len(begun) - 1) if begun else None) or ending.limit
+    return (ending.check(before, begun[-1], len(begun) - 1) if begun else None) or ending.limit
 
 
 def written_payload(writing: Writing, found: Written) -> bytes:
@@ -134,7 +134,7 @@ def step_payload(writing: Writing, settings: Settings, begun: tuple[int, ...], c
 def replayed(writing: Writing, settings: Settings, begun: tuple[int, ...], ids: tuple[int, ...]) -> list[Step]:
     """Generates as `generate` under the settings, with the `ids` in place of what it chooses. It ends where the first
     of them ends the text."""
-    ending = stopping(writing.prompt, writing.prompt.left, True, settings.strings)
+    ending = stopping_rules(writing.prompt, writing.prompt.left, True, settings.strings)
     if is_over(ending, begun):
         return []
     if settings.method == "contrastive":  # what it chooses among has to be read, token by token

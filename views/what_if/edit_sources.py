@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint
 from engine.edits import ChangeToken, Edit, Source
 from engine.inputs.processors import ImageProcessor, PalettePixels
-from engine.inputs.readers import SPAN, Reading, kind, known, pictures, targeted, tokens
+from engine.inputs.readers import SPAN, Reading, kind, pictures, require_known_ids, shift_target, tokens
 from views.what_if.edit_words import Terms
 
 SOURCES = ("source", "toward", "away")  # fields of an edit that are another run
@@ -52,7 +52,7 @@ def source(given: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading, w
     target = None
     if reading.target is not None:  # the decoder reads what it reads now, or the other text again
         rereads = checkpoint.model.config.rereads
-        target = list((targeted(checkpoint, ids[:-1]) if rereads else reading.target).ids)
+        target = list((shift_target(checkpoint, ids[:-1]) if rereads else reading.target).ids)
     return asdict(Source(list(ids), target))
 
 
@@ -90,7 +90,7 @@ def token(given: Mapping[str, Any], checkpoint: Checkpoint) -> int:
         ids = list(tokens(checkpoint, text).ids)
     else:
         encode = checkpoint.tokenizer.encode
-        found = [list(known(checkpoint, encode(before + text, special=False)).ids) for before in ("", " ")]
+        found = [list(require_known_ids(checkpoint, encode(before + text, special=False)).ids) for before in ("", " ")]
         special = checkpoint.tokenizer.special_tokens.get(text)
         ids = [special] if special is not None else min(found, key=len)
     if len(ids) != 1:

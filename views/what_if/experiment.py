@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from engine.checkpoints import Checkpoint
-from engine.edits import Edit, parts, received
+from engine.edits import Edit, parts, validate_edit
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import GAP, SPAN, Reading, kind, pictures
 from engine.runtime.trace import Trace
@@ -148,4 +148,4 @@ def from_form(data: Mapping[str, Any], checkpoint: Checkpoint, reading: Reading,
             made[field] = source(made[field], checkpoint, reading, getattr(was, field, None))
     if isinstance(made.get("token"), Mapping):
         made["token"] = token(made["token"], checkpoint)
-    return received(made)
+    return validate_edit(made)

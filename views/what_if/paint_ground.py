@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.analysis.summarised_run import revisited
+from engine.analysis.summarised_run import rerun_reduced
 from engine.runtime.trace import Trace
 from views.attention.long import Head, LongContext
 from views.core.payload import pack
@@ -55,4 +55,4 @@ def mask_of(long: LongContext, head: Head) -> Tensor:
     """Tells who may see whom, pos key."""
     made, hook = long.made, f"{head.hook.removesuffix('pattern')}mask"
     wanted = {hook: lambda mask: mask[0, head.head].clone()}
-    return revisited(made.model, made.read, wanted, long.trace, made.edits, target=made.target)[hook]
+    return rerun_reduced(made.model, made.read, wanted, long.trace, made.edits, target=made.target)[hook]

@@ -7,8 +7,6 @@ const WIDEST = { wide: 172, narrow: 84 }; // of the pieces at the left
 const TALLEST = { wide: 110, narrow: 78 }; // of the slanted pieces on top, where the page does not say `tallest`
 const RISE = 14; // of a slanted piece beyond what its length makes of it
 const [SINE, COSINE] = [0.82, 0.57]; // of the angle of a slanted piece
-const NAMED = 13; // in tiles, the width of a column from which on every one has its name on top
-const NUMBER = 44; // and between two numbers on top
 const KEPT = 4096; // widths that are remembered
 
 export const CSS = `
@@ -141,75 +139,10 @@ function labels(axis, pieces, special, pitch, put) {
   return list;
 }
 
-/**
- * Of a map in tiles: places at round steps while tokens are too narrow to be named, then every token. {left, top, show(window, page)}: `window` is what tiles.js shows, {top, left, down, across, wide, tall, lit: {row, col}}.
- */
-export function tileAxes(page) {
-  const [left, top] = [make("div", "long-left"), make("div", "long-top")];
-  const pick = (name) => (event) => {
-    const found = event.target.closest("[data-i]");
-    if (found) page.go({ [name]: Number(found.dataset.i) });
-  };
-  left.addEventListener("click", pick("query"));
-  top.addEventListener("click", pick("key"));
-  const show = (window) => {
-    left.replaceChildren(...rows(window, page.trace));
-    top.replaceChildren(...columns(window, page.keys, page.specialKeys));
-  };
-  return { left, top, show };
-}
-
-function rows({ top, down, tall, lit }, { pieces, special }) {
-  const y = (i) => Math.max(0, Math.min(down * tall - TEXT, (i + 0.5 - top) * tall - TEXT / 2));
-  const ticks = marks(top, down, round(TEXT / tall), lit.row);
-  const apart = (i, n) => i === lit.row || ![lit.row, ticks[n - 1]].some((other) => ticks.includes(other) && Math.abs(y(i) - y(other)) < TEXT - 2);
-  return ticks.filter(apart).map((i) => {
-    const label = make("span", i === lit.row ? "lit" : "");
-    label.dataset.i = i;
-    label.append(make("span", "place", i), named(pieces[i], special[i]));
-    label.style.top = `${y(i)}px`;
-    return label;
-  });
-}
-
-function columns({ left, across, wide, lit }, pieces, special) {
-  const each = wide >= NAMED;
-  const ticks = marks(left, across, each ? 1 : round(NUMBER / wide), lit.col);
-  return ticks.map((i) => {
-    const x = (i + 0.5 - left) * wide;
-    const label = each || i === lit.col ? named(pieces[i], special[i]) : make("span", "place", i);
-    if (i === lit.col) label.classList.add("lit");
-    label.dataset.i = i;
-    const end = across * wide;
-    if (each) label.style.transform = `translateX(${x + 4}px) rotate(-55deg)`;
-    else label.style.transform = `translateX(${x}px) translateX(${x < 20 ? 0 : x > end - 24 ? -100 : -50}%)`;
-    return label;
-  });
-}
-
-function named(text, special) {
+export function named(text, special) {
   const element = make("bdi", special ? "special" : "", text);
   element.title = special ? `${text}: a special token` : text;
   return element;
-}
-
-/** The places that are named: every `step`th that is in view, and the lit one with room around it. */
-function marks(from, count, step, lit) {
-  const first = Math.ceil((from - 0.5) / step) * step;
-  const found = [];
-  for (let i = Math.max(0, first); i + 0.5 <= from + count; i += step) found.push(i);
-  const seen = lit !== null && lit + 0.5 >= from && lit + 0.5 <= from + count;
-  return seen ? [...found.filter((i) => i !== lit && Math.abs(i - lit) >= (step > 1 ? 0.7 * step : 1)), lit] : found;
-}
-
-/** The smallest of 1, 2, 5, 10, 20, ... that is at least `least`. */
-function round(least) {
-  let step = 1;
-  while (step < least) {
-    const lead = step / 10 ** Math.floor(Math.log10(step));
-    step *= lead === 2 ? 2.5 : 2;
-  }
-  return step;
 }
 
 /** A cell of a picture as "patch (row, column)" or "pixel (row, column)", from 1; any other piece as it is drawn. */

@@ -134,7 +134,7 @@ function columnPart(page) {
     why.textContent = answer?.sentence ?? "";
     why.hidden = answer === null;
     button.hidden = answer !== null;
-    bright.hidden = Boolean(answer?.sentence); // which says it too
+    bright.hidden = Boolean(answer?.sentence) || !bright.textContent; // the sentence says it too
   };
   /** @param {Record<string, any>} question */
   const ask = async ({ name, query }) => {

@@ -1,5 +1,5 @@
 // What stands around the views of the page about attention: all heads at the left, the title, which attention, the tabs.
-import { isEdited } from "./edited.js";
+import { isEdited } from "./colours.js";
 import { bubble } from "../components/bubble.js";
 import { make } from "../core/dom.js";
 import { byArrows } from "../components/tablist.js";

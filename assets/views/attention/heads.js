@@ -1,6 +1,5 @@
 // All heads of the attention that is looked at, as thumbnails: measured by a score, sorted by it, those below a value dimmed.
-import { compared, roles } from "./colours.js";
-import { editedSign, isEdited } from "./edited.js";
+import { compared, editedSign, isEdited, roles } from "./colours.js";
 import { toggled, MOST_HEADS } from "./state.js";
 import { inColumn, measured, measures, shortest } from "./scores.js";
 import { make, range } from "../core/dom.js";

@@ -1,12 +1,11 @@
 // The lines: queries at the left, keys at the right, and a curve for every weight between them, as thick and as dense as
 // the weight is large. Several heads stand side by side, each in its colour; one token keeps its own curves only.
-import { column } from "./column.js";
-import { compared, MOST as MOST_HEADS, roles } from "./colours.js";
-import { choose, stroke } from "./curves.js";
-import { editedCells, editedSign } from "./edited.js";
-import { drawn as drawSquares, headAt, widthFor } from "./squares.js";
+import { compared, editedCells, editedSign, roles } from "./colours.js";
+import { choose, drawSquares, headAt, stroke, widthFor } from "./curves.js";
+import { MOST_HEADS } from "./state.js";
 import { at } from "../components/cells.js";
 import { emptied } from "../components/cells_paint.js";
+import { swatch } from "../components/picture.js";
 import { make, range } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { rows } from "../core/layout.js";
@@ -15,6 +14,7 @@ import { colour } from "../core/palette.js";
 const LEAST = 0.01; // the smallest weight drawn at first
 const STEPS = 200; // of the slider, in the square root of the weight
 const TOKENS = [56, 150]; // CSS pixels of a column of tokens
+const NAMES = { query: "queries", key: "keys" };
 
 export { CSS } from "./lines_style.js";
 
@@ -309,4 +309,62 @@ function widest(pieces) {
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = `600 14px ${getComputedStyle(document.body).fontFamily}`;
   return Math.max(...pieces.map((piece) => pen.measureText(piece).width));
+}
+
+// --- a column of tokens that are pointed at and picked: one of them is in the tab order, arrow keys walk over the others ---
+
+/**
+ * data = {kind: "query" | "key", pieces, special, pitch, picture?, grid?}; heard = {hover(i | null), pick(i), release(), across()}.
+ * Gives {element, light(i | null), focus(i)}.
+ */
+function column({ kind, pieces, special, pitch, picture, grid }, heard) {
+  const element = make("div", `lines-column of-${kind}`);
+  element.setAttribute("role", "listbox");
+  element.setAttribute("aria-label", NAMES[kind]);
+  const tokens = pieces.map((piece, i) => {
+    const token = make("button", "lines-token");
+    token.setAttribute("role", "option");
+    token.style.height = `${pitch}px`;
+    token.style.fontSize = `${Math.min(14, pitch - 3)}px`;
+    token.tabIndex = i ? -1 : 0;
+    token.title = piece;
+    const name = make("bdi", special[i] ? "special" : "", piece);
+    const seen = picture && swatch(picture, grid, i);
+    token.append(...(seen ? [seen] : []), name);
+    return token;
+  });
+  element.append(...tokens);
+  const indexOf = (event) => tokens.indexOf(event.target.closest(".lines-token"));
+  const focus = (i) => {
+    tokens.forEach((token, j) => (token.tabIndex = i === j ? 0 : -1));
+    tokens[i]?.focus();
+  };
+  let pointed = null;
+  const point = (i) => {
+    if (i === pointed) return;
+    pointed = i;
+    heard.hover(i);
+  };
+  element.addEventListener("pointermove", (event) => event.pointerType !== "touch" && indexOf(event) >= 0 && point(indexOf(event)));
+  element.addEventListener("pointerleave", () => point(null));
+  element.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && point(indexOf(event)));
+  element.addEventListener("focusout", () => point(null));
+  element.addEventListener("click", (event) => indexOf(event) >= 0 && heard.pick(indexOf(event)));
+  element.addEventListener("keydown", (event) => {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const here = indexOf(event);
+    if (by) focus(Math.max(0, Math.min(tokens.length - 1, here + by)));
+    else if (event.key === (kind === "query" ? "ArrowRight" : "ArrowLeft")) heard.across();
+    else if (event.key === "Escape") heard.release();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  const light = (lit) => {
+    tokens.forEach((token, i) => {
+      token.classList.toggle("lit", i === lit);
+      token.setAttribute("aria-selected", String(i === lit));
+    });
+  };
+  return { element, light, focus };
 }

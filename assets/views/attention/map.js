@@ -1,6 +1,6 @@
 // One head as a map: a row for every query, a column for every key; of a picture also where the row looks on it.
 import { axes, called } from "./axes.js";
-import { editedCells, editedSign } from "./edited.js";
+import { editedCells, editedSign } from "./colours.js";
 import { inCells, KINDS, shown, switcher } from "./values.js";
 import { at, extent, largest } from "../components/cells.js";
 import { make } from "../core/dom.js";

@@ -1,7 +1,6 @@
 // How one score comes about: a query and a key, component by component, their products and the sum; and under it the same
 // products for every key that the query could choose.
-import { ends, mount as mountComponents, scaleNote } from "./components.js";
-import { mount as mountKeys } from "./keys.js";
+import { ends, mountComponents, mountKeys, scaleNote } from "./components.js";
 import { endOf } from "./colours.js";
 import { extent } from "../components/cells.js";
 import { factorText, here, passed, product } from "./row.js";

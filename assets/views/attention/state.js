@@ -1,6 +1,6 @@
 // What the page about attention looks at, as it stands in the address: read whatever somebody typed there, and written.
 
-export const MOST_HEADS = 12; // compared at a time
+export const MOST_HEADS = 12; // compared at a time: as many colours as tokens.json has for them
 const OWN = ["side", "focus", "layer", "head", "heads", "query", "key", "view", "score", "order", "threshold"];
 
 /** State from the address. `chosen` says that a head is named there, else the example says where to look. */

@@ -1,5 +1,5 @@
 // The look of the page about attention: its frame, all heads, the map and the details; colours come from tokens.json.
-import { EDITED } from "./edited.js";
+import { EDITED } from "./colours.js";
 import { CHOICES } from "../components/choices.js";
 
 const ROLES = ["query", "key", "value", "attention", "residual", "mlp", "probability", "edited"];

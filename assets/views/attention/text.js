@@ -1,23 +1,26 @@
 // Attention painted over the words of the text: what the chosen token looks at, or what looks at it.
-import { AVERAGE, mountAverage } from "./average.js";
 import { called } from "./axes.js";
 import { endOf } from "./colours.js";
-import { downward, MEASURES, measureOf, wayOf, weights } from "./over.js";
-import { mountRange, RANGE } from "./range.js";
+import { downward, measureOf, MEASURES, span, wayOf, weights } from "./over.js";
+import { at, mountCells } from "../components/cells.js";
 import { choices } from "../components/choices.js";
+import { legend } from "../components/legend.js";
+import { mount as mountPicture } from "../components/picture.js";
+import { letters, mount as mountProse, PROSE } from "../components/prose.js";
 import { legible } from "../core/contrast.js";
 import { make, range } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
-import { legend } from "../components/legend.js";
 import { css, ramp, step } from "../core/palette.js";
-import { mount as mountPicture } from "../components/picture.js";
-import { letters, mount as mountProse, PROSE } from "../components/prose.js";
 
 const FULL = 0.1; // the least weight at which the colour may be full, so that an even spread does not look like a peak
 const PATIENCE = 300; // milliseconds without an answer after which it is said what is computed
 const NAMED = 5; // of the largest weights, in words
 const PICTURE = 420; // CSS pixels
 const WAYS = [["out", "what it looks at", "the row of the chosen token"], ["in", "what looks at it", "the column of the chosen token"]];
+const AVERAGED = { least: 6, most: 15 }; // CSS pixels of a cell of the average over many texts
+const WIDEST = 470; // of its map
+const BESIDE = 110; // what stands beside the cells
+const LABEL = 13; // CSS pixels that a label needs
 const VERBS = {
   rollout: { out: " is mixed mostly from ", in: " goes mostly into " },
   flow: { out: " can get most from ", in: " can give most to " },
@@ -293,7 +296,76 @@ function textsOf({ trace, state }) {
   return (other === "encoder" ? [beside, own] : [own, beside]).filter(Boolean);
 }
 
-export const CSS = `${PROSE}${AVERAGE}${RANGE}
+// --- from where to where attention is rolled out, and whose ---
+
+/** From which block to which a rollout goes, and whether of one head: {element, show(id)}: of the measure of that name. */
+function mountRange(page) {
+  const element = make("div", "blocks-of");
+  const blocks = element.appendChild(make("div", "blocks-of"));
+  const pick = (name, at, change) => {
+    const select = make("select");
+    select.setAttribute("aria-label", `${name} block`);
+    select.addEventListener("change", () => page.go(change(Number(select.value))));
+    blocks.append(make("span", "", name), select);
+    return (value, count) => {
+      if (select.length !== count) select.replaceChildren(...range(0, count).map((i) => Object.assign(make("option", "", i + 1), { value: i })));
+      select.value = String(value[at]);
+    };
+  };
+  const current = () => span(page.state, page.trace);
+  const first = pick("from", 0, (start) => ({ first: start, last: Math.max(start, current()[1]) }));
+  const last = pick("to", 1, (end) => ({ last: end, first: Math.min(end, current()[0]) }));
+  const heads = choices("heads that count", [["all", "heads averaged"], ["one", "this head"]], (which) => page.go({ alone: which === "one" || undefined }));
+  element.append(heads.element);
+  const show = (id) => {
+    element.hidden = id !== "rollout" && id !== "layers";
+    blocks.hidden = id !== "rollout";
+    for (const one of [first, last]) one(current(), page.trace.model.layers);
+    heads.show(page.state.alone ? "one" : "all");
+  };
+  return { element, show };
+}
+
+// --- one head averaged over many texts, as a small map: positions down and across, and how many texts stand behind each row ---
+
+/** data = {pattern, count} of the server's answer; `show` draws them. */
+function mountAverage(root, page) {
+  root.classList.add("average");
+  let answer = null;
+  const draw = (next) => {
+    answer = next;
+    const [rows, cols] = answer.pattern.shape;
+    const block = { data: answer.pattern.data, offset: 0, stride: cols, rows, cols };
+    const pitch = Math.floor(Math.max(AVERAGED.least, Math.min(AVERAGED.most, Math.min(WIDEST, page.width - BESIDE) / cols)));
+    const every = Math.ceil(LABEL / pitch);
+    const cells = make("div");
+    const top = endOf(page, "averaged", Math.max(0.1, ...answer.pattern.data.filter((weight) => weight <= 1)));
+    const data = { block, role: "attention", scale: "unit", max: top, width: pitch * cols, pitch, height: pitch - 1, label: `attention from ${rows} positions to ${cols}, averaged` };
+    root.replaceChildren(cells); // where the colours are
+    mountCells(cells, data, (event, where) => event === "hover" && said(block, where));
+    const numbers = (name, text, role) => {
+      const column = make("div", `numbers ${role}`);
+      for (const row of range(0, rows)) column.append(make("span", "", row % every ? "" : text(row)));
+      column.style.setProperty("--pitch", `${pitch}px`);
+      const whole = make("div", "numbered");
+      whole.append(make("small", "", name), column);
+      return whole;
+    };
+    const middle = make("div", "numbered");
+    const key = legend(root, { role: "attention", scale: "unit", width: 120 }).element;
+    key.lastChild.textContent = `0 to ${percent(top)}`;
+    middle.append(make("small", "", `to position 1 … ${cols}`), cells, key);
+    root.replaceChildren(numbers("from", (row) => row + 1, "as-query"), middle, numbers(page.trace.grid ? "pictures" : "texts", (row) => answer.count.data[row].toLocaleString("en"), "counts"));
+  };
+  const said = (block, where) => {
+    if (!where) return page.tip(null);
+    const texts = answer.count.data[where.row].toLocaleString("en");
+    page.tip(`position ${where.row + 1} → position ${where.col + 1}, mean of ${texts} ${page.trace.grid ? "pictures" : "texts"}`, percent(at(block, where.row, where.col)));
+  };
+  return { show: draw };
+}
+
+export const CSS = `${PROSE}
 .over-text { max-width: 980px; }
 .over-bar { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; margin-bottom: 20px; }
 .over-text .over-meaning { margin: 12px 0 0; color: var(--soft); font-size: 13.5px; line-height: 1.5; max-width: 80ch; }
@@ -313,4 +385,10 @@ export const CSS = `${PROSE}${AVERAGE}${RANGE}
 .attention.long .over-text .key-of { margin-top: 14px; }
 .attention.long .over-text .said-of { margin-bottom: 16px; }
 @media (prefers-reduced-motion: reduce) { .over-text .texts { transition: none; } }
+.over-text .blocks-of { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; font-size: 13px; color: var(--soft); }
+.over-text > .blocks-of { margin-top: 14px; }
+.average { display: flex; gap: 10px; overflow-x: auto; }
+.average .numbered small { display: block; height: 20px; color: var(--soft); font-size: 12px; white-space: nowrap; }
+.average .legend { margin-top: 10px; }
+.average .numbers span { display: block; height: var(--pitch); font: 11px/var(--pitch) var(--mono); text-align: right; color: var(--soft); }
 `;

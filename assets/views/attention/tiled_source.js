@@ -1,7 +1,6 @@
 // A run on a text too long to be sent whole, as a source (source.js) of the page about attention: overviews of all heads, and tiles and
 // rows of those that are looked at, which are asked for. Scores come layer by layer, and what weights move head by head.
 import { compared } from "./colours.js";
-import { Moved } from "./values.js";
 import { Numbers } from "./numbers.js";
 import { coarse, heaviest, ROOMY } from "./source.js";
 import { clamp } from "./state.js";
@@ -247,4 +246,29 @@ class Scoring {
 
 function named(side, key) {
   return `scores.${side && `${side}.`}attn.${key}`;
+}
+
+/**
+ * What the weights of one head of a long text move, |pattern v W_O|: a length is a weight times one number of its key, and a share is that
+ * divided by the row's sum. The server says both; tiles hold elements of the whole as they do of weights. `max`, the largest length, and `overview(kind)` ("length" or "share") as a block of cells.js, 255 = that length or all of a row.
+ */
+class Moved {
+  /** @param {import("../core/store.js").Answers["moved"]} answer */
+  constructor({ max, arrays }) {
+    this.max = max;
+    /** @type {Record<string, import("../core/payload.js").NamedArray>} */
+    this.arrays = arrays;
+  }
+
+  /** What a weight at (row, key) moves, as the server has it. */
+  of(weight, row, key, kind) {
+    const { moved, total } = this.arrays;
+    const length = Math.fround(Math.fround(weight) * moved.data[key]);
+    return kind === "share" ? Math.fround(length / total.data[row]) : length;
+  }
+
+  overview(kind) {
+    const { data, shape } = this.arrays[`overview.${kind}`];
+    return { block: { data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] }, max: 255 };
+  }
 }

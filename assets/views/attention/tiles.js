@@ -1,12 +1,11 @@
 // One head of a long text: the whole of it with every peak in sight, down to single weights under the pointer. A cell stands for a block
 // of weights and shows the largest; as one comes nearer, smaller blocks come from the server, and the coarser ones stay until they do.
-import { tileAxes } from "./axes.js";
-import { editedSign } from "./edited.js";
+import { editedSign } from "./colours.js";
 import { peakAt, span, spans } from "./numbers.js";
-import { minimap, Painter } from "./tile_paint.js";
-import { legendText, shownBy, spelled, switcher, TILED } from "./values.js";
+import { minimap, Painter, tileAxes } from "./tile_paint.js";
+import { switcher, TILED } from "./values.js";
 import { make } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { number, percent } from "../core/format.js";
 import { legend } from "../components/legend.js";
 
 const ABOVE = 58; // the axis on top
@@ -316,6 +315,22 @@ export class TileMap {
     if (key === "0" || !within) act();
     else this.zoomBy(key === "-" ? 1 / STEP : STEP, x, y);
   }
+}
+
+/** What the map of a page shows: undefined for the pattern, else "length" or "share". */
+function shownBy({ shows, shares }) {
+  if (shows !== "weighted") return undefined;
+  return shares ? "share" : "length";
+}
+
+function spelled(value, kind) {
+  return kind === "length" ? number(value) : percent(value);
+}
+
+/** `max` is the largest length, undefined while that is on its way. */
+function legendText(kind, max) {
+  const shown = { share: "0 to 1 of the row’s lengths", length: `0 to ${max === undefined ? "…" : number(max)}, length of p · v W_O` }[kind];
+  return shown ? `${shown}; empty: 0` : "0 to 1 of the row; empty: exactly 0";
 }
 
 function isPlace(from) {

@@ -1,9 +1,8 @@
-// What the cells of a head's map show: choosing it, the numbers in them, and of a long text what its weights move.
+// What the cells of a head's map show: choosing it, and the numbers in them.
 import { digits, hundredths } from "./scores.js";
 import { at } from "../components/cells.js";
 import { choices } from "../components/choices.js";
 import { make } from "../core/dom.js";
-import { number, percent } from "../core/format.js";
 import { ramp, step, STEPS } from "../core/palette.js";
 
 const FONT = { least: 10, most: 13, share: 0.4 }; // CSS pixels, and of a cell's width
@@ -39,47 +38,6 @@ export function switcher(element, page, kinds) {
 /** The one of `kinds` that the state names, else the pattern. */
 export function shown({ shows }, kinds = KINDS) {
   return kinds.find(({ name }) => name === shows) ?? KINDS[2];
-}
-
-/**
- * What the weights of one head of a long text move, |pattern v W_O|: a length is a weight times one number of its key, and a share is that
- * divided by the row's sum. The server says both; tiles hold elements of the whole as they do of weights. `max`, the largest length, and `overview(kind)` ("length" or "share") as a block of cells.js, 255 = that length or all of a row.
- */
-export class Moved {
-  /** @param {import("../core/store.js").Answers["moved"]} answer */
-  constructor({ max, arrays }) {
-    this.max = max;
-    /** @type {Record<string, import("../core/payload.js").NamedArray>} */
-    this.arrays = arrays;
-  }
-
-  /** What a weight at (row, key) moves, as the server has it. */
-  of(weight, row, key, kind) {
-    const { moved, total } = this.arrays;
-    const length = Math.fround(Math.fround(weight) * moved.data[key]);
-    return kind === "share" ? Math.fround(length / total.data[row]) : length;
-  }
-
-  overview(kind) {
-    const { data, shape } = this.arrays[`overview.${kind}`];
-    return { block: { data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] }, max: 255 };
-  }
-}
-
-/** What the map of a page shows: undefined for the pattern, else "length" or "share". */
-export function shownBy({ shows, shares }) {
-  if (shows !== "weighted") return undefined;
-  return shares ? "share" : "length";
-}
-
-export function spelled(value, kind) {
-  return kind === "length" ? number(value) : percent(value);
-}
-
-/** `max` is the largest length, undefined while that is on its way. */
-export function legendText(kind, max) {
-  const shown = { share: "0 to 1 of the row’s lengths", length: `0 to ${max === undefined ? "…" : number(max)}, length of p · v W_O` }[kind];
-  return shown ? `${shown}; empty: 0` : "0 to 1 of the row; empty: exactly 0";
 }
 
 /** Writes what `cells.js` has just painted from `data` on `canvas`: `as` "share" in percent, "number" with its sign. */

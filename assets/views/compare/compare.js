@@ -34,6 +34,7 @@ export class Compare extends Cursor {
     this.element = make("div", "attention compare");
     this.element.loupe = this; // for tests: the numbers behind the picture
     root.append(this.style, this.element);
+    /** @type {Cursor["state"]} */
     this.state = restore(address.read());
     this.hover = null;
     this.edition = 0; // grows with everything that makes every picture another one: data, attention, width, theme

@@ -1,5 +1,5 @@
 // What stands above a run, whatever of its head is shown below: which run it is, which head, and whether that head is heard.
-import { isEdited } from "../attention/edited.js";
+import { isEdited } from "../attention/colours.js";
 import { make } from "../core/dom.js";
 
 /** Letter, model, head and edits of a run, and in a run that is no A the button that silences the head. */

@@ -60,6 +60,7 @@ class LongCompare extends Compare {
     }, SETTLED);
   }
 
+  /** @returns {any} maps of tiles */
   mountMaps(root) {
     return mountMaps(root, this);
   }

@@ -9,7 +9,8 @@ export class RunMap extends TileMap {
   constructor(root, page) {
     super(root, page);
     for (const part of [this.minimap, this.switcher]) part.element.remove();
-    Object.assign(this, { minimap: { update() {} }, switcher: { show() {} } });
+    this.minimap = { ...this.minimap, update() {} };
+    this.switcher = { ...this.switcher, show() {} };
   }
 
   /** Patterns, and nothing that their weights move. */

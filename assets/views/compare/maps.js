@@ -1,5 +1,5 @@
 // The shown head of every run side by side, and what each differs in from the first, with one cursor in all of them.
-import { editedCells, editedSign } from "../attention/edited.js";
+import { editedCells, editedSign } from "../attention/colours.js";
 import { at } from "../components/cells.js";
 import { map } from "./map.js";
 import { headingOf, headingOfDifference } from "./heading.js";

@@ -6,16 +6,22 @@ import { range } from "../core/dom.js";
 import { request } from "../core/store.js";
 import { Trace } from "../core/trace.js";
 
-/** Reads `this.data` (payload of views/compare/compare.py), `this.state` and `this.hover`, which the shell holds, and calls its `refresh()`. */
+/** What the shell holds, and calls to be drawn anew. */
 export class Runs {
-  /** @type {any} */ data;
-  /** @type {any} */ state;
-  /** @type {any} */ hover;
-  /** @type {any} */ sides;
-  /** @type {any} */ pairs;
-  /** @type {any} */ similar;
-  /** @type {any} */ stacks;
-  /** @type {any} */ arrays;
+  /** @type {any} payload of views/compare/compare.py */
+  data;
+  /** @type {ReturnType<typeof import("./state.js").restore> & { moved?: boolean }} what is looked at */
+  state;
+  /** @type {{ letter: string, row: number, col: number } | null} the cell under the pointer */
+  hover = null;
+  /** @type {any[]} the runs, each with the stack that is looked at */
+  sides;
+  /** @type {Map<string, any>} of A and another run, by its letter */
+  pairs;
+  /** @type {Map<string, any>} what the server said of how alike heads are */
+  similar;
+  stacks = new WeakMap(); // payload -> "A decoder Trace" -> that stack
+  arrays = new WeakMap(); // payload -> letter -> its arrays
 
   refresh() {}
 
@@ -30,7 +36,6 @@ export class Runs {
 
   /** A stack of a run, the same object as long as the data are the same. */
   stack(side, name, kind) {
-    this.stacks ??= new WeakMap(); // payload -> "A decoder Trace" -> that stack
     if (!this.stacks.has(this.data)) this.stacks.set(this.data, new Map());
     const [known, key] = [this.stacks.get(this.data), `${side.letter} ${name} ${kind.name}`];
     if (!known.has(key)) known.set(key, new kind({ ...side, arrays: this.arraysOf(side) }, name));
@@ -40,7 +45,6 @@ export class Runs {
   /** The arrays of a run under their own names; later ones are added to them. */
   arraysOf(side) {
     const prefix = `${side.letter}/`;
-    this.arrays ??= new WeakMap(); // payload -> letter -> its arrays
     if (!this.arrays.has(this.data)) this.arrays.set(this.data, {});
     const kept = this.arrays.get(this.data);
     kept[side.letter] ??= Object.fromEntries(Object.entries(this.data.arrays).flatMap(([name, array]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), array]] : [])));
@@ -153,7 +157,8 @@ export class Runs {
         this.similar.set(name, found);
         this.refresh();
       };
-      const query = { ask: /** @type {const} */ ("similarity"), trace: data.pairs[letter].trace, attention: this.state.attention, over: this.state.over ?? "here" };
+      /** @type {import("../core/store.js").Query<"similarity">} */
+      const query = { ask: "similarity", trace: data.pairs[letter].trace, attention: this.state.attention, over: this.state.over ?? "here" };
       request(query).then(({ arrays, rows, of }) => settle({ block: matrixOf(arrays.similarity), rows, of }), (error) => settle({ sentence: error.message }));
     }
     return this.similar.get(name)?.block ?? null;

@@ -119,7 +119,7 @@ function best(block) {
   });
 }
 
-/** @param {number[]} place */
+/** @param {number[]} where */
 function name([layer, head]) {
   return `${layer + 1}·${head + 1}`;
 }

@@ -4,8 +4,7 @@
  * `other` names the head of the second run where it was picked; `cursor` is {letter, row, col} in the tokens of that run. `view` is the
  * tab; `heads` are those that a view compares, by letter, and `own` what the views of one head have of their own: each checks its own.
  * `zoom` and `from`, [row, column], say what of A's map is in view where it is not the whole, which only maps of long texts know.
- * @param {{ [entry: string]: any }} said
- * @returns {{ [entry: string]: any }}
+ * @param {Record<string, any>} address
  */
 export function restore({ layer, head, other, match, with: beside, attention, over, at, view, heads, shows, zoom, from }) {
   return {
@@ -27,7 +26,7 @@ export function restore({ layer, head, other, match, with: beside, attention, ov
 
 /**
  * What goes into the address; null takes an entry out.
- * @param {{ [entry: string]: any }} state
+ * @param {Record<string, any>} state
  */
 export function remembered({ layer, head, other, match, beside, attention, over, cursor, moved, view, heads, own, zoom, from }) {
   return {

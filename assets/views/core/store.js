@@ -12,8 +12,8 @@ let last = 0;
 const visit = Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(36)).join(""); // of this page
 
 /**
- * @typedef {import("./questions.js").Queries} Queries what each question asks for
- * @typedef {import("./questions.js").Answers} Answers what comes back
+ * @typedef {import("questions").Queries} Queries what each question asks for
+ * @typedef {import("questions").Answers} Answers what comes back
  */
 
 /**

@@ -176,7 +176,7 @@ def may_look(source: Source, pos: int, key: int, head: int) -> tuple[bool, str]:
 
 def at_head(kind: Mask, pos: torch.Tensor, key: torch.Tensor, head: int) -> torch.Tensor:
     """Bool key, for one query of the first text."""
-    allowed = kind.allowed(pos, key)
+    allowed = kind.allows(pos, key)
     while allowed.dim() < 4:
         allowed = allowed[None]
     return allowed[0, head if allowed.shape[1] > 1 else 0, 0]

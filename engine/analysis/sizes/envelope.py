@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from engine.analysis.sizes.formula import Formula, Whole, factored, total
+from engine.analysis.sizes.formula import Formula, Whole, factor_out, total
 from engine.analysis.sizes.parameters import Part, parameters
 from engine.analysis.sizes.shape import stacks
 from engine.model.config import ModelConfig
@@ -34,19 +34,19 @@ def envelope(config: ModelConfig) -> list[Step]:
     """
     parts, layers, d = parameters(config), depth(config), stacks(config)[0].d
     square = layers * d * d
-    table = named(parts, lambda part: part.name.startswith("tokens"))
-    attention = named(parts, lambda part: part.block.rpartition(".")[2] == "attn", "matrix")
-    mlp = named(parts, lambda part: part.block.endswith("mlp"), "matrix")
+    table = sum_parts(parts, lambda part: part.name.startswith("tokens"))
+    attention = sum_parts(parts, lambda part: part.block.rpartition(".")[2] == "attn", "matrix")
+    mlp = sum_parts(parts, lambda part: part.block.endswith("mlp"), "matrix")
     steps = [
         Step("estimate", 11 * square + table, "queries, keys, values, an MLP of width 4d, and the table of tokens"),
         Step("W_O", square, "the fourth matrix of attention, which joins the heads"),
         Step(
             "widths of the heads",
-            factored(attention - 4 * square),
+            factor_out(attention - 4 * square),
             "heads that together are not d wide, or that share keys",
         ),
         Step("cross-attention", across(parts), "four more matrices in each layer of the decoder"),
-        Step("width of the MLP", factored(mlp - 8 * square), "a width other than 4d, or a gate"),
+        Step("width of the MLP", factor_out(mlp - 8 * square), "a width other than 4d, or a gate"),
     ]
     return [step for step in steps + rest(parts) if step.count]
 
@@ -59,16 +59,16 @@ def rest(parts: list[Part]) -> list[Step]:
 
     sublayers = of("attn", "cross_attn", "mlp")
     return [
-        Step("patches and [CLS]", named(parts, of("patches")), "what reads a picture in place of tokens"),
-        Step("map of the tokens", named(parts, lambda part: part.name.startswith("map")), "from their width to d"),
-        Step("positions", named(parts, of("positions")), "a vector for each place"),
-        Step("relative positions", named(parts, of("relative")), "a number for each distance and head"),
-        Step("segments", named(parts, of("segments")), "a vector for each segment"),
-        Step("biases", named(parts, sublayers, "bias"), "of attention and MLP"),
-        Step("norms", named(parts, lambda part: part.block != "head", "norm"), "their weights and biases"),
-        Step("pooler", named(parts, of("pooler")), "a dense layer on the first position"),
-        Step("next sentence", named(parts, of("next_sentence")), "the second head"),
-        Step("head", named(parts, of("head")), "what it does not share with the table of tokens"),
+        Step("patches and [CLS]", sum_parts(parts, of("patches")), "what reads a picture in place of tokens"),
+        Step("map of the tokens", sum_parts(parts, lambda part: part.name.startswith("map")), "from their width to d"),
+        Step("positions", sum_parts(parts, of("positions")), "a vector for each place"),
+        Step("relative positions", sum_parts(parts, of("relative")), "a number for each distance and head"),
+        Step("segments", sum_parts(parts, of("segments")), "a vector for each segment"),
+        Step("biases", sum_parts(parts, sublayers, "bias"), "of attention and MLP"),
+        Step("norms", sum_parts(parts, lambda part: part.block != "head", "norm"), "their weights and biases"),
+        Step("pooler", sum_parts(parts, of("pooler")), "a dense layer on the first position"),
+        Step("next sentence", sum_parts(parts, of("next_sentence")), "the second head"),
+        Step("head", sum_parts(parts, of("head")), "what it does not share with the table of tokens"),
     ]
 
 
@@ -77,8 +77,8 @@ def depth(config: ModelConfig) -> Formula:
 
 
 def across(parts: list[Part]) -> Formula:
-    return named(parts, lambda part: part.block.endswith("cross_attn"), "matrix")
+    return sum_parts(parts, lambda part: part.block.endswith("cross_attn"), "matrix")
 
 
-def named(parts: Iterable[Part], wanted: Callable[[Part], bool], role: str | None = None) -> Formula:
+def sum_parts(parts: Iterable[Part], wanted: Callable[[Part], bool], role: str | None = None) -> Formula:
     return total([Whole(0)] + [part.formula for part in parts if wanted(part) and role in (None, part.role)])

@@ -193,7 +193,7 @@ class Sum(Formula):
         first, *rest = self.terms
         written = first.write(style)
         for term in rest:
-            positive = negated(term)
+            positive = negate(term)
             written += f" + {term.write(style)}" if positive is None else f" − {positive.write(style)}"
         return written.replace("−", "-") if style.tex else written
 
@@ -250,7 +250,7 @@ def total(terms: list[Formula]) -> Formula:
     return kept[0] if len(kept) == 1 else Sum(kept)
 
 
-def factored(formula: Formula) -> Formula:
+def factor_out(formula: Formula) -> Formula:
     """A sum with what all its terms share in front: 3·L·d·f − 8·L·d² is L·d·(3·f − 8·d)."""
     if not isinstance(formula, Sum):
         return formula
@@ -276,7 +276,7 @@ def split(term: Formula) -> tuple[int, Formula]:
     return 1, term
 
 
-def negated(term: Formula) -> Formula | None:
+def negate(term: Formula) -> Formula | None:
     """The term without its minus; None where it has none."""
     first = term.factors[0] if isinstance(term, Product) else term
     if not (isinstance(first, Whole) and first.number < 0):

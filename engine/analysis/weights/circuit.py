@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from engine.analysis.weights.spectrum import Spectrum, described
+from engine.analysis.weights.spectrum import Spectrum, summarise_spectrum
 from engine.model.layers.attention import Attention
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -35,7 +35,7 @@ class Circuit:
     def spectrum(self) -> Spectrum:
         """The d_head singular values that can differ from zero, from the factors: A B has those of R_A R_B^T."""
         inner = torch.linalg.qr(self.left.double())[1] @ torch.linalg.qr(self.right.mT.double())[1].mT
-        return described(torch.linalg.svdvals(inner))
+        return summarise_spectrum(torch.linalg.svdvals(inner))
 
 
 def circuit(model: Transformer, layer: int, head: int, which: Which, side: str = "", crosses: bool = False) -> Circuit:

@@ -42,11 +42,11 @@ def histogram(tensor: Tensor, bins: int = 101) -> Histogram:
     if not tensor.numel():
         raise ValueError(f"a histogram must have something to count, got a tensor of {tuple(tensor.shape)}.")
     low, high = (end.item() for end in tensor.aminmax())
-    total = torch.stack([torch.stack([part.sum(), part.dot(part)]) for part in widened(tensor)]).sum(0)
+    total = torch.stack([torch.stack([part.sum(), part.dot(part)]) for part in as_float64_parts(tensor)]).sum(0)
     mean, square = (total / tensor.numel()).tolist()
     limit = min(max(-low, high), SPREADS * square**0.5) or 1.0
     counts, outside = torch.zeros(bins, dtype=torch.long), 0
-    for part in widened(tensor):
+    for part in as_float64_parts(tensor):
         index = part.add(limit).mul_(bins / (2 * limit)).floor_().clamp_(0, bins - 1).int()
         counts += torch.bincount(index, minlength=bins)
         outside += int((part.abs_() > limit).count_nonzero()) if max(-low, high) > limit else 0
@@ -63,7 +63,7 @@ def histogram(tensor: Tensor, bins: int = 101) -> Histogram:
     )
 
 
-def widened(tensor: Tensor) -> Iterator[Tensor]:
+def as_float64_parts(tensor: Tensor) -> Iterator[Tensor]:
     """The elements in float64, a part at a time, each a copy."""
     for part in tensor.detach().flatten().split(CHUNK):
         yield part.to(torch.float64, copy=True)
@@ -74,4 +74,4 @@ def spread(tensor: Tensor, mean: float, square: float) -> float:
     variance = square - mean**2
     if variance > 1e-8 * square:
         return variance**0.5
-    return (sum((part - mean).square_().sum().item() for part in widened(tensor)) / tensor.numel()) ** 0.5
+    return (sum((part - mean).square_().sum().item() for part in as_float64_parts(tensor)) / tensor.numel()) ** 0.5

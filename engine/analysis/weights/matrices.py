@@ -45,7 +45,7 @@ class Matrix:
 
     @property
     def family(self) -> str:
-        return starred(self.name)
+        return pattern_of_name(self.name)
 
 
 def matrices(model: Transformer) -> tuple[Matrix, ...]:
@@ -77,7 +77,7 @@ def matrix(name: str, tensor: Tensor, titles: dict[str, str], others: tuple[str,
     side = first if first in ("encoder", "decoder") else ""
     inside = re.match(r"blocks\.(\d+)\.", rest if side else name)
     within = (rest if side else name)[inside.end() if inside else 0 :]
-    title = next((title for tensors, title in titles.items() if fnmatchcase(starred(name), tensors)), within)
+    title = next((title for tensors, title in titles.items() if fnmatchcase(pattern_of_name(name), tensors)), within)
     return Matrix(
         name=name,
         shape=tuple(tensor.shape),
@@ -112,5 +112,5 @@ def head_is_tied(model: Transformer) -> bool:
     return model.config.tied and model.config.head.kind in ("language", "masked")
 
 
-def starred(name: str) -> str:
+def pattern_of_name(name: str) -> str:
     return re.sub(r"\bblocks\.\d+\.", "blocks.*.", name)

@@ -38,10 +38,10 @@ def spectrum(matrix: Tensor) -> Spectrum:
     if matrix.dim() != 2 or not matrix.numel():
         raise ValueError(f"a spectrum is that of a matrix, rows x columns, got a tensor of {tuple(matrix.shape)}.")
     tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.mT
-    return described(torch.linalg.eigvalsh(gram(tall)).flip(0).clamp_(min=0).sqrt_())
+    return summarise_spectrum(torch.linalg.eigvalsh(gram(tall)).flip(0).clamp_(min=0).sqrt_())
 
 
-def described(values: Tensor) -> Spectrum:
+def summarise_spectrum(values: Tensor) -> Spectrum:
     """`values` descending, in float64."""
     largest = values[0].item()
     if largest == 0:

@@ -10,9 +10,9 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from engine.model.config import Attention as AttentionConfig
 from engine.model.config import ModelConfig, kv_heads
-from engine.model.hooks import HookPoint, any_wanted, editing
+from engine.model.hooks import HookPoint, any_wanted, run_has_edits
 from engine.model.layers.cache import LayerCache
-from engine.model.layers.causal_strips import LONG, mixed, triangle
+from engine.model.layers.causal_strips import LONG, mix_values, triangle
 from engine.model.layers.dropout import dropout
 from engine.model.layers.mask import AttentionMask
 from engine.model.layers.module import Linear, Module
@@ -24,8 +24,8 @@ from engine.model.layers.softmax import softmax
 
 @dataclass(frozen=True)
 class Shared:
-    """What one run makes once for all its layers: who may attend to whom, and what positions do to queries, keys,
-    scores.
+    """Values that one run makes once for all its layers: who may attend to whom, and what positions do to queries,
+    keys, scores.
 
     `rotation` has two parts where a token has two positions; `bias` is head pos key, `table` head bucket: what each
     relative position adds.
@@ -106,7 +106,7 @@ class Attention(Module):
     ) -> Tensor:
         """`x` is batch pos d_model; `memory`, batch key d_model, is what keys and values are made of instead of `x`."""
         if self.hook_position_ids is not None and self.hook_position_ids.wanted:
-            shared = self.placed(shared, self.hook_position_ids)
+            shared = self.with_position_ids(shared, self.hook_position_ids)
         q = self.query(x)  # batch pos head d_head
         if self.crosses and cache is not None and cache.length:
             k, v = cache.k, cache.v
@@ -121,11 +121,13 @@ class Attention(Module):
             if cache is not None:
                 k, v = cache.append(k, v)
         seen = self.softcap is not None or self.nearest is not None or any_wanted(self.inner_hooks)
-        attend = self.fused if not seen else self.in_strips if self.only_pattern_of(q, shared) else self.explicit
+        attend = (
+            self.attend_fused if not seen else self.causal_strips if self.only_pattern_of(q, shared) else self.explicit
+        )
         z = self.hook_z(attend(q, k, v, shared).transpose(1, 2))  # batch pos head d_head
         return self.hook_out(self.join(z))
 
-    def placed(self, shared: Shared, hook: HookPoint) -> Shared:
+    def with_position_ids(self, shared: Shared, hook: HookPoint) -> Shared:
         """`shared`, once an edit gave tokens other positions."""
         mask = shared.mask
         ids = hook(mask.pos)
@@ -163,28 +165,28 @@ class Attention(Module):
         if self.softcap is not None:
             scores = self.hook_capped(self.softcap * torch.tanh(scores / self.softcap))
         biased = scores if shared.bias is None else scores + self.hook_bias(shared.bias)
-        mask = shared.mask.expanded(scores.shape)
-        allowed = self.hook_mask(self.allowed(mask, biased))
+        mask = shared.mask.expand_to(scores.shape)
+        allowed = self.hook_mask(self.keep_nearest(mask, biased))
         everything = shared.mask.allows_all and allowed is mask
         masked_scores = self.hook_masked_scores(biased if everything else torch.where(allowed, biased, float("-inf")))
         temperature = self.hook_temperature(self.unit_temperature)
         divisor = None if temperature is self.unit_temperature else temperature[:, None, None]
-        pattern = self.hook_pattern(softmax(masked_scores, divisor, shared.mask.may_blind or editing()))
+        pattern = self.hook_pattern(softmax(masked_scores, divisor, shared.mask.may_have_empty_rows or run_has_edits()))
         return self.mixture(dropout(pattern, self.dropout, self.training), v)
 
     def only_pattern_of(self, q: Tensor, shared: Shared) -> bool:
-        """Whether a long text is attended to in the plain causal way, and only the last of the steps is looked at."""
+        """True if a long text is attended to in the plain causal way, and only the last of the steps is looked at."""
         if q.shape[2] < LONG or not shared.mask.is_causal or shared.bias is not None or q.requires_grad:
             return False
         if self.softcap is not None or self.nearest is not None or (self.training and self.dropout):
             return False
         return not any(hook.wanted for hook in self.inner_hooks if hook is not self.hook_pattern)
 
-    def in_strips(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
-        """As `explicit`, for such a text."""
+    def causal_strips(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
+        """Computes `explicit` for such a text, strip by strip."""
         made = triangle(q, k, self.products, self.scale)
         pattern = self.hook_pattern(made)
-        return mixed(pattern, v, self.mixture) if pattern is made else self.mixture(pattern, v)
+        return mix_values(pattern, v, self.mixture) if pattern is made else self.mixture(pattern, v)
 
     def products(self, q: Tensor, k: Tensor) -> Tensor:
         """q k^T, batch head pos key; queries that share a key are one matrix, so no key is repeated."""
@@ -198,14 +200,14 @@ class Attention(Module):
         together = pattern.reshape(batch * self.kv_heads, -1, key)
         return torch.bmm(together, v.flatten(0, 1)).view(batch, heads, pos, -1)
 
-    def allowed(self, mask: Tensor, scores: Tensor) -> Tensor:
+    def keep_nearest(self, mask: Tensor, scores: Tensor) -> Tensor:
         """`mask`, and of what it allows only the `nearest` keys of each row."""
         if self.nearest is None or self.nearest >= scores.shape[-1]:
             return mask
         best = torch.where(mask, scores, float("-inf")).topk(self.nearest, dim=-1).indices
         return torch.zeros_like(mask).scatter(-1, best, True) & mask
 
-    def fused(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
+    def attend_fused(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
         mask = shared.mask
         allowed = None if mask.is_causal or mask.allows_all else mask.tensor
         if shared.bias is not None:

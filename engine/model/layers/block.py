@@ -79,7 +79,7 @@ class Block(Module):
         out = self.attn(read, shared, cache)
         out = out if self.norm1_after is None else self.norm1_after(out)
         if self.parallel:
-            return self.hook_resid_post(self.beside(resid, read, out))
+            return self.hook_resid_post(self.parallel_sublayers(resid, read, out))
         resid = self.hook_resid_mid(self.add(resid, out, self.hook_skip1))
         resid = self.norm1(resid) if self.norm_after else resid
         if self.cross_attn is not None and self.norm_cross is not None and across is not None:
@@ -94,7 +94,7 @@ class Block(Module):
         resid = self.hook_resid_post(self.add(resid, out, self.hook_skip2))
         return self.norm2(resid) if self.norm_after else resid
 
-    def beside(self, resid: Tensor, read: Tensor, out: Tensor) -> Tensor:
+    def parallel_sublayers(self, resid: Tensor, read: Tensor, out: Tensor) -> Tensor:
         """Attention's `out` and the MLP's, both from the same stream, added to it together."""
         if self.mlp is None:
             return self.add(resid, out, self.hook_skip1)

@@ -27,10 +27,10 @@ class LayerCache:
         return self.k.narrow(2, 0, end), self.v.narrow(2, 0, end)
 
     def reorder(self, rows: Tensor) -> None:
-        """As `KVCache.reorder`, for what is appended to afterwards: every row gets memory of its own."""
-        self.k, self.v = self.reordered(self.k, rows), self.reordered(self.v, rows)
+        """Reorders as `KVCache.reorder` does, for what is appended to afterwards: every row gets memory of its own."""
+        self.k, self.v = self.select_batch(self.k, rows), self.select_batch(self.v, rows)
 
-    def reordered(self, old: Tensor, rows: Tensor) -> Tensor:
+    def select_batch(self, old: Tensor, rows: Tensor) -> Tensor:
         new = old if len(rows) == len(old) else old.new_empty(len(rows), *old.shape[1:])
         new[:, :, : self.length] = old[rows, :, : self.length]
         return new
@@ -61,9 +61,9 @@ class KVCache:
         for layer in self.layers:
             layer.reorder(rows)
         for layer in self.cross:
-            layer.k, layer.v = picked(layer.k, rows), picked(layer.v, rows)
-        self.ids = None if self.ids is None else picked(self.ids, rows)
-        self.memory = None if self.memory is None else picked(self.memory, rows)
+            layer.k, layer.v = select_rows(layer.k, rows), select_rows(layer.v, rows)
+        self.ids = None if self.ids is None else select_rows(self.ids, rows)
+        self.memory = None if self.memory is None else select_rows(self.memory, rows)
 
     def rewind(self, length: int) -> None:
         """Forget what was read behind the first `length` tokens."""
@@ -77,7 +77,7 @@ class KVCache:
         return sum(c.k.nbytes + c.v.nbytes for c in (*self.layers, *self.cross))
 
 
-def picked(x: Tensor, rows: Tensor) -> Tensor:
+def select_rows(x: Tensor, rows: Tensor) -> Tensor:
     """x[rows]; where all rows of `x` are one in memory, so are those of the result, which is then not to be written."""
     one = len(x) == 1 or x.stride(0) == 0
     return x[:1].expand(len(rows), *x.shape[1:]) if one else x[rows]

@@ -29,7 +29,7 @@ def triangle(q: Tensor, k: Tensor, products: Product, scale: float) -> Tensor:
     return pattern
 
 
-def mixed(pattern: Tensor, v: Tensor, mixture: Product) -> Tensor:
+def mix_values(pattern: Tensor, v: Tensor, mixture: Product) -> Tensor:
     """pattern v, batch head pos d_head, of a pattern that is 0 above its diagonal; `mixture` multiplies one strip."""
     length = pattern.shape[-1]
     parts = [mixture(pattern[:, :, first:last, :last], v[:, :, :last]) for first, last in strips(length)]

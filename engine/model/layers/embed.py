@@ -11,7 +11,7 @@ from engine.model.hooks import HookPoint
 from engine.model.layers.dropout import dropout
 from engine.model.layers.norm import make_norm
 from engine.model.layers.position import sinusoidal
-from engine.model.layers.position_override import check_within, standing
+from engine.model.layers.position_override import check_within, has_position
 
 
 class Embed(nn.Module):
@@ -75,7 +75,7 @@ class Embed(nn.Module):
         stands = None
         if ids is not own:
             check_within(ids, self.last_place(pos))
-            pos, stands = ids.clamp(min=0) if pos.dim() == 1 else pos[..., ids.clamp(min=0)], standing(ids)
+            pos, stands = ids.clamp(min=0) if pos.dim() == 1 else pos[..., ids.clamp(min=0)], has_position(ids)
         if self.within is not None and self.positions is not None:
             place, within = self.positions(pos[0]), self.within(pos[1])
             place, within = (place, within) if stands is None else (place * stands, within * stands)

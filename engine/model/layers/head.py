@@ -36,7 +36,7 @@ class Narrowing(nn.Module):
             once = config.head.kind == "sequence"
             self.hook_narrow = HookPoint("narrow", "batch d_embed" if once else "batch pos d_embed")
 
-    def narrowed(self, x: Tensor) -> Tensor:
+    def apply_narrow(self, x: Tensor) -> Tensor:
         return x if self.narrow is None else self.hook_narrow(self.narrow(x))
 
 
@@ -44,7 +44,7 @@ class BareHead(Narrowing):
     """Map to that width alone, behind a body that ends with it."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.narrowed(x)
+        return self.apply_narrow(x)
 
 
 class LanguageHead(Narrowing):
@@ -72,7 +72,7 @@ class LanguageHead(Narrowing):
     def forward(self, resid: Tensor, embedding: Tensor) -> Tensor:
         if self.dense is not None:
             resid = self.norm(self.hook_post(self.activation(self.hook_pre(self.dense(resid)))))
-        resid = self.narrowed(resid)
+        resid = self.apply_narrow(resid)
         if self.scale != 1:
             resid = resid * self.scale
         logits = onto_vocabulary(resid, embedding[: self.outputs] if self.weight is None else self.weight, self.bias)
@@ -95,7 +95,7 @@ class ClassHead(Narrowing):
             self.hook_post = HookPoint("post", axes)
 
     def forward(self, x: Tensor, embedding: Tensor | None = None) -> Tensor:
-        x = self.narrowed(x)
+        x = self.apply_narrow(x)
         if self.dense is not None:
             x = self.hook_post(self.activation(self.hook_pre(self.dense(x))))
         return linear(x, self.weight, self.bias)

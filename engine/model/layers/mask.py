@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 class Mask:
-    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
         """Bool, broadcastable to batch head pos key, for the positions of queries and keys (1-D, int)."""
         raise TypeError(f"{type(self).__name__} must say who may attend to whom.")
 
@@ -21,7 +21,7 @@ class Mask:
 class Full(Mask):
     """Everyone sees everyone (an encoder)."""
 
-    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
         return torch.ones(len(pos), len(key), dtype=torch.bool, device=pos.device)
 
     def __and__(self, other: Mask) -> Mask:
@@ -32,7 +32,7 @@ class Full(Mask):
 class Causal(Mask):
     """A query sees itself and what came before."""
 
-    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
         return key <= pos[:, None]
 
 
@@ -45,7 +45,7 @@ class SlidingWindow(Mask):
 
     size: int
 
-    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
         return (pos[:, None] - key).abs() < self.size
 
 
@@ -55,7 +55,7 @@ class Prefix(Mask):
 
     length: int
 
-    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
         return (key < self.length) | (key <= pos[:, None])
 
 
@@ -65,7 +65,7 @@ class RowPrefix(Mask):
 
     lengths: Tensor
 
-    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
         return (key < self.lengths[:, None, None, None]) | (key <= pos[:, None])
 
 
@@ -80,7 +80,7 @@ class Blocks(Mask):
     side: int
     block: int
 
-    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
         same = self.square(pos)[:, None] == self.square(key)
         return same | (pos == 0)[:, None] | (key == 0)
 
@@ -98,7 +98,7 @@ class Padding(Mask):
     def __post_init__(self) -> None:
         _require_bool(self.real, "padding", (2,), "batch key")
 
-    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
         return self.real[:, key][:, None, None, :]
 
 
@@ -111,7 +111,7 @@ class Drawn(Mask):
     def __post_init__(self) -> None:
         _require_bool(self.matrix, "a drawn mask", (2, 3), "pos key or head pos key")
 
-    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
         rows, columns = self.matrix.shape[-2:]
         inside = (pos < rows)[:, None] & (key < columns)
         matrix = self.matrix.to(pos.device)
@@ -123,12 +123,12 @@ class Both(Mask):
     left: Mask
     right: Mask
 
-    def allowed(self, pos: Tensor, key: Tensor) -> Tensor:
-        return self.left.allowed(pos, key) & self.right.allowed(pos, key)
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
+        return self.left.allows(pos, key) & self.right.allows(pos, key)
 
 
 class AttentionMask:
-    """One run's mask, shared by all its layers; the tensor is made only if somebody looks at it."""
+    """Mask of one run, shared by all its layers; the tensor is made only if somebody looks at it."""
 
     def __init__(self, mask: Mask, pos: Tensor, key: Tensor) -> None:
         self.mask, self.pos, self.key = mask, pos, key
@@ -139,11 +139,11 @@ class AttentionMask:
     def tensor(self) -> Tensor:
         """Bool, 4-D, each axis either full or 1: batch head pos key."""
         if self._tensor is None:  # a cached_property has a lock, at which torch.compile would break the graph
-            allowed = self.mask.allowed(self.pos, self.key)
+            allowed = self.mask.allows(self.pos, self.key)
             self._tensor = allowed.view((1,) * (4 - allowed.dim()) + allowed.shape)
         return self._tensor
 
-    def expanded(self, shape: torch.Size) -> Tensor:
+    def expand_to(self, shape: torch.Size) -> Tensor:
         """`tensor` with the axes of the scores, one for all layers."""
         if self._expanded is None or self._expanded.shape != shape:
             self._expanded = self.tensor.expand(shape)
@@ -160,8 +160,8 @@ class AttentionMask:
         return isinstance(self.mask, Full) or (isinstance(self.mask, Causal) and len(self.pos) == 1)
 
     @property
-    def may_blind(self) -> bool:
-        """Whether there may be a query that sees nothing; known without looking, and only of these, that none is."""
+    def may_have_empty_rows(self) -> bool:
+        """True if there may be a query that sees nothing; known without looking, and only of these, that none is."""
         return not isinstance(self.mask, Full | Causal)
 
 

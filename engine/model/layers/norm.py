@@ -28,13 +28,13 @@ class LayerNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.hook_scale.wanted:
             out = nn.functional.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
-            return self.hook_out(weighed(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+            return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.wanted else out)
         out, mean, inverse = torch.native_layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
         computed = inverse.reciprocal().squeeze(-1)
         scale = self.hook_scale(computed)
         if scale is not computed:  # edited: the fused result no longer holds
             out = (x - mean) / scale[..., None] * self.weight + self.bias
-        return self.hook_out(weighed(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+        return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.wanted else out)
 
 
 class RMSNorm(Module):
@@ -52,11 +52,11 @@ class RMSNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.hook_scale.wanted:
             out = nn.functional.rms_norm(x, self.weight.shape, self.weight, self.eps)
-            return self.hook_out(weighed(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+            return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.wanted else out)
         root_mean_square = torch.linalg.vector_norm(x, dim=-1) / self.root_width
         scale = self.hook_scale(torch.hypot(root_mean_square, self.root_eps))
         out = x / scale[..., None] * self.weight
-        return self.hook_out(weighed(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+        return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.wanted else out)
 
 
 class NoNorm(Module):
@@ -64,7 +64,7 @@ class NoNorm(Module):
         return x
 
 
-def weighed(x: Tensor, out: Tensor, hook: HookPoint) -> Tensor:
+def interpolate_norm(x: Tensor, out: Tensor, hook: HookPoint) -> Tensor:
     """x + strength (out - x), exact at 0 and 1."""
     full = x.new_ones(x.shape[:-1])
     strength = hook(full)

@@ -13,7 +13,7 @@ from engine.model.layers.position import NOWHERE, Rotation, alibi_bias, alibi_sl
 from engine.model.layers.rotary import rotary_frequencies
 
 
-def standing(ids: Tensor) -> Tensor:
+def has_position(ids: Tensor) -> Tensor:
     """pos 1: whether a token has a position."""
     return (ids != NOWHERE)[:, None]
 
@@ -37,7 +37,7 @@ def moved_rotation(
     first, second = own
     if isinstance(first, tuple) and isinstance(second, tuple):
         check_within(ids, first[0].shape[-2] - 1)
-        return taken(ids, first, positions, length), taken(ids, second, positions, length)
+        return override_rotation(ids, first, positions, length), override_rotation(ids, second, positions, length)
     assert isinstance(first, Tensor)
     check_within(ids, None)
     frequencies, stretch = rotary_frequencies(first.shape[-1], positions, length)
@@ -45,10 +45,10 @@ def moved_rotation(
     return cos.to(first.dtype), sin.to(first.dtype)
 
 
-def taken(ids: Tensor, own: Rotation, positions: Positions, length: int) -> Rotation:
+def override_rotation(ids: Tensor, own: Rotation, positions: Positions, length: int) -> Rotation:
     cos, sin = (part[..., ids.clamp(min=0), :] for part in own)
     _, stretch = rotary_frequencies(cos.shape[-1], positions, length)
-    return torch.where(standing(ids), cos, stretch), torch.where(standing(ids), sin, 0.0)
+    return torch.where(has_position(ids), cos, stretch), torch.where(has_position(ids), sin, 0.0)
 
 
 def moved_bias(
@@ -63,4 +63,4 @@ def moved_bias(
         bias = alibi_bias(alibi_slopes(len(own)).to(own.device), ids, key_ids).to(own.dtype)
     else:
         bias = table[:, relative_buckets(ids, key_ids, positions, both_sides)]
-    return torch.where(standing(ids) & standing(key_ids).T, bias, 0.0)
+    return torch.where(has_position(ids) & has_position(key_ids).T, bias, 0.0)

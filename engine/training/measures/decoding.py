@@ -12,7 +12,7 @@ from engine.model.transformer import Transformer
 def translated(model: Transformer, ids: Tensor, padding: Tensor, end: int, longest: int) -> list[list[int]]:
     """What an encoder-decoder writes for each row of `ids` (batch pos), up to `end` or `longest` tokens."""
     target, _ = model.begin(ids)
-    memory = model.encoder.through(ids, padding=padding)
+    memory = model.encoder.forward_resid(ids, padding=padding)
     done = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     for _ in range(longest):
         logits = model(ids, target=target, padding=padding, memory=memory, logits_at=slice(-1, None))

@@ -24,7 +24,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Examples:
-    """`inputs` are called as in `Transformer.both`, each with the rows of the batch as its first axis.
+    """`inputs` are called as in `Transformer.forward_with_pooled`, each with the rows of the batch as its first axis.
 
     `targets` is batch pos, or batch where the whole row has one answer: the right class, or UNASKED. `second` (batch)
     is the same for a second head. `whole`: what a row asks is one answer, right only if each of its tokens is.

@@ -127,7 +127,7 @@ def beginning(subject: Subject) -> Trace:
     read, target = subject.reading.read, subject.reading.target
     if isinstance(read, Encoding):
         read, target = read.truncate(1), target and target.truncate(1)
-    return library.traces.of(subject.name, read, (), target)
+    return library.traces.trace(subject.name, read, (), target)
 
 
 def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: LongContext | None = None) -> LongContext:

@@ -26,8 +26,8 @@ def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
         given = {one.key: read(st.session_state[f"assumed {one.key} {name}"]) for one in assumed}
         changes = {one.key: given[one.key] for one in assumed if given[one.key] != one.value}
         if changes:
-            before = library.opening(name).config
-            st.session_state.next_model = library.changed(name, config={**before, **changes})
+            before = library.parse_name(name).config
+            st.session_state.next_model = library.rename_with(name, config={**before, **changes})
             st.rerun()
 
 

@@ -111,7 +111,7 @@ def compare(name: str, checkpoint: Checkpoint) -> tuple[Parity, str]:
     """Compares the checkpoint with transformers; returns the differences and what both read. Raises ValueError where it
     cannot be told."""
     reading, read = sample(name, checkpoint)
-    opening = library.opening(name)
+    opening = library.parse_name(name)
     return parity(checkpoint, None if opening.config else library.place(name).weights, reading), read
 
 

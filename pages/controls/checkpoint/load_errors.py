@@ -24,7 +24,7 @@ def sentence(error: Exception, folder: Path | None = None) -> str:
 
 
 def told(name: str, error: Exception) -> str:
-    source = library.opening(name).source if library.knows(name) else None
+    source = library.parse_name(name).source if library.knows(name) else None
     return sentence(error, source if isinstance(source, Path) else None)
 
 

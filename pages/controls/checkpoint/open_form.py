@@ -69,7 +69,7 @@ def show(name: str) -> None:
 
 def reopened(name: str) -> None:
     """The same checkpoint with its numbers kept otherwise."""
-    show(library.changed(name, dtype=NUMBERS[st.session_state[f"numbers {name}"]]))
+    show(library.rename_with(name, dtype=NUMBERS[st.session_state[f"numbers {name}"]]))
 
 
 def uploaded() -> None:

@@ -110,11 +110,11 @@ def effort(said: Said) -> str:
 
 def whole(said: Said) -> Side:
     read, name = said.reading.read, said.name
-    before = trace = library.traces.of(name, read, (), said.reading.target)
+    before = trace = library.traces.trace(name, read, (), said.reading.target)
     fits, refused = list[Edit](), list[str]()
     for edit in said.edits:
         try:
-            trace = library.traces.of(name, read, [*fits, edit], said.reading.target)
+            trace = library.traces.trace(name, read, [*fits, edit], said.reading.target)
             fits.append(edit)
         except MISFITS as error:
             refused.append(misfit(error))

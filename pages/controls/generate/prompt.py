@@ -11,7 +11,7 @@ from engine.analysis.pseudo import scores
 from engine.checkpoints import Checkpoint, shipped_names
 from engine.generation.prompt import Prompt, begin, check_generates
 from engine.inputs.processors import PalettePixels
-from engine.inputs.readers import GAP, SPAN, given_target, kind, known, tokens
+from engine.inputs.readers import GAP, SPAN, given_target, kind, require_known_ids, tokens
 from engine.runtime import library
 from pages.controls.model_input.model_input import LABELS, chosen_picture, controls, given, headline
 from views.core.codegen import Fields, picture_line, quoted
@@ -86,7 +86,7 @@ def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = given) -> Call:
             own = bool(said("upload"))
             fields = Fields("pixels", 0, picture=None if own else int(said("picture")))
             line = f"pixels = checkpoint.processor.ids(picture).flatten()[:{int(said('given'))}]"
-            return Call("pixels", "", (picture_line(fields), line), ("opened",) if own else ("pictures",))
+            return Call("pixels", "", (picture_line(fields), line), ("open_picture",) if own else ("pictures",))
     if checkpoint.tokenizer is None:
         return Call(repr([int(word) for word in said("text").replace(",", " ").split()]))
     return Call(text)
@@ -103,4 +103,4 @@ def gapped(checkpoint: Checkpoint, text: str, span: str) -> Any:
         return tokens(checkpoint, text)
     if GAP not in text:
         raise ValueError(f"Expected a gap to fill, got a text without one; write {GAP} where words are missing.")
-    return known(checkpoint, checkpoint.tokenizer.encode(f"{text}{SPAN}{span}"))
+    return require_known_ids(checkpoint, checkpoint.tokenizer.encode(f"{text}{SPAN}{span}"))

@@ -14,7 +14,7 @@ import torch
 from streamlit.errors import StreamlitAPIException
 
 from engine.checkpoints import Checkpoint
-from engine.inputs.pictures import opened
+from engine.inputs.pictures import open_picture
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import (
     GAP,
@@ -204,7 +204,7 @@ def reading(checkpoint: Checkpoint, limit: int = MAX_TOKENS, said: Callable[[str
 def chosen_picture(said: Callable[[str], Any] = given) -> torch.Tensor | Any:
     file = said("upload")
     if file:
-        return opened(file)
+        return open_picture(file)
     return pictures()[0][said("picture") % len(pictures()[0])]
 
 

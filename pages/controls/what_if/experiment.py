@@ -102,7 +102,7 @@ def written(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) -> 
 def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
     """`controls` are the edits that the page's own controls make: both runs that are compared have them."""
     made, read = current(), subject.reading
-    before = library.traces.of(subject.name, read.read, controls, read.target)
+    before = library.traces.trace(subject.name, read.read, controls, read.target)
     after, unfit = edited(subject, controls, made, before)
     stacks = lanes(subject.checkpoint, read)
     name = digest(subject.name, after)
@@ -167,7 +167,7 @@ def edited(
     read = subject.reading
 
     def run(edits: Sequence[Edit]) -> Trace:
-        return finite(library.traces.of(subject.name, read.read, edits, read.target, before))
+        return finite(library.traces.trace(subject.name, read.read, edits, read.target, before))
 
     return fitting(made, controls, run, lambda: before)
 

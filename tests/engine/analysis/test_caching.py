@@ -59,7 +59,7 @@ def test_the_arithmetic_of_a_token_is_what_pytorch_counts(kind: str, length: int
         counted(model, ids[:, :-1], cache=cache)
         behind = counted(model, ids[:, -1:], cache=cache)
     else:
-        memory = model.encoder.through(source)
+        memory = model.encoder.forward_resid(source)
         again = counted(model, source, target=ids, memory=memory, start=2)
         counted(model, source, target=ids[:, :-1], cache=cache)
         behind = counted(model, source, target=ids[:, -1:], cache=cache)

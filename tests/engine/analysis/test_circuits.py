@@ -9,8 +9,8 @@ from torch import Tensor
 
 from engine import load
 from engine.analysis import circuits
-from engine.analysis.circuits import ov, promoted, qk, sought
-from engine.analysis.copying import copying
+from engine.analysis.circuits import ov, qk, top_keys, top_outputs
+from engine.analysis.copying import copying_scores
 from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
@@ -126,8 +126,8 @@ def test_the_best_are_those_of_the_whole_table(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(circuits, "TOGETHER", size)
     model = tiny.model()
     for table, found in (
-        (ov(model, 2, 1, IDS), promoted(model, 2, 1, IDS, k=4)),
-        (qk(model, 2, 1, IDS), sought(model, 2, 1, IDS, k=4)),
+        (ov(model, 2, 1, IDS), top_outputs(model, 2, 1, IDS, k=4)),
+        (qk(model, 2, 1, IDS), top_keys(model, 2, 1, IDS, k=4)),
     ):
         expected = table.topk(4, dim=1)
         torch.testing.assert_close(found.values, expected.values)
@@ -145,7 +145,7 @@ def test_copying_is_that_of_the_eigenvalues_of_the_whole_table(name: str) -> Non
     for block in model.blocks:
         if hasattr(block.norm1, "bias"):
             block.norm1.bias.data.zero_()
-    found = copying(model)
+    found = copying_scores(model)
     for layer in range(3):
         for head in range(4):
             assert found[layer, head].item() == pytest.approx(score(ov(model, layer, head, EVERY)), abs=1e-4)
@@ -158,13 +158,13 @@ def test_copying_of_gpt_is_that_of_the_matrices_multiplied_out() -> None:
     W_V, W_O = block.attn.v.weight.double().view(4, 4, 16)[3], block.attn.out.weight.double().view(16, 4, 4)[:, 3]
     written = read @ W_V.T @ W_O.T
     whole = (written - written.mean(1, keepdim=True)) * model.final_norm.weight @ U.T
-    assert copying(model)[1, 3].item() == pytest.approx(score(whole), abs=1e-4)
+    assert copying_scores(model)[1, 3].item() == pytest.approx(score(whole), abs=1e-4)
 
 
 def test_copying_across_is_that_of_the_whole_table_too() -> None:
     model = tiny.model(PAIRS["before"])
     model.encoder.final_norm.bias.data.zero_()
-    found = copying(model, "decoder", crosses=True)
+    found = copying_scores(model, "decoder", crosses=True)
     assert found.shape == (3, 4)
     whole = ov(model, 2, 0, EVERY, side="decoder", crosses=True)
     assert found[2, 0].item() == pytest.approx(score(whole), abs=1e-4)
@@ -176,7 +176,7 @@ def test_a_head_that_writes_what_it_reads_copies_and_one_that_takes_it_away_does
     with torch.no_grad():
         attention.v.weight.copy_(torch.eye(16))
         attention.out.weight.copy_(torch.diag(torch.tensor([1.0] * 4 + [-1.0] * 4 + [0.0] * 8)))
-    found = copying(model)[0]
+    found = copying_scores(model)[0]
     assert found[:2].tolist() == pytest.approx([1, -1], abs=1e-5)
     assert found[2:].isnan().all()
 
@@ -184,9 +184,9 @@ def test_a_head_that_writes_what_it_reads_copies_and_one_that_takes_it_away_does
 def test_the_shipped_induction_heads_copy_what_they_look_at() -> None:
     checkpoint = load("induction")
     letters = list(range(2, 64))
-    found = copying(checkpoint.model)
+    found = copying_scores(checkpoint.model)
     assert found[1].min() > 0.99 and found[0].max() < 0.6
-    best = promoted(checkpoint.model, 1, 3, letters, k=1)
+    best = top_outputs(checkpoint.model, 1, 3, letters, k=1)
     assert (best.tokens[:, 0] == torch.tensor(letters)).float().mean() > 0.95
     whole = ov(checkpoint.model, 1, 3, range(64))
     assert found[1, 3].item() == pytest.approx(score(whole), abs=0.01)  # but for the bias of the norm
@@ -210,7 +210,7 @@ def test_where_no_circuit_ends_in_tokens_the_reason_is_said(config: ModelConfig,
     with pytest.raises(ValueError, match=message):
         ov(model, 0, 0, [0], side=side)
     if side or config.encoder is None:
-        assert copying(model, side).isnan().all()
+        assert copying_scores(model, side).isnan().all()
 
 
 def test_queries_and_keys_meet_where_no_tokens_are_written() -> None:
@@ -229,7 +229,7 @@ def test_what_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="head must be 0 to 3, got 4"):
         qk(model, 0, 4, [1])
     with pytest.raises(ValueError, match="k must be 1 to 11"):
-        promoted(model, 0, 0, [1], k=12)
+        top_outputs(model, 0, 0, [1], k=12)
     monkeypatch.setattr(circuits, "CELLS", 20)
     with pytest.raises(ValueError, match="at most 20 cells, got 2 x 11"):
         ov(model, 0, 0, [1, 2])

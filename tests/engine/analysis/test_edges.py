@@ -3,7 +3,7 @@
 import pytest
 from torch import tensor
 
-from engine.analysis.edges import edges, joined
+from engine.analysis.edges import edges, join_edges
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -11,11 +11,11 @@ PATTERN = tensor([[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.1, 0.2, 0.7]])
 
 
 def test_a_weight_is_kept_from_the_least_on_and_a_zero_never() -> None:
-    found = joined([(0, 1, PATTERN)], 0.0)
+    found = join_edges([(0, 1, PATTERN)], 0.0)
     assert found.weight.tolist() == PATTERN[PATTERN > 0].tolist()
     ends = list(zip(found.query.tolist(), found.key.tolist(), strict=True))
     assert ends == [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
-    kept = joined([(0, 1, PATTERN), (3, 2, PATTERN.flip(0))], 0.25)
+    kept = join_edges([(0, 1, PATTERN), (3, 2, PATTERN.flip(0))], 0.25)
     assert kept.layer.tolist() == [0, 0, 0, 0, 3, 3, 3, 3] and set(kept.head[4:].tolist()) == {2}
     assert kept.weight.tolist()[4:] == [float(PATTERN[2, 2]), 0.25, 0.75, 1.0]
 
@@ -23,12 +23,12 @@ def test_a_weight_is_kept_from_the_least_on_and_a_zero_never() -> None:
 def test_the_least_is_compared_as_it_is_said() -> None:
     """0.7 lies above the float32 that is nearest to it."""
     assert float(PATTERN[2, 2]) < 0.7
-    assert joined([(0, 0, PATTERN)], 0.7).weight.tolist() == [1.0, 0.75]
+    assert join_edges([(0, 0, PATTERN)], 0.7).weight.tolist() == [1.0, 0.75]
 
 
 @pytest.mark.parametrize(("query", "key", "count"), [(2, None, 3), (None, 0, 3), (2, 1, 1), (0, 2, 0)])
 def test_one_token_keeps_its_own(query: int | None, key: int | None, count: int) -> None:
-    found = joined([(0, 0, PATTERN)], 0.0, query, key)
+    found = join_edges([(0, 0, PATTERN)], 0.0, query, key)
     assert len(found.weight) == count
     assert all(query in (None, one) for one in found.query) and all(key in (None, one) for one in found.key)
 

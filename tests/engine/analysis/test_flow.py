@@ -9,7 +9,7 @@ import torch
 
 from engine.analysis import flow as module
 from engine.analysis.flow import crossed_flow_from, crossed_network, flow, flow_from, flows, network
-from engine.analysis.rollout import crossed
+from engine.analysis.rollout import rollout_across
 from engine.model.config import Encoder
 from engine.model.layers.mask import Causal, Drawn
 from engine.runtime.run import run
@@ -89,7 +89,7 @@ def test_flow_to_the_source_is_its_narrowest_cut() -> None:
 def test_no_less_can_flow_to_the_source_than_is_rolled_out_to_it() -> None:
     trace = run(twins("t5")[0].model, [5, 6, 7, 8, 9], target=[3, 4, 5, 7])
     whole = flows(crossed_network(trace), 60)
-    assert whole is not None and bool((whole >= crossed(trace).source[-1] - 1e-6).all())
+    assert whole is not None and bool((whole >= rollout_across(trace).source[-1] - 1e-6).all())
 
 
 def test_the_flow_of_one_position_of_two_stacks_is_its_row() -> None:

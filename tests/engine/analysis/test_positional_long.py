@@ -8,7 +8,7 @@ import torch
 
 from engine.analysis.positional import positional
 from engine.analysis.positional_long import PositionalSteps
-from engine.analysis.summarised_run import reduced, streams
+from engine.analysis.summarised_run import run_reduced, streams
 from engine.edits import AttentionTemperature, ChangeToken, Edit, Patch, SilenceHeads
 from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Norm, Patches
 from engine.runtime.run import run
@@ -27,7 +27,7 @@ def steps(config: ModelConfig, side: str = "", edits: tuple[Edit, ...] = (), **m
     model = tiny.model(config)
     read = IDS if config is not PICTURE else tiny.normal(1, 1, 12, 12)
     target = [0, 7, 2, 7, 5] if side else None
-    trace, _ = reduced(model, read, {}, streams(model), edits, target=target)
+    trace, _ = run_reduced(model, read, {}, streams(model), edits, target=target)
     return PositionalSteps(model, read, trace, target, side, **more)
 
 
@@ -72,6 +72,6 @@ def test_a_step_computes_one_layer_and_none_that_was_computed(monkeypatch: pytes
 
 def test_a_text_with_no_other_order_is_complete_at_once_and_has_no_share() -> None:
     model = tiny.model()
-    trace, _ = reduced(model, [4, 4, 4], {}, streams(model))
+    trace, _ = run_reduced(model, [4, 4, 4], {}, streams(model))
     found = PositionalSteps(model, [4, 4, 4], trace)
     assert found.done == found.steps == 0 and found.scored == model.config.layers and found.shares.isnan().all()

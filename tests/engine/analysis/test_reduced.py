@@ -11,7 +11,7 @@ import engine.model.layers.attention
 from engine.analysis.effects import pattern_change
 from engine.analysis.effects_long import pattern_change_long
 from engine.analysis.heads import scores
-from engine.analysis.summarised_run import glance, head_pattern, reduced, revisited, streams
+from engine.analysis.summarised_run import glance, head_pattern, rerun_reduced, run_reduced, streams
 from engine.analysis.tiles import overview, top_keys
 from engine.attention_variants.peak import PeakBytes
 from engine.edits import AttentionTemperature, DrawMask, Replace, Scale, SilenceHeads
@@ -101,7 +101,7 @@ def test_any_function_of_any_hook_can_be_kept() -> None:
         "*.pattern": lambda pattern: (scores(pattern[0], ids), top_keys(pattern[0], 3)),
         "blocks.1.mlp.post": partial(torch.sum),
     }
-    trace, found = reduced(model, tiny.IDS, wanted, keep=["blocks.0.attn.q", "blocks.1.mlp.post"])
+    trace, found = run_reduced(model, tiny.IDS, wanted, keep=["blocks.0.attn.q", "blocks.1.mlp.post"])
     assert set(trace) == {"blocks.0.attn.q", "blocks.1.mlp.post"}
     assert torch.equal(found.pop("blocks.1.mlp.post"), whole["blocks.1.mlp.post"].sum())
     for name, (measured, top) in found.items():
@@ -119,7 +119,7 @@ def test_only_the_layers_that_are_looked_at_are_computed_explicitly(monkeypatch:
         return fused(*given, **options)
 
     monkeypatch.setattr(engine.model.layers.attention, "scaled_dot_product_attention", counted)
-    reduced(tiny.model(), tiny.IDS, {"blocks.1.attn.pattern": torch.sum})
+    run_reduced(tiny.model(), tiny.IDS, {"blocks.1.attn.pattern": torch.sum})
     assert len(calls) == 2
 
 
@@ -138,7 +138,7 @@ def test_what_the_base_holds_is_not_computed_again() -> None:
     model = tiny.model()
     base = run(model, tiny.IDS)
     model.blocks[0].attn.q.register_forward_hook(lambda *_: pytest.fail("layer 0 was computed again"))
-    found = revisited(model, tiny.IDS, {"*.pattern": torch.sum}, base)
+    found = rerun_reduced(model, tiny.IDS, {"*.pattern": torch.sum}, base)
     assert found == {f"blocks.{layer}.attn.pattern": base[f"blocks.{layer}.attn.pattern"].sum() for layer in range(3)}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.analysis.rollout import crossed, rollout
+from engine.analysis.rollout import rollout, rollout_across
 from engine.model.layers.cache import KVCache
 from engine.model.layers.mask import Causal, Drawn
 from engine.runtime.run import run
@@ -65,7 +65,7 @@ def test_padding_takes_no_part() -> None:
 def test_the_rollout_to_both_texts_is_the_product_over_one_graph_of_both(kind: str) -> None:
     model = twins(kind)[0].model
     trace = run(model, [5, 6, 7, 8, 9], target=[3, 4, 5, 7])
-    found = crossed(trace)
+    found = rollout_across(trace)
     encoded = np.eye(5)
     for layer in range(2):
         pattern = trace[f"encoder.blocks.{layer}.attn.pattern"][0].double().numpy().mean(0)

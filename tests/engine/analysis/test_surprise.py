@@ -56,7 +56,7 @@ def test_the_sum_over_the_positions_is_the_loss_that_training_computes_times_the
         outputs = loaded.model(**examples.inputs)[0, asked]
         plain = functional.cross_entropy(outputs.double(), examples.targets[0, asked], reduction="sum")
         assert found.total == pytest.approx(float(plain), rel=1e-5), name
-        trained = float(score(loaded.model.both(**examples.inputs), examples)["loss"])
+        trained = float(score(loaded.model.forward_with_pooled(**examples.inputs), examples)["loss"])
         assert found.training == pytest.approx(trained, rel=1e-5), name
         assert found.training * len(found.ids) == pytest.approx(found.total, rel=1e-5), name
 

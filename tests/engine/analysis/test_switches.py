@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.analysis.switches import SWITCHES, differing, resized, sizes, spoken, thrown
+from engine.analysis.switches import SWITCHES, differing_switches, option_label, sizes, thrown, with_sizes
 from engine.model.presets import NAMED, blueprint
 
 MODELS = (
@@ -19,7 +19,7 @@ def test_a_models_own_settings_are_options_and_change_nothing(name: str) -> None
     for switch in SWITCHES:
         assert own[switch.name] in switch.options(config), switch.name
     assert thrown(config, own) == config
-    assert resized(config, **sizes(config)) == config
+    assert with_sizes(config, **sizes(config)) == config
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -42,9 +42,9 @@ def test_each_option_gives_a_model_that_stands_so_or_says_why_not(name: str) -> 
 
 def test_bert_and_gpt2_are_told_apart_by_their_switches() -> None:
     bert, gpt2 = NAMED["bert-base"].config, NAMED["gpt2"].config
-    assert differing(bert, gpt2) == ["mask", "segments", "place", "activation", "head", "pooler"]
+    assert differing_switches(bert, gpt2) == ["mask", "segments", "place", "activation", "head", "pooler"]
     settings = {switch.name: switch.get(gpt2) for switch in SWITCHES}
-    assert differing(thrown(bert, settings), gpt2) == []
+    assert differing_switches(thrown(bert, settings), gpt2) == []
 
 
 def test_a_second_stack_sees_both_sides_and_takes_the_changes_of_the_first() -> None:
@@ -55,7 +55,7 @@ def test_a_second_stack_sees_both_sides_and_takes_the_changes_of_the_first() -> 
 
 
 def test_other_sizes_reach_both_stacks() -> None:
-    config = resized(NAMED["t5-small"].config, layers=3, d_model=256, heads=4, d_mlp=100)
+    config = with_sizes(NAMED["t5-small"].config, layers=3, d_model=256, heads=4, d_mlp=100)
     assert sizes(config) == {"layers": 3, "d_model": 256, "heads": 4, "d_mlp": 100}
     assert config.encoder is not None and config.encoder.layers == 3
     assert config.encoder.attention.heads == 4 and config.encoder.mlp == config.mlp
@@ -65,8 +65,8 @@ def test_what_no_model_can_be_is_the_configs_own_sentence() -> None:
     with pytest.raises(ValueError, match="parallel sublayers must have their norms before them"):
         thrown(NAMED["gpt2"].config, {"sublayers": "parallel", "place": "after"})
     with pytest.raises(ValueError, match="d_model 768 cannot be split into 7 heads; try 6 or 8"):
-        resized(NAMED["gpt2"].config, layers=12, d_model=768, heads=7, d_mlp=3072)
+        with_sizes(NAMED["gpt2"].config, layers=12, d_model=768, heads=7, d_mlp=3072)
 
 
 def test_options_are_spoken_in_words() -> None:
-    assert [spoken(option) for option in ("gelu_tanh", "parallel_one_norm")] == ["gelu tanh", "parallel, 1 norm"]
+    assert [option_label(option) for option in ("gelu_tanh", "parallel_one_norm")] == ["gelu tanh", "parallel, 1 norm"]

@@ -15,10 +15,10 @@ from engine.generation.few_shot import (
     KS,
     PromptTable,
     accuracy,
+    add_instruction,
     answer,
     examples,
     few_shot,
-    instructed,
     instructions,
     queries,
     table_of,
@@ -202,7 +202,7 @@ def test_the_instruction_says_what_becomes_of_a_sentence(text: str, instruction:
 
     checkpoint = load("instruct")
     assert instructions(checkpoint) == ("[toEnglish]", "[toFrench]") and instructions(load("stories")) == ()
-    prompt = instructed(text, instruction)
+    prompt = add_instruction(text, instruction)
     (*_, last) = generate(checkpoint, prompt, greedy=True)
     assert last.text == f"{prompt} {expected}<|endoftext|>"
 

@@ -17,7 +17,7 @@ from engine.checkpoints import Checkpoint, load
 from engine.generation.beam import beam
 from engine.generation.generate import generate
 from engine.generation.prompt import Prompt
-from engine.generation.stopping import stopping
+from engine.generation.stopping import stopping_rules
 from engine.tokenizers.trainers import train
 from tests.engine import tiny
 from tests.engine.checkpoints.against import opened, shaken
@@ -199,7 +199,7 @@ def test_a_stop_string_is_found_in_any_ids_where_transformers_finds_it(kind: str
         text = tokenizer.decode(ids)
         string = text[(at := number(len(text))) : at + 1 + number(5)]
         expected = bool(StopStringCriteria(theirs, [string, "top"])(torch.tensor([ids]), None)[0])
-        ending = stopping(Prompt(checkpoint, (0,)), strings=[string, "top"])
+        ending = stopping_rules(Prompt(checkpoint, (0,)), strings=[string, "top"])
         assert (ending.string(ids[:-1], ids[-1]) is not None) == expected, (text, string)
         found.append(expected)
     assert 20 < sum(found) < 130

@@ -16,7 +16,7 @@ from transformers.generation.logits_process import (
     TypicalLogitsWarper,
 )
 
-from engine.generation.sampling import Sampling, distribution, draw, effective_choices, entropy, pass_over, rank
+from engine.generation.sampling import Sampling, distribution, draw, effective_choices, entropy, rank, skip_draws
 from engine.generation.sampling_filters import HEAD
 from tests.engine.tiny import normal
 
@@ -142,7 +142,7 @@ def test_draws_that_are_passed_over_leave_the_numbers_of_those_that_follow(size:
     drawing, passing = (torch.Generator().manual_seed(5) for _ in "ab")
     probabilities = (normal(6, size) * 3).softmax(-1).to(dtype)
     drawn = [draw(one, drawing) for one in probabilities]
-    pass_over(3, probabilities[0], passing)
+    skip_draws(3, probabilities[0], passing)
     assert [draw(one, passing) for one in probabilities[3:]] == drawn[3:]
 
 

@@ -99,7 +99,7 @@ def test_a_stop_string_may_begin_in_the_prompt_and_end_in_the_middle_of_a_charac
         pieces = [f"<{byte:02X}>" if byte > 127 else chr(byte) for byte in after]
         ids = [*at(before).ids, *map(lettered.tokenizer.pieces.index, pieces)]
         ending = next(generate(lettered, [0], 5, stop_strings=[string])).stopping
-        return ending.at(ids[:-1], ids[-1], 0)
+        return ending.check(ids[:-1], ids[-1], 0)
 
     assert step.stopped == Stop("max_tokens", count=1)
     assert stopped("ab", b"c", "bc") == Stop("string", "bc")

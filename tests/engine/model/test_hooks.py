@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from engine.model.hooks import canonical, matching
+from engine.model.hooks import canonical, match_hooks
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -124,7 +124,7 @@ def test_transformer_lens_names_stand_for_ours(theirs: str, ours: str) -> None:
 )
 def test_transformer_lens_patterns_stand_for_whole_words(pattern: str, ours: str) -> None:
     names = tiny.model().hook_names
-    assert matching(pattern, names) == matching(ours, names) != ()
+    assert match_hooks(pattern, names) == match_hooks(ours, names) != ()
 
 
 def test_our_own_names_are_nobodys_alias() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 import transformers as hf
 
-from engine.model.presets import NAMED, blueprint, named
+from engine.model.presets import NAMED, blueprint, find_preset
 from engine.model.transformer import Transformer
 
 Build = Callable[[], torch.nn.Module]
@@ -193,4 +193,4 @@ def test_every_name_says_where_it_is_from() -> None:
 
 def test_an_unknown_name_is_one_sentence() -> None:
     with pytest.raises(ValueError, match="no configuration called 'bert-huge'; those known are bert-base"):
-        named("bert-huge")
+        find_preset("bert-huge")

@@ -44,33 +44,33 @@ def test_a_name_is_never_a_path(own: str, name: str) -> None:
 def test_the_same_text_is_computed_once_and_another_edit_anew(own: str) -> None:
     traces = library.Traces(budget=10**9)
     text = Encoding.from_ids([1, 2, 3])
-    plain = traces.of(own, text)
-    assert traces.of(own, Encoding.from_ids([1, 2, 3])) is plain
-    hot = traces.of(own, text, [AttentionTemperature(3.0)])
+    plain = traces.trace(own, text)
+    assert traces.trace(own, Encoding.from_ids([1, 2, 3])) is plain
+    hot = traces.trace(own, text, [AttentionTemperature(3.0)])
     assert hot is not plain and not torch.equal(hot["logits"], plain["logits"])
-    assert traces.of(own, text, [AttentionTemperature(3.0)]) is hot
+    assert traces.trace(own, text, [AttentionTemperature(3.0)]) is hot
 
 
 def test_a_full_library_forgets_what_was_used_longest_ago(own: str) -> None:
     one = library.Traces(budget=10**9)
     first, second, third = (Encoding.from_ids([i, i]) for i in (1, 2, 3))
-    size = one.of(own, first).bytes
+    size = one.trace(own, first).bytes
     traces = library.Traces(budget=2 * size)
-    a, b = traces.of(own, first), traces.of(own, second)
-    assert traces.of(own, first) is a
-    traces.of(own, third)  # no room for three: the second goes
-    assert traces.of(own, first) is a
-    assert traces.of(own, second) is not b
+    a, b = traces.trace(own, first), traces.trace(own, second)
+    assert traces.trace(own, first) is a
+    traces.trace(own, third)  # no room for three: the second goes
+    assert traces.trace(own, first) is a
+    assert traces.trace(own, second) is not b
 
 
 def test_a_checkpoint_that_was_opened_again_begins_from_its_own_runs(own: str) -> None:
     """Between two looks at one text the checkpoint may have made room for another."""
     traces, text = library.Traces(budget=10**9), Encoding.from_ids([1, 2, 3])
-    plain = traces.of(own, text)
+    plain = traces.trace(own, text)
     library.checkpoint.cache_clear()
-    hot = traces.of(own, text, [AttentionTemperature(3.0)])
+    hot = traces.trace(own, text, [AttentionTemperature(3.0)])
     assert not torch.equal(hot["logits"], plain["logits"])
-    assert torch.equal(traces.of(own, text)["logits"], plain["logits"])
+    assert torch.equal(traces.trace(own, text)["logits"], plain["logits"])
 
 
 def stored(folder: Path, seed: int = 0) -> Path:
@@ -111,11 +111,11 @@ def test_a_folder_that_was_written_again_is_another_checkpoint(tmp_path: Path) -
 
 
 def test_the_same_checkpoint_opened_otherwise_is_another_and_the_way_back_leads_to_the_first(own: str) -> None:
-    kept = library.changed(own, dtype=torch.bfloat16)
+    kept = library.rename_with(own, dtype=torch.bfloat16)
     assert library.checkpoint(kept).model.dtype is torch.bfloat16
     assert library.checkpoint(own).model.dtype is torch.float32
-    assert library.changed(kept, dtype=torch.float32) == own
-    assert library.changed(own) == own
+    assert library.rename_with(kept, dtype=torch.float32) == own
+    assert library.rename_with(own) == own
 
 
 def test_open_checkpoints_are_kept_within_a_budget(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_uploads_are_deleted_when_others_need_the_room(tmp_path: Path, monkeypat
     assert [path.is_dir() for path in paths] == [False, True]
     assert [library.knows(name) for name in names] == [False, True]
     with pytest.raises(ValueError, match="no model called"):
-        library.opening(names[0])
+        library.parse_name(names[0])
 
 
 def test_a_hubs_checkpoint_is_known_by_its_name_once_it_is_here(
@@ -176,23 +176,24 @@ def test_an_answer_is_computed_once_and_a_refusal_is_not_kept() -> None:
         return b"7" * 60
 
     with pytest.raises(ValueError, match="not yet"):
-        answers.of({"checkpoint": "a", "sizes": True}, make)
-    assert answers.of({"checkpoint": "a", "sizes": True}, make) == answers.of({"sizes": True, "checkpoint": "a"}, make)
+        answers.answer({"checkpoint": "a", "sizes": True}, make)
+    question = {"checkpoint": "a", "sizes": True}
+    assert answers.answer(question, make) == answers.answer({"sizes": True, "checkpoint": "a"}, make)
     assert len(made) == 2
-    answers.of({"checkpoint": "b"}, make)
-    answers.of({"checkpoint": "a", "sizes": True}, make)  # the room was another's
+    answers.answer({"checkpoint": "b"}, make)
+    answers.answer({"checkpoint": "a", "sizes": True}, make)  # the room was another's
     assert len(made) == 4
 
 
 def test_long_runs_and_whole_ones_share_one_budget(own: str) -> None:
     model, hook = library.checkpoint(own).model, "blocks.0.attn.pattern"
     texts = [Encoding.from_ids([i] * 8) for i in range(4)]
-    traces = library.Traces(budget=library.Traces(10**9).of(own, texts[0]).bytes)
+    traces = library.Traces(budget=library.Traces(10**9).trace(own, texts[0]).bytes)
     glances = Glances(traces.shelf)
-    first = glances.of(LongRun(model, texts[0]), hook, 0, cells=4)
-    assert glances.of(LongRun(model, texts[0]), hook, 1, cells=4) is first
-    traces.of(own, texts[1])  # as large as all the room there is
-    assert glances.of(LongRun(model, texts[0]), hook, 0, cells=4) is not first
+    first = glances.overview(LongRun(model, texts[0]), hook, 0, cells=4)
+    assert glances.overview(LongRun(model, texts[0]), hook, 1, cells=4) is first
+    traces.trace(own, texts[1])  # as large as all the room there is
+    assert glances.overview(LongRun(model, texts[0]), hook, 0, cells=4) is not first
 
 
 def test_a_head_of_a_long_run_is_kept_as_long_as_nobody_else_can_have_its_name(own: str) -> None:

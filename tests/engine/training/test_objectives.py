@@ -129,8 +129,10 @@ def test_padding_changes_no_prediction_and_counts_for_nothing() -> None:
     ]
     for config, whole, alone in batches:
         model = initialise(Transformer(config), 0)
-        together = score(model.both(**whole.inputs), whole)
-        rows = [score(model.both(**row.inputs), row, shares_of(row.counts, whole.counts)) for row in alone]
+        together = score(model.forward_with_pooled(**whole.inputs), whole)
+        rows = [
+            score(model.forward_with_pooled(**row.inputs), row, shares_of(row.counts, whole.counts)) for row in alone
+        ]
         for name in ("loss", "accuracy"):
             torch.testing.assert_close(together[name], sum(row[name] for row in rows))
         ours = torch.autograd.grad(together["loss"], list(model.parameters()))

@@ -45,7 +45,7 @@ def test_while_the_run_goes_on_its_name_opens_what_is_newest_and_its_traces_are_
     run: RunFolder, recipe: Recipe
 ) -> None:
     before, text = library.checkpoint("run:my run"), Encoding.from_ids([1, 2, 3])
-    seen = library.traces.of("run:my run", text)
+    seen = library.traces.trace("run:my run", text)
     assert library.checkpoint("run:my run") is before and library.checkpoint.has("run:my run")
     for _ in train(recipe, run.path):
         pass
@@ -53,7 +53,7 @@ def test_while_the_run_goes_on_its_name_opens_what_is_newest_and_its_traces_are_
     after = library.checkpoint("run:my run")
     assert torch.equal(after.model.embed.tokens.weight, load(run.checkpoint).model.embed.tokens.weight)
     assert not torch.equal(after.model.embed.tokens.weight, before.model.embed.tokens.weight)
-    assert not torch.equal(library.traces.of("run:my run", text)["logits"], seen["logits"])
+    assert not torch.equal(library.traces.trace("run:my run", text)["logits"], seen["logits"])
     assert library.knows("run:my run@12")
 
 
@@ -65,11 +65,11 @@ def test_an_answer_about_a_run_is_computed_anew_once_it_has_gone_on(run: RunFold
         return b"x"
 
     for _ in range(2):
-        answers.of({"model": "run:my run"}, make)
+        answers.answer({"model": "run:my run"}, make)
     assert len(made) == 1
     for _ in train(recipe, run.path):
         pass
-    answers.of({"model": "run:my run"}, make)
+    answers.answer({"model": "run:my run"}, make)
     assert len(made) == 2
 
 

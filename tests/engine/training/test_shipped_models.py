@@ -130,7 +130,7 @@ def test_hidden_words_are_guessed_from_both_sides_and_passages_told_apart() -> N
         encoding = tokenizer.encode(pair.first, pair.second)
         read = torch.tensor([encoding.ids])
         kinds = torch.tensor([encoding.segments])
-        second = checkpoint.model.both(read, segments=kinds)[1]
+        second = checkpoint.model.forward_with_pooled(read, segments=kinds)[1]
         assert second is not None
         follows += int(second.argmax()) == (0 if pair.follows else 1)
         words = [place for place, special in enumerate(encoding.special) if not special]

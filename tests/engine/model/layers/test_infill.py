@@ -81,7 +81,7 @@ def padded(texts: list[list[int]]) -> tuple[Tensor, Tensor]:
 def test_each_text_of_a_batch_has_positions_and_a_prefix_of_its_own() -> None:
     ids, real = padded(list(TEXTS.values()))
     stands, inside = infill_positions(ids, INFILL)
-    allowed = RowPrefix(prefix_lengths(ids, INFILL)).allowed(*[torch.arange(ids.shape[1])] * 2)
+    allowed = RowPrefix(prefix_lengths(ids, INFILL)).allows(*[torch.arange(ids.shape[1])] * 2)
     assert allowed.shape == (len(TEXTS), 1, ids.shape[1], ids.shape[1])
     for row, text in enumerate(TEXTS.values()):
         n = len(text)
