@@ -24,7 +24,7 @@ lint: .venv/installed-dev node_modules/installed
 	$(BIN)/node $(NODE)/tsc
 
 format: .venv/installed-dev node_modules/installed
-	$(BIN)/node $(NODE)/prettier --log-level warn --write $(SCRIPTS)
+	$(BIN)/node $(NODE)/prettier --log-level warn --write "assets/views/**/*.js" "tests/js/*.js" eslint.config.js
 
 bench: .venv/installed-dev
 	$(BIN)/python -m bench
