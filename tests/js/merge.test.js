@@ -3,12 +3,24 @@ import test from "node:test";
 import { alone, between, merge, subtract } from "../../assets/views/compare/merge.js";
 import { Placement } from "../../assets/views/components/placement.js";
 
-const block = (values, cols) => ({ data: Float32Array.from(values), offset: 0, stride: cols, rows: values.length / cols, cols });
-const GROUPS = [[[0], [0], true], [[1], [1, 2], false]];
+const block = (values, cols) => ({
+  data: Float32Array.from(values),
+  offset: 0,
+  stride: cols,
+  rows: values.length / cols,
+  cols,
+});
+const GROUPS = [
+  [[0], [0], true],
+  [[1], [1, 2], false],
+];
 
 test("tokens that belong together are one entry, and those of one run stand between them", () => {
   const { entries, mine, theirs } = merge(GROUPS, ["a", "bc", "d"], ["a", "b", "c"], ["A", "B"]);
-  assert.deepEqual(entries.map(({ label }) => label), ["a", "bc", "d (A)"]);
+  assert.deepEqual(
+    entries.map(({ label }) => label),
+    ["a", "bc", "d (A)"],
+  );
   assert.deepEqual(mine, [0, 1, 2]);
   assert.deepEqual(theirs, [0, 1, 1]);
   assert.deepEqual(entries.map(alone), [false, false, true]);

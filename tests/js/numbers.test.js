@@ -5,11 +5,23 @@ import { curve, STEPS, step } from "../../assets/views/core/palette.js";
 import { unpack, widen } from "../../assets/views/core/payload.js";
 import { axisOfSteps, scaleOf } from "../../assets/views/train/charts.js";
 
-const block = (values, cols) => ({ data: Float32Array.from(values), offset: 0, stride: cols, rows: values.length / cols, cols });
+const block = (values, cols) => ({
+  data: Float32Array.from(values),
+  offset: 0,
+  stride: cols,
+  rows: values.length / cols,
+  cols,
+});
 
 test("a value's step of a ramp is found from its scale and where the ramp ends", () => {
-  assert.deepEqual([0, 1, 0.5, 2, -1].map((x) => step(x, "unit", 1)), [0, STEPS - 1, 128, STEPS - 1, 0]);
-  assert.deepEqual([-3, 0, 3, 9].map((x) => step(x, "signed", 3)), [0, 128, STEPS - 1, STEPS - 1]);
+  assert.deepEqual(
+    [0, 1, 0.5, 2, -1].map((x) => step(x, "unit", 1)),
+    [0, STEPS - 1, 128, STEPS - 1, 0],
+  );
+  assert.deepEqual(
+    [-3, 0, 3, 9].map((x) => step(x, "signed", 3)),
+    [0, 128, STEPS - 1, STEPS - 1],
+  );
   assert.equal(step(NaN, "unit", 1), 0);
   assert.equal(curve(0.25), 0.5);
 });
@@ -32,7 +44,15 @@ test("the largest element is 1 where none is above 0", () => {
 });
 
 test("a half is the number that its bits say", () => {
-  const halves = [[0x0000, 0], [0x3c00, 1], [0xc000, -2], [0x7bff, 65504], [0x0001, 2 ** -24], [0x7c00, Infinity], [0xfc00, -Infinity]];
+  const halves = [
+    [0x0000, 0],
+    [0x3c00, 1],
+    [0xc000, -2],
+    [0x7bff, 65504],
+    [0x0001, 2 ** -24],
+    [0x7c00, Infinity],
+    [0xfc00, -Infinity],
+  ];
   for (const [bits, value] of halves) assert.equal(widen(bits), value);
   assert.ok(Number.isNaN(widen(0x7e00)));
   assert.ok(Object.is(widen(0x8000), -0));
