@@ -4,6 +4,7 @@ JOBS ?= 2
 BIN := .venv/bin
 NODE := node_modules/.bin
 SCRIPTS := assets/views tests/js eslint.config.js
+FORMATTED := "assets/views/**/*.js" "tests/js/*.js" eslint.config.js
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: run test bench lint format checkpoints screenshot
@@ -22,9 +23,10 @@ lint: .venv/installed-dev node_modules/installed
 	$(BIN)/mypy engine views pages bench app.py asgi.py
 	$(BIN)/node $(NODE)/eslint $(SCRIPTS)
 	$(BIN)/node $(NODE)/tsc
+	$(BIN)/node $(NODE)/prettier --log-level warn --check $(FORMATTED)
 
 format: .venv/installed-dev node_modules/installed
-	$(BIN)/node $(NODE)/prettier --log-level warn --write $(SCRIPTS)
+	$(BIN)/node $(NODE)/prettier --log-level warn --write $(FORMATTED)
 
 bench: .venv/installed-dev
 	$(BIN)/python -m bench

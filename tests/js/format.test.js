@@ -30,7 +30,14 @@ test("an operand stands in parentheses where its sign would follow another", () 
 });
 
 test("a percentage has three significant digits, and is not rounded up to all", () => {
-  const cases = [[0, "0"], [1, "100.0"], [0.12345, "12.3"], [0.012345, "1.23"], [0.0012345, "0.123"], [0.00012345, "0.0123"]];
+  const cases = [
+    [0, "0"],
+    [1, "100.0"],
+    [0.12345, "12.3"],
+    [0.012345, "1.23"],
+    [0.0012345, "0.123"],
+    [0.00012345, "0.0123"],
+  ];
   for (const [share, text] of cases) assert.equal(percent(share), `${text}\u00a0%`);
   assert.equal(percent(0.99999), "99.99900\u00a0%");
   assert.equal(percent(1e-7), "1.0e−5\u00a0%");

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -19,8 +19,7 @@ from engine.inputs.readers import Reading, kind
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.attention.long import Focus, Head, LongContext
-from views.core.bound_source import Imports
-from views.core.questions import Query
+from views.core.questions import BareContext, Query
 from views.core.run_context import RunContext
 from views.walkthrough.walkthrough import Lane, candidate_names, digest
 
@@ -89,7 +88,7 @@ class Attention:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Compared(BareContext):
     """Two runs, and for each attention of the first the one of the second that it is set beside."""
 
     first: Shown
@@ -97,7 +96,7 @@ class Compared:
     attentions: list[tuple[Attention, Attention]]
     alignments: dict[tuple[str, str], Alignment] = field(default_factory=dict)
 
-    attributes: ClassVar[Mapping[str, str]] = {}
+    no_script: ClassVar[str] = NO_SCRIPT
 
     @property
     def digest(self) -> str:
@@ -121,12 +120,6 @@ class Compared:
         if axis == "attention" or number is None:
             return [one.key for one, _ in self.attentions]
         return range(self.depth(number))
-
-    def labels(self, axis: str, query: Query) -> None:
-        return None
-
-    def script(self, imports: Imports, lines: Sequence[str]) -> str:
-        raise ValueError(NO_SCRIPT)
 
     def alignment(self, first: str, second: str) -> Alignment:
         """Of the tokens of two stacks."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from torch import Tensor
 
@@ -23,10 +23,9 @@ from views.compare.long_pair import alike, changed, differing, says, streams
 from views.compare.pair import Compared, Shown, digest_of
 from views.compare.tables import head_at, looked_at
 from views.compare.texts import over_texts
-from views.core.bound_source import Imports
 from views.core.codegen import Fields
 from views.core.matrix_files import Matrix
-from views.core.questions import UNKNOWN, Answer, Axes, Axis, Context, Layer, Page, Query, Registry
+from views.core.questions import UNKNOWN, Answer, Axes, Axis, BareContext, Context, Layer, Page, Query, Registry
 
 TABS = ("weighted", "points", "ov", "qk")  # what the views of one head ask, of what a file answers
 HEADS: Axes = ("head", "other_head")
@@ -108,13 +107,11 @@ def ask_difference(
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(BareContext):
     """All runs of the page; `fields` gives, by letter, what stands in the fields of each."""
 
     pairs: Sequence[Compared]
     fields: Callable[[], Mapping[str, Fields]] = dict
-
-    attributes: ClassVar[Mapping[str, str]] = {}
 
     @property
     def shown(self) -> list[Shown]:
@@ -137,12 +134,6 @@ class Comparison:
             "matrix": tables.names(self.pairs),
         }
         return known[axis]
-
-    def labels(self, axis: str, query: Query) -> None:
-        return None
-
-    def script(self, imports: Imports, lines: Sequence[str]) -> str:
-        raise ValueError(UNKNOWN)
 
     @property
     def parts(self) -> list[tuple[Any, ...]]:

@@ -22,6 +22,7 @@ from math import isfinite
 from typing import (
     Annotated,
     Any,
+    ClassVar,
     Literal,
     NamedTuple,
     Protocol,
@@ -84,6 +85,22 @@ class Context(Protocol):
 
     def script(self, imports: Imports, lines: Sequence[str]) -> str:
         """A whole script: what the context is made of, then `lines`."""
+
+
+class BareContext:
+    """Base of contexts without axes, tokens and a script of their own."""
+
+    attributes: ClassVar[Mapping[str, str]] = {}
+    no_script: ClassVar[str] = UNKNOWN
+
+    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+        return range(0)
+
+    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
+        return None
+
+    def script(self, imports: Imports, lines: Sequence[str]) -> str:
+        raise ValueError(self.no_script)
 
 
 @dataclass(frozen=True)

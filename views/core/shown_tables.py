@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from views.core.bound_source import Imports
 from views.core.matrix_files import Matrix
-from views.core.questions import UNKNOWN, Axis, Query, Registry
+from views.core.questions import Axis, BareContext, Query, Registry
 from views.core.table_files import Table
 
 TABLES = Registry()
 
 
 @dataclass(frozen=True)
-class ShownTables:
+class ShownTables(BareContext):
     """Tables by their titles, made when they are asked for; `digest` names what they are of."""
 
     digest: str
@@ -23,20 +22,12 @@ class ShownTables:
     tables: Mapping[str, Callable[[], Table | Matrix]]
     python: Callable[[], str]
 
-    attributes: ClassVar[Mapping[str, str]] = {}
-
     @property
     def queries(self) -> dict[str, Query]:
         return {title: {"ask": "table", "title": title} for title in self.tables}
 
     def allowed(self, axis: str, query: Query) -> Collection[str]:
         return list(self.tables)
-
-    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
-        return None
-
-    def script(self, imports: Imports, lines: Sequence[str]) -> str:
-        raise ValueError(UNKNOWN)
 
 
 def make_table(shown: ShownTables, title: str) -> Table | Matrix:

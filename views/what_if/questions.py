@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 
-from views.core.bound_source import Imports
-from views.core.questions import Query, Registry
+from views.core.questions import BareContext, Registry
 
 WHAT_IF = Registry()
 
 
-class EditsContext(ABC):
+class EditsContext(BareContext, ABC):
     """A run before its edits and after them, as the questions see it. Methods raise ValueError, with a sentence."""
 
-    attributes: Mapping[str, str] = {}
+    no_script = "What edits did has no script of its own; the page's own Python has the edits."
 
     @property
     @abstractmethod
@@ -42,15 +40,6 @@ class EditsContext(ABC):
         self, side: str, focus: str, layer: int, head: int, without: int | None, rows: tuple[int, int] | None
     ) -> bytes:
         """Mask and pattern of a head to paint on: of the run without edit number `without`, where that is one."""
-
-    def allowed(self, axis: str, query: Query) -> range:
-        return range(0)
-
-    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
-        return None
-
-    def script(self, imports: Imports, lines: Sequence[str]) -> str:
-        raise ValueError("What edits did has no script of its own; the page's own Python has the edits.")
 
 
 @WHAT_IF.question("edit_shift")

@@ -46,7 +46,8 @@ class Architecture {
 
   update(data) {
     this.data = data;
-    if (this.chosen.model >= data.models.length || !this.rows(this.chosen).length) this.chosen = { model: 0, block: this.nearest() };
+    if (this.chosen.model >= data.models.length || !this.rows(this.chosen).length)
+      this.chosen = { model: 0, block: this.nearest() };
     this.build();
   }
 
@@ -54,7 +55,11 @@ class Architecture {
   nearest() {
     const last = this.chosen.block.split(".").at(-1);
     const blocks = this.data.models[0].parts.map((part) => part.block);
-    return blocks.find((block) => block.split(".").at(-1) === last) ?? blocks.find((block) => block.endsWith(FIRST)) ?? blocks[0];
+    return (
+      blocks.find((block) => block.split(".").at(-1) === last) ??
+      blocks.find((block) => block.endsWith(FIRST)) ??
+      blocks[0]
+    );
   }
 
   build() {
@@ -91,8 +96,14 @@ class Architecture {
     figure.style.maxWidth = `${drawn.length * wide + (drawn.length - 1) * BETWEEN}px`;
     const caption = make("figcaption");
     caption.classList.toggle("two-lines", this.data.models.length > 1);
-    caption.append(make("strong", "", model.name), make("span", "total", `${model.total.toLocaleString("en")} parameters`));
-    figure.append(caption, this.stacked && drawn.length > 1 ? pile(model, drawn, wide) : assemble(model, drawn, wide, scale));
+    caption.append(
+      make("strong", "", model.name),
+      make("span", "total", `${model.total.toLocaleString("en")} parameters`),
+    );
+    figure.append(
+      caption,
+      this.stacked && drawn.length > 1 ? pile(model, drawn, wide) : assemble(model, drawn, wide, scale),
+    );
     return figure;
   }
 
@@ -158,7 +169,13 @@ export function drawStacks(model, wide, stacked = false, marked = new Set()) {
   const two = model.stacks.length > 1;
   return model.stacks.map((stack, i) => {
     const ends = i === model.stacks.length - 1 ? model.ends : null;
-    return drawStack(stack, { width: stacked && i ? wide - ASIDE : wide, mirror: two && i === 1, ends, counts, marked });
+    return drawStack(stack, {
+      width: stacked && i ? wide - ASIDE : wide,
+      mirror: two && i === 1,
+      ends,
+      counts,
+      marked,
+    });
   });
 }
 
@@ -171,7 +188,11 @@ export function pile(model, [encoder, decoder], wide) {
   decoder.element.setAttribute("transform", `translate(${ASIDE} ${decoder.height + 2})`);
   const [top, enters] = [height - 2 + encoder.top.y, decoder.height + 2 + decoder.cross.y];
   const d = `M${encoder.top.x} ${top + 1}L4 ${top + 1}L4 ${enters}L${ASIDE + decoder.cross.x - 2} ${enters}`;
-  picture.append(encoder.element, decoder.element, svg("path", { d, class: "stream across", "marker-end": "url(#stream-tip)" }));
+  picture.append(
+    encoder.element,
+    decoder.element,
+    svg("path", { d, class: "stream across", "marker-end": "url(#stream-tip)" }),
+  );
   return picture;
 }
 
@@ -198,15 +219,28 @@ export function assemble(model, drawn, wide, scale) {
     const into = wide + BETWEEN + decoder.cross.x - 2;
     const d = `M${encoder.top.x} ${top + 1}L${corridor} ${top + 1}L${corridor} ${enters}L${into} ${enters}`;
     picture.append(svg("path", { d, class: "stream across", "marker-end": "url(#stream-tip)" }));
-    picture.append(svg("text", { x: corridor - 8, y: top - 8, class: "note", "text-anchor": "end" }, "what the encoder gave"));
+    picture.append(
+      svg("text", { x: corridor - 8, y: top - 8, class: "note", "text-anchor": "end" }, "what the encoder gave"),
+    );
   }
   return picture;
 }
 
 function arrowhead() {
   const definitions = svg("defs");
-  for (const [id, size] of [["tip", 7], ["stream-tip", 4]]) {
-    const marker = svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: size, markerHeight: size, orient: "auto-start-reverse" });
+  for (const [id, size] of [
+    ["tip", 7],
+    ["stream-tip", 4],
+  ]) {
+    const marker = svg("marker", {
+      id,
+      viewBox: "0 0 8 8",
+      refX: 7,
+      refY: 4,
+      markerWidth: size,
+      markerHeight: size,
+      orient: "auto-start-reverse",
+    });
     marker.append(svg("path", { d: "M0 0L8 4L0 8z", class: id }));
     definitions.append(marker);
   }
@@ -214,10 +248,24 @@ function arrowhead() {
 }
 
 const TITLES = {
-  tokens: "Token embedding", patches: "Patch embedding", positions: "Positions", segments: "Segments", relative: "Relative positions",
-  embed_norm: "Norm of the embedding", norm1: "Norm of the attention", norm2: "Norm of the MLP", norm_cross: "Norm of the cross-attention",
-  norm1_after: "Norm after the attention", norm2_after: "Norm after the MLP", final_norm: "Final norm", attn: "Attention",
-  cross_attn: "Cross-attention", mlp: "MLP", pooler: "Pooler", next_sentence: "Next sentence", head: "Head",
+  tokens: "Token embedding",
+  patches: "Patch embedding",
+  positions: "Positions",
+  segments: "Segments",
+  relative: "Relative positions",
+  embed_norm: "Norm of the embedding",
+  norm1: "Norm of the attention",
+  norm2: "Norm of the MLP",
+  norm_cross: "Norm of the cross-attention",
+  norm1_after: "Norm after the attention",
+  norm2_after: "Norm after the MLP",
+  final_norm: "Final norm",
+  attn: "Attention",
+  cross_attn: "Cross-attention",
+  mlp: "MLP",
+  pooler: "Pooler",
+  next_sentence: "Next sentence",
+  head: "Head",
 };
 
 export function titleOf(block) {

@@ -6,12 +6,17 @@ import { colour } from "../core/palette.js";
 import { begins } from "../components/prose.js";
 
 const SIZES = [30, 26, 23, 20, 17]; // of letters, CSS pixels: the largest at which both lines have room
-const COLUMN = [[16, 19], [40, 17], [Infinity, 15]]; // where they have none, the texts stand side by side, downward: up to so many tokens, letters of that size
+const COLUMN = [
+  [16, 19],
+  [40, 17],
+  [Infinity, 15],
+]; // where they have none, the texts stand side by side, downward: up to so many tokens, letters of that size
 const DRAWN = 0.01; // the smallest weight with a curve
 const THICK = 0.5; // of the letters' size, for a weight of 1
 const FADED = 0.07;
 const BY = {
-  written: "Each target word is joined by the row that wrote it: the row of the word before, which is where the model decided what comes next.",
+  written:
+    "Each target word is joined by the row that wrote it: the row of the word before, which is where the model decided what comes next.",
   own: "Each target word is joined by its own row: what the model reads at that word in order to write the next one.",
 };
 
@@ -24,7 +29,14 @@ class Alignment {
     this.page = page;
     this.pointed = null;
     root.classList.add("alignment");
-    this.by = choices("which row", [["written", "by the row that wrote it"], ["own", "by its own row"]], (by) => page.go({ by: by === "written" ? undefined : by }));
+    this.by = choices(
+      "which row",
+      [
+        ["written", "by the row that wrote it"],
+        ["own", "by its own row"],
+      ],
+      (by) => page.go({ by: by === "written" ? undefined : by }),
+    );
     this.stage = make("div", "aligned");
     this.stage.tabIndex = 0;
     this.stage.setAttribute("role", "group");
@@ -57,7 +69,10 @@ class Alignment {
       word.classList.toggle("unjoined", this.rowOf(i) < 0);
       word.setAttribute("aria-label", this.spoken(i));
     });
-    this.canvas.setAttribute("aria-label", `curves of head ${state.head + 1} of block ${state.layer + 1} from target words to source words`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `curves of head ${state.head + 1} of block ${state.layer + 1} from target words to source words`,
+    );
     this.mark();
   }
 
@@ -70,7 +85,10 @@ class Alignment {
     const { page } = this;
     const { pieces, special, source } = page.trace;
     this.pieces = { source: source.pieces, target: pieces };
-    this.words = { source: write(this.source, source.pieces, source.special), target: write(this.target, pieces, special) };
+    this.words = {
+      source: write(this.source, source.pieces, source.special),
+      target: write(this.target, pieces, special),
+    };
     const fits = (size) => {
       this.stage.style.fontSize = `${size}px`;
       return Math.max(this.source.scrollWidth, this.target.scrollWidth) <= page.width;
@@ -90,21 +108,32 @@ class Alignment {
   /** The canvas between the two lines. */
   room() {
     const ratio = window.devicePixelRatio || 1;
-    const wide = this.downward ? this.target.offsetLeft - this.source.offsetLeft - this.source.offsetWidth : this.stage.clientWidth;
-    const tall = this.downward ? Math.max(this.source.offsetHeight, this.target.offsetHeight) : this.target.offsetTop - this.source.offsetTop - this.source.offsetHeight;
+    const wide = this.downward
+      ? this.target.offsetLeft - this.source.offsetLeft - this.source.offsetWidth
+      : this.stage.clientWidth;
+    const tall = this.downward
+      ? Math.max(this.source.offsetHeight, this.target.offsetHeight)
+      : this.target.offsetTop - this.source.offsetTop - this.source.offsetHeight;
     this.wide = wide;
     this.tall = tall;
     this.canvas.width = Math.round(wide * ratio);
     this.canvas.height = Math.round(tall * ratio);
-    Object.assign(this.canvas.style, { width: `${wide}px`, height: `${tall}px`, left: this.downward ? `${this.source.offsetLeft + this.source.offsetWidth}px` : "0", top: this.downward ? "0" : `${this.source.offsetTop + this.source.offsetHeight}px` });
+    Object.assign(this.canvas.style, {
+      width: `${wide}px`,
+      height: `${tall}px`,
+      left: this.downward ? `${this.source.offsetLeft + this.source.offsetWidth}px` : "0",
+      top: this.downward ? "0" : `${this.source.offsetTop + this.source.offsetHeight}px`,
+    });
   }
 
   /** What is looked at alone: {target} or {source}, null for all together. */
   get alone() {
     const { hover, state } = this.page;
     if (this.pointed) return this.pointed;
-    if (hover && hover.row !== null && hover.row + this.shift < this.words.target.length) return { target: hover.row + this.shift };
-    if (this.stage.matches(":focus-visible")) return { target: Math.min(this.words.target.length - 1, state.query + this.shift) };
+    if (hover && hover.row !== null && hover.row + this.shift < this.words.target.length)
+      return { target: hover.row + this.shift };
+    if (this.stage.matches(":focus-visible"))
+      return { target: Math.min(this.words.target.length - 1, state.query + this.shift) };
     return null;
   }
 
@@ -169,8 +198,12 @@ class Alignment {
 
   spoken(i) {
     const row = this.rowOf(i);
-    if (row < 0) return `${this.pieces.target[i]}: ${this.page.trace.rows?.[0] ? "the row that wrote it is not in this window" : "no row wrote it"}`;
-    const best = this.pieces.source.reduce((most, _, key) => (this.weight(row, key) > this.weight(row, most) ? key : most), 0);
+    if (row < 0)
+      return `${this.pieces.target[i]}: ${this.page.trace.rows?.[0] ? "the row that wrote it is not in this window" : "no row wrote it"}`;
+    const best = this.pieces.source.reduce(
+      (most, _, key) => (this.weight(row, key) > this.weight(row, most) ? key : most),
+      0,
+    );
     return `${this.pieces.target[i]}: most from ${this.pieces.source[best]}, ${percent(this.weight(row, best))}`;
   }
 

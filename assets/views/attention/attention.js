@@ -47,7 +47,9 @@ class Attention {
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
     window.addEventListener("keydown", this.onKey);
-    this.unfollow = address.follow((state) => this.trace && this.go({ zoom: undefined, from: undefined, ...restore(state) }));
+    this.unfollow = address.follow(
+      (state) => this.trace && this.go({ zoom: undefined, from: undefined, ...restore(state) }),
+    );
   }
 
   destroy() {
@@ -67,19 +69,26 @@ class Attention {
     const tiled = "tile" in data;
     if (!tiled || this.TiledSource) return this.take(data, tiled ? this.TiledSource : WholeSource);
     const late = () => this.destroyed || data !== this.newest;
-    const sorry = (error) => late() || this.element.replaceChildren(make("p", "sentence", `This view could not be loaded: ${error.message}. Reload the page.`));
-    import("./tiled_source.js").then(({ TiledSource, CSS: look }) => {
-      this.TiledSource = TiledSource;
-      this.dress("tiled", look);
-      if (!late()) this.take(data, TiledSource);
-    }).catch(sorry);
+    const sorry = (error) =>
+      late() ||
+      this.element.replaceChildren(
+        make("p", "sentence", `This view could not be loaded: ${error.message}. Reload the page.`),
+      );
+    import("./tiled_source.js")
+      .then(({ TiledSource, CSS: look }) => {
+        this.TiledSource = TiledSource;
+        this.dress("tiled", look);
+        if (!late()) this.take(data, TiledSource);
+      })
+      .catch(sorry);
   }
 
   take(data, Source) {
     const { state } = this;
     const before = this.trace;
     const changed = before?.model.name !== data.model.name;
-    if (changed && (before || !state.chosen)) Object.assign(state, { side: undefined, focus: undefined, layer: 0, head: 0, heads: [] }, data.look);
+    if (changed && (before || !state.chosen))
+      Object.assign(state, { side: undefined, focus: undefined, layer: 0, head: 0, heads: [] }, data.look);
     this.data = data;
     if (!(this.source instanceof Source)) {
       this.source?.stop();
@@ -89,7 +98,8 @@ class Attention {
     }
     this.trace = new Trace(data, state.side in data.lanes ? state.side : undefined);
     const same = before?.side === this.trace.side && before.pieces.join("\n") === this.trace.pieces.join("\n");
-    if (before && !same) Object.assign(state, { query: data.look.query, key: undefined, pinned: false, zoom: undefined, from: undefined });
+    if (before && !same)
+      Object.assign(state, { query: data.look.query, key: undefined, pinned: false, zoom: undefined, from: undefined });
     this.hover = null;
     this.source.begin(data);
     this.fit();
@@ -142,18 +152,32 @@ class Attention {
     state.focus = crosses && state.focus !== "attn" ? "cross_attn" : "attn";
     state.layer = clamp(state.layer, layers);
     state.head = clamp(state.head, heads);
-    state.heads = led(state.heads.filter(([layer, head]) => layer < layers && head < heads), state.layer, state.head);
+    state.heads = led(
+      state.heads.filter(([layer, head]) => layer < layers && head < heads),
+      state.layer,
+      state.head,
+    );
     if (!viewsOf(this).some(([name]) => name === state.view)) state.view = "map";
     if (!(state.query < trace.length)) state.query = source.firstRow();
-    if (!(state.pinned && state.key < this.keys.length)) Object.assign(state, { key: source.strongest(state.query), pinned: false });
+    if (!(state.pinned && state.key < this.keys.length))
+      Object.assign(state, { key: source.strongest(state.query), pinned: false });
   }
 
   /** Merges `change` into the state, remembers it in the address, and shows it everywhere; `jump` brings the cell into view. */
   go({ jump = false, ...change }) {
     const { state, source } = this;
-    if (change.heads?.length && change.layer === undefined && change.head === undefined) [change.layer, change.head] = change.heads[0];
+    if (change.heads?.length && change.layer === undefined && change.head === undefined)
+      [change.layer, change.head] = change.heads[0];
     const turned = (change.side ?? state.side) !== state.side || (change.focus ?? state.focus) !== state.focus;
-    if (turned) Object.assign(state, { heads: [], query: undefined, key: undefined, pinned: false, zoom: undefined, from: undefined });
+    if (turned)
+      Object.assign(state, {
+        heads: [],
+        query: undefined,
+        key: undefined,
+        pinned: false,
+        zoom: undefined,
+        from: undefined,
+      });
     if (change.side !== undefined && change.side !== this.trace.side && change.side in this.data.lanes) {
       this.trace = new Trace(this.data, change.side);
       Object.assign(state, { focus: undefined, layer: 0, head: 0 });
@@ -169,7 +193,8 @@ class Attention {
     if (jump) this.map?.reveal?.(state.query, state.key);
     this.remember();
     this.refresh();
-    if (moved || turned) this.tell(`${this.trace.side ? `${this.trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
+    if (moved || turned)
+      this.tell(`${this.trace.side ? `${this.trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
   }
 
   /** Shows the state everywhere; numbers that are not here yet are asked for, and shown when they are. */
@@ -212,7 +237,13 @@ class Attention {
     this.parts.room.replaceChildren(root);
     if (failure) {
       console.error(failure);
-      root.append(make("p", "sentence", `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`));
+      root.append(
+        make(
+          "p",
+          "sentence",
+          `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`,
+        ),
+      );
       return;
     }
     this.dress(name, module.CSS);
@@ -231,7 +262,14 @@ class Attention {
 
   key(event) {
     const target = event.composedPath()[0];
-    if (!this.trace || event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, [contenteditable]")) return;
+    if (
+      !this.trace ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      target.closest?.("input, textarea, select, [contenteditable]")
+    )
+      return;
     const { state, trace } = this;
     const { layers, heads } = trace.model;
     const [head, layer] = [{ "[": -1, "]": 1 }[event.key], { "{": -1, "}": 1 }[event.key]];

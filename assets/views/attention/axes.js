@@ -33,7 +33,10 @@ export function axes(page, scroll) {
   scroll.append(make("style", "", CSS), grid);
   let shown = null; // {key, rows, cols}: what stands there
   const pointed = (event, labels) => labels.findIndex(({ element }) => element === event.target);
-  for (const [axis, name] of [[left, "rows"], [top, "cols"]]) {
+  for (const [axis, name] of [
+    [left, "rows"],
+    [top, "cols"],
+  ]) {
     const where = (event) => shown[name][pointed(event, shown[name])]?.i;
     axis.addEventListener("click", (event) => {
       const i = where(event);
@@ -41,7 +44,8 @@ export function axes(page, scroll) {
     });
     axis.addEventListener("pointermove", (event) => {
       const i = where(event);
-      if (event.pointerType !== "touch") page.point(i === undefined ? null : name === "rows" ? { row: i, col: null } : { row: null, col: i });
+      if (event.pointerType !== "touch")
+        page.point(i === undefined ? null : name === "rows" ? { row: i, col: null } : { row: null, col: i });
     });
     axis.addEventListener("pointerleave", () => page.point(null));
   }
@@ -59,12 +63,28 @@ export function axes(page, scroll) {
     grid.classList.toggle("small-pieces", size.pitch < 16);
     shown = {
       key,
-      rows: labels(left, page.trace.pieces, page.trace.special, size.pitch, (element, i) => (element.style.top = `${Math.max(0, Math.min(size.pitch * block.rows - TEXT, (i + 0.5) * size.pitch - TEXT / 2))}px`)),
-      cols: labels(top, page.keys, page.specialKeys, size.wide, (element, i) => (element.style.transform = at((i + 0.5) * size.wide, upright))),
+      rows: labels(
+        left,
+        page.trace.pieces,
+        page.trace.special,
+        size.pitch,
+        (element, i) =>
+          (element.style.top = `${Math.max(0, Math.min(size.pitch * block.rows - TEXT, (i + 0.5) * size.pitch - TEXT / 2))}px`),
+      ),
+      cols: labels(
+        top,
+        page.keys,
+        page.specialKeys,
+        size.wide,
+        (element, i) => (element.style.transform = at((i + 0.5) * size.wide, upright)),
+      ),
     };
   };
   const mark = (row, col) => {
-    for (const [list, lit] of [[shown.rows, row], [shown.cols, col]]) {
+    for (const [list, lit] of [
+      [shown.rows, row],
+      [shown.cols, col],
+    ]) {
       for (const { element, i, thin } of list) {
         element.classList.toggle("lit", i === lit);
         element.hidden = thin && i !== lit;
@@ -93,7 +113,10 @@ function above(page, wide) {
 
 /** How long a slanted piece may be, so that it stands within the axis. */
 function slanted(page) {
-  return Math.min(Math.ceil(written(page.keys)) + 1, Math.floor(((page.tallest ?? TALLEST[page.narrow ? "narrow" : "wide"]) - RISE) / SINE));
+  return Math.min(
+    Math.ceil(written(page.keys)) + 1,
+    Math.floor(((page.tallest ?? TALLEST[page.narrow ? "narrow" : "wide"]) - RISE) / SINE),
+  );
 }
 
 /** How far the last slanted piece reaches beyond its column. */

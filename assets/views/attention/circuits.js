@@ -74,7 +74,10 @@ class Circuits {
     let copies = 0;
     const grid = make("div", "promoted");
     grid.setAttribute("role", "table");
-    grid.style.setProperty("--wide", `${Math.floor((this.page.width - LABEL) / Math.max(1, Math.min(cols, fitting))) - 4}px`);
+    grid.style.setProperty(
+      "--wide",
+      `${Math.floor((this.page.width - LABEL) / Math.max(1, Math.min(cols, fitting))) - 4}px`,
+    );
     grid.setAttribute("aria-label", "tokens of the text and the tokens they promote");
     for (const row of range(0, rows)) {
       const itself = top.data.subarray(row * cols, (row + 1) * cols).indexOf(ids.data[row]);
@@ -87,12 +90,18 @@ class Circuits {
       const list = line.appendChild(make("span", "candidates"));
       for (const place of places) {
         const value = logits.data[row * cols + place];
-        list.append(this.candidate(names[top.data[row * cols + place]], value, value / most, { place, itself: place === itself }));
+        list.append(
+          this.candidate(names[top.data[row * cols + place]], value, value / most, { place, itself: place === itself }),
+        );
       }
       grid.append(line);
     }
     const sum = make("p", "copies");
-    sum.append(make("strong", "", `${copies} of ${rows}`), ` tokens promote themselves among their first ${cols}`, copies ? " (framed)" : "");
+    sum.append(
+      make("strong", "", `${copies} of ${rows}`),
+      ` tokens promote themselves among their first ${cols}`,
+      copies ? " (framed)" : "",
+    );
     this.ov.body.replaceChildren(sum, grid);
   }
 
@@ -101,7 +110,9 @@ class Circuits {
     cell.setAttribute("role", "cell");
     cell.style.setProperty("--share", `${Math.round(38 * Math.max(0, share))}%`);
     cell.append(make("bdi", "", piece), make("span", "logit", short(logit)));
-    cell.addEventListener("pointerenter", () => this.page.tip(`${place + 1}. ${piece}${itself ? ", itself" : ""}`, number(logit)));
+    cell.addEventListener("pointerenter", () =>
+      this.page.tip(`${place + 1}. ${piece}${itself ? ", itself" : ""}`, number(logit)),
+    );
     cell.addEventListener("pointerleave", () => this.page.tip(null));
     return cell;
   }
@@ -121,7 +132,10 @@ class Circuits {
     const labels = make("div", "scored-rows");
     for (const id of ids.data) labels.append(token(names[id], "presentation", "as-query"));
     const place = make("div");
-    const below = axis(Array.from(keys.data, (id) => names[id]), width);
+    const below = axis(
+      Array.from(keys.data, (id) => names[id]),
+      width,
+    );
     below.element.style.width = `${width}px`;
     const cells = make("div");
     place.append(cells, below.element);
@@ -129,19 +143,32 @@ class Circuits {
     map.append(labels, place);
     const colours = legend(this.qk.element, { role: "attention", scale: "signed", width: 120 });
     const corner = make("p", "corner");
-    corner.append(make("span", "role-query", "query"), " down, ", make("span", "role-key", "key"), " across: q · k / √d_head");
+    corner.append(
+      make("span", "role-query", "query"),
+      " down, ",
+      make("span", "role-key", "key"),
+      " across: q · k / √d_head",
+    );
     this.qk.body.replaceChildren(corner, map, colours.element);
     const max = endOf(this.page, "qk", extent(block));
     colours.show(block, max);
     const label = `scores of ${rows} tokens as queries by ${cols} as keys`;
-    const view = mountCells(cells, { block, role: "attention", scale: "signed", max, width, pitch, height: pitch - 2, label }, (event, where) => {
-      if (event === "pick") return;
-      view.mark({ lit: where?.col ?? null, picked: where });
-      [...labels.children].forEach((one, i) => one.classList.toggle("pointed", i === where?.row));
-      below.labels.forEach((one, i) => one.classList.toggle("as-key", i === where?.col));
-      if (where) this.page.tip(`${names[ids.data[where.row]]} → ${names[keys.data[where.col]]}`, number(at(block, where.row, where.col)));
-      else this.page.tip(null);
-    });
+    const view = mountCells(
+      cells,
+      { block, role: "attention", scale: "signed", max, width, pitch, height: pitch - 2, label },
+      (event, where) => {
+        if (event === "pick") return;
+        view.mark({ lit: where?.col ?? null, picked: where });
+        [...labels.children].forEach((one, i) => one.classList.toggle("pointed", i === where?.row));
+        below.labels.forEach((one, i) => one.classList.toggle("as-key", i === where?.col));
+        if (where)
+          this.page.tip(
+            `${names[ids.data[where.row]]} → ${names[keys.data[where.col]]}`,
+            number(at(block, where.row, where.col)),
+          );
+        else this.page.tip(null);
+      },
+    );
     if (wide >= CELL.written) cells.append(written(block, width / cols, this.inks(max)));
   }
 

@@ -14,7 +14,12 @@ const COLOURS = ["negative", "hairline", "ink", "soft", "mono"];
 /** A number in five characters at most; the whole of it stands in the bubble. */
 export function short(x) {
   const size = Math.abs(x);
-  const text = size === 0 ? "0" : size >= 9999.5 || size < 0.005 ? x.toExponential(0) : x.toFixed(size >= 99.5 ? 0 : size >= 9.95 ? 1 : 2);
+  const text =
+    size === 0
+      ? "0"
+      : size >= 9999.5 || size < 0.005
+        ? x.toExponential(0)
+        : x.toFixed(size >= 99.5 ? 0 : size >= 9.95 ? 1 : 2);
   return text.replace("e+", "e").replaceAll("-", "−");
 }
 
@@ -97,7 +102,8 @@ function draw(canvas, colours, { role, values, ends: [low, high], tall, numbered
     context.fillStyle = ink;
     if (written) context.fillText(short(values[i]), middle, tall + 10);
     context.fillStyle = soft;
-    if (indexed && (wide >= INDEXED || i % 8 === 0)) context.fillText(wide >= INDEXED || isEven(order) ? `${i}` : "", middle, tall + written + 11);
+    if (indexed && (wide >= INDEXED || i % 8 === 0))
+      context.fillText(wide >= INDEXED || isEven(order) ? `${i}` : "", middle, tall + written + 11);
   });
 }
 
@@ -155,7 +161,10 @@ export function mountKeys(root, emit) {
   const rowOf = (event) => rows.findIndex(({ name, sum }) => name.contains(event.target) || sum.contains(event.target));
   for (const side of [names, sums]) {
     side.addEventListener("click", (event) => rowOf(event) >= 0 && emit("pick", { row: rowOf(event) }));
-    side.addEventListener("pointermove", (event) => rowOf(event) >= 0 && emit("hover", { row: rowOf(event), col: null }));
+    side.addEventListener(
+      "pointermove",
+      (event) => rowOf(event) >= 0 && emit("hover", { row: rowOf(event), col: null }),
+    );
     side.addEventListener("pointerleave", () => emit("hover", null));
   }
   names.addEventListener("keydown", (event) => {
@@ -180,7 +189,16 @@ export function mountKeys(root, emit) {
       fillRows(rows, data);
       const { block, width, pitch, pieces } = data;
       const label = `q × k of ${pieces.length} keys, component by component`;
-      const drawn = { block, role: "attention", scale: "signed", max: data.max, width, pitch, height: pitch - 3, label };
+      const drawn = {
+        block,
+        role: "attention",
+        scale: "signed",
+        max: data.max,
+        width,
+        pitch,
+        height: pitch - 3,
+        label,
+      };
       if (cells) cells.update(drawn);
       else cells = mountCells(canvas, drawn, emit);
     },
@@ -189,7 +207,8 @@ export function mountKeys(root, emit) {
       move(rows, marked, "hovered", hovered);
       rows.forEach(({ name }, i) => name.tabIndex === (i === key ? 0 : -1) || (name.tabIndex = i === key ? 0 : -1));
       band.hidden = !shown;
-      if (shown) Object.assign(band.style, { transform: `translateY(${key * shown.pitch}px)`, height: `${shown.pitch}px` });
+      if (shown)
+        Object.assign(band.style, { transform: `translateY(${key * shown.pitch}px)`, height: `${shown.pitch}px` });
       cells?.mark({ picked: place === null ? null : { row: hovered ?? key, col: place }, lit: place });
     },
     /** Scrolls the row of `key` into what is seen. */
@@ -203,7 +222,12 @@ function rowsOf(count, names, sums) {
     const piece = make("bdi");
     name.append(piece);
     const sum = make("div", "keys-sum");
-    const [track, bar, value, weight] = [make("span", "keys-track"), make("span", "keys-bar"), make("span", "keys-value", " "), make("span", "keys-weight", " ")];
+    const [track, bar, value, weight] = [
+      make("span", "keys-track"),
+      make("span", "keys-bar"),
+      make("span", "keys-value", " "),
+      make("span", "keys-weight", " "),
+    ];
     track.append(bar);
     sum.append(track, value, weight);
     return { name, piece, sum, bar, value, weight };
@@ -216,7 +240,10 @@ function rowsOf(count, names, sums) {
 /** Puts the class `kind` on the name and the sum of row `at`, and takes it from the row that had it. */
 function move(rows, marked, kind, at) {
   if (marked[kind] === at) return;
-  for (const [row, on] of [[rows[marked[kind]], false], [rows[at], true]]) {
+  for (const [row, on] of [
+    [rows[marked[kind]], false],
+    [rows[at], true],
+  ]) {
     if (row) for (const element of [row.name, row.sum]) element.classList.toggle(kind, on);
   }
   marked[kind] = at;

@@ -32,11 +32,20 @@ export function choose(patterns, least, only = null) {
   });
   const floor = lowest(bins);
   const found = [];
-  each(patterns, only, (weight, head, query, key) => weight >= least && bin(weight) >= floor && found.push({ head, query, key, weight }));
+  each(
+    patterns,
+    only,
+    (weight, head, query, key) => weight >= least && bin(weight) >= floor && found.push({ head, query, key, weight }),
+  );
   found.sort((a, b) => a.weight - b.weight);
   const drawn = found.reduce((sum, { weight }) => sum + weight, 0);
   const left = nonzero - found.length;
-  return { curves: found, left, leftShare: left ? Math.max(0, 1 - drawn / total) : 0, cut: floor && found.length ? found[0].weight : null };
+  return {
+    curves: found,
+    left,
+    leftShare: left ? Math.max(0, 1 - drawn / total) : 0,
+    cut: floor && found.length ? found[0].weight : null,
+  };
 }
 
 function each(patterns, only, visit) {
@@ -125,11 +134,16 @@ export function drawSquares(context, root, patterns, only, { hues, pitch, width,
     const y = (row + 0.5) * pitch - top;
     patterns.forEach(({ block, max }, head) => {
       const weight = (reads ? at(block, only.query, row) : at(block, row, only.key)) / max;
-      if (!(number && narrow)) square(context, start + head * step, y - side / 2, side, { zero, hue: hues[head], weight });
+      if (!(number && narrow))
+        square(context, start + head * step, y - side / 2, side, { zero, hue: hues[head], weight });
       if (!number) return;
       context.fillStyle = weight >= 0.005 ? ink : soft;
       context.textAlign = reads ? "left" : "right";
-      context.fillText(`${max === 1 ? "" : "≈"}${percent(weight)}`, narrow ? start : start + (reads ? side + 6 : -6), y + 0.5);
+      context.fillText(
+        `${max === 1 ? "" : "≈"}${percent(weight)}`,
+        narrow ? start : start + (reads ? side + 6 : -6),
+        y + 0.5,
+      );
     });
   }
 }

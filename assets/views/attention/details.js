@@ -16,7 +16,10 @@ export function mount(root, page) {
   return {
     update() {
       const { tiled } = page.source;
-      const named = Math.min(NAMED.most, Math.max(NAMED.least, Math.ceil(tiled ? 0 : widest([...page.trace.pieces, ...page.keys]))));
+      const named = Math.min(
+        NAMED.most,
+        Math.max(NAMED.least, Math.ceil(tiled ? 0 : widest([...page.trace.pieces, ...page.keys]))),
+      );
       root.style.setProperty("--named", `${named}px`);
       for (const name of ["row", "column"]) parts[name].element.classList.toggle("long-row", tiled);
       parts.words.element.hidden = !tiled;
@@ -55,7 +58,9 @@ function rowPart(page) {
     if (found.others > 0) list.append(restLine(found, most));
     if (focused) list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     note.hidden = lines.length > 0;
-    note.textContent = note.hidden ? "" : `This ${trace.grid ? "row" : "token"} may attend to nothing: its ${trace.grid ? "weights are" : "row of the pattern is"} zero, and the head adds nothing there.`;
+    note.textContent = note.hidden
+      ? ""
+      : `This ${trace.grid ? "row" : "token"} may attend to nothing: its ${trace.grid ? "weights are" : "row of the pattern is"} zero, and the head adds nothing there.`;
   };
   return { element, show };
 }
@@ -76,7 +81,14 @@ function spelled({ trace, keys, state, map }, { weights }) {
   };
   const moved = state.shows === "weighted" ? map?.said(query, key) : "";
   const value = make("span", "share", percent(weights[key]));
-  return [end("query", trace.pieces[query], query), " → ", end("key", keys[key], key), ": ", value, moved ? `; ${moved}` : ""];
+  return [
+    end("query", trace.pieces[query], query),
+    " → ",
+    end("key", keys[key], key),
+    ": ",
+    value,
+    moved ? `; ${moved}` : "",
+  ];
 }
 
 /** One weight with the token at its end `as`: the key, or the query that reads it. */
@@ -88,15 +100,27 @@ function weightLine(page, { query, key }, as, weight, most, exact) {
   name.title = piece;
   button.dataset[as] = i;
   button.classList.toggle(`as-${as}`, key === state.key && query === state.query);
-  button.setAttribute("aria-label", `${source.tiled ? `${i}, ` : ""}${piece}: ${written(weight, exact)}, look at this ${as}`);
-  button.append(...(source.tiled ? [make("span", "place", i)] : []), name, bar(weight / most), make("span", "share", written(weight, exact)));
+  button.setAttribute(
+    "aria-label",
+    `${source.tiled ? `${i}, ` : ""}${piece}: ${written(weight, exact)}, look at this ${as}`,
+  );
+  button.append(
+    ...(source.tiled ? [make("span", "place", i)] : []),
+    name,
+    bar(weight / most),
+    make("span", "share", written(weight, exact)),
+  );
   button.addEventListener("click", () => page.go({ query, key, jump: true }));
   return button;
 }
 
 function restLine({ others, rest, exact }, most) {
   const line = make("div", "weight rest");
-  line.append(make("span", "", `${others.toLocaleString("en")} more`), bar(Math.min(1, rest / most)), make("span", "share", written(rest, exact)));
+  line.append(
+    make("span", "", `${others.toLocaleString("en")} more`),
+    bar(Math.min(1, rest / most)),
+    make("span", "share", written(rest, exact)),
+  );
   return line;
 }
 
@@ -154,10 +178,16 @@ function columnPart(page) {
     const answer = kept.get(next.name);
     const found = source.column(key) ?? (answer?.arrays && source.columnIn(answer)) ?? { weights: [], best: [] };
     const name = place(page, key, page.keys[key]);
-    element.firstChild.replaceChildren(...(found.mean >= BRIGHT * found.even ? ["Why is column ", ...name, " bright?"] : ["What looks at ", ...name]));
-    bright.textContent = found.count ? `mean ${written(found.mean, found.exact)}, an even row would give ${written(found.even, true)}` : "";
+    element.firstChild.replaceChildren(
+      ...(found.mean >= BRIGHT * found.even ? ["Why is column ", ...name, " bright?"] : ["What looks at ", ...name]),
+    );
+    bright.textContent = found.count
+      ? `mean ${written(found.mean, found.exact)}, an even row would give ${written(found.even, true)}`
+      : "";
     const most = found.weights[found.best[0]] || 1;
-    list.replaceChildren(...found.best.map((row) => weightLine(page, { query: row, key }, "query", found.weights[row], most, found.exact)));
+    list.replaceChildren(
+      ...found.best.map((row) => weightLine(page, { query: row, key }, "query", found.weights[row], most, found.exact)),
+    );
     button.textContent = source.tiled ? "say how much, and why" : "say more, for this head";
     if (next.run === shown.run && next.name === shown.name) return;
     const waits = source.tiled || (next.run === shown.run && next.where !== shown.where); // for the button
@@ -199,14 +229,24 @@ function scoreLine(page, score, explain) {
   const button = make("button", "score");
   const value = score.values ? score.values[state.layer * trace.model.heads + state.head] : NaN;
   const defined = score.values?.filter((x) => !Number.isNaN(x)) ?? [];
-  const rank = !score.values ? "…" : Number.isNaN(value) ? "not here" : `${1 + defined.filter((x) => x > value).length} of ${defined.length}`;
+  const rank = !score.values
+    ? "…"
+    : Number.isNaN(value)
+      ? "not here"
+      : `${1 + defined.filter((x) => x > value).length} of ${defined.length}`;
   button.dataset.score = score.key;
   button.setAttribute("aria-pressed", String(score.key === state.score));
   button.setAttribute("aria-describedby", "attention-definition");
-  button.append(make("span", "", score.title), make("span", "value", inColumn(value, score.unit)), make("span", "rank", rank));
+  button.append(
+    make("span", "", score.title),
+    make("span", "value", inColumn(value, score.unit)),
+    make("span", "rank", rank),
+  );
   button.addEventListener("pointerenter", () => explain(score));
   button.addEventListener("focus", () => explain(score));
-  button.addEventListener("click", () => page.go({ score: score.key === state.score ? undefined : score.key, threshold: undefined }));
+  button.addEventListener("click", () =>
+    page.go({ score: score.key === state.score ? undefined : score.key, threshold: undefined }),
+  );
   return button;
 }
 
@@ -226,9 +266,17 @@ function wordsPart(page) {
     const most = found?.weight[0] || 1;
     const tint = (i) => (weights ? Math.round(55 * Math.sqrt(weights[i] / most)) : 0);
     const near = !crosses && Math.abs(query - key) <= AROUND;
-    reader.replaceChildren(...around(trace.pieces, query, (i) => [i === query ? "as-query" : i === key && !crosses ? "as-key" : "", crosses ? 0 : tint(i)]));
+    reader.replaceChildren(
+      ...around(trace.pieces, query, (i) => [
+        i === query ? "as-query" : i === key && !crosses ? "as-key" : "",
+        crosses ? 0 : tint(i),
+      ]),
+    );
     read.hidden = near;
-    if (!near) read.replaceChildren(...around(keys, key, (i) => [i === key ? "as-key" : i === query && !crosses ? "as-query" : "", tint(i)]));
+    if (!near)
+      read.replaceChildren(
+        ...around(keys, key, (i) => [i === key ? "as-key" : i === query && !crosses ? "as-query" : "", tint(i)]),
+      );
   };
   return { element, show };
 }

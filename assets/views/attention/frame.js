@@ -57,7 +57,9 @@ export function viewsOf(page) {
 
 function titleLine(page) {
   const element = make("h2", "title");
-  const step = (name, by) => (state) => ({ [name]: (state[name] + by + page.trace.model[`${name}s`]) % page.trace.model[`${name}s`] });
+  const step = (name, by) => (state) => ({
+    [name]: (state[name] + by + page.trace.model[`${name}s`]) % page.trace.model[`${name}s`],
+  });
   const turn = (label, text, move) => {
     const button = make("button", "turn", text);
     button.setAttribute("aria-label", label);
@@ -96,13 +98,17 @@ function showChips(chips, page) {
   });
   chips.hidden = options.length < 2;
   if (chips.children.length !== options.length) {
-    chips.replaceChildren(...options.map(({ side, focus, name }) => {
-      const chip = make("button", "chip", name);
-      chip.addEventListener("click", () => page.go({ side, focus }));
-      return chip;
-    }));
+    chips.replaceChildren(
+      ...options.map(({ side, focus, name }) => {
+        const chip = make("button", "chip", name);
+        chip.addEventListener("click", () => page.go({ side, focus }));
+        return chip;
+      }),
+    );
   }
-  options.forEach(({ side, focus }, i) => chips.children[i].setAttribute("aria-pressed", String(side === page.trace.side && focus === page.state.focus)));
+  options.forEach(({ side, focus }, i) =>
+    chips.children[i].setAttribute("aria-pressed", String(side === page.trace.side && focus === page.state.focus)),
+  );
 }
 
 /** The tabs: one is in the tab order, arrow keys move among them. */

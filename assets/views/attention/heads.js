@@ -78,7 +78,10 @@ function build(root, page) {
     colours.replaceChildren(element, sign);
   };
   const show = (score, adding, waits) => {
-    axes.textContent = score && page.state.order && !waits ? `${page.state.order} ${score.title.toLowerCase()} first` : "block down, head across";
+    axes.textContent =
+      score && page.state.order && !waits
+        ? `${page.state.order} ${score.title.toLowerCase()} first`
+        : "block down, head across";
     measure.show(score, waits);
     const { layers, heads } = page.trace.model;
     sign.hidden = !range(0, layers * heads).some((i) => isEdited(page, Math.floor(i / heads), i % heads));
@@ -101,9 +104,15 @@ function removal(page, layer, head, role) {
 function measureControls(page) {
   const element = make("div");
   const line = make("div", "measure");
-  const which = choice("score of the heads", (value) => page.go({ score: value || undefined, threshold: undefined, ...(value ? {} : { order: undefined }) }));
+  const which = choice("score of the heads", (value) =>
+    page.go({ score: value || undefined, threshold: undefined, ...(value ? {} : { order: undefined }) }),
+  );
   const order = choice("order of the heads", (value) => page.go({ order: value || undefined }));
-  fill(order, [["", "by block"], ["largest", "largest first"], ["smallest", "smallest first"]]);
+  fill(order, [
+    ["", "by block"],
+    ["largest", "largest first"],
+    ["smallest", "smallest first"],
+  ]);
   const least = make("label", "least");
   const slider = make("input");
   Object.assign(slider, { type: "range", min: 0, max: 100 });
@@ -117,13 +126,21 @@ function measureControls(page) {
   let score = null;
   slider.addEventListener("input", () => {
     const { low, high } = score;
-    page.go({ threshold: Number(slider.value) === 0 ? undefined : Number((low + ((high - low) * slider.value) / 100).toPrecision(4)) });
+    page.go({
+      threshold:
+        Number(slider.value) === 0 ? undefined : Number((low + ((high - low) * slider.value) / 100).toPrecision(4)),
+    });
   });
   const show = (next, waits) => {
     score = next;
     progress.show(waits);
     element.hidden = !page.trace.scoreTable.length;
-    fill(which, [["", "score of each head …"], ...measures(page).filter(({ values }) => values).map(({ key, title }) => [key, title])]);
+    fill(which, [
+      ["", "score of each head …"],
+      ...measures(page)
+        .filter(({ values }) => values)
+        .map(({ key, title }) => [key, title]),
+    ]);
     which.value = score?.key ?? "";
     order.value = score ? (page.state.order ?? "") : "";
     order.hidden = least.hidden = meaning.hidden = !score;
@@ -152,7 +169,8 @@ function scoring(page) {
     if (!waits) return;
     const { layers } = page.trace.model;
     Object.assign(bar, { max: waits.steps, value: waits.done });
-    const missing = waits.scored + 1 === layers ? `block ${layers} has` : `blocks ${waits.scored + 1} to ${layers} have`;
+    const missing =
+      waits.scored + 1 === layers ? `block ${layers} has` : `blocks ${waits.scored + 1} to ${layers} have`;
     const sorted = page.state.order ? ", and are sorted once they do" : "";
     said.textContent = `${waits.scored} of ${layers} blocks scored; ${missing} none yet (…)${sorted}.`;
   };
@@ -193,15 +211,36 @@ function gridData(page, score, order, waits) {
   const { layers, heads } = trace.model;
   const room = page.left - (order ? 0 : LABEL);
   const between = !order && heads > MANY ? BETWEEN.many : BETWEEN.few;
-  const columns = order ? Math.max(1, Math.min(heads, Math.floor((room + between) / (SORTED_LEAST + EDGE + between)))) : heads;
+  const columns = order
+    ? Math.max(1, Math.min(heads, Math.floor((room + between) / (SORTED_LEAST + EDGE + between))))
+    : heads;
   const side = Math.max(LEAST, Math.min(WIDEST, Math.floor((room + between) / columns) - between - EDGE));
-  const caption = score && ((layer, head) => {
-    if (waits && layer >= waits.scored) return { text: "…", share: 0, dim: false };
-    const value = score.values[layer * heads + head];
-    const floor = Math.min(0, score.low);
-    const share = Number.isNaN(value) || score.high === floor ? 0 : (value - floor) / (score.high - floor);
-    return { text: shortest(value, score.unit, side), share, dim: state.threshold !== undefined && !(value >= state.threshold) };
-  });
+  const caption =
+    score &&
+    ((layer, head) => {
+      if (waits && layer >= waits.scored) return { text: "…", share: 0, dim: false };
+      const value = score.values[layer * heads + head];
+      const floor = Math.min(0, score.low);
+      const share = Number.isNaN(value) || score.high === floor ? 0 : (value - floor) / (score.high - floor);
+      return {
+        text: shortest(value, score.unit, side),
+        share,
+        dim: state.threshold !== undefined && !(value >= state.threshold),
+      };
+    });
   const chosen = coloured(page);
-  return { layers, heads, side, pattern: (l, h) => page.pattern(l, h), layer: state.layer, head: state.head, chosen, order, columns, caption, between, edited: (l, h) => isEdited(page, l, h) };
+  return {
+    layers,
+    heads,
+    side,
+    pattern: (l, h) => page.pattern(l, h),
+    layer: state.layer,
+    head: state.head,
+    chosen,
+    order,
+    columns,
+    caption,
+    between,
+    edited: (l, h) => isEdited(page, l, h),
+  };
 }

@@ -104,15 +104,28 @@ class Lines {
     const most = Math.max(trace.length, across.length);
     this.pitch = rows(most, page.narrow).pitch;
     const squares = widthFor(heads.length, page.narrow);
-    const tokens = Math.max(TOKENS[0], Math.min(page.narrow ? 84 : TOKENS[1], widest([...trace.pieces, ...across]) + (trace.grid ? 34 : 18)));
-    this.sizes = { squares, tokens, width: page.width, left: squares + tokens + 4, right: page.width - squares - tokens - 4 };
+    const tokens = Math.max(
+      TOKENS[0],
+      Math.min(page.narrow ? 84 : TOKENS[1], widest([...trace.pieces, ...across]) + (trace.grid ? 34 : 18)),
+    );
+    this.sizes = {
+      squares,
+      tokens,
+      width: page.width,
+      left: squares + tokens + 4,
+      right: page.width - squares - tokens - 4,
+    };
     this.canvas = make("canvas");
     this.canvas.setAttribute("role", "img");
     const inner = make("div", "lines-inner");
     inner.style.gridTemplateColumns = `${squares}px ${tokens}px minmax(0, 1fr) ${tokens}px ${squares}px`;
     inner.style.height = `${most * this.pitch}px`;
     const said = page.state.focus === "cross_attn" ? ["target", "source"] : [trace.called, trace.called];
-    this.names.replaceChildren(make("span", "", `queries · ${said[0]}`), this.slider.element, make("span", "", `keys · ${said[1]}`));
+    this.names.replaceChildren(
+      make("span", "", `queries · ${said[0]}`),
+      this.slider.element,
+      make("span", "", `keys · ${said[1]}`),
+    );
     this.names.classList.toggle("stacked", page.narrow);
     this.names.style.setProperty("--aside", `${Math.max(0, squares - 2)}px`);
     this.left = column(this.tokens("query", trace.pieces, trace.special), this.hears("query"));
@@ -145,7 +158,8 @@ class Lines {
         if (!again) page.tell(this.spoken({ [kind]: i }));
       },
       release: () => page.go({ isolated: undefined }),
-      across: () => (kind === "query" ? this.right : this.left).focus(page.state[kind === "query" ? "key" : "query"] ?? 0),
+      across: () =>
+        (kind === "query" ? this.right : this.left).focus(page.state[kind === "query" ? "key" : "query"] ?? 0),
     };
   }
 
@@ -154,13 +168,23 @@ class Lines {
     const { trace } = this.page;
     this.compared.forEach(([layer]) => {
       if (trace.has(`blocks.${layer}.${this.page.state.focus}.pattern`)) return;
-      trace.fetch(layer).then(() => this.soon(), (error) => (this.note.textContent = error.message));
+      trace.fetch(layer).then(
+        () => this.soon(),
+        (error) => (this.note.textContent = error.message),
+      );
     });
   }
 
   showHeads() {
     const { page, compared: heads } = this;
-    const state = JSON.stringify([heads, page.state.layer, page.state.head, this.roles, page.trace.model.heads, page.narrow]);
+    const state = JSON.stringify([
+      heads,
+      page.state.layer,
+      page.state.head,
+      this.roles,
+      page.trace.model.heads,
+      page.narrow,
+    ]);
     if (state === this.legend) return;
     this.legend = state;
     const chips = heads.map((one, i) => this.chip(one, this.roles[i], heads.length > 1));
@@ -183,7 +207,9 @@ class Lines {
     if (!several) return chip;
     const remove = make("button", "", "×");
     remove.setAttribute("aria-label", `take ${name} out`);
-    remove.addEventListener("click", () => page.go({ heads: this.compared.filter(([l, h]) => l !== layer || h !== head) }));
+    remove.addEventListener("click", () =>
+      page.go({ heads: this.compared.filter(([l, h]) => l !== layer || h !== head) }),
+    );
     chip.append(remove);
     return chip;
   }
@@ -198,7 +224,10 @@ class Lines {
       return element;
     };
     const whole = range(0, heads).every((one) => this.compared.some(([l, h]) => l === layer && h === one));
-    const all = heads > 1 && heads <= MOST_HEADS && !whole ? [button(`all heads of block ${layer + 1}`, { heads: range(0, heads).map((one) => [layer, one]) })] : [];
+    const all =
+      heads > 1 && heads <= MOST_HEADS && !whole
+        ? [button(`all heads of block ${layer + 1}`, { heads: range(0, heads).map((one) => [layer, one]) })]
+        : [];
     return this.compared.length > 1 ? [...all, button("only the shown one", { heads: [[layer, head]] })] : all;
   }
 
@@ -241,10 +270,22 @@ class Lines {
     const { only, sizes, pitch } = this;
     const patterns = this.patterns();
     const chosen = choose(patterns, this.slider.value(), only);
-    const tall = Math.min(this.scroller.clientHeight, patterns[0].block.rows > patterns[0].block.cols ? patterns[0].block.rows * pitch : patterns[0].block.cols * pitch);
+    const tall = Math.min(
+      this.scroller.clientHeight,
+      patterns[0].block.rows > patterns[0].block.cols ? patterns[0].block.rows * pitch : patterns[0].block.cols * pitch,
+    );
     const context = fitted(this.canvas, sizes.width, tall);
     /** @type {Parameters<typeof stroke>[2]} */
-    const seen = { left: sizes.left, right: sizes.right, hues: this.roles.map((role) => colour(this.root, role)), pitch, top: this.scroller.scrollTop, tall, alone: Boolean(only), ...this.edited() };
+    const seen = {
+      left: sizes.left,
+      right: sizes.right,
+      hues: this.roles.map((role) => colour(this.root, role)),
+      pitch,
+      top: this.scroller.scrollTop,
+      tall,
+      alone: Boolean(only),
+      ...this.edited(),
+    };
     stroke(context, chosen.curves, seen);
     if (only) drawSquares(context, this.root, patterns, only, { ...seen, ...sizes, narrow: this.page.narrow });
     this.left.light(only ? (only.query ?? null) : this.page.state.query);
@@ -258,7 +299,10 @@ class Lines {
     const blocks = this.compared.map(([layer, head]) => editedCells(this.page, layer, head));
     this.sign.hidden = !blocks.some(Boolean);
     if (this.sign.hidden) return {};
-    return { edited: ({ head, query, key }) => blocks[head] && at(blocks[head], query, key), dashed: colour(this.root, "edited") };
+    return {
+      edited: ({ head, query, key }) => blocks[head] && at(blocks[head], query, key),
+      dashed: colour(this.root, "edited"),
+    };
   }
 
   say({ curves, left, leftShare, cut }, only) {
@@ -266,10 +310,23 @@ class Lines {
     const pieces = only?.key !== undefined ? page.keys : page.trace.pieces;
     const token = only && `“${pieces[only.query ?? only.key]}”`;
     const of = !only ? "" : only.key === undefined ? ` of what ${token} reads` : ` into ${token}`;
-    const drawnNote = make("strong", "", `${curves.length.toLocaleString("en")} ${curves.length === 1 ? "line" : "lines"}`);
-    const why = cut === null ? `weaker than ${percent(this.slider.value())}` : `weaker than ${percent(cut)}, the most that can be told apart`;
+    const drawnNote = make(
+      "strong",
+      "",
+      `${curves.length.toLocaleString("en")} ${curves.length === 1 ? "line" : "lines"}`,
+    );
+    const why =
+      cut === null
+        ? `weaker than ${percent(this.slider.value())}`
+        : `weaker than ${percent(cut)}, the most that can be told apart`;
     const held = percent(leftShare);
-    this.note.replaceChildren(drawnNote, `${of} drawn; `, left ? `${left.toLocaleString("en")} left out: ${why}, together ${held} of the weight${page.someKeys ? " on these keys" : ""}.` : "none left out.");
+    this.note.replaceChildren(
+      drawnNote,
+      `${of} drawn; `,
+      left
+        ? `${left.toLocaleString("en")} left out: ${why}, together ${held} of the weight${page.someKeys ? " on these keys" : ""}.`
+        : "none left out.",
+    );
     if (!only && !curves.length) this.note.append(" Draw from a smaller weight to see them.");
   }
 
@@ -288,12 +345,16 @@ class Lines {
     const x = event.clientX - box.left;
     const row = Math.floor((event.clientY - box.top) / this.pitch);
     const reads = only?.query !== undefined;
-    const head = only && headAt(reads ? x - sizes.width + sizes.squares : sizes.squares - x, this.compared.length, page.narrow);
+    const head =
+      only && headAt(reads ? x - sizes.width + sizes.squares : sizes.squares - x, this.compared.length, page.narrow);
     const [query, key] = reads ? [only.query, row] : [row, only?.key];
     if (head === null || !(query < page.trace.length) || !(key < page.keys.length)) return page.tip(null);
     const { block, max } = this.patterns()[head];
     const [layer, which] = this.compared[head];
-    page.tip(`${layer + 1}.${which + 1}  ${page.trace.pieces[query]} → ${page.keys[key]}`, percent(at(block, query, key) / max));
+    page.tip(
+      `${layer + 1}.${which + 1}  ${page.trace.pieces[query]} → ${page.keys[key]}`,
+      percent(at(block, query, key) / max),
+    );
   }
 }
 
@@ -345,7 +406,10 @@ function column({ kind, pieces, special, pitch, picture, grid }, heard) {
     pointed = i;
     heard.hover(i);
   };
-  element.addEventListener("pointermove", (event) => event.pointerType !== "touch" && indexOf(event) >= 0 && point(indexOf(event)));
+  element.addEventListener(
+    "pointermove",
+    (event) => event.pointerType !== "touch" && indexOf(event) >= 0 && point(indexOf(event)),
+  );
   element.addEventListener("pointerleave", () => point(null));
   element.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && point(indexOf(event)));
   element.addEventListener("focusout", () => point(null));

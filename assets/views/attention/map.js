@@ -84,7 +84,8 @@ class HeadMap {
   found() {
     const { page, kind } = this;
     const { state, trace } = page;
-    if (kind.name === "pattern") return { ...page.pattern(state.layer, state.head), exact: trace.has(page.hook("pattern")) };
+    if (kind.name === "pattern")
+      return { ...page.pattern(state.layer, state.head), exact: trace.has(page.hook("pattern")) };
     if (kind.name === "weighted") return this.weighted();
     const hook = page.hook(kind.part);
     if (!trace.has(hook)) return null;
@@ -103,7 +104,10 @@ class HeadMap {
         Object.assign(this.answer, more);
         this.update();
       };
-      page.request({ ask: "weighted", side, focus, layer }).then(({ arrays }) => settle({ arrays }), (error) => settle({ sentence: error.message }));
+      page.request({ ask: "weighted", side, focus, layer }).then(
+        ({ arrays }) => settle({ arrays }),
+        (error) => settle({ sentence: error.message }),
+      );
     }
     const { arrays } = this.answer;
     if (!arrays) return null;
@@ -118,14 +122,15 @@ class HeadMap {
     const { block, max } = found;
     const masked = this.masked();
     const hidden = kind.name === "scores" ? undefined : masked;
-    const size = this.size = this.fitting(block);
+    const size = (this.size = this.fitting(block));
     const edited = editedCells(page, page.state.layer, page.state.head, kind.part ?? "pattern");
     this.scroll.style.maxHeight = `${page.narrow ? Math.round(PHONE * window.innerHeight) : tallest()}px`;
     const data = { block, role: kind.role, scale: kind.scale, max, hidden, edited, label: this.label(block), ...size };
     if (this.cells) this.cells.update(data);
     else this.cells = matrix.mount(this.axes.place, data, (event, where) => this.heard(event, where));
     const written = kind.name === "pattern" || (kind.name === "weighted" && page.state.shares) ? "share" : "number";
-    if (size.wide >= CELL.valued[written]) inCells(this.axes.place.querySelector("canvas"), page.element, data, written);
+    if (size.wide >= CELL.valued[written])
+      inCells(this.axes.place.querySelector("canvas"), page.element, data, written);
     this.axes.show(page, block, size);
     this.showLegend(max, Boolean(edited));
   }
@@ -167,8 +172,10 @@ class HeadMap {
     this.legendKey = key;
     const { element } = legend(page.element, { role: kind.role, scale: kind.scale, width: 90 });
     const text = element.querySelector(".legend-text");
-    if (kind.scale === "signed") text.textContent = `±${number(max)} ${kind.name === "scores" ? `q·k${scaled(page.trace.model)}` : "into the softmax"}`;
-    else if (kind.name === "pattern") text.textContent = this.size.wide >= CELL.valued.share ? "0 to 100 % of the row" : "0 to 1 of the row";
+    if (kind.scale === "signed")
+      text.textContent = `±${number(max)} ${kind.name === "scores" ? `q·k${scaled(page.trace.model)}` : "into the softmax"}`;
+    else if (kind.name === "pattern")
+      text.textContent = this.size.wide >= CELL.valued.share ? "0 to 100 % of the row" : "0 to 1 of the row";
     else text.textContent = shares ? "0 to 1 of the row’s lengths" : `0 to ${number(max)}, length of p · v W_O`;
     if (edited) element.append(editedSign("cells"));
     this.legend.replaceChildren(element);
@@ -179,7 +186,8 @@ class HeadMap {
     const { trace, state } = page;
     const said = [];
     if (!found) said.push(this.answer?.sentence ?? "On its way …");
-    if (found && kind.name === "scores" && this.masked() && this.hides()) said.push("These scores are before the mask: cells that the mask takes away are still here.");
+    if (found && kind.name === "scores" && this.masked() && this.hides())
+      said.push("These scores are before the mask: cells that the mask takes away are still here.");
     if (kind.name === "pattern" || kind.name === "weighted") said.push(...this.blind());
     if (!trace.grid && page.specialKeys[state.key]) said.push(`“${page.keys[state.key]}” is a special token.`);
     this.note.textContent = said.join(" ");
@@ -204,8 +212,13 @@ class HeadMap {
       if (!block.data.subarray(start, start + block.cols).some((w) => w > 0)) rows.push(page.trace.pieces[row]);
     }
     if (!rows.length) return [];
-    const named = rows.slice(0, 3).map((piece) => `“${piece}”`).join(", ");
-    return [`${named}${rows.length > 3 ? ` and ${rows.length - 3} more` : ""} may attend to nothing: the whole row is zero.`];
+    const named = rows
+      .slice(0, 3)
+      .map((piece) => `“${piece}”`)
+      .join(", ");
+    return [
+      `${named}${rows.length > 3 ? ` and ${rows.length - 3} more` : ""} may attend to nothing: the whole row is zero.`,
+    ];
   }
 
   // --- looking and picking -----------------------------------------------------------------------------------------------
@@ -224,7 +237,8 @@ class HeadMap {
     if (!found) return "";
     if (this.masked()?.(row, col) && kind.name !== "scores") return "masked";
     const value = at(found.block, row, col);
-    if (kind.name === "pattern") return found.exact ? percent(value) : `≈ ${((100 * value) / found.max).toFixed(0)}\u00a0%`;
+    if (kind.name === "pattern")
+      return found.exact ? percent(value) : `≈ ${((100 * value) / found.max).toFixed(0)}\u00a0%`;
     return kind.name === "weighted" && page.state.shares ? percent(value) : number(value);
   }
 
@@ -248,7 +262,9 @@ class HeadMap {
 
   key(event) {
     const { page } = this;
-    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
+    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[
+      event.key
+    ] ?? [0, 0];
     if (!down && !right) return;
     event.preventDefault();
     const query = Math.max(0, Math.min(page.trace.length - 1, page.state.query + down));
@@ -297,7 +313,11 @@ function picture(page, root) {
     }
     here ??= build();
     here.element.style.width = `${pictureWidth(page)}px`;
-    here.title.replaceChildren("Where ", make("bdi", "role-query", called(trace, trace.pieces[hover?.row ?? state.query])), " looks");
+    here.title.replaceChildren(
+      "Where ",
+      make("bdi", "role-query", called(trace, trace.pieces[hover?.row ?? state.query])),
+      " looks",
+    );
     here.view.update(pictured(page));
   };
   return { update };

@@ -23,7 +23,12 @@ export class Numbers {
     this.tiles.clear();
     this.rows.clear();
     const { first, arrays } = data;
-    first.tiles.forEach((one, i) => this.tiles.set(named(first, one.rows, one.columns), tile(first, one, (part) => arrays[`tile.${i}.${part}`])));
+    first.tiles.forEach((one, i) =>
+      this.tiles.set(
+        named(first, one.rows, one.columns),
+        tile(first, one, (part) => arrays[`tile.${i}.${part}`]),
+      ),
+    );
     this.rows.set(`${which(first)} ${first.pos}`, row(first.row, arrays, "row."));
   }
 
@@ -34,7 +39,9 @@ export class Numbers {
   /** The tiles of a head that are here, the coarsest first; `shows` as in `want`. */
   of(head, shows) {
     const name = of(head, shows);
-    return [...this.tiles.values()].filter((one) => one?.head === name).sort((a, b) => b.high * b.wide - a.high * a.wide);
+    return [...this.tiles.values()]
+      .filter((one) => one?.head === name)
+      .sort((a, b) => b.high * b.wide - a.high * a.wide);
   }
 
   row(head, pos) {
@@ -53,9 +60,22 @@ export class Numbers {
     this.timer = setTimeout(() => {
       for (const { rows, columns } of missing) {
         const query = { ask: "tile", ...head, rows, columns, ...(shows && { shows }) };
-        this.fetch(this.tiles, named(head, rows, columns, shows), query, (answer) => tile(head, answer, (part) => answer.arrays[part], shows), () => this.composedTile(head, rows, columns, shows));
+        this.fetch(
+          this.tiles,
+          named(head, rows, columns, shows),
+          query,
+          (answer) => tile(head, answer, (part) => answer.arrays[part], shows),
+          () => this.composedTile(head, rows, columns, shows),
+        );
       }
-      if (unread) this.fetch(this.rows, `${which(head)} ${pos}`, { ask: "row", ...head, pos }, (answer) => row(answer, answer.arrays, ""), () => this.composedRow(head, pos));
+      if (unread)
+        this.fetch(
+          this.rows,
+          `${which(head)} ${pos}`,
+          { ask: "row", ...head, pos },
+          (answer) => row(answer, answer.arrays, ""),
+          () => this.composedRow(head, pos),
+        );
       trim(this.tiles, KEPT.tiles);
       trim(this.rows, KEPT.rows);
     }, PATIENCE);
@@ -74,8 +94,15 @@ export class Numbers {
         const [left, right] = [Math.max(over[0], columns[0]), Math.min(over[1], columns[1])];
         for (let row = Math.max(down[0], rows[0]); row < Math.min(down[1], rows[1]); row++) {
           const start = (row - down[0]) * wide;
-          for (const [to, from] of [[weights, arrays.weight], [edited, arrays.edited]]) {
-            if (from) to.set(from.data.subarray(start + left - over[0], start + right - over[0]), (row - rows[0]) * across + left - columns[0]);
+          for (const [to, from] of [
+            [weights, arrays.weight],
+            [edited, arrays.edited],
+          ]) {
+            if (from)
+              to.set(
+                from.data.subarray(start + left - over[0], start + right - over[0]),
+                (row - rows[0]) * across + left - columns[0],
+              );
           }
         }
       }
@@ -94,9 +121,21 @@ export class Numbers {
     const [high, wide] = [Math.ceil(height / side), Math.ceil(width / side)];
     if (high * wide === 1 && !shows) throw new Error("there is nothing finer");
     const { weights, edited } = await this.region(head, rows, columns);
-    if (shows) await this.page.moved(head).then((moved) => weights.forEach((weight, n) => (weights[n] = moved.of(weight, rows[0] + Math.floor(n / width), columns[0] + (n % width), shows))));
+    if (shows)
+      await this.page
+        .moved(head)
+        .then((moved) =>
+          weights.forEach(
+            (weight, n) =>
+              (weights[n] = moved.of(weight, rows[0] + Math.floor(n / width), columns[0] + (n % width), shows)),
+          ),
+        );
     const [down, across] = [Math.ceil(height / high), Math.ceil(width / wide)];
-    const [weight, at, put] = [new Float32Array(down * across), new Int32Array(down * across), new Uint8Array(down * across)];
+    const [weight, at, put] = [
+      new Float32Array(down * across),
+      new Int32Array(down * across),
+      new Uint8Array(down * across),
+    ];
     for (let row = 0; row < height; row++) {
       for (let col = 0; col < width; col++) {
         const n = Math.floor(row / high) * across + Math.floor(col / wide);
@@ -114,7 +153,9 @@ export class Numbers {
     const { run } = this;
     kept.set(name, null);
     try {
-      const found = await this.page.request(query).then(read, (error) => (instead ? instead().catch(() => Promise.reject(error)) : Promise.reject(error)));
+      const found = await this.page
+        .request(query)
+        .then(read, (error) => (instead ? instead().catch(() => Promise.reject(error)) : Promise.reject(error)));
       if (run !== this.run) return;
       kept.delete(name); // the newest stand last
       kept.set(name, found);
@@ -132,7 +173,14 @@ function listed(weights) {
   const order = Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a] || a - b);
   const key = Int32Array.from(order.slice(0, LISTED));
   const others = order.slice(LISTED).filter((place) => weights[place] > 0);
-  return { key, weight: Float32Array.from(key, (place) => weights[place]), weights, rest: others.reduce((sum, place) => sum + weights[place], 0), others: others.length, exact: true };
+  return {
+    key,
+    weight: Float32Array.from(key, (place) => weights[place]),
+    weights,
+    rest: others.reduce((sum, place) => sum + weights[place], 0),
+    others: others.length,
+    exact: true,
+  };
 }
 
 /**
@@ -140,14 +188,22 @@ function listed(weights) {
  * of `high` rows and `wide` columns, and where that stands. Null where there is no tile.
  */
 export function peakAt(tiles, row, col) {
-  const found = tiles.findLast(({ rows, columns }) => row >= rows[0] && row < rows[1] && col >= columns[0] && col < columns[1]);
+  const found = tiles.findLast(
+    ({ rows, columns }) => row >= rows[0] && row < rows[1] && col >= columns[0] && col < columns[1],
+  );
   if (!found) return null;
   const { rows, columns, high, wide, weight, at } = found;
   if (!weight) return { row, col, weight: 0, high, wide };
   const [i, j] = [Math.floor((row - rows[0]) / high), Math.floor((col - columns[0]) / wide)];
   const n = i * found.across + j;
   const inside = at ? at[n] : 0;
-  return { row: rows[0] + i * high + Math.floor(inside / wide), col: columns[0] + j * wide + (inside % wide), weight: weight[n], high, wide };
+  return {
+    row: rows[0] + i * high + Math.floor(inside / wide),
+    col: columns[0] + j * wide + (inside % wide),
+    weight: weight[n],
+    high,
+    wide,
+  };
 }
 
 /** How many rows, or columns, one tile spans where `visible` of them are in view. */
@@ -170,7 +226,17 @@ export function spans(from, to, width, size) {
 /** `part` gives the numbers of "weight", "at" and "edited" where there are any. */
 function tile(head, { rows, columns, block: [high, wide] }, part, shows) {
   const [weight, at, edited] = ["weight", "at", "edited"].map((name) => part(name)?.data ?? null);
-  return { head: of(head, shows), rows, columns, high, wide, across: Math.ceil((columns[1] - columns[0]) / wide), weight, at, edited };
+  return {
+    head: of(head, shows),
+    rows,
+    columns,
+    high,
+    wide,
+    across: Math.ceil((columns[1] - columns[0]) / wide),
+    weight,
+    at,
+    edited,
+  };
 }
 
 function row({ rest, others }, arrays, prefix) {

@@ -7,29 +7,41 @@ const SOURCE = "Abnar and Zuidema 2020";
 /** @type {Array<[id: string, label: string, definition: (page: any) => string]>} the definition is a sentence */
 export const MEASURES = [
   ["head", "this head", () => "The weights of this head: after the softmax, each row adds up to 1."],
-  ["heads", "mean of heads", ({ state, trace }) => `The mean of the ${trace.model.heads} heads of block ${state.layer + 1}, cell by cell.`],
   [
-    "layers", "mean of layers",
+    "heads",
+    "mean of heads",
+    ({ state, trace }) => `The mean of the ${trace.model.heads} heads of block ${state.layer + 1}, cell by cell.`,
+  ],
+  [
+    "layers",
+    "mean of layers",
     ({ state, trace }) =>
       state.alone
         ? `The mean of head ${state.head + 1} of all ${trace.model.layers} blocks, cell by cell. Heads of one number have nothing else in common: which one does what is chance.`
         : `The mean over all ${trace.model.heads} heads of all ${trace.model.layers} blocks, cell by cell: each counts as much as any other.`,
   ],
   [
-    "rollout", "rollout",
+    "rollout",
+    "rollout",
     ({ state, trace }) =>
       state.focus === "cross_attn"
         ? `Attention rollout (${SOURCE}) through both stacks: in each decoder block, from ${span(state, trace)[0] + 1} to ${span(state, trace)[1] + 1}, half of a row comes from the source as the encoder has mixed it, a quarter from the target by self-attention and a quarter from the residual stream that passes by. Painted is the part that comes from the source.`
         : `Attention rollout (${SOURCE}): in each block half of every row is its attention and half the residual stream that passes by; these matrices multiplied, from block ${span(state, trace)[0] + 1} to block ${span(state, trace)[1] + 1}, say which tokens a row is mixed from. What values and MLPs do is left out.`,
   ],
   [
-    "flow", "flow",
+    "flow",
+    "flow",
     ({ state, trace }) =>
       state.focus === "cross_attn"
         ? `Attention flow (${SOURCE}) through both stacks: weights, with the residual stream, are the capacities of pipes, and cross-attention joins each decoder block to the encoder’s output; this is the most that can flow from a target token’s last row down to each source token, each asked for alone, so that they add up to no total.`
         : `Attention flow (${SOURCE}): weights, with the residual stream, are the capacities of pipes; this is the most that can flow from a token’s last row down to each token${trace.side ? ` of the ${trace.called}` : ""}, each asked for alone, so that they add up to no total.`,
   ],
-  ["sentences", "over many texts", ({ state, trace }) => `Head ${state.head + 1} of block ${state.layer + 1} averaged over many ${trace.grid ? "pictures, position by position: what they show" : "texts, position by position: which words stood there"} is averaged out.`],
+  [
+    "sentences",
+    "over many texts",
+    ({ state, trace }) =>
+      `Head ${state.head + 1} of block ${state.layer + 1} averaged over many ${trace.grid ? "pictures, position by position: what they show" : "texts, position by position: which words stood there"} is averaged out.`,
+  ],
 ];
 
 /** The measure that the state names. */
@@ -55,7 +67,8 @@ function named({ trace, state }) {
 
 /** First and last block of the rollout. */
 export function span({ first, last }, { model }) {
-  const inside = (layer, otherwise) => (Number.isInteger(layer) && layer >= 0 && layer < model.layers ? layer : otherwise);
+  const inside = (layer, otherwise) =>
+    Number.isInteger(layer) && layer >= 0 && layer < model.layers ? layer : otherwise;
   const start = inside(first, 0);
   return [start, Math.max(start, inside(last, model.layers - 1))];
 }
@@ -73,14 +86,35 @@ export function weights(page) {
       return line(block, max);
     }
     case "heads":
-      return mean(page, range(0, heads).map((one) => [layer, one]), line) ?? answered(page, { ask: "average", side, focus, over: "heads", layer, head }, "pattern", line);
+      return (
+        mean(
+          page,
+          range(0, heads).map((one) => [layer, one]),
+          line,
+        ) ?? answered(page, { ask: "average", side, focus, over: "heads", layer, head }, "pattern", line)
+      );
     case "layers": {
-      const counted = range(0, layers * heads).map((one) => [Math.floor(one / heads), one % heads]).filter(([, one]) => !state.alone || one === head);
-      return mean(page, counted, line) ?? answered(page, { ask: "average", side, focus, over: "layers", layer, head, alone: Boolean(state.alone) }, "pattern", line);
+      const counted = range(0, layers * heads)
+        .map((one) => [Math.floor(one / heads), one % heads])
+        .filter(([, one]) => !state.alone || one === head);
+      return (
+        mean(page, counted, line) ??
+        answered(
+          page,
+          { ask: "average", side, focus, over: "layers", layer, head, alone: Boolean(state.alone) },
+          "pattern",
+          line,
+        )
+      );
     }
     case "rollout": {
       const [first, last] = span(state, trace);
-      return answered(page, { ask: "rollout", side, focus, first, last, head: state.alone ? head : null }, "rollout", line);
+      return answered(
+        page,
+        { ask: "rollout", side, focus, first, last, head: state.alone ? head : null },
+        "rollout",
+        line,
+      );
     }
     default:
       return flowed(page, line);

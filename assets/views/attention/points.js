@@ -7,7 +7,10 @@ import { colour } from "../core/palette.js";
 import { Placement } from "../components/placement.js";
 import { Plane } from "../components/plane.js";
 
-const WAYS = [["pca", "PCA", "the two directions in which queries and keys together vary most"], ["tsne", "t-SNE", "who is near whom in all dimensions"]];
+const WAYS = [
+  ["pca", "PCA", "the two directions in which queries and keys together vary most"],
+  ["tsne", "t-SNE", "who is near whom in all dimensions"],
+];
 const LEAST = 0.005; // the smallest weight that is drawn as a line
 const THICK = 11; // CSS pixels of a weight of 1
 const NAMED = 4; // keys whose weight is written beside them
@@ -45,11 +48,15 @@ class Points {
     const bar = make("div", "points-bar");
     bar.append(this.how.element, this.tint.element, this.legend);
     root.append(bar, this.sentence, this.frame, this.axes, this.note);
-    this.plane = new Plane(this.canvas, { count: () => this.count, at: (i) => this.place(i), hides: () => false }, {
-      moved: () => this.draw(),
-      pointed: (i) => this.point(i),
-      picked: (i) => page.go(i < this.queries ? { query: i } : { key: i - this.queries }),
-    });
+    this.plane = new Plane(
+      this.canvas,
+      { count: () => this.count, at: (i) => this.place(i), hides: () => false },
+      {
+        moved: () => this.draw(),
+        pointed: (i) => this.point(i),
+        picked: (i) => page.go(i < this.queries ? { query: i } : { key: i - this.queries }),
+      },
+    );
     this.canvas.addEventListener("keydown", (event) => this.step(event));
   }
 
@@ -62,7 +69,9 @@ class Points {
   }
 
   get tinted() {
-    return TINTS.some(([tint]) => tint === this.state.tint) && !(this.state.tint === "kind" && this.page.trace.grid) ? this.state.tint : "role";
+    return TINTS.some(([tint]) => tint === this.state.tint) && !(this.state.tint === "kind" && this.page.trace.grid)
+      ? this.state.tint
+      : "role";
   }
 
   get queries() {
@@ -112,7 +121,8 @@ class Points {
     const { page } = this;
     const count = page.trace.length + page.keys.length;
     const seconds = this.projection === "tsne" ? Math.round(count * EACH) : 0;
-    if (seconds >= SLOW) this.axes.textContent = `t-SNE of ${count.toLocaleString("en")} points is being computed, which takes about ${seconds} seconds …`;
+    if (seconds >= SLOW)
+      this.axes.textContent = `t-SNE of ${count.toLocaleString("en")} points is being computed, which takes about ${seconds} seconds …`;
     else if (!this.answer) this.axes.textContent = "the plane is being computed …";
     return seconds >= SLOW;
   }
@@ -151,7 +161,10 @@ class Points {
 
   fit() {
     const axes = [0, 1].map((axis) => range(0, this.count).map((i) => this.place(i)[axis]));
-    this.plane.frame(axes.map((values) => Math.min(...values)), axes.map((values) => Math.max(...values)));
+    this.plane.frame(
+      axes.map((values) => Math.min(...values)),
+      axes.map((values) => Math.max(...values)),
+    );
   }
 
   draw() {
@@ -162,7 +175,9 @@ class Points {
     this.frame.hidden = !this.answer && Boolean(this.sentence.textContent);
     if (!this.answer || !plane.view) return;
     const { row, col } = this.chosen();
-    this.shades = Object.fromEntries(["ink", "ground", "soft", "attention"].map((role) => [role, colour(this.canvas, role)]));
+    this.shades = Object.fromEntries(
+      ["ink", "ground", "soft", "attention"].map((role) => [role, colour(this.canvas, role)]),
+    );
     context.font = `13px ${getComputedStyle(this.canvas).getPropertyValue("--sans")}`;
     const weights = this.weights(row);
     this.lines(context, row, weights);
@@ -179,7 +194,10 @@ class Points {
   /** The row whose lines are drawn, and the key that is looked at: what is pointed at, else what is chosen. */
   chosen() {
     const { hover } = this.page;
-    return { row: hover?.row ?? this.state.query, col: (hover ? hover.col : this.state.pinned ? this.state.key : null) ?? null };
+    return {
+      row: hover?.row ?? this.state.query,
+      col: (hover ? hover.col : this.state.pinned ? this.state.key : null) ?? null,
+    };
   }
 
   weights(row) {
@@ -221,7 +239,10 @@ class Points {
   /** The chosen row and the keys that it reads, then any others that find room. */
   names(context, hue, row, col, weights) {
     const { ink, ground, soft } = this.shades;
-    const read = [...weights.keys()].filter((key) => weights[key] >= LEAST).sort((a, b) => weights[b] - weights[a]).slice(0, NAMED);
+    const read = [...weights.keys()]
+      .filter((key) => weights[key] >= LEAST)
+      .sort((a, b) => weights[b] - weights[a])
+      .slice(0, NAMED);
     const keys = col === null || read.includes(col) ? read : [col, ...read];
     const first = [row, ...keys.map((key) => this.queries + key)];
     const placement = new Placement(this.plane.size);
@@ -241,11 +262,17 @@ class Points {
     Object.assign(context, { fillStyle: ink, strokeStyle: ground });
     for (const i of first) {
       const share = i < this.queries ? "" : `  ${percent(weights[i - this.queries])}`;
-      write(i, `${this.piece(i)}${share}`, { may: true, must: i === first[0] || i === first[1], leftward: i !== row && this.plane.at(i)[0] < middle });
+      write(i, `${this.piece(i)}${share}`, {
+        may: true,
+        must: i === first[0] || i === first[1],
+        leftward: i !== row && this.plane.at(i)[0] < middle,
+      });
     }
     context.font = context.font.replace(/^.*?(?=\d+px)/, "");
     context.fillStyle = soft;
-    const others = range(0, this.count).filter((i) => !first.includes(i) && placement.inside([...this.plane.at(i), ...this.plane.at(i)]));
+    const others = range(0, this.count).filter(
+      (i) => !first.includes(i) && placement.inside([...this.plane.at(i), ...this.plane.at(i)]),
+    );
     for (const [n, i] of others.entries()) if (n % Math.ceil(others.length / TRIED) === 0) write(i, this.piece(i), {});
   }
 

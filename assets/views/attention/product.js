@@ -178,14 +178,24 @@ class Product {
     this.title.replaceChildren("q of ", token(reader, "query"), "  ·  k of ", token(read, "key"));
     this.note.textContent = this.about();
     this.order.show();
-    const before = (letter, role, pos) => found.stages[letter].slice(0, -1).map((hook) => this.strip(hook, letter, role, pos, TALL.before, true));
+    const before = (letter, role, pos) =>
+      found.stages[letter].slice(0, -1).map((hook) => this.strip(hook, letter, role, pos, TALL.before, true));
     const [q, k] = found.stages.q.length ? [found.stages.q.at(-1), found.stages.k.at(-1)] : [];
     const strips = [
       ...before("q", "query", state.query),
       this.strip(q, "q", "query", state.query, TALL.operand),
       ...before("k", "key", state.key),
       this.strip(k, "k", "key", state.key, TALL.operand),
-      { kind: "q × k", name: ["q × k"], note: scaleNote(found.chosen.products), role: "attention", values: found.chosen.products, tall: TALL.product, numbered: true, result: [`Σ ${number(found.chosen.dot)}`] },
+      {
+        kind: "q × k",
+        name: ["q × k"],
+        note: scaleNote(found.chosen.products),
+        role: "attention",
+        values: found.chosen.products,
+        tall: TALL.product,
+        numbered: true,
+        result: [`Σ ${number(found.chosen.dot)}`],
+      },
     ];
     const scaled = strips.map((strip) => ({ ...strip, ends: this.ended(strip) }));
     this.components.update({ strips: scaled, order: found.order, ...this.columns });
@@ -205,7 +215,15 @@ class Product {
     const turned = hook.endsWith("_rotated");
     const what = turned ? "turned" : hook.endsWith("_norm.out") ? "normed" : faint ? "as projected" : "";
     const name = [`${letter} `, make("bdi", "", faint ? "" : piece)];
-    return { kind: `${letter} ${what}`, name, note: what ? `${what}, ${scaleNote(values)}` : scaleNote(values), role, values, tall, faint };
+    return {
+      kind: `${letter} ${what}`,
+      name,
+      note: what ? `${what}, ${scaleNote(values)}` : scaleNote(values),
+      role,
+      values,
+      tall,
+      faint,
+    };
   }
 
   /** Positive and negative products apart, their sum, the score, and the stored one. */
@@ -216,7 +234,9 @@ class Product {
     const [above, below] = [(x) => x > 0, (x) => x < 0].map((is) => products.filter(is).reduce((sum, x) => sum + x, 0));
     const by = factorText(trace, products.length);
     const stored = found.stored[state.key];
-    const more = by ? [`; score = q·k ${by} = `, make("strong", "", number(score))] : ["; this model does not scale, so that is the score"];
+    const more = by
+      ? [`; score = q·k ${by} = `, make("strong", "", number(score))]
+      : ["; this model does not scale, so that is the score"];
     this.sum.replaceChildren(`q·k = ${number(above)} + ${operand(below)} = `, make("strong", "", number(dot)), ...more);
     const kept = trace.dtype === "float32" ? "" : ` (the model computes in ${trace.dtype})`;
     this.verdict.textContent = `recomputed ${number(score)} · stored ${number(stored)} · difference ${difference(score - stored)}${kept}`;
@@ -229,14 +249,28 @@ class Product {
     const { trace, state } = page;
     const width = found.order.length;
     const data = new Float32Array(found.all.length * width);
-    found.all.forEach(({ products }, key) => found.order.forEach((i, place) => (data[key * width + place] = products[i])));
+    found.all.forEach(({ products }, key) =>
+      found.order.forEach((i, place) => (data[key * width + place] = products[i])),
+    );
     const block = { data, offset: 0, stride: width, rows: found.all.length, cols: width };
     const row = (part) => trace.row(page.hook(part), state.query, state.head);
     const max = endOf(page, "products of keys", extent(block));
-    const most = endOf(page, "sums", found.all.reduce((a, { dot }) => Math.max(a, Math.abs(dot)), 0));
+    const most = endOf(
+      page,
+      "sums",
+      found.all.reduce((a, { dot }) => Math.max(a, Math.abs(dot)), 0),
+    );
     this.keys.update({
-      block, pieces: page.keys, special: page.specialKeys, sums: found.all.map(({ dot }) => dot), weights: row("pattern"), allowed: row("mask"),
-      max, most, pitch: rows(page.keys.length, page.narrow).pitch, ...this.columns,
+      block,
+      pieces: page.keys,
+      special: page.specialKeys,
+      sums: found.all.map(({ dot }) => dot),
+      weights: row("pattern"),
+      allowed: row("mask"),
+      max,
+      most,
+      pitch: rows(page.keys.length, page.narrow).pitch,
+      ...this.columns,
     });
     const worst = found.all.reduce((most, { score }, key) => Math.max(most, Math.abs(score - found.stored[key])), 0);
     const name = make("bdi", "role-query", trace.pieces[state.query]);
@@ -246,7 +280,15 @@ class Product {
     this.keysTitle.replaceChildren(heading, make("span", "", note));
     const sums = make("span");
     sums.append(make("span", "aside"), make("span", "", "q·k"), make("span", "aside", "weight"));
-    this.heads.replaceChildren(make("span", "", "key"), make("span", "", state.sorted ? "components, largest |q × k| of the chosen key first" : `components 0 to ${width - 1}`), sums);
+    this.heads.replaceChildren(
+      make("span", "", "key"),
+      make(
+        "span",
+        "",
+        state.sorted ? "components, largest |q × k| of the chosen key first" : `components 0 to ${width - 1}`,
+      ),
+      sums,
+    );
     this.ramp.show(block, max);
   }
 
@@ -255,8 +297,12 @@ class Product {
     const { trace, state } = this.page;
     const { heads, kv_heads: shared } = trace.model;
     const said = [];
-    if (this.found.stages.q.some((hook) => hook.endsWith("_norm.out"))) said.push("Queries and keys are normalised before they meet (QK norm).");
-    if (this.found.stages.q.at(-1).endsWith("_rotated")) said.push("Both are turned by their positions (RoPE): the scores are made of the turned ones, the others stand above them, paler.");
+    if (this.found.stages.q.some((hook) => hook.endsWith("_norm.out")))
+      said.push("Queries and keys are normalised before they meet (QK norm).");
+    if (this.found.stages.q.at(-1).endsWith("_rotated"))
+      said.push(
+        "Both are turned by their positions (RoPE): the scores are made of the turned ones, the others stand above them, paler.",
+      );
     if (shared !== heads) {
       const own = trace.keyHead(state.head);
       const [from, to] = [own * (heads / shared) + 1, (own + 1) * (heads / shared)];
@@ -267,8 +313,13 @@ class Product {
 
   choice() {
     const element = make("div", "product-order", "order");
-    const options = [["stored", "as stored"], ["sorted", "largest |q × k| first"]];
-    const orders = choices("order of the components", options, (order) => this.page.go({ sorted: order === "sorted" || undefined }));
+    const options = [
+      ["stored", "as stored"],
+      ["sorted", "largest |q × k| first"],
+    ];
+    const orders = choices("order of the components", options, (order) =>
+      this.page.go({ sorted: order === "sorted" || undefined }),
+    );
     element.append(orders.element);
     return { element, show: () => orders.show(this.page.state.sorted ? "sorted" : "stored") };
   }
@@ -291,7 +342,10 @@ class Product {
     if (place === null || key === undefined) return this.page.tip(null);
     const i = this.found.order[place];
     const { q, k, products } = this.found.all[key];
-    this.page.tip(`${this.page.keys[key]}  component ${i}`, `${number(q[i])} × ${operand(k[i])} = ${number(products[i])}`);
+    this.page.tip(
+      `${this.page.keys[key]}  component ${i}`,
+      `${number(q[i])} × ${operand(k[i])} = ${number(products[i])}`,
+    );
   }
 }
 

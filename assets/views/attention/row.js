@@ -4,7 +4,9 @@ import { at } from "../components/cells.js";
 
 /** The hooks that a query ("q") or a key ("k") went through, in order; the scores are made of the last. `block` ends in "attn.". */
 export function passed(trace, block, letter) {
-  return [`${block}${letter}`, `${block}${letter}_norm.out`, `${block}${letter}_rotated`].filter((name) => trace.has(name));
+  return [`${block}${letter}`, `${block}${letter}_norm.out`, `${block}${letter}_rotated`].filter((name) =>
+    trace.has(name),
+  );
 }
 
 /** What a dot product is multiplied by to be a score. */
@@ -62,7 +64,11 @@ export function here(page, late, say) {
   if (trace.has(name)) return true;
   const same = () => trace === page.trace && name === page.hook("scores");
   trace.fetch(page.state.layer).then(
-    () => same() && (trace.has(name) ? late() : say(`This run keeps no scores of block ${page.state.layer + 1}, so there is nothing to take apart.`)),
+    () =>
+      same() &&
+      (trace.has(name)
+        ? late()
+        : say(`This run keeps no scores of block ${page.state.layer + 1}, so there is nothing to take apart.`)),
     (error) => same() && say(error.message),
   );
   return false;
@@ -86,28 +92,76 @@ export function panels(page) {
   const width = trace.block(page.hook("q"), head).cols;
   const by = factorText(trace, width);
   const scores = stored("scores");
-  const list = [{ id: "scores", title: "scores", formula: by ? `q·k ${by}` : "q·k, not scaled", block: scores, role: "attention", scale: "signed" }];
+  const list = [
+    {
+      id: "scores",
+      title: "scores",
+      formula: by ? `q·k ${by}` : "q·k, not scaled",
+      block: scores,
+      role: "attention",
+      scale: "signed",
+    },
+  ];
   if (by) {
     const scale = factor(trace, width);
-    list.unshift({ id: "raw", title: "raw", formula: "q·k", block: once(scores, `/ ${scale}`, (x) => x / scale), role: "attention", scale: "signed", made: `the stored scores ${inverse(trace, width)}` });
+    list.unshift({
+      id: "raw",
+      title: "raw",
+      formula: "q·k",
+      block: once(scores, `/ ${scale}`, (x) => x / scale),
+      role: "attention",
+      scale: "signed",
+      made: `the stored scores ${inverse(trace, width)}`,
+    });
   }
   let before = scores;
   if (trace.has(page.hook("capped"))) {
     before = stored("capped");
     const cap = plain(trace.model.softcap);
-    list.push({ id: "capped", title: "capped", formula: `${cap} tanh(s / ${cap})`, block: before, role: "attention", scale: "signed" });
+    list.push({
+      id: "capped",
+      title: "capped",
+      formula: `${cap} tanh(s / ${cap})`,
+      block: before,
+      role: "attention",
+      scale: "signed",
+    });
   }
   if (trace.has(page.hook("bias"))) {
     const bias = stored("bias");
     const sum = once(before, "biased", (x, r, c) => x + at(bias, r, c));
-    list.push({ id: "biased", title: "+ bias", formula: "s + position bias", block: sum, role: "attention", scale: "signed", made: `stored ${before === scores ? "scores" : "capped scores"} + stored bias` });
+    list.push({
+      id: "biased",
+      title: "+ bias",
+      formula: "s + position bias",
+      block: sum,
+      role: "attention",
+      scale: "signed",
+      made: `stored ${before === scores ? "scores" : "capped scores"} + stored bias`,
+    });
   }
   const mask = stored("mask");
   const hidden = (r, c) => !at(mask, r, c);
   const temperature = temperatureOf(trace, page.hook(""), head);
   const e = temperature === 1 ? "e^s" : `e^(s / ${plain(temperature)})`;
-  list.push({ id: "masked", title: "masked", formula: "−∞ where not allowed", block: stored("masked_scores"), role: "attention", scale: "signed", hidden });
-  list.push({ id: "pattern", title: "softmax", formula: `${e} / Σ ${temperature === 1 ? e : "e^…"}`, block: stored("pattern"), role: "attention", scale: "unit", hidden });
+  list.push({
+    id: "masked",
+    title: "masked",
+    formula: "−∞ where not allowed",
+    block: stored("masked_scores"),
+    role: "attention",
+    scale: "signed",
+    hidden,
+  });
+  list.push({
+    id: "pattern",
+    title: "softmax",
+    formula: `${e} / Σ ${temperature === 1 ? e : "e^…"}`,
+    block: stored("pattern"),
+    role: "attention",
+    scale: "unit",
+    hidden,
+  });
   return list;
 }
 
@@ -117,7 +171,15 @@ export function weightedPanel(page, arrays) {
   const [, rows, cols] = shape;
   const block = { data, offset: page.state.head * rows * cols, stride: cols, rows, cols };
   const mask = page.trace.block(page.hook("mask"), page.state.head);
-  return { id: "weighted", title: "weighted values", formula: "|p · v W_O|", block, role: "value", scale: "length", hidden: (r, c) => !at(mask, r, c) };
+  return {
+    id: "weighted",
+    title: "weighted values",
+    formula: "|p · v W_O|",
+    block,
+    role: "value",
+    scale: "length",
+    hidden: (r, c) => !at(mask, r, c),
+  };
 }
 
 function inverse(trace, width) {

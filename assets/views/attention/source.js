@@ -48,7 +48,10 @@ export class WholeSource {
     const { layer } = page.state;
     if (trace.holds(layer)) return;
     const same = () => trace === page.trace && layer === page.state.layer;
-    trace.fetch(layer).then(() => same() && page.refresh(), (error) => same() && page.parts.notice(error.message));
+    trace.fetch(layer).then(
+      () => same() && page.refresh(),
+      (error) => same() && page.parts.notice(error.message),
+    );
   }
 
   /** How much room at the right leaves some for the details. */
@@ -111,8 +114,18 @@ export class WholeSource {
     const weights = Array.from(block.data.subarray(start, start + block.cols), (w) => w / max);
     const key = heaviest(weights, LISTED);
     const weight = key.map((i) => weights[i]);
-    const rest = weight.reduce((left, w) => left - w, weights.reduce((sum, w) => sum + w, 0));
-    return { key, weight, weights, rest: Math.max(0, rest), others: weights.filter((w) => w > 0).length - key.length, exact: max === 1 };
+    const rest = weight.reduce(
+      (left, w) => left - w,
+      weights.reduce((sum, w) => sum + w, 0),
+    );
+    return {
+      key,
+      weight,
+      weights,
+      rest: Math.max(0, rest),
+      others: weights.filter((w) => w > 0).length - key.length,
+      exact: max === 1,
+    };
   }
 
   /**
@@ -125,7 +138,14 @@ export class WholeSource {
     const weights = range(0, block.rows).map((row) => at(block, row, key) / max);
     const may = range(0, block.rows).filter((row) => seen(row, key) > 0);
     const over = (value) => may.reduce((sum, row) => sum + value(row), 0) / (may.length || 1);
-    return { weights, best: heaviest(weights, READERS), mean: over((row) => weights[row]), even: over((row) => 1 / seen(row, key)), count: may.length, exact: max === 1 };
+    return {
+      weights,
+      best: heaviest(weights, READERS),
+      mean: over((row) => weights[row]),
+      even: over((row) => 1 / seen(row, key)),
+      count: may.length,
+      exact: max === 1,
+    };
   }
 
   /** (row, key) => how many keys a row may see, 0 where not this one. Until the layer's mask is here, those that it gives any weight. */
@@ -136,7 +156,13 @@ export class WholeSource {
     const totals = new Map();
     return (row, key) => {
       if (!at(mask, row, key)) return 0;
-      if (!totals.has(row)) totals.set(row, mask.data.subarray(mask.offset + row * mask.stride, mask.offset + row * mask.stride + mask.cols).reduce((sum, one) => sum + Boolean(one), 0));
+      if (!totals.has(row))
+        totals.set(
+          row,
+          mask.data
+            .subarray(mask.offset + row * mask.stride, mask.offset + row * mask.stride + mask.cols)
+            .reduce((sum, one) => sum + Boolean(one), 0),
+        );
       return totals.get(row);
     };
   }
@@ -156,7 +182,10 @@ export function coarse(trace, focus, layer, head) {
 
 /** Indices of the `count` largest of `weights` that are not 0, largest first. */
 export function heaviest(weights, count) {
-  return range(0, weights.length).filter((i) => weights[i] > 0).sort((a, b) => weights[b] - weights[a] || a - b).slice(0, count);
+  return range(0, weights.length)
+    .filter((i) => weights[i] > 0)
+    .sort((a, b) => weights[b] - weights[a] || a - b)
+    .slice(0, count);
 }
 
 // --- what is exported in place of the pattern ---
@@ -170,13 +199,26 @@ function taken(page) {
     case "lines":
       return lines(page, own, file);
     case "alignment":
-      return { tab: { ask: "alignment", ...own, by: page.view?.shift === 0 ? "own" : "written" }, sentence: aligned(page), file: file("alignment") };
+      return {
+        tab: { ask: "alignment", ...own, by: page.view?.shift === 0 ? "own" : "written" },
+        sentence: aligned(page),
+        file: file("alignment"),
+      };
     case "text":
       return painted(page, own);
     case "points":
-      return { tab: { ask: "points", ...own, how: page.state.how === "tsne" ? "tsne" : "pca" }, sentence: points(page), file: file("points") };
+      return {
+        tab: { ask: "points", ...own, how: page.state.how === "tsne" ? "tsne" : "pca" },
+        sentence: points(page),
+        file: file("points"),
+      };
     case "circuits":
-      return { tab: { ask: "circuits", ...own }, sentence: "OV: the tokens that each token of the text promotes; QK: the scores between tokens, by content alone", file: file("circuits") };
+      return {
+        tab: { ask: "circuits", ...own },
+        sentence:
+          "OV: the tokens that each token of the text promotes; QK: the scores between tokens, by content alone",
+        file: file("circuits"),
+      };
     case "product":
       return { tab: { ask: "product", ...own, pos: query, key }, sentence: product(page), file: file("product") };
     case "steps":
@@ -196,10 +238,17 @@ function lines(page, { side, focus }, file) {
   const { curves, cut } = view.drawn();
   const least = cut ?? view.slider.value();
   const one = only && (only.query === undefined ? { key: only.key } : { pos: only.query });
-  const whose = !only ? "" : only.query === undefined ? ` into ${keys[only.key]}` : ` of what ${trace.pieces[only.query]} reads`;
+  const whose = !only
+    ? ""
+    : only.query === undefined
+      ? ` into ${keys[only.key]}`
+      : ` of what ${trace.pieces[only.query]} reads`;
   const sentence = `${weight(page)}; ${curves.length.toLocaleString("en")} ${curves.length === 1 ? "line" : "lines"}${whose}, for weights from ${percent(least)} on`;
   const stack = trace.side ? `${trace.side} ` : "";
-  const where = heads.length > 1 ? { where: stack + heads.map(([layer, head]) => `block ${layer + 1} head ${head + 1}`).join(", ") } : {};
+  const where =
+    heads.length > 1
+      ? { where: stack + heads.map(([layer, head]) => `block ${layer + 1} head ${head + 1}`).join(", ") }
+      : {};
   return { tab: { ask: "lines", side, focus, heads, least, ...one }, sentence, file: file("lines"), ...where };
 }
 
@@ -213,7 +262,8 @@ function weight(page, called = `${page.trace.pieces[page.state.query]} → ${pag
 function aligned(page) {
   const { view, state, trace, keys } = page;
   const word = trace.pieces[state.query + (view?.shift ?? 1)];
-  const by = view?.shift === 0 ? "a word stands with its own row" : "a word stands with the row before it, which wrote it";
+  const by =
+    view?.shift === 0 ? "a word stands with its own row" : "a word stands with the row before it, which wrote it";
   return word === undefined ? by : `${weight(page, `${word} from ${keys[state.key]}`)}; ${by}`;
 }
 
@@ -226,10 +276,22 @@ function painted(page, { side, focus, layer, head }) {
   const stack = trace.side ? `${trace.side} ` : "";
   const every = alone ? `head ${head + 1} of each` : `all ${heads} heads`;
   const found = {
-    heads: { tab: { ask: "average", side, focus, over: "heads", layer, head }, where: `${stack}block ${layer + 1} of ${layers}, mean of ${heads} heads` },
-    layers: { tab: { ask: "average", side, focus, over: "layers", layer, head, alone }, where: `${stack}mean of ${layers} blocks, ${every}` },
-    rollout: { tab: { ask: "rollout", side, focus, first, last, head: alone ? head : null }, where: `${stack}blocks ${first + 1} to ${last + 1} of ${layers}, ${every}` },
-    flow: { tab: downward(page) ? { ask: "flow", side, focus, pos: state.query } : { ask: "flows", side, focus }, where: `${stack}all ${layers} blocks, all ${heads} heads` },
+    heads: {
+      tab: { ask: "average", side, focus, over: "heads", layer, head },
+      where: `${stack}block ${layer + 1} of ${layers}, mean of ${heads} heads`,
+    },
+    layers: {
+      tab: { ask: "average", side, focus, over: "layers", layer, head, alone },
+      where: `${stack}mean of ${layers} blocks, ${every}`,
+    },
+    rollout: {
+      tab: { ask: "rollout", side, focus, first, last, head: alone ? head : null },
+      where: `${stack}blocks ${first + 1} to ${last + 1} of ${layers}, ${every}`,
+    },
+    flow: {
+      tab: downward(page) ? { ask: "flow", side, focus, pos: state.query } : { ask: "flows", side, focus },
+      where: `${stack}all ${layers} blocks, all ${heads} heads`,
+    },
     sentences: { tab: { ask: "text_average", side, focus, layer, head } },
   }[id];
   if (!found) return undefined;
@@ -247,7 +309,10 @@ function many({ view, state, trace }) {
   const [row, col] = [Math.min(state.query, rows - 1), Math.min(state.key, cols - 1)];
   const value = percent(pattern.data[row * cols + col]);
   const cell = `position ${row + 1} → position ${col + 1}: ${value}, mean of the ${count.data[row].toLocaleString("en")} ${what} that reach it`;
-  return { read: `${Math.max(...count.data).toLocaleString("en")} ${what} made for the model`, sentence: `mean over them, position by position; ${cell}` };
+  return {
+    read: `${Math.max(...count.data).toLocaleString("en")} ${what} made for the model`,
+    sentence: `mean over them, position by position; ${cell}`,
+  };
 }
 
 /** The measure and its value at the cell that is chosen, where it is painted already. */
@@ -263,7 +328,9 @@ function points({ view, state, trace, keys }) {
   const way = state.how === "tsne" ? "t-SNE" : "PCA";
   const place = ({ data }, i) => `(${number(data[2 * i])}, ${number(data[2 * i + 1])})`;
   const { queries: q, keys: k } = view?.answer ?? {};
-  const at = q ? `: query ${trace.pieces[state.query]} at ${place(q, state.query)}, key ${keys[state.key]} at ${place(k, state.key)}` : "";
+  const at = q
+    ? `: query ${trace.pieces[state.query]} at ${place(q, state.query)}, key ${keys[state.key]} at ${place(k, state.key)}`
+    : "";
   return `${way} of queries and keys${at}`;
 }
 
@@ -274,6 +341,8 @@ function product({ view, state, trace, keys }) {
 
 function steps({ view, state, trace, keys }) {
   const cell = { row: state.query, col: state.key };
-  const stages = (view?.list ?? []).filter(({ block }) => block).map((panel) => `${panel.title} ${view.spelled(panel, cell)}`);
+  const stages = (view?.list ?? [])
+    .filter(({ block }) => block)
+    .map((panel) => `${panel.title} ${view.spelled(panel, cell)}`);
   return [`${trace.pieces[state.query]} → ${keys[state.key]}`, stages.join(", ")].filter(Boolean).join(": ");
 }

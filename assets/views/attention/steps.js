@@ -13,7 +13,15 @@ const CELL = { least: 1, legible: 6.5, most: 36 }; // of a cell's side
 const LABELS = { room: 74, from: 9.5 }; // tokens beside the first panel of a line, where rows are this high
 const AXIS = 14; // CSS pixels of a cell that its key's name fits under
 const SLANTED = 46; // the height of the keys' names
-const STAGES = { raw: "scores", scores: "scores", capped: "capped", biased: "bias", masked: "masked_scores", pattern: "pattern", weighted: "pattern" };
+const STAGES = {
+  raw: "scores",
+  scores: "scores",
+  capped: "capped",
+  biased: "bias",
+  masked: "masked_scores",
+  pattern: "pattern",
+  weighted: "pattern",
+};
 const PATIENCE = 250; // ms until the server is asked for what it multiplies
 const MOST = 12; // keys
 const NAMES = 104; // CSS pixels of the names of the lines
@@ -98,10 +106,22 @@ class Steps {
 
   update() {
     const { page } = this;
-    if (!here(page, () => this.update(), (sentence) => this.refuse(sentence))) return;
+    if (
+      !here(
+        page,
+        () => this.update(),
+        (sentence) => this.refuse(sentence),
+      )
+    )
+      return;
     const about = [page.trace.trace, page.trace.side, page.state.focus, page.state.layer].join();
     if (this.about !== about) this.ask(about);
-    const list = [...panels(page), this.answers ? weightedPanel(page, this.answers) : { id: "weighted", title: "weighted values", formula: "|p · v W_O|" }];
+    const list = [
+      ...panels(page),
+      this.answers
+        ? weightedPanel(page, this.answers)
+        : { id: "weighted", title: "weighted values", formula: "|p · v W_O|" },
+    ];
     const made = [page.edition, page.width, Boolean(this.answers), this.refused, list.map(({ id }) => id)].join();
     if (this.made !== made) this.build(list);
     else this.shown.forEach((panel, i) => list[i].block && panel.update(list[i]));
@@ -133,7 +153,8 @@ class Steps {
     clearTimeout(this.timer);
     const { side } = this.page.trace;
     const { focus, layer } = this.page.state;
-    const settle = (change) => about === this.about && this.root.isConnected && (Object.assign(this, change), this.update());
+    const settle = (change) =>
+      about === this.about && this.root.isConnected && (Object.assign(this, change), this.update());
     this.timer = setTimeout(() => {
       this.page.request({ ask: "weighted", side, focus, layer }).then(
         ({ arrays }) => settle({ answers: arrays }),
@@ -208,7 +229,11 @@ class Steps {
     element.style.width = `${LABELS.room}px`;
     const labels = pieces.map((piece) => {
       const label = make("bdi", "", piece);
-      Object.assign(label.style, { height: `${this.scale.pitch}px`, lineHeight: `${this.scale.pitch}px`, fontSize: `${Math.min(12.5, this.scale.pitch - 1)}px` });
+      Object.assign(label.style, {
+        height: `${this.scale.pitch}px`,
+        lineHeight: `${this.scale.pitch}px`,
+        fontSize: `${Math.min(12.5, this.scale.pitch - 1)}px`,
+      });
       return label;
     });
     element.append(...labels);
@@ -226,7 +251,18 @@ class Steps {
     const { state } = this.page;
     const max = this.ended({ id, block, scale });
     const label = `${title} of block ${state.layer + 1} head ${state.head + 1}: ${block.rows} queries by ${block.cols} keys`;
-    return { block, role, scale: scale === "signed" ? "signed" : "unit", max, width, pitch, height: pitch >= 12 ? pitch - 2 : pitch >= 7 ? pitch - 1 : pitch, label, hidden, edited: this.edited(id) };
+    return {
+      block,
+      role,
+      scale: scale === "signed" ? "signed" : "unit",
+      max,
+      width,
+      pitch,
+      height: pitch >= 12 ? pitch - 2 : pitch >= 7 ? pitch - 1 : pitch,
+      label,
+      hidden,
+      edited: this.edited(id),
+    };
   }
 
   explain(colours, one) {
@@ -280,9 +316,14 @@ class Steps {
     event.stopPropagation();
     const { page, scale } = this;
     const inside = (i, size) => Math.max(0, Math.min(size - 1, i));
-    page.go({ query: inside(page.state.query + move[0], scale.rows), key: inside(page.state.key + move[1], scale.cols) });
+    page.go({
+      query: inside(page.state.query + move[0], scale.rows),
+      key: inside(page.state.key + move[1], scale.cols),
+    });
     const weight = this.shown.findIndex(({ element }) => element.dataset.step === "pattern");
-    page.tell(`“${page.trace.pieces[page.state.query]}” gives “${page.keys[page.state.key]}” ${this.spelled(this.list[weight], this.cell)}`);
+    page.tell(
+      `“${page.trace.pieces[page.state.query]}” gives “${page.keys[page.state.key]}” ${this.spelled(this.list[weight], this.cell)}`,
+    );
   }
 }
 
@@ -331,12 +372,40 @@ function table(page, list, row, stored, keys, pick) {
   const put = replaced(page, keys);
   element.append(
     heads(page, keys, pick),
-    ...shown.map(({ id, title: name, formula }) => line({ raw: "raw q·k", scores: `score ${formula.replace("q·k", "").replace(", not scaled", "")}` }[id] ?? name, of(id))),
-    ...(over ? [line(`${over} (temperature)`, keys.map((col) => brief(row.masked[col])))] : []),
-    line("e^(s − max)", keys.map((col) => brief(row.exponentials[col])), "ruled"),
-    line("/ Σ = p", keys.map((col) => (row.total ? percent(row.weights[col]) : "0\u00a0%")), "strong"),
-    line(put ? "edited p" : "stored p", keys.map((col) => percent(stored[col])), put ? "edited" : ""),
-    line("difference", keys.map((col) => difference(row.weights[col] - stored[col])), "soft"),
+    ...shown.map(({ id, title: name, formula }) =>
+      line(
+        { raw: "raw q·k", scores: `score ${formula.replace("q·k", "").replace(", not scaled", "")}` }[id] ?? name,
+        of(id),
+      ),
+    ),
+    ...(over
+      ? [
+          line(
+            `${over} (temperature)`,
+            keys.map((col) => brief(row.masked[col])),
+          ),
+        ]
+      : []),
+    line(
+      "e^(s − max)",
+      keys.map((col) => brief(row.exponentials[col])),
+      "ruled",
+    ),
+    line(
+      "/ Σ = p",
+      keys.map((col) => (row.total ? percent(row.weights[col]) : "0\u00a0%")),
+      "strong",
+    ),
+    line(
+      put ? "edited p" : "stored p",
+      keys.map((col) => percent(stored[col])),
+      put ? "edited" : "",
+    ),
+    line(
+      "difference",
+      keys.map((col) => difference(row.weights[col] - stored[col])),
+      "soft",
+    ),
     ...(weighted?.block ? [line("|p · v W_O|", of("weighted"), "value")] : []),
   );
   return element;
@@ -374,7 +443,9 @@ function sum(page, row, stored, keys) {
   const count = stored.length + (page.trace.outside?.(page.state.query).count ?? 0);
   const rest = count - keys.length;
   const held = 1 - keys.reduce((total, col) => total + row.weights[col], 0);
-  const others = rest ? ` The other ${rest.toLocaleString("en")} ${rest === 1 ? "key holds" : "keys hold"} ${percent(Math.max(0, held))}.` : "";
+  const others = rest
+    ? ` The other ${rest.toLocaleString("en")} ${rest === 1 ? "key holds" : "keys hold"} ${percent(Math.max(0, held))}.`
+    : "";
   element.textContent = `max = ${number(row.top)}; Σ over ${count.toLocaleString("en")} ${count === 1 ? "key" : "keys"} of e^(s − max) = ${number(row.total)}.${others}`;
   return element;
 }

@@ -16,7 +16,10 @@ const FULL = 0.1; // the least weight at which the colour may be full, so that a
 const PATIENCE = 300; // milliseconds without an answer after which it is said what is computed
 const NAMED = 5; // of the largest weights, in words
 const PICTURE = 420; // CSS pixels
-const WAYS = [["out", "what it looks at", "the row of the chosen token"], ["in", "what looks at it", "the column of the chosen token"]];
+const WAYS = [
+  ["out", "what it looks at", "the row of the chosen token"],
+  ["in", "what looks at it", "the column of the chosen token"],
+];
 const AVERAGED = { least: 6, most: 15 }; // CSS pixels of a cell of the average over many texts
 const WIDEST = 470; // of its map
 const BESIDE = 110; // what stands beside the cells
@@ -39,7 +42,11 @@ class Over {
     this.page = page;
     this.turn = 0;
     root.classList.add("over-text");
-    this.measures = choices("what is painted", MEASURES.map(([id, label]) => [id, label]), (over) => page.go({ over: over === "head" ? undefined : over }));
+    this.measures = choices(
+      "what is painted",
+      MEASURES.map(([id, label]) => [id, label]),
+      (over) => page.go({ over: over === "head" ? undefined : over }),
+    );
     this.ways = choices("direction", WAYS, (way) => this.face(way));
     this.range = mountRange(page);
     this.definition = make("p", "over-meaning");
@@ -51,7 +58,10 @@ class Over {
     this.key = make("div", "key-of");
     const bar = make("div", "over-bar");
     bar.append(this.measures.element, this.ways.element);
-    const [text, about] = [[this.body, this.average], [this.key, this.said]];
+    const [text, about] = [
+      [this.body, this.average],
+      [this.key, this.said],
+    ];
     const whose = [this.range.element, this.definition];
     root.append(bar, ...(page.line ? [...whose, ...about, ...text] : [...text, ...about, ...whose])); // under a long text nobody would see it
   }
@@ -91,7 +101,8 @@ class Over {
       if (turn === this.turn) this.show(() => this.draw(line, id), false);
     } catch (error) {
       if (turn !== this.turn) return;
-      if (this.way !== wayOf(page)) this.update(); // as above
+      if (this.way !== wayOf(page))
+        this.update(); // as above
       else this.fail(error.message, id);
     }
   }
@@ -108,13 +119,18 @@ class Over {
     const [id, label] = measureOf(this.page);
     const { grid, length } = this.page.trace;
     this.said.hidden = false;
-    this.said.textContent = id === "sentences" ? `Reading many ${grid ? "pictures" : "texts"} …` : `Computing ${id === "head" ? "the weights" : `the ${label}`} of ${length.toLocaleString("en")} tokens …`;
+    this.said.textContent =
+      id === "sentences"
+        ? `Reading many ${grid ? "pictures" : "texts"} …`
+        : `Computing ${id === "head" ? "the weights" : `the ${label}`} of ${length.toLocaleString("en")} tokens …`;
   }
 
   /** Of rows that have no average, because the texts are shorter than this one. */
   beyond(rows) {
     const { grid, length } = this.page.trace;
-    return grid || rows >= length ? "" : ` Too few of them are longer than ${rows} tokens: later positions of this text have no average.`;
+    return grid || rows >= length
+      ? ""
+      : ` Too few of them are longer than ${rows} tokens: later positions of this text have no average.`;
   }
 
   show(draw, averaged) {
@@ -209,7 +225,14 @@ class Over {
   pictureData() {
     const { trace } = this.page;
     const grid = { ...trace.grid, predicts: trace.grid.predicts && this.way === "out" };
-    return { picture: trace.arrays.picture, grid, weights: Float32Array.from(this.line), top: this.top, query: this.chosen, width: Math.min(PICTURE, this.page.width - 20) };
+    return {
+      picture: trace.arrays.picture,
+      grid,
+      weights: Float32Array.from(this.line),
+      top: this.top,
+      query: this.chosen,
+      width: Math.min(PICTURE, this.page.width - 20),
+    };
   }
 
   paint() {
@@ -229,7 +252,10 @@ class Over {
     if (!paints) return page.tip(null);
     const [row, col] = this.way === "out" ? [this.chosen, where.row] : [where.row, this.chosen];
     page.point({ row, col });
-    page.tip(`${page.trace.pieces[row]} → ${page.trace.keys(page.state.focus)[col]}`, this.spelled(this.line[where.row]));
+    page.tip(
+      `${page.trace.pieces[row]} → ${page.trace.keys(page.state.focus)[col]}`,
+      this.spelled(this.line[where.row]),
+    );
   }
 
   /** A click on the other text turns around: what looks at this one? */
@@ -242,7 +268,12 @@ class Over {
   /** Of one text the same token stays chosen. */
   face(way) {
     const { state } = this.page;
-    const same = state.focus === "cross_attn" || way === this.way ? {} : way === "in" ? { key: state.query } : { query: state.key };
+    const same =
+      state.focus === "cross_attn" || way === this.way
+        ? {}
+        : way === "in"
+          ? { key: state.query }
+          : { query: state.key };
     this.page.go({ way: way === "in" ? "in" : undefined, ...same });
   }
 
@@ -253,15 +284,25 @@ class Over {
 
   summary() {
     const { trace, state } = this.page;
-    const [own, others] = this.way === "out" ? [trace.pieces, trace.keys(state.focus)] : [trace.keys(state.focus), trace.pieces];
-    const verb = VERBS[measureOf(this.page)[0]]?.[this.way] ?? (this.way === "out" ? " looks most at " : " is looked at most by ");
-    const parts = this.largest().flatMap((i, n) => [n ? ", " : "", make("bdi", "", called(trace, others[i])), ` ${this.spelled(this.line[i])}`]);
+    const [own, others] =
+      this.way === "out" ? [trace.pieces, trace.keys(state.focus)] : [trace.keys(state.focus), trace.pieces];
+    const verb =
+      VERBS[measureOf(this.page)[0]]?.[this.way] ?? (this.way === "out" ? " looks most at " : " is looked at most by ");
+    const parts = this.largest().flatMap((i, n) => [
+      n ? ", " : "",
+      make("bdi", "", called(trace, others[i])),
+      ` ${this.spelled(this.line[i])}`,
+    ]);
     const name = make("bdi", "", called(trace, own[this.chosen]));
-    return parts.length ? [name, verb, ...parts] : [name, this.way === "out" ? " looks at nothing" : " is looked at by nothing"];
+    return parts.length
+      ? [name, verb, ...parts]
+      : [name, this.way === "out" ? " looks at nothing" : " is looked at by nothing"];
   }
 
   sentence() {
-    return this.summary().map((part) => part.textContent ?? part).join("");
+    return this.summary()
+      .map((part) => part.textContent ?? part)
+      .join("");
   }
 
   mark() {
@@ -289,10 +330,16 @@ function textsOf({ trace, state }) {
   if (grid && trace.arrays.picture) return [{ name: "", role: "both", pieces: pieces.slice(0, grid.offset), special }];
   if (!trace.side) return [{ name: "", role: "both", pieces, special }];
   const own = { name: trace.called, role: state.focus === "cross_attn" ? "rows" : "both", pieces, special };
-  if (state.focus === "cross_attn") return [{ name: "source", role: "keys", pieces: source.pieces, special: source.special }, own];
+  if (state.focus === "cross_attn")
+    return [{ name: "source", role: "keys", pieces: source.pieces, special: source.special }, own];
   const other = trace.side === "encoder" ? "decoder" : "encoder";
   const lane = trace.lanes[other];
-  const beside = lane && { name: other === "encoder" ? "source" : "target", role: "aside", pieces: lane.pieces, special: lane.special };
+  const beside = lane && {
+    name: other === "encoder" ? "source" : "target",
+    role: "aside",
+    pieces: lane.pieces,
+    special: lane.special,
+  };
   return (other === "encoder" ? [beside, own] : [own, beside]).filter(Boolean);
 }
 
@@ -308,14 +355,22 @@ function mountRange(page) {
     select.addEventListener("change", () => page.go(change(Number(select.value))));
     blocks.append(make("span", "", name), select);
     return (value, count) => {
-      if (select.length !== count) select.replaceChildren(...range(0, count).map((i) => Object.assign(make("option", "", i + 1), { value: i })));
+      if (select.length !== count)
+        select.replaceChildren(...range(0, count).map((i) => Object.assign(make("option", "", i + 1), { value: i })));
       select.value = String(value[at]);
     };
   };
   const current = () => span(page.state, page.trace);
   const first = pick("from", 0, (start) => ({ first: start, last: Math.max(start, current()[1]) }));
   const last = pick("to", 1, (end) => ({ last: end, first: Math.min(end, current()[0]) }));
-  const heads = choices("heads that count", [["all", "heads averaged"], ["one", "this head"]], (which) => page.go({ alone: which === "one" || undefined }));
+  const heads = choices(
+    "heads that count",
+    [
+      ["all", "heads averaged"],
+      ["one", "this head"],
+    ],
+    (which) => page.go({ alone: which === "one" || undefined }),
+  );
   element.append(heads.element);
   const show = (id) => {
     element.hidden = id !== "rollout" && id !== "layers";
@@ -336,11 +391,22 @@ function mountAverage(root, page) {
     answer = next;
     const [rows, cols] = answer.pattern.shape;
     const block = { data: answer.pattern.data, offset: 0, stride: cols, rows, cols };
-    const pitch = Math.floor(Math.max(AVERAGED.least, Math.min(AVERAGED.most, Math.min(WIDEST, page.width - BESIDE) / cols)));
+    const pitch = Math.floor(
+      Math.max(AVERAGED.least, Math.min(AVERAGED.most, Math.min(WIDEST, page.width - BESIDE) / cols)),
+    );
     const every = Math.ceil(LABEL / pitch);
     const cells = make("div");
     const top = endOf(page, "averaged", Math.max(0.1, ...answer.pattern.data.filter((weight) => weight <= 1)));
-    const data = { block, role: "attention", scale: "unit", max: top, width: pitch * cols, pitch, height: pitch - 1, label: `attention from ${rows} positions to ${cols}, averaged` };
+    const data = {
+      block,
+      role: "attention",
+      scale: "unit",
+      max: top,
+      width: pitch * cols,
+      pitch,
+      height: pitch - 1,
+      label: `attention from ${rows} positions to ${cols}, averaged`,
+    };
     root.replaceChildren(cells); // where the colours are
     mountCells(cells, data, (event, where) => event === "hover" && said(block, where));
     const numbers = (name, text, role) => {
@@ -355,12 +421,19 @@ function mountAverage(root, page) {
     const key = legend(root, { role: "attention", scale: "unit", width: 120 }).element;
     key.lastChild.textContent = `0 to ${percent(top)}`;
     middle.append(make("small", "", `to position 1 … ${cols}`), cells, key);
-    root.replaceChildren(numbers("from", (row) => row + 1, "as-query"), middle, numbers(page.trace.grid ? "pictures" : "texts", (row) => answer.count.data[row].toLocaleString("en"), "counts"));
+    root.replaceChildren(
+      numbers("from", (row) => row + 1, "as-query"),
+      middle,
+      numbers(page.trace.grid ? "pictures" : "texts", (row) => answer.count.data[row].toLocaleString("en"), "counts"),
+    );
   };
   const said = (block, where) => {
     if (!where) return page.tip(null);
     const texts = answer.count.data[where.row].toLocaleString("en");
-    page.tip(`position ${where.row + 1} → position ${where.col + 1}, mean of ${texts} ${page.trace.grid ? "pictures" : "texts"}`, percent(at(block, where.row, where.col)));
+    page.tip(
+      `position ${where.row + 1} → position ${where.col + 1}, mean of ${texts} ${page.trace.grid ? "pictures" : "texts"}`,
+      percent(at(block, where.row, where.col)),
+    );
   };
   return { show: draw };
 }

@@ -38,11 +38,26 @@ export class Painter {
     const y = (row) => Math.round((row - top) * tall * dpr);
     const put = (image, [first, last], [begin, end], high, breadth) => {
       context.clearRect(x(begin), y(first), x(end) - x(begin), y(last) - y(first));
-      if (image) context.drawImage(image, x(begin), y(first), x(begin + image.width * breadth) - x(begin), y(first + image.height * high) - y(first));
+      if (image)
+        context.drawImage(
+          image,
+          x(begin),
+          y(first),
+          x(begin + image.width * breadth) - x(begin),
+          y(first + image.height * high) - y(first),
+        );
     };
     this.role = view.role;
-    if (view.overview) put(this.image(view.overview.block, view.overview.max), [0, rows], [0, cols], Math.ceil(rows / view.cells), Math.ceil(cols / view.cells));
-    for (const one of view.tiles) put(this.tileImage(one, edition, view.max), one.rows, one.columns, one.high, one.wide);
+    if (view.overview)
+      put(
+        this.image(view.overview.block, view.overview.max),
+        [0, rows],
+        [0, cols],
+        Math.ceil(rows / view.cells),
+        Math.ceil(cols / view.cells),
+      );
+    for (const one of view.tiles)
+      put(this.tileImage(one, edition, view.max), one.rows, one.columns, one.high, one.wide);
     if (view.apart) gaps(context, view, { x, y, dpr });
     drawEdited(context, this.root, view);
   }
@@ -51,7 +66,10 @@ export class Painter {
     if (!one.weight) return null;
     const kept = this.images.get(one);
     if (kept?.edition === edition) return kept.image;
-    const image = this.image({ data: one.weight, offset: 0, stride: one.across, rows: one.weight.length / one.across, cols: one.across }, max);
+    const image = this.image(
+      { data: one.weight, offset: 0, stride: one.across, rows: one.weight.length / one.across, cols: one.across },
+      max,
+    );
     this.images.set(one, { edition, image });
     return image;
   }
@@ -76,8 +94,12 @@ export class Painter {
 function gaps(context, { top, left, across, down, wide, tall }, { x, y, dpr }) {
   const { width, height } = context.canvas;
   const line = Math.max(1, Math.round(dpr));
-  if (wide >= APART) for (let col = Math.ceil(left); col <= left + across; col++) context.clearRect(x(col) - Math.floor(line / 2), 0, line, height);
-  if (tall >= APART) for (let row = Math.ceil(top); row <= top + down; row++) context.clearRect(0, y(row) - Math.floor(line / 2), width, line);
+  if (wide >= APART)
+    for (let col = Math.ceil(left); col <= left + across; col++)
+      context.clearRect(x(col) - Math.floor(line / 2), 0, line, height);
+  if (tall >= APART)
+    for (let row = Math.ceil(top); row <= top + down; row++)
+      context.clearRect(0, y(row) - Math.floor(line / 2), width, line);
 }
 
 /**
@@ -90,13 +112,23 @@ function drawEdited(context, root, view) {
   const dpr = window.devicePixelRatio || 1;
   const [firstRow, countRows] = around(top, down, cell.high, rows);
   const [firstCol, countCols] = around(left, across, cell.wide, cols);
-  const edited = { data: new Uint8Array(countRows * countCols), offset: 0, stride: countCols, rows: countRows, cols: countCols };
+  const edited = {
+    data: new Uint8Array(countRows * countCols),
+    offset: 0,
+    stride: countCols,
+    rows: countRows,
+    cols: countCols,
+  };
   const known = new Uint8Array(edited.data.length);
   for (const tile of [...view.tiles].reverse()) fill(edited, known, tile, { firstRow, firstCol, cell });
   const [breadth, height] = [cell.wide * wide, cell.high * tall];
   const canvas = new OffscreenCanvas(Math.ceil(countCols * breadth * dpr), Math.ceil(countRows * height * dpr));
   outline(canvas.getContext("2d"), root, { block: edited, edited, width: countCols * breadth, pitch: height }, dpr);
-  context.drawImage(canvas, Math.round((firstCol * cell.wide - left) * wide * dpr), Math.round((firstRow * cell.high - top) * tall * dpr));
+  context.drawImage(
+    canvas,
+    Math.round((firstCol * cell.wide - left) * wide * dpr),
+    Math.round((firstRow * cell.high - top) * tall * dpr),
+  );
 }
 
 /** First cell and number of cells of an axis: those in view and one beyond, so that a border is where the edited cells end and not the view. */
@@ -113,7 +145,8 @@ function fill(grid, known, tile, { firstRow, firstCol, cell }) {
       const at = r * grid.cols + c;
       if (known[at]) continue;
       known[at] = 1;
-      if (tile.edited) grid.data[at] = holds(tile, (r + firstRow) * cell.high, (c + firstCol) * cell.wide, cell) ? 1 : 0;
+      if (tile.edited)
+        grid.data[at] = holds(tile, (r + firstRow) * cell.high, (c + firstCol) * cell.wide, cell) ? 1 : 0;
     }
   }
 }
@@ -126,7 +159,8 @@ function cellsOf([from, to], size, first, count) {
 function holds({ rows, columns, high, wide, across, edited }, row, col, cell) {
   const block = (at, [from, to], size) => Math.floor((Math.max(from, Math.min(to - 1, at)) - from) / size);
   for (let i = block(row, rows, high); i <= block(row + cell.high - 1, rows, high); i++) {
-    for (let j = block(col, columns, wide); j <= block(col + cell.wide - 1, columns, wide); j++) if (edited[i * across + j]) return true;
+    for (let j = block(col, columns, wide); j <= block(col + cell.wide - 1, columns, wide); j++)
+      if (edited[i * across + j]) return true;
   }
   return false;
 }
@@ -142,7 +176,10 @@ export function minimap(page, go) {
   let size = { rows: 1, cols: 1, width: TALL };
   const jump = (event) => {
     const box = canvas.getBoundingClientRect();
-    go(((event.clientY - box.top) / TALL) * size.rows - 0.5, ((event.clientX - box.left) / size.width) * size.cols - 0.5);
+    go(
+      ((event.clientY - box.top) / TALL) * size.rows - 0.5,
+      ((event.clientX - box.left) / size.width) * size.cols - 0.5,
+    );
   };
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
@@ -157,7 +194,16 @@ export function minimap(page, go) {
     const key = [page.edition, state.side, state.focus, state.layer, state.head, name].join();
     if (key !== drawn) {
       const pitch = TALL / block.rows;
-      paint(canvas, page.element, { block, role, scale: "unit", max, width, pitch, height: pitch, hidden: (r, c) => !block.data[block.offset + r * block.stride + c] });
+      paint(canvas, page.element, {
+        block,
+        role,
+        scale: "unit",
+        max,
+        width,
+        pitch,
+        height: pitch,
+        hidden: (r, c) => !block.data[block.offset + r * block.stride + c],
+      });
       Object.assign(canvas.style, { width: `${width}px`, height: `${TALL}px` });
     }
     drawn = key;
@@ -195,7 +241,9 @@ export function tileAxes(page) {
 function rows({ top, down, tall, lit }, { pieces, special }) {
   const y = (i) => Math.max(0, Math.min(down * tall - TEXT, (i + 0.5 - top) * tall - TEXT / 2));
   const ticks = marks(top, down, round(TEXT / tall), lit.row);
-  const apart = (i, n) => i === lit.row || ![lit.row, ticks[n - 1]].some((other) => ticks.includes(other) && Math.abs(y(i) - y(other)) < TEXT - 2);
+  const apart = (i, n) =>
+    i === lit.row ||
+    ![lit.row, ticks[n - 1]].some((other) => ticks.includes(other) && Math.abs(y(i) - y(other)) < TEXT - 2);
   return ticks.filter(apart).map((i) => {
     const label = make("span", i === lit.row ? "lit" : "");
     label.dataset.i = i;

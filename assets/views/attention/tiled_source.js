@@ -136,7 +136,11 @@ export class TiledSource {
     const { query, key } = page.state;
     if (way === "in") return page.request(this.about(key)).then(({ arrays }) => Float64Array.from(arrays.weights.data));
     const found = this.row(query);
-    return found ? Float64Array.from(found.weights) : page.request({ ask: "row", ...page.head, pos: query }).then(({ arrays }) => Float64Array.from(arrays.weights.data));
+    return found
+      ? Float64Array.from(found.weights)
+      : page
+          .request({ ask: "row", ...page.head, pos: query })
+          .then(({ arrays }) => Float64Array.from(arrays.weights.data));
   }
 
   /** Every weight of any row of the shown head; none while they are on their way. */
@@ -159,7 +163,10 @@ export class TiledSource {
     if (this.weighed?.name === name) return this.weighed.moved;
     const found = (this.weighed = { name, moved: null });
     const late = () => found !== this.weighed;
-    this.moved(page.head).then((moved) => late() || (Object.assign(found, { moved }), page.arrived()), (error) => late() || this.fail(error.message));
+    this.moved(page.head).then(
+      (moved) => late() || (Object.assign(found, { moved }), page.arrived()),
+      (error) => late() || this.fail(error.message),
+    );
     return null;
   }
 }
@@ -178,7 +185,8 @@ class Scoring {
     if (data === this.data) return; // another theme
     const { arrays, lanes, scoreTable } = data;
     for (const [side, { model }] of Object.entries(lanes)) {
-      for (const { key } of scoreTable) arrays[named(side, key)] ??= { data: new Float32Array(model.layers * model.heads).fill(NaN) };
+      for (const { key } of scoreTable)
+        arrays[named(side, key)] ??= { data: new Float32Array(model.layers * model.heads).fill(NaN) };
     }
     this.data = data;
     this.known = new Map(); // stack and kind of score -> {done, steps, scored: layers, going}
@@ -209,7 +217,12 @@ class Scoring {
     const placed = state.score === PLACED;
     const found = this.of(state.score);
     if (found.going || found.scored === trace.model.layers) return;
-    const wanted = () => data === this.data && page.trace.side === trace.side && state.focus === "attn" && state.score && (state.score === PLACED) === placed;
+    const wanted = () =>
+      data === this.data &&
+      page.trace.side === trace.side &&
+      state.focus === "attn" &&
+      state.score &&
+      (state.score === PLACED) === placed;
     found.going = true;
     try {
       while (found.scored < trace.model.layers && wanted()) {
@@ -226,7 +239,8 @@ class Scoring {
   async measured(found, trace, data) {
     const { layers, heads } = trace.model;
     const { arrays } = await this.page.request({ ask: "scores", side: trace.side, layer: found.scored });
-    for (const [key, { data: values }] of Object.entries(arrays)) data.arrays[named(trace.side, key)].data.set(values, found.scored * heads);
+    for (const [key, { data: values }] of Object.entries(arrays))
+      data.arrays[named(trace.side, key)].data.set(values, found.scored * heads);
     const scored = found.scored + 1;
     Object.assign(found, { done: scored, steps: layers, scored });
   }
@@ -235,9 +249,14 @@ class Scoring {
     /** @type {import("../core/store.js").Query<"positional">} */
     const query = { ask: PLACED, side: trace.side };
     const whole = () => this.page.request({ ...query, whole: true }); // as a file has it, which has no server that would go on
-    const answer = await inquire({ trace: trace.trace, ...query }).catch((error) => whole().catch(() => Promise.reject(error)));
+    const answer = await inquire({ trace: trace.trace, ...query }).catch((error) =>
+      whole().catch(() => Promise.reject(error)),
+    );
     found.stalled = answer.done > found.done ? 0 : (found.stalled ?? 0) + 1;
-    if (found.stalled > STALLED) throw new Error("The server has no room to keep what it has read of other orders of this text; LOUPE_TRACE_MEMORY_MIB gives it more.");
+    if (found.stalled > STALLED)
+      throw new Error(
+        "The server has no room to keep what it has read of other orders of this text; LOUPE_TRACE_MEMORY_MIB gives it more.",
+      );
     data.arrays[named(trace.side, PLACED)].data.set(answer.arrays[PLACED].data);
     Object.assign(found, { done: answer.done, steps: answer.steps, scored: answer.scored });
     if (found.scored === trace.model.layers) whole().catch(() => {}); // so that a file of this page has it

@@ -34,7 +34,10 @@ export class TileMap {
     this.box = make("div", "long-map");
     this.box.tabIndex = 0;
     this.box.setAttribute("role", "application");
-    this.box.setAttribute("aria-label", "the map of this head; arrow keys move the chosen cell, plus and minus zoom, 0 shows the whole");
+    this.box.setAttribute(
+      "aria-label",
+      "the map of this head; arrow keys move the chosen cell, plus and minus zoom, 0 shows the whole",
+    );
     this.canvas = make("canvas");
     this.canvas.setAttribute("role", "img");
     this.painter = new Painter(this.canvas, page.element);
@@ -83,7 +86,10 @@ export class TileMap {
     const [rows, cols] = [page.trace.length, page.keys.length];
     const beside = page.narrow ? BESIDE.narrow : BESIDE.wide;
     const room = page.width - beside - (page.narrow ? 4 : OVERHANG);
-    let [wide, tall] = [Math.min(CELL, room / cols), Math.min(CELL, Math.max(LEAST_TALL, window.innerHeight - CHROME) / rows)];
+    let [wide, tall] = [
+      Math.min(CELL, room / cols),
+      Math.min(CELL, Math.max(LEAST_TALL, window.innerHeight - CHROME) / rows),
+    ];
     const stretch = rows === cols ? 1 : STRETCH;
     [wide, tall] = [Math.min(wide, stretch * tall), Math.min(tall, stretch * wide)];
     this.rest = { rows, cols, wide, tall, width: Math.round(cols * wide), height: Math.round(rows * tall), beside };
@@ -93,7 +99,10 @@ export class TileMap {
     const { rows, cols, wide: wideAtRest, tall: tallAtRest, width, height } = this.rest;
     const { state } = this.page;
     const zoom = this.fitting(state.zoom);
-    const [wide, tall] = [Math.min(Math.max(CELL, wideAtRest), zoom * wideAtRest), Math.min(Math.max(CELL, tallAtRest), zoom * tallAtRest)];
+    const [wide, tall] = [
+      Math.min(Math.max(CELL, wideAtRest), zoom * wideAtRest),
+      Math.min(Math.max(CELL, tallAtRest), zoom * tallAtRest),
+    ];
     const [across, down] = [Math.min(cols, width / wide), Math.min(rows, height / tall)];
     const [row, col] = isPlace(state.from) ? state.from : [0, 0];
     return { zoom, wide, tall, across, down, top: inside(row, rows - down), left: inside(col, cols - across) };
@@ -153,7 +162,13 @@ export class TileMap {
     const { page } = this;
     this.measure();
     const { width, height, beside } = this.rest;
-    for (const [name, size] of [["beside", beside], ["above", ABOVE], ["overhang", page.narrow ? 4 : OVERHANG], ["map", width]]) this.root.style.setProperty(`--${name}`, `${size}px`);
+    for (const [name, size] of [
+      ["beside", beside],
+      ["above", ABOVE],
+      ["overhang", page.narrow ? 4 : OVERHANG],
+      ["map", width],
+    ])
+      this.root.style.setProperty(`--${name}`, `${size}px`);
     this.switcher.show();
     this.axes.left.style.height = `${height}px`;
     Object.assign(this.box.style, { width: `${width}px`, height: `${height}px` });
@@ -168,7 +183,8 @@ export class TileMap {
     this.wanted = { high: span(seen.down, page.data), wide: span(seen.across, page.data) };
     page.numbers.want(page.head, this.missing(seen), page.state.query, this.kind);
     this.draw(seen);
-    if (this.pointer) this.point(this.pointer.x, this.pointer.y); // what lies under it is another cell now
+    if (this.pointer)
+      this.point(this.pointer.x, this.pointer.y); // what lies under it is another cell now
     else this.mark();
     this.minimap.update(seen, this.rest, this.small());
     this.out.disabled = this.whole.disabled = seen.zoom === 1;
@@ -179,7 +195,9 @@ export class TileMap {
   missing({ top, left, across, down }) {
     const { rows, cols } = this.rest;
     const { high, wide } = this.wanted;
-    return spans(top, top + down, high, rows).flatMap((one) => spans(left, left + across, wide, cols).map((other) => ({ rows: one, columns: other })));
+    return spans(top, top + down, high, rows).flatMap((one) =>
+      spans(left, left + across, wide, cols).map((other) => ({ rows: one, columns: other })),
+    );
   }
 
   /** "length" or "share" of what weights move, in place of weights. */
@@ -192,7 +210,9 @@ export class TileMap {
     const { page, kind } = this;
     const moved = kind && page.movedHere();
     const { layer, head } = page.state;
-    return moved ? { ...moved.overview(kind), role: "value", name: kind } : { ...page.pattern(layer, head), role: "attention", name: "" };
+    return moved
+      ? { ...moved.overview(kind), role: "value", name: kind }
+      : { ...page.pattern(layer, head), role: "attention", name: "" };
   }
 
   draw(seen) {
@@ -201,11 +221,28 @@ export class TileMap {
     const { tile, cells } = page.data;
     const finest = { high: this.wanted.high / tile, wide: this.wanted.wide / tile };
     const { top, left, across, down } = seen;
-    const inView = ({ rows, columns }) => rows[1] > top && rows[0] < top + down && columns[1] > left && columns[0] < left + across;
-    this.tiles = kind && !moved ? [] : page.numbers.of(page.head, kind).filter((one) => one.high >= finest.high && one.wide >= finest.wide && inView(one));
+    const inView = ({ rows, columns }) =>
+      rows[1] > top && rows[0] < top + down && columns[1] > left && columns[0] < left + across;
+    this.tiles =
+      kind && !moved
+        ? []
+        : page.numbers
+            .of(page.head, kind)
+            .filter((one) => one.high >= finest.high && one.wide >= finest.wide && inView(one));
     const overview = kind && !moved ? null : this.small();
     const [role, max] = kind ? ["value", kind === "length" ? moved?.max : 1] : ["attention", 1];
-    this.painter.paint({ ...this.rest, ...seen, overview, cells, role, max, tiles: this.tiles, apart: finest.high * finest.wide === 1, cell: finest, edition: page.edition });
+    this.painter.paint({
+      ...this.rest,
+      ...seen,
+      overview,
+      cells,
+      role,
+      max,
+      tiles: this.tiles,
+      apart: finest.high * finest.wide === 1,
+      cell: finest,
+      edition: page.edition,
+    });
     this.sign.hidden = !this.tiles.some(({ edited }) => edited);
   }
 
@@ -214,7 +251,12 @@ export class TileMap {
     const { top, left, wide, tall } = this.window;
     const { width, height } = this.rest;
     const [row, col] = [hover?.row ?? page.state.query, hover?.col ?? page.state.key];
-    const lie = (element, x, y, across, down) => Object.assign(element.style, { transform: `translate(${x}px, ${y}px)`, width: `${across}px`, height: `${down}px` });
+    const lie = (element, x, y, across, down) =>
+      Object.assign(element.style, {
+        transform: `translate(${x}px, ${y}px)`,
+        width: `${across}px`,
+        height: `${down}px`,
+      });
     const band = (i, from, size, least) => [(i + 0.5 - from) * size - Math.max(size, least) / 2, Math.max(size, least)];
     const [[y, high], [x, broad]] = [band(row, top, tall, 1), band(col, left, wide, 1)];
     const [line, column, cell] = this.marks;
@@ -222,7 +264,10 @@ export class TileMap {
     lie(column, x, 0, broad, height);
     line.classList.toggle("thin", tall < THIN);
     column.classList.toggle("thin", wide < THIN);
-    const [[cellY, cellHigh], [cellX, cellWide]] = [band(page.state.query, top, tall, 7), band(page.state.key, left, wide, 7)];
+    const [[cellY, cellHigh], [cellX, cellWide]] = [
+      band(page.state.query, top, tall, 7),
+      band(page.state.key, left, wide, 7),
+    ];
     lie(cell, cellX, cellY, cellWide, cellHigh);
     this.axes.show({ ...this.window, lit: { row, col } });
   }
@@ -232,10 +277,19 @@ export class TileMap {
     const ends = (from, count) => `${Math.floor(from + 1e-6)}–${Math.ceil(from + count - 1e-6) - 1}`;
     const { tile, cells } = page.data;
     const coarse = page.refused && !this.tiles?.length; // there is no more of this head than its overview
-    const [high, wide] = coarse ? [this.rest.rows, this.rest.cols].map((size) => Math.ceil(size / cells)) : [this.wanted.high, this.wanted.wide].map((width) => width / tile);
+    const [high, wide] = coarse
+      ? [this.rest.rows, this.rest.cols].map((size) => Math.ceil(size / cells))
+      : [this.wanted.high, this.wanted.wide].map((width) => width / tile);
     const strong = make("strong", "", `rows ${ends(top, down)} · keys ${ends(left, across)}`);
-    this.where.replaceChildren(strong, make("br"), high * wide === 1 ? "a cell is one weight" : `a cell is the largest of ${high} × ${wide} weights`);
-    this.canvas.setAttribute("aria-label", `block ${page.state.layer + 1} head ${page.state.head + 1}, ${strong.textContent}`);
+    this.where.replaceChildren(
+      strong,
+      make("br"),
+      high * wide === 1 ? "a cell is one weight" : `a cell is the largest of ${high} × ${wide} weights`,
+    );
+    this.canvas.setAttribute(
+      "aria-label",
+      `block ${page.state.layer + 1} head ${page.state.head + 1}, ${strong.textContent}`,
+    );
   }
 
   showLegend() {
@@ -248,7 +302,13 @@ export class TileMap {
     const { element } = legend(page.element, { role: kind ? "value" : "attention", scale: "unit", width: 90 });
     element.querySelector(".legend-text").textContent = text;
     const keys = make("span", "long-keys control");
-    for (const [name, does] of [["wheel", "or "], ["+", " "], ["−", " zoom · drag moves · "], ["0", " whole"]]) keys.append(make("kbd", "", name), ` ${does}`);
+    for (const [name, does] of [
+      ["wheel", "or "],
+      ["+", " "],
+      ["−", " zoom · drag moves · "],
+      ["0", " whole"],
+    ])
+      keys.append(make("kbd", "", name), ` ${does}`);
     this.legend.replaceChildren(element, this.sign, ...(page.narrow ? [] : [keys]));
   }
 
@@ -270,7 +330,10 @@ export class TileMap {
     if (!this.hover) return page.tip(null);
     const { row, col, weight, high, wide } = this.hover;
     const of = high * wide > 1 && weight ? `  largest of ${high} × ${wide}` : "";
-    page.tip(`${page.trace.pieces[row]} ${row} → ${page.keys[col]} ${col}`, weight === null ? "" : `${spelled(weight, this.kind)}${of}`);
+    page.tip(
+      `${page.trace.pieces[row]} ${row} → ${page.keys[col]} ${col}`,
+      weight === null ? "" : `${spelled(weight, this.kind)}${of}`,
+    );
   }
 
   pick(x, y) {
@@ -281,9 +344,16 @@ export class TileMap {
   key(event) {
     const { page } = this;
     const { across, down } = this.window;
-    const act = { "+": () => this.zoomBy(STEP), "=": () => this.zoomBy(STEP), "-": () => this.zoomBy(1 / STEP), 0: () => this.look(1, 0, 0) }[event.key];
+    const act = {
+      "+": () => this.zoomBy(STEP),
+      "=": () => this.zoomBy(STEP),
+      "-": () => this.zoomBy(1 / STEP),
+      0: () => this.look(1, 0, 0),
+    }[event.key];
     if (act) return (event.preventDefault(), this.zoomOnCell(act, event.key));
-    const [dy, dx] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
+    const [dy, dx] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [
+      0, 0,
+    ];
     if (!dy && !dx) return;
     event.preventDefault();
     const by = (visible) => (event.shiftKey ? Math.max(1, Math.round(visible / 10)) : 1);
@@ -329,7 +399,10 @@ function spelled(value, kind) {
 
 /** `max` is the largest length, undefined while that is on its way. */
 function legendText(kind, max) {
-  const shown = { share: "0 to 1 of the row’s lengths", length: `0 to ${max === undefined ? "…" : number(max)}, length of p · v W_O` }[kind];
+  const shown = {
+    share: "0 to 1 of the row’s lengths",
+    length: `0 to ${max === undefined ? "…" : number(max)}, length of p · v W_O`,
+  }[kind];
   return shown ? `${shown}; empty: 0` : "0 to 1 of the row; empty: exactly 0";
 }
 

@@ -6,7 +6,11 @@ import { colour, css, ramp, STEPS } from "../core/palette.js";
 const PALE = 0.25; // where the colour of the first position starts
 
 /** [id, label] */
-export const TINTS = [["role", "query or key"], ["position", "position"], ["kind", "kind of token"]];
+export const TINTS = [
+  ["role", "query or key"],
+  ["position", "position"],
+  ["kind", "kind of token"],
+];
 
 /** i -> the colour of point i, of all queries and then all keys; `texts` are the {pieces, special} of both. */
 export function hues(root, tint, texts) {
@@ -21,7 +25,10 @@ export function hues(root, tint, texts) {
     return (i) => (i < first ? query : key);
   }
   const tables = ["query", "key"].map((role) => ramp(root, role, "unit"));
-  const along = (which, i) => css(tables[which][Math.round((PALE + ((1 - PALE) * i) / Math.max(1, texts[which].pieces.length - 1)) * (STEPS - 1))]);
+  const along = (which, i) =>
+    css(
+      tables[which][Math.round((PALE + ((1 - PALE) * i) / Math.max(1, texts[which].pieces.length - 1)) * (STEPS - 1))],
+    );
   return (i) => (i < first ? along(0, i) : along(1, i - first));
 }
 
@@ -29,11 +36,14 @@ export function hues(root, tint, texts) {
 export function signs(tint, texts) {
   if (tint === "kind") {
     const present = new Set(texts.flatMap(sorted));
-    const kinds = KINDS.filter(([kind]) => present.has(kind)).map(([, words, role]) => sign("bar", words, `var(--${role})`));
+    const kinds = KINDS.filter(([kind]) => present.has(kind)).map(([, words, role]) =>
+      sign("bar", words, `var(--${role})`),
+    );
     return [sign("round outline", "query", "none"), sign("outline", "key", "none"), ...kinds];
   }
   if (tint === "role") return [sign("round", "query", "var(--query)"), sign("", "key", "var(--key)")];
-  const run = (role) => `linear-gradient(to right, color-mix(in srgb, var(--${role}) 50%, var(--zero)), var(--${role}))`;
+  const run = (role) =>
+    `linear-gradient(to right, color-mix(in srgb, var(--${role}) 50%, var(--zero)), var(--${role}))`;
   return [sign("round wide", "query, first to last", run("query")), sign("wide", "key, first to last", run("key"))];
 }
 
@@ -45,5 +55,8 @@ function sign(shape, words, background) {
 }
 
 function sorted({ pieces, special }) {
-  return kindsOf(pieces, range(0, pieces.length).filter((i) => special[i]));
+  return kindsOf(
+    pieces,
+    range(0, pieces.length).filter((i) => special[i]),
+  );
 }

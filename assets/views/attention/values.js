@@ -9,17 +9,47 @@ const FONT = { least: 10, most: 13, share: 0.4 }; // CSS pixels, and of a cell's
 
 /** What a map may show. `part` is the name of the hook, null for what the server multiplies. */
 export const KINDS = [
-  { name: "scores", title: "raw scores", about: "q·k, before the mask", part: "scores", scale: "signed", role: "attention" },
-  { name: "masked", title: "masked", about: "what enters the softmax", part: "masked_scores", scale: "signed", role: "attention" },
-  { name: "pattern", title: "pattern", about: "each weight of the head", part: "pattern", scale: "unit", role: "attention" },
-  { name: "weighted", title: "value-weighted", about: "what each weight moves: the length of p · v W_O", part: null, scale: "unit", role: "value" },
+  {
+    name: "scores",
+    title: "raw scores",
+    about: "q·k, before the mask",
+    part: "scores",
+    scale: "signed",
+    role: "attention",
+  },
+  {
+    name: "masked",
+    title: "masked",
+    about: "what enters the softmax",
+    part: "masked_scores",
+    scale: "signed",
+    role: "attention",
+  },
+  {
+    name: "pattern",
+    title: "pattern",
+    about: "each weight of the head",
+    part: "pattern",
+    scale: "unit",
+    role: "attention",
+  },
+  {
+    name: "weighted",
+    title: "value-weighted",
+    about: "what each weight moves: the length of p · v W_O",
+    part: null,
+    scale: "unit",
+    role: "value",
+  },
 ];
 export const TILED = KINDS.slice(2); // of these a long text has tiles
 
 /** Fills `element` with the choice among `kinds` of what the cells show, and whether as shares of the row: {element, show()}. */
 export function switcher(element, page, kinds) {
   const options = kinds.map(({ name, title, about }) => [name, title, about]);
-  const pick = choices("what the cells show", options, (name) => page.go({ shows: name === "pattern" ? undefined : name }));
+  const pick = choices("what the cells show", options, (name) =>
+    page.go({ shows: name === "pattern" ? undefined : name }),
+  );
   const label = make("label", "as-shares");
   const box = make("input");
   box.type = "checkbox";
@@ -58,7 +88,12 @@ export function inCells(canvas, root, { block, role, scale, max, width, pitch, h
       if (hidden?.(row, col)) continue;
       const value = at(block, row, col);
       context.fillStyle = pens[Math.min(STEPS - 1, step(value, scale, max))];
-      context.fillText(as === "share" ? hundredths(value / max) : Number.isFinite(value) ? digits(value) : "−∞", (col + 0.5) * wide, (row + 0.5) * pitch + 0.5, wide - 2);
+      context.fillText(
+        as === "share" ? hundredths(value / max) : Number.isFinite(value) ? digits(value) : "−∞",
+        (col + 0.5) * wide,
+        (row + 0.5) * pitch + 0.5,
+        wide - 2,
+      );
     }
   }
 }
@@ -66,11 +101,16 @@ export function inCells(canvas, root, { block, role, scale, max, width, pitch, h
 /** The ratio of two luminances (WCAG 2, contrast ratio), of a colour of the ramp and a CSS hex colour. */
 function contrast(rgba, hex) {
   const digitsOf = hex.replace("#", "");
-  const pair = [[rgba & 255, (rgba >> 8) & 255, (rgba >> 16) & 255], [0, 2, 4].map((i) => parseInt(digitsOf.slice(i, i + 2), 16))].map(luminance);
+  const pair = [
+    [rgba & 255, (rgba >> 8) & 255, (rgba >> 16) & 255],
+    [0, 2, 4].map((i) => parseInt(digitsOf.slice(i, i + 2), 16)),
+  ].map(luminance);
   return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
 }
 
 function luminance(channels) {
-  const [red, green, blue] = channels.map((byte) => (byte / 255 <= 0.04045 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4));
+  const [red, green, blue] = channels.map((byte) =>
+    byte / 255 <= 0.04045 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4,
+  );
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }

@@ -84,7 +84,10 @@ function behind(whole, arrays, [[layer, head], ...beside], focus) {
   const put = (name, at, part) => {
     if (!part) return;
     const { data, shape } = part;
-    found[name] ??= { data: new data.constructor(whole.model.heads * data.length), shape: [whole.model.heads, ...shape.slice(-2)] };
+    found[name] ??= {
+      data: new data.constructor(whole.model.heads * data.length),
+      shape: [whole.model.heads, ...shape.slice(-2)],
+    };
     found[name].data.set(data, at * data.length);
   };
   for (const name of ["weighted", "relative"]) put(name, head, arrays[name]);
@@ -128,7 +131,13 @@ class Windowed {
     const { page } = this;
     const { key, pinned } = page.state;
     const beside = this.beside();
-    const query = { ask: "window", ...page.head, pos: this.first(), key: pinned ? key : null, ...(beside.length && { beside }) };
+    const query = {
+      ask: "window",
+      ...page.head,
+      pos: this.first(),
+      key: pinned ? key : null,
+      ...(beside.length && { beside }),
+    };
     const wanted = JSON.stringify([page.trace.trace, query]);
     if (wanted === this.wanted) return;
     this.wanted = wanted;
@@ -153,7 +162,9 @@ class Windowed {
   first() {
     const { trace, state } = this.page;
     const same = this.trace && this.of.run === trace.trace && this.of.side === state.side;
-    return same && this.within() ? this.trace.rows[0] : Math.max(0, Math.min(state.query - BEFORE, trace.length - ROWS));
+    return same && this.within()
+      ? this.trace.rows[0]
+      : Math.max(0, Math.min(state.query - BEFORE, trace.length - ROWS));
   }
 
   /** Whether the row looked at is in the window, and not at an edge beyond which there are more. */
@@ -161,7 +172,9 @@ class Windowed {
     const { rows } = this.trace;
     const { query } = this.page.state;
     const last = rows.at(-1);
-    return (query > rows[0] || query === 0) && (query < last || last === this.page.trace.length - 1) && rows.includes(query);
+    return (
+      (query > rows[0] || query === 0) && (query < last || last === this.page.trace.length - 1) && rows.includes(query)
+    );
   }
 
   /** Whether what is looked at is in the window that is here. */
@@ -170,7 +183,12 @@ class Windowed {
     const { page, of } = this;
     const { key, pinned } = page.state;
     const same = of.run === page.trace.trace && Object.entries(page.head).every(([name, value]) => of[name] === value);
-    return same && this.within() && (!pinned || this.trace.columns.includes(key)) && this.beside().every((one) => this.trace.shows(one));
+    return (
+      same &&
+      this.within() &&
+      (!pinned || this.trace.columns.includes(key)) &&
+      this.beside().every((one) => this.trace.shows(one))
+    );
   }
 
   arrived(answer, [whole, head, beside]) {
@@ -206,11 +224,22 @@ class Windowed {
     const many = (n) => n.toLocaleString("en");
     const [from, to] = [trace.rows[0], trace.rows.at(-1)];
     const rows = `Rows ${many(from)} to ${many(to)} of ${many(page.trace.length)}`;
-    const keys = count ? `the ${many(trace.columns.length)} of ${many(trace.count)} keys that these rows give the most` : "all their keys";
+    const keys = count
+      ? `the ${many(trace.columns.length)} of ${many(trace.count)} keys that these rows give the most`
+      : "all their keys";
     const named = ([layer, head], i) => make("strong", "", `${layer + 1}·${head + 1} ${percent(trace.shares(row)[i])}`);
-    const held = trace.beside.length ? [[this.of.layer, this.of.head], ...trace.beside].flatMap((one, i) => (i ? [", ", named(one, i)] : named(one, i))) : [make("strong", "", percent(trace.shares(row)[0]))];
+    const held = trace.beside.length
+      ? [[this.of.layer, this.of.head], ...trace.beside].flatMap((one, i) =>
+          i ? [", ", named(one, i)] : named(one, i),
+        )
+      : [make("strong", "", percent(trace.shares(row)[0]))];
     this.note.replaceChildren(`${rows}, and ${keys}; numbers before the tokens are positions. `);
-    if (count) this.note.append("Of the chosen row ", ...held, ` lies on the ${many(count)} keys that are not listed; nothing is scaled to make up for it.`);
+    if (count)
+      this.note.append(
+        "Of the chosen row ",
+        ...held,
+        ` lies on the ${many(count)} keys that are not listed; nothing is scaled to make up for it.`,
+      );
   }
 }
 

@@ -92,7 +92,12 @@ class Card {
       const track = make("span", "track");
       const bar = track.appendChild(make("span", "filled"));
       bar.style.width = `${(100 * count) / most}%`;
-      row.append(make("span", "what", short(block)), track, make("span", "count", count.toLocaleString("en")), make("span", "share-of", percent(count / model.total)));
+      row.append(
+        make("span", "what", short(block)),
+        track,
+        make("span", "count", count.toLocaleString("en")),
+        make("span", "share-of", percent(count / model.total)),
+      );
       rows.append(row);
     }
     this.detail = make("div", "detail-of");
@@ -112,7 +117,8 @@ class Card {
   /** The block pointed at, else the chosen one, lit in the drawing and the list and taken apart below it. */
   show(pointed) {
     const looked = this.blocks.some((one) => one.block === pointed) ? pointed : this.chosen;
-    for (const element of this.element.querySelectorAll("[data-block]")) element.classList.toggle("looked", element.dataset.block === looked);
+    for (const element of this.element.querySelectorAll("[data-block]"))
+      element.classList.toggle("looked", element.dataset.block === looked);
     if (this.detail.dataset.of === looked) return;
     this.detail.dataset.of = looked;
     const list = make("dl");
@@ -150,7 +156,9 @@ function counted(model) {
 
 /** "Dec. cross-attention": the name of a block where there is little room. */
 function short(block) {
-  const [words, stack] = titleOf(block).replace(/^(Norm) (?:of|after) the (.*?)(, |$)/, "$1, $2$3").split(/, (?=encoder|decoder)/);
+  const [words, stack] = titleOf(block)
+    .replace(/^(Norm) (?:of|after) the (.*?)(, |$)/, "$1, $2$3")
+    .split(/, (?=encoder|decoder)/);
   return stack ? `${stack[0].toUpperCase()}${stack.slice(1, 3)}. ${words.toLowerCase().replace("mlp", "MLP")}` : words;
 }
 

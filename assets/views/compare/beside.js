@@ -59,7 +59,12 @@ class Beside {
     this.close();
     this.lab.ends = new Ends((letters) => this.again(letters));
     this.columns = this.lab.sides.map(({ letter }) => {
-      const [element, heading, note, room] = [make("section", "run-of"), make("div", "map-head"), make("p", "sentence no-partner"), make("div")];
+      const [element, heading, note, room] = [
+        make("section", "run-of"),
+        make("div", "map-head"),
+        make("p", "sentence no-partner"),
+        make("div"),
+      ];
       element.setAttribute("aria-label", letter);
       element.append(heading, note, room);
       return { letter, element, heading, note, room, face: this.lab.face(letter), view: null };
@@ -99,7 +104,14 @@ class Beside {
       column.room.replaceChildren(room);
       column.view = null;
       column.open = module ? () => this.lab.mountView(name, module, room, column.face) : null;
-      if (failure) room.append(make("p", "sentence", `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`));
+      if (failure)
+        room.append(
+          make(
+            "p",
+            "sentence",
+            `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`,
+          ),
+        );
     }
     this.show();
   }
@@ -116,8 +128,7 @@ class Beside {
         face.look(this.width);
         column.view ??= column.open?.() ?? null;
         column.view?.update();
-      }
-      else this.lab.ends.forget(letter);
+      } else this.lab.ends.forget(letter);
       this.explain(column, known);
     }
   }
@@ -137,10 +148,24 @@ class Beside {
     const token = (part, piece) => make("bdi", `role-${part}`, piece);
     const other = letter === "A" ? cursor.letter : letter;
     if (lab.pair(other)?.queries.entries.every(alone)) {
-      return note.replaceChildren(`${lab.absent(other)} Here the query is `, token("query", shown.query), " and the key ", token("key", shown.key), ".");
+      return note.replaceChildren(
+        `${lab.absent(other)} Here the query is `,
+        token("query", shown.query),
+        " and the key ",
+        token("key", shown.key),
+        ".",
+      );
     }
     const from = lab.names(cursor.letter, cursor);
-    note.replaceChildren(...missing.flatMap((part) => ["No partner of ", token(part, from[part]), ` in ${letter}: the ${part} here is `, token(part, shown[part]), ". "]));
+    note.replaceChildren(
+      ...missing.flatMap((part) => [
+        "No partner of ",
+        token(part, from[part]),
+        ` in ${letter}: the ${part} here is `,
+        token(part, shown[part]),
+        ". ",
+      ]),
+    );
   }
 
   mark() {

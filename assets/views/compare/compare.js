@@ -59,8 +59,10 @@ export class Compare extends Cursor {
     const before = this.data?.sides.map(({ title, model }) => [title, model.name]).join();
     const changed = before !== undefined && before !== data.sides.map(({ title, model }) => [title, model.name]).join();
     if (changed) Object.assign(state, { other: null, heads: {} });
-    if (this.data ? this.data.sides[0].title !== data.sides[0].title : !state.chosen) Object.assign(state, { layer: data.look.layer, head: data.look.head });
-    if (this.data && this.words(this.data) !== this.words(data)) Object.assign(state, { cursor: null, zoom: undefined, from: undefined });
+    if (this.data ? this.data.sides[0].title !== data.sides[0].title : !state.chosen)
+      Object.assign(state, { layer: data.look.layer, head: data.look.head });
+    if (this.data && this.words(this.data) !== this.words(data))
+      Object.assign(state, { cursor: null, zoom: undefined, from: undefined });
     this.data = data;
     this.similar = new Map(); // "B:attn" -> block of similarities, or a sentence, or null while it is on its way
     this.hover = null;
@@ -70,7 +72,13 @@ export class Compare extends Cursor {
   }
 
   words({ sides }) {
-    return sides.map(({ lanes }) => Object.values(lanes).map(({ pieces }) => pieces.join("\n")).join()).join("|");
+    return sides
+      .map(({ lanes }) =>
+        Object.values(lanes)
+          .map(({ pieces }) => pieces.join("\n"))
+          .join(),
+      )
+      .join("|");
   }
 
   build() {
@@ -79,7 +87,15 @@ export class Compare extends Cursor {
     this.maps = this.mountMaps(maps);
     this.pointed = mountPointed(pointed, this);
     this.beside = mountBeside(beside, this);
-    this.views = [this.maps, this.beside, this.pointed, this.mountHeads(heads), mountPredictions(predictions, this), mountStreams(streams, this), mountSimilarity(similarity, this)];
+    this.views = [
+      this.maps,
+      this.beside,
+      this.pointed,
+      this.mountHeads(heads),
+      mountPredictions(predictions, this),
+      mountStreams(streams, this),
+      mountSimilarity(similarity, this),
+    ];
     this.element.dataset.ready = "true";
   }
 
@@ -126,7 +142,13 @@ export class Compare extends Cursor {
     const { cursor } = state;
     if (cursor) Object.assign(cursor, { row: cursor.row ?? 0, col: cursor.col ?? 0 }); // one axis has no such token there
     const side = cursor && this.sides.find(({ letter }) => letter === cursor.letter);
-    if (!side || !this.attention(cursor.letter) || cursor.row >= side.trace.length || cursor.col >= this.keys(cursor.letter).length) state.cursor = this.first();
+    if (
+      !side ||
+      !this.attention(cursor.letter) ||
+      cursor.row >= side.trace.length ||
+      cursor.col >= this.keys(cursor.letter).length
+    )
+      state.cursor = this.first();
   }
 
   /** Merges `change` into the state, remembers it in the address, and shows it everywhere. */
@@ -134,7 +156,16 @@ export class Compare extends Cursor {
     const { state } = this;
     const turned = change.attention !== undefined && change.attention !== state.attention;
     const moved = (change.layer ?? state.layer) !== state.layer || (change.head ?? state.head) !== state.head;
-    if (turned) Object.assign(state, { cursor: null, other: null, layer: 0, head: 0, heads: {}, zoom: undefined, from: undefined });
+    if (turned)
+      Object.assign(state, {
+        cursor: null,
+        other: null,
+        layer: 0,
+        head: 0,
+        heads: {},
+        zoom: undefined,
+        from: undefined,
+      });
     if (moved && change.other === undefined) state.other = null;
     Object.assign(state, change);
     this.hover = null;
@@ -152,11 +183,20 @@ export class Compare extends Cursor {
   /** What is looked at, to be taken away (share/shown.js). */
   looked() {
     const { state, sides } = this;
-    const places = sides.filter(({ letter }) => this.attention(letter)).map(({ letter }) => [letter, this.headOf(letter)]);
+    const places = sides
+      .filter(({ letter }) => this.attention(letter))
+      .map(({ letter }) => [letter, this.headOf(letter)]);
     const said = places.map(([letter, [layer, head]]) => `${letter} block ${layer + 1}, head ${head + 1}`);
     const { letter, row, col } = state.cursor;
     const how = state.own.how === "tsne" ? "tsne" : "pca";
-    const of = { attention: state.attention, heads: Object.fromEntries(places), beside: state.beside, at: [letter, row, col], view: state.view, how };
+    const of = {
+      attention: state.attention,
+      heads: Object.fromEntries(places),
+      beside: state.beside,
+      at: [letter, row, col],
+      view: state.view,
+      how,
+    };
     const what = state.view === "map" ? "" : this.parts.named(state.view);
     return { where: said.join("; "), what, sentence: this.pointed.said(), asks: { of }, file: "" };
   }
@@ -175,7 +215,10 @@ export class Compare extends Cursor {
       const layer = this.headOf(letter)[0];
       if (!this.attention(letter) || trace.holds(layer)) continue;
       const late = () => data === this.data;
-      trace.fetch(layer).then(() => late() && this.refresh(), (error) => late() && this.parts.notice(error.message));
+      trace.fetch(layer).then(
+        () => late() && this.refresh(),
+        (error) => late() && this.parts.notice(error.message),
+      );
     }
   }
 
@@ -190,7 +233,9 @@ export class Compare extends Cursor {
   /** Moves the picked cell by one, in the tokens of the map that has the keyboard. */
   step(letter, differs, by) {
     const here = differs ? this.merged(letter, this.state.cursor) : this.carry(letter, this.state.cursor);
-    const [rows, cols] = differs ? [this.pair(letter).queries.entries.length, this.pair(letter).keys.entries.length] : [this.side(letter).trace.length, this.keys(letter).length];
+    const [rows, cols] = differs
+      ? [this.pair(letter).queries.entries.length, this.pair(letter).keys.entries.length]
+      : [this.side(letter).trace.length, this.keys(letter).length];
     const next = { row: clamp((here.row ?? 0) + by.row, rows), col: clamp((here.col ?? 0) + by.col, cols) };
     const found = differs ? this.unmerged(letter, next) : { letter, ...next };
     if (found.row !== null && found.col !== null) this.go({ cursor: found });
@@ -203,7 +248,14 @@ export class Compare extends Cursor {
 
   key(event) {
     const target = event.composedPath()[0];
-    if (!this.data || event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, [contenteditable]")) return;
+    if (
+      !this.data ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      target.closest?.("input, textarea, select, [contenteditable]")
+    )
+      return;
     const { layers, heads } = this.side("A").trace.model;
     const [head, layer] = [{ "[": -1, "]": 1 }[event.key], { "{": -1, "}": 1 }[event.key]];
     if (head) this.go({ head: (this.state.head + head + heads) % heads });

@@ -9,7 +9,8 @@ export class Cursor extends Runs {
   /** The first cell to look at: the strongest of A's last row, or of its strongest row where every row has read all. */
   first() {
     const { block } = this.pattern("A");
-    const best = (row) => range(0, block.cols).reduce((found, col) => (at(block, row, col) > at(block, row, found) ? col : found), 0);
+    const best = (row) =>
+      range(0, block.cols).reduce((found, col) => (at(block, row, col) > at(block, row, found) ? col : found), 0);
     const { trace } = this.side("A");
     const full = trace.model.mask === "full" && this.attention("A").focus === "attn";
     const strongest = (found, row) => (at(block, row, best(row)) > at(block, found, best(found)) ? row : found);
@@ -44,7 +45,12 @@ export class Cursor extends Runs {
   nearest(letter, cursor) {
     const found = this.carry(letter, cursor);
     const most = [this.side(letter).trace.length, this.keys(letter).length];
-    return Object.fromEntries(["row", "col"].map((axis, i) => [axis, found[axis] ?? this.partnerNear(letter, cursor, axis) ?? Math.min(cursor[axis], most[i] - 1)]));
+    return Object.fromEntries(
+      ["row", "col"].map((axis, i) => [
+        axis,
+        found[axis] ?? this.partnerNear(letter, cursor, axis) ?? Math.min(cursor[axis], most[i] - 1),
+      ]),
+    );
   }
 
   partnerNear(letter, cursor, axis) {
@@ -77,7 +83,8 @@ export class Cursor extends Runs {
     if (!pair) return { row: null, col: null };
     const own = cursor.letter === letter;
     const { row, col } = own ? cursor : this.carry("A", cursor);
-    const find = (merged, position) => (position === null ? null : ((own ? merged.theirs : merged.mine)[position] ?? null));
+    const find = (merged, position) =>
+      position === null ? null : ((own ? merged.theirs : merged.mine)[position] ?? null);
     return { row: find(pair.queries, row), col: find(pair.keys, col) };
   }
 
@@ -97,7 +104,9 @@ export class Cursor extends Runs {
     const speaks = first.side === first.sides.at(-1); // an encoder's rows are not those that the head reads
     const { letter: from, row } = this.cursor;
     const position = from === letter ? row : this.carry("A", this.cursor).row;
-    const number = speaks ? groups.findIndex((group) => group[from === letter ? 1 : 0].includes(position)) : groups.length - 1;
+    const number = speaks
+      ? groups.findIndex((group) => group[from === letter ? 1 : 0].includes(position))
+      : groups.length - 1;
     if (number < 0) return null;
     const called = (trace, positions) => trace.lanes[trace.sides.at(-1)].pieces[positions.at(-1)];
     return { number, pieces: [called(first, groups[number][0]), called(second, groups[number][1])] };
@@ -107,6 +116,9 @@ export class Cursor extends Runs {
   names(letter, cursor) {
     if (!this.attention(letter)) return { query: null, key: null };
     const { row, col } = this.carry(letter, cursor);
-    return { query: row === null ? null : this.side(letter).trace.pieces[row], key: col === null ? null : this.keys(letter)[col] };
+    return {
+      query: row === null ? null : this.side(letter).trace.pieces[row],
+      key: col === null ? null : this.keys(letter)[col],
+    };
   }
 }

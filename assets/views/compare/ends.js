@@ -33,11 +33,12 @@ export class Ends {
 
   redraw(letter) {
     this.turns[letter] = (this.turns[letter] ?? 0) + 1;
-    if (!this.stale.size) queueMicrotask(() => {
-      const letters = [...this.stale];
-      this.stale.clear();
-      this.again(letters);
-    });
+    if (!this.stale.size)
+      queueMicrotask(() => {
+        const letters = [...this.stale];
+        this.stale.clear();
+        this.again(letters);
+      });
     this.stale.add(letter);
   }
 }

@@ -42,7 +42,18 @@ export class Face {
     const { row, col } = lab.nearest(letter, state.cursor);
     const carried = lab.carry(letter, state.cursor);
     this.missing = { query: carried.row === null, key: carried.col === null };
-    this.state = { ...state.own, side, focus, layer, head, heads: led(chosen, layer, head), query: row, key: col, pinned: true, view: state.view };
+    this.state = {
+      ...state.own,
+      side,
+      focus,
+      layer,
+      head,
+      heads: led(chosen, layer, head),
+      query: row,
+      key: col,
+      pinned: true,
+      view: state.view,
+    };
     this.width = width;
     this.narrow = width < NARROW;
   }
@@ -91,12 +102,19 @@ export class Face {
   go({ query, key, layer, head, heads, view, ...own }) {
     const { lab, letter, state } = this;
     const change = {};
-    if (query !== undefined || key !== undefined) change.cursor = { letter, row: query ?? state.query, col: key ?? state.key };
+    if (query !== undefined || key !== undefined)
+      change.cursor = { letter, row: query ?? state.query, col: key ?? state.key };
     if (heads) change.heads = lab.comparing(letter, heads);
-    const place = heads?.length && layer === undefined && head === undefined ? heads[0] : [layer ?? state.layer, head ?? state.head];
+    const place =
+      heads?.length && layer === undefined && head === undefined
+        ? heads[0]
+        : [layer ?? state.layer, head ?? state.head];
     if (place[0] !== state.layer || place[1] !== state.head) Object.assign(change, lab.turned(letter, place));
     if (view !== undefined) change.view = view;
-    if (Object.keys(own).length) change.own = Object.fromEntries(Object.entries({ ...lab.state.own, ...own }).filter(([, value]) => value !== undefined));
+    if (Object.keys(own).length)
+      change.own = Object.fromEntries(
+        Object.entries({ ...lab.state.own, ...own }).filter(([, value]) => value !== undefined),
+      );
     lab.go(change);
   }
 

@@ -24,7 +24,19 @@ export function frame(lab) {
   const tip = bubble(lab.element);
   lab.tip = tip.show;
   const live = make("output", "live");
-  lab.element.replaceChildren(notice, line, belongs, tabs.element, maps, beside, pointed, pairs, panels, tip.element, live);
+  lab.element.replaceChildren(
+    notice,
+    line,
+    belongs,
+    tabs.element,
+    maps,
+    beside,
+    pointed,
+    pairs,
+    panels,
+    tip.element,
+    live,
+  );
   const say = (sentence) => {
     notice.textContent = sentence;
     notice.hidden = !sentence;
@@ -35,7 +47,10 @@ export function frame(lab) {
     match.show();
     tabs.show();
     showAttentions(chips, lab);
-    belongs.textContent = lab.sides.slice(1).map(({ letter }) => counted(lab, letter)).join(" ");
+    belongs.textContent = lab.sides
+      .slice(1)
+      .map(({ letter }) => counted(lab, letter))
+      .join(" ");
     showPairs(pairs, lab);
   };
   return { places, live, show, notice: say, named: tabs.named };
@@ -52,9 +67,16 @@ function titleLine(lab) {
     return button;
   };
   const [block, head] = [make("span", "where"), make("span", "where")];
-  const groups = [[block, "layer", "block", "{", "}"], [head, "head", "head", "[", "]"]].map(([label, name, called, less, more]) => {
+  const groups = [
+    [block, "layer", "block", "{", "}"],
+    [head, "head", "head", "[", "]"],
+  ].map(([label, name, called, less, more]) => {
     const group = make("span", "turns");
-    group.append(turn(`previous ${called}  ${less}`, "‹", name, -1), label, turn(`next ${called}  ${more}`, "›", name, 1));
+    group.append(
+      turn(`previous ${called}  ${less}`, "‹", name, -1),
+      label,
+      turn(`next ${called}  ${more}`, "›", name, 1),
+    );
     return group;
   });
   element.append(...groups);
@@ -71,9 +93,15 @@ function matching(lab) {
   const element = make("div", "chips");
   element.setAttribute("role", "group");
   element.setAttribute("aria-label", "which head of the others is shown");
-  const options = [["same", "same place"], ["alike", "most alike"]].map(([value, text]) => {
+  const options = [
+    ["same", "same place"],
+    ["alike", "most alike"],
+  ].map(([value, text]) => {
     const chip = make("button", "chip", text);
-    chip.title = value === "same" ? "the others show the head of the same block and number" : "the others show the head whose attention is most like that of A’s head";
+    chip.title =
+      value === "same"
+        ? "the others show the head of the same block and number"
+        : "the others show the head whose attention is most like that of A’s head";
     chip.addEventListener("click", () => lab.go({ match: value, other: null }));
     element.append(chip);
     return { value, chip };
@@ -93,27 +121,34 @@ function matching(lab) {
 function showAttentions(chips, lab) {
   const options = lab.data.pairs[lab.data.sides[1].letter].attentions;
   chips.hidden = options.length < 2;
-  chips.replaceChildren(...options.map(({ key, first: { side, focus } }) => {
-    const chip = make("button", "chip", focus === "cross_attn" ? "cross" : `${side} self`);
-    chip.setAttribute("aria-pressed", String(key === lab.state.attention));
-    chip.addEventListener("click", () => lab.go({ attention: key }));
-    return chip;
-  }));
+  chips.replaceChildren(
+    ...options.map(({ key, first: { side, focus } }) => {
+      const chip = make("button", "chip", focus === "cross_attn" ? "cross" : `${side} self`);
+      chip.setAttribute("aria-pressed", String(key === lab.state.attention));
+      chip.addEventListener("click", () => lab.go({ attention: key }));
+      return chip;
+    }),
+  );
 }
 
 /** How many tokens of a run belong to tokens of A, in a sentence. */
 function counted(lab, letter) {
-  if (lab.data.pairs[letter].same) return `${letter} is the very run that A is: change its text, its model or its edits.`;
+  if (lab.data.pairs[letter].same)
+    return `${letter} is the very run that A is: change its text, its model or its edits.`;
   const pair = lab.pair(letter);
   if (!pair) return `${letter} has no such attention as the one that is shown.`;
   const { entries } = pair.queries;
-  if (lab.side("A").trace.grid && entries.every((entry) => !alone(entry))) return `Each row of A stands for the same place as in ${letter}.`;
+  if (lab.side("A").trace.grid && entries.every((entry) => !alone(entry)))
+    return `Each row of A stands for the same place as in ${letter}.`;
   const count = (which) => entries.filter(which).length;
   const both = count((entry) => !alone(entry));
   const same = count((entry) => entry.same);
   const parts = [`${same} ${same === 1 ? "token is" : "tokens are"} the same in A and ${letter}`];
   if (both > same) parts.push(`${both - same} ${both - same === 1 ? "differs" : "differ"} in the same place`);
-  for (const [side, name] of [["second", "A"], ["first", letter]]) {
+  for (const [side, name] of [
+    ["second", "A"],
+    ["first", letter],
+  ]) {
     const left = count((entry) => !entry[side].length);
     if (left) parts.push(`${left} only in ${name}`);
   }
@@ -124,12 +159,15 @@ function counted(lab, letter) {
 function showPairs(pairs, lab) {
   const heading = make("h2", "", `A and ${lab.state.beside}`);
   const letters = lab.sides.slice(1).map(({ letter }) => letter);
-  const chips = letters.length < 2 ? [] : letters.map((letter) => {
-    const chip = make("button", "chip", `A and ${letter}`);
-    chip.setAttribute("aria-pressed", String(letter === lab.state.beside));
-    chip.addEventListener("click", () => lab.go({ beside: letter, other: null }));
-    return chip;
-  });
+  const chips =
+    letters.length < 2
+      ? []
+      : letters.map((letter) => {
+          const chip = make("button", "chip", `A and ${letter}`);
+          chip.setAttribute("aria-pressed", String(letter === lab.state.beside));
+          chip.addEventListener("click", () => lab.go({ beside: letter, other: null }));
+          return chip;
+        });
   if (chips.length) pairs.replaceChildren(...chips);
   else pairs.replaceChildren(heading);
 }

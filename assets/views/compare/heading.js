@@ -6,7 +6,11 @@ import { make } from "../core/dom.js";
 export function headingOf(lab, letter) {
   const { title, edits, trace } = lab.side(letter);
   const [layer, head] = lab.headOf(letter);
-  const said = make("span", "head-of", `${layer + 1}·${head + 1}${edits ? ` · ${edits === 1 ? "1 edit" : `${edits} edits`}` : ""}`);
+  const said = make(
+    "span",
+    "head-of",
+    `${layer + 1}·${head + 1}${edits ? ` · ${edits === 1 ? "1 edit" : `${edits} edits`}` : ""}`,
+  );
   said.title = `block ${layer + 1}, head ${head + 1}`;
   const parts = [make("span", `letter ${letter === "A" ? "" : "second"}`, letter), make("span", "name", title), said];
   const attention = lab.attention(letter);
@@ -19,7 +23,15 @@ export function headingOf(lab, letter) {
 function silencing(lab, letter, layer, head) {
   const button = make("button", "quiet", "silence");
   const { side, focus } = lab.attention(letter);
-  const silent = lab.side(letter).silenced.some((one) => one.layer === layer && one.heads.includes(head) && one.cross === (focus === "cross_attn") && (one.stack ?? "") === (side ?? ""));
+  const silent = lab
+    .side(letter)
+    .silenced.some(
+      (one) =>
+        one.layer === layer &&
+        one.heads.includes(head) &&
+        one.cross === (focus === "cross_attn") &&
+        (one.stack ?? "") === (side ?? ""),
+    );
   button.setAttribute("aria-pressed", String(silent));
   button.title = `${silent ? "hear" : "silence"} block ${layer + 1}, head ${head + 1} in ${letter}: its z is 0`;
   button.setAttribute("aria-label", button.title);
@@ -29,5 +41,10 @@ function silencing(lab, letter, layer, head) {
 
 export function headingOfDifference(letter) {
   const minus = make("span", "head-of", "−");
-  return [make("span", "letter second", letter), minus, make("span", "letter", "A"), make("span", "name", "difference")];
+  return [
+    make("span", "letter second", letter),
+    minus,
+    make("span", "letter", "A"),
+    make("span", "name", "difference"),
+  ];
 }

@@ -28,9 +28,17 @@ export function mount(root, lab) {
       place.hidden = colours.hidden = !comparable;
       about.textContent = comparable
         ? `Head by head in its place: how much of a row’s attention goes elsewhere, half the sum of |difference|, the mean over the rows but the first.${lab.related(beside) ? "" : " Of models that were trained apart a place says nothing; below stands which heads are alike."}`
-        : !lab.described(beside) ? lab.absent(beside) : `A and ${beside} do not have the same heads, so that no head has its counterpart by place; below stands which are alike.`;
+        : !lab.described(beside)
+          ? lab.absent(beside)
+          : `A and ${beside} do not have the same heads, so that no head has its counterpart by place; below stands which are alike.`;
       if (!comparable) return;
-      const key = [lab.edition, beside, attention, root.clientWidth, lab.sides.map(({ trace }) => Object.keys(trace.arrays).length)].join();
+      const key = [
+        lab.edition,
+        beside,
+        attention,
+        root.clientWidth,
+        lab.sides.map(({ trace }) => Object.keys(trace.arrays).length),
+      ].join();
       const data = gridData(change, layer, head);
       if (key !== drawn) measure(data);
       if (!grid) grid = mountGrid(place, data, (event, where) => lab.go(where));
@@ -51,14 +59,26 @@ export function mount(root, lab) {
 
   function gridData({ data, shape }, layer, head) {
     const [layers, heads] = shape;
-    const order = range(0, layers * heads).sort((a, b) => (data[b] || 0) - (data[a] || 0) || a - b).slice(0, MOST);
+    const order = range(0, layers * heads)
+      .sort((a, b) => (data[b] || 0) - (data[a] || 0) || a - b)
+      .slice(0, MOST);
     const columns = Math.max(1, Math.floor((root.clientWidth + 5) / (SIDE + APART)));
     const caption = (l, h) => {
       const value = data[l * heads + h];
       return { text: Number.isNaN(value) ? "–" : `${hundredths(value)} %`, share: value || 0, dim: false };
     };
     const places = order.map((i) => [Math.floor(i / heads), i % heads]);
-    return { layers, heads, side: SIDE, pattern: (l, h) => ({ block: kept.get(`${l} ${h}`), max: most }), layer, head, order: places, columns, caption };
+    return {
+      layers,
+      heads,
+      side: SIDE,
+      pattern: (l, h) => ({ block: kept.get(`${l} ${h}`), max: most }),
+      layer,
+      head,
+      order: places,
+      columns,
+      caption,
+    };
   }
 }
 

@@ -52,7 +52,9 @@ class LongCompare extends Compare {
 
   saw(entries) {
     const { places } = this.parts;
-    const names = Object.keys(places).filter((name) => entries.some(({ target, isIntersecting }) => isIntersecting && target === places[name]));
+    const names = Object.keys(places).filter((name) =>
+      entries.some(({ target, isIntersecting }) => isIntersecting && target === places[name]),
+    );
     for (const name of names) this.watch.unobserve(places[name]);
     setTimeout(() => {
       for (const name of names) this.seen.add(name);
@@ -99,7 +101,9 @@ class LongCompare extends Compare {
   /** The first cell to look at: of the last row that is shared, or of the example's. */
   first() {
     const rows = range(0, this.side("A").trace.length).filter((row) => this.shares(row));
-    const row = rows.includes(this.data.look.query) ? this.data.look.query : (rows.at(-1) ?? this.side("A").trace.length - 1);
+    const row = rows.includes(this.data.look.query)
+      ? this.data.look.query
+      : (rows.at(-1) ?? this.side("A").trace.length - 1);
     return { letter: "A", row, col: Math.min(row, this.keys("A").length - 1), loose: true };
   }
 
@@ -162,7 +166,9 @@ class LongCompare extends Compare {
   /** How the tiles of a run are cut, or of what it differs in from A. */
   dataOf(letter, differs = false) {
     const { data } = this;
-    const tile = this.described(letter === "A" ? data.sides[1].letter : letter).tiles[differs ? 2 : letter === "A" ? 0 : 1];
+    const tile = this.described(letter === "A" ? data.sides[1].letter : letter).tiles[
+      differs ? 2 : letter === "A" ? 0 : 1
+    ];
     return { ...data, tile, across: (tile * data.across) / data.tile };
   }
 }

@@ -30,7 +30,11 @@ export class LongFace extends Face {
     const { query, key } = this.state;
     if (way === "in") return this.column(key).then(({ arrays }) => Float64Array.from(arrays.weights.data));
     const found = this.lab.asks.row(this.letter, query);
-    return found ? Float64Array.from(found) : this.request({ ask: "row", ...this.head, pos: query }).then(({ arrays }) => Float64Array.from(arrays.weights.data));
+    return found
+      ? Float64Array.from(found)
+      : this.request({ ask: "row", ...this.head, pos: query }).then(({ arrays }) =>
+          Float64Array.from(arrays.weights.data),
+        );
   }
 
   /** Every weight of any row of the shown head; none while they are on their way. */

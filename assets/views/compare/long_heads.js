@@ -34,13 +34,21 @@ class Heads {
     const { lab } = this;
     const { beside } = lab.state;
     const found = lab.described(beside);
-    const able = Boolean(found?.change && lab.pair(beside)?.queries.entries.some(({ first, second }) => first.length && second.length));
+    const able = Boolean(
+      found?.change && lab.pair(beside)?.queries.entries.some(({ first, second }) => first.length && second.length),
+    );
     this.about.textContent = able
       ? `Head by head in its place: how much of a row’s attention goes elsewhere, half the sum of |difference|, the mean over the rows but the first. Thumbnails show the largest |difference| of every block.${lab.related(beside) ? "" : " Of models that were trained apart a place says nothing; below stands which heads are alike."}`
-      : !found ? lab.absent(beside) : found.change ? `A and ${beside} have no tokens that belong together.` : `A and ${beside} do not have the same heads, so that no head has its counterpart by place; below stands which are alike.`;
+      : !found
+        ? lab.absent(beside)
+        : found.change
+          ? `A and ${beside} have no tokens that belong together.`
+          : `A and ${beside} do not have the same heads, so that no head has its counterpart by place; below stands which are alike.`;
     this.place.hidden = this.colours.hidden = this.waiting.hidden = !able;
     if (!able) return;
-    const { layers, all, sentence } = lab.seen.has("heads") ? lab.asks.layers(beside) : { layers: [], all: 0, sentence: "" };
+    const { layers, all, sentence } = lab.seen.has("heads")
+      ? lab.asks.layers(beside)
+      : { layers: [], all: 0, sentence: "" };
     this.waiting.hidden = layers.length === all && !sentence;
     this.waiting.textContent = sentence || `Comparing the heads: block ${layers.length} of ${all} …`;
     this.show(layers);
@@ -53,7 +61,14 @@ class Heads {
     const shares = layers.flatMap(({ change }) => Array.from(change.data));
     const most = layers.reduce((found, { seen }) => seen.data.reduce((x, y) => Math.max(x, y), found), 0) || 1;
     const data = this.gridData(layers, shares, most);
-    const key = [lab.edition, lab.data.trace, lab.state.beside, lab.state.attention, layers.length, root.clientWidth].join();
+    const key = [
+      lab.edition,
+      lab.data.trace,
+      lab.state.beside,
+      lab.state.attention,
+      layers.length,
+      root.clientWidth,
+    ].join();
     if (!this.grid) this.grid = mountGrid(this.place, data, (event, where) => lab.go(where));
     else if (key !== this.drawn) this.grid.update(data);
     else this.grid.mark(data);
@@ -66,7 +81,9 @@ class Heads {
   gridData(known, shares, most) {
     const { lab } = this;
     const { layers, heads } = lab.side("A").trace.model;
-    const order = range(0, shares.length).sort((a, b) => (shares[b] || 0) - (shares[a] || 0) || a - b).slice(0, MOST);
+    const order = range(0, shares.length)
+      .sort((a, b) => (shares[b] || 0) - (shares[a] || 0) || a - b)
+      .slice(0, MOST);
     const caption = (l, h) => {
       const value = shares[l * heads + h];
       return { text: Number.isNaN(value) ? "–" : `${hundredths(value)} %`, share: value || 0, dim: false };
@@ -78,6 +95,16 @@ class Heads {
     };
     const columns = Math.max(1, Math.floor((this.root.clientWidth + 5) / (SIDE + APART)));
     const places = order.map((i) => [Math.floor(i / heads), i % heads]);
-    return { layers, heads, side: SIDE, pattern, layer: lab.state.layer, head: lab.state.head, order: places, columns, caption };
+    return {
+      layers,
+      heads,
+      side: SIDE,
+      pattern,
+      layer: lab.state.layer,
+      head: lab.state.head,
+      order: places,
+      columns,
+      caption,
+    };
   }
 }

@@ -52,8 +52,13 @@ export class DifferenceMap extends RunMap {
     this.legendEdition = shows;
     const { element } = legend(page.element, { role: "edited", scale: "signed", width: 72 });
     element.title = "grey: more in A; in colour: more in the other; empty: exactly 0";
-    const ends = most ? `−${points(most)} (more in A) to +${points(most)} (more in ${letter})` : page.largest === 0 ? "no weight differs" : "the difference is on its way";
-    element.querySelector(".legend-text").textContent = `${ends}; empty: exactly 0${page.lonely ? "; chequered: no partner" : ""}`;
+    const ends = most
+      ? `−${points(most)} (more in A) to +${points(most)} (more in ${letter})`
+      : page.largest === 0
+        ? "no weight differs"
+        : "the difference is on its way";
+    element.querySelector(".legend-text").textContent =
+      `${ends}; empty: exactly 0${page.lonely ? "; chequered: no partner" : ""}`;
     this.legend.replaceChildren(element);
   }
 
@@ -61,7 +66,11 @@ export class DifferenceMap extends RunMap {
     super.say(seen);
     const [strong, line] = this.where.childNodes;
     const [high, wide] = [this.wanted.high, this.wanted.wide].map((width) => width / this.page.data.tile);
-    this.where.replaceChildren(strong, line, high * wide === 1 ? "a cell is one difference" : `a cell is the largest difference of ${high} × ${wide}`);
+    this.where.replaceChildren(
+      strong,
+      line,
+      high * wide === 1 ? "a cell is one difference" : `a cell is the largest difference of ${high} × ${wide}`,
+    );
   }
 
   point(x, y) {
@@ -69,7 +78,12 @@ export class DifferenceMap extends RunMap {
     super.point(x, y);
     if (!this.hover) return;
     const { row, col, weight, high, wide } = this.hover;
-    const value = weight === null ? "" : Number.isNaN(weight) ? "no partner" : `${weight < 0 ? "−" : "+"}${points(weight)}${high * wide > 1 && weight ? `  largest of ${high} × ${wide}` : ""}`;
+    const value =
+      weight === null
+        ? ""
+        : Number.isNaN(weight)
+          ? "no partner"
+          : `${weight < 0 ? "−" : "+"}${points(weight)}${high * wide > 1 && weight ? `  largest of ${high} × ${wide}` : ""}`;
     page.tip(`${page.trace.pieces[row]} → ${page.keys[col]}`, value);
   }
 }

@@ -48,7 +48,10 @@ class Maps {
     if (this.shown === letters.join("")) return;
     this.shown = letters.join("");
     for (const { map } of this.places) map?.destroy();
-    this.places = [...letters.map((letter) => this.place(letter, false)), ...letters.slice(1).map((letter) => this.place(letter, true))];
+    this.places = [
+      ...letters.map((letter) => this.place(letter, false)),
+      ...letters.slice(1).map((letter) => this.place(letter, true)),
+    ];
     const elements = this.places.map(({ element }) => element);
     if (letters.length > 2) elements.splice(letters.length, 0, make("div", "map-of none"));
     this.grid.replaceChildren(...elements);
@@ -113,10 +116,15 @@ class Maps {
     const first = this.places[0];
     const at = lab.nearest("A", page.cell(top, left));
     const apart = [top - Math.floor(top), left - Math.floor(left)]; // within a token
-    Object.assign(lab.state, zoom === 1 ? { zoom: undefined, from: undefined } : {
-      zoom: Number((page === first.page ? zoom : wide / first.map.rest.wide).toFixed(3)),
-      from: [at.row + apart[0], at.col + apart[1]].map((x) => Number(x.toFixed(2))),
-    });
+    Object.assign(
+      lab.state,
+      zoom === 1
+        ? { zoom: undefined, from: undefined }
+        : {
+            zoom: Number((page === first.page ? zoom : wide / first.map.rest.wide).toFixed(3)),
+            from: [at.row + apart[0], at.col + apart[1]].map((x) => Number(x.toFixed(2))),
+          },
+    );
     lab.remember();
     this.follow(page);
   }

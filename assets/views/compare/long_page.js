@@ -81,7 +81,13 @@ export class RunPage {
     const found = this.token({ row: query ?? null, col: key ?? null });
     const here = lab.carry(found.letter, lab.state.cursor);
     const nearest = lab.nearest(found.letter, lab.state.cursor);
-    lab.go({ cursor: { letter: found.letter, row: found.row ?? here.row ?? nearest.row, col: found.col ?? here.col ?? nearest.col } });
+    lab.go({
+      cursor: {
+        letter: found.letter,
+        row: found.row ?? here.row ?? nearest.row,
+        col: found.col ?? here.col ?? nearest.col,
+      },
+    });
     if (jump) this.maps.reveal();
   }
 
@@ -136,7 +142,11 @@ export class DifferencePage extends RunPage {
 
   get able() {
     const pair = this.lab.pair(this.letter);
-    return Boolean(pair) && pair.queries.entries.some((entry) => !alone(entry)) && pair.keys.entries.some((entry) => !alone(entry));
+    return (
+      Boolean(pair) &&
+      pair.queries.entries.some((entry) => !alone(entry)) &&
+      pair.keys.entries.some((entry) => !alone(entry))
+    );
   }
 
   /** Whether one of the texts has a token that the other lacks. */
@@ -182,7 +192,14 @@ export class DifferencePage extends RunPage {
 
   async request({ ask, focus, layer, head, rows, columns }) {
     if (ask === "row") return EMPTY; // a difference is read in tiles, and the cursor's in both runs
-    const query = this.lab.asks.pair(this.letter, { ask: "difference", attention: focus, heads: [layer, head], rows, columns, cells: this.data.tile });
+    const query = this.lab.asks.pair(this.letter, {
+      ask: "difference",
+      attention: focus,
+      heads: [layer, head],
+      rows,
+      columns,
+      cells: this.data.tile,
+    });
     const answer = await request(query);
     this.known.set(String([this.letter, focus, layer, head]), answer.max);
     return answer;
@@ -215,10 +232,19 @@ export class DifferencePage extends RunPage {
   }
 }
 
-const EMPTY = { rest: 0, others: 0, arrays: Object.fromEntries(["key", "weight", "weights"].map((name) => [name, { data: new Float32Array() }])) };
+const EMPTY = {
+  rest: 0,
+  others: 0,
+  arrays: Object.fromEntries(["key", "weight", "weights"].map((name) => [name, { data: new Float32Array() }])),
+};
 const axes = new WeakMap(); // entries -> what an axis shows of them
 
 function axis(entries) {
-  if (!axes.has(entries)) axes.set(entries, { pieces: entries.map(({ label }) => label), special: entries.map((entry) => !entry.same && !alone(entry)), length: entries.length });
+  if (!axes.has(entries))
+    axes.set(entries, {
+      pieces: entries.map(({ label }) => label),
+      special: entries.map((entry) => !entry.same && !alone(entry)),
+      length: entries.length,
+    });
   return axes.get(entries);
 }

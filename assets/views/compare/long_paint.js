@@ -17,7 +17,13 @@ export class SignedPainter extends Painter {
     const shows = `${edition} ${max}`;
     const kept = this.signed.get(one);
     if (kept?.shows === shows) return kept.image;
-    const block = { data: one.weight, offset: 0, stride: one.across, rows: one.weight.length / one.across, cols: one.across };
+    const block = {
+      data: one.weight,
+      offset: 0,
+      stride: one.across,
+      rows: one.weight.length / one.across,
+      cols: one.across,
+    };
     const image = this.image(block, max);
     this.signed.set(one, { shows, image });
     return image;

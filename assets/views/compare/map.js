@@ -21,12 +21,19 @@ export function map(root, heard, corner = null) {
   scroll.setAttribute("role", "group");
   root.append(scroll);
   const page = {
-    trace: { pieces: [], special: [] }, keys: [], specialKeys: [], edition: 0, width: 0, narrow: true, tallest: TALLEST,
+    trace: { pieces: [], special: [] },
+    keys: [],
+    specialKeys: [],
+    edition: 0,
+    width: 0,
+    narrow: true,
+    tallest: TALLEST,
     go: ({ query, key }) => heard("pick", { row: query ?? null, col: key ?? null }),
     point: (where) => heard("hover", where),
   };
   const around = axes(page, scroll);
-  if (corner) scroll.querySelector(".map-corner").replaceChildren(...corner.map(([text, role]) => make("span", role, text)));
+  if (corner)
+    scroll.querySelector(".map-corner").replaceChildren(...corner.map(([text, role]) => make("span", role, text)));
   let cells = null;
   let size = null;
   scroll.addEventListener("keydown", (event) => {

@@ -26,7 +26,10 @@ export function mount(root, lab) {
     const letters = lab.sides.map(({ letter }) => letter);
     if (shown === letters.join("")) return;
     shown = letters.join("");
-    places = [...letters.map((letter) => place(lab, letter, false)), ...letters.slice(1).map((letter) => place(lab, letter, true))];
+    places = [
+      ...letters.map((letter) => place(lab, letter, false)),
+      ...letters.slice(1).map((letter) => place(lab, letter, true)),
+    ];
     const elements = places.map(({ element }) => element);
     if (letters.length > 2) elements.splice(letters.length, 0, make("div", "map-of none"));
     grid.replaceChildren(...elements);
@@ -43,7 +46,10 @@ export function mount(root, lab) {
       grid.querySelector(".none")?.toggleAttribute("hidden", lab.narrow);
       const unit = (lab.across - GAP * (columns - 1)) / shares.reduce((sum, share) => sum + share, 0);
       const width = (differs) => Math.floor(unit * (differs ? shares.at(-1) : 1));
-      const ready = places.map((one) => ({ one, data: (one.differs ? difference : own)(lab, one.letter, width(one.differs)) }));
+      const ready = places.map((one) => ({
+        one,
+        data: (one.differs ? difference : own)(lab, one.letter, width(one.differs)),
+      }));
       const most = Math.max(...ready.map(({ one, data }) => (one.differs && data ? data.max : 0)));
       const rooms = ready.flatMap(({ one, data }) => (data ? [one.map.room(data)] : []));
       const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * Math.min(...rooms)) / 10));
@@ -93,7 +99,12 @@ function place(lab, letter, differs) {
     if (event === "pick") lab.go({ cursor: { ...lab.carry(found.letter, lab.state.cursor), ...present(found) } });
     else lab.point(found);
   };
-  const corner = differs ? [["key →", "role-key"], ["query ↓", "role-query"]] : null;
+  const corner = differs
+    ? [
+        ["key →", "role-key"],
+        ["query ↓", "role-query"],
+      ]
+    : null;
   const one = map(box, heard, corner);
   const seen = pictures(lab, letter, picture);
   const show = (data, wide) => {
@@ -103,7 +114,8 @@ function place(lab, letter, differs) {
     if (!data) return void (note.textContent = lab.absent(letter));
     one.update(data, wide);
     const key = [lab.edition, differs && [data.max, data.differs], Boolean(data.edited)].join();
-    if (colours.dataset.shows !== key) colours.replaceChildren(differs ? differences(lab, letter, data) : weights(lab, data));
+    if (colours.dataset.shows !== key)
+      colours.replaceChildren(differs ? differences(lab, letter, data) : weights(lab, data));
     colours.dataset.shows = key;
     if (!differs) seen.update();
   };
@@ -123,8 +135,16 @@ function own(lab, letter, width) {
   const special = focus === "cross_attn" ? trace.source.special : trace.special;
   const [layer, head] = lab.headOf(letter);
   return {
-    rows: labels(trace.pieces, trace.special), cols: labels(trace.keys(focus), special), ...found, role: "attention", scale: "unit",
-    hidden: lab.masked(letter), edited: editedCells({ trace, state: { focus } }, layer, head), edition: lab.edition, width, written: { as: "share" },
+    rows: labels(trace.pieces, trace.special),
+    cols: labels(trace.keys(focus), special),
+    ...found,
+    role: "attention",
+    scale: "unit",
+    hidden: lab.masked(letter),
+    edited: editedCells({ trace, state: { focus } }, layer, head),
+    edition: lab.edition,
+    width,
+    written: { as: "share" },
     label: `${letter}, block ${layer + 1} head ${head + 1}: ${trace.pieces.length} queries by ${special.length} keys`,
   };
 }
@@ -140,14 +160,26 @@ function difference(lab, letter, width) {
   const [rows, cols] = [pair.queries.entries, pair.keys.entries];
   const block = subtract(first, second, rows, cols);
   const [closed, shut] = [lab.masked("A"), lab.masked(letter)];
-  const masked = (r, c) => Boolean(closed && shut) && rows[r].first.every((i) => cols[c].first.every((j) => closed(i, j))) && rows[r].second.every((i) => cols[c].second.every((j) => shut(i, j)));
+  const masked = (r, c) =>
+    Boolean(closed && shut) &&
+    rows[r].first.every((i) => cols[c].first.every((j) => closed(i, j))) &&
+    rows[r].second.every((i) => cols[c].second.every((j) => shut(i, j)));
   const none = (r, c) => Number.isNaN(at(block, r, c));
   let max = 0;
   for (const x of block.data) if (Math.abs(x) > max) max = Math.abs(x);
   const named = (entries) => entries.map((entry) => ({ label: entry.label, special: !entry.same && !alone(entry) }));
   return {
-    rows: named(rows), cols: named(cols), block, max, role: "edited", scale: "signed", hidden: (r, c) => none(r, c) || masked(r, c),
-    blank: { rows: rows.map(alone), cols: cols.map(alone) }, edition: lab.edition, width, written: inPoints(block, max),
+    rows: named(rows),
+    cols: named(cols),
+    block,
+    max,
+    role: "edited",
+    scale: "signed",
+    hidden: (r, c) => none(r, c) || masked(r, c),
+    blank: { rows: rows.map(alone), cols: cols.map(alone) },
+    edition: lab.edition,
+    width,
+    written: inPoints(block, max),
     label: `${letter} less A: ${rows.length} queries by ${cols.length} keys`,
   };
 }
@@ -168,7 +200,9 @@ function differences(lab, letter, { max, blank, differs }) {
   const { element } = legend(lab.element, { role: "edited", scale: "signed", width: 72 });
   const striped = blank.rows.some(Boolean) || blank.cols.some(Boolean);
   element.title = "grey: more in A; in colour: more in the other; the middle is no difference";
-  element.querySelector(".legend-text").textContent = !differs ? "no weight differs" : `−${points(max)} (more in A) to +${points(max)} (more in ${letter})${striped ? "; striped: no partner" : ""}`;
+  element.querySelector(".legend-text").textContent = !differs
+    ? "no weight differs"
+    : `−${points(max)} (more in A) to +${points(max)} (more in ${letter})${striped ? "; striped: no partner" : ""}`;
   return element;
 }
 
@@ -180,9 +214,19 @@ function pictures(lab, letter, root) {
   const data = () => {
     const { trace } = lab.side(letter);
     const query = looking(lab, letter);
-    const top = Math.max(...lab.sides.flatMap((side) => (pictured(lab, side) ? [most(rowOf(lab, side.letter), side.trace.grid)] : [])));
+    const top = Math.max(
+      ...lab.sides.flatMap((side) => (pictured(lab, side) ? [most(rowOf(lab, side.letter), side.trace.grid)] : [])),
+    );
     said.textContent = `blue is 0 to ${percent(top)} of the row, in every picture`;
-    return { picture: trace.arrays.picture, original: null, grid: trace.grid, weights: rowOf(lab, letter), top, query, width: Math.min(PICTURE, lab.across) };
+    return {
+      picture: trace.arrays.picture,
+      original: null,
+      grid: trace.grid,
+      weights: rowOf(lab, letter),
+      top,
+      query,
+      width: Math.min(PICTURE, lab.across),
+    };
   };
   const rows = () => lab.sides.map(({ letter: each }) => looking(lab, each)).join();
   const heard = (event, where) => {
@@ -212,7 +256,9 @@ function pictured(lab, { letter, trace }) {
 
 /** The row of a run that is looked at; its first, where the run has no such token. */
 function looking(lab, letter) {
-  return lab.attention(letter) ? (lab.carry(letter, lab.cursor).row ?? lab.carry(letter, lab.state.cursor).row ?? 0) : 0;
+  return lab.attention(letter)
+    ? (lab.carry(letter, lab.cursor).row ?? lab.carry(letter, lab.state.cursor).row ?? 0)
+    : 0;
 }
 
 function rowOf(lab, letter) {

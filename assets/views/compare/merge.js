@@ -8,8 +8,10 @@ export function merge(groups, firstPieces, secondPieces, letters) {
   const entries = [];
   let [i, j] = [0, 0];
   const upTo = (a, b) => {
-    for (; i < a; i++) entries.push({ first: [i], second: [], same: false, label: `${firstPieces[i]} (${letters[0]})` });
-    for (; j < b; j++) entries.push({ first: [], second: [j], same: false, label: `${secondPieces[j]} (${letters[1]})` });
+    for (; i < a; i++)
+      entries.push({ first: [i], second: [], same: false, label: `${firstPieces[i]} (${letters[0]})` });
+    for (; j < b; j++)
+      entries.push({ first: [], second: [j], same: false, label: `${secondPieces[j]} (${letters[1]})` });
   };
   for (const [first, second, same] of groups) {
     upTo(first[0], second[0]);
@@ -18,7 +20,11 @@ export function merge(groups, firstPieces, secondPieces, letters) {
     [i, j] = [first.at(-1) + 1, second.at(-1) + 1];
   }
   upTo(firstPieces.length, secondPieces.length);
-  return { entries, mine: places(entries, "first", firstPieces.length), theirs: places(entries, "second", secondPieces.length) };
+  return {
+    entries,
+    mine: places(entries, "first", firstPieces.length),
+    theirs: places(entries, "second", secondPieces.length),
+  };
 }
 
 function places(entries, side, length) {
@@ -47,7 +53,9 @@ export function subtract(first, second, rows, cols) {
     cols.forEach((col, c) => {
       const plain = one && alike[c]; // most are, and one weight is its own sum and mean
       const before = plain ? a.data[mine + col.first[0]] / first.max : between(a, first.max, row.first, col.first);
-      const after = plain ? b.data[theirs + col.second[0]] / second.max : between(b, second.max, row.second, col.second);
+      const after = plain
+        ? b.data[theirs + col.second[0]] / second.max
+        : between(b, second.max, row.second, col.second);
       data[r * cols.length + c] = after - before;
     });
   });

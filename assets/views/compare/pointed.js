@@ -22,20 +22,34 @@ export function points(x) {
 }
 
 function spoken(lab) {
-  const cells = lab.sides.map(({ letter }) => ({ letter, ...lab.carry(letter, lab.cursor), ...lab.names(letter, lab.cursor) }));
+  const cells = lab.sides.map(({ letter }) => ({
+    letter,
+    ...lab.carry(letter, lab.cursor),
+    ...lab.names(letter, lab.cursor),
+  }));
   const here = cells.find(({ letter }) => letter === lab.cursor.letter);
   const where = make("span", "from");
   const names = (part) => [...new Set(cells.map((cell) => cell[part]).filter((name) => name !== null))].join(" | ");
   where.append(make("bdi", "role-query", names("query")), " → ", make("bdi", "role-key", names("key")));
   if (here.row === null || here.col === null) return [where];
-  const values = cells.map(({ letter, row, col }) => ({ letter, value: lab.attention(letter) && row !== null && col !== null ? lab.weight(letter, row, col) : null }));
-  const said = values.map(({ letter, value }) => item(letter, value === null ? "–" : value === undefined ? "…" : percent(value)));
+  const values = cells.map(({ letter, row, col }) => ({
+    letter,
+    value: lab.attention(letter) && row !== null && col !== null ? lab.weight(letter, row, col) : null,
+  }));
+  const said = values.map(({ letter, value }) =>
+    item(letter, value === null ? "–" : value === undefined ? "…" : percent(value)),
+  );
   for (const { letter } of lab.sides.slice(1)) {
     const pair = lab.pair(letter);
     const { row, col } = lab.merged(letter, lab.cursor);
     const [r, c] = [pair?.queries.entries[row], pair?.keys.entries[col]];
     const both = r && c && !alone(r) && !alone(c) && lab.attention("A") && lab.attention(letter);
-    const sums = both ? [["A", "first"], [letter, "second"]].map(([one, part]) => lab.shared(one, r[part], c[part])) : null;
+    const sums = both
+      ? [
+          ["A", "first"],
+          [letter, "second"],
+        ].map(([one, part]) => lab.shared(one, r[part], c[part]))
+      : null;
     if (sums?.includes(undefined)) {
       said.push(item(`${letter} − A`, "…", "more"));
       continue;

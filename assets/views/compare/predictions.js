@@ -14,9 +14,11 @@ export function mount(root, lab) {
     mark() {
       const { beside } = lab.state;
       const { says } = lab.data.pairs[beside];
-      title.textContent = { next: "Next token", class: "Which class", here: "What stands here" }[says.reads] ?? "What they say";
+      title.textContent =
+        { next: "Next token", class: "Which class", here: "What stands here" }[says.reads] ?? "What they say";
       const row = says.sentence ? null : place(lab, beside, says);
-      const missing = says.sentence || (row === null ? "The row under the cursor has no partner in the other run." : "");
+      const missing =
+        says.sentence || (row === null ? "The row under the cursor has no partner in the other run." : "");
       apart.hidden = list.hidden = Boolean(missing);
       about.textContent = missing;
       if (missing) return;
@@ -35,8 +37,16 @@ export function mount(root, lab) {
     const rows = Array.from(ids.data, (id, i) => candidate(names[id], first.data[i], second.data[i], most));
     list.replaceChildren(...heading, ...rows.flat());
     apart.replaceChildren(
-      item(`KL(A ‖ ${beside})`, `${number(kl.data[0])} bits`, "the expected surprise, in bits, of who believes the other run where A is right"),
-      item("goes elsewhere", percent(variation.data[0]), "half the sum of all |differences|: the share of the probability that is given to other candidates"),
+      item(
+        `KL(A ‖ ${beside})`,
+        `${number(kl.data[0])} bits`,
+        "the expected surprise, in bits, of who believes the other run where A is right",
+      ),
+      item(
+        "goes elsewhere",
+        percent(variation.data[0]),
+        "half the sum of all |differences|: the share of the probability that is given to other candidates",
+      ),
     );
   }
 }
@@ -53,12 +63,19 @@ function reader(lab, beside, says) {
   if (says.once) return ["over the whole of what each reads"];
   const { pieces } = lab.spoken(beside);
   const said = [...new Set(pieces)].map((piece) => make("bdi", "", piece));
-  return [says.reads === "next" ? "after " : "at ", ...said.flatMap((piece, i) => (i ? [" | ", piece] : [piece])), "; grey is A, gold the other"];
+  return [
+    says.reads === "next" ? "after " : "at ",
+    ...said.flatMap((piece, i) => (i ? [" | ", piece] : [piece])),
+    "; grey is A, gold the other",
+  ];
 }
 
 function candidate(name, p, q, most) {
   const tracks = make("span", "tracks");
-  for (const [value, role] of [[p, "first"], [q, "second"]]) {
+  for (const [value, role] of [
+    [p, "first"],
+    [q, "second"],
+  ]) {
     const bar = make("i", role);
     bar.style.width = `${(100 * value) / most}%`;
     tracks.append(bar);
@@ -67,7 +84,11 @@ function candidate(name, p, q, most) {
   piece.title = name;
   const change = q - p;
   const sign = change > 0 ? "+" : change < 0 ? "−" : "";
-  const points = make("span", `number ${change > 0 ? "up" : "down"}`, `${sign}${percent(Math.abs(change)).replace("\u00a0%", "")}`);
+  const points = make(
+    "span",
+    `number ${change > 0 ? "up" : "down"}`,
+    `${sign}${percent(Math.abs(change)).replace("\u00a0%", "")}`,
+  );
   points.title = "in points of a percentage";
   return [piece, tracks, make("span", "number", percent(p)), make("span", "number", percent(q)), points];
 }

@@ -31,7 +31,11 @@ export class Runs {
 
   /** The stack of a run that is looked at, as the views of one head want it. */
   detailed(letter) {
-    return this.stack(this.data.sides.find((side) => side.letter === letter), this.attention(letter).side, Detailed);
+    return this.stack(
+      this.data.sides.find((side) => side.letter === letter),
+      this.attention(letter).side,
+      Detailed,
+    );
   }
 
   /** A stack of a run, the same object as long as the data are the same. */
@@ -47,7 +51,11 @@ export class Runs {
     const prefix = `${side.letter}/`;
     if (!this.arrays.has(this.data)) this.arrays.set(this.data, {});
     const kept = this.arrays.get(this.data);
-    kept[side.letter] ??= Object.fromEntries(Object.entries(this.data.arrays).flatMap(([name, array]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), array]] : [])));
+    kept[side.letter] ??= Object.fromEntries(
+      Object.entries(this.data.arrays).flatMap(([name, array]) =>
+        name.startsWith(prefix) ? [[name.slice(prefix.length), array]] : [],
+      ),
+    );
     return kept[side.letter];
   }
 
@@ -158,8 +166,16 @@ export class Runs {
         this.refresh();
       };
       /** @type {import("../core/store.js").Query<"similarity">} */
-      const query = { ask: "similarity", trace: data.pairs[letter].trace, attention: this.state.attention, over: this.state.over ?? "here" };
-      request(query).then(({ arrays, rows, of }) => settle({ block: matrixOf(arrays.similarity), rows, of }), (error) => settle({ sentence: error.message }));
+      const query = {
+        ask: "similarity",
+        trace: data.pairs[letter].trace,
+        attention: this.state.attention,
+        over: this.state.over ?? "here",
+      };
+      request(query).then(
+        ({ arrays, rows, of }) => settle({ block: matrixOf(arrays.similarity), rows, of }),
+        (error) => settle({ sentence: error.message }),
+      );
     }
     return this.similar.get(name)?.block ?? null;
   }
@@ -205,12 +221,17 @@ export class Runs {
       const size = shape[1] ?? 1;
       return { data: data.subarray(place * size, (place + 1) * size), shape: [1, size] };
     };
-    return { names: says.names, ...Object.fromEntries(["ids", "first", "second", "kl", "variation"].map((name) => [name, row(name)])) };
+    return {
+      names: says.names,
+      ...Object.fromEntries(["ids", "first", "second", "kl", "variation"].map((name) => [name, row(name)])),
+    };
   }
 
   /** How far the residual streams of A and another run are apart: {relative, cosine}, layer group; undefined where they cannot be compared. */
   distances(letter) {
-    const [relative, cosine] = ["relative", "cosine"].map((name) => this.data.arrays[`${letter}:${this.state.attention}.${name}`]);
+    const [relative, cosine] = ["relative", "cosine"].map(
+      (name) => this.data.arrays[`${letter}:${this.state.attention}.${name}`],
+    );
     return relative && { relative, cosine };
   }
 

@@ -18,7 +18,10 @@ export function mount(root, lab) {
   left.append(box, colours);
   alike.append(left, matches);
   const over = make("div", "chips");
-  const chips = [[null, "on what they read"], ["texts", "on 24 other texts"]].map(([value, text]) => {
+  const chips = [
+    [null, "on what they read"],
+    ["texts", "on 24 other texts"],
+  ].map(([value, text]) => {
     const chip = make("button", "chip", text);
     chip.addEventListener("click", () => lab.go({ over: value }));
     over.append(chip);
@@ -37,9 +40,15 @@ export function mount(root, lab) {
     if (event === "pick" && where.row !== null && where.col !== null) return choose(where.row, where.col);
     if (event !== "hover") return;
     const both = where && where.row !== null && where.col !== null;
-    lab.tip(both ? `A ${name(named(where.row, "A"))}  ${lab.state.beside} ${name(named(where.col, lab.state.beside))}` : null, both ? percent(at(block, where.row, where.col)) : "");
+    lab.tip(
+      both ? `A ${name(named(where.row, "A"))}  ${lab.state.beside} ${name(named(where.col, lab.state.beside))}` : null,
+      both ? percent(at(block, where.row, where.col)) : "",
+    );
   };
-  const one = map(box, heard, [["other →", ""], ["A ↓", ""]]);
+  const one = map(box, heard, [
+    ["other →", ""],
+    ["A ↓", ""],
+  ]);
   const choose = (row, col) => {
     const [layer, head] = named(row, "A");
     lab.go({ layer, head, other: named(col, lab.state.beside) });
@@ -48,7 +57,11 @@ export function mount(root, lab) {
     const [r, c] = here();
     choose(Math.max(0, Math.min(block.rows - 1, r + row)), Math.max(0, Math.min(block.cols - 1, c + col)));
   };
-  const here = () => [["A", lab.headOf("A")], [lab.state.beside, lab.headOf(lab.state.beside)]].map(([letter, [layer, head]]) => layer * lab.side(letter).trace.model.heads + head);
+  const here = () =>
+    [
+      ["A", lab.headOf("A")],
+      [lab.state.beside, lab.headOf(lab.state.beside)],
+    ].map(([letter, [layer, head]]) => layer * lab.side(letter).trace.model.heads + head);
 
   return {
     update() {
@@ -60,8 +73,15 @@ export function mount(root, lab) {
       alike.hidden = !known;
       about.textContent = known
         ? `1 − the total variation distance between two heads’ rows, the mean over the rows but the first: 100 % is the same attention. Attention to a token that the other text lacks counts as attention elsewhere.`
-        : block ? "No row counts: the texts share no token behind their first." : !lab.described(beside) ? lab.absent(beside) : (answer?.sentence ?? "Every head is being compared with every other …");
-      if (answer?.rows) about.append(` ${answer.rows.toLocaleString("en")}${answer.of > answer.rows ? ` of ${answer.of.toLocaleString("en")} rows, evenly apart` : " rows"}.`);
+        : block
+          ? "No row counts: the texts share no token behind their first."
+          : !lab.described(beside)
+            ? lab.absent(beside)
+            : (answer?.sentence ?? "Every head is being compared with every other …");
+      if (answer?.rows)
+        about.append(
+          ` ${answer.rows.toLocaleString("en")}${answer.of > answer.rows ? ` of ${answer.of.toLocaleString("en")} rows, evenly apart` : " rows"}.`,
+        );
       over.hidden = !lab.described(beside);
       chips[1].chip.textContent = `on 24 other ${lab.side("A").trace.grid ? "pictures" : "texts"}`;
       for (const { value, chip } of chips) chip.setAttribute("aria-pressed", String(value === lab.state.over));
@@ -88,11 +108,24 @@ export function mount(root, lab) {
     const labels = (letter, count) => range(0, count).map((i) => ({ label: name(named(i, letter)), special: false }));
     const share = lab.narrow ? SHARE.narrow : SHARE.wide;
     const data = {
-      rows: labels("A", block.rows), cols: labels(beside, block.cols), block: shades, role: "attention", scale: "unit", max: 1, hidden: undefined, blank: null,
-      edition: `${lab.edition} ${beside} ${lab.state.attention}`, width: Math.round(root.clientWidth * share), written: null, label: `similarity of ${block.rows} heads of A and ${block.cols} of ${beside}`,
+      rows: labels("A", block.rows),
+      cols: labels(beside, block.cols),
+      block: shades,
+      role: "attention",
+      scale: "unit",
+      max: 1,
+      hidden: undefined,
+      blank: null,
+      edition: `${lab.edition} ${beside} ${lab.state.attention}`,
+      width: Math.round(root.clientWidth * share),
+      written: null,
+      label: `similarity of ${block.rows} heads of A and ${block.cols} of ${beside}`,
     };
     one.update(data, Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * one.room(data)) / 10)));
-    colours.replaceChildren(make("span", "alike-bar"), make("span", "legend-text", `${percent(low)} to 100\u00a0% alike`));
+    colours.replaceChildren(
+      make("span", "alike-bar"),
+      make("span", "legend-text", `${percent(low)} to 100\u00a0% alike`),
+    );
   }
 
   function line({ row, col, value, mutual }) {
@@ -102,7 +135,13 @@ export function mount(root, lab) {
     const arrow = make("span", "arrow", mutual ? "⇄" : "→");
     const bar = make("span", "bar");
     bar.style.width = `${100 * value}%`;
-    button.append(make("span", "", name(mine)), arrow, make("span", "", name(theirs)), bar, make("span", "share", percent(value)));
+    button.append(
+      make("span", "", name(mine)),
+      arrow,
+      make("span", "", name(theirs)),
+      bar,
+      make("span", "share", percent(value)),
+    );
     button.title = `A’s block ${mine[0] + 1}, head ${mine[1] + 1} is most like ${beside}’s block ${theirs[0] + 1}, head ${theirs[1] + 1}${mutual ? ", and the other way round" : ""}`;
     button.setAttribute("aria-label", `${button.title}: ${percent(value)}`);
     button.addEventListener("click", () => choose(row, col));
@@ -112,7 +151,8 @@ export function mount(root, lab) {
 
 /** For each head of A the head of the other that is most like it; `mutual`: and the other way round. */
 function best(block) {
-  const turned = (col) => range(0, block.rows).reduce((found, row) => (at(block, row, col) > at(block, found, col) ? row : found), 0);
+  const turned = (col) =>
+    range(0, block.rows).reduce((found, row) => (at(block, row, col) > at(block, found, col) ? row : found), 0);
   return range(0, block.rows).flatMap((row) => {
     const col = strongest(block, row);
     return col === null ? [] : [{ row, col, value: at(block, row, col), mutual: turned(col) === row }];

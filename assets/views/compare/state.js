@@ -6,10 +6,26 @@
  * `zoom` and `from`, [row, column], say what of A's map is in view where it is not the whole, which only maps of long texts know.
  * @param {Record<string, any>} address
  */
-export function restore({ layer, head, other, match, with: beside, attention, over, at, view, heads, shows, zoom, from }) {
+export function restore({
+  layer,
+  head,
+  other,
+  match,
+  with: beside,
+  attention,
+  over,
+  at,
+  view,
+  heads,
+  shows,
+  zoom,
+  from,
+}) {
   return {
     view: typeof view === "string" ? view : "map",
-    heads: plain(heads) ? Object.fromEntries(Object.entries(heads).filter(([, list]) => Array.isArray(list) && list.every(isHead))) : {},
+    heads: plain(heads)
+      ? Object.fromEntries(Object.entries(heads).filter(([, list]) => Array.isArray(list) && list.every(isHead)))
+      : {},
     own: plain(shows) ? shows : {},
     chosen: whole(layer) || whole(head),
     layer: whole(layer) ? layer : 0,
@@ -20,7 +36,10 @@ export function restore({ layer, head, other, match, with: beside, attention, ov
     attention: typeof attention === "string" ? attention : null,
     over: over === "texts" ? over : null, // what similarity is a mean over: the texts that are read, or many
     ...(Number.isFinite(zoom) && zoom > 1 && isPlace(from) ? { zoom, from } : { zoom: undefined, from: undefined }),
-    cursor: Array.isArray(at) && typeof at[0] === "string" && whole(at[1]) && whole(at[2]) ? { letter: at[0], row: at[1], col: at[2] } : null,
+    cursor:
+      Array.isArray(at) && typeof at[0] === "string" && whole(at[1]) && whole(at[2])
+        ? { letter: at[0], row: at[1], col: at[2] }
+        : null,
   };
 }
 
@@ -28,7 +47,22 @@ export function restore({ layer, head, other, match, with: beside, attention, ov
  * What goes into the address; null takes an entry out.
  * @param {Record<string, any>} state
  */
-export function remembered({ layer, head, other, match, beside, attention, over, cursor, moved, view, heads, own, zoom, from }) {
+export function remembered({
+  layer,
+  head,
+  other,
+  match,
+  beside,
+  attention,
+  over,
+  cursor,
+  moved,
+  view,
+  heads,
+  own,
+  zoom,
+  from,
+}) {
   return {
     view: view === "map" ? null : view,
     heads: Object.keys(heads).length ? heads : null,

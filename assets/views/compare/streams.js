@@ -21,17 +21,31 @@ export function mount(root, lab) {
   const heard = (event, where) => {
     if (event === "step") return;
     const entry = where && where.row !== null ? shown.at(where.row, where.col ?? 0) : null;
-    if (event === "pick" && entry !== null) lab.go({ cursor: { ...lab.state.cursor, ...lab.unmerged(lab.state.beside, { row: entry, col: null }), col: lab.state.cursor.col } });
+    if (event === "pick" && entry !== null)
+      lab.go({
+        cursor: {
+          ...lab.state.cursor,
+          ...lab.unmerged(lab.state.beside, { row: entry, col: null }),
+          col: lab.state.cursor.col,
+        },
+      });
     if (event !== "hover") return;
     const { row, col } = where ?? { row: null, col: null };
     lab.point(where && { ...lab.unmerged(lab.state.beside, { row: entry, col: null }), col: null });
     if (row === null || col === null) return lab.tip(null);
     const value = at(shown.block, row, col);
-    const called = shown.per === 1 ? shown.entries[entry].label : `${shown.entries[entry].label}, the largest of ${shown.per} tokens from row ${row * shown.per}`;
-    if (Number.isNaN(value)) return lab.tip(called, alone(shown.entries[entry]) ? "no partner" : "several tokens on one side");
+    const called =
+      shown.per === 1
+        ? shown.entries[entry].label
+        : `${shown.entries[entry].label}, the largest of ${shown.per} tokens from row ${row * shown.per}`;
+    if (Number.isNaN(value))
+      return lab.tip(called, alone(shown.entries[entry]) ? "no partner" : "several tokens on one side");
     lab.tip(called, `${number(value)} of |A|, cosine ${number(at(shown.cosine, entry, col))}`);
   };
-  const one = map(box, heard, [["block →", ""], ["token ↓", "role-query"]]);
+  const one = map(box, heard, [
+    ["block →", ""],
+    ["token ↓", "role-query"],
+  ]);
 
   const view = {
     update() {
@@ -44,8 +58,14 @@ export function mount(root, lab) {
       const entries = pair?.queries.entries ?? [];
       const able = Boolean(found) && entries.some((entry) => !alone(entry));
       box.hidden = colours.hidden = !able;
-      const apart = lab.related(beside) ? "" : " Models that were trained apart share no directions: they are far apart even where they do the same.";
-      about.textContent = able ? `|${beside} − A| / |A| of what enters block 1 (0), then of what leaves each block.${lab.long ? ` A row is ${Math.ceil(entries.length / MOST)} tokens, and shows the largest.` : ""}${apart}` : found === null && !pair?.streams ? "On its way …" : missing(pair, beside);
+      const apart = lab.related(beside)
+        ? ""
+        : " Models that were trained apart share no directions: they are far apart even where they do the same.";
+      about.textContent = able
+        ? `|${beside} − A| / |A| of what enters block 1 (0), then of what leaves each block.${lab.long ? ` A row is ${Math.ceil(entries.length / MOST)} tokens, and shows the largest.` : ""}${apart}`
+        : found === null && !pair?.streams
+          ? "On its way …"
+          : missing(pair, beside);
       if (!able) return void (shown = null);
       const whole = spread(found, entries);
       const per = lab.long ? Math.ceil(entries.length / MOST) : 1;
@@ -55,9 +75,25 @@ export function mount(root, lab) {
       for (const x of block.data) if (x > max) max = x;
       const none = (r, c) => Number.isNaN(at(block, r, c));
       const blank = { rows: range(0, block.rows).map((r) => none(r, 0)), cols: range(0, block.cols).map(() => false) };
-      const rows = range(0, block.rows).map((row) => ({ label: per > 1 ? `${row * per} ${entries[row * per].label}` : entries[row].label, special: false }));
+      const rows = range(0, block.rows).map((row) => ({
+        label: per > 1 ? `${row * per} ${entries[row * per].label}` : entries[row].label,
+        special: false,
+      }));
       const cols = range(0, block.cols).map((layer) => ({ label: String(layer), special: false }));
-      const data = { rows, cols, block, role: "residual", scale: "unit", max: max || 1, hidden: none, blank, edition: `${lab.edition} ${beside} ${attention}`, width: root.clientWidth, written: null, label: "distance of the residual streams, tokens by blocks" };
+      const data = {
+        rows,
+        cols,
+        block,
+        role: "residual",
+        scale: "unit",
+        max: max || 1,
+        hidden: none,
+        blank,
+        edition: `${lab.edition} ${beside} ${attention}`,
+        width: root.clientWidth,
+        written: null,
+        label: "distance of the residual streams, tokens by blocks",
+      };
       const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * one.room(data)) / 10));
       one.update(data, wide, Math.max(CELL.low, Math.min(wide, TALL / block.rows)));
       const { element } = legend(lab.element, { role: "residual", scale: "unit", width: 72 });
@@ -81,7 +117,9 @@ function spread(found, entries) {
   const block = (name) => {
     const { data, shape } = found[name];
     const values = new Float32Array(entries.length * cols).fill(NaN);
-    groups.forEach((row, group) => range(0, cols).forEach((layer) => (values[row * cols + layer] = data[layer * shape[1] + group])));
+    groups.forEach((row, group) =>
+      range(0, cols).forEach((layer) => (values[row * cols + layer] = data[layer * shape[1] + group])),
+    );
     return { data: values, offset: 0, stride: cols, rows: entries.length, cols };
   };
   return { block: block("relative"), cosine: block("cosine") };
@@ -98,7 +136,8 @@ function together(whole, per) {
       const n = Math.floor(row / per) * cols + col;
       const value = at(whole, row, col);
       if (row % per === 0) of[n] = row;
-      if (value > block.data[n] || (Number.isNaN(block.data[n]) && !Number.isNaN(value))) [block.data[n], of[n]] = [value, row];
+      if (value > block.data[n] || (Number.isNaN(block.data[n]) && !Number.isNaN(value)))
+        [block.data[n], of[n]] = [value, row];
     }
   }
   return { block, at: (row, col) => of[row * cols + col] };
@@ -106,7 +145,9 @@ function together(whole, per) {
 
 function missing(pair, beside) {
   if (pair?.streams) return sentence(pair.streams);
-  return pair?.first.focus === "cross_attn" ? "The decoder’s residual stream is shown with its self-attention." : `A and ${beside} have no tokens that belong together.`;
+  return pair?.first.focus === "cross_attn"
+    ? "The decoder’s residual stream is shown with its self-attention."
+    : `A and ${beside} have no tokens that belong together.`;
 }
 
 function sentence(text) {

@@ -3,7 +3,9 @@ import { VIEWS } from "../attention/frame.js";
 import { make } from "../core/dom.js";
 import { byArrows } from "../components/tablist.js";
 
-const ABOUT = { map: "every weight of the head in every run, and what each differs in from A: queries down, keys across" };
+const ABOUT = {
+  map: "every weight of the head in every run, and what each differs in from A: queries down, keys across",
+};
 
 export function known(name) {
   return VIEWS.some(([view]) => view === name);
@@ -12,7 +14,8 @@ export function known(name) {
 /** Why a view has nothing to show of the attention that is looked at; "" where it has. */
 export function missing(lab, name) {
   const { focus } = lab.attention("A");
-  if (name === "alignment" && focus !== "cross_attn") return "an alignment is one of two texts: look at cross-attention";
+  if (name === "alignment" && focus !== "cross_attn")
+    return "an alignment is one of two texts: look at cross-attention";
   const worded = lab.sides.some(({ letter, trace }) => lab.attention(letter) && trace.ids.length);
   if (name === "circuits" && !worded) return "circuits are about tokens, and these rows are parts of a picture";
   return "";
@@ -36,7 +39,8 @@ export function tabs(lab) {
     for (const button of buttons) {
       const { view, about } = button.dataset;
       const why = missing(lab, view);
-      if (view === "text") button.textContent = button.dataset.title = lab.sides.every(({ trace }) => trace.grid) ? "Picture" : "Text";
+      if (view === "text")
+        button.textContent = button.dataset.title = lab.sides.every(({ trace }) => trace.grid) ? "Picture" : "Text";
       button.title = why || about;
       button.ariaDisabled = String(Boolean(why));
       button.setAttribute("aria-selected", String(view === lab.state.view));

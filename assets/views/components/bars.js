@@ -28,7 +28,11 @@ export function mount(root, data, emit) {
   return view;
 }
 
-const COLUMNS = { softmax: ["logit", "÷ temp.", "softmax", "top-k", "top-p"], logistic: ["logit", "÷ temp."], identity: [] };
+const COLUMNS = {
+  softmax: ["logit", "÷ temp.", "softmax", "top-k", "top-p"],
+  logistic: ["logit", "÷ temp."],
+  identity: [],
+};
 
 function heading(link) {
   const row = make("div", "bar-row heading", "");
@@ -49,7 +53,13 @@ function barRow(row, index, most, { open, link, chosen, idName }) {
   button.append(name);
   if (open) {
     const kept = (is) => (is ? "kept" : "cut");
-    const cells = [number(row.logit), number(row.scaled), percent(row.share), kept(row.inTopK), row.inTopK ? kept(row.inTopP) : ""];
+    const cells = [
+      number(row.logit),
+      number(row.scaled),
+      percent(row.share),
+      kept(row.inTopK),
+      row.inTopK ? kept(row.inTopP) : "",
+    ];
     button.append(...cells.slice(0, COLUMNS[link].length).map((cell) => make("span", "stage", cell)));
   }
   const track = make("span", "track", "");

@@ -8,11 +8,19 @@ const THICK = { line: 1.6, ground: 3.4 }; // the line lies on a wider one of the
 export function outline(context, root, { block, edited, width, pitch }, dpr) {
   const wide = width / block.cols;
   const path = new Borders(wide, pitch);
-  const on = (r, c) => r >= 0 && c >= 0 && r < edited.rows && c < edited.cols && Boolean(edited.data[edited.offset + r * edited.stride + c]);
+  const on = (r, c) =>
+    r >= 0 &&
+    c >= 0 &&
+    r < edited.rows &&
+    c < edited.cols &&
+    Boolean(edited.data[edited.offset + r * edited.stride + c]);
   for (let r = 0; r <= edited.rows; r++) path.across(r, edited.cols, (c) => on(r - 1, c) !== on(r, c));
   for (let c = 0; c <= edited.cols; c++) path.down(c, edited.rows, (r) => on(r, c - 1) !== on(r, c));
   context.setTransform(dpr, 0, 0, dpr, 0, 0);
-  for (const [role, thick, dash] of [["ground", THICK.ground, []], ["edited", THICK.line, wide * pitch < 30 ? [] : DASH]]) {
+  for (const [role, thick, dash] of [
+    ["ground", THICK.ground, []],
+    ["edited", THICK.line, wide * pitch < 30 ? [] : DASH],
+  ]) {
     context.strokeStyle = colour(root, role);
     context.lineWidth = thick;
     context.setLineDash(dash);
@@ -35,11 +43,15 @@ class Borders {
   }
 
   across(row, count, is) {
-    runs(count, is, (from, to) => this.lines.push([from * this.wide, row * this.pitch, to * this.wide, row * this.pitch]));
+    runs(count, is, (from, to) =>
+      this.lines.push([from * this.wide, row * this.pitch, to * this.wide, row * this.pitch]),
+    );
   }
 
   down(col, count, is) {
-    runs(count, is, (from, to) => this.lines.push([col * this.wide, from * this.pitch, col * this.wide, to * this.pitch]));
+    runs(count, is, (from, to) =>
+      this.lines.push([col * this.wide, from * this.pitch, col * this.wide, to * this.pitch]),
+    );
   }
 }
 

@@ -63,7 +63,8 @@ function drawGaps(context, table, { block, pitch, hidden }, wide, dpr) {
   if (!hidden) return;
   context.fillStyle = css(table[FAINT]);
   for (let r = 0; r < block.rows; r++) {
-    for (let c = 0; c < block.cols; c++) if (hidden(r, c)) context.fillRect((c + 0.5) * wide - 1, (r + 0.5) * pitch - 1, 2, 2);
+    for (let c = 0; c < block.cols; c++)
+      if (hidden(r, c)) context.fillRect((c + 0.5) * wide - 1, (r + 0.5) * pitch - 1, 2, 2);
   }
 }
 
@@ -104,7 +105,10 @@ function indices({ data, offset, stride, rows, cols }, scale, max) {
 
 function pixelled(image) {
   if (!scratch || scratch.width < image.width || scratch.height < image.height) {
-    scratch = new OffscreenCanvas(Math.max(image.width, scratch?.width ?? 0), Math.max(image.height, scratch?.height ?? 0));
+    scratch = new OffscreenCanvas(
+      Math.max(image.width, scratch?.width ?? 0),
+      Math.max(image.height, scratch?.height ?? 0),
+    );
   }
   scratch.getContext("2d").putImageData(image, 0, 0);
   return scratch;

@@ -19,7 +19,8 @@ export function mount(root, data, emit) {
   root.setAttribute("role", "grid");
   root.addEventListener("click", (event) => {
     const found = cells.find(({ button }) => button.contains(event.target));
-    if (found) emit(event.shiftKey || event.ctrlKey || event.metaKey ? "add" : "head", { layer: found.layer, head: found.head });
+    if (found)
+      emit(event.shiftKey || event.ctrlKey || event.metaKey ? "add" : "head", { layer: found.layer, head: found.head });
   });
   root.addEventListener("keydown", (event) => {
     const columns = shown.order ? shown.columns : shown.heads;
@@ -40,7 +41,10 @@ export function mount(root, data, emit) {
     update(next) {
       shown = next;
       const { layers, heads, order, columns } = next;
-      root.setAttribute("aria-label", order ? "attention patterns in order" : "attention patterns, layer down, head across");
+      root.setAttribute(
+        "aria-label",
+        order ? "attention patterns in order" : "attention patterns, layer down, head across",
+      );
       const places = order ?? range(0, layers * heads).map((i) => [Math.floor(i / heads), i % heads]);
       const structure = [Boolean(order), order ? columns : heads, Boolean(next.caption), places.join(" ")].join();
       if (structure !== built) {
@@ -71,7 +75,10 @@ export function mount(root, data, emit) {
         caption.textContent = text;
         caption.style.setProperty("--share", share);
         element.classList.toggle("dim", dim);
-        button.setAttribute("aria-label", `block ${layer + 1}, head ${head + 1}${text ? `: ${text}` : ""}${button.classList.contains("edited") ? ", edited" : ""}`);
+        button.setAttribute(
+          "aria-label",
+          `block ${layer + 1}, head ${head + 1}${text ? `: ${text}` : ""}${button.classList.contains("edited") ? ", edited" : ""}`,
+        );
       }
     },
     destroy: () => root.replaceChildren(),
@@ -85,7 +92,10 @@ function name({ button }, edited) {
   if (button.classList.contains("edited") === edited) return;
   button.classList.toggle("edited", edited);
   button.title = edited ? "edited" : "";
-  button.setAttribute("aria-label", `${button.getAttribute("aria-label").replace(/, edited$/, "")}${edited ? ", edited" : ""}`);
+  button.setAttribute(
+    "aria-label",
+    `${button.getAttribute("aria-label").replace(/, edited$/, "")}${edited ? ", edited" : ""}`,
+  );
 }
 
 function rows(cells, columns, numbered) {

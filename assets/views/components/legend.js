@@ -14,7 +14,10 @@ export function axis(pieces, width) {
     label.style.left = `${((i + 0.5) * width) / pieces.length}px`;
     return label;
   });
-  element.classList.toggle("upright", pieces.every((piece) => [...piece].length <= 2));
+  element.classList.toggle(
+    "upright",
+    pieces.every((piece) => [...piece].length <= 2),
+  );
   element.append(...labels);
   return { element, labels };
 }
@@ -24,7 +27,9 @@ export function legend(root, { role, scale, width }) {
   const element = make("div", "legend");
   const table = ramp(root, role, scale);
   const unit = scale === "unit";
-  const stops = range(0, STOPS + 1).map((i) => css(table[Math.round((unit ? curve(i / STOPS) ** 2 : i / STOPS) * (STEPS - 1))]));
+  const stops = range(0, STOPS + 1).map((i) =>
+    css(table[Math.round((unit ? curve(i / STOPS) ** 2 : i / STOPS) * (STEPS - 1))]),
+  );
   const bar = make("span", "legend-bar");
   bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
   bar.style.width = `${Math.min(width, WIDEST)}px`;

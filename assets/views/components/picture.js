@@ -22,10 +22,14 @@ export function mount(root, data, emit) {
     const { grid, weights } = shown;
     const box = canvas.getBoundingClientRect();
     const cell = (size, from, at) => Math.max(0, Math.min(grid.side - 1, Math.floor(((at - from) / size) * grid.side)));
-    const row = cell(box.height, box.top, event.clientY) * grid.side + cell(box.width, box.left, event.clientX) + grid.offset;
+    const row =
+      cell(box.height, box.top, event.clientY) * grid.side + cell(box.width, box.left, event.clientX) + grid.offset;
     return row < weights.length ? row : null;
   };
-  canvas.addEventListener("pointermove", (event) => event.pointerType !== "touch" && emit("hover", rowOf(event) === null ? null : { row: rowOf(event) }));
+  canvas.addEventListener(
+    "pointermove",
+    (event) => event.pointerType !== "touch" && emit("hover", rowOf(event) === null ? null : { row: rowOf(event) }),
+  );
   canvas.addEventListener("pointerleave", () => emit("hover", null));
   canvas.addEventListener("click", (event) => rowOf(event) !== null && emit("pick", { row: rowOf(event) }));
 
@@ -38,7 +42,10 @@ export function mount(root, data, emit) {
       canvas.setAttribute("aria-label", `row ${query} looks most at row ${best}: ${percent(weights[best])}`);
       const before = range(weights, grid.offset);
       plain.replaceChildren(...small(root, next));
-      note.textContent = before > 0.0005 ? `${percent(before)} of this row’s attention goes to ${grid.first}, which is no part of the picture` : "";
+      note.textContent =
+        before > 0.0005
+          ? `${percent(before)} of this row’s attention goes to ${grid.first}, which is no part of the picture`
+          : "";
     },
     destroy: () => root.replaceChildren(),
   };
@@ -48,7 +55,12 @@ export function mount(root, data, emit) {
 
 /** The picture itself, and where a model completed it the one it was given part of. */
 function small(root, { picture, original, grid }) {
-  const named = original ? [[picture, `${grid.given} given, completed`], [original, "the original"]] : [[picture, "the picture"]];
+  const named = original
+    ? [
+        [picture, `${grid.given} given, completed`],
+        [original, "the original"],
+      ]
+    : [[picture, "the picture"]];
   return named.map(([pixels, name]) => {
     const figure = make("figure");
     const canvas = make("canvas");
@@ -147,7 +159,15 @@ export function swatch(picture, grid, i) {
   canvas.width = canvas.height = Math.round(SWATCH * dpr);
   const context = canvas.getContext("2d");
   context.scale(dpr, dpr);
-  paintPixels(context, document.documentElement, picture, (cell % grid.side) * size, Math.floor(cell / grid.side) * size, size, SWATCH);
+  paintPixels(
+    context,
+    document.documentElement,
+    picture,
+    (cell % grid.side) * size,
+    Math.floor(cell / grid.side) * size,
+    size,
+    SWATCH,
+  );
   return canvas;
 }
 

@@ -23,11 +23,23 @@ export class Placement {
    * takes one that covers no other name, and one that `must` stand else the first inside the frame.
    */
   find(wide, tall, x, y, gap, { leftward = false, may = false, must = false } = {}) {
-    const [right, left] = [[x + gap, y], [x - gap - wide, y]];
-    const sides = [...(leftward ? [left, right] : [right, left]), [x - wide / 2, y - gap - tall / 2], [x - wide / 2, y + gap + tall / 2]];
-    const boxes = sides.map(([at, middle]) => [at, middle - tall / 2, at + wide, middle + tall / 2]).filter((box) => this.inside(box));
+    const [right, left] = [
+      [x + gap, y],
+      [x - gap - wide, y],
+    ];
+    const sides = [
+      ...(leftward ? [left, right] : [right, left]),
+      [x - wide / 2, y - gap - tall / 2],
+      [x - wide / 2, y + gap + tall / 2],
+    ];
+    const boxes = sides
+      .map(([at, middle]) => [at, middle - tall / 2, at + wide, middle + tall / 2])
+      .filter((box) => this.inside(box));
     const clear = boxes.filter((one) => free(one, this.names));
-    const box = clear.find((one) => free(one, this.points)) ?? (may || must ? clear[0] : undefined) ?? (must ? boxes[0] : undefined);
+    const box =
+      clear.find((one) => free(one, this.points)) ??
+      (may || must ? clear[0] : undefined) ??
+      (must ? boxes[0] : undefined);
     if (!box) return null;
     put(this.names, box);
     return { x: box[0], y: (box[1] + box[3]) / 2 };
@@ -45,7 +57,9 @@ function put(taken, box) {
 
 function free(box, taken) {
   const [left, top, right, bottom] = box;
-  return cells(box).every((cell) => (taken.get(cell) ?? []).every(([l, t, r, b]) => right <= l || left >= r || bottom <= t || top >= b));
+  return cells(box).every((cell) =>
+    (taken.get(cell) ?? []).every(([l, t, r, b]) => right <= l || left >= r || bottom <= t || top >= b),
+  );
 }
 
 /** The squares that a box touches. */

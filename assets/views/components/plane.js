@@ -43,8 +43,15 @@ export class Plane {
   /** Shows all between two corners, at one scale for both axes. */
   frame(low, high) {
     const { width, height } = this.size;
-    const scale = Math.min((width - MARGIN.across) / (high[0] - low[0] || 1), (height - MARGIN.up) / (high[1] - low[1] || 1));
-    this.view = { scale, x: width / 2 - (scale * (low[0] + high[0])) / 2, y: height / 2 + (scale * (low[1] + high[1])) / 2 };
+    const scale = Math.min(
+      (width - MARGIN.across) / (high[0] - low[0] || 1),
+      (height - MARGIN.up) / (high[1] - low[1] || 1),
+    );
+    this.view = {
+      scale,
+      x: width / 2 - (scale * (low[0] + high[0])) / 2,
+      y: height / 2 + (scale * (low[1] + high[1])) / 2,
+    };
   }
 
   /** Where point i stands on the canvas, CSS pixels. */
@@ -78,7 +85,9 @@ export class Plane {
 
   zoom(by, event) {
     const box = this.canvas.getBoundingClientRect();
-    const [px, py] = event ? [event.clientX - box.left, event.clientY - box.top] : [this.size.width / 2, this.size.height / 2];
+    const [px, py] = event
+      ? [event.clientX - box.left, event.clientY - box.top]
+      : [this.size.width / 2, this.size.height / 2];
     this.view.scale *= by;
     this.view.x = px + (this.view.x - px) * by;
     this.view.y = py + (this.view.y - py) * by;
@@ -140,7 +149,8 @@ export function room({ width, height }) {
     const left = Math.floor(x / CELL.width);
     const row = Math.floor(y / CELL.height) + 1;
     for (let up = -1; up <= 1; up++) {
-      for (let column = Math.max(0, left - 1); column <= right; column++) if (taken[(row + up) * columns + column]) return false;
+      for (let column = Math.max(0, left - 1); column <= right; column++)
+        if (taken[(row + up) * columns + column]) return false;
     }
     taken.fill(1, row * columns + left, row * columns + right + 1);
     return true;

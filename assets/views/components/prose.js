@@ -12,7 +12,10 @@ export function mount(root, data, emit) {
   let shown = data;
   let tokens = [];
   const rowOf = (event) => tokens.indexOf(event.target.closest(".piece"));
-  root.addEventListener("pointermove", (event) => event.pointerType !== "touch" && emit("hover", rowOf(event) < 0 ? null : { row: rowOf(event) }));
+  root.addEventListener(
+    "pointermove",
+    (event) => event.pointerType !== "touch" && emit("hover", rowOf(event) < 0 ? null : { row: rowOf(event) }),
+  );
   root.addEventListener("pointerleave", () => emit("hover", null));
   root.addEventListener("click", (event) => rowOf(event) >= 0 && emit("pick", { row: rowOf(event) }));
   root.addEventListener("keydown", (event) => {
@@ -20,7 +23,9 @@ export function mount(root, data, emit) {
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();
-    emit("pick", { row: Math.max(0, Math.min(tokens.length - 1, (shown.chosen ?? (by < 0 ? tokens.length : -1)) + by)) });
+    emit("pick", {
+      row: Math.max(0, Math.min(tokens.length - 1, (shown.chosen ?? (by < 0 ? tokens.length : -1)) + by)),
+    });
   });
   const view = {
     update(next) {
@@ -49,7 +54,10 @@ export function mount(root, data, emit) {
 /** Which pieces begin a word: where spaces are drawn those after one, else all that are not marked as going on. */
 export function begins(pieces, special = []) {
   const spaced = pieces.some((piece) => /^[·▁]./u.test(piece));
-  return pieces.map((piece, i) => !i || Boolean(special[i] || special[i - 1]) || (spaced ? /^[·▁]/u.test(piece) : !piece.startsWith("##")));
+  return pieces.map(
+    (piece, i) =>
+      !i || Boolean(special[i] || special[i - 1]) || (spaced ? /^[·▁]/u.test(piece) : !piece.startsWith("##")),
+  );
 }
 
 /** Lines break between words only, and after a line end. */

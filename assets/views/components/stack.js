@@ -82,13 +82,20 @@ class Pen {
     const marked = this.marked.has(id);
     const count = this.counts.get(full);
     const said = `${this.prefix.replace(".", " ")}${label}${count ? `, ${count.toLocaleString("en")} parameters` : ""}${marked ? ", differs" : ""}`;
-    const group = svg("g", { class: `target ${className}${marked ? " marked" : ""}`, tabindex: 0, role: "button", "aria-label": said });
+    const group = svg("g", {
+      class: `target ${className}${marked ? " marked" : ""}`,
+      tabindex: 0,
+      role: "button",
+      "aria-label": said,
+    });
     group.dataset.block = full;
     group.append(svg("rect", { x: left, y: top, width, height, rx: height < 30 ? height / 2 : 7, class: "face" }));
     draw(group, left, top, count);
     if (marked) {
       group.append(svg("circle", { cx: left + width - 4, cy: top + 3, r: 9, class: "flag" }));
-      group.append(svg("text", { x: left + width - 4, y: top + 7.5, class: "flag-text", "text-anchor": "middle" }, "≠"));
+      group.append(
+        svg("text", { x: left + width - 4, y: top + 7.5, class: "flag-text", "text-anchor": "middle" }, "≠"),
+      );
     }
     this.boxes.append(group);
     return { left, top, width, height };
@@ -110,9 +117,28 @@ class Pen {
       this.target(row.id, row.label, at, top, width, ROW.height, "role-residual", (group, left) => {
         group.append(svg("text", { x: left + 12, y: middle + 5.5, class: "title row" }, row.label));
         const size = Math.min(13, (width - measure(row.label, 15, 600) - 32) / (row.detail.length * MONO));
-        group.append(svg("text", { x: left + width - 12, y: middle + 5, class: "number", "text-anchor": "end", style: `font-size:${size}px` }, row.detail));
+        group.append(
+          svg(
+            "text",
+            {
+              x: left + width - 12,
+              y: middle + 5,
+              class: "number",
+              "text-anchor": "end",
+              style: `font-size:${size}px`,
+            },
+            row.detail,
+          ),
+        );
       });
-      this.path([[at, middle], [TRUNK + (i ? 11 : 0), middle]], "wire", i > 0);
+      this.path(
+        [
+          [at, middle],
+          [TRUNK + (i ? 11 : 0), middle],
+        ],
+        "wire",
+        i > 0,
+      );
       if (i) this.plus(middle);
       else this.start = middle;
       this.y = top - ROW.gap;
@@ -131,14 +157,27 @@ class Pen {
     this.y -= 7;
     const height = bottom - this.y;
     const left = this.mirror ? EDGE - 8 : 0;
-    this.below.append(svg("rect", { x: left, y: this.y, width: this.width - EDGE + 8, height, rx: 12, class: "frame" }));
-    this.text(this.x(this.right), this.y - 9, `× ${stack.layers}${stack.shared ? ", shared" : ""}`, "times", this.mirror ? "start" : "end");
+    this.below.append(
+      svg("rect", { x: left, y: this.y, width: this.width - EDGE + 8, height, rx: 12, class: "frame" }),
+    );
+    this.text(
+      this.x(this.right),
+      this.y - 9,
+      `× ${stack.layers}${stack.shared ? ", shared" : ""}`,
+      "times",
+      this.mirror ? "start" : "end",
+    );
     this.y -= stack.finalNorm ? 0 : 8;
   }
 
   sequential(stack) {
     const { attention, cross, mlp } = stack;
-    this.sublayer(stack, "norm1", (at, top, width) => this.attention("attn", "attention", attention, at, top, width), heightOfAttention(attention));
+    this.sublayer(
+      stack,
+      "norm1",
+      (at, top, width) => this.attention("attn", "attention", attention, at, top, width),
+      heightOfAttention(attention),
+    );
     if (cross) {
       const draw = (at, top, width) => {
         const box = this.attention("cross_attn", "cross-attention", cross, at, top, width);
@@ -153,7 +192,11 @@ class Pen {
     const middle = COLUMN + PILL.width / 2;
     const around = stack.place === "around";
     const leaves = this.y;
-    this.path([[TRUNK, leaves], [middle, leaves], [middle, leaves - 12]]);
+    this.path([
+      [TRUNK, leaves],
+      [middle, leaves],
+      [middle, leaves - 12],
+    ]);
     this.y -= 12;
     if (stack.norm && stack.place !== "after") this.branchNorm(norm, stack.norm, middle);
     this.y -= height;
@@ -172,25 +215,46 @@ class Pen {
     const middles = columns.map((at) => at + PILL.width / 2);
     const shared = stack.sublayers === "parallel_one_norm";
     const leaves = this.y;
-    this.path([[TRUNK, leaves], [middles[0], leaves], [middles[0], leaves - 12]]);
+    this.path([
+      [TRUNK, leaves],
+      [middles[0], leaves],
+      [middles[0], leaves - 12],
+    ]);
     this.y -= 12;
     const begins = this.y;
     if (stack.norm) {
       this.branchNorm("norm1", stack.norm, middles[0]);
       if (!shared && middles[1]) {
         this.y = begins;
-        this.path([[middles[0], leaves], [middles[1], leaves], [middles[1], leaves - 12]]);
+        this.path([
+          [middles[0], leaves],
+          [middles[1], leaves],
+          [middles[1], leaves - 12],
+        ]);
         this.branchNorm("norm2", stack.norm, middles[1]);
       }
     }
-    if (middles[1] && (shared || !stack.norm)) this.path([[middles[0], this.y + 5], [middles[1], this.y + 5], [middles[1], this.y]]);
+    if (middles[1] && (shared || !stack.norm))
+      this.path([
+        [middles[0], this.y + 5],
+        [middles[1], this.y + 5],
+        [middles[1], this.y],
+      ]);
     const height = Math.max(heightOfAttention(stack.attention), HEIGHT_OF_MLP + LINE);
     this.y -= height;
     this.attention("attn", "attention", stack.attention, columns[0], this.y, half, height);
     if (stack.mlp) this.mlp(stack, columns[1], this.y, half, height);
-    for (const middle of middles) this.path([[middle, this.y], [middle, this.y - 12]]);
+    for (const middle of middles)
+      this.path([
+        [middle, this.y],
+        [middle, this.y - 12],
+      ]);
     this.y -= 12;
-    if (middles[1]) this.path([[middles[1], this.y], [middles[0], this.y]]);
+    if (middles[1])
+      this.path([
+        [middles[1], this.y],
+        [middles[0], this.y],
+      ]);
     this.join(stack, leaves, middles[0]);
     this.y -= 9;
   }
@@ -200,10 +264,20 @@ class Pen {
     const level = this.y;
     this.stream(leaves);
     if (stack.residual) {
-      this.path([[middle, level], [TRUNK + 11, level]], "wire", true);
+      this.path(
+        [
+          [middle, level],
+          [TRUNK + 11, level],
+        ],
+        "wire",
+        true,
+      );
       this.plus(level);
     } else {
-      this.path([[middle, level], [TRUNK, level]]);
+      this.path([
+        [middle, level],
+        [TRUNK, level],
+      ]);
       this.seam = level;
     }
     this.y = level - 10;
@@ -216,7 +290,10 @@ class Pen {
   }
 
   wire(middle, length) {
-    this.path([[middle, this.y], [middle, this.y - length]]);
+    this.path([
+      [middle, this.y],
+      [middle, this.y - length],
+    ]);
     this.y -= length;
   }
 
@@ -230,19 +307,39 @@ class Pen {
   }
 
   pill(id, name, middle, top) {
-    this.target(id, id === "final_norm" ? `final ${name}` : name, middle - PILL.width / 2, top, PILL.width, PILL.height, "role-soft", (group, left) => {
-      group.append(svg("text", { x: left + PILL.width / 2, y: top + 18, class: "pill-text", "text-anchor": "middle" }, name));
-    });
+    this.target(
+      id,
+      id === "final_norm" ? `final ${name}` : name,
+      middle - PILL.width / 2,
+      top,
+      PILL.width,
+      PILL.height,
+      "role-soft",
+      (group, left) => {
+        group.append(
+          svg("text", { x: left + PILL.width / 2, y: top + 18, class: "pill-text", "text-anchor": "middle" }, name),
+        );
+      },
+    );
   }
 
   plus(y) {
     const x = this.x(TRUNK);
-    this.boxes.append(svg("circle", { cx: x, cy: y, r: 10, class: "plus" }), svg("path", { d: `M${x - 5} ${y}h10M${x} ${y - 5}v10`, class: "plus-sign" }));
+    this.boxes.append(
+      svg("circle", { cx: x, cy: y, r: 10, class: "plus" }),
+      svg("path", { d: `M${x - 5} ${y}h10M${x} ${y - 5}v10`, class: "plus-sign" }),
+    );
   }
 
   /** The stream, from where it was last drawn up to `y`. */
   stream(y) {
-    this.path([[TRUNK, this.seam], [TRUNK, y]], "stream");
+    this.path(
+      [
+        [TRUNK, this.seam],
+        [TRUNK, y],
+      ],
+      "stream",
+    );
     this.seam = y;
   }
 
@@ -262,8 +359,19 @@ class Pen {
       this.stream(this.y);
       const level = this.y;
       this.y -= 10;
-      this.path([[TRUNK, level], [TRUNK, this.y]], boxes.length > 1 ? "wire" : "stream");
-      for (const middle of middles.slice(1)) this.path([[TRUNK, level], [middle, level], [middle, this.y]]);
+      this.path(
+        [
+          [TRUNK, level],
+          [TRUNK, this.y],
+        ],
+        boxes.length > 1 ? "wire" : "stream",
+      );
+      for (const middle of middles.slice(1))
+        this.path([
+          [TRUNK, level],
+          [middle, level],
+          [middle, this.y],
+        ]);
       this.y -= height;
       boxes.forEach((box, i) => {
         const top = this.y;
@@ -272,7 +380,14 @@ class Pen {
           group.append(svg("text", { x: at + 12, y: top + 43, class: "detail" }, box.detail));
         });
       });
-      this.path([[middles.at(-1), this.y], [middles.at(-1), this.y - 18]], "wire", true);
+      this.path(
+        [
+          [middles.at(-1), this.y],
+          [middles.at(-1), this.y - 18],
+        ],
+        "wire",
+        true,
+      );
       this.text(this.x(middles.at(-1)), this.y - 25, out, "note strong", "middle");
       this.y -= 44;
     } else {
@@ -288,7 +403,16 @@ class Pen {
     const box = this.boxes.querySelector('[data-block="head"] .face');
     const y = Number(box.getAttribute("y")) + Number(box.getAttribute("height")) / 2;
     const outside = this.width - 2;
-    this.path([[this.right, y], [outside, y], [outside, this.start], [this.right + 3, this.start]], "tie", true);
+    this.path(
+      [
+        [this.right, y],
+        [outside, y],
+        [outside, this.start],
+        [this.right + 3, this.start],
+      ],
+      "tie",
+      true,
+    );
   }
 
   attention(id, title, made, at, top, width, height = heightOfAttention(made)) {
@@ -297,10 +421,13 @@ class Pen {
       maskGlyph(group, made, place.glyph, y + 12, place.size);
       const bold = Math.min(16, (16 * place.beside) / measure(title, 16, 600));
       group.append(svg("text", { x: place.text, y: y + 25, class: "title", style: `font-size:${bold}px` }, title));
-      if (count && !place.narrow) group.append(...numberAt(left + width - 12, y + 25, count, place.room - measure(title, 16, 600) - 10));
+      if (count && !place.narrow)
+        group.append(...numberAt(left + width - 12, y + 25, count, place.room - measure(title, 16, 600) - 10));
       this.detail(group, place.text, y + 25 + LINE, `${made.heads} heads × ${made.dHead}`, place.beside);
       headTicks(group, made, place.text, y + 25 + LINE + 8, Math.min(place.room, 190));
-      notesOf(made).forEach((note, i) => this.detail(group, place.text, y + 25 + 2 * LINE + 18 + i * 17, note, place.room));
+      notesOf(made).forEach((note, i) =>
+        this.detail(group, place.text, y + 25 + 2 * LINE + 18 + i * 17, note, place.room),
+      );
     });
   }
 
@@ -311,8 +438,20 @@ class Pen {
       group.append(svg("text", { x: place.text, y: y + 25, class: "title" }, "MLP"));
       if (count && !place.narrow) group.append(...numberAt(left + width - 12, y + 25, count, place.room - 50));
       const widths = [d, mlp.width, d].map((wide) => wide.toLocaleString("en"));
-      this.detail(group, place.text, y + 25 + LINE, place.narrow ? `→ ${widths[1]} →` : widths.join(" → "), place.beside);
-      this.detail(group, place.text, y + 25 + 2 * LINE, `${mlp.activation.replace("_", " ")}${mlp.gated ? ", gated" : ""}`, place.room);
+      this.detail(
+        group,
+        place.text,
+        y + 25 + LINE,
+        place.narrow ? `→ ${widths[1]} →` : widths.join(" → "),
+        place.beside,
+      );
+      this.detail(
+        group,
+        place.text,
+        y + 25 + 2 * LINE,
+        `${mlp.activation.replace("_", " ")}${mlp.gated ? ", gated" : ""}`,
+        place.room,
+      );
     });
   }
 
@@ -329,7 +468,14 @@ function placed(left, width) {
   const size = narrow ? 32 : GLYPH;
   const text = left + (narrow ? 12 : GLYPH + 26);
   const room = left + width - 12 - text;
-  return { narrow, size, text, room, beside: narrow ? room - size - 6 : room, glyph: left + (narrow ? width - size - 12 : 12) };
+  return {
+    narrow,
+    size,
+    text,
+    room,
+    beside: narrow ? room - size - 6 : room,
+    glyph: left + (narrow ? width - size - 12 : 12),
+  };
 }
 
 function notesOf(made) {
@@ -348,7 +494,9 @@ function heightOfAttention(made) {
 function numberAt(x, y, count, room) {
   const words = count.toLocaleString("en");
   const size = Math.min(13, room / (words.length * MONO));
-  return size < 9 ? [] : [svg("text", { x, y, class: "number", "text-anchor": "end", style: `font-size:${size}px` }, words)];
+  return size < 9
+    ? []
+    : [svg("text", { x, y, class: "number", "text-anchor": "end", style: `font-size:${size}px` }, words)];
 }
 
 /** Who may attend to whom, in a square of a few tokens: rows are queries, columns keys. */
@@ -361,7 +509,9 @@ function maskGlyph(group, { mask, window }, left, top, size) {
       const kind = { full: true, causal: back, prefix: back || key < prefix }[mask];
       const near = !window || Math.abs(pos - key) < 3;
       const shade = kind && near ? "cell seen" : "cell";
-      group.append(svg("rect", { x: left + key * cell, y: top + pos * cell, width: cell - 1, height: cell - 1, class: shade }));
+      group.append(
+        svg("rect", { x: left + key * cell, y: top + pos * cell, width: cell - 1, height: cell - 1, class: shade }),
+      );
     }
   }
 }
@@ -371,7 +521,8 @@ function mlpGlyph(group, d, { width, gated }, left, top, size) {
   const narrow = Math.max(5, Math.min(size, (size * d) / Math.max(width, d)));
   const inner = Math.max(5, Math.min(size, (size * width) / Math.max(width, d)));
   const bar = 8;
-  const line = (y, w, x = left + (size - w) / 2) => group.append(svg("rect", { x, y, width: w, height: bar, rx: 2, class: "bar" }));
+  const line = (y, w, x = left + (size - w) / 2) =>
+    group.append(svg("rect", { x, y, width: w, height: bar, rx: 2, class: "bar" }));
   const middle = top + size / 2 - bar / 2;
   line(top, narrow);
   line(top + size - bar, narrow);
@@ -394,7 +545,9 @@ function headTicks(group, { heads, kvHeads }, left, top, room) {
   ];
   rows.forEach(([count, wide, role], i) => {
     for (const head of range(0, count)) {
-      group.append(svg("rect", { x: left + head * wide, y: top + i * 7, width: wide - gap, height: 5, class: `tick ${role}` }));
+      group.append(
+        svg("rect", { x: left + head * wide, y: top + i * 7, width: wide - gap, height: 5, class: `tick ${role}` }),
+      );
     }
   });
 }

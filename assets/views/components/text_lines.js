@@ -33,7 +33,10 @@ class TextLines {
     for (const [name, hear] of Object.entries(this.heard)) document.addEventListener(name, hear, true); // before Streamlit hears of it
     this.sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => fit(target))); // a narrower area has more lines
     this.watch = new MutationObserver(() => this.stand());
-    this.watch.observe(document.querySelector("[data-testid=stMain]") ?? document.body, { childList: true, subtree: true });
+    this.watch.observe(document.querySelector("[data-testid=stMain]") ?? document.body, {
+      childList: true,
+      subtree: true,
+    });
   }
 
   destroy() {

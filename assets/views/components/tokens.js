@@ -9,7 +9,10 @@ export function mount(root, data, emit) {
   let rows = [];
   root.classList.add("tokens");
   const rowOf = (event) => rows.indexOf(event.target.closest(".token"));
-  root.addEventListener("pointermove", (event) => event.pointerType !== "touch" && rowOf(event) >= 0 && emit("hover", { row: rowOf(event) }));
+  root.addEventListener(
+    "pointermove",
+    (event) => event.pointerType !== "touch" && rowOf(event) >= 0 && emit("hover", { row: rowOf(event) }),
+  );
   root.addEventListener("pointerleave", () => emit("hover", null));
   root.addEventListener("click", (event) => rowOf(event) >= 0 && emit("pick", { row: rowOf(event) }));
 

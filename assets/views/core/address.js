@@ -27,7 +27,9 @@ export function read() {
 export function write(patch) {
   if (path !== location.pathname) turn();
   if (left) return;
-  state = Object.fromEntries(Object.entries({ ...state, ...patch }).filter(([, value]) => value !== undefined && value !== null));
+  state = Object.fromEntries(
+    Object.entries({ ...state, ...patch }).filter(([, value]) => value !== undefined && value !== null),
+  );
   clearTimeout(timer);
   timer = setTimeout(put, DELAY);
 }
@@ -48,7 +50,8 @@ export function arrive() {
 export function excess(query) {
   const entries = query.split("&").sort((one, other) => other.length - one.length);
   const found = [];
-  for (let left = query.length; left > READABLE; left -= entries[found.length - 1].length + 1) found.push(entries[found.length].split("=")[0]);
+  for (let left = query.length; left > READABLE; left -= entries[found.length - 1].length + 1)
+    found.push(entries[found.length].split("=")[0]);
   return found;
 }
 
@@ -58,7 +61,11 @@ function shorten() {
   const out = excess(query);
   if (!out.length) return;
   const left = query === arrived ? [] : query.split("&").filter((entry) => !out.includes(entry.split("=")[0]));
-  history.replaceState(history.state, "", `${location.pathname}${left.length ? "?" : ""}${left.join("&")}${location.hash}`);
+  history.replaceState(
+    history.state,
+    "",
+    `${location.pathname}${left.length ? "?" : ""}${left.join("&")}${location.hash}`,
+  );
 }
 
 function put() {
@@ -115,8 +122,15 @@ function value(text) {
 }
 
 function print(object) {
-  const texts = Object.entries(object).map(([name, item]) => [name, typeof item === "string" && value(item) === item ? item : JSON.stringify(item)]);
-  const query = new URLSearchParams(texts).toString().replaceAll("%2C", ",").replaceAll("%5B", "[").replaceAll("%5D", "]");
+  const texts = Object.entries(object).map(([name, item]) => [
+    name,
+    typeof item === "string" && value(item) === item ? item : JSON.stringify(item),
+  ]);
+  const query = new URLSearchParams(texts)
+    .toString()
+    .replaceAll("%2C", ",")
+    .replaceAll("%5B", "[")
+    .replaceAll("%5D", "]");
   return query && `#${query}`;
 }
 
@@ -125,5 +139,6 @@ put();
 addEventListener("hashchange", watch);
 addEventListener("popstate", watch);
 addEventListener("pagehide", put);
-if (window.navigation) navigation.addEventListener("currententrychange", watch); // pushState fires nothing else
+if (window.navigation)
+  navigation.addEventListener("currententrychange", watch); // pushState fires nothing else
 else setInterval(watch, 500); // a browser without the Navigation API

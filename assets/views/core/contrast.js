@@ -13,6 +13,8 @@ export function legible(root) {
 }
 
 function light(bytes) {
-  const [r, g, b] = bytes.map((byte) => byte / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const [r, g, b] = bytes
+    .map((byte) => byte / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }

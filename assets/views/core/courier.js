@@ -20,7 +20,18 @@ let path = location.pathname; // of the page that the newest courier stands on
 export async function present(name, { data, parentElement, setTriggerValue }) {
   let route = routes.get(parentElement);
   if (!route) {
-    routes.set(parentElement, (route = { patience: FIRST_PATIENCE, flying: false, timer: 0, turn: 0, run: 0, coming: new Set(), parts: new Map() }));
+    routes.set(
+      parentElement,
+      (route = {
+        patience: FIRST_PATIENCE,
+        flying: false,
+        timer: 0,
+        turn: 0,
+        run: 0,
+        coming: new Set(),
+        parts: new Map(),
+      }),
+    );
     silent = 0; // the page that was turned to
   }
   path = location.pathname;
@@ -36,16 +47,23 @@ export async function present(name, { data, parentElement, setTriggerValue }) {
   route.flying = route.coming.size > 0; // nothing else is asked before all parts are here
   if (route.flying) patiently(route);
   onRequest(() => depart(route));
-  return () => setTimeout(() => {
-    if (turn !== route.turn || parentElement.host.isConnected) return;
-    clearTimeout(route.timer);
-    routes.delete(parentElement);
-    route.emit = null;
-  });
+  return () =>
+    setTimeout(() => {
+      if (turn !== route.turn || parentElement.host.isConnected) return;
+      clearTimeout(route.timer);
+      routes.delete(parentElement);
+      route.emit = null;
+    });
 }
 
 function expect(route, run, streamed) {
-  Object.assign(route, { run, next: 0, hurried: false, coming: new Set(streamed), parts: new Map([[run, route.parts.get(run) ?? new Map()]]) });
+  Object.assign(route, {
+    run,
+    next: 0,
+    hurried: false,
+    coming: new Set(streamed),
+    parts: new Map([[run, route.parts.get(run) ?? new Map()]]),
+  });
   deliver(route);
 }
 
@@ -121,9 +139,13 @@ function leave() {
   silent = performance.now() + LEAVING;
 }
 
-addEventListener("click", (event) => {
-  const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement);
-  if (!link?.href || link.origin !== location.origin || link.target || link.download) return;
-  if (link.pathname !== location.pathname) leave(); // with Ctrl too: Streamlit turns the page all the same
-}, true);
+addEventListener(
+  "click",
+  (event) => {
+    const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement);
+    if (!link?.href || link.origin !== location.origin || link.target || link.download) return;
+    if (link.pathname !== location.pathname) leave(); // with Ctrl too: Streamlit turns the page all the same
+  },
+  true,
+);
 addEventListener("popstate", () => location.pathname !== path && leave());

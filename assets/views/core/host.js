@@ -25,7 +25,9 @@ export async function present(name, component, styled) {
       const [module] = await place.module;
       if (place.closed || place.view) return () => leave(place, turn);
       place.drawn = place.data; // the newest, which may have come while the module was loading
-      place.view = module.mount(place.root, place.data, (event, value) => speak("page", () => place.emit(event, value)));
+      place.view = module.mount(place.root, place.data, (event, value) =>
+        speak("page", () => place.emit(event, value)),
+      );
     } else if (decoded || shaded || place.drawn !== place.data) {
       place.drawn = place.data;
       place.view.update(place.data);

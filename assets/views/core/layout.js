@@ -82,7 +82,17 @@ export function widths(width, stages, open, trace, layer) {
   const weight = shared.reduce((total, one) => total + one.weight, 0);
   for (const one of shared) {
     const size = one.least * squeeze + (spare * one.weight) / weight;
-    panel.set(one, Math.round(Math.min(size, one.kind === "strip" ? STRIP_MOST : Math.max(Math.min(one.least, TITLE), trace.keys(one.hook).length * CELL_MOST))));
+    panel.set(
+      one,
+      Math.round(
+        Math.min(
+          size,
+          one.kind === "strip"
+            ? STRIP_MOST
+            : Math.max(Math.min(one.least, TITLE), trace.keys(one.hook).length * CELL_MOST),
+        ),
+      ),
+    );
   }
   return { tokens, next, mini, panel, lines };
 }
@@ -105,5 +115,8 @@ export function stacked(width, stages, open) {
 
 function opened(panel, trace, layer) {
   const { cols } = trace.block(panel.hook.replace("{l}", layer), panel.flat ? null : 0);
-  return Math.max(112, cols * (panel.kind === "matrix" && trace.length > 40 ? Math.max(3, 600 / trace.length) : OPEN_CELL[panel.kind]));
+  return Math.max(
+    112,
+    cols * (panel.kind === "matrix" && trace.length > 40 ? Math.max(3, 600 / trace.length) : OPEN_CELL[panel.kind]),
+  );
 }

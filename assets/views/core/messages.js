@@ -24,8 +24,11 @@ function utter(who, say) {
 
 function later() {
   clearTimeout(timer);
-  timer = setTimeout(() => {
-    while (waiting.length && may(waiting[0][0])) utter(...waiting.shift());
-    if (waiting.length) later();
-  }, Math.max(0, until - performance.now()));
+  timer = setTimeout(
+    () => {
+      while (waiting.length && may(waiting[0][0])) utter(...waiting.shift());
+      if (waiting.length) later();
+    },
+    Math.max(0, until - performance.now()),
+  );
 }

@@ -27,7 +27,9 @@ export function ramp(root, role, scale) {
 
 function table(root, role, scale) {
   const style = getComputedStyle(root);
-  const [zero, hue, negative, ground] = ["zero", role, "negative", "ground"].map((name) => channels(style.getPropertyValue(`--${name}`).trim()));
+  const [zero, hue, negative, ground] = ["zero", role, "negative", "ground"].map((name) =>
+    channels(style.getPropertyValue(`--${name}`).trim()),
+  );
   const steps = new Uint8ClampedArray(STEPS * 4);
   for (let i = 0; i < STEPS; i++) {
     const t = i / (STEPS - 1);

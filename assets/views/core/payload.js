@@ -17,7 +17,8 @@ export function unpack(bytes) {
   if (!(bytes instanceof Uint8Array)) {
     throw new TypeError(`expected the payload as a Uint8Array, got ${Object.prototype.toString.call(bytes)}`);
   }
-  if (bytes.length < 4) throw new RangeError(`expected a payload of at least 4 bytes, got ${bytes.length}; it is cut off`);
+  if (bytes.length < 4)
+    throw new RangeError(`expected a payload of at least 4 bytes, got ${bytes.length}; it is cut off`);
   if (bytes.byteOffset % ALIGNMENT) bytes = bytes.slice();
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   if (4 + length > bytes.length) {
@@ -35,7 +36,9 @@ function read(bytes, start, name, { dtype, shape, dims, offset }) {
   const begin = start + offset;
   if (!(dtype in SIZE)) throw new TypeError(`expected array "${name}" as one of ${Object.keys(SIZE)}, got ${dtype}`);
   if (begin + count * SIZE[dtype] > bytes.length) {
-    throw new RangeError(`expected ${count * SIZE[dtype]} bytes for array "${name}", got ${bytes.length - begin}; it is cut off`);
+    throw new RangeError(
+      `expected ${count * SIZE[dtype]} bytes for array "${name}", got ${bytes.length - begin}; it is cut off`,
+    );
   }
   return { data: typed(dtype, bytes.buffer, bytes.byteOffset + begin, count), dtype, shape, dims };
 }

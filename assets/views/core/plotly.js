@@ -18,7 +18,10 @@ export function loadPlotly(address) {
 
 async function fetchLibrary(address) {
   const carried = document.getElementById("plotly");
-  if (carried) document.head.append(Object.assign(document.createElement("script"), { textContent: await unzip(carried.textContent) }));
+  if (carried)
+    document.head.append(
+      Object.assign(document.createElement("script"), { textContent: await unzip(carried.textContent) }),
+    );
   else await import(new URL(address, location.href).href);
   return globalThis.Plotly ?? globalThis.moduleName;
 }

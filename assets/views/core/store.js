@@ -75,12 +75,17 @@ export function stream(query, take, signal) {
 
 /** The questions that have been answered and are remembered, the most recently used first: what is on screen is among them. */
 export function asked() {
-  return Array.from(answers.keys()).filter((key) => !waiting.has(key)).reverse().map((key) => JSON.parse(key));
+  return Array.from(answers.keys())
+    .filter((key) => !waiting.has(key))
+    .reverse()
+    .map((key) => JSON.parse(key));
 }
 
 /** For the courier: the questions not answered yet, oldest first. */
 export function pending() {
-  return Array.from(waiting.values(), ({ id, query, make }) => (make ? { id, query: make(), streamed: true } : { id, query }));
+  return Array.from(waiting.values(), ({ id, query, make }) =>
+    make ? { id, query: make(), streamed: true } : { id, query },
+  );
 }
 
 /** `work` is called where a question waits behind what comes in parts; it may break that off, by a rerun of the whole page, and it is asked for anew. */
@@ -128,7 +133,9 @@ export function onRequest(bell) {
 export function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical)}]`;
   if (value && typeof value === "object") {
-    return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
+    return `{${Object.keys(value)
+      .sort()
+      .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
   }
   return JSON.stringify(value);
 }

@@ -124,7 +124,9 @@ export class Trace {
   /** The parts that are added up for the first residual stream (for what is then mapped to it), those that this model has. */
   parts() {
     const read = this.model.mapped === "tokens" ? "mapped" : "tokens";
-    return [read, "patches", "segments", "positions", "within"].map((part) => `embed.${part}`).filter((name) => this.has(name));
+    return [read, "patches", "segments", "positions", "within"]
+      .map((part) => `embed.${part}`)
+      .filter((name) => this.has(name));
   }
 
   /** Row `pos` of their sum. */

@@ -16,7 +16,9 @@ class Beam {
     this.page = page;
     this.room = room;
     this.search = null;
-    this.tree = new TreePicture(page, { pick: (node) => this.pick(node), hover: (node) => this.hover(node) }, (node) => face(page, node));
+    this.tree = new TreePicture(page, { pick: (node) => this.pick(node), hover: (node) => this.hover(node) }, (node) =>
+      face(page, node),
+    );
     this.said = make("p", "beam-over");
     this.legend = this.makeLegend();
     this.below = make("div", "beam-below");
@@ -157,9 +159,10 @@ class Beam {
     const last = this.at >= search.columns;
     this.said.textContent = last ? this.summary() : "";
     const focused = this.room.getRootNode().activeElement;
-    const place = focused && this.below.contains(focused) ? [...this.below.querySelectorAll("button")].indexOf(focused) : -1;
+    const place =
+      focused && this.below.contains(focused) ? [...this.below.querySelectorAll("button")].indexOf(focused) : -1;
     const [left, right] = [make("div", "beam-left"), make("div", "beam-right")];
-    const node = this.picked ?? (last && search.state !== "going" ? search.best[0] ?? search.leading : null);
+    const node = this.picked ?? (last && search.state !== "going" ? (search.best[0] ?? search.leading) : null);
     if (last && search.state === "whole") left.append(comparison(page, search));
     left.append(foundList(page, search, this.at, this.picked, (one) => this.pick(one)));
     if (node) right.append(details(page, search, node, (one, on) => this.write(one, on)));
@@ -199,7 +202,9 @@ class Beam {
 
   write(node, on) {
     const { data, branch } = this.page;
-    branch.call(this.page, idsOf(node), { ...data.settings, method: "greedy" }, on).catch((error) => (this.said.textContent = error.message));
+    branch
+      .call(this.page, idsOf(node), { ...data.settings, method: "greedy" }, on)
+      .catch((error) => (this.said.textContent = error.message));
   }
 
   // --- step by step --------------------------------------------------------------------------------------------------------
@@ -279,11 +284,18 @@ class Beam {
     const query = search?.query ?? { ask: "beam", wanted: page.data.beam };
     const [best] = search?.best ?? [];
     const steps = search && search.state !== "whole" ? search.count : null;
-    const sentence = best ? `best: “${best.text.trim()}”, log p ${nats(best.log)}, score ${points(best.score)}; greedy: log p ${nats(search.greedy.at(-1).log)}, score ${points(search.greedy.at(-1).score)}` : "";
+    const sentence = best
+      ? `best: “${best.text.trim()}”, log p ${nats(best.log)}, score ${points(best.score)}; greedy: log p ${nats(search.greedy.at(-1).log)}, score ${points(search.greedy.at(-1).score)}`
+      : "";
     const { beams, penalty } = query.wanted;
     const tab = { ...query, ...(steps && { steps }) };
     const where = `${beams} beams, length penalty ${penalty}${steps ? `, after ${steps} of at most ${search.room} steps` : ""}`;
-    return { where, sentence, asks: { tab, tables: { "Beam: hypotheses": tab, "Beam: best and greedy": { ...tab, ask: "paths" } } }, file: "beam" };
+    return {
+      where,
+      sentence,
+      asks: { tab, tables: { "Beam: hypotheses": tab, "Beam: best and greedy": { ...tab, ask: "paths" } } },
+      file: "beam",
+    };
   }
 
   /** For a picture: the tree as wide as it is, and nothing that can only be clicked. */
@@ -333,9 +345,25 @@ function foundList(page, search, at, picked, pick) {
   const over = last && search.state === "whole";
   const list = make("section", "beam-found");
   const shown = over ? search.best : search.found[Math.min(at, search.steps) - 1];
-  list.append(make("h3", "", over ? (shown.length === 1 ? `The best ${noun(page)} found` : `The ${shown.length} best ${noun(page)}s found`) : "Finished so far, the best first"));
+  list.append(
+    make(
+      "h3",
+      "",
+      over
+        ? shown.length === 1
+          ? `The best ${noun(page)} found`
+          : `The ${shown.length} best ${noun(page)}s found`
+        : "Finished so far, the best first",
+    ),
+  );
   const head = make("div", "beam-row heading");
-  head.append(make("span", ""), make("span", "", noun(page)), make("span", "number", "log p"), make("span", "number", "tokens"), make("span", "number", "score"));
+  head.append(
+    make("span", ""),
+    make("span", "", noun(page)),
+    make("span", "number", "log p"),
+    make("span", "number", "tokens"),
+    make("span", "number", "score"),
+  );
   list.append(head);
   shown.forEach((node, i) => list.append(entry(page, node, String(i + 1), node === picked, pick)));
   if (!shown.length) list.append(make("p", "sentence", `No ${noun(page)} is finished yet.`));
@@ -351,7 +379,13 @@ function entry(page, node, name, isPicked, pick) {
   row.type = "button";
   row.setAttribute("aria-pressed", String(isPicked));
   const words = page.data.grid ? thumb(page, idsOf(node)) : make("bdi", "beam-text", node.text.trim());
-  row.append(make("span", "beam-name", name), words, make("span", "number", nats(node.log)), make("span", "number", String(node.step + 1)), make("span", "number", points(node.score)));
+  row.append(
+    make("span", "beam-name", name),
+    words,
+    make("span", "number", nats(node.log)),
+    make("span", "number", String(node.step + 1)),
+    make("span", "number", points(node.score)),
+  );
   row.addEventListener("click", () => pick(node));
   return row;
 }
@@ -378,10 +412,25 @@ function comparison(page, search) {
   const greedy = search.greedy;
   const line = lineOf(best);
   const fork = greedy.findIndex((node, i) => node !== line[i]);
-  place.append(make("h3", "", fork < 0 ? "Greedy and the search agree" : best.score >= greedy.at(-1).score ? "Why greedy missed it" : "Here greedy is ahead"));
+  place.append(
+    make(
+      "h3",
+      "",
+      fork < 0
+        ? "Greedy and the search agree"
+        : best.score >= greedy.at(-1).score
+          ? "Why greedy missed it"
+          : "Here greedy is ahead",
+    ),
+  );
   for (const sentence of search.told) place.append(make("p", "", sentence));
   const rows = make("div", "beam-paths");
-  for (const [name, path] of fork < 0 ? [["both", line]] : [["best", line], ["greedy", greedy]]) {
+  for (const [name, path] of fork < 0
+    ? [["both", line]]
+    : [
+        ["best", line],
+        ["greedy", greedy],
+      ]) {
     const dear = name !== "greedy" ? null : path.slice(fork).reduce((low, node) => (node.own < low.own ? node : low));
     const sum = make("span", "beam-sum", `log p ${nats(path.at(-1).log)}`);
     const row = make("div", `beam-path of-${name}`);
@@ -395,13 +444,27 @@ function comparison(page, search) {
 /** One hypothesis: `act(node, on)` puts it into the tab Write. */
 function details(page, search, node, act) {
   const place = make("section", "beam-details");
-  const title = make("h3", "", node.place === 1 ? `The best ${noun(page)}${search.state === "whole" ? "" : " so far"}` : `A hypothesis of ${node.step + 1} ${node.step ? "tokens" : "token"}`);
-  place.append(title, make("p", "beam-state", why(node, search)), chain(page, lineOf(node), 0, null), arithmetic(search, node));
+  const title = make(
+    "h3",
+    "",
+    node.place === 1
+      ? `The best ${noun(page)}${search.state === "whole" ? "" : " so far"}`
+      : `A hypothesis of ${node.step + 1} ${node.step ? "tokens" : "token"}`,
+  );
+  place.append(
+    title,
+    make("p", "beam-state", why(node, search)),
+    chain(page, lineOf(node), 0, null),
+    arithmetic(search, node),
+  );
   const whole = node.place ? search.texts[node.place - 1] : node === search.greedy.at(-1) ? search.greedy_text : "";
   if (whole && !page.data.grid) place.append(make("p", "beam-whole", whole));
   const ended = node.stop && ["end", "context", "picture"].includes(node.stop.kind);
   const acts = make("div", "beam-acts");
-  acts.append(button("Continue from here", "go", () => act(node, true), ended ? "nothing follows it" : ""), button("Show in Write", "quiet", () => act(node, false)));
+  acts.append(
+    button("Continue from here", "go", () => act(node, true), ended ? "nothing follows it" : ""),
+    button("Show in Write", "quiet", () => act(node, false)),
+  );
   place.append(acts);
   return place;
 }

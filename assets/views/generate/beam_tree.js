@@ -70,7 +70,12 @@ export class TreePicture {
     for (const node of search.keys.values()) if (node.step >= before) this.put(node);
     this.drawGreedy(search.greedy.slice(before));
     const more = this.columns.slice(before);
-    if (going) more.forEach(({ place, edges }, i) => [place, edges].forEach(({ style }) => (style.animation = `beam-appear ${(i * SPREAD) / more.length}ms step-end`)));
+    if (going)
+      more.forEach(({ place, edges }, i) =>
+        [place, edges].forEach(
+          ({ style }) => (style.animation = `beam-appear ${(i * SPREAD) / more.length}ms step-end`),
+        ),
+      );
     this.ground.append(...more.map(({ place }) => place));
     this.mark();
   }
@@ -100,7 +105,10 @@ export class TreePicture {
     const { prompt } = this.page.data;
     const root = make("div", "beam-root");
     root.style.top = `${HEAD}px`;
-    root.append(make("span", "", "prompt"), this.face({ id: prompt.ids.at(-1), piece: `… ${prompt.pieces.at(-1).replaceAll("·", " ").trim()}`, given: true }));
+    root.append(
+      make("span", "", "prompt"),
+      this.face({ id: prompt.ids.at(-1), piece: `… ${prompt.pieces.at(-1).replaceAll("·", " ").trim()}`, given: true }),
+    );
     return root;
   }
 
@@ -133,7 +141,10 @@ export class TreePicture {
     if (node.stop) line.append(make("span", "beam-end", "■"));
     line.append(make("span", "beam-place"));
     button.append(line, numbers);
-    button.setAttribute("aria-label", `${node.piece}, ${node.state}, step ${node.step + 1}${node.rank ? `, rank ${node.rank}` : ""}, log-probability ${nats(node.log)}, score ${points(node.score)}`);
+    button.setAttribute(
+      "aria-label",
+      `${node.piece}, ${node.state}, step ${node.step + 1}${node.rank ? `, rank ${node.rank}` : ""}, log-probability ${nats(node.log)}, score ${points(node.score)}`,
+    );
     this.columns[node.step].place.append(button);
     this.drawn.set(node.key, button);
     const edge = svg("path", { class: `beam-edge is-${node.state}`, d: this.bend(node) });
@@ -151,7 +162,8 @@ export class TreePicture {
 
   /** On top of the others, and dashed. */
   drawGreedy(greedy) {
-    for (const node of greedy) this.columns[node.step].edges.append(svg("path", { class: "beam-edge greedy-edge", d: this.bend(node) }));
+    for (const node of greedy)
+      this.columns[node.step].edges.append(svg("path", { class: "beam-edge greedy-edge", d: this.bend(node) }));
   }
 
   /** Only the first `at` steps; the best path where all of them are there. */
@@ -201,7 +213,9 @@ export class TreePicture {
   key(event) {
     const node = this.hit(event);
     if (!node) return;
-    const column = [...this.search.keys.values()].filter(({ step }) => step === node.step).sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
+    const column = [...this.search.keys.values()]
+      .filter(({ step }) => step === node.step)
+      .sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
     const to = {
       ArrowLeft: () => node.parent,
       ArrowRight: () => [...this.search.keys.values()].find(({ parent, step }) => parent === node && step < this.at),
@@ -224,8 +238,18 @@ const STATES = ["kept", "finished", "pruned"]; // as views/generate/beam_search.
 export function joined(found, part) {
   if (!found) return part;
   const both = (name) => [...found[name], ...part[name]];
-  const arrays = Object.fromEntries(Object.entries(part.arrays).map(([name, { data }]) => [name, { data: [...found.arrays[name].data, ...data] }]));
-  return { ...part, arrays, said: both("said"), found: both("found"), greedy_said: both("greedy_said"), pieces: { ...found.pieces, ...part.pieces }, ended: { ...found.ended, ...part.ended } };
+  const arrays = Object.fromEntries(
+    Object.entries(part.arrays).map(([name, { data }]) => [name, { data: [...found.arrays[name].data, ...data] }]),
+  );
+  return {
+    ...part,
+    arrays,
+    said: both("said"),
+    found: both("found"),
+    greedy_said: both("greedy_said"),
+    pieces: { ...found.pieces, ...part.pieces },
+    ended: { ...found.ended, ...part.ended },
+  };
 }
 
 /**
@@ -283,7 +307,22 @@ function greedyOf({ arrays, pieces, greedy_said: said, greedy_ended: ended }, no
   return Array.from(arrays["greedy.id"].data, (id, i) => {
     const place = at("node", i);
     const last = i === arrays["greedy.id"].data.length - 1;
-    const apart = { key: `${i + 1}:greedy`, step: i, rank: null, parent: before, id, piece: pieces[id], text: said[i], state: "greedy", log: at("total", i), score: at("score", i), own: at("own", i), stop: last ? ended : null, place: 0, kids: [] };
+    const apart = {
+      key: `${i + 1}:greedy`,
+      step: i,
+      rank: null,
+      parent: before,
+      id,
+      piece: pieces[id],
+      text: said[i],
+      state: "greedy",
+      log: at("total", i),
+      score: at("score", i),
+      own: at("own", i),
+      stop: last ? ended : null,
+      place: 0,
+      kids: [],
+    };
     const node = place < 0 ? apart : nodes[place];
     node.isGreedy = true;
     return (before = node);
@@ -312,7 +351,12 @@ export function points(value) {
 
 function short(value, decimals) {
   if (value === 0) return "0";
-  const text = Math.abs(value) >= 10 ** -decimals ? value.toFixed(decimals) : Math.abs(value) >= 0.001 ? value.toFixed(3) : value.toExponential(0);
+  const text =
+    Math.abs(value) >= 10 ** -decimals
+      ? value.toFixed(decimals)
+      : Math.abs(value) >= 0.001
+        ? value.toFixed(3)
+        : value.toExponential(0);
   return text.replaceAll("-", "−");
 }
 
@@ -320,8 +364,10 @@ function short(value, decimals) {
 export function why(node, search) {
   const count = search.nodes.filter(({ step }) => step === node.step).length;
   const rank = `Rank ${node.rank} of the ${count} candidates of step ${node.step + 1}`;
-  if (node.state === "greedy") return `The search did not consider it: it had given up what stands before it.${node.stop ? ` ${node.stop.sentence}` : ""}`;
+  if (node.state === "greedy")
+    return `The search did not consider it: it had given up what stands before it.${node.stop ? ` ${node.stop.sentence}` : ""}`;
   if (node.state === "kept") return `${rank}: it goes on.`;
-  if (node.state === "pruned") return `${rank}: pruned, ${nats(node.margin)} nats behind rank ${node.behind}, the last that was taken.`;
+  if (node.state === "pruned")
+    return `${rank}: pruned, ${nats(node.margin)} nats behind rank ${node.behind}, the last that was taken.`;
   return `${rank}: finished. ${node.stop.sentence}${node.place ? ` Number ${node.place} of the best.` : " It is not among the best."}`;
 }

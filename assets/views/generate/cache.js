@@ -4,7 +4,6 @@ import { make } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { colour, css, ramp, step, STEPS } from "../core/palette.js";
 
-
 export function mount(room, page) {
   return new Cache(room, page);
 }
@@ -40,7 +39,15 @@ class Cache {
     this.legend = make("p", "cache-legend");
     this.read = make("div", "cache-read");
     this.holder = make("div", "cache-holder");
-    this.holder.append(this.sums, this.legend, this.grid.element, this.read, this.crossTitle, this.cross.element, this.said);
+    this.holder.append(
+      this.sums,
+      this.legend,
+      this.grid.element,
+      this.read,
+      this.crossTitle,
+      this.cross.element,
+      this.said,
+    );
     this.holder.hidden = true;
     this.room.append(bar, this.sentence, this.holder);
   }
@@ -118,10 +125,31 @@ class Cache {
     this.slider.max = steps;
     this.slider.value = at;
     this.slider.disabled = !steps;
-    this.where.textContent = at ? `token ${at} of ${steps} is read` : steps ? "the prompt is read" : "the prompt is read; write, and a column comes with each token";
-    this.grid.draw({ title: "keys and values", k: arrays.k, v: arrays.v, pieces, layers, heads, cell }, shown, at ? shown - 1 : 0);
+    this.where.textContent = at
+      ? `token ${at} of ${steps} is read`
+      : steps
+        ? "the prompt is read"
+        : "the prompt is read; write, and a column comes with each token";
+    this.grid.draw(
+      { title: "keys and values", k: arrays.k, v: arrays.v, pieces, layers, heads, cell },
+      shown,
+      at ? shown - 1 : 0,
+    );
     this.crossTitle.hidden = this.cross.element.hidden = !cross;
-    if (cross) this.cross.draw({ title: "keys and values of the source", k: arrays["cross.k"], v: arrays["cross.v"], pieces: source, layers, heads: cross.heads, cell: cross.cell }, source.length, source.length);
+    if (cross)
+      this.cross.draw(
+        {
+          title: "keys and values of the source",
+          k: arrays["cross.k"],
+          v: arrays["cross.v"],
+          pieces: source,
+          layers,
+          heads: cross.heads,
+          cell: cross.cell,
+        },
+        source.length,
+        source.length,
+      );
     this.showSums();
     this.showLegend();
     const { strips, counts } = readAnew(this.page, found, at, this.grid.across);
@@ -134,15 +162,31 @@ class Cache {
     const { shown } = this;
     const own = layers * heads * shown * cell;
     const rows = [
-      ["a cell", `k and v of one head at one position: 2 × ${width} numbers × ${size} bytes (${dtype}) = ${cell.toLocaleString("en")} bytes`],
-      ["a position", `${layers} blocks × ${heads} heads × ${cell} = ${(layers * heads * cell).toLocaleString("en")} bytes`],
-      ["all", `${shown.toLocaleString("en")} ${shown === 1 ? "position" : "positions"} × ${(layers * heads * cell).toLocaleString("en")} = ${own.toLocaleString("en")} bytes`],
+      [
+        "a cell",
+        `k and v of one head at one position: 2 × ${width} numbers × ${size} bytes (${dtype}) = ${cell.toLocaleString("en")} bytes`,
+      ],
+      [
+        "a position",
+        `${layers} blocks × ${heads} heads × ${cell} = ${(layers * heads * cell).toLocaleString("en")} bytes`,
+      ],
+      [
+        "all",
+        `${shown.toLocaleString("en")} ${shown === 1 ? "position" : "positions"} × ${(layers * heads * cell).toLocaleString("en")} = ${own.toLocaleString("en")} bytes`,
+      ],
     ];
     if (cross) {
       const other = layers * cross.heads * source.length * cross.cell;
-      rows.push(["the source", `${source.length} positions × ${layers} blocks × ${cross.heads} heads × ${cross.cell} = ${other.toLocaleString("en")} bytes; with it ${(own + other).toLocaleString("en")}`]);
+      rows.push([
+        "the source",
+        `${source.length} positions × ${layers} blocks × ${cross.heads} heads × ${cross.cell} = ${other.toLocaleString("en")} bytes; with it ${(own + other).toLocaleString("en")}`,
+      ]);
     }
-    if (heads < queries) rows.push(["grouped", `${queries} query heads share ${heads} ${heads === 1 ? "head" : "heads"} of keys and values: ${queries / heads} times less memory`]);
+    if (heads < queries)
+      rows.push([
+        "grouped",
+        `${queries} query heads share ${heads} ${heads === 1 ? "head" : "heads"} of keys and values: ${queries / heads} times less memory`,
+      ]);
     this.sums.replaceChildren(...rows.flatMap(([name, text]) => [make("dt", "", name), make("dd", "", text)]));
   }
 
@@ -157,11 +201,17 @@ class Cache {
     };
     const fresh = make("span", "");
     fresh.append(make("i", "cache-fresh"), "read in this step");
-    this.legend.replaceChildren(part("key", `|k|, the length of the key: 0 to ${number(ends.k)}`), part("value", `|v|, of the value: 0 to ${number(ends.v)}`), fresh);
+    this.legend.replaceChildren(
+      part("key", `|k|, the length of the key: 0 to ${number(ends.k)}`),
+      part("value", `|v|, of the value: 0 to ${number(ends.v)}`),
+      fresh,
+    );
   }
 
   look(cell) {
-    this.said.textContent = cell ? saidOf(cell) : "Point at a cell: the lengths of its vectors, as the cache holds them.";
+    this.said.textContent = cell
+      ? saidOf(cell)
+      : "Point at a cell: the lengths of its vectors, as the cache holds them.";
   }
 
   // --- keyboard, take away -------------------------------------------------------------------------------------------------
@@ -180,9 +230,15 @@ class Cache {
 
   looked() {
     const { found } = this;
-    if (!found) return { where: "", sentence: "", asks: { tab: { ask: "cache", begun: this.page.written } }, file: "cache" };
+    if (!found)
+      return { where: "", sentence: "", asks: { tab: { ask: "cache", begun: this.page.written } }, file: "cache" };
     const sentence = `${this.shown} positions, ${(found.layers * found.heads * found.cell).toLocaleString("en")} bytes each`;
-    return { where: this.at ? `token ${this.at} of ${this.steps}` : "the prompt", sentence, asks: { tab: { ask: "cache", begun: this.page.written } }, file: "cache" };
+    return {
+      where: this.at ? `token ${this.at} of ${this.steps}` : "the prompt",
+      sentence,
+      asks: { tab: { ask: "cache", begun: this.page.written } },
+      file: "cache",
+    };
   }
 
   /** For a picture: the grids as wide as they are, and nothing that can only be clicked. */
@@ -239,7 +295,10 @@ class CacheGrid {
     this.down = Math.max(ROW.least, Math.min(ROW.most, Math.floor(ROW.all / (layers * heads))));
     this.paint();
     this.label();
-    this.canvas.setAttribute("aria-label", `${what.title}: ${layers} blocks of ${heads} heads, ${shown} positions; arrow keys go from cell to cell`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `${what.title}: ${layers} blocks of ${heads} heads, ${shown} positions; arrow keys go from cell to cell`,
+    );
     if (this.cell && this.cell.position >= shown) this.point(null);
   }
 
@@ -295,11 +354,13 @@ class CacheGrid {
     this.axis.style.width = `${pieces.length * this.across + (turned ? 30 : 0)}px`;
     this.axis.replaceChildren(...(turned ? pieces.map((piece, i) => this.over(piece, i)) : []));
     this.names.style.paddingTop = turned ? `${AXIS}px` : "0";
-    this.names.replaceChildren(...Array.from({ length: layers }, (_, layer) => {
-      const name = make("div", "cache-block", `block ${layer + 1}`);
-      Object.assign(name.style, { height: `${heads * this.down}px`, marginBottom: `${GAP}px` });
-      return name;
-    }));
+    this.names.replaceChildren(
+      ...Array.from({ length: layers }, (_, layer) => {
+        const name = make("div", "cache-block", `block ${layer + 1}`);
+        Object.assign(name.style, { height: `${heads * this.down}px`, marginBottom: `${GAP}px` });
+        return name;
+      }),
+    );
   }
 
   /** Rows below the grid, a position as wide as there: [{name, canvas}]. */
@@ -327,7 +388,9 @@ class CacheGrid {
   }
 
   key(event) {
-    const [across, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] ?? [0, 0];
+    const [across, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[
+      event.key
+    ] ?? [0, 0];
     if (!(across || down)) return;
     event.preventDefault();
     event.stopPropagation();
@@ -337,7 +400,8 @@ class CacheGrid {
     const position = Math.max(0, Math.min(this.shown - 1, old.position + across));
     this.point({ layer: Math.floor(row / heads), head: row % heads, position });
     const x = position * this.across;
-    if (x < this.scroller.scrollLeft || x + this.across > this.scroller.scrollLeft + this.scroller.clientWidth) this.scroller.scrollLeft = x - 60;
+    if (x < this.scroller.scrollLeft || x + this.across > this.scroller.scrollLeft + this.scroller.clientWidth)
+      this.scroller.scrollLeft = x - 60;
   }
 
   point(cell) {
@@ -345,9 +409,20 @@ class CacheGrid {
     this.mark.hidden = !cell;
     if (!cell) return this.look(null);
     const { layer, head, position } = cell;
-    Object.assign(this.mark.style, { left: `${position * this.across}px`, top: `${this.top(layer, head)}px`, width: `${this.across}px`, height: `${this.down}px` });
+    Object.assign(this.mark.style, {
+      left: `${position * this.across}px`,
+      top: `${this.top(layer, head)}px`,
+      width: `${this.across}px`,
+      height: `${this.down}px`,
+    });
     const i = (layer * this.what.heads + head) * this.what.pieces.length + position;
-    this.look({ ...cell, piece: this.what.pieces[position], k: this.what.k.data[i], v: this.what.v.data[i], what: this.what });
+    this.look({
+      ...cell,
+      piece: this.what.pieces[position],
+      k: this.what.k.data[i],
+      v: this.what.v.data[i],
+      what: this.what,
+    });
   }
 }
 
@@ -372,12 +447,24 @@ function readAnew(page, found, at, across) {
   const shown = found.given + at;
   const fresh = at ? 1 : found.given;
   const whole = Array.from({ length: at + 1 }, (_, i) => found.given + i).reduce((sum, count) => sum + count, 0);
-  const strips = [["cache", shown - fresh], ["no cache", 0]].map(([name, from]) => ({ name, canvas: strip(page, shown, from, across) }));
+  const strips = [
+    ["cache", shown - fresh],
+    ["no cache", 0],
+  ].map(([name, from]) => ({ name, canvas: strip(page, shown, from, across) }));
   const counts = make("dl", "cache-sums");
   const put = (name, text) => counts.append(make("dt", "", name), make("dd", "", text));
-  put(at ? "read anew for the next token" : "read for the first token", at ? `${positions(1)} with the cache, ${positions(shown)} without` : `the whole prompt at once, ${positions(shown)}, with the cache or without`);
+  put(
+    at ? "read anew for the next token" : "read for the first token",
+    at
+      ? `${positions(1)} with the cache, ${positions(shown)} without`
+      : `the whole prompt at once, ${positions(shown)}, with the cache or without`,
+  );
   put("read so far", `${positions(shown)} with the cache, ${positions(whole)} without`);
-  if (at === found.pieces.length - found.given) put("multiply-adds", `${(at ? found.cached : found.again).toLocaleString("en")} with the cache, ${found.again.toLocaleString("en")} without`);
+  if (at === found.pieces.length - found.given)
+    put(
+      "multiply-adds",
+      `${(at ? found.cached : found.again).toLocaleString("en")} with the cache, ${found.again.toLocaleString("en")} without`,
+    );
   return { strips, counts };
 }
 

@@ -136,7 +136,13 @@ class Generate {
     this.element.dataset.ready = name;
     if (failure) {
       console.error(failure);
-      place.append(make("p", "sentence", `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`));
+      place.append(
+        make(
+          "p",
+          "sentence",
+          `This view could not be loaded: ${failure.message}. Reload the page; if it stays, report it.`,
+        ),
+      );
       return;
     }
     this.tab = module?.mount(place, this) ?? null;
@@ -149,23 +155,27 @@ class Generate {
   showViews(view) {
     this.view = view;
     const names = Object.keys(VIEWS).filter((name) => !this.data.missing[name]);
-    this.views.replaceChildren(...names.map((name) => {
-      const button = make("button", "", VIEWS[name][0]);
-      button.type = "button";
-      button.setAttribute("aria-pressed", String(name === view));
-      button.addEventListener("click", () => {
-        this.showViews(name);
-        this.refresh();
-      });
-      return button;
-    }));
+    this.views.replaceChildren(
+      ...names.map((name) => {
+        const button = make("button", "", VIEWS[name][0]);
+        button.type = "button";
+        button.setAttribute("aria-pressed", String(name === view));
+        button.addEventListener("click", () => {
+          this.showViews(name);
+          this.refresh();
+        });
+        return button;
+      }),
+    );
   }
 
   /** Controls that an older link, or somebody's hand, has put after the #: the page sets them, and they leave the address. */
   adoptLink() {
     if (this.alone || !this.emit) return;
     const named = (name) => this.state[name] !== null && !OWN.includes(name);
-    const names = Object.keys(this.state).filter((name) => named(name) && (CONTROLS.includes(name) || PREFIXES.some((one) => name.startsWith(one))));
+    const names = Object.keys(this.state).filter(
+      (name) => named(name) && (CONTROLS.includes(name) || PREFIXES.some((one) => name.startsWith(one))),
+    );
     if (!names.length) return;
     const linked = Object.fromEntries(names.map((name) => [name, this.state[name]]));
     this.remember(Object.fromEntries(names.map((name) => [name, null])));
@@ -244,7 +254,9 @@ class Generate {
     let [key, known] = tree.follow(ids);
     if (known < ids.length) {
       const answer = await this.request({ ask: "steps", begun: ids.slice(0, known), ids: ids.slice(known), settings });
-      stepsOf(answer).forEach((step, i) => (key = tree.add(key, tokenOf(step, { chosen: true, stop: answer.stops[i] }), settings)));
+      stepsOf(answer).forEach(
+        (step, i) => (key = tree.add(key, tokenOf(step, { chosen: true, stop: answer.stops[i] }), settings)),
+      );
     }
     Object.assign(tree, { shown: key, at: null });
     tree.save();
@@ -258,7 +270,16 @@ class Generate {
     const target = event.composedPath()[0];
     if (event.key === "Escape" && this.run.active) return this.run.stop();
     if (event.key === "Escape" && this.tab?.stop?.()) return;
-    if (!this.tab || event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, button, a, canvas, [contenteditable], [role=slider], [role=combobox], [role=tab], [role=radio]")) return;
+    if (
+      !this.tab ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      target.closest?.(
+        "input, textarea, select, button, a, canvas, [contenteditable], [role=slider], [role=combobox], [role=tab], [role=radio]",
+      )
+    )
+      return;
     this.tab.key?.(event);
   }
 
@@ -266,7 +287,13 @@ class Generate {
   looked() {
     const { where = "", what = "", sentence = "", asks = {}, file = "" } = this.tab?.looked?.() ?? {};
     const title = VIEWS[this.view]?.[0] ?? "";
-    return { where, what: what || title, sentence, asks: { ...asks, tables: this.tables(asks), file: { of: { kept: this.kept(), branch: this.written } } }, file: file || this.view };
+    return {
+      where,
+      what: what || title,
+      sentence,
+      asks: { ...asks, tables: this.tables(asks), file: { of: { kept: this.kept(), branch: this.written } } },
+      file: file || this.view,
+    };
   }
 
   /** The question that each table of take.matrices answers: that of the open tab as it is looked at, of the others as they open. */
@@ -288,9 +315,14 @@ class Generate {
   /** The tree, what came in parts, and what a file alone must know to show each of their steps. */
   kept() {
     const { tree, data } = this;
-    const asks = [...tree.nodes.values()].filter(({ key }) => key).map((node) => ({ trace: data.trace, ...stepQuery(tree, node) }));
+    const asks = [...tree.nodes.values()]
+      .filter(({ key }) => key)
+      .map((node) => ({ trace: data.trace, ...stepQuery(tree, node) }));
     const coming = comingOf(data.trace);
-    const first = [...Object.values(coming).flat().map(comingQuery), { ask: "step", begun: tree.ids(), settings: data.settings }];
+    const first = [
+      ...Object.values(coming).flat().map(comingQuery),
+      { ask: "step", begun: tree.ids(), settings: data.settings },
+    ];
     return { ...tree.kept(), coming, asks: [...first.map((one) => ({ trace: data.trace, ...one })), ...asks] };
   }
 

@@ -66,11 +66,15 @@ export class StepView {
     };
     const what = make("span", "where");
     if (node) what.append(this.unit(at, count), make("bdi", "token-chip", node.piece));
-    else what.textContent = count ? "what follows" : `what follows the ${this.page.data.grid ? "pixels" : this.page.data.source ? "source" : "prompt"}`;
+    else
+      what.textContent = count
+        ? "what follows"
+        : `what follows the ${this.page.data.grid ? "pixels" : this.page.data.source ? "source" : "prompt"}`;
     if (node?.chosen) what.append(make("span", "chosen-of", "chosen by you"));
     const focused = this.title.getRootNode().activeElement?.getAttribute?.("aria-label");
     this.title.replaceChildren(turn("the step before", "‹", at - 1), what, turn("the next step", "›", at + 1));
-    for (const button of this.title.querySelectorAll(".turn")) if (button.getAttribute("aria-label") === focused) button.focus();
+    for (const button of this.title.querySelectorAll(".turn"))
+      if (button.getAttribute("aria-label") === focused) button.focus();
   }
 
   unit(at, count) {
@@ -80,7 +84,9 @@ export class StepView {
   hint({ node }) {
     if (this.page.alone) return "";
     const [one, whole] = this.page.data.grid ? ["colour", "picture"] : ["token", "text"];
-    return node ? `Click another ${one}: the ${whole} branches there, and goes on from it.` : `Click a ${one}: the ${whole} goes on with it.`;
+    return node
+      ? `Click another ${one}: the ${whole} branches there, and goes on from it.`
+      : `Click a ${one}: the ${whole} goes on with it.`;
   }
 
   tellFacts(step, node) {
@@ -88,29 +94,41 @@ export class StepView {
     const ends = drawsFrom(this.shown.settings) ? [0, 1] : [0]; // before and after all stages
     if (node) {
       facts.push(["probability", [step.chosen.own, step.chosen.probabilities].slice(0, ends.length).map(percent)]);
-      facts.push(["rank", [`${step.chosen.rank.toLocaleString("en")} of ${this.page.data.vocab.toLocaleString("en")}`]]);
+      facts.push([
+        "rank",
+        [`${step.chosen.rank.toLocaleString("en")} of ${this.page.data.vocab.toLocaleString("en")}`],
+      ]);
     }
     facts.push(["entropy", ends.map((i) => `${step.entropy[i].toFixed(2)} bits`)]);
     facts.push(["effective choices", ends.map((i) => counted(step.choices[i]))]);
-    this.facts.replaceChildren(...facts.map(([name, [before, after]]) => {
-      const fact = make("div");
-      const value = make("dd", "", before);
-      if (after !== undefined && after !== before) value.append(make("span", "to", " → "), make("strong", "", after));
-      fact.append(make("dt", "", name), value);
-      return fact;
-    }));
+    this.facts.replaceChildren(
+      ...facts.map(([name, [before, after]]) => {
+        const fact = make("div");
+        const value = make("dd", "", before);
+        if (after !== undefined && after !== before) value.append(make("span", "to", " → "), make("strong", "", after));
+        fact.append(make("dt", "", name), value);
+        return fact;
+      }),
+    );
     this.facts.title = "of the model's own distribution → of what is left after all stages";
   }
 
   /** Contrastive search: each candidate was read, and compared with what came before. */
   tellCandidates(step, node) {
     const heading = make("div", "candidate heading");
-    heading.append(...["candidate", "confidence", "degeneration penalty", "score"].map((name) => make("span", "", name)));
+    heading.append(
+      ...["candidate", "confidence", "degeneration penalty", "score"].map((name) => make("span", "", name)),
+    );
     const rows = step.candidates.map((one, i) => {
       const row = make("div", "candidate");
       row.classList.toggle("is-chosen", one.id === (node?.id ?? step.id));
       row.classList.toggle("is-best", i === 0);
-      row.append(this.piece(one), ...[percent(one.confidence), number(one.penalty), number(one.score)].map((text) => make("span", "number", text)));
+      row.append(
+        this.piece(one),
+        ...[percent(one.confidence), number(one.penalty), number(one.score)].map((text) =>
+          make("span", "number", text),
+        ),
+      );
       return row;
     });
     this.candidates.replaceChildren(heading, ...rows);
@@ -121,7 +139,12 @@ export class StepView {
    * @returns {Array<{ name: string, cell: (row: any) => string, off?: boolean, cut?: number }>}
    */
   columns({ method, temperature, repetition_penalty: penalty, ...settings }) {
-    const off = { "top-k": !settings.top_k, "top-p": settings.top_p >= 1, "min-p": !settings.min_p, typical: settings.typical_p >= 1 };
+    const off = {
+      "top-k": !settings.top_k,
+      "top-p": settings.top_p >= 1,
+      "min-p": !settings.min_p,
+      typical: settings.typical_p >= 1,
+    };
     const draws = drawsFrom({ method, temperature });
     /** @type {Array<[string, (row: any) => string]>} */
     const found = [["logit", (row) => number(row.logits)]];
@@ -129,7 +152,12 @@ export class StepView {
     if (penalty !== 1) found.push(["penalized", (row) => number(row.penalized)]);
     if (!draws) return found.map(([name, cell]) => ({ name, cell }));
     found.push(["÷ T", (row) => number(row.scaled)], ["softmax", (row) => share(row.shares)]);
-    const cuts = CUTS.map(([field, name], i) => ({ name, off: off[name], cut: i, cell: (row) => (i && !row[CUTS[i - 1][0]] ? "" : row[field] ? "✓" : "✕") }));
+    const cuts = CUTS.map(([field, name], i) => ({
+      name,
+      off: off[name],
+      cut: i,
+      cell: (row) => (i && !row[CUTS[i - 1][0]] ? "" : row[field] ? "✓" : "✕"),
+    }));
     return [...found.map(([name, cell]) => ({ name, cell })), ...cuts];
   }
 
@@ -140,12 +168,24 @@ export class StepView {
     const tight = columns.length > 8 && !this.page.narrow;
     const wide = tight ? ["63px", "38px"] : ["70px", "44px"];
     this.table.style.setProperty("--columns", columns.map(({ cut }) => wide[cut === undefined ? 0 : 1]).join(" "));
-    const heading = this.line("heading", make("span", "", ""), columns.map((one) => this.heading(one, step, tight)), make("span", "left-of", drawn ? "final probabilities" : "the model’s own probability"));
+    const heading = this.line(
+      "heading",
+      make("span", "", ""),
+      columns.map((one) => this.heading(one, step, tight)),
+      make("span", "left-of", drawn ? "final probabilities" : "the model’s own probability"),
+    );
     const inside = node ? step.rows.some(({ id }) => id === node.id) : true;
     this.rows = inside ? step.rows : [...step.rows, step.chosen];
     const most = Math.max(...step.rows.map((row) => Math.max(value(row), row.own)), 1e-9);
     const rows = this.rows.map((row, i) => this.row(row, i, { node, columns, value, most, drawn }));
-    const others = this.line("others", make("span", "", "all others"), columns.map(({ name }) => make("span", "stage", { model: percent(step.others.own), softmax: percent(step.others.shares) }[name] ?? "")), this.track(drawn ? step.others.probabilities : step.others.own, null, 0));
+    const others = this.line(
+      "others",
+      make("span", "", "all others"),
+      columns.map(({ name }) =>
+        make("span", "stage", { model: percent(step.others.own), softmax: percent(step.others.shares) }[name] ?? ""),
+      ),
+      this.track(drawn ? step.others.probabilities : step.others.own, null, 0),
+    );
     const focused = this.table.getRootNode().activeElement?.dataset?.row;
     this.table.replaceChildren(heading, ...rows, ...(this.page.data.vocab > step.rows.length ? [others] : []));
     if (focused !== undefined) this.table.querySelector(`[data-row="${focused}"]`)?.focus({ preventScroll: true });
@@ -164,15 +204,26 @@ export class StepView {
   }
 
   row(row, i, { node, columns, value, most, drawn }) {
-    const line = this.line(i >= SHOWN ? "outside" : "", this.piece(row), columns.map(({ cell, off }) => {
-      const part = make("span", "stage", cell(row));
-      part.classList.toggle("off", Boolean(off));
-      return part;
-    }), this.track(value(row), drawn ? row.own : null, most), "button");
+    const line = this.line(
+      i >= SHOWN ? "outside" : "",
+      this.piece(row),
+      columns.map(({ cell, off }) => {
+        const part = make("span", "stage", cell(row));
+        part.classList.toggle("off", Boolean(off));
+        return part;
+      }),
+      this.track(value(row), drawn ? row.own : null, most),
+      "button",
+    );
     line.dataset.row = i;
     line.classList.toggle("is-chosen", row.id === node?.id);
     line.classList.toggle("cut", drawn && !row.in_typical);
-    line.setAttribute("aria-label", row.id === node?.id ? `${row.piece}, ${percent(value(row))}, chosen` : `${row.piece}, ${percent(value(row))}, choose this`);
+    line.setAttribute(
+      "aria-label",
+      row.id === node?.id
+        ? `${row.piece}, ${percent(value(row))}, chosen`
+        : `${row.piece}, ${percent(value(row))}, choose this`,
+    );
     return line;
   }
 

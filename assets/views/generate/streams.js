@@ -93,7 +93,11 @@ export class Run {
     this.speed.tokens += steps.length;
     this.speed.seconds += seconds;
     steps.forEach((step, i) => {
-      this.from = this.tree.add(this.from, tokenOf(step, { stop: i === steps.length - 1 ? stop : null, shift }), settings);
+      this.from = this.tree.add(
+        this.from,
+        tokenOf(step, { stop: i === steps.length - 1 ? stop : null, shift }),
+        settings,
+      );
     });
     this.tree.shown = this.from;
     if (!steps.length && stop && this.from) this.tree.nodes.get(this.from).stop = stop;
@@ -196,14 +200,22 @@ export class Coming {
       this.stopped = !answer.whole;
       this.take(answer);
     };
-    this.page.request(comingQuery({ query: this.query, steps: kept?.steps })).then(take, (error) => this.on.fail(error));
+    this.page
+      .request(comingQuery({ query: this.query, steps: kept?.steps }))
+      .then(take, (error) => this.on.fail(error));
   }
 
   async go() {
     this.stopped = false;
     this.why = "";
     this.keep();
-    const query = () => ({ ...this.query, ask: `${this.query.ask}_parts`, trace: this.trace, came: this.count, shared: this.page.isShared });
+    const query = () => ({
+      ...this.query,
+      ask: `${this.query.ask}_parts`,
+      trace: this.trace,
+      came: this.count,
+      shared: this.page.isShared,
+    });
     try {
       await this.asking.go(query, (part) => this.take(part));
     } catch (error) {

@@ -9,7 +9,6 @@ import { colourOf } from "./text.js";
 const LONG = 600; // ms after which what was shown makes room for what is awaited
 const CALM = 250; // ms without another token looked at after which the curve follows
 
-
 export function mount(room, page) {
   return new Surprise(room, page);
 }
@@ -26,7 +25,11 @@ class Surprise {
     this.sentence = make("p", "sentence s-sentence");
     this.sentence.setAttribute("role", "status");
     const [left, right, body] = [make("div", "s-left"), make("div", "s-right"), make("div", "s-body")];
-    const places = { text: make("section", "s-text"), token: make("section", "s-token"), sum: make("section", "s-sum") };
+    const places = {
+      text: make("section", "s-text"),
+      token: make("section", "s-token"),
+      sum: make("section", "s-sum"),
+    };
     left.append(places.text, places.sum);
     right.append(places.token);
     body.append(left, right);
@@ -53,7 +56,8 @@ class Surprise {
   update() {
     const { page } = this;
     this.follow();
-    if (page.run.active) { // the text is still growing
+    if (page.run.active) {
+      // the text is still growing
       if (!this.found) this.wait();
       return;
     }
@@ -64,7 +68,10 @@ class Surprise {
     this.coming?.leave();
     clearTimeout(this.long);
     this.long = setTimeout(() => this.clear("Reading …"), LONG);
-    this.coming = new Coming(page, query, joined, { take: (coming) => this.take(coming), fail: (error) => this.fail(error) });
+    this.coming = new Coming(page, query, joined, {
+      take: (coming) => this.take(coming),
+      fail: (error) => this.fail(error),
+    });
     this.windows.update();
     this.coming.begin();
   }
@@ -164,11 +171,13 @@ class Surprise {
       [pseudo ? "minus the mean" : "loss", `${number(mean)} nats a token`],
       pseudo ? ["pseudo-log-likelihood", `${number(-total)} nats`] : ["their sum", `${number(total)} nats`],
     ];
-    this.facts.replaceChildren(...facts.map(([name, value]) => {
-      const fact = make("div");
-      fact.append(make("dt", "", name), make("dd", "", value));
-      return fact;
-    }));
+    this.facts.replaceChildren(
+      ...facts.map(([name, value]) => {
+        const fact = make("div");
+        fact.append(make("dt", "", name), make("dd", "", value));
+        return fact;
+      }),
+    );
     for (const part of this.parts) part.update();
     this.report();
   }
@@ -225,12 +234,18 @@ class Surprise {
   }
 
   looked() {
-    if (!this.found) return { where: "", sentence: this.sentence.textContent, asks: { tab: { ask: "surprise", ...this.reading } } };
+    if (!this.found)
+      return { where: "", sentence: this.sentence.textContent, asks: { tab: { ask: "surprise", ...this.reading } } };
     const token = this.tokens[this.at];
     const windows = this.inWindows ? ` in ${this.found.windows.length.toLocaleString("en")} windows` : "";
     const sums = `${this.named("perplexity")} ${number(this.found.perplexity)}, ${this.found.pseudo ? "" : "loss "}${number(this.found.mean)} nats a token`;
     const sentence = `${this.tokens.length.toLocaleString("en")} tokens${windows}, ${sums}; “${token.piece}” ${token.surprise.toFixed(2)} bits`;
-    return { where: `token ${this.at + 1} of ${this.tokens.length}`, sentence, asks: { tab: { ask: "surprise", ...this.reading, ...(!this.found.whole && { steps: this.found.count }) } }, file: "surprise" };
+    return {
+      where: `token ${this.at + 1} of ${this.tokens.length}`,
+      sentence,
+      asks: { tab: { ask: "surprise", ...this.reading, ...(!this.found.whole && { steps: this.found.count }) } },
+      file: "surprise",
+    };
   }
 }
 
@@ -298,7 +313,10 @@ class Token {
     const [before, after] = this.title.querySelectorAll(".turn");
     before.disabled = tab.at === 0;
     after.disabled = tab.at === tab.tokens.length - 1;
-    this.where.replaceChildren(`${data.grid ? "pixel" : "token"} ${(tab.at + 1).toLocaleString("en")} of ${tab.tokens.length.toLocaleString("en")} `, make("bdi", "token-chip", token.piece));
+    this.where.replaceChildren(
+      `${data.grid ? "pixel" : "token"} ${(tab.at + 1).toLocaleString("en")} of ${tab.tokens.length.toLocaleString("en")} `,
+      make("bdi", "token-chip", token.piece),
+    );
     const facts = [
       ["probability", percent(Math.exp(token.log))],
       ["ln p", `${number(token.log)} nats`],
@@ -307,18 +325,28 @@ class Token {
       [tab.found.pseudo ? "entropy there" : "entropy before it", `${number(token.entropy)} bits`],
       ...(tab.inWindows ? [["predicted from", this.from(token)]] : []),
     ];
-    this.facts.replaceChildren(...facts.map(([name, value]) => {
-      const fact = make("div");
-      fact.append(make("dt", "", name), make("dd", "", value));
-      return fact;
-    }));
+    this.facts.replaceChildren(
+      ...facts.map(([name, value]) => {
+        const fact = make("div");
+        fact.append(make("dt", "", name), make("dd", "", value));
+        return fact;
+      }),
+    );
     const likely = token.rows();
     const inside = likely.some(({ id }) => id === token.id);
     const own = { id: token.id, piece: token.piece, probability: Math.exp(token.log) };
     const most = likely[0].probability;
     const rows = [...likely, ...(inside ? [] : [own])].map((row) => this.row(row, row.id === token.id, most));
-    const rest = this.row({ id: null, piece: inside ? "all others" : "all others, with it", probability: token.rest }, false, 0);
-    this.rows.replaceChildren(make("h3", "", "What the model expected there"), ...rows, ...(data.vocab > likely.length ? [rest] : []));
+    const rest = this.row(
+      { id: null, piece: inside ? "all others" : "all others, with it", probability: token.rest },
+      false,
+      0,
+    );
+    this.rows.replaceChildren(
+      make("h3", "", "What the model expected there"),
+      ...rows,
+      ...(data.vocab > likely.length ? [rest] : []),
+    );
   }
 
   /** How many tokens before it were read, and in which window. */
@@ -360,7 +388,8 @@ class Sum {
     const { tab, root } = this;
     const { found, tokens } = tab;
     if (this.drawn !== found || this.count !== tokens.length) this.build();
-    for (const term of root.querySelectorAll(".term")) term.classList.toggle("picked", Number(term.dataset.index) === tab.at);
+    for (const term of root.querySelectorAll(".term"))
+      term.classList.toggle("picked", Number(term.dataset.index) === tab.at);
   }
 
   build() {
@@ -369,17 +398,28 @@ class Sum {
     this.drawn = found;
     this.count = tokens.length;
     const heading = make("h3", "", found.pseudo ? "Minus the pseudo-log-likelihood, added up" : "The loss, added up");
-    heading.append(make("span", "note", ` −ln p of every token${found.pseudo ? ", with that one masked" : ""}, in nats`));
+    heading.append(
+      make("span", "note", ` −ln p of every token${found.pseudo ? ", with that one masked" : ""}, in nats`),
+    );
     const sum = make("p", "s-addition");
     const terms = (from, to) => tokens.slice(from, to).map((token, i) => this.term(token, from + i));
     const { length } = tokens;
-    const shown = length <= FIRST + LAST + 1 ? terms(0, length) : [...terms(0, FIRST), this.between(length - FIRST - LAST), ...terms(length - LAST, length)];
+    const shown =
+      length <= FIRST + LAST + 1
+        ? terms(0, length)
+        : [...terms(0, FIRST), this.between(length - FIRST - LAST), ...terms(length - LAST, length)];
     shown.forEach((term, i) => sum.append(...(i ? [" + ", term] : [term])));
     sum.append(make("b", "", ` = ${number(found.total)}`));
     const lines = [
-      ["divided by their number", `${number(found.total)} / ${tokens.length.toLocaleString("en")} = ${number(found.mean)} nats a token`],
+      [
+        "divided by their number",
+        `${number(found.total)} / ${tokens.length.toLocaleString("en")} = ${number(found.mean)} nats a token`,
+      ],
       [`${tab.named("perplexity")}, its exponential`, `exp ${number(found.mean)} = ${number(found.perplexity)}`],
-      [`the loss ${found.taught ? "of a training on" : "in training,"} ${found.objective}`, `${number(found.training)} nats a token, times ${tokens.length.toLocaleString("en")} = ${number(found.training * tokens.length)}`],
+      [
+        `the loss ${found.taught ? "of a training on" : "in training,"} ${found.objective}`,
+        `${number(found.training)} nats a token, times ${tokens.length.toLocaleString("en")} = ${number(found.training * tokens.length)}`,
+      ],
       ["they differ by", difference(found.training - found.mean)],
     ];
     const list = make("dl", "s-lines");
@@ -437,7 +477,9 @@ class Windows {
     this.button.hidden = page.alone;
     this.button.textContent = tab.measuring ? "Stop" : "Continue";
     if (!found) return this.told.replaceChildren();
-    const windows = tab.inWindows ? `${found.count.toLocaleString("en")} of ${found.windows.length.toLocaleString("en")} windows, ` : "";
+    const windows = tab.inWindows
+      ? `${found.count.toLocaleString("en")} of ${found.windows.length.toLocaleString("en")} windows, `
+      : "";
     const done = `${windows}${tokens.length.toLocaleString("en")} of ${found.asked.toLocaleString("en")} tokens`;
     this.told.textContent = tab.measuring ? `Read so far: ${done}.` : `Stopped after ${done}; the sums are of those.`;
   }
@@ -445,11 +487,14 @@ class Windows {
 
 function windowed({ windows }, length) {
   const { most, stride, least } = spread(windows);
-  const [whole, count, reads, apart, low, high] = [length, windows.length, most, stride, least, most - 1].map((one) => one.toLocaleString("en"));
+  const [whole, count, reads, apart, low, high] = [length, windows.length, most, stride, least, most - 1].map((one) =>
+    one.toLocaleString("en"),
+  );
   return `The text has ${whole} tokens, and the model reads ${reads} at a time: it is read in ${count} windows, each ${apart} tokens behind the one before. Behind the first, every token is predicted from the ${low === high ? low : `${low} to ${high}`} ${high === "1" ? "token" : "tokens"} before it.`;
 }
 
 function masked({ asked }) {
-  const each = asked === 1 ? "its one token is masked" : `each of its ${asked.toLocaleString("en")} tokens is masked in turn`;
+  const each =
+    asked === 1 ? "its one token is masked" : `each of its ${asked.toLocaleString("en")} tokens is masked in turn`;
   return `The model sees the text from both sides: ${each}, and predicted from all that stands before and behind it. That adds up to the pseudo-log-likelihood (Salazar et al. 2020), which compares with others of its kind and with no loss of a model that writes.`;
 }

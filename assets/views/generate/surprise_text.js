@@ -17,7 +17,13 @@ export class Painted {
     this.place.setAttribute("role", "group");
     this.place.setAttribute("aria-label", "the text, tinted by surprise; left and right go from token to token");
     this.place.addEventListener("click", (event) => this.on(event, (index) => tab.look(index)));
-    this.place.addEventListener("pointerover", (event) => this.on(event, (index) => tab.tip(tab.tokens[index]), () => tab.tip(null)));
+    this.place.addEventListener("pointerover", (event) =>
+      this.on(
+        event,
+        (index) => tab.tip(tab.tokens[index]),
+        () => tab.tip(null),
+      ),
+    );
     this.place.addEventListener("pointerleave", () => tab.tip(null));
     this.place.addEventListener("keydown", (event) => {
       if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
@@ -70,7 +76,12 @@ export class Painted {
     this.before = [];
     const bar = make("span", "legend-bar surprise-bar");
     const blind = `${tab.blind.toFixed(1)} bits or more: a blind guess among ${data.vocab.toLocaleString("en")}`;
-    const more = tab.inWindows ? [make("span", "opens-of", "the next window predicts from here"), make("span", "before-of", "what the chosen token was predicted from")] : [];
+    const more = tab.inWindows
+      ? [
+          make("span", "opens-of", "the next window predicts from here"),
+          make("span", "before-of", "what the chosen token was predicted from"),
+        ]
+      : [];
     this.legend.replaceChildren(make("span", "", "0 bits: certain"), bar, make("span", "", blind), ...more);
     const flow = data.grid ? this.picture() : tab.inPieces ? this.unread() : this.words();
     const source = data.source && this.part("source", data.source.pieces);
@@ -79,11 +90,13 @@ export class Painted {
 
   part(title, pieces, flow = make("div", "flow-of")) {
     const part = make("div", "part");
-    flow.append(...pieces.flatMap((piece) => {
-      const [lead, span] = token(piece, this.tab.page.data.spaced);
-      span.classList.add("given");
-      return [lead, span];
-    }));
+    flow.append(
+      ...pieces.flatMap((piece) => {
+        const [lead, span] = token(piece, this.tab.page.data.spaced);
+        span.classList.add("given");
+        return [lead, span];
+      }),
+    );
     part.append(make("h3", "", title), flow);
     return part;
   }
@@ -97,7 +110,10 @@ export class Painted {
     for (let at = 0; at <= read.length; at++) {
       const index = asked.get(at);
       if (index === undefined && at === read.length) break;
-      const [lead, span] = token(index === undefined ? pieces[read[at]] : tab.tokens[index].piece, tab.page.data.spaced);
+      const [lead, span] = token(
+        index === undefined ? pieces[read[at]] : tab.tokens[index].piece,
+        tab.page.data.spaced,
+      );
       if (index === undefined) span.classList.add("given");
       else this.tint(span, index);
       flow.append(lead, span);

@@ -5,7 +5,6 @@ import { percent } from "../core/format.js";
 
 const DEEPEST = 54; // percent of the hue, at a probability of 1
 
-
 function tint(p) {
   return `${Math.round(DEEPEST * Math.sqrt(p))}%`;
 }
@@ -75,7 +74,8 @@ export class Text {
     this.end.title = "what follows";
     this.end.dataset.at = "end";
     this.gaps = [];
-    if (data.source) this.place.replaceChildren(this.part("source", data.source, []), this.part("target", data.prompt, [this.end]));
+    if (data.source)
+      this.place.replaceChildren(this.part("source", data.source, []), this.part("target", data.prompt, [this.end]));
     else if (data.gap) this.place.replaceChildren(this.gapped());
     else this.place.replaceChildren(this.part("", data.prompt, [this.end]));
     this.place.setAttribute("aria-label", "the text; left and right go from token to token");
@@ -183,7 +183,8 @@ function given(piece, special, spaced) {
  * spaces of their own. */
 export function token(piece, spaced) {
   const span = make("bdi", "tok");
-  const lead = spaced && !piece.startsWith("##") ? document.createTextNode(" ") : make(piece.startsWith("·") ? "wbr" : "span");
+  const lead =
+    spaced && !piece.startsWith("##") ? document.createTextNode(" ") : make(piece.startsWith("·") ? "wbr" : "span");
   if (piece.startsWith("·") && piece.length > 1) span.append(make("i", "", "·"), piece.slice(1));
   else span.textContent = piece;
   if (piece.endsWith("\\n")) span.append(make("br")); // the sign of a line break, and one
@@ -192,12 +193,13 @@ export function token(piece, spaced) {
 
 const LARGEST = 340; // CSS pixels a side
 
-
 /** The colour of a pixel as CSS. */
 export function colourOf(data, id) {
   const { palette } = data.arrays;
   const channels = palette.shape[1];
-  const rgb = Array.from({ length: 3 }, (_, c) => Math.round(255 * palette.data[id * channels + (channels === 3 ? c : 0)]));
+  const rgb = Array.from({ length: 3 }, (_, c) =>
+    Math.round(255 * palette.data[id * channels + (channels === 3 ? c : 0)]),
+  );
   return `rgb(${rgb.join(" ")})`;
 }
 
@@ -229,7 +231,10 @@ class Pixels {
   at(event) {
     const { rows, columns } = this.page.data.grid;
     const box = this.canvas.getBoundingClientRect();
-    const [col, row] = [Math.floor(((event.clientX - box.left) * columns) / box.width), Math.floor(((event.clientY - box.top) * rows) / box.height)];
+    const [col, row] = [
+      Math.floor(((event.clientX - box.left) * columns) / box.width),
+      Math.floor(((event.clientY - box.top) * rows) / box.height),
+    ];
     const at = row * columns + col - this.given.length;
     return col >= 0 && col < columns && at >= 0 && at <= this.page.tree.path().length ? at : null;
   }

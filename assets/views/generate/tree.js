@@ -157,7 +157,12 @@ class Tree {
     this.settings = kept.settings;
     for (const [i, row] of kept.nodes.entries()) {
       const node = Object.fromEntries(FIELDS.map((field, j) => [field, row[j]]));
-      const fits = Number.isInteger(node.parent) && node.parent >= 0 && node.parent <= i && Number.isInteger(node.id) && typeof node.piece === "string";
+      const fits =
+        Number.isInteger(node.parent) &&
+        node.parent >= 0 &&
+        node.parent <= i &&
+        Number.isInteger(node.id) &&
+        typeof node.piece === "string";
       if (!fits || !Number.isFinite(node.log) || !(node.said in this.settings)) return this.clear();
       this.nodes.set(i + 1, { ...node, key: i + 1, children: [] });
       this.nodes.get(node.parent).children.push(i + 1);
@@ -177,7 +182,12 @@ class Tree {
   }
 }
 
-export const CUTS = [["in_top_k", "top-k"], ["in_top_p", "top-p"], ["in_min_p", "min-p"], ["in_typical", "typical"]];
+export const CUTS = [
+  ["in_top_k", "top-k"],
+  ["in_top_p", "top-p"],
+  ["in_min_p", "min-p"],
+  ["in_typical", "typical"],
+];
 
 /**
  * An answer to "write" or "step" -> [{id, piece, rows, chosen, others, kept, entropy, choices, candidates}]. `rows` are the most probable
@@ -205,7 +215,8 @@ class Step {
 
   row(rank) {
     const row = {};
-    for (const name in this.arrays) if (name.startsWith("top.")) row[name.slice(4)] = this.arrays[name].data[this.place * this.width + rank];
+    for (const name in this.arrays)
+      if (name.startsWith("top.")) row[name.slice(4)] = this.arrays[name].data[this.place * this.width + rank];
     row.piece = this.pieces[row.id];
     return row;
   }
@@ -241,14 +252,29 @@ class Step {
   get candidates() {
     if (!this.arrays["candidate.id"]) return [];
     const [ids, ...numbers] = ["id", "confidence", "penalty", "score"].map((name) => this.own(`candidate.${name}`));
-    return ids.map((id, i) => ({ id, piece: this.pieces[id], confidence: numbers[0][i], penalty: numbers[1][i], score: numbers[2][i] }));
+    return ids.map((id, i) => ({
+      id,
+      piece: this.pieces[id],
+      confidence: numbers[0][i],
+      penalty: numbers[1][i],
+      score: numbers[2][i],
+    }));
   }
 }
 
 /** What the tree keeps of a step. */
 export function tokenOf(step, more = {}) {
   const { chosen } = step;
-  return { id: step.id, piece: step.piece, p: chosen.own, log: chosen.log_own, drawn: chosen.probabilities, rank: chosen.rank, step, ...more };
+  return {
+    id: step.id,
+    piece: step.piece,
+    p: chosen.own,
+    log: chosen.log_own,
+    drawn: chosen.probabilities,
+    rank: chosen.rank,
+    step,
+    ...more,
+  };
 }
 
 /** What is asked to see the step at which a token of the tree was chosen. */

@@ -7,8 +7,6 @@ import { StepView } from "./step.js";
 import { colourOf, Text } from "./text.js";
 import { stepQuery, stepsOf } from "./tree.js";
 
-
-
 const READABLE = 400; // ms from one drawing of the step to the next while tokens come
 
 export function mount(room, page) {
@@ -21,9 +19,20 @@ class Write {
     this.room = room;
     this.next = 0;
     this.build();
-    this.text = new Text(this.places.text, page, (at) => this.look(at), (at) => this.glance(at));
-    this.step = new StepView(this.places.step, page, { choose: (row) => this.choose(row), look: (at) => this.look(at) });
-    this.branches = new Branches(this.places.branches, page, { show: (leaf) => this.show(leaf), remove: (leaf) => this.remove(leaf) });
+    this.text = new Text(
+      this.places.text,
+      page,
+      (at) => this.look(at),
+      (at) => this.glance(at),
+    );
+    this.step = new StepView(this.places.step, page, {
+      choose: (row) => this.choose(row),
+      look: (at) => this.look(at),
+    });
+    this.branches = new Branches(this.places.branches, page, {
+      show: (leaf) => this.show(leaf),
+      remove: (leaf) => this.remove(leaf),
+    });
   }
 
   build() {
@@ -35,7 +44,11 @@ class Write {
     this.speed = make("p", "write-speed");
     bar.append(this.button, this.again, this.told, this.speed);
     const [left, right] = [make("div", "write-left"), make("div", "write-right")];
-    this.places = { text: make("section", "write-text"), step: make("section", "write-step"), branches: make("section", "write-branches") };
+    this.places = {
+      text: make("section", "write-text"),
+      step: make("section", "write-step"),
+      branches: make("section", "write-branches"),
+    };
     left.append(this.places.text, this.places.branches);
     right.append(this.places.step);
     body.append(left, right);
@@ -66,7 +79,12 @@ class Write {
     this.again.title = "from the prompt again, as another branch";
     this.again.hidden = page.alone || tree.isEmpty || !this.differs();
     this.again.disabled = run.active;
-    this.told.textContent = run.active ? "" : run.told || last.stop?.sentence || ended || (tree.isEmpty && !page.alone ? "Press Enter to write, Escape to stop." : "");
+    this.told.textContent = run.active
+      ? ""
+      : run.told ||
+        last.stop?.sentence ||
+        ended ||
+        (tree.isEmpty && !page.alone ? "Press Enter to write, Escape to stop." : "");
     this.tellSpeed(run.speed);
     this.text.update();
     if (this.isAwaited()) return;
@@ -85,7 +103,9 @@ class Write {
 
   tellSpeed(speed) {
     const some = speed && speed.tokens > 0;
-    this.speed.textContent = some ? `${(1000 * speed.seconds / speed.tokens).toFixed(1)} ms a token · ${Math.round(speed.tokens / speed.seconds).toLocaleString("en")} tokens/s` : "";
+    this.speed.textContent = some
+      ? `${((1000 * speed.seconds) / speed.tokens).toFixed(1)} ms a token · ${Math.round(speed.tokens / speed.seconds).toLocaleString("en")} tokens/s`
+      : "";
     this.speed.title = "measured by the engine, from reading the prompt on";
   }
 
@@ -116,7 +136,9 @@ class Write {
   /** From the prompt, with the first seed that it was not written from yet. */
   anew() {
     const { tree, run, data } = this.page;
-    const used = new Set([...tree.nodes.values()].filter(({ parent }) => parent === 0).flatMap((node) => this.seeds(node)));
+    const used = new Set(
+      [...tree.nodes.values()].filter(({ parent }) => parent === 0).flatMap((node) => this.seeds(node)),
+    );
     let shift = 0;
     while (data.settings.method === "sample" && used.has(data.settings.seed + shift)) shift++;
     run.begin(0, shift);
@@ -153,7 +175,8 @@ class Write {
     if (at === null) return this.glanced ? this.showStep() : null;
     const node = path[at];
     this.glanced = Boolean(node?.step);
-    if (this.glanced) this.step.update({ at, count: path.length, node, settings: tree.settingsOf(node), step: node.step });
+    if (this.glanced)
+      this.step.update({ at, count: path.length, node, settings: tree.settingsOf(node), step: node.step });
   }
 
   showStep() {
@@ -166,14 +189,19 @@ class Write {
     const query = node ? stepQuery(tree, node) : { ask: "step", begun: tree.ids(), settings: data.settings };
     const shown = { at: this.at, count: path.length, node, settings: query.settings };
     if (node?.step) return this.step.update({ ...shown, step: node.step });
-    if (!node && (this.ended() || page.run.active)) return this.step.update({ ...shown, step: null, sentence: this.ended() });
+    if (!node && (this.ended() || page.run.active))
+      return this.step.update({ ...shown, step: null, sentence: this.ended() });
     const asked = (this.asked = JSON.stringify([data.trace, query]));
     this.step.wait(shown);
-    page.request(query).then((answer) => {
-      const [step] = stepsOf(answer);
-      if (node && step) node.step = step;
-      if (asked === this.asked && this.room.firstChild) this.step.update({ ...shown, step: step ?? null, sentence: answer.stop?.sentence });
-    }, (error) => asked === this.asked && this.step.update({ ...shown, step: null, sentence: error.message }));
+    page.request(query).then(
+      (answer) => {
+        const [step] = stepsOf(answer);
+        if (node && step) node.step = step;
+        if (asked === this.asked && this.room.firstChild)
+          this.step.update({ ...shown, step: step ?? null, sentence: answer.stop?.sentence });
+      },
+      (error) => asked === this.asked && this.step.update({ ...shown, step: null, sentence: error.message }),
+    );
   }
 
   /** Another token in place of the one that is looked at: the text branches there, and goes on. */
@@ -187,7 +215,21 @@ class Write {
     const parent = node ? node.parent : tree.shown;
     const shift = (node ?? tree.nodes.get(tree.shown)).shift ?? 0;
     const settings = { ...data.settings, seed: data.settings.seed + shift };
-    const key = tree.add(parent, { id: row.id, piece: row.piece, p: row.own, log: row.log_own, drawn: row.probabilities, rank: row.rank, chosen: true, shift, step: null }, settings);
+    const key = tree.add(
+      parent,
+      {
+        id: row.id,
+        piece: row.piece,
+        p: row.own,
+        log: row.log_own,
+        drawn: row.probabilities,
+        rank: row.rank,
+        chosen: true,
+        shift,
+        step: null,
+      },
+      settings,
+    );
     run.begin(key, shift);
   }
 
@@ -228,9 +270,19 @@ class Write {
     const said = path.at(-1) ? tree.settingsOf(path.at(-1)) : data.settings;
     const begun = Math.max(last + 1, path.findLastIndex((one) => tree.settingsOf(one) !== said) + 1);
     const { count, sum, perplexity } = tree.measure();
-    const numbers = count ? `${count} tokens, sum of log-probabilities ${sum.toFixed(2)} nats, perplexity ${perplexity.toFixed(2)}` : "";
+    const numbers = count
+      ? `${count} tokens, sum of log-probabilities ${sum.toFixed(2)} nats, perplexity ${perplexity.toFixed(2)}`
+      : "";
     const where = node ? `token ${this.at + 1} of ${count}` : "what follows";
-    return { where, sentence: numbers, asks: { tab: { ask: "written", ids: tree.ids(), begun, settings: said }, tables: { "Write: one step": { ask: "step", begun: tree.ids().slice(0, this.at), settings: said } } }, file: "written" };
+    return {
+      where,
+      sentence: numbers,
+      asks: {
+        tab: { ask: "written", ids: tree.ids(), begun, settings: said },
+        tables: { "Write: one step": { ask: "step", begun: tree.ids().slice(0, this.at), settings: said } },
+      },
+      file: "written",
+    };
   }
 }
 
@@ -262,7 +314,13 @@ class Branches {
     this.root.hidden = tree.isEmpty;
     if (tree.isEmpty) return;
     const branches = branchesOf(tree);
-    const drawn = JSON.stringify([branches.map(({ leaf, fork }) => [leaf, fork.depth]), tree.nodes.size, tree.shown, page.narrow, run.active]);
+    const drawn = JSON.stringify([
+      branches.map(({ leaf, fork }) => [leaf, fork.depth]),
+      tree.nodes.size,
+      tree.shown,
+      page.narrow,
+      run.active,
+    ]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     this.title.textContent = branches.length === 1 ? "1 branch" : `${branches.length} branches`;
@@ -300,10 +358,21 @@ class Branches {
     button.setAttribute("aria-pressed", String(leaf === tree.shown));
     const { count, sum, perplexity } = tree.measure(leaf);
     const text = this.text(own);
-    const said = make("bdi", "branch-text", this.page.data.grid ? "" : `${fork.depth ? "… " : ""}${text.slice(0, LETTERS)}${text.length > LETTERS ? "…" : ""}`);
+    const said = make(
+      "bdi",
+      "branch-text",
+      this.page.data.grid
+        ? ""
+        : `${fork.depth ? "… " : ""}${text.slice(0, LETTERS)}${text.length > LETTERS ? "…" : ""}`,
+    );
     if (this.page.data.grid) said.append(...this.swatches(own, fork));
-    const numbers = make("span", "branch-numbers", `${count} ${this.page.data.grid ? "pixels" : "tokens"} · Σ log p ${signed(sum)} · perplexity ${perplexity < 1000 ? perplexity.toFixed(2) : number(perplexity)}`);
-    numbers.title = "the sum of the tokens' log-probabilities (nats) in the model's own distribution; perplexity is exp(−sum / tokens)";
+    const numbers = make(
+      "span",
+      "branch-numbers",
+      `${count} ${this.page.data.grid ? "pixels" : "tokens"} · Σ log p ${signed(sum)} · perplexity ${perplexity < 1000 ? perplexity.toFixed(2) : number(perplexity)}`,
+    );
+    numbers.title =
+      "the sum of the tokens' log-probabilities (nats) in the model's own distribution; perplexity is exp(−sum / tokens)";
     button.append(said, numbers);
     button.addEventListener("click", () => this.on.show(leaf));
     const remove = make("button", "branch-remove", "×");
@@ -318,7 +387,11 @@ class Branches {
 
   text(own) {
     const { data } = this.page;
-    return own.map(({ piece }) => piece).join(data.spaced ? " " : "").replaceAll("·", " ").trim();
+    return own
+      .map(({ piece }) => piece)
+      .join(data.spaced ? " " : "")
+      .replaceAll("·", " ")
+      .trim();
   }
 
   /** Of a picture the colours of the first pixels that only this branch has. */

@@ -96,7 +96,9 @@ class KeptPatterns {
     const isCurrent = () => data === this.data && name === `${state.layer} ${state.head}`;
     this.element.classList.toggle("waiting", !this.answers.has(name));
     try {
-      const answer = this.answers.get(name) ?? /** @type {Answer} */ (await request({ trace: data.trace, ask: "kept", layer, head }));
+      const answer =
+        this.answers.get(name) ??
+        /** @type {Answer} */ (await request({ trace: data.trace, ask: "kept", layer, head }));
       if (data === this.data) this.answers.set(name, answer);
       if (isCurrent()) this.show(answer, "");
     } catch (error) {
@@ -238,7 +240,12 @@ text is laid out as an image of ${high} rows of ${wide}.`;
   /** What Share & export says of the picture, and asks the server for. */
   looked() {
     const { layer, head } = this.state;
-    return { where: "", what: "", sentence: `Patterns of block ${layer + 1}, head ${head + 1}.`, asks: { of: { layer, head } } };
+    return {
+      where: "",
+      what: "",
+      sentence: `Patterns of block ${layer + 1}, head ${head + 1}.`,
+      asks: { of: { layer, head } },
+    };
   }
 }
 

@@ -35,7 +35,8 @@ function queryOf(entries) {
 
 function tooLong(query) {
   const names = excess(query).map(called);
-  const [is, they, it, stay] = names.length > 1 || names[0].endsWith("s") ? ["are", "They", "them", "stay"] : ["is", "It", "it", "stays"];
+  const [is, they, it, stay] =
+    names.length > 1 || names[0].endsWith("s") ? ["are", "They", "them", "stay"] : ["is", "It", "it", "stays"];
   const subject = names.join(" and ").replace(/^./, (letter) => letter.toUpperCase());
   const sizes = `the address would have ${written(query.length)} characters behind the ?, and at most ${written(READABLE)} are read`;
   return `${subject} ${is} too long for a link: ${sizes}. ${they} ${stay} here until the page is reloaded or closed; paste ${it} again then.`;
@@ -55,7 +56,9 @@ export function unread() {
   untold = "";
   if (query.length <= READABLE && names <= MOST) return [];
   const [has, most, what] = query.length > READABLE ? [query.length, READABLE, "characters"] : [names, MOST, "entries"];
-  return [`the address had ${written(has)} ${what} behind the ? and at most ${written(most)} are read, so all that stood there (text, model, edits) is left out`];
+  return [
+    `the address had ${written(has)} ${what} behind the ? and at most ${written(most)} are read, so all that stood there (text, model, edits) is left out`,
+  ];
 }
 
 function written(count) {
@@ -76,7 +79,8 @@ export function missed(state, data) {
     const value = state[name];
     if (value === undefined) continue;
     if (!Number.isInteger(value) || value < 0) found.push(`${word} ${JSON.stringify(value)} is no whole number`);
-    else if (value >= size) found.push(`${word} ${value + 1} is not here, there ${size === 1 ? "is 1" : `are ${size}`}`);
+    else if (value >= size)
+      found.push(`${word} ${value + 1} is not here, there ${size === 1 ? "is 1" : `are ${size}`}`);
   }
   return found;
 }

@@ -10,7 +10,11 @@ import { drawn } from "./vector.js";
 import { DPI, pngFile, svgFile } from "./vector_file.js";
 
 const WIDTH = { usual: 17, least: 4, most: 60 }; // centimetres; 17 is the text of an A4 page
-const FORMATS = [["csv", "CSV", "text/csv"], ["parquet", "Parquet", "application/vnd.apache.parquet"], ["npz", "npz", "application/zip"]];
+const FORMATS = [
+  ["csv", "CSV", "text/csv"],
+  ["parquet", "Parquet", "application/vnd.apache.parquet"],
+  ["npz", "npz", "application/zip"],
+];
 
 const CLIPPED = 400; // characters of a text in a caption
 const ROWS = ["link", "picture", "file", "python", "data"];
@@ -148,14 +152,20 @@ class TakeAway {
     this.choices.hidden = true;
     const theme = this.box("keep light or dark");
     const copied = this.act("Copy link", "the address of what is shown, for others who have this Loupe", async () => {
-      const hidden = this.choices.hidden ? [] : [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
+      const hidden = this.choices.hidden
+        ? []
+        : [...this.choices.querySelectorAll("input:checked")].map(({ value }) => value);
       const shade = theme.firstChild.checked ? this.place.root.dataset.theme : "";
       await this.copy(link(this.take, await state(this.place.view), { hidden, shade }), made, "The link");
     });
-    const more = this.class = this.act("Link for students …", "choose controls that the link hides; a hidden model stays the one it is", () => {
-      this.choices.hidden = !this.choices.hidden;
-      more.setAttribute("aria-expanded", String(!this.choices.hidden));
-    });
+    const more = (this.class = this.act(
+      "Link for students …",
+      "choose controls that the link hides; a hidden model stays the one it is",
+      () => {
+        this.choices.hidden = !this.choices.hidden;
+        more.setAttribute("aria-expanded", String(!this.choices.hidden));
+      },
+    ));
     more.setAttribute("aria-expanded", "false");
     return this.row("Link", copied, more, theme, this.choices, made);
   }
@@ -177,7 +187,15 @@ class TakeAway {
       this.save(await pngFile(text), "png", "", note);
     });
     this.paper = this.box("light, for paper");
-    return this.row("Picture", parts, svg, png, label, this.paper, make("p", "", "as it stands here, with its legend and a caption"));
+    return this.row(
+      "Picture",
+      parts,
+      svg,
+      png,
+      label,
+      this.paper,
+      make("p", "", "as it stands here, with its legend and a caption"),
+    );
   }
 
   /** Which part of a view, where it says that it has several. */
@@ -199,7 +217,11 @@ class TakeAway {
 
   file() {
     const save = this.act("HTML", "opens in any browser, without a network and without Loupe", async () => {
-      const { arrays } = await this.ask("html", { state: await state(this.place.view), asked: asked() }, shown(this.place.view).asks);
+      const { arrays } = await this.ask(
+        "html",
+        { state: await state(this.place.view), asked: asked() },
+        shown(this.place.view).asks,
+      );
       this.save(new Blob([arrays.file.data], { type: "text/html" }), "html");
     });
     return this.row("Interactive page", save, make("p", "", "this view in one file; works offline"));
@@ -222,13 +244,20 @@ class TakeAway {
     const about = make("p", "", this.take.data ?? "the matrix that is looked at, its axes named");
     this.which = make("select", "which");
     this.which.setAttribute("aria-label", "which matrix");
-    const buttons = FORMATS.map(([format, name, type]) => this.act(name, `the shown matrix as ${name}`, async () => {
-      const { asks, file } = shown(this.place.view);
-      if (!asks && !this.which.value) throw new Error("Nothing is looked at here that is a matrix; choose a cell first.");
-      const matrix = this.which.value;
-      const { arrays } = await this.ask("data", { format }, asks);
-      this.save(new Blob([arrays.file.data], { type }), format, [file, matrix.replace("−", "less")].filter(Boolean).join("-"));
-    }));
+    const buttons = FORMATS.map(([format, name, type]) =>
+      this.act(name, `the shown matrix as ${name}`, async () => {
+        const { asks, file } = shown(this.place.view);
+        if (!asks && !this.which.value)
+          throw new Error("Nothing is looked at here that is a matrix; choose a cell first.");
+        const matrix = this.which.value;
+        const { arrays } = await this.ask("data", { format }, asks);
+        this.save(
+          new Blob([arrays.file.data], { type }),
+          format,
+          [file, matrix.replace("−", "less")].filter(Boolean).join("-"),
+        );
+      }),
+    );
     return this.row("Data", this.which, ...buttons, about);
   }
 
@@ -269,13 +298,16 @@ class TakeAway {
   caption() {
     const { where, what, sentence, read = this.take.read } = shown(this.place.view);
     const { title, model } = this.take;
-    const text = read.length > CLIPPED ? `${read.slice(0, CLIPPED)}… (${read.length.toLocaleString("en")} characters)` : read;
+    const text =
+      read.length > CLIPPED ? `${read.slice(0, CLIPPED)}… (${read.length.toLocaleString("en")} characters)` : read;
     const lines = [[model, where].filter(Boolean).join(", "), text, sentence].filter(Boolean);
     return { title: what ? `${title}: ${what}` : title, lines, mark: "Loupe" };
   }
 
   save(blob, ending, more = "", note = "") {
-    const parts = ["loupe", this.take.title, this.take.model, more].filter(Boolean).map((part) => part.toLowerCase().replace(/[^\w.~-]+/g, "-"));
+    const parts = ["loupe", this.take.title, this.take.model, more]
+      .filter(Boolean)
+      .map((part) => part.toLowerCase().replace(/[^\w.~-]+/g, "-"));
     const anchor = make("a");
     anchor.download = `${parts.join("-")}.${ending}`;
     anchor.href = URL.createObjectURL(blob);

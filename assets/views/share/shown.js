@@ -13,7 +13,13 @@ export function shown(view) {
   if (view.looked) return view.looked();
   const { where, what, sentence, read, hook, head, row, col, moved, tab, file } = element(view);
   const asks = { hook, head, row, col, ...(moved && { moved }), ...(tab && { tab }) }; // "length" or "share" of what a weight moves, in place of the weight
-  return { where, what, sentence, read, ...(hook && { asks, file: file ?? [hook.replaceAll(".", "-"), moved].filter(Boolean).join("-") }) };
+  return {
+    where,
+    what,
+    sentence,
+    read,
+    ...(hook && { asks, file: file ?? [hook.replaceAll(".", "-"), moved].filter(Boolean).join("-") }),
+  };
 }
 
 function element(view) {
@@ -36,9 +42,13 @@ function ofAttention(view) {
   const between = `${trace.pieces[state.query]} → ${keys[state.key]}`;
   const other = view.taken?.();
   if (other) return { ...found, ...other };
-  if (moved) return { ...found, sentence: `${between}: ${(view.map ?? view.view)?.said?.(state.query, state.key) ?? ""}` };
+  if (moved)
+    return { ...found, sentence: `${between}: ${(view.map ?? view.view)?.said?.(state.query, state.key) ?? ""}` };
   const weight = trace.has(name) ? undefined : view.row?.()?.weights[state.key]; // of a long text one row is here
-  return { ...found, sentence: weight === undefined ? told(trace, name, found, between) : `${between}: ${percent(weight)}` };
+  return {
+    ...found,
+    sentence: weight === undefined ? told(trace, name, found, between) : `${between}: ${percent(weight)}`,
+  };
 }
 
 function ofWalkthrough({ state, trace }) {
@@ -52,7 +62,15 @@ function ofWalkthrough({ state, trace }) {
   const found = { what: trace.named(name), hook: trace.named(name), head, row: cell.row, col: cell.col };
   const square = trace.isSquare(name);
   const reader = trace.readers(name)[cell.row];
-  return { ...found, sentence: told(trace, name, found, square ? `${reader} → ${trace.keys(name)[cell.col]}` : `${reader} [${cell.col}]`) };
+  return {
+    ...found,
+    sentence: told(
+      trace,
+      name,
+      found,
+      square ? `${reader} → ${trace.keys(name)[cell.col]}` : `${reader} [${cell.col}]`,
+    ),
+  };
 }
 
 function ofCandidate({ cell, query }, trace) {
@@ -61,7 +79,13 @@ function ofCandidate({ cell, query }, trace) {
   const id = trace.arrays["next.id"].data[row * count + cell.candidate];
   const probability = trace.arrays["next.probability"].data[row * count + cell.candidate];
   const place = trace.reads === "answer" ? { row: id, col: row } : { row, col: id };
-  return { what: "logits", hook: "logits", head: null, ...place, sentence: `${trace.names[id]}: ${percent(probability)}` };
+  return {
+    what: "logits",
+    hook: "logits",
+    head: null,
+    ...place,
+    sentence: `${trace.names[id]}: ${percent(probability)}`,
+  };
 }
 
 function told(trace, name, { head, row, col }, between) {

@@ -5,14 +5,17 @@ import { Walk } from "./vector_walk.js";
 
 const QUIET = 450; // ms without a change after which a view is drawn to its end: it may fetch and measure meanwhile
 const PATIENCE = 6000;
-const STILL = ".loupe-view, .loupe-view * { transition: none !important; animation: none !important; caret-color: transparent !important; }";
+const STILL =
+  ".loupe-view, .loupe-view * { transition: none !important; animation: none !important; caret-color: transparent !important; }";
 
 /**
  * {width, height, defs, content} of what `root` shows, in CSS pixels; `redraw` makes the view draw all of it again.
  * What is scrolled out of a box is cut at the box's edge.
  */
 export async function drawn(root, redraw) {
-  const still = root.parentNode.appendChild(Object.assign(document.createElement("style"), { textContent: STILL + WITHOUT }));
+  const still = root.parentNode.appendChild(
+    Object.assign(document.createElement("style"), { textContent: STILL + WITHOUT }),
+  );
   try {
     const drawings = await recorded(() => {
       redraw();
@@ -59,7 +62,9 @@ function walked(root, drawings) {
     walk.layer(root, walk.content, { struck: false, limit: Infinity, cuts: [] });
     return walk;
   } finally {
-    level.forEach((element, i) => (styles[i] === null ? element.removeAttribute("style") : element.setAttribute("style", styles[i])));
+    level.forEach((element, i) =>
+      styles[i] === null ? element.removeAttribute("style") : element.setAttribute("style", styles[i]),
+    );
   }
 }
 

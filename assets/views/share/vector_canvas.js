@@ -1,8 +1,22 @@
 // What is drawn on canvases, kept as shapes: while a view draws itself again, every 2-d context also writes down what it is told.
 const CELLS = 4000; // cells of one canvas that become a rectangle each; beyond, an image of exactly one pixel a cell
 const TURN = 2 * Math.PI;
-const SILENT = new Set(["save", "restore", "scale", "translate", "rotate", "setTransform", "resetTransform", "getTransform",
-  "measureText", "setLineDash", "getLineDash", "getImageData", "isPointInPath", "isPointInStroke"]);
+const SILENT = new Set([
+  "save",
+  "restore",
+  "scale",
+  "translate",
+  "rotate",
+  "setTransform",
+  "resetTransform",
+  "getTransform",
+  "measureText",
+  "setLineDash",
+  "getLineDash",
+  "getImageData",
+  "isPointInPath",
+  "isPointInStroke",
+]);
 
 /** Awaits `redraw`; canvas -> what was drawn on it meanwhile, for every canvas that was drawn as a whole. */
 export async function recorded(redraw) {
@@ -122,7 +136,9 @@ class Drawing {
       this.path.push({ d: `Q${this.at(ax, ay)} ${this.at(x, y)}` });
     },
     rect(x, y, width, height) {
-      this.path.push({ d: `M${this.at(x, y)}L${this.at(x + width, y)}L${this.at(x + width, y + height)}L${this.at(x, y + height)}Z` });
+      this.path.push({
+        d: `M${this.at(x, y)}L${this.at(x + width, y)}L${this.at(x + width, y + height)}L${this.at(x, y + height)}Z`,
+      });
     },
     roundRect(x, y, width, height, radius) {
       const round = typeof radius === "number" ? radius : (radius?.[0] ?? 0);
@@ -136,7 +152,9 @@ class Drawing {
       const half = start + (backward ? -swept : swept) / 2;
       const sweep = backward ? 0 : 1;
       const stop = start + (backward ? -swept : swept);
-      this.path.push({ d: `${this.path.length ? "L" : "M"}${on(start)}A${r} ${r} 0 0 ${sweep} ${on(half)}A${r} ${r} 0 0 ${sweep} ${on(stop)}` });
+      this.path.push({
+        d: `${this.path.length ? "L" : "M"}${on(start)}A${r} ${r} 0 0 ${sweep} ${on(half)}A${r} ${r} 0 0 ${sweep} ${on(stop)}`,
+      });
     },
     fill() {
       this.outline("fill");
@@ -153,7 +171,8 @@ class Drawing {
     clearRect(x, y, width, height) {
       const box = this.box(x, y, width, height);
       const { canvas } = this.context;
-      if (box.x <= 0 && box.y <= 0 && box.x + box.width >= canvas.width - 1 && box.y + box.height >= canvas.height - 1) return this.empty();
+      if (box.x <= 0 && box.y <= 0 && box.x + box.width >= canvas.width - 1 && box.y + box.height >= canvas.height - 1)
+        return this.empty();
       this.shapes.push(["erased", box]);
     },
     fillText(text, x, y) {
@@ -164,13 +183,19 @@ class Drawing {
     },
     drawImage(source, ...numbers) {
       const whole = [0, 0, source.width, source.height];
-      const [from, to] = numbers.length === 8 ? [numbers.slice(0, 4), numbers.slice(4)] : [whole, [...numbers.slice(0, 2), ...(numbers.length === 4 ? numbers.slice(2) : whole.slice(2))]];
+      const [from, to] =
+        numbers.length === 8
+          ? [numbers.slice(0, 4), numbers.slice(4)]
+          : [whole, [...numbers.slice(0, 2), ...(numbers.length === 4 ? numbers.slice(2) : whole.slice(2))]];
       this.picture(source, from, this.box(...to));
     },
   };
 
   outline(kind) {
-    const lines = this.path.filter(({ d }) => d).map(({ d }) => d).join("");
+    const lines = this.path
+      .filter(({ d }) => d)
+      .map(({ d }) => d)
+      .join("");
     if (lines) this.add("path", { d: lines }, kind);
     for (const { box } of this.path) if (box) this.add("rect", box, kind);
   }
@@ -201,7 +226,15 @@ class Drawing {
     const { data } = source.getContext("2d").getImageData(left, top, across, down);
     if (this.cells > CELLS || this.context.imageSmoothingEnabled) {
       const href = encoded(data, across, down);
-      return this.shapes.push(["image", { ...box, href, preserveAspectRatio: "none", ...(this.context.imageSmoothingEnabled ? {} : { style: "image-rendering:pixelated" }) }]);
+      return this.shapes.push([
+        "image",
+        {
+          ...box,
+          href,
+          preserveAspectRatio: "none",
+          ...(this.context.imageSmoothingEnabled ? {} : { style: "image-rendering:pixelated" }),
+        },
+      ]);
     }
     const pixels = new Uint32Array(data.buffer);
     const [wide, tall] = [box.width / across, box.height / down];

@@ -3,16 +3,54 @@ import { short } from "./vector_canvas.js";
 import { filled, shape } from "./vector_paint.js";
 import { write } from "./vector_text.js";
 
-const INLINED = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin",
-  "opacity", "visibility", "font-family", "font-size", "font-weight", "font-style", "text-anchor", "dominant-baseline", "paint-order"];
-const INITIAL = { "fill-opacity": "1", "stroke-opacity": "1", "stroke-dasharray": "none", "stroke-linecap": "butt", "stroke-linejoin": "miter",
-  opacity: "1", visibility: "visible", "font-weight": "400", "font-style": "normal", "text-anchor": "start", "dominant-baseline": "auto", "paint-order": "normal" };
+const INLINED = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-opacity",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "opacity",
+  "visibility",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "font-style",
+  "text-anchor",
+  "dominant-baseline",
+  "paint-order",
+];
+const INITIAL = {
+  "fill-opacity": "1",
+  "stroke-opacity": "1",
+  "stroke-dasharray": "none",
+  "stroke-linecap": "butt",
+  "stroke-linejoin": "miter",
+  opacity: "1",
+  visibility: "visible",
+  "font-weight": "400",
+  "font-style": "normal",
+  "text-anchor": "start",
+  "dominant-baseline": "auto",
+  "paint-order": "normal",
+};
 
 /** Draws a canvas into `into`: the shapes that were recorded of it, or its pixels. */
 export function paintCanvas(into, defs, canvas, box, drawing) {
   if (!box.width || !box.height) return;
   if (!drawing) {
-    into.append(shape("image", { x: short(box.x), y: short(box.y), width: short(box.width), height: short(box.height), href: canvas.toDataURL("image/png"), preserveAspectRatio: "none" }));
+    into.append(
+      shape("image", {
+        x: short(box.x),
+        y: short(box.y),
+        width: short(box.width),
+        height: short(box.height),
+        href: canvas.toDataURL("image/png"),
+        preserveAspectRatio: "none",
+      }),
+    );
     return;
   }
   const scale = `scale(${box.width / canvas.width} ${box.height / canvas.height})`;
@@ -30,7 +68,9 @@ export function paintCanvas(into, defs, canvas, box, drawing) {
 /** Puts what is in a group behind a mask, and gives the mask, in which black is a hole. */
 function holed(group, defs, canvas) {
   const id = `holes-${defs.childElementCount}`;
-  const mask = defs.appendChild(shape("mask", { id, maskUnits: "userSpaceOnUse", x: 0, y: 0, width: canvas.width, height: canvas.height }));
+  const mask = defs.appendChild(
+    shape("mask", { id, maskUnits: "userSpaceOnUse", x: 0, y: 0, width: canvas.width, height: canvas.height }),
+  );
   mask.append(shape("rect", { width: canvas.width, height: canvas.height, fill: "white" }));
   const before = shape("g", { mask: `url(#${id})` });
   before.append(...group.childNodes);
@@ -48,20 +88,33 @@ function tiled(tiles) {
 /** Draws an SVG element, whose look comes from style sheets, as one that needs none. */
 export function paintSvg(into, element, box) {
   const copy = element.cloneNode(true);
-  const [from, to] = [[element, ...element.querySelectorAll("*")], [copy, ...copy.querySelectorAll("*")]];
+  const [from, to] = [
+    [element, ...element.querySelectorAll("*")],
+    [copy, ...copy.querySelectorAll("*")],
+  ];
   from.forEach((one, i) => {
     const style = getComputedStyle(one);
     for (const name of INLINED) {
       const value = style.getPropertyValue(name);
       const isColour = (name === "fill" || name === "stroke") && !/^(none|url|context)/.test(value);
-      const said = isColour ? (filled(value, name) ?? { [name]: "none" }) : value && value !== INITIAL[name] ? { [name]: value } : {};
+      const said = isColour
+        ? (filled(value, name) ?? { [name]: "none" })
+        : value && value !== INITIAL[name]
+          ? { [name]: value }
+          : {};
       for (const [attribute, text] of Object.entries(said)) to[i].setAttribute(attribute, text);
     }
     to[i].removeAttribute("class");
     to[i].removeAttribute("style");
   });
   const across = element.viewBox.baseVal;
-  const sizes = { x: short(box.x), y: short(box.y), width: short(box.width), height: short(box.height), overflow: getComputedStyle(element).overflow };
+  const sizes = {
+    x: short(box.x),
+    y: short(box.y),
+    width: short(box.width),
+    height: short(box.height),
+    overflow: getComputedStyle(element).overflow,
+  };
   if (!across?.width) sizes.viewBox = `0 0 ${short(box.width)} ${short(box.height)}`;
   for (const [name, value] of Object.entries(sizes)) copy.setAttribute(name, value);
   into.append(copy);
@@ -70,5 +123,12 @@ export function paintSvg(into, element, box) {
 /** Writes what stands in a field, where it stands; a picture has no place for a hint of what might. */
 export function paintControl(into, element, style, box) {
   const text = element.tagName === "SELECT" && element.value ? element.selectedOptions[0].textContent : element.value;
-  if (text) write(into, text, box.x + parseFloat(style.paddingLeft) + parseFloat(style.borderLeftWidth), box.y + box.height / 2, style);
+  if (text)
+    write(
+      into,
+      text,
+      box.x + parseFloat(style.paddingLeft) + parseFloat(style.borderLeftWidth),
+      box.y + box.height / 2,
+      style,
+    );
 }

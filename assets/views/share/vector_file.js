@@ -23,7 +23,10 @@ export function onPaper(wide, high, asked) {
   if (tall <= most) return { width: asked, note: "" };
   const width = Math.floor((100 * asked * most) / tall) / 100;
   if (width < LEGIBLE * wide) return { width: asked, note: `${centimetres(tall)} tall, more than a page` };
-  return { width, note: `${centimetres(width)} wide and not ${centimetres(asked)}, so that it fits a page: it would be ${centimetres(tall)} tall` };
+  return {
+    width,
+    note: `${centimetres(width)} wide and not ${centimetres(asked)}, so that it fits a page: it would be ${centimetres(tall)} tall`,
+  };
 }
 
 /**
@@ -32,18 +35,34 @@ export function onPaper(wide, high, asked) {
  */
 export function svgFile(picture, caption, root, asked) {
   const style = getComputedStyle(root);
-  const [ink, soft, ground] = ["--ink", "--soft", "--ground"].map((name) => filled(style.getPropertyValue(name).trim() || "black").fill);
+  const [ink, soft, ground] = ["--ink", "--soft", "--ground"].map(
+    (name) => filled(style.getPropertyValue(name).trim() || "black").fill,
+  );
   const family = style.getPropertyValue("--sans").trim() || "sans-serif";
   const inner = Math.max(picture.width, 200);
   const lines = caption.lines.flatMap((line) => broken(line, inner, `${SIZE}px ${family}`));
   const [width, height] = [inner + 2 * MARGIN, picture.height + 3 * MARGIN + LINE * (lines.length + 1)];
   const { width: centimetres, note } = onPaper(width, height, asked);
-  const size = { width: `${centimetres}cm`, height: `${short((centimetres * height) / width)}cm`, viewBox: `0 0 ${short(width)} ${short(height)}` };
-  const svg = shape("svg", { ...size, role: "img", "aria-label": printable(`${caption.title}. ${caption.lines.join(" ")}`) });
+  const size = {
+    width: `${centimetres}cm`,
+    height: `${short((centimetres * height) / width)}cm`,
+    viewBox: `0 0 ${short(width)} ${short(height)}`,
+  };
+  const svg = shape("svg", {
+    ...size,
+    role: "img",
+    "aria-label": printable(`${caption.title}. ${caption.lines.join(" ")}`),
+  });
   const moved = shape("g", { transform: `translate(${MARGIN} ${MARGIN})` });
   moved.append(picture.content);
-  svg.append(shape("title", {}, printable(caption.title)), picture.defs, shape("rect", { width: "100%", height: "100%", fill: ground }), moved);
-  const put = (text, x, y, more) => svg.append(shape("text", { x, y: short(y), "font-family": family, "font-size": SIZE, ...more }, printable(text)));
+  svg.append(
+    shape("title", {}, printable(caption.title)),
+    picture.defs,
+    shape("rect", { width: "100%", height: "100%", fill: ground }),
+    moved,
+  );
+  const put = (text, x, y, more) =>
+    svg.append(shape("text", { x, y: short(y), "font-family": family, "font-size": SIZE, ...more }, printable(text)));
   const top = picture.height + 2 * MARGIN + SIZE;
   put(caption.title, MARGIN, top, { fill: ink, "font-weight": 600 });
   put(caption.mark, width - MARGIN, top, { fill: soft, "text-anchor": "end" });
@@ -62,7 +81,10 @@ export async function pngFile(svg) {
     const canvas = document.createElement("canvas");
     canvas.width = Math.round((centimetres / INCH) * DPI);
     canvas.height = Math.round((canvas.width * down) / across);
-    if (canvas.height > MOST_PIXELS) throw new Error(`This picture would be ${canvas.height} pixels high at ${centimetres} cm and ${DPI} dpi; choose a smaller width, or the SVG.`);
+    if (canvas.height > MOST_PIXELS)
+      throw new Error(
+        `This picture would be ${canvas.height} pixels high at ${centimetres} cm and ${DPI} dpi; choose a smaller width, or the SVG.`,
+      );
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
     if (!blob) throw new Error("This browser could not make a PNG of that size; choose a smaller width, or the SVG.");

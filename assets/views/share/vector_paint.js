@@ -4,8 +4,19 @@ import { short } from "./vector_canvas.js";
 const SVG = "http://www.w3.org/2000/svg";
 const SIDES = ["Top", "Right", "Bottom", "Left"];
 /** What `paintBox` reads of a style. */
-export const LOOK = ["borderTopLeftRadius", "boxShadow", "backgroundColor", "backgroundImage", "backgroundSize", "backgroundPosition", "outlineStyle",
-  "outlineWidth", "outlineColor", "outlineOffset", ...SIDES.flatMap((side) => [`border${side}Style`, `border${side}Width`, `border${side}Color`])];
+export const LOOK = [
+  "borderTopLeftRadius",
+  "boxShadow",
+  "backgroundColor",
+  "backgroundImage",
+  "backgroundSize",
+  "backgroundPosition",
+  "outlineStyle",
+  "outlineWidth",
+  "outlineColor",
+  "outlineOffset",
+  ...SIDES.flatMap((side) => [`border${side}Style`, `border${side}Width`, `border${side}Color`]),
+];
 const colours = new Map();
 let brush = null;
 
@@ -20,7 +31,9 @@ export function shape(tag, attributes = {}, text = null) {
 /** Any CSS colour -> [#rrggbb, opacity]: painted on one pixel, as every program that reads SVG knows those. */
 export function plain(colour) {
   if (!colours.has(colour)) {
-    brush ??= Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
+    brush ??= Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", {
+      willReadFrequently: true,
+    });
     brush.clearRect(0, 0, 1, 1);
     brush.fillStyle = colour;
     brush.fillRect(0, 0, 1, 1);
@@ -59,8 +72,22 @@ function rounded(box) {
 function frame(into, box, width, colour, radius, out, dashes) {
   const stroke = filled(colour, "stroke");
   if (!stroke || width <= 0) return;
-  const around = { x: box.x - out, y: box.y - out, width: Math.max(0, box.width + 2 * out), height: Math.max(0, box.height + 2 * out) };
-  into.append(shape("rect", { ...rounded(around), rx: radius ? short(Math.max(0, radius + out)) : undefined, fill: "none", ...stroke, "stroke-width": short(width), "stroke-dasharray": dashes }));
+  const around = {
+    x: box.x - out,
+    y: box.y - out,
+    width: Math.max(0, box.width + 2 * out),
+    height: Math.max(0, box.height + 2 * out),
+  };
+  into.append(
+    shape("rect", {
+      ...rounded(around),
+      rx: radius ? short(Math.max(0, radius + out)) : undefined,
+      fill: "none",
+      ...stroke,
+      "stroke-width": short(width),
+      "stroke-dasharray": dashes,
+    }),
+  );
 }
 
 function borders(into, box, style, radius) {
@@ -70,17 +97,39 @@ function borders(into, box, style, radius) {
     line: style[`border${side}Style`],
   }));
   const [first] = sides;
-  if (sides.every(({ width, colour, line }) => width === first.width && colour === first.colour && line === first.line)) {
+  if (
+    sides.every(({ width, colour, line }) => width === first.width && colour === first.colour && line === first.line)
+  ) {
     return frame(into, box, first.width, first.colour, radius, -first.width / 2, dashed(first));
   }
   const { x, y, width, height } = box;
-  const ends = [[x, y, x + width, y], [x + width, y, x + width, y + height], [x, y + height, x + width, y + height], [x, y, x, y + height]];
+  const ends = [
+    [x, y, x + width, y],
+    [x + width, y, x + width, y + height],
+    [x, y + height, x + width, y + height],
+    [x, y, x, y + height],
+  ];
   sides.forEach((side, i) => {
     const stroke = filled(side.colour, "stroke");
     if (!stroke || !side.width) return;
-    const [dx, dy] = [[0, 1], [-1, 0], [0, -1], [1, 0]][i].map((way) => (way * side.width) / 2);
+    const [dx, dy] = [
+      [0, 1],
+      [-1, 0],
+      [0, -1],
+      [1, 0],
+    ][i].map((way) => (way * side.width) / 2);
     const [x1, y1, x2, y2] = ends[i];
-    into.append(shape("line", { x1: short(x1 + dx), y1: short(y1 + dy), x2: short(x2 + dx), y2: short(y2 + dy), ...stroke, "stroke-width": short(side.width), "stroke-dasharray": dashed(side) }));
+    into.append(
+      shape("line", {
+        x1: short(x1 + dx),
+        y1: short(y1 + dy),
+        x2: short(x2 + dx),
+        y2: short(y2 + dy),
+        ...stroke,
+        "stroke-width": short(side.width),
+        "stroke-dasharray": dashed(side),
+      }),
+    );
   });
 }
 
@@ -94,7 +143,10 @@ function rings(text) {
   if (text === "none") return [];
   return apart(text).flatMap((one) => {
     const colour = one.match(/^(?:[a-z-]+\([^)]*\)|#\w+)/)?.[0] ?? "black";
-    const [across, down, blur, spread] = one.slice(colour.length).match(/-?[\d.]+px/g).map(parseFloat);
+    const [across, down, blur, spread] = one
+      .slice(colour.length)
+      .match(/-?[\d.]+px/g)
+      .map(parseFloat);
     return across || down || blur || !spread ? [] : [{ colour, spread, inset: one.includes("inset") }];
   });
 }
@@ -110,15 +162,27 @@ function gradient(into, defs, box, style, radius) {
     const place = part.match(/\s([\d.]+)%$/);
     const colour = place ? part.slice(0, place.index) : part;
     const [hex, opacity] = plain(colour);
-    made.append(shape("stop", { offset: place ? place[1] / 100 : short(i / Math.max(1, parts.length - 1)), "stop-color": hex, "stop-opacity": opacity < 1 ? short(opacity) : undefined }));
+    made.append(
+      shape("stop", {
+        offset: place ? place[1] / 100 : short(i / Math.max(1, parts.length - 1)),
+        "stop-color": hex,
+        "stop-opacity": opacity < 1 ? short(opacity) : undefined,
+      }),
+    );
   });
   defs.append(made);
   const size = style.backgroundSize.split(" ").map((length, i) => {
     const whole = i ? box.height : box.width;
-    return length.endsWith("px") ? parseFloat(length) : length.endsWith("%") ? (whole * parseFloat(length)) / 100 : whole;
+    return length.endsWith("px")
+      ? parseFloat(length)
+      : length.endsWith("%")
+        ? (whole * parseFloat(length)) / 100
+        : whole;
   });
   const [width, height] = [size[0], size[1] ?? box.height];
-  const [left, top] = style.backgroundPosition.split(" ").map((share) => (share.endsWith("%") ? parseFloat(share) / 100 : 0));
+  const [left, top] = style.backgroundPosition
+    .split(" ")
+    .map((share) => (share.endsWith("%") ? parseFloat(share) / 100 : 0));
   const place = { x: box.x + left * (box.width - width), y: box.y + top * (box.height - height), width, height };
   into.append(shape("rect", { ...rounded(place), rx: radius || undefined, fill: `url(#${id})` }));
 }

@@ -15,18 +15,24 @@ export function paintText(into, node, style, origin, { struck, limit }) {
     const baseline = top + (bottom - top - ascent - descent) / 2 + ascent;
     const written = transformed(text, style.textTransform);
     const several = [...written].length > 1 && right > left;
-    into.append(shape("text", {
-      x: short(left - origin.left),
-      y: short(baseline - origin.top),
-      "font-family": style.fontFamily,
-      "font-size": short(parseFloat(style.fontSize)),
-      "font-weight": style.fontWeight === "400" ? undefined : style.fontWeight,
-      "font-style": style.fontStyle === "normal" ? undefined : style.fontStyle,
-      "text-decoration": struck ? "line-through" : undefined,
-      textLength: several ? short(right - left) : undefined,
-      ...fill,
-      style: `white-space:pre${style.fontVariantNumeric === "normal" ? "" : `;font-variant-numeric:${style.fontVariantNumeric}`}`,
-    }, printable(written)));
+    into.append(
+      shape(
+        "text",
+        {
+          x: short(left - origin.left),
+          y: short(baseline - origin.top),
+          "font-family": style.fontFamily,
+          "font-size": short(parseFloat(style.fontSize)),
+          "font-weight": style.fontWeight === "400" ? undefined : style.fontWeight,
+          "font-style": style.fontStyle === "normal" ? undefined : style.fontStyle,
+          "text-decoration": struck ? "line-through" : undefined,
+          textLength: several ? short(right - left) : undefined,
+          ...fill,
+          style: `white-space:pre${style.fontVariantNumeric === "normal" ? "" : `;font-variant-numeric:${style.fontVariantNumeric}`}`,
+        },
+        printable(written),
+      ),
+    );
   }
 }
 
@@ -34,7 +40,20 @@ export function paintText(into, node, style, origin, { struck, limit }) {
 export function write(into, text, x, y, style) {
   const [ascent, descent] = heights(style);
   const fill = filled(style.color);
-  if (fill) into.append(shape("text", { x: short(x), y: short(y + (ascent - descent) / 2), "font-family": style.fontFamily, "font-size": short(parseFloat(style.fontSize)), ...fill }, printable(text)));
+  if (fill)
+    into.append(
+      shape(
+        "text",
+        {
+          x: short(x),
+          y: short(y + (ascent - descent) / 2),
+          "font-family": style.fontFamily,
+          "font-size": short(parseFloat(style.fontSize)),
+          ...fill,
+        },
+        printable(text),
+      ),
+    );
 }
 
 /** XML has no place for control characters. */
@@ -76,7 +95,9 @@ function lines(node, limit, style) {
 
 /** Letters as one text, which ends in dots where it would reach beyond `limit`. */
 function joined(letters, limit, style) {
-  const dots = letters.some(({ right }) => right > limit + 1) ? width("…", `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`) : 0;
+  const dots = letters.some(({ right }) => right > limit + 1)
+    ? width("…", `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`)
+    : 0;
   const kept = dots ? letters.filter(({ right }) => right <= limit - dots) : letters;
   const right = Math.max(letters[0].left, ...kept.map((letter) => letter.right));
   const text = kept.map((letter) => letter.text).join("");

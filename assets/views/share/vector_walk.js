@@ -27,7 +27,9 @@ export class Walk {
     while (waiting.length) {
       const first = waiting.reduce((found, one) => (later(one, found) < 0 ? one : found));
       waiting.splice(waiting.indexOf(first), 1);
-      const place = first.above.cuts.slice(above.cuts.length).reduce((group, id) => group.appendChild(shape("g", { "clip-path": `url(#${id})` })), into);
+      const place = first.above.cuts
+        .slice(above.cuts.length)
+        .reduce((group, id) => group.appendChild(shape("g", { "clip-path": `url(#${id})` })), into);
       if (first.paint) first.paint(place);
       else if (first.alone) this.layer(first.element, place, first.above);
       else this.visit(first.element, place, { ...first.above, waiting });
@@ -78,13 +80,21 @@ export class Walk {
     if (element.scrollWidth <= element.clientWidth + 1 && element.scrollHeight <= element.clientHeight + 1) return null;
     const id = `cut-${this.defs.childElementCount}`;
     const path = this.defs.appendChild(shape("clipPath", { id }));
-    path.append(shape("rect", { x: short(box.x + element.clientLeft), y: short(box.y + element.clientTop), width: element.clientWidth, height: element.clientHeight }));
+    path.append(
+      shape("rect", {
+        x: short(box.x + element.clientLeft),
+        y: short(box.y + element.clientTop),
+        width: element.clientWidth,
+        height: element.clientHeight,
+      }),
+    );
     return id;
   }
 
   fill(element, style, box, into, above) {
     const visible = style.visibility === "visible";
-    if (element.tagName === "CANVAS") return visible && paintCanvas(into, this.defs, element, box, this.drawings.get(element));
+    if (element.tagName === "CANVAS")
+      return visible && paintCanvas(into, this.defs, element, box, this.drawings.get(element));
     if (element.tagName === "svg") return visible && paintSvg(into, element, box);
     if (FIELD.test(element.tagName)) return visible && paintControl(into, element, style, box);
     const flexible = /flex|grid/.test(style.display);
@@ -109,7 +119,8 @@ export class Walk {
       const [left, top, width, height] = [made.left, made.top, made.width, made.height].map(parseFloat);
       if (![left, top, width, height].every(Number.isFinite)) continue;
       const own = made.boxSizing === "border-box" ? 0 : 1;
-      const more = (one, other) => own * (parseFloat(made[`border${one}Width`]) + parseFloat(made[`border${other}Width`]));
+      const more = (one, other) =>
+        own * (parseFloat(made[`border${one}Width`]) + parseFloat(made[`border${other}Width`]));
       const place = {
         x: around.x + parseFloat(edge.borderLeftWidth) + left,
         y: around.y + parseFloat(edge.borderTopWidth) + top,
@@ -117,7 +128,13 @@ export class Walk {
         height: height + more("Top", "Bottom"),
       };
       const look = Object.fromEntries(LOOK.map((name) => [name, made[name]])); // as it is now: a style is live
-      if (Number(made.zIndex)) above.waiting.push({ element, above, z: Number(made.zIndex), paint: (group) => paintBox(group, this.defs, place, look) });
+      if (Number(made.zIndex))
+        above.waiting.push({
+          element,
+          above,
+          z: Number(made.zIndex),
+          paint: (group) => paintBox(group, this.defs, place, look),
+        });
       else paintBox(into, this.defs, place, look);
     }
   }
@@ -127,6 +144,12 @@ export class Walk {
 function placed(element, flexible, turned) {
   const { position, zIndex, opacity, transform, mixBlendMode } = getComputedStyle(element);
   const lifted = position !== "static" || flexible;
-  const alone = (lifted && zIndex !== "auto") || /fixed|sticky/.test(position) || opacity !== "1" || transform !== "none" || turned || mixBlendMode !== "normal";
+  const alone =
+    (lifted && zIndex !== "auto") ||
+    /fixed|sticky/.test(position) ||
+    opacity !== "1" ||
+    transform !== "none" ||
+    turned ||
+    mixBlendMode !== "normal";
   return position !== "static" || alone ? { z: (lifted && Number(zIndex)) || 0, alone } : null;
 }

@@ -29,7 +29,18 @@ export function logged(step, log) {
 export function axisOfSteps(most, log) {
   const range = log ? [0, Math.log10(Math.max(most, 2))] : [0, most];
   const ticks = log ? { dtick: 1 } : { tickformat: ",d", nticks: 8 };
-  return { type: log ? "log" : "linear", range, ...ticks, title: { text: "step", standoff: 2, font: { size: 12 } }, automargin: false, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "dot", hoverformat: ",d" };
+  return {
+    type: log ? "log" : "linear",
+    range,
+    ...ticks,
+    title: { text: "step", standoff: 2, font: { size: 12 } },
+    automargin: false,
+    showspikes: true,
+    spikemode: "across",
+    spikethickness: 1,
+    spikedash: "dot",
+    hoverformat: ",d",
+  };
 }
 
 /**
@@ -55,9 +66,16 @@ export function scaleOf([first, last], [start, end], log) {
  * @param {string} filename of the picture that the toolbar downloads
  */
 export function chartConfig(filename) {
-  const handle = { name: "handle", title: "Drag moves the handle", icon: HANDLE, click: (chart) => globalThis.Plotly.relayout(chart, { dragmode: false }) };
+  const handle = {
+    name: "handle",
+    title: "Drag moves the handle",
+    icon: HANDLE,
+    click: (chart) => globalThis.Plotly.relayout(chart, { dragmode: false }),
+  };
   return {
-    displaylogo: false, doubleClick: "reset", modeBarButtons: [[handle, "zoom2d", "pan2d", "resetScale2d"], ["toImage"]],
+    displaylogo: false,
+    doubleClick: "reset",
+    modeBarButtons: [[handle, "zoom2d", "pan2d", "resetScale2d"], ["toImage"]],
     toImageButtonOptions: { format: "svg", filename, scale: 1 },
   };
 }

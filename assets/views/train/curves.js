@@ -17,8 +17,12 @@ const POINTS = 3000; // of a line
 const LABEL = 13; // px between two names at the ends of lines
 const LONGEST = 26; // letters of such a name
 const COLORS = 11; // of runs that are laid over
-const FIRST = "Press Play: the model of the recipe above is trained here, and its loss, its attention and its answers are drawn as it learns.";
-const runKinds = (name) => [[name, "train", false], [`held_out_${name}`, "held out", true]];
+const FIRST =
+  "Press Play: the model of the recipe above is trained here, and its loss, its attention and its answers are drawn as it learns.";
+const runKinds = (name) => [
+  [name, "train", false],
+  [`held_out_${name}`, "held out", true],
+];
 /** @typedef {{ title: string, kinds: any[], format: (x: number) => string, bound: (columns: any[]) => number, ticks?: number }} Panel */
 /** @type {Panel} */
 const LOSS = { title: "<b>loss</b>, nats", kinds: runKinds("loss"), format: (x) => x.toFixed(4), bound: boundOfLoss };
@@ -47,7 +51,10 @@ class Curves {
     this.track = track.mount(this.box, lab, () => Boolean(this.plot._fullLayout?.dragmode));
     this.list = track.list(lab);
     root.append(this.head.element, this.box, this.list.element);
-    this.chart = new Chart(this.plot, lab.data.plotly, { drawn: (layout) => this.zoomed(layout), failed: (sentence) => lab.parts.say(sentence) });
+    this.chart = new Chart(this.plot, lab.data.plotly, {
+      drawn: (layout) => this.zoomed(layout),
+      failed: (sentence) => lab.parts.say(sentence),
+    });
   }
 
   /** Where everything stands in the present width: {width, left, right, rooms, track, height}, pixels. */
@@ -67,7 +74,17 @@ class Curves {
   update() {
     const { lab } = this;
     const { metrics, marks: marked, frames, status } = lab.editions;
-    const known = [lab.edition, metrics, marked, frames, status, lab.others.edition, lab.state.log, lab.state.curve, lab.element.closest("[data-theme]")?.dataset.theme].join();
+    const known = [
+      lab.edition,
+      metrics,
+      marked,
+      frames,
+      status,
+      lab.others.edition,
+      lab.state.log,
+      lab.state.curve,
+      lab.element.closest("[data-theme]")?.dataset.theme,
+    ].join();
     if (known !== this.drawn) this.draw();
     this.drawn = known;
     this.head.update();
@@ -101,15 +118,27 @@ class Curves {
     const { lab, plot } = this;
     return runs.toReversed().flatMap((run) =>
       Object.values(this.panels).flatMap(({ kinds, title }, panel) =>
-        kinds.filter(([column]) => run.metrics.has(column)).map(([column, called, bold]) => {
-          const { x, y } = finite(run.metrics, column, lab.state.log);
-          const measure = title.replace(/<\/?b>/g, "").split(",")[0];
-          const name = [runs.length > 1 ? literal(run.title) : "", measure, called].filter(Boolean).join(" · ");
-          return {
-            type: "scatter", mode: x.length > 1 ? "lines" : "markers", x, y, name, xaxis: "x", yaxis: `y${panel ? panel + 1 : ""}`, meta: column,
-            line: { color: colour(plot, run.role), width: bold ? 2.4 : 1.2 }, opacity: bold || !called ? 1 : 0.68, hovertemplate: "%{y}", showlegend: false,
-          };
-        }),
+        kinds
+          .filter(([column]) => run.metrics.has(column))
+          .map(([column, called, bold]) => {
+            const { x, y } = finite(run.metrics, column, lab.state.log);
+            const measure = title.replace(/<\/?b>/g, "").split(",")[0];
+            const name = [runs.length > 1 ? literal(run.title) : "", measure, called].filter(Boolean).join(" · ");
+            return {
+              type: "scatter",
+              mode: x.length > 1 ? "lines" : "markers",
+              x,
+              y,
+              name,
+              xaxis: "x",
+              yaxis: `y${panel ? panel + 1 : ""}`,
+              meta: column,
+              line: { color: colour(plot, run.role), width: bold ? 2.4 : 1.2 },
+              opacity: bold || !called ? 1 : 0.68,
+              hovertemplate: "%{y}",
+              showlegend: false,
+            };
+          }),
       ),
     );
   }
@@ -121,18 +150,41 @@ class Curves {
     const axes = Object.entries(panels).map(([name, { kinds, bound, ticks = 2 }], i) => {
       const { top: high, bottom: low } = at.rooms[name];
       const columns = runs.flatMap(({ metrics }) => kinds.map(([column]) => metrics.column(column)));
-      const axis = { domain: [share(low), share(high)], range: [0, bound(columns)], nticks: name === "loss" ? 5 : ticks + 1, automargin: false, hoverformat: ".5~g" };
+      const axis = {
+        domain: [share(low), share(high)],
+        range: [0, bound(columns)],
+        nticks: name === "loss" ? 5 : ticks + 1,
+        automargin: false,
+        hoverformat: ".5~g",
+      };
       return [`yaxis${i ? i + 1 : ""}`, axis];
     });
     const titles = Object.entries(panels).map(([name, { title }]) => ({
-      text: title, x: 0, xref: "paper", xanchor: "left", xshift: -at.left, y: share(at.rooms[name].top), yref: "paper", yanchor: "bottom", yshift: 5, showarrow: false, font: { size: 13 },
+      text: title,
+      x: 0,
+      xref: "paper",
+      xanchor: "left",
+      xshift: -at.left,
+      y: share(at.rooms[name].top),
+      yref: "paper",
+      yanchor: "bottom",
+      yshift: 5,
+      showarrow: false,
+      font: { size: 13 },
     }));
     return {
-      template: lab.template, width: at.width, height: at.end, autosize: false, dragmode: this.plot._fullLayout?.dragmode ?? false,
+      template: lab.template,
+      width: at.width,
+      height: at.end,
+      autosize: false,
+      dragmode: this.plot._fullLayout?.dragmode ?? false,
       margin: { l: at.left, r: at.width - at.right, t: top, b: MARGIN.bottom, pad: 0 },
-      hovermode: "x unified", hoversubplots: "axis", uirevision: `${lab.run} ${lab.state.log} ${this.most}`,
+      hovermode: "x unified",
+      hoversubplots: "axis",
+      uirevision: `${lab.run} ${lab.state.log} ${this.most}`,
       xaxis: { ...axisOfSteps(this.most, lab.state.log), anchor: "y3", unifiedhovertitle: { text: "step %{x:,d}" } },
-      ...Object.fromEntries(axes), annotations: [...titles, ...this.names(runs, Object.fromEntries(axes))],
+      ...Object.fromEntries(axes),
+      annotations: [...titles, ...this.names(runs, Object.fromEntries(axes))],
     };
   }
 
@@ -146,13 +198,29 @@ class Curves {
       const ends = runs.flatMap((run) => {
         const column = kinds.map(([one]) => one).findLast((one) => run.metrics.has(one));
         const value = column === undefined ? NaN : run.metrics.at(column, Infinity);
-        return Number.isNaN(value) ? [] : [{ run, at: Math.max(top, bottom - (Math.min(value, high) / high) * (bottom - top)) }];
+        return Number.isNaN(value)
+          ? []
+          : [{ run, at: Math.max(top, bottom - (Math.min(value, high) / high) * (bottom - top)) }];
       });
       let above = top - LABEL;
-      return ends.sort((a, b) => a.at - b.at).map(({ run, at: end }) => {
-        above = Math.max(end, above + LABEL);
-        return { text: `<b>${literal(shortened(run.title, runs[0].title))}</b>`, x: 1, xref: "paper", xanchor: "left", xshift: 4, y: 0, yref: "paper", yanchor: "middle", yshift: at.rooms.third.bottom - above, showarrow: false, font: { size: 11.5, color: colour(this.plot, run.role) } };
-      });
+      return ends
+        .sort((a, b) => a.at - b.at)
+        .map(({ run, at: end }) => {
+          above = Math.max(end, above + LABEL);
+          return {
+            text: `<b>${literal(shortened(run.title, runs[0].title))}</b>`,
+            x: 1,
+            xref: "paper",
+            xanchor: "left",
+            xshift: 4,
+            y: 0,
+            yref: "paper",
+            yanchor: "middle",
+            yshift: at.rooms.third.bottom - above,
+            showarrow: false,
+            font: { size: 11.5, color: colour(this.plot, run.role) },
+          };
+        });
     });
   }
 
@@ -187,7 +255,8 @@ class Curves {
 function finite(metrics, column, log) {
   const [steps, values] = [metrics.column("step"), metrics.column(column)];
   const [x, y] = [[], []];
-  for (let i = 0; i < values.length; i++) if (Number.isFinite(values[i])) (x.push(logged(steps[i], log)), y.push(values[i]));
+  for (let i = 0; i < values.length; i++)
+    if (Number.isFinite(values[i])) (x.push(logged(steps[i], log)), y.push(values[i]));
   return thin(x, y);
 }
 
@@ -243,8 +312,15 @@ function readout() {
 
 /** The run that is looked at and those that are overlaid, each with its color. */
 function shownRuns(lab) {
-  const others = Array.from(lab.overlays, ([title, metrics], i) => ({ title, metrics, role: `head-${(i % COLORS) + 2}` }));
-  return [{ title: lab.run || "recorded", metrics: lab.metrics, role: "attention" }, ...others.filter(({ metrics }) => metrics.length)];
+  const others = Array.from(lab.overlays, ([title, metrics], i) => ({
+    title,
+    metrics,
+    role: `head-${(i % COLORS) + 2}`,
+  }));
+  return [
+    { title: lab.run || "recorded", metrics: lab.metrics, role: "attention" },
+    ...others.filter(({ metrics }) => metrics.length),
+  ];
 }
 
 /** A run's name without what it has in common with that of the run that is looked at. */
@@ -279,7 +355,14 @@ function rounded(x) {
 
 function heading(lab) {
   const element = make("div", "curves-head");
-  const scale = choices("scale of the steps", [["linear", "linear"], ["log", "log"]], (value) => lab.go({ log: value === "log" }));
+  const scale = choices(
+    "scale of the steps",
+    [
+      ["linear", "linear"],
+      ["log", "log"],
+    ],
+    (value) => lab.go({ log: value === "log" }),
+  );
   const strip = make("label", "curves-strip", "third curve ");
   const choice = make("select");
   choice.addEventListener("change", () => lab.go({ curve: choice.value }));
@@ -314,7 +397,12 @@ function listOverlays(root, lab) {
     chip.type = "button";
     chip.style.setProperty("--chosen", `var(--head-${(i % COLORS) + 2})`);
     chip.setAttribute("aria-label", `remove ${name} from the curves`);
-    chip.addEventListener("click", () => lab.emit("overlay", lab.data.overlays.filter((one) => one !== name)));
+    chip.addEventListener("click", () =>
+      lab.emit(
+        "overlay",
+        lab.data.overlays.filter((one) => one !== name),
+      ),
+    );
     return chip;
   });
   root.replaceChildren(...chips);

@@ -42,12 +42,21 @@ export function axis(lab, frame, attention, side) {
   const reads = attention[side] === "read";
   const told = (reads ? lab.probe?.pieces : lab.probe?.target_pieces) ?? [];
   const ids = arrays[reads ? "ids" : "target.ids"]?.data ?? [];
-  const pieces = told.length === count ? told : range(0, count).map((i) => (i < ids.length ? named(lab, ids[i], "text") : `${i + 1}`));
+  const pieces =
+    told.length === count
+      ? told
+      : range(0, count).map((i) => (i < ids.length ? named(lab, ids[i], "text") : `${i + 1}`));
   return { pieces, special: pieces.map(isSpecial) };
 }
 
 function cells({ before, side }, count, start) {
-  const pieces = range(0, count).map((i) => (i < before ? (before > 1 ? `${start} ${i + 1}` : start) : `${Math.floor((i - before) / side) + 1}, ${((i - before) % side) + 1}`));
+  const pieces = range(0, count).map((i) =>
+    i < before
+      ? before > 1
+        ? `${start} ${i + 1}`
+        : start
+      : `${Math.floor((i - before) / side) + 1}, ${((i - before) % side) + 1}`,
+  );
   return { pieces, special: pieces.map((_, i) => i < before) };
 }
 
@@ -112,7 +121,11 @@ const dearest = new WeakMap(); // frame -> its greatest loss
 export function most({ frames }) {
   let found = 0;
   for (const frame of frames.values()) {
-    if (!dearest.has(frame)) dearest.set(frame, (frame.arrays.loss?.data ?? []).reduce((top, loss) => (loss > top ? loss : top), 0));
+    if (!dearest.has(frame))
+      dearest.set(
+        frame,
+        (frame.arrays.loss?.data ?? []).reduce((top, loss) => (loss > top ? loss : top), 0),
+      );
     found = Math.max(found, dearest.get(frame));
   }
   return found;
@@ -120,7 +133,9 @@ export function most({ frames }) {
 
 /** The loss of the whole example: {sum, mean, asked}. */
 export function cost(frame) {
-  const losses = range(0, count(frame)).map((row) => right(frame, row)?.loss).filter((loss) => loss !== undefined);
+  const losses = range(0, count(frame))
+    .map((row) => right(frame, row)?.loss)
+    .filter((loss) => loss !== undefined);
   const sum = losses.reduce((total, loss) => total + loss, 0);
   return { sum, mean: sum / losses.length, asked: losses.length };
 }
@@ -134,7 +149,8 @@ export function first(frame) {
 
 /** The position that is looked at where nobody chose one. */
 export function suggested(frame, kind) {
-  if (kind !== "text" && kind !== "pixels") return Math.max(0, kind === "pair" && !right(frame, first(frame)) ? 0 : first(frame));
+  if (kind !== "text" && kind !== "pixels")
+    return Math.max(0, kind === "pair" && !right(frame, first(frame)) ? 0 : first(frame));
   const asked = range(0, count(frame)).filter((row) => right(frame, row));
   return asked.length ? asked.at(-1) : count(frame) - 1;
 }
@@ -161,7 +177,12 @@ export function written(frame, kind, ended, longest) {
   const length = known && !ended ? known : Math.max(count(frame) - begins, longest);
   return range(0, length).map((i) => {
     const row = begins + i < count(frame) ? begins + i : null;
-    return { row, right: row === null ? null : right(frame, row), taught: row === null ? null : frame.arrays["top.ids"].data[row * frame.arrays["top.ids"].shape[1]], free: own[i] ?? null };
+    return {
+      row,
+      right: row === null ? null : right(frame, row),
+      taught: row === null ? null : frame.arrays["top.ids"].data[row * frame.arrays["top.ids"].shape[1]],
+      free: own[i] ?? null,
+    };
   });
 }
 

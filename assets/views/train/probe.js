@@ -34,8 +34,26 @@ class Probe {
     const title = make("div", "probe-title");
     this.step = make("span");
     title.append(make("h2", "", "One example"), this.step);
-    this.parts = { form: form(lab), choice: choice(lab), heads: heads(lab), map: headMap(lab, pick), picture: picture(lab, pick), words: words(lab), written: writing(lab), next: next(lab) };
-    const { form: fields, choice: chosen, heads: all, map, picture: pixels, words: read, written, next: likely } = this.parts;
+    this.parts = {
+      form: form(lab),
+      choice: choice(lab),
+      heads: heads(lab),
+      map: headMap(lab, pick),
+      picture: picture(lab, pick),
+      words: words(lab),
+      written: writing(lab),
+      next: next(lab),
+    };
+    const {
+      form: fields,
+      choice: chosen,
+      heads: all,
+      map,
+      picture: pixels,
+      words: read,
+      written,
+      next: likely,
+    } = this.parts;
     this.seen = make("div", "probe-seen");
     const pictures = make("div", "probe-pictures");
     pictures.append(all.element, pixels.element, map.element);
@@ -69,7 +87,11 @@ class Probe {
   missing() {
     const { probe, frame } = this.lab;
     this.step.textContent = "";
-    this.nothing.textContent = probe?.error ? "" : frame ? "This model has no attention to look at." : "Nothing has been seen of it yet: the first look comes when training begins.";
+    this.nothing.textContent = probe?.error
+      ? ""
+      : frame
+        ? "This model has no attention to look at."
+        : "Nothing has been seen of it yet: the first look comes when training begins.";
   }
 
   draw(frame, attention) {
@@ -79,13 +101,26 @@ class Probe {
       this.width = this.root.clientWidth;
       this.measured = lab.edition;
     }
-    const now = [lab.edition, lab.editions.frames, lab.editions.probe, this.width, frame.step, attention.key, layer, head, position, this.row].join();
+    const now = [
+      lab.edition,
+      lab.editions.frames,
+      lab.editions.probe,
+      this.width,
+      frame.step,
+      attention.key,
+      layer,
+      head,
+      position,
+      this.row,
+    ].join();
     if (now === this.shown) return;
     this.shown = now;
     const kind = kindOf(lab, frame);
     const at = positionOf(lab, frame, kind);
     const shown = headOf(lab, frame, attention);
-    const row = rowOf(lab, frame, attention, at) ?? (this.row !== null && this.row < shown.rows.length ? this.row : isPicture(lab) ? 0 : null);
+    const row =
+      rowOf(lab, frame, attention, at) ??
+      (this.row !== null && this.row < shown.rows.length ? this.row : isPicture(lab) ? 0 : null);
     const losses = most(lab);
     this.step.textContent = `at step ${frame.step.toLocaleString("en")}`;
     parts.choice.update(attention);
@@ -162,7 +197,11 @@ function choice(lab) {
     const keys = lab.attentions.map(({ key }) => key).join();
     if (keys !== offered) {
       offered = keys;
-      pressed = choices("which attention", lab.attentions.map(({ key, title }) => [key, title]), (key) => lab.go({ attention: key }));
+      pressed = choices(
+        "which attention",
+        lab.attentions.map(({ key, title }) => [key, title]),
+        (key) => lab.go({ attention: key }),
+      );
       place.replaceChildren(pressed.element);
       place.hidden = lab.attentions.length < 2;
     }
@@ -221,7 +260,10 @@ function heads(lab) {
     const { block } = of(0, 0);
     const across = Math.floor((room - THUMB.around) / count) - THUMB.between;
     const cells = Math.max(block.rows, block.cols);
-    const fitting = Math.max(THUMB.least, Math.min(THUMB.most, across, Math.floor(THUMB.tall / layers) - THUMB.between));
+    const fitting = Math.max(
+      THUMB.least,
+      Math.min(THUMB.most, across, Math.floor(THUMB.tall / layers) - THUMB.between),
+    );
     const side = cells > fitting && cells <= Math.min(across, THUMB.dense) ? cells : fitting;
     const structure = [lab.edition, key, layers, count, side, block.rows, block.cols].join();
     const { layer, head } = lab.state;
@@ -247,9 +289,19 @@ const NAMES = [
   ["aligned", "same place", "share", "attention to the source’s token at the same place"],
   ["mirrored", "same place from the end", "share", "attention to the source’s token that is as far from its end"],
   ["previous", "previous token", "share", "attention to the token just before"],
-  ["induction", "induction", "share", "attention to what followed an earlier occurrence of the token; of a model that reads from left to right, on a random sequence read twice"],
+  [
+    "induction",
+    "induction",
+    "share",
+    "attention to what followed an earlier occurrence of the token; of a model that reads from left to right, on a random sequence read twice",
+  ],
   ["duplicate", "same token", "share", "attention to other occurrences of the same token"],
-  ["strongest", "strongest", "share", "the largest share that goes to one token of the source, averaged over the target"],
+  [
+    "strongest",
+    "strongest",
+    "share",
+    "the largest share that goes to one token of the source, averaged over the target",
+  ],
   ["first", "first token", "share", "attention to the first token"],
   ["last", "last token", "share", "attention to the last token of the source"],
   ["own", "own place", "share", "attention to the position itself"],
@@ -278,7 +330,8 @@ export function headOf(lab, frame, attention) {
   const listed = ({ pieces, special }) => pieces.map((label, i) => ({ label, special: special[i] }));
   return {
     ...pattern(frame, attention.key, layer, head),
-    rows: listed(rows), cols: listed(cols),
+    rows: listed(rows),
+    cols: listed(cols),
     hidden: masked(lab, frame, attention.key),
     edition: JSON.stringify([lab.edition, attention.key, rows.pieces, cols.pieces]),
   };
@@ -291,7 +344,8 @@ export function headMap(lab, pick) {
   let [shown, chosen, over] = [null, null, null];
   const heard = (event, where) => {
     if (event === "pick") return where.row !== null && pick(where.row);
-    if (event === "step") return chosen !== null && where.row && pick(Math.max(0, Math.min(shown.rows.length - 1, chosen + where.row)));
+    if (event === "step")
+      return chosen !== null && where.row && pick(Math.max(0, Math.min(shown.rows.length - 1, chosen + where.row)));
     over = where;
     mark();
     if (!where || where.row === null || where.col === null) return lab.tip(null);
@@ -360,7 +414,12 @@ function writeShares(canvas, root, { block, role, scale, max, hidden, wide }, un
       if (hidden?.(r, c)) continue;
       const value = at(block, r, c);
       context.fillStyle = choose(brightness(css(table[step(value, scale, max)]))).colour;
-      context.fillText(formatPercent((100 * value) / unit, scale === "signed"), (c + 0.5) * wide, (r + 0.5) * wide + 0.5, wide - 2);
+      context.fillText(
+        formatPercent((100 * value) / unit, scale === "signed"),
+        (c + 0.5) * wide,
+        (r + 0.5) * wide + 0.5,
+        wide - 2,
+      );
     }
   }
 }

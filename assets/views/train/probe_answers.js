@@ -32,13 +32,18 @@ export function words(lab) {
     const ends = Math.max(most, LEAST);
     const painter = paints(lab, ends);
     const data = {
-      name: "loss at each token; arrow keys choose one", pieces: said.map(({ piece }) => piece), special: said.map(({ piece }) => isSpecial(piece)),
-      size: said.length <= 40 ? 17 : 14, chosen: said.findIndex(({ row }) => row === position),
-      paint: (i) => (said[i].answer ? painter(said[i].answer.loss) : null), quiet: () => false,
+      name: "loss at each token; arrow keys choose one",
+      pieces: said.map(({ piece }) => piece),
+      special: said.map(({ piece }) => isSpecial(piece)),
+      size: said.length <= 40 ? 17 : 14,
+      chosen: said.findIndex(({ row }) => row === position),
+      paint: (i) => (said[i].answer ? painter(said[i].answer.loss) : null),
+      quiet: () => false,
     };
     if (text) text.update(data);
     else text = prose.mount(place, data, heard);
-    const of = kind === "text" ? "token, given those before it" : lab.task.objective === "masked" ? "hidden token" : "token";
+    const of =
+      kind === "text" ? "token, given those before it" : lab.task.objective === "masked" ? "hidden token" : "token";
     title.textContent = `Loss at each ${of}`;
     sums.textContent = total(frame);
     colours.update(ends);
@@ -50,7 +55,9 @@ export function words(lab) {
 export function total(frame) {
   const { sum, mean, asked } = cost(frame);
   if (!asked) return "Nothing is asked here whose right answer is known.";
-  return asked === 1 ? `Loss ${number(sum)} nats` : `Loss: sum ${number(sum)} nats over ${asked} positions, mean ${number(mean)} nats`;
+  return asked === 1
+    ? `Loss ${number(sum)} nats`
+    : `Loss: sum ${number(sum)} nats over ${asked} positions, mean ${number(mean)} nats`;
 }
 
 /** [{piece, row, answer}]: a word and the row of the answer that is about it. */
@@ -93,7 +100,9 @@ export function scale(lab) {
     if (edition === lab.edition) return;
     edition = lab.edition;
     const table = ramp(lab.element, "probability", "unit");
-    bar.style.background = `linear-gradient(to right, ${range(0, 9).map((i) => css(table[evenly(i / 8)])).join(", ")})`;
+    bar.style.background = `linear-gradient(to right, ${range(0, 9)
+      .map((i) => css(table[evenly(i / 8)]))
+      .join(", ")})`;
   };
   return { element, update };
 }
@@ -130,7 +139,9 @@ export function writing(lab) {
     }
     const painter = paints(lab, ends);
     const split = parting(list);
-    list.forEach((word, i) => columns[i].show(word, i, { chosen: word.row === position && word.row !== null, split, painter }));
+    list.forEach((word, i) =>
+      columns[i].show(word, i, { chosen: word.row === position && word.row !== null, split, painter }),
+    );
     colours.update(ends);
     const said = describeParting(list, split);
     if (said !== parts.textContent) parts.textContent = said;
@@ -223,7 +234,9 @@ function brief(loss) {
 function spoken(word, i) {
   const { names, right } = word;
   const judged = (which) => (isWrong(word, which) ? ", wrong" : "");
-  const answer = right ? `: right is ${names.right}; given the correct prefix (teacher forcing) ${names.taught}${judged("taught")}; unaided` : ": it writes";
+  const answer = right
+    ? `: right is ${names.right}; given the correct prefix (teacher forcing) ${names.taught}${judged("taught")}; unaided`
+    : ": it writes";
   return `token ${i + 1}${answer} ${names.free || "nothing"}${judged("free")}${right ? `; loss ${number(right.loss)} nats` : ""}`;
 }
 
@@ -237,7 +250,9 @@ function describeParting(list, { wrong, part }) {
   if (list.findLastIndex(({ right }) => right) === wrong) return `Unaided, the only error is the last one, at ${slip}.`;
   const begun = `Unaided, the first error is at ${slip}; from there on the model reads its own tokens.`;
   if (part < 0) return `${begun} Both rows still agree everywhere.`;
-  const [taught, free] = [list[part].names.taught, list[part].names.free].map((name) => (name ? `“${name}”` : "nothing"));
+  const [taught, free] = [list[part].names.taught, list[part].names.free].map((name) =>
+    name ? `“${name}”` : "nothing",
+  );
   return `${begun} The two rows part at ${at(part)}: ${taught} given the correct prefix, ${free} unaided.`;
 }
 
@@ -300,7 +315,8 @@ export function write(element, parts) {
   if (element.dataset.said === said) return;
   element.dataset.said = said;
   const { childNodes: there } = element;
-  if (there.length === parts.length) return parts.forEach((part, i) => there[i].textContent !== part && (there[i].textContent = part));
+  if (there.length === parts.length)
+    return parts.forEach((part, i) => there[i].textContent !== part && (there[i].textContent = part));
   element.replaceChildren(...parts.map((part, i) => (i % 2 ? make("bdi", "", part) : document.createTextNode(part))));
 }
 
@@ -351,7 +367,11 @@ function turner(lab) {
 /** Cross-entropy with a target that is 1 at the right answer and 0 elsewhere is one logarithm. */
 function spell(element, lab, answer, kind) {
   const parts = answer
-    ? ["Against the one-hot target (1 at ", named(lab, answer.id, kind), `, 0 elsewhere): −ln ${answer.p.toPrecision(4)} = ${number(answer.loss)} nats`]
+    ? [
+        "Against the one-hot target (1 at ",
+        named(lab, answer.id, kind),
+        `, 0 elsewhere): −ln ${answer.p.toPrecision(4)} = ${number(answer.loss)} nats`,
+      ]
     : ["What is right here is not known, so nothing is lost."];
   write(element, parts);
 }
@@ -369,6 +389,8 @@ export function inks(root) {
 
 /** 0 to 255, of "#rrggbb" or "rgb(r g b)". */
 export function brightness(said) {
-  const [r, g, b] = said.startsWith("#") ? [1, 3, 5].map((i) => parseInt(said.slice(i, i + 2), 16)) : said.match(/\d+/g).map(Number);
+  const [r, g, b] = said.startsWith("#")
+    ? [1, 3, 5].map((i) => parseInt(said.slice(i, i + 2), 16))
+    : said.match(/\d+/g).map(Number);
   return 0.299 * r + 0.587 * g + 0.114 * b;
 }

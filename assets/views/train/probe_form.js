@@ -1,15 +1,26 @@
 // The example that is watched, in fields: another one can be given at any time, and the past is looked at again with it.
 import { make } from "../core/dom.js";
 
-const COMES = "This run came with Loupe and watches the example that it was recorded with; train one of your own to choose another.";
-const ASKS = { // objective -> what the second field is called; a text that is continued has none
-  sequence_to_sequence: "it should write", completion: "it should write", infill: "in the gap", masked: "without gaps", classification: "its class",
+const COMES =
+  "This run came with Loupe and watches the example that it was recorded with; train one of your own to choose another.";
+const ASKS = {
+  // objective -> what the second field is called; a text that is continued has none
+  sequence_to_sequence: "it should write",
+  completion: "it should write",
+  infill: "in the gap",
+  masked: "without gaps",
+  classification: "its class",
 };
 
 /** {element, update()}. */
 export function form(lab) {
   const element = make("form", "probe-form");
-  const fields = { text: field("text", "text"), target: field("target", ""), label: select("its class"), picture: field("picture", "picture", "number") };
+  const fields = {
+    text: field("text", "text"),
+    target: field("target", ""),
+    label: select("its class"),
+    picture: field("picture", "picture", "number"),
+  };
   Object.assign(fields.picture.input, { min: 0, step: 1 });
   const [before, after] = [turn("‹", "the picture before"), turn("›", "the next picture")];
   fields.picture.element.append(before, after);
@@ -17,15 +28,27 @@ export function form(lab) {
   submit.type = "submit";
   const said = make("p", "probe-said");
   said.setAttribute("role", "status");
-  element.append(fields.text.element, fields.target.element, fields.label.element, fields.picture.element, submit, said);
+  element.append(
+    fields.text.element,
+    fields.target.element,
+    fields.label.element,
+    fields.picture.element,
+    submit,
+    said,
+  );
   let [edition, waiting, refused] = ["", false, ""];
   let touched = false; // whether somebody has written here what is not asked yet, or not answered
 
   const watched = () => JSON.stringify(given(lab)) === JSON.stringify(asked());
   const asked = () => {
-    if (lab.probe?.pixels || lab.task?.data === "digits") return { text: null, target: null, picture: Number(fields.picture.input.value) };
+    if (lab.probe?.pixels || lab.task?.data === "digits")
+      return { text: null, target: null, picture: Number(fields.picture.input.value) };
     const second = fields.label.element.hidden ? fields.target : fields.label;
-    return { text: fields.text.input.value, target: second.element.hidden || !second.input.value ? null : second.input.value, picture: null };
+    return {
+      text: fields.text.input.value,
+      target: second.element.hidden || !second.input.value ? null : second.input.value,
+      picture: null,
+    };
   };
   const ask = async () => {
     const { run } = lab;
@@ -58,7 +81,13 @@ export function form(lab) {
 
   const tell = () => {
     const fixed = Boolean(lab.status?.recorded);
-    const why = fixed ? COMES : waiting ? "on its way" : touched && !watched() ? "" : "this is the example that is watched";
+    const why = fixed
+      ? COMES
+      : waiting
+        ? "on its way"
+        : touched && !watched()
+          ? ""
+          : "this is the example that is watched";
     submit.disabled = Boolean(why);
     submit.title = why || "look at the model with this, at its past steps too";
     const late = lab.status?.catching_up ? "Its snapshots are being looked at with the new example …" : "";
@@ -88,7 +117,11 @@ export function form(lab) {
     fields.target.element.hidden = picture || classes || !(task?.objective in ASKS);
     fields.target.name.textContent = ASKS[task?.objective] ?? "";
     fields.label.offer(labels);
-    if (picture) Object.assign(fields.picture.input, { max: lab.pictureCount - 1, title: `0 to ${lab.pictureCount - 1}: a picture that is held out` });
+    if (picture)
+      Object.assign(fields.picture.input, {
+        max: lab.pictureCount - 1,
+        title: `0 to ${lab.pictureCount - 1}: a picture that is held out`,
+      });
     for (const { input } of Object.values(fields)) input.disabled = Boolean(status?.recorded);
     for (const one of [before, after]) one.disabled = Boolean(status?.recorded);
     fields.text.input.value = probe?.text ?? "";

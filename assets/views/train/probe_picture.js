@@ -36,7 +36,10 @@ export function picture(lab, pick) {
     looks(context, lab, shown, row, side, kind === "pixels");
     if (kind === "pixels") costs(figures.cost.canvas, lab, frame, side, most);
     const before = share(shown.block, row, grid.before);
-    note.textContent = before > 0.002 ? `≈ ${(100 * before).toFixed(0)}\u00a0% of this row’s attention goes to ${shown.rows[0].label}, which is no part of the picture` : "\u00a0";
+    note.textContent =
+      before > 0.002
+        ? `≈ ${(100 * before).toFixed(0)}\u00a0% of this row’s attention goes to ${shown.rows[0].label}, which is no part of the picture`
+        : "\u00a0";
     figures.looks.canvas.setAttribute("aria-label", `where row ${shown.rows[row].label} looks on the picture`);
   };
   return { element, update };
@@ -65,11 +68,13 @@ function draw(canvas, pixels, side) {
   const flat = pixels.flat();
   const [low, high] = [Math.min(...flat), Math.max(...flat)];
   const cell = side / pixels.length;
-  pixels.forEach((line, y) => line.forEach((value, x) => {
-    const grey = Math.round((255 * (value - low)) / (high - low || 1));
-    context.fillStyle = `rgb(${grey} ${grey} ${grey})`;
-    context.fillRect(x * cell, y * cell, cell + 0.5, cell + 0.5);
-  }));
+  pixels.forEach((line, y) =>
+    line.forEach((value, x) => {
+      const grey = Math.round((255 * (value - low)) / (high - low || 1));
+      context.fillStyle = `rgb(${grey} ${grey} ${grey})`;
+      context.fillRect(x * cell, y * cell, cell + 0.5, cell + 0.5);
+    }),
+  );
   return context;
 }
 

@@ -168,9 +168,22 @@ export function upTo(numbers, length, x) {
 const OWN = {
   lr: { title: "learning rate", kinds: [["lr", "", false]], format: formatRate },
   grad_norm: { title: "gradient norm", kinds: [["grad_norm", "", false]], format: (x) => x.toPrecision(3) },
-  tokens_per_second: { title: "tokens/s", kinds: [["tokens_per_second", "", false]], format: (x) => Math.round(x).toLocaleString("en") },
+  tokens_per_second: {
+    title: "tokens/s",
+    kinds: [["tokens_per_second", "", false]],
+    format: (x) => Math.round(x).toLocaleString("en"),
+  },
 };
-const KNOWN = ["step", "loss", "accuracy", "held_out_loss", "held_out_accuracy", "tokens", "seconds", ...Object.keys(OWN)];
+const KNOWN = [
+  "step",
+  "loss",
+  "accuracy",
+  "held_out_loss",
+  "held_out_accuracy",
+  "tokens",
+  "seconds",
+  ...Object.keys(OWN),
+];
 const TITLES = { exact: "whole answers right", held_out_exact: "whole answers right" };
 
 /**
@@ -178,10 +191,18 @@ const TITLES = { exact: "whole answers right", held_out_exact: "whole answers ri
  * @returns {Array<[name: string, curve: { title: string, kinds: any[], format: (x: number) => string }]>}
  */
 export function measuredCurves(metrics) {
-  const names = Object.keys(metrics.columns).filter((name) => !KNOWN.includes(name)).map((name) => name.replace(/^held_out_/, ""));
+  const names = Object.keys(metrics.columns)
+    .filter((name) => !KNOWN.includes(name))
+    .map((name) => name.replace(/^held_out_/, ""));
   const more = [...new Set(names)].map((name) => {
-    const kinds = [[name, "train", false], [`held_out_${name}`, "held out", true]];
-    return /** @type {[string, any]} */ ([name, { title: TITLES[name] ?? name.replaceAll("_", " "), kinds, format: (x) => x.toPrecision(4) }]);
+    const kinds = [
+      [name, "train", false],
+      [`held_out_${name}`, "held out", true],
+    ];
+    return /** @type {[string, any]} */ ([
+      name,
+      { title: TITLES[name] ?? name.replaceAll("_", " "), kinds, format: (x) => x.toPrecision(4) },
+    ]);
   });
   return [...Object.entries(OWN), ...more];
 }
@@ -251,7 +272,10 @@ export class Follower {
     const { run, cursor } = this;
     this.asking = true;
     this.again = false;
-    const slow = setTimeout(() => this.failed("The server has not answered for some seconds; the page goes on asking."), SLOW);
+    const slow = setTimeout(
+      () => this.failed("The server has not answered for some seconds; the page goes on asking."),
+      SLOW,
+    );
     let wait = POLL.failed;
     try {
       const answer = await inquire({ ask: "live", run, ...(cursor === undefined ? {} : { cursor }) });
@@ -325,7 +349,10 @@ export class Overlays {
   hold(runs, arrays) {
     runs.forEach(({ name, columns }, i) => {
       const made = new Metrics();
-      made.append({ columns, arrays: Object.fromEntries(columns.map((column) => [`metrics.${column}`, arrays[`laid.${i}.${column}`]])) });
+      made.append({
+        columns,
+        arrays: Object.fromEntries(columns.map((column) => [`metrics.${column}`, arrays[`laid.${i}.${column}`]])),
+      });
       this.metrics.set(name, made);
     });
     this.edition++;

@@ -5,7 +5,12 @@ import { whole } from "./transport.js";
 /** What can be a picture by itself, [name, title]. */
 export function parts({ state }) {
   const below = { two: "two steps", gradients: "gradients", weights: "weights", activations: "activations" }[state.tab];
-  return [["", "all of it"], ["curves", "curves and marks"], ["example", "the example"], ["below", below]];
+  return [
+    ["", "all of it"],
+    ["curves", "curves and marks"],
+    ["example", "the example"],
+    ["below", below],
+  ];
 }
 
 /** For the toolbar: {where, what, sentence} of a caption, `asks` for the server, and what a file is called. */
@@ -13,13 +18,29 @@ export function looked(lab) {
   const { state, frame, status, editions } = lab;
   if (!status) return { where: "", what: "", sentence: "" };
   const attention = lab.attentions.find(({ key }) => key === state.attention);
-  const where = [`step ${whole(lab.shown)} of ${whole(status.steps)}`, attention && headOf(attention, state)].filter(Boolean).join(", ");
+  const where = [`step ${whole(lab.shown)} of ${whole(status.steps)}`, attention && headOf(attention, state)]
+    .filter(Boolean)
+    .join(", ");
   const told = { where, what: "", sentence: example(lab) };
   if (!frame || !attention) return told;
   const other = (lab.second ?? lab.frames.get(lab.steps[0])).step;
   const { layer, head } = state;
   const now = Object.values(editions).join(); // a run goes on: what was told of it before is not what it is now
-  return { ...told, asks: { of: { step: frame.step, other, attention: attention.key, layer, head, position: count(frame) ? positionOf(lab, frame, kindOf(lab, frame)) : null, now } }, file: `step-${frame.step}` };
+  return {
+    ...told,
+    asks: {
+      of: {
+        step: frame.step,
+        other,
+        attention: attention.key,
+        layer,
+        head,
+        position: count(frame) ? positionOf(lab, frame, kindOf(lab, frame)) : null,
+        now,
+      },
+    },
+    file: `step-${frame.step}`,
+  };
 }
 
 function headOf({ title, layers, heads }, { layer, head }) {
@@ -29,7 +50,13 @@ function headOf({ title, layers, heads }, { layer, head }) {
 function example({ probe, frame }) {
   if (!probe) return "";
   const { text, target, picture } = probe;
-  const said = picture === null ? [text, target].filter(Boolean).map((one) => `“${one}”`).join(" → ") : `picture ${picture} of those held out`;
+  const said =
+    picture === null
+      ? [text, target]
+          .filter(Boolean)
+          .map((one) => `“${one}”`)
+          .join(" → ")
+      : `picture ${picture} of those held out`;
   const { mean, asked } = frame ? cost(frame) : { asked: 0 };
   return `The example: ${said}${asked ? `, loss ${mean.toPrecision(4)} nats a position` : ""}`;
 }
@@ -39,16 +66,24 @@ export function missed(said, lab) {
   const { attentions, steps, status, metrics } = lab;
   const found = [];
   const last = Math.max(status.step, metrics.last);
-  for (const [name, word] of [["step", "step"], ["other", "the second step"]]) {
-    if (Number.isInteger(said[name]) && said[name] > last) found.push(`${word} ${whole(said[name])} is not here, the run has come to ${whole(last)}`);
+  for (const [name, word] of [
+    ["step", "step"],
+    ["other", "the second step"],
+  ]) {
+    if (Number.isInteger(said[name]) && said[name] > last)
+      found.push(`${word} ${whole(said[name])} is not here, the run has come to ${whole(last)}`);
   }
   if (!steps.length || !attentions.length) return found;
   const shown = attentions.find(({ key }) => key === said.attention);
   if (said.attention !== undefined && !shown) found.push(`there is no attention “${said.attention}” here`);
   const sizes = shown ?? attentions.at(-1);
-  for (const [name, word, many] of [["layer", "block", "layers"], ["head", "head", "heads"]]) {
+  for (const [name, word, many] of [
+    ["layer", "block", "layers"],
+    ["head", "head", "heads"],
+  ]) {
     const value = said[name];
-    if (Number.isInteger(value) && value >= sizes[many]) found.push(`${word} ${value + 1} is not here, there ${sizes[many] === 1 ? "is 1" : `are ${sizes[many]}`}`);
+    if (Number.isInteger(value) && value >= sizes[many])
+      found.push(`${word} ${value + 1} is not here, there ${sizes[many] === 1 ? "is 1" : `are ${sizes[many]}`}`);
   }
   return found;
 }

@@ -27,10 +27,18 @@ class Track {
       other: this.handle("other", "second step, compared with the first"),
     };
     this.flags = flags(lab);
-    root.append(this.picture, this.flags.element, this.handles.other.line, this.handles.step.line, this.handles.other.grip, this.handles.step.grip);
+    root.append(
+      this.picture,
+      this.flags.element,
+      this.handles.other.line,
+      this.handles.step.line,
+      this.handles.other.grip,
+      this.handles.step.grip,
+    );
     root.addEventListener("pointerdown", (event) => this.press(event));
     root.addEventListener("pointermove", (event) => this.dragged && this.drag(event));
-    for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) root.addEventListener(name, () => this.release());
+    for (const name of ["pointerup", "pointercancel", "lostpointercapture"])
+      root.addEventListener(name, () => this.release());
   }
 
   handle(name, label) {
@@ -55,9 +63,19 @@ class Track {
     const rail = track + RAIL;
     const done = scale.to(Math.max(lab.status?.step ?? 0, lab.metrics.last));
     const parts = [svg("line", { x1: left, x2: right, y1: rail, y2: rail, class: "rail" })];
-    if (lab.status) parts.push(svg("line", { x1: left, x2: Math.min(done, right), y1: rail, y2: rail, class: "rail done" }));
+    if (lab.status)
+      parts.push(svg("line", { x1: left, x2: Math.min(done, right), y1: rail, y2: rail, class: "rail done" }));
     const kept = new Set(lab.status?.snapshots ?? []);
-    parts.push(ticked(lab.steps.filter((step) => !kept.has(step)), scale, rail, "seen", 3), ticked([...kept], scale, rail, "kept", 7));
+    parts.push(
+      ticked(
+        lab.steps.filter((step) => !kept.has(step)),
+        scale,
+        rail,
+        "seen",
+        3,
+      ),
+      ticked([...kept], scale, rail, "kept", 7),
+    );
     this.picture.setAttribute("width", at.width);
     this.picture.setAttribute("height", at.height);
     this.group.replaceChildren(...parts);
@@ -80,17 +98,31 @@ class Track {
       line.style.height = `${at.track + RAIL - at.rooms.loss.top}px`;
       line.style.top = `${at.rooms.loss.top}px`;
       grip.style.transform = `translate(${x}px, ${at.track + RAIL}px)`;
-      aria(grip, { valuemin: steps[0], valuemax: last, valuenow: step, valuetext: `step ${whole(step)} of ${whole(lab.status.steps)}` });
+      aria(grip, {
+        valuemin: steps[0],
+        valuemax: last,
+        valuenow: step,
+        valuetext: `step ${whole(step)} of ${whole(lab.status.steps)}`,
+      });
     }
     this.flags.move();
   }
 
   press(event) {
     const { at, lab } = this;
-    if (event.button !== 0 || !at?.scale || !this.steps.length || event.composedPath()[0].closest?.("button, select, label, .modebar-container")) return;
+    if (
+      event.button !== 0 ||
+      !at?.scale ||
+      !this.steps.length ||
+      event.composedPath()[0].closest?.("button, select, label, .modebar-container")
+    )
+      return;
     const [x, y] = this.inside(event);
     if (x < at.left - 12 || x > at.right + 12 || y > at.height || (y < at.track && this.zooming())) return;
-    const other = lab.state.other !== null && Math.abs(at.scale.to(lab.second?.step ?? lab.state.other) - x) < 10 && Math.abs(at.scale.to(lab.shown) - x) > 10;
+    const other =
+      lab.state.other !== null &&
+      Math.abs(at.scale.to(lab.second?.step ?? lab.state.other) - x) < 10 &&
+      Math.abs(at.scale.to(lab.shown) - x) > 10;
     this.dragged = other ? "other" : "step";
     this.root.setPointerCapture(event.pointerId);
     this.root.classList.add("dragged");
@@ -140,7 +172,10 @@ class Track {
 /** Ticks under the rail as one path; of those in one pixel one is drawn. */
 function ticked(steps, scale, rail, className, length) {
   const places = new Set(steps.map((step) => Math.round(scale.to(step))));
-  return svg("path", { d: Array.from(places, (x) => `M${x} ${rail + 3}v${length}`).join(""), class: `track-tick ${className}` });
+  return svg("path", {
+    d: Array.from(places, (x) => `M${x} ${rail + 3}v${length}`).join(""),
+    class: `track-tick ${className}`,
+  });
 }
 
 /** The index of the number nearest to `x` among ascending ones. */
@@ -167,7 +202,8 @@ const KINDS = {
   learned: ["value", "L", "learned"],
   spike: ["mlp", "S", "spike"],
 };
-const SOON = "Nothing yet. A head that forms, the end of a plateau, grokking, overfitting and jumps of the gradient are told of here.";
+const SOON =
+  "Nothing yet. A head that forms, the end of a plateau, grokking, overfitting and jumps of the gradient are told of here.";
 const NOTHING = "Nothing that stands out was found in the curves and the attention.";
 const WIDTH = 17; // px that a flag takes
 const LEVEL = 13; // px between two flags above each other
@@ -213,7 +249,10 @@ export function flags(lab) {
     hide();
     buttons = lab.marks.map((mark) => {
       const x = at.scale.to(mark.step);
-      const level = Math.max(0, taken.findIndex((end) => end <= x));
+      const level = Math.max(
+        0,
+        taken.findIndex((end) => end <= x),
+      );
       taken[level] = x + WIDTH;
       const button = make("button", "flag");
       button.type = "button";

@@ -37,7 +37,10 @@ class Lab extends Run {
     this.held = null; // what is told while a picture is taken
     this.edition = 0; // grows with what makes every picture another one: run, width, theme
     this.trouble = ""; // why the page is not told of the run just now
-    this.follower = new Follower((answer) => this.receive(answer), (sentence) => this.reportTrouble(sentence));
+    this.follower = new Follower(
+      (answer) => this.receive(answer),
+      (sentence) => this.reportTrouble(sentence),
+    );
     this.others = new Overlays((name, sentence) => this.updateOverlay(name, sentence));
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.across && this.data && this.measure());
     this.resize.observe(this.element);
@@ -87,7 +90,11 @@ class Lab extends Run {
   look(run, beside = null) {
     this.follow(run);
     this.follower.soon();
-    if (beside) this.emit("overlay", [...new Set([...this.data.overlays, ...beside])].filter((name) => name !== run));
+    if (beside)
+      this.emit(
+        "overlay",
+        [...new Set([...this.data.overlays, ...beside])].filter((name) => name !== run),
+      );
     this.emit("look", run);
     this.refresh();
   }
@@ -158,7 +165,10 @@ class Lab extends Run {
     if (!state.chosen) this.suggest();
     const shown = attentions.find(({ key }) => key === state.attention) ?? attentions.at(-1);
     state.attention = shown.key;
-    Object.assign(state, { layer: Math.min(state.layer, shown.layers - 1), head: Math.min(state.head, shown.heads - 1) });
+    Object.assign(state, {
+      layer: Math.min(state.layer, shown.layers - 1),
+      head: Math.min(state.head, shown.heads - 1),
+    });
   }
 
   /** Where nobody has chosen a head and the run has ended, the head that formed is the one to look at. */
@@ -170,7 +180,8 @@ class Lab extends Run {
   /** Merges `change` into the state, remembers it in the address, and shows it everywhere. */
   go(change) {
     const { state } = this;
-    if (["attention", "layer", "head"].some((name) => name in change && change[name] !== state[name])) state.chosen = true;
+    if (["attention", "layer", "head"].some((name) => name in change && change[name] !== state[name]))
+      state.chosen = true;
     Object.assign(state, change);
     this.fit();
     this.remember();
@@ -190,7 +201,8 @@ class Lab extends Run {
   /** Finds the frames at the handles: that of their step, or the last before. */
   place() {
     const { state, steps } = this;
-    const found = (step) => (steps.length ? this.frames.get(steps[Math.max(0, upTo(steps, steps.length, step))]) : null);
+    const found = (step) =>
+      steps.length ? this.frames.get(steps[Math.max(0, upTo(steps, steps.length, step))]) : null;
     this.frame = found(state.step === "live" ? Infinity : state.step);
     this.second = state.other === null ? null : found(state.other);
     this.shown = this.frame?.step ?? Math.min(state.step === "live" ? Infinity : state.step, this.metrics.last);
@@ -277,7 +289,9 @@ export function frame(lab) {
   const notice = make("p", "notice");
   notice.setAttribute("role", "status");
   notice.hidden = true;
-  const places = Object.fromEntries(["transport", "curves", "probe", "answer"].map((name) => [name, make("div", `lab-${name}`)]));
+  const places = Object.fromEntries(
+    ["transport", "curves", "probe", "answer"].map((name) => [name, make("div", `lab-${name}`)]),
+  );
   const body = make("div", "lab-body");
   body.append(places.curves, places.probe, places.answer);
   const below = make("div", "lab-below");
@@ -357,10 +371,13 @@ function whenSeen(element, draw) {
     timer = 0;
     draw();
   };
-  const sight = new IntersectionObserver(([entry]) => {
-    inSight = entry.isIntersecting;
-    if (inSight && timer) now();
-  }, { rootMargin: "100px" });
+  const sight = new IntersectionObserver(
+    ([entry]) => {
+      inSight = entry.isIntersecting;
+      if (inSight && timer) now();
+    },
+    { rootMargin: "100px" },
+  );
   sight.observe(element);
   return {
     draw(atOnce) {

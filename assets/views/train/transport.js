@@ -9,7 +9,11 @@ const SMALL = [
   ["step", "1 step", "one step more, then pause"],
   ["ten", "10 steps", "ten steps more, then pause"],
   ["stop", "Stop", "end the training here; it can be resumed"],
-  ["reset", "Reset", "begin again from step 0 with the same seed; what was learned can be had back from the runs below"],
+  [
+    "reset",
+    "Reset",
+    "begin again from step 0 with the same seed; what was learned can be had back from the runs below",
+  ],
   ["fork", "Fork from here", ""],
 ];
 
@@ -18,7 +22,10 @@ export function mount(root, lab, say) {
   const large = largeButton();
   const small = Object.fromEntries(SMALL.map(([name, label, title]) => [name, smallButton(name, label, title)]));
   const line = make("div", "transport-line");
-  const groups = [["step", "ten"], ["stop", "reset", "fork"]].map((names) => {
+  const groups = [
+    ["step", "ten"],
+    ["stop", "reset", "fork"],
+  ].map((names) => {
     const group = make("div", "transport-group");
     group.append(...names.map((name) => small[name]));
     return group;
@@ -156,8 +163,20 @@ const CALM = 120; // ms between two orders while the slider moves
 export function rate(lab, order) {
   const element = make("div", "rate");
   const label = make("label", "rate-label", "learning rate");
-  const slider = field({ type: "range", min: LOW, max: HIGH, step: STEP, "aria-label": "learning rate, on a logarithmic scale" });
-  const number = field({ type: "text", inputmode: "decimal", "aria-label": "learning rate", size: 8, autocomplete: "off" });
+  const slider = field({
+    type: "range",
+    min: LOW,
+    max: HIGH,
+    step: STEP,
+    "aria-label": "learning rate, on a logarithmic scale",
+  });
+  const number = field({
+    type: "text",
+    inputmode: "decimal",
+    "aria-label": "learning rate",
+    size: 8,
+    autocomplete: "off",
+  });
   const free = make("button", "chip", "by schedule");
   free.type = "button";
   label.append(slider);
@@ -240,12 +259,19 @@ export function describeStatus(lab) {
   if (!status) return lab.run || data.recorded ? "looking for the run …" : "nothing has been trained yet";
   const at = `step ${whole(status.step)} of ${whole(status.steps)}`;
   const { state } = status;
-  if (state === "queued") return [status.position ? `waiting: ${ordinal(status.position)} in the queue` : "waiting for its turn", describeResting(status)].filter(Boolean).join(" · ");
+  if (state === "queued")
+    return [
+      status.position ? `waiting: ${ordinal(status.position)} in the queue` : "waiting for its turn",
+      describeResting(status),
+    ]
+      .filter(Boolean)
+      .join(" · ");
   if (state === "preparing") return "preparing: the data is read and the model is built";
   if (state === "running") return ["training", at, formatPace(lab), timeLeft(status)].filter(Boolean).join(" · ");
   if (state === "paused") return `paused at ${at}`;
   const finished = status.recorded ? `Demo: recorded run of “${lab.task.name}”` : "finished";
-  if (state === "finished") return [finished, `${whole(status.step)} steps`, trainingTime(lab)].filter(Boolean).join(" · ");
+  if (state === "finished")
+    return [finished, `${whole(status.step)} steps`, trainingTime(lab)].filter(Boolean).join(" · ");
   if (state === "new") return `at its beginning: ${at}`;
   if (status.error) return `${ENDED[state]} at ${at}: ${status.error}`;
   return `${ENDED[state] ?? state} at ${at}`;
@@ -255,7 +281,9 @@ export function describeStatus(lab) {
 function describeResting({ resting }) {
   if (!resting.length) return "";
   const [first, ...others] = resting;
-  const named = others.length ? `${first} and ${others.length} more are paused and keep their places; stop them` : `${first} is paused and keeps its place; stop it`;
+  const named = others.length
+    ? `${first} and ${others.length} more are paused and keep their places; stop them`
+    : `${first} is paused and keeps its place; stop it`;
   return `${named}, or press Play there`;
 }
 
@@ -296,9 +324,11 @@ export function mainAction(lab) {
   const state = lab.run ? lab.status?.state : "none";
   const unchanged = lab.recipe === plan.recipe;
   if (state === "running" || state === "preparing") return { label: "Pause", what: "pause", why: "" };
-  if (state === "queued") return { label: "Pause", what: "pause", why: "It waits for its turn; Stop takes it out of the queue." };
+  if (state === "queued")
+    return { label: "Pause", what: "pause", why: "It waits for its turn; Stop takes it out of the queue." };
   if (state === "paused") return { label: "Play", what: "play", why: "" };
-  if (lab.run && state === undefined && !lab.trouble) return { label: "Play", what: "play", why: "The run is being looked for." };
+  if (lab.run && state === undefined && !lab.trouble)
+    return { label: "Play", what: "play", why: "The run is being looked for." };
   if (state === "new" && unchanged) return { label: "Play", what: "play", why: "" };
   if (lab.status?.resumable && lab.run && unchanged) return { label: "Resume", what: "play", why: "" };
   const why = plan.problem || "";
@@ -309,9 +339,13 @@ export function mainAction(lab) {
 /** For each of the smaller buttons why it cannot act, "" where it can. */
 export function obstacles(lab) {
   const { status } = lab;
-  const none = lab.data.recorded ? "This run came with Loupe and is finished; press Play to train one of your own." : "There is no run yet; press Play.";
-  if (!lab.run || !status) return Object.fromEntries(["steps", "stop", "reset", "fork", "rate"].map((name) => [name, none]));
-  const finished = status.state === "finished" ? "The run is finished; reset it, or fork it from a step before its end." : "";
+  const none = lab.data.recorded
+    ? "This run came with Loupe and is finished; press Play to train one of your own."
+    : "There is no run yet; press Play.";
+  if (!lab.run || !status)
+    return Object.fromEntries(["steps", "stop", "reset", "fork", "rate"].map((name) => [name, none]));
+  const finished =
+    status.state === "finished" ? "The run is finished; reset it, or fork it from a step before its end." : "";
   const kept = lab.kept(lab.shown);
   const nowhere = "There is no snapshot at this step or before; the next ones come as it trains.";
   const end = kept >= status.steps ? "This is the last step; go back to an earlier one to go on from there." : "";

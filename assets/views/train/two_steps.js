@@ -57,7 +57,19 @@ class Two {
     }
     const first = lab.frames.get(lab.steps[0]) ?? null;
     const other = lab.second ?? first;
-    const now = [lab.edition, lab.editions.frames, lab.editions.probe, lab.editions.marks, lab.frame?.step, other?.step, lab.state.other, attention?.key, layer, head, position].join();
+    const now = [
+      lab.edition,
+      lab.editions.frames,
+      lab.editions.probe,
+      lab.editions.marks,
+      lab.frame?.step,
+      other?.step,
+      lab.state.other,
+      attention?.key,
+      layer,
+      head,
+      position,
+    ].join();
     if (now === this.shown) return;
     this.shown = now;
     const pair = [other, lab.frame].sort((a, b) => (a?.step ?? 0) - (b?.step ?? 0));
@@ -65,7 +77,10 @@ class Two {
     this.line.update(pair, there);
     this.seen.hidden = !there;
     if (there) this.draw(...pair);
-    else this.note.textContent = lab.frame ? "This model has no attention to look at." : "There is nothing to compare yet.";
+    else
+      this.note.textContent = lab.frame
+        ? "This model has no attention to look at."
+        : "There is nothing to compare yet.";
   }
 
   draw(before, after) {
@@ -77,14 +92,23 @@ class Two {
     const width = lab.narrow ? this.width : Math.floor((this.width - 2 * GAP) / 3);
     const row = rowOf(lab, after, attention, position);
     const draws = [...shown, alike ? changed(...shown) : null];
-    const names = [`Step ${before.step.toLocaleString("en")}`, `Step ${after.step.toLocaleString("en")}`, "What changed: after − before"];
+    const names = [
+      `Step ${before.step.toLocaleString("en")}`,
+      `Step ${after.step.toLocaleString("en")}`,
+      "What changed: after − before",
+    ];
     this.maps.forEach(({ place, title, map }, i) => {
       place.hidden = draws[i] === null;
       if (place.hidden) return;
       title.textContent = i < 2 ? `${names[i]} · block ${lab.state.layer + 1} head ${lab.state.head + 1}` : names[i];
       map.update(draws[i], width, row !== null && row < draws[i].rows.length ? row : null);
     });
-    this.note.textContent = before === after ? "Both are the same step; move the handle, or choose another to compare with." : alike ? "" : "At the two steps the model read other words here, those that it wrote itself, so no difference is drawn.";
+    this.note.textContent =
+      before === after
+        ? "Both are the same step; move the handle, or choose another to compare with."
+        : alike
+          ? ""
+          : "At the two steps the model read other words here, those that it wrote itself, so no difference is drawn.";
     this.lists.candidates.update(before, after, kind, position, attention);
     this.lists.losses.update(before, after, kind, position);
   }
@@ -106,7 +130,16 @@ function changed(before, after) {
     const x = data[r * cols + c];
     return hidden?.(r, c) ? "masked" : `≈ ${x > 0 ? "+" : x < 0 ? "−" : ""}${(100 * Math.abs(x)).toFixed(0)} points`;
   };
-  return { ...after, block: { data, offset: 0, stride: cols, rows, cols }, max, role: "edited", scale: "signed", hidden, say, label: `what changed: ${rows} by ${cols} cells` };
+  return {
+    ...after,
+    block: { data, offset: 0, stride: cols, rows, cols },
+    max,
+    role: "edited",
+    scale: "signed",
+    hidden,
+    say,
+    label: `what changed: ${rows} by ${cols} cells`,
+  };
 }
 
 /** The line that says which steps these are, and chooses the second. */
@@ -133,12 +166,17 @@ function steps(lab) {
    * @param {boolean} there
    */
   const update = ([before, after], there) => {
-    said.textContent = there ? `From step ${before.step.toLocaleString("en")} to step ${after.step.toLocaleString("en")}` : "";
+    said.textContent = there
+      ? `From step ${before.step.toLocaleString("en")} to step ${after.step.toLocaleString("en")}`
+      : "";
     const found = nearest();
     const { other } = lab.state;
     first.disabled = here.disabled = !there;
     mark.disabled = found === null;
-    mark.title = found === null ? "nothing has been noticed in this run so far" : `step ${found.step.toLocaleString("en")}: ${found.sentence}`;
+    mark.title =
+      found === null
+        ? "nothing has been noticed in this run so far"
+        : `step ${found.step.toLocaleString("en")}: ${found.sentence}`;
     here.title = "the step at the handle: keep it, and move the handle on";
     first.setAttribute("aria-pressed", String(other === lab.steps[0] || (other === null && there)));
     mark.setAttribute("aria-pressed", String(found !== null && other === found.step && other !== lab.steps[0]));
@@ -152,7 +190,9 @@ function steps(lab) {
 /** {step, sentence}: the last frame before the mark that is nearest to the handle; null where none is. */
 function beforeMark({ marks, frame, steps }) {
   if (!marks.length || !frame) return null;
-  const { step, sentence } = marks.reduce((best, one) => (Math.abs(one.step - frame.step) < Math.abs(best.step - frame.step) ? one : best));
+  const { step, sentence } = marks.reduce((best, one) =>
+    Math.abs(one.step - frame.step) < Math.abs(best.step - frame.step) ? one : best,
+  );
   const before = steps[Math.max(0, upTo(steps, steps.length, step - 1))];
   return before === undefined ? null : { step: before, sentence };
 }
@@ -174,11 +214,16 @@ function candidates(lab) {
     const answer = right(after, position);
     const largest = Math.max(...found.map(({ was, is }) => Math.max(was.p, is.p)), 1e-9);
     const blank = Array(kind === "class" ? 0 : Math.max(0, LISTED - found.length)).fill(BLANK);
-    show([...found.map(({ id, was, is }) => ({
-      name: `${named(lab, id, kind)}${answer?.id === id ? " ✓" : ""}`, strong: answer?.id === id,
-      bars: [was.p / largest, is.p / largest], vague: [!was.sure, !is.sure],
-      texts: [said(was), said(is), was.sure && is.sure ? points(is.p - was.p) : ""],
-    })), ...blank]);
+    show([
+      ...found.map(({ id, was, is }) => ({
+        name: `${named(lab, id, kind)}${answer?.id === id ? " ✓" : ""}`,
+        strong: answer?.id === id,
+        bars: [was.p / largest, is.p / largest],
+        vague: [!was.sure, !is.sure],
+        texts: [said(was), said(is), was.sure && is.sure ? points(is.p - was.p) : ""],
+      })),
+      ...blank,
+    ]);
   };
   return { element, update };
 }
@@ -224,12 +269,21 @@ function losses(lab) {
     const pairs = places.map((row) => [right(before, row), right(after, row)]);
     const largest = Math.max(...pairs.flat().map(({ loss }) => loss), 1e-9);
     const lines = pairs.map(([was, is], i) => ({
-      name: kind === "pixels" ? `pixel ${places[i] + 1}` : named(lab, is.id, kind), chosen: places[i] === position,
+      name: kind === "pixels" ? `pixel ${places[i] + 1}` : named(lab, is.id, kind),
+      chosen: places[i] === position,
       bars: [was.loss / largest, is.loss / largest],
       texts: [nats(was.loss), nats(is.loss), signed(is.loss - was.loss)],
     }));
     const [was, is] = [before, after].map((frame) => cost(frame).mean);
-    show([...lines, { name: "mean", total: true, bars: [was / largest, is / largest], texts: [nats(was), nats(is), signed(is - was)] }]);
+    show([
+      ...lines,
+      {
+        name: "mean",
+        total: true,
+        bars: [was / largest, is / largest],
+        texts: [nats(was), nats(is), signed(is - was)],
+      },
+    ]);
   };
   return { element, update };
 }
@@ -259,7 +313,8 @@ function rows(list, tag, pick = null) {
   const made = [];
   return (said) => {
     while (made.length < said.length) made.push(line(tag, made.length, pick));
-    if (list.children.length !== said.length) list.replaceChildren(...made.slice(0, said.length).map(({ element }) => element));
+    if (list.children.length !== said.length)
+      list.replaceChildren(...made.slice(0, said.length).map(({ element }) => element));
     said.forEach((one, i) => made[i].show(one));
   };
 }

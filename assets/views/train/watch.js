@@ -75,7 +75,16 @@ const NUMBERS = 70; // px of the numbers at the right
 const NAMES = { wide: 140, narrow: 104 };
 const [TOP, BOTTOM, ROW, LEAST, APART, TICKS] = [44, 44, 24, 300, 15, 56]; // px
 const COLORS = 12;
-const MOVES = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -Infinity, End: Infinity };
+const MOVES = {
+  ArrowLeft: -1,
+  ArrowRight: 1,
+  ArrowDown: -1,
+  ArrowUp: 1,
+  PageDown: -10,
+  PageUp: 10,
+  Home: -Infinity,
+  End: Infinity,
+};
 
 let drawnAs = "map"; // remembered while one looks at other tabs
 
@@ -83,10 +92,17 @@ function gradients(root, lab) {
   const element = make("div", "watch gradients");
   const head = make("div", "watch-head");
   const at = make("span", "watch-at");
-  const chosen = choices("how the gradients are drawn", [["map", "Map"], ["lines", "Lines"]], (value) => {
-    drawnAs = value;
-    update();
-  });
+  const chosen = choices(
+    "how the gradients are drawn",
+    [
+      ["map", "Map"],
+      ["lines", "Lines"],
+    ],
+    (value) => {
+      drawnAs = value;
+      update();
+    },
+  );
   head.append(make("h3", "", "Gradient norm of each part"), chosen.element, at);
   const track = make("div", "watch-track");
   track.tabIndex = 0;
@@ -135,15 +151,37 @@ function lay(view, lines, width) {
   const norms = lines.flatMap((line) => Object.values(line.gradients)).filter((norm) => norm > 0);
   const ends = norms.length ? [1 / roundUp(1 / Math.min(...norms)), roundUp(Math.max(...norms))] : [0.5, 2];
   const range = ends[1] > ends[0] ? ends : [ends[0] / 2, ends[0] * 2];
-  const height = drawnAs === "map" ? TOP + parts.length * ROW + BOTTOM : Math.max(LEAST, TOP + BOTTOM + parts.length * APART);
+  const height =
+    drawnAs === "map" ? TOP + parts.length * ROW + BOTTOM : Math.max(LEAST, TOP + BOTTOM + parts.length * APART);
   const axis = axisOfSteps(most, lab.state.log);
-  Object.assign(view, { lines, parts, width, left, right, height, range, axis, scale: scaleOf(axis.range, [left, right], lab.state.log) });
+  Object.assign(view, {
+    lines,
+    parts,
+    width,
+    left,
+    right,
+    height,
+    range,
+    axis,
+    scale: scaleOf(axis.range, [left, right], lab.state.log),
+  });
 }
 
 function layoutOf({ lab, width, height, left, right, axis, plot }, yaxis, more = {}) {
   const margin = { l: left, r: width - right, t: TOP, b: BOTTOM, pad: 0, autoexpand: false };
   const dragmode = plot._fullLayout?.dragmode ?? false;
-  return { template: lab.template, width, height, margin, dragmode, hovermode: "closest", uirevision: `${lab.run} ${lab.state.log} ${drawnAs}`, xaxis: axis, yaxis, ...more };
+  return {
+    template: lab.template,
+    width,
+    height,
+    margin,
+    dragmode,
+    hovermode: "closest",
+    uirevision: `${lab.run} ${lab.state.log} ${drawnAs}`,
+    xaxis: axis,
+    yaxis,
+    ...more,
+  };
 }
 
 /**
@@ -159,12 +197,33 @@ function heatmap(view) {
   const [low, high] = range.map(Math.log10);
   const powers = Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, i) => Math.ceil(low) + i);
   const colorbar = {
-    orientation: "h", thickness: 8, lenmode: "pixels", len: lab.narrow ? 150 : 260, x: 1, xanchor: "right", y: 1, yanchor: "bottom", ypad: 2,
-    tickvals: powers, ticktext: powers.map((power) => String(Number((10 ** power).toPrecision(1)))), outlinewidth: 0, title: { text: "gradient norm ", side: "top", font: { size: 11 } },
+    orientation: "h",
+    thickness: 8,
+    lenmode: "pixels",
+    len: lab.narrow ? 150 : 260,
+    x: 1,
+    xanchor: "right",
+    y: 1,
+    yanchor: "bottom",
+    ypad: 2,
+    tickvals: powers,
+    ticktext: powers.map((power) => String(Number((10 ** power).toPrecision(1)))),
+    outlinewidth: 0,
+    title: { text: "gradient norm ", side: "top", font: { size: 11 } },
   };
   const trace = {
-    type: "heatmap", x, y: parts.map(titleOf), z: norms.map((row) => row.map((norm) => (norm > 0 ? Math.log10(norm) : null))), customdata: norms, ygap: 2, hoverongaps: false,
-    zmin: low, zmax: high, colorscale, colorbar, hovertemplate: "%{y} · step %{x:,d}<br><b>%{customdata:.4~g}</b><extra></extra>",
+    type: "heatmap",
+    x,
+    y: parts.map(titleOf),
+    z: norms.map((row) => row.map((norm) => (norm > 0 ? Math.log10(norm) : null))),
+    customdata: norms,
+    ygap: 2,
+    hoverongaps: false,
+    zmin: low,
+    zmax: high,
+    colorscale,
+    colorbar,
+    hovertemplate: "%{y} · step %{x:,d}<br><b>%{customdata:.4~g}</b><extra></extra>",
   };
   return [[trace], layoutOf(view, { automargin: false, showgrid: false, fixedrange: true, ticks: "" })];
 }
@@ -178,11 +237,24 @@ function normLines(view) {
   const traces = parts.map((part, i) => {
     const known = lines.filter((line) => part in line.gradients);
     return {
-      type: "scatter", mode: known.length > 1 ? "lines" : "markers", x: known.map(({ step }) => logged(step, lab.state.log)), y: known.map((line) => line.gradients[part]), name: titleOf(part),
-      line: { width: 1.6, color: colour(plot, `head-${(i % COLORS) + 1}`) }, hovertemplate: "step %{x:,d}<br><b>%{y:.4~g}</b>", showlegend: false,
+      type: "scatter",
+      mode: known.length > 1 ? "lines" : "markers",
+      x: known.map(({ step }) => logged(step, lab.state.log)),
+      y: known.map((line) => line.gradients[part]),
+      name: titleOf(part),
+      line: { width: 1.6, color: colour(plot, `head-${(i % COLORS) + 1}`) },
+      hovertemplate: "step %{x:,d}<br><b>%{y:.4~g}</b>",
+      showlegend: false,
     };
   });
-  const yaxis = { type: "log", range: range.map(Math.log10), dtick: 1, title: { text: "gradient norm", standoff: 4 }, automargin: false, exponentformat: "none" };
+  const yaxis = {
+    type: "log",
+    range: range.map(Math.log10),
+    dtick: 1,
+    title: { text: "gradient norm", standoff: 4 },
+    automargin: false,
+    exponentformat: "none",
+  };
   return [traces, layoutOf(view, yaxis)];
 }
 
@@ -191,24 +263,33 @@ function list(view) {
   const { lines, parts, numbers, range, height, left, right, width } = view;
   const room = height - TOP - BOTTOM;
   const ends = (part) => lines.findLast((line) => part in line.gradients).gradients[part];
-  const upward = (norm) => TOP + room * (1 - Math.max(0, Math.log(Math.max(norm, range[0]) / range[0]) / Math.log(range[1] / range[0])));
+  const upward = (norm) =>
+    TOP + room * (1 - Math.max(0, Math.log(Math.max(norm, range[0]) / range[0]) / Math.log(range[1] / range[0])));
   const map = drawnAs === "map";
-  const places = parts.map((part, i) => ({ part, i, top: map ? TOP + (parts.length - 0.5 - i) * ROW : upward(ends(part)) }));
+  const places = parts.map((part, i) => ({
+    part,
+    i,
+    top: map ? TOP + (parts.length - 0.5 - i) * ROW : upward(ends(part)),
+  }));
   let above = TOP - APART;
-  for (const one of places.sort((a, b) => a.top - b.top)) one.top = above = map ? one.top : Math.max(one.top, above + APART);
+  for (const one of places.sort((a, b) => a.top - b.top))
+    one.top = above = map ? one.top : Math.max(one.top, above + APART);
   Object.assign(numbers.style, { left: `${right + 6}px`, width: `${width - right - 6}px` });
   Object.assign(view.handle.style, { top: `${TOP - 3}px`, height: `${room + 6}px` });
   view.ends = [left, right];
   view.texts = new Map();
-  const rows = places.sort((a, b) => a.i - b.i).map(({ part, i, top }) => {
-    const row = make("div", "norm");
-    row.style.top = `${top}px`;
-    const text = make("output");
-    if (!map) row.append(Object.assign(make("span", "", titleOf(part)), { style: `color: var(--head-${(i % COLORS) + 1})` }));
-    row.append(text);
-    view.texts.set(part, text);
-    return row;
-  });
+  const rows = places
+    .sort((a, b) => a.i - b.i)
+    .map(({ part, i, top }) => {
+      const row = make("div", "norm");
+      row.style.top = `${top}px`;
+      const text = make("output");
+      if (!map)
+        row.append(Object.assign(make("span", "", titleOf(part)), { style: `color: var(--head-${(i % COLORS) + 1})` }));
+      row.append(text);
+      view.texts.set(part, text);
+      return row;
+    });
   numbers.replaceChildren(...rows);
 }
 
@@ -229,7 +310,8 @@ function tell(view, at) {
   at.textContent = stepOf(line, lab.shown);
   const valuetext = `step ${line.step}: ${parts.map((part) => `${titleOf(part)} ${formatValue(line.gradients[part])}`).join(", ")}`;
   const values = { valuemin: lines[0].step, valuemax: lines.at(-1).step, valuenow: line.step, valuetext };
-  for (const [name, value] of Object.entries(values)) if (track.getAttribute(`aria-${name}`) !== String(value)) track.setAttribute(`aria-${name}`, value);
+  for (const [name, value] of Object.entries(values))
+    if (track.getAttribute(`aria-${name}`) !== String(value)) track.setAttribute(`aria-${name}`, value);
 }
 
 function listen(view, update) {
@@ -237,7 +319,9 @@ function listen(view, update) {
   track.addEventListener("click", (event) => {
     if (!view.lines || plot._fullLayout?.dragmode || event.target.closest(".modebar")) return;
     const px = event.clientX - track.getBoundingClientRect().left;
-    lab.go({ step: view.lines[nearest(view.lines, view.scale.from(Math.max(view.left, Math.min(view.right, px))))].step });
+    lab.go({
+      step: view.lines[nearest(view.lines, view.scale.from(Math.max(view.left, Math.min(view.right, px))))].step,
+    });
   });
   track.addEventListener("keydown", (event) => {
     const by = MOVES[event.key];
@@ -281,14 +365,24 @@ function histograms(root, lab, what) {
   head.append(make("h3", "", what === "weights" ? "Weights of each part" : "Activations after each block"), at);
   const none = make("p", "watch-none", NONE[what]);
   const grid = make("div", "ridges");
-  element.append(head, make("p", "watch-about", ABOUT[what]), ...(what === "activations" ? [definitions()] : []), none, grid);
+  element.append(
+    head,
+    make("p", "watch-about", ABOUT[what]),
+    ...(what === "activations" ? [definitions()] : []),
+    none,
+    grid,
+  );
   root.append(element);
   const panels = new Map(); // part -> panel
   let [known, shown] = ["", ""];
   let lines = [];
-  const sight = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) panels.get(/** @type {HTMLElement} */ (target).dataset.part)?.see(isIntersecting);
-  }, { rootMargin: "200px" });
+  const sight = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries)
+        panels.get(/** @type {HTMLElement} */ (target).dataset.part)?.see(isIntersecting);
+    },
+    { rootMargin: "200px" },
+  );
 
   const build = () => {
     lines = lab.watch.filter((line) => Object.keys(line[what]).length);
@@ -345,9 +439,12 @@ function panelOf(lab, part, what) {
   const plot = make("div", "ridge-plot");
   plot.setAttribute("role", "img");
   const numbers = make("dl", "ridge-numbers");
-  const values = ["min", "std", "max"].map((name) => entryOf(numbers, name, name === "std" ? "standard deviation, from the counts of the bins" : ""));
+  const values = ["min", "std", "max"].map((name) =>
+    entryOf(numbers, name, name === "std" ? "standard deviation, from the counts of the bins" : ""),
+  );
   const shares = make("dl", "ridge-shares");
-  const told = what === "activations" ? SHARES.map(([key, name, definition]) => [key, entryOf(shares, name, definition)]) : [];
+  const told =
+    what === "activations" ? SHARES.map(([key, name, definition]) => [key, entryOf(shares, name, definition)]) : [];
   element.append(make("h4", "", titleOf(part)), plot, numbers, shares);
   const chart = new Chart(plot, lab.data.plotly, { failed: (sentence) => lab.parts.say(sentence) });
   const role = what === "weights" ? roleOf(part) : "residual";
@@ -361,13 +458,20 @@ function panelOf(lab, part, what) {
     const found = line[what][part];
     const said = found ? [found[0], spread(found), found[1]].map(formatValue) : ["–", "–", "–"];
     said.forEach((text, i) => (values[i].textContent = text));
-    plot.setAttribute("aria-label", `histogram at step ${line.step}: ${said[0]} to ${said[2]}, standard deviation ${said[1]}`);
+    plot.setAttribute(
+      "aria-label",
+      `histogram at step ${line.step}: ${said[0]} to ${said[2]}, standard deviation ${said[1]}`,
+    );
     for (const [key, value] of told) {
       const share = line[key][part];
       value.parentElement.hidden = share === undefined;
       if (share !== undefined) value.textContent = percent(share);
     }
-    waiting = () => chart.draw(...ridge(lab, plot, role, what, ends, found, before.map((one) => one[what][part]).filter(Boolean)), ridgeConfig(part));
+    waiting = () =>
+      chart.draw(
+        ...ridge(lab, plot, role, what, ends, found, before.map((one) => one[what][part]).filter(Boolean)),
+        ridgeConfig(part),
+      );
     if (seen || lab.held) draw();
   };
   const draw = () => {
@@ -390,7 +494,9 @@ function entryOf(list, name, title) {
 
 function definitions() {
   const list = make("p", "watch-about");
-  SHARES.forEach(([, name, definition], i) => list.append(make("strong", "", `${i ? " · " : ""}${name}`), ` ${definition}`));
+  SHARES.forEach(([, name, definition], i) =>
+    list.append(make("strong", "", `${i ? " · " : ""}${name}`), ` ${definition}`),
+  );
   return list;
 }
 
@@ -409,15 +515,50 @@ function ridge(lab, plot, role, what, ends, found, before) {
     const base = (before.length - i) * BETWEEN;
     const { x, y } = outline(one, ends);
     const line = { color: hue(0.55), width: 1 };
-    return { type: "scatter", mode: "lines", x: [x[0], ...x, x.at(-1)], y: [base, ...y.map((top) => base + top), base], fill: "toself", fillcolor: ground, line, hoverinfo: "skip" };
+    return {
+      type: "scatter",
+      mode: "lines",
+      x: [x[0], ...x, x.at(-1)],
+      y: [base, ...y.map((top) => base + top), base],
+      fill: "toself",
+      fillcolor: ground,
+      line,
+      hoverinfo: "skip",
+    };
   });
-  const hill = found ? [{
-    type: "scatter", mode: "lines", ...outline(found, ends), customdata: binsOf(found), fill: "tozeroy", fillcolor: hue(0.45), line: { color: hue(1), width: 1.5 },
-    hovertemplate: "%{customdata[0]} to %{customdata[1]}<br><b>%{customdata[2]:,}</b> of %{customdata[3]:,}<extra></extra>",
-  }] : [];
+  const hill = found
+    ? [
+        {
+          type: "scatter",
+          mode: "lines",
+          ...outline(found, ends),
+          customdata: binsOf(found),
+          fill: "tozeroy",
+          fillcolor: hue(0.45),
+          line: { color: hue(1), width: 1.5 },
+          hovertemplate:
+            "%{customdata[0]} to %{customdata[1]}<br><b>%{customdata[2]:,}</b> of %{customdata[3]:,}<extra></extra>",
+        },
+      ]
+    : [];
   const layout = {
-    template: lab.template, width: plot.clientWidth, height: HEIGHT + 44, margin: { l: 8, r: 8, t: 6, b: 38, pad: 0 }, showlegend: false, hovermode: "x", dragmode: false, uirevision: ends.join(),
-    xaxis: { range: ends, nticks: 4, title: { text: what === "weights" ? "weight" : "activation", standoff: 2, font: { size: 11 } }, hoverformat: ".4~g", automargin: false, showgrid: false, zeroline: true },
+    template: lab.template,
+    width: plot.clientWidth,
+    height: HEIGHT + 44,
+    margin: { l: 8, r: 8, t: 6, b: 38, pad: 0 },
+    showlegend: false,
+    hovermode: "x",
+    dragmode: false,
+    uirevision: ends.join(),
+    xaxis: {
+      range: ends,
+      nticks: 4,
+      title: { text: what === "weights" ? "weight" : "activation", standoff: 2, font: { size: 11 } },
+      hoverformat: ".4~g",
+      automargin: false,
+      showgrid: false,
+      zeroline: true,
+    },
     yaxis: { range: [0, HEIGHT + 4], visible: false, fixedrange: true },
   };
   return [[...past, ...hill], layout];
@@ -461,6 +602,8 @@ export function spread([low, high, counts]) {
 
 /** `share` of one #rrggbb in another. */
 function mixed(one, other, share) {
-  const channels = [1, 3, 5].map((i) => Math.round(share * parseInt(one.slice(i, i + 2), 16) + (1 - share) * parseInt(other.slice(i, i + 2), 16)));
+  const channels = [1, 3, 5].map((i) =>
+    Math.round(share * parseInt(one.slice(i, i + 2), 16) + (1 - share) * parseInt(other.slice(i, i + 2), 16)),
+  );
   return `#${channels.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
 }

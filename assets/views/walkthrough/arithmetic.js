@@ -56,7 +56,9 @@ function elementOf(trace, state, cell) {
  * @param {Cell} cell
  */
 function idOf(trace, state, { candidate, list = 0 }) {
-  return trace.arrays["next.id"].data[trace.outcomeRow(state.query, list) * trace.arrays["next.id"].shape[1] + candidate];
+  return trace.arrays["next.id"].data[
+    trace.outcomeRow(state.query, list) * trace.arrays["next.id"].shape[1] + candidate
+  ];
 }
 
 /** The question above a cell’s arithmetic. */

@@ -16,7 +16,10 @@ export function build(page, stages) {
   const flow = make("div", "flow");
   flow.tabIndex = 0;
   flow.setAttribute("role", "group");
-  flow.setAttribute("aria-label", "the computation; arrow keys move the chosen cell, brackets the head, braces the block");
+  flow.setAttribute(
+    "aria-label",
+    "the computation; arrow keys move the chosen cell, brackets the head, braces the block",
+  );
   const line = make("div", "stages");
   const rowBand = make("div", "band pinned");
   const hoverBand = make("div", "band hovered");
@@ -30,7 +33,14 @@ export function build(page, stages) {
   box.append(...groups.block);
   const before = range(0, state.layer).map((l) => mini(page, l));
   const after = range(state.layer + 1, trace.model.layers).map((l) => mini(page, l));
-  line.append(tokenStage(page, parts), ...groups.in, minis(before, "before"), box, minis(after, "after"), ...groups.out);
+  line.append(
+    tokenStage(page, parts),
+    ...groups.in,
+    minis(before, "before"),
+    box,
+    minis(after, "after"),
+    ...groups.out,
+  );
   if (trace.reads) line.append(nextStage(page, parts));
   flow.append(line);
 
@@ -44,7 +54,8 @@ export function build(page, stages) {
   grid.append(legend(page.element, { role: "attention", scale: "unit", width: 150 }).element);
   parts.arithmetic = arithmetic.appendChild(make("div"));
   grid.className = "all-heads";
-  if (narrow) box.before(grid); // in reach of the block that it changes
+  if (narrow)
+    box.before(grid); // in reach of the block that it changes
   else below.append(grid);
   if (trace.grid) below.prepend(pictureSection(parts));
   below.classList.toggle("with-picture", Boolean(trace.grid));
@@ -60,7 +71,16 @@ export function build(page, stages) {
   page.element.style.setProperty("--pitch", `${page.rows.pitch}px`);
   const stacksBefore = trace.sides.slice(0, trace.sides.indexOf(trace.side)).map((side) => folded(page, parts, side));
   const stacksAfter = trace.sides.slice(trace.sides.indexOf(trace.side) + 1).map((side) => folded(page, parts, side));
-  page.element.replaceChildren(notice, ...stacksBefore, flow, ...stacksAfter, below, ...(narrow ? [arithmetic] : []), tip, live);
+  page.element.replaceChildren(
+    notice,
+    ...stacksBefore,
+    flow,
+    ...stacksAfter,
+    below,
+    ...(narrow ? [arithmetic] : []),
+    tip,
+    live,
+  );
   flow.addEventListener("pointermove", (event) => moveTip(tip, event));
 
   Object.assign(parts, {
@@ -78,7 +98,8 @@ export function build(page, stages) {
       placeBand(hoverBand, hovered === pinned ? null : hovered, page);
     },
     axis: (key, crosses) => {
-      for (const axis of parts.axes) axis.labels.forEach((label, i) => label.classList.toggle("as-key", axis.crosses === crosses && i === key));
+      for (const axis of parts.axes)
+        axis.labels.forEach((label, i) => label.classList.toggle("as-key", axis.crosses === crosses && i === key));
     },
     tip: (where, value) => {
       tip.hidden = where === null;
@@ -88,7 +109,8 @@ export function build(page, stages) {
     reveal: (row) => {
       const top = row * page.rows.pitch + HEAD;
       if (top < flow.scrollTop + HEAD) flow.scrollTop = top - HEAD;
-      if (top + page.rows.pitch > flow.scrollTop + flow.clientHeight) flow.scrollTop = top + page.rows.pitch - flow.clientHeight;
+      if (top + page.rows.pitch > flow.scrollTop + flow.clientHeight)
+        flow.scrollTop = top + page.rows.pitch - flow.clientHeight;
     },
   });
   parts.title();
@@ -175,7 +197,9 @@ function tokenStage(page, parts) {
   column.style.width = page.narrow ? "100%" : `${page.sizes.tokens}px`;
   const element = make("div", "stage-head");
   const { trace } = page;
-  const what = trace.grid ? ["picture", "its cells in order"] : [trace.called, trace.positions.length ? "piece, positions" : "piece and id"];
+  const what = trace.grid
+    ? ["picture", "its cells in order"]
+    : [trace.called, trace.positions.length ? "piece, positions" : "piece and id"];
   element.append(make("span", "title", what[0]), make("span", "formula", what[1]));
   const body = make("div", "body");
   parts.tokens.push({ place: body, ids: true });
@@ -195,7 +219,14 @@ function mini(page, layer) {
   if (trace.holds(layer)) {
     const block = trace.block(trace.after(layer));
     const canvas = make("canvas");
-    paint(canvas, page.element, { block, role: "residual", scale: "signed", max: extent(block), width: sizes.mini, ...rows });
+    paint(canvas, page.element, {
+      block,
+      role: "residual",
+      scale: "signed",
+      max: extent(block),
+      width: sizes.mini,
+      ...rows,
+    });
     button.append(canvas);
   } else button.appendChild(make("span", "mini-unseen")).style.height = `${trace.length * rows.pitch}px`;
   button.addEventListener("click", () => page.go({ layer }));
@@ -243,7 +274,10 @@ function blockTitle(page) {
 /** What is to be known of layers that use the same block. */
 function shared({ layers, distinct }) {
   if (distinct === layers) return [];
-  const which = distinct === 1 ? `one block, used in all ${layers} layers` : `each block used in ${layers / distinct} layers in a row`;
+  const which =
+    distinct === 1
+      ? `one block, used in all ${layers} layers`
+      : `each block used in ${layers / distinct} layers in a row`;
   return [make("span", "shared", which)];
 }
 
@@ -252,7 +286,10 @@ function allHeads(page) {
   const { trace, state } = page;
   if (!trace.model.crosses) return section("All heads", "layer down, head across");
   const grid = section("All heads", "");
-  for (const [focus, name] of [["cross_attn", "cross"], ["attn", "self"]]) {
+  for (const [focus, name] of [
+    ["cross_attn", "cross"],
+    ["attn", "self"],
+  ]) {
     const button = make("button", "choice", name);
     button.setAttribute("aria-pressed", String(state.focus === focus));
     button.addEventListener("click", () => page.go({ focus }));
@@ -269,11 +306,16 @@ function pictureSection(parts) {
 }
 
 function fillFacts(list, { trace, state }) {
-  const of = (name) => trace.arrays[`scores.${trace.prefix}${state.focus}.${name}`].data[state.layer * trace.model.heads + state.head];
+  const of = (name) =>
+    trace.arrays[`scores.${trace.prefix}${state.focus}.${name}`].data[state.layer * trace.model.heads + state.head];
   const shown = (x, otherwise) => (Number.isNaN(x) ? otherwise : percent(x));
   const alone = "one token only";
   const cell = trace.grid ? "cell" : "token";
-  if (state.focus === "cross_attn") return fill(list, [["to the source token it gives most", percent(of("strongest"))], ["entropy", `${number(of("entropy"))} bits`]]);
+  if (state.focus === "cross_attn")
+    return fill(list, [
+      ["to the source token it gives most", percent(of("strongest"))],
+      ["entropy", `${number(of("entropy"))} bits`],
+    ]);
   const rows = [
     [`to the previous ${cell}`, shown(of("previous"), alone)],
     [trace.pieces[0] === "[CLS]" ? "to [CLS]" : `to the first ${cell} (sink)`, shown(of("first"), alone)],
@@ -291,7 +333,17 @@ function fill(list, rows) {
 function hint() {
   const element = make("p", "hint control");
   const keys = (text) => make("kbd", "", text);
-  element.append("Click any cell for its arithmetic; a title opens its stage. Arrow keys move the cell, ", keys("["), " ", keys("]"), " the head, ", keys("{"), " ", keys("}"), " the block.");
+  element.append(
+    "Click any cell for its arithmetic; a title opens its stage. Arrow keys move the cell, ",
+    keys("["),
+    " ",
+    keys("]"),
+    " the head, ",
+    keys("{"),
+    " ",
+    keys("}"),
+    " the block.",
+  );
   return element;
 }
 
@@ -321,7 +373,10 @@ const FOLDED_HEIGHT = 12; // of a cell
 const STRIP_WIDTHS = [48, 230]; // widths
 const KEYS_WIDTH = 96; // width of the keys, and of the values
 const TOKENS_WIDTH = 104;
-const ROLES = { encoder: "reads the source; at the right the keys and values that the decoder makes of it", decoder: "writes the target" };
+const ROLES = {
+  encoder: "reads the source; at the right the keys and values that the decoder makes of it",
+  decoder: "writes the target",
+};
 const AGAIN = "reads the same text again, one token behind"; // a decoder that judges and writes nothing
 
 /** Builds the folded stack `side`; `parts.source(row)` then marks one of an encoder's tokens. */
@@ -335,14 +390,30 @@ function folded(page, parts, side) {
   const line = make("div", "folded-line");
   const tokens = make("div", "folded-tokens");
   tokens.append(make("span", "folded-name", trace.called));
-  const labels = mountTokens(tokens.appendChild(make("div")), { pieces: trace.pieces, ids: null, pitch: FOLDED_PITCH, special: trace.special }, () => {});
+  const labels = mountTokens(
+    tokens.appendChild(make("div")),
+    { pieces: trace.pieces, ids: null, pitch: FOLDED_PITCH, special: trace.special },
+    () => {},
+  );
   if (side === "encoder") parts.source = (row) => labels.mark({ key: row });
-  const steps = [["embedding", trace.entry(), 0], ...range(0, trace.model.layers).map((l) => [`block ${l + 1}`, trace.after(l), l])];
+  const steps = [
+    ["embedding", trace.entry(), 0],
+    ...range(0, trace.model.layers).map((l) => [`block ${l + 1}`, trace.after(l), l]),
+  ];
   if (trace.has("final_norm.out")) steps.push(["norm", "final_norm.out", trace.model.layers - 1]);
   const room = page.width - TOKENS_WIDTH - (side === "encoder" ? 2 * KEYS_WIDTH + 96 : 20) - 22 * steps.length;
   const width = Math.round(Math.max(STRIP_WIDTHS[0], Math.min(STRIP_WIDTHS[1], room / steps.length)));
-  line.append(tokens, ...steps.map(([name, hook, layer]) => foldedStrip(page, trace, side, { name, hook, layer, width })));
-  if (side === "encoder") line.append(make("span", "folded-arrow", "→"), ...sources(KEYS_WIDTH, { pitch: FOLDED_PITCH, height: FOLDED_HEIGHT }).map((panel) => foldedSource(page, parts, panel)));
+  line.append(
+    tokens,
+    ...steps.map(([name, hook, layer]) => foldedStrip(page, trace, side, { name, hook, layer, width })),
+  );
+  if (side === "encoder")
+    line.append(
+      make("span", "folded-arrow", "→"),
+      ...sources(KEYS_WIDTH, { pitch: FOLDED_PITCH, height: FOLDED_HEIGHT }).map((panel) =>
+        foldedSource(page, parts, panel),
+      ),
+    );
   element.append(title, line);
   return element;
 }
@@ -364,7 +435,15 @@ function foldedStrip(page, trace, side, { name, hook, layer, width }) {
   const block = blockOf(trace, hook);
   if (block) {
     const canvas = make("canvas");
-    paint(canvas, page.element, { block, role: "residual", scale: "signed", max: extent(block), width, pitch: FOLDED_PITCH, height: FOLDED_HEIGHT });
+    paint(canvas, page.element, {
+      block,
+      role: "residual",
+      scale: "signed",
+      max: extent(block),
+      width,
+      pitch: FOLDED_PITCH,
+      height: FOLDED_HEIGHT,
+    });
     button.append(canvas);
   } else button.appendChild(make("span", "mini-unseen")).style.height = `${trace.length * FOLDED_PITCH}px`;
   button.addEventListener("click", () => page.go({ side, layer }));

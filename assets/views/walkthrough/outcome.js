@@ -47,7 +47,11 @@ export function nextStage(page, parts) {
   button.title = "from logits to probabilities, every stage";
   button.dataset.stage = "next";
   button.addEventListener("click", () => page.toggle("next"));
-  const after = make("span", "formula", { next: "after ", here: "at ", class: "of the whole", answer: "where it stands" }[trace.reads]);
+  const after = make(
+    "span",
+    "formula",
+    { next: "after ", here: "at ", class: "of the whole", answer: "where it stands" }[trace.reads],
+  );
   const whose = make("bdi");
   if (trace.reads === "next" || trace.reads === "here") after.append(whose);
   element.append(button, after);
@@ -59,7 +63,8 @@ export function nextStage(page, parts) {
     return [name && make("span", "formula list-name", name), bars];
   });
   const left = make("p", "cuts");
-  const second = trace.follows === null ? "" : make("p", "follows", `the second text follows the first: ${percent(trace.follows)}`);
+  const second =
+    trace.follows === null ? "" : make("p", "follows", `the second text follows the first: ${percent(trace.follows)}`);
   const { element: sampled, show } = trace.sampled ? drawn(page) : { element: "", show: () => {} };
   column.append(element, ...lists.flat(), trace.answer ? answer(trace.answer) : "", left, second, sampled);
   section.append(column);
@@ -75,7 +80,10 @@ export function nextStage(page, parts) {
 /** The likeliest answer, and how likely it is. */
 function answer({ text, shares: [start, end] }) {
   const element = make("p", "answer");
-  element.append(make("bdi", "", `“${text}”`), make("span", "", `${percent(start)} × ${percent(end)} = ${percent(start * end)}`));
+  element.append(
+    make("bdi", "", `“${text}”`),
+    make("span", "", `${percent(start)} × ${percent(end)} = ${percent(start * end)}`),
+  );
   return element;
 }
 
@@ -84,9 +92,14 @@ function cuts(page) {
   const { trace } = page;
   const { temperature, top_k: k, top_p: p } = trace.sampling;
   if (trace.link === "identity") return "one number, and no probability";
-  if (trace.link === "logistic") return temperature === 0 ? "temperature 0: certain, one way or the other" : `temperature ${temperature}: a probability of its own at every token`;
+  if (trace.link === "logistic")
+    return temperature === 0
+      ? "temperature 0: certain, one way or the other"
+      : `temperature ${temperature}: a probability of its own at every token`;
   if (temperature === 0) return "temperature 0, greedy: the largest logit takes everything";
-  const settings = [`temperature ${temperature}`, k ? `top-k ${k}` : "", p < 1 ? `top-p ${p}` : ""].filter(Boolean).join(", ");
+  const settings = [`temperature ${temperature}`, k ? `top-k ${k}` : "", p < 1 ? `top-p ${p}` : ""]
+    .filter(Boolean)
+    .join(", ");
   const left = Array.from({ length: trace.lists }, (_, list) => kept(page, list));
   return `${settings}: ${[...new Set(left)].join("; ")}`;
 }

@@ -3,11 +3,29 @@
 // A panel is {hook, kind: "strip" | "matrix", role, scale?, title?, weight, least}: `weight` shares out the spare width and
 // `least` is what it never goes below, in CSS pixels. `{l}` in a hook is the block that is looked at.
 
-const strip = (hook, role, more = {}) => ({ hook, kind: "strip", role, scale: "signed", weight: 1, least: 31, ...more });
+const strip = (hook, role, more = {}) => ({
+  hook,
+  kind: "strip",
+  role,
+  scale: "signed",
+  weight: 1,
+  least: 31,
+  ...more,
+});
 const matrix = (hook, role, scale, more) => ({ hook, kind: "matrix", role, scale, ...more });
 const wide = (panel, title) => ({ ...panel, title, open: true });
 
-const NAMES = { mean: "mean of all positions", embed: "embedding", pos: "position", segm: "segment", pair: "whether the second text follows", resid: "residual stream", mask: "mask: who may look at whom", z: "mixed values (z)", W_O: "the heads joined" };
+const NAMES = {
+  mean: "mean of all positions",
+  embed: "embedding",
+  pos: "position",
+  segm: "segment",
+  pair: "whether the second text follows",
+  resid: "residual stream",
+  mask: "mask: who may look at whom",
+  z: "mixed values (z)",
+  W_O: "the heads joined",
+};
 const BLOCK = "blocks.{l}.";
 
 /**
@@ -29,7 +47,9 @@ function entering(trace) {
   return [
     one("embed", "embed", read, "embed.tokens", ""),
     trace.has("embed.patches") &&
-      stage("patches", "embed", "pixels · W", "residual", [strip("embed.patches", "residual", { least: 42 })], { group: "in" }),
+      stage("patches", "embed", "pixels · W", "residual", [strip("embed.patches", "residual", { least: 42 })], {
+        group: "in",
+      }),
     map("tokens", "→"),
     one("segments", "segm", "W_S[s]", "embed.segments", "+"),
     one("position", "pos", learned, "embed.positions", "+"),
@@ -46,7 +66,8 @@ function block(trace, focus) {
   const norm = (id, title = "norm") =>
     has(`${id}.out`) && stage(id, title, normFormula(model), "residual", [strip(`${BLOCK}${id}.out`, "residual")]);
   const resid = (id, formula) =>
-    has(id) && stage(id, "resid", formula, "residual", [strip(`${BLOCK}${id}`, "residual")], { joint: model.residual ? "+" : "" });
+    has(id) &&
+    stage(id, "resid", formula, "residual", [strip(`${BLOCK}${id}`, "residual")], { joint: model.residual ? "+" : "" });
   const sign = model.residual ? "+" : "=";
   const attentions = (kind) => (model.crosses && kind !== focus ? [condensed(kind)] : full(trace, kind, has));
   return [
@@ -56,9 +77,22 @@ function block(trace, focus) {
     norm("norm1_after"),
     resid("resid_mid", `${sign} attn`),
     !before && norm("norm1"),
-    ...(model.crosses ? [before && norm("norm_cross"), ...attentions("cross_attn"), resid("resid_cross", `${sign} src`), !before && norm("norm_cross")] : []),
+    ...(model.crosses
+      ? [
+          before && norm("norm_cross"),
+          ...attentions("cross_attn"),
+          resid("resid_cross", `${sign} src`),
+          !before && norm("norm_cross"),
+        ]
+      : []),
     before && norm("norm2"),
-    ...(model.d_mlp ? [mlp(model, has), norm("norm2_after"), resid("resid_post", trace.beside() ? `${sign} attn ${sign} mlp` : `${sign} mlp`)] : []),
+    ...(model.d_mlp
+      ? [
+          mlp(model, has),
+          norm("norm2_after"),
+          resid("resid_post", trace.beside() ? `${sign} attn ${sign} mlp` : `${sign} mlp`),
+        ]
+      : []),
     !before && norm("norm2"),
   ];
 }
@@ -69,7 +103,11 @@ function full(trace, kind, has) {
   const at = `${BLOCK}${kind}.`;
   const crosses = kind === "cross_attn";
   const projection = (letter, title, role) => {
-    const made = has(`${kind}.${letter}_rotated`) ? `${letter}_rotated` : has(`${kind}.${letter}_norm.out`) ? `${letter}_norm.out` : null;
+    const made = has(`${kind}.${letter}_rotated`)
+      ? `${letter}_rotated`
+      : has(`${kind}.${letter}_norm.out`)
+        ? `${letter}_norm.out`
+        : null;
     return stage(letter, title, `x W_${letter.toUpperCase()}`, role, [strip(`${at}${letter}`, role)], {
       open: [
         wide(strip(`${at}${letter}`, role), title),
@@ -84,7 +122,10 @@ function full(trace, kind, has) {
     attention(at, model, has, kind),
     stage("z", "z", "Σ p · v", "value", [strip(`${at}z`, "value")], { lines: !crosses }),
     stage("out", "W_O", "joined", "attention", [strip(`${at}out`, "attention")], {
-      open: [wide(strip(`${at}z`, "value", { flat: true }), "z of all heads"), wide(strip(`${at}out`, "attention"), "attention out")],
+      open: [
+        wide(strip(`${at}z`, "value", { flat: true }), "z of all heads"),
+        wide(strip(`${at}out`, "attention"), "attention out"),
+      ],
     }),
   ];
 }
@@ -94,22 +135,43 @@ function condensed(kind) {
   const crosses = kind === "cross_attn";
   const pattern = matrix(`${BLOCK}${kind}.pattern`, "attention", "unit", { weight: 1.2, least: 62, labels: true });
   const title = crosses ? "cross" : "self";
-  return { ...stage(kind, title, crosses ? "to the source" : "to itself", "attention", [pattern]), name: `${title}-attention`, focus: kind };
+  return {
+    ...stage(kind, title, crosses ? "to the source" : "to itself", "attention", [pattern]),
+    name: `${title}-attention`,
+    focus: kind,
+  };
 }
 
 function attention(at, model, has, kind) {
-  const root = model.scale === null ? ` / √${model.d_head}` : model.scale === 1 ? "" : ` · ${Number(model.scale.toPrecision(3))}`;
+  const root =
+    model.scale === null ? ` / √${model.d_head}` : model.scale === 1 ? "" : ` · ${Number(model.scale.toPrecision(3))}`;
   const bias = has(`${kind}.bias`);
-  const scores = matrix(`${at}scores`, "attention", "signed", { title: "scores", formula: `q·k${root}`, weight: 2.2, least: 56 });
+  const scores = matrix(`${at}scores`, "attention", "signed", {
+    title: "scores",
+    formula: `q·k${root}`,
+    weight: 2.2,
+    least: 56,
+  });
   const mask = matrix(`${at}mask`, "soft", "mask", { title: "mask", formula: "0, −∞", weight: 1, least: 33 });
-  const pattern = matrix(`${at}pattern`, "attention", "unit", { title: "pattern", formula: "softmax", weight: 4.4, least: 120, labels: true });
-  const masked = matrix(`${at}masked_scores`, "attention", "signed", { title: `scores${bias ? " + bias" : ""}, masked`, open: true });
+  const pattern = matrix(`${at}pattern`, "attention", "unit", {
+    title: "pattern",
+    formula: "softmax",
+    weight: 4.4,
+    least: 120,
+    labels: true,
+  });
+  const masked = matrix(`${at}masked_scores`, "attention", "signed", {
+    title: `scores${bias ? " + bias" : ""}, masked`,
+    open: true,
+  });
   const capped = has(`${kind}.capped`) && matrix(`${at}capped`, "attention", "signed", { title: "capped", open: true });
   const added = bias && matrix(`${at}bias`, "attention", "signed", { title: "position bias", open: true });
   const name = kind === "cross_attn" ? "cross-attention" : "attention";
   return {
     ...stage("attention", name, "", "attention", [scores, mask, pattern]),
-    open: [scores, capped, added, mask, masked, pattern].filter(Boolean).map((panel) => ({ ...panel, open: true, labels: true })),
+    open: [scores, capped, added, mask, masked, pattern]
+      .filter(Boolean)
+      .map((panel) => ({ ...panel, open: true, labels: true })),
   };
 }
 
@@ -132,22 +194,40 @@ function leaving(trace) {
   const list = [out("final_norm", "norm", "final", "final_norm.out")];
   if (!trace.reads) return [...list, narrow];
   const { head_activation: activation, pooler_activation: pooled } = trace.model;
-  const steps = (prefix, names) => names.map(([part, title]) => trace.has(`${prefix}${part}`) && wide(strip(`${prefix}${part}`, "residual"), title));
-  const pooler = steps("pooler.", [["pre", `${trace.pieces[trace.speaker()]}, dense`], ["out", pooled]]);
+  const steps = (prefix, names) =>
+    names.map(([part, title]) => trace.has(`${prefix}${part}`) && wide(strip(`${prefix}${part}`, "residual"), title));
+  const pooler = steps("pooler.", [
+    ["pre", `${trace.pieces[trace.speaker()]}, dense`],
+    ["out", pooled],
+  ]);
   const normed = trace.has("head.norm.out");
   return [
     ...list,
     out("transform", "head", "dense", normed ? "head.norm.out" : "head.post", "residual", {
-      open: steps("head.", [["pre", "dense"], ["post", activation], ["norm.out", "norm"]]),
+      open: steps("head.", [
+        ["pre", "dense"],
+        ["post", activation],
+        ["norm.out", "norm"],
+      ]),
     }),
     out("mean", "mean", "of all", "head.mean"),
     narrow,
     trace.has("next_sentence")
-      ? out("follows", "pair", "yes, no", "next_sentence", "probability", { least: 40, open: [...pooler, wide(strip("next_sentence", "probability"), "yes, no")] })
+      ? out("follows", "pair", "yes, no", "next_sentence", "probability", {
+          least: 40,
+          open: [...pooler, wide(strip("next_sentence", "probability"), "yes, no")],
+        })
       : out("pooler", "pooler", pooled, "pooler.out", "residual", { open: pooler }),
     out("cls", trace.pieces[0], "logits", "head.cls", "probability", { least: 40 }),
     out("distilled", trace.pieces[1], "logits", "head.distilled", "probability", { least: 40 }),
-    out("logits", "logits", { answer: "start, end" }[trace.reads] ?? (trace.count > 1 ? "classes" : ""), "logits", "probability", { least: 52 }),
+    out(
+      "logits",
+      "logits",
+      { answer: "start, end" }[trace.reads] ?? (trace.count > 1 ? "classes" : ""),
+      "logits",
+      "probability",
+      { least: 52 },
+    ),
   ];
 }
 
@@ -157,7 +237,8 @@ function normFormula(model) {
 
 /** The keys and values that cross-attention makes of the source: rows are the source's, so they stand beside its tokens. */
 export function sources(width, rows) {
-  const panel = (letter, role, title) => strip(`${BLOCK}cross_attn.${letter}`, role, { title, width, rows, source: true });
+  const panel = (letter, role, title) =>
+    strip(`${BLOCK}cross_attn.${letter}`, role, { title, width, rows, source: true });
   return [panel("k", "key", "key"), panel("v", "value", "value")];
 }
 

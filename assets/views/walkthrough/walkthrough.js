@@ -109,7 +109,11 @@ class Walkthrough {
     this.panels = this.parts.panels.map(({ place, panel, legend }) => {
       const kind = panel.kind === "strip" ? strip : matrix;
       legend(this.block(panel));
-      return { panel, legend, view: kind.mount(place, panelData(this, panel), (event, where) => this.onPanel(panel, event, where)) };
+      return {
+        panel,
+        legend,
+        view: kind.mount(place, panelData(this, panel), (event, where) => this.onPanel(panel, event, where)),
+      };
     });
     forget();
     this.tokens = this.parts.tokens.map(({ place, ids }) =>
@@ -119,20 +123,24 @@ class Walkthrough {
     this.bars = this.parts.bars.map((place, list) =>
       mountBars(place, barData(this, list), (event, { index }) => this.go({ cell: { candidate: index, list } })),
     );
-    this.picture = this.parts.picture && mountPicture(this.parts.picture, pictureData(this), (event, where) => this.onToken(event, where));
+    this.picture =
+      this.parts.picture &&
+      mountPicture(this.parts.picture, pictureData(this), (event, where) => this.onToken(event, where));
     this.drawHeads();
     this.keepArithmetic();
     this.element.dataset.ready = "true";
     this.mark();
     this.parts.scrollBack();
-    if (focused) /** @type {HTMLElement | null} */ (this.element.querySelector(focused))?.focus({ preventScroll: true });
+    if (focused)
+      /** @type {HTMLElement | null} */ (this.element.querySelector(focused))?.focus({ preventScroll: true });
     this.explain(patience);
   }
 
   /** Another stack, block, head, row or cell: nothing is computed again, only what shows it is drawn again. */
   async go(change) {
     const { state } = this;
-    const trace = change.side === undefined || change.side === state.side ? this.trace : new Trace(this.data, change.side);
+    const trace =
+      change.side === undefined || change.side === state.side ? this.trace : new Trace(this.data, change.side);
     const layer = clamp(change.layer ?? state.layer, trace.model.layers);
     const opened = change.open && [...change.open].join() !== [...state.open].join();
     const turned = trace !== this.trace || (change.focus !== undefined && change.focus !== state.focus);
@@ -165,7 +173,8 @@ class Walkthrough {
       this.mark();
       await this.explain();
     }
-    if (switched) this.announce(`${trace.side ? `${trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
+    if (switched)
+      this.announce(`${trace.side ? `${trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
   }
 
   toggle(id) {
@@ -215,7 +224,10 @@ class Walkthrough {
     if (event === "pick") return this.pick(panel, where);
     const square = panel.kind === "matrix";
     const aside = panel.source && where; // its rows are the source's, which no row of this stack stands for
-    this.hover = where && !aside ? { row: where.row, col: square ? where.col : null, crosses: panel.hook.includes("cross_attn") } : null;
+    this.hover =
+      where && !aside
+        ? { row: where.row, col: square ? where.col : null, crosses: panel.hook.includes("cross_attn") }
+        : null;
     this.mark();
     if (!where) return this.parts.tip(null);
     const { trace } = this;
@@ -237,7 +249,11 @@ class Walkthrough {
   }
 
   pick(panel, { row, col }) {
-    const focus = panel.hook.includes("cross_attn") ? "cross_attn" : /\.attn\./.test(panel.hook) ? "attn" : this.state.focus;
+    const focus = panel.hook.includes("cross_attn")
+      ? "cross_attn"
+      : /\.attn\./.test(panel.hook)
+        ? "attn"
+        : this.state.focus;
     const cell = { hook: panel.hook, row, col, flat: Boolean(panel.flat) };
     this.go({ query: panel.source || this.block(panel).rows === 1 ? this.state.query : row, cell, focus });
   }
@@ -280,7 +296,13 @@ class Walkthrough {
 
   key(event) {
     const target = event.composedPath()[0];
-    if (event.ctrlKey || event.metaKey || event.altKey || target.closest?.("input, textarea, select, [contenteditable]")) return;
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      target.closest?.("input, textarea, select, [contenteditable]")
+    )
+      return;
     const { state, trace } = this;
     if (!trace) return;
     const heads = { "[": -1, "]": 1 }[event.key];
@@ -328,7 +350,9 @@ class Walkthrough {
   drawn() {
     return this.panels.map(({ panel }) => {
       const { data, offset, stride, rows, cols } = this.block(panel);
-      const values = Array.from({ length: rows }, (_, r) => Array.from(data.subarray(offset + r * stride, offset + r * stride + cols)));
+      const values = Array.from({ length: rows }, (_, r) =>
+        Array.from(data.subarray(offset + r * stride, offset + r * stride + cols)),
+      );
       return { hook: this.name(panel), head: this.headed(panel) ? this.state.head : null, rows, cols, values };
     });
   }
@@ -338,7 +362,8 @@ class Walkthrough {
 function focusKey(element) {
   if (!element) return null;
   if (element.dataset.stage) return `[data-stage="${element.dataset.stage}"]`;
-  if (element.dataset.index) return `[data-list="${element.closest("[data-list]").dataset.list}"] [data-index="${element.dataset.index}"]`;
+  if (element.dataset.index)
+    return `[data-list="${element.closest("[data-list]").dataset.list}"] [data-index="${element.dataset.index}"]`;
   if (element.dataset.head) return '.headgrid [aria-selected="true"]';
   return element.dataset.turn ? `[data-turn="${element.dataset.turn}"]` : element.matches(".flow") ? ".flow" : null;
 }
@@ -374,7 +399,9 @@ function cellFrom(cell, whole) {
   if (!Array.isArray(cell) || typeof cell[0] !== "string" || whole(cell[1]) === undefined) return null;
   if (cell[0] === "next") return { candidate: cell[1], list: whole(cell[2]) };
   if (whole(cell[2]) === undefined) return null;
-  const hook = /^(embed|final_norm|head|pooler)\.|^(next_sentence|logits)$/.test(cell[0]) ? cell[0] : `blocks.{l}.${cell[0]}`;
+  const hook = /^(embed|final_norm|head|pooler)\.|^(next_sentence|logits)$/.test(cell[0])
+    ? cell[0]
+    : `blocks.{l}.${cell[0]}`;
   return { hook, row: cell[1], col: cell[2], flat: cell[3] === 1 };
 }
 
@@ -387,7 +414,9 @@ function stored(trace, { layer, head, query, cell, open, side, focus }) {
     layer,
     head,
     row: last ? undefined : query,
-    cell: cell.hook ? [cell.hook.replace("blocks.{l}.", ""), cell.row, cell.col, cell.flat ? 1 : 0] : ["next", cell.candidate, ...(cell.list ? [cell.list] : [])],
+    cell: cell.hook
+      ? [cell.hook.replace("blocks.{l}.", ""), cell.row, cell.col, cell.flat ? 1 : 0]
+      : ["next", cell.candidate, ...(cell.list ? [cell.list] : [])],
     open: open.size ? [...open] : undefined,
   };
 }
@@ -399,7 +428,9 @@ function panelData(page, panel) {
   const block = page.block(panel);
   const mask = trace.isSquare(panel.hook) && trace.block(page.name(panel).replace(/attn\..*/, "attn.mask"), state.head);
   const hides = /pattern|masked_scores|mask$/.test(panel.hook);
-  const where = panel.hook.startsWith("blocks.") ? `block ${state.layer + 1}${page.headed(panel) ? ` head ${state.head + 1}` : ""}, ` : "";
+  const where = panel.hook.startsWith("blocks.")
+    ? `block ${state.layer + 1}${page.headed(panel) ? ` head ${state.head + 1}` : ""}, `
+    : "";
   return {
     block,
     role: panel.role,
@@ -416,7 +447,14 @@ function tokenData(page, withIds) {
   const two = trace.positions.length > 0;
   const ids = two ? trace.pieces.map((_, i) => trace.positions.map((one) => one[i]).join(" · ")) : trace.ids;
   const drawn = trace.grid && page.data.arrays.picture ? (i) => swatch(page.data.arrays.picture, trace.grid, i) : null;
-  return { pieces: trace.pieces, ids: withIds && ids.length ? ids : null, pitch: page.rows.pitch, special: trace.special, drawn, painted: withIds ? painted(trace) : null };
+  return {
+    pieces: trace.pieces,
+    ids: withIds && ids.length ? ids : null,
+    pitch: page.rows.pitch,
+    special: trace.special,
+    drawn,
+    painted: withIds ? painted(trace) : null,
+  };
 }
 
 function pictureData(page) {
@@ -424,13 +462,25 @@ function pictureData(page) {
   const query = hover?.row ?? state.query;
   const weights = trace.row(`blocks.${state.layer}.attn.pattern`, query, state.head);
   const { picture, original } = page.data.arrays;
-  return { picture, original, grid: trace.grid, weights, query, width: Math.min(page.narrow ? 260 : 216, page.width - 20) };
+  return {
+    picture,
+    original,
+    grid: trace.grid,
+    weights,
+    query,
+    width: Math.min(page.narrow ? 260 : 216, page.width - 20),
+  };
 }
 
 function lineData(page) {
   const { trace, state, hover } = page;
   const query = hover?.row ?? state.query;
-  return { weights: trace.row(`blocks.${state.layer}.attn.pattern`, query, state.head), query, width: page.sizes.lines, ...page.rows };
+  return {
+    weights: trace.row(`blocks.${state.layer}.attn.pattern`, query, state.head),
+    query,
+    width: page.sizes.lines,
+    ...page.rows,
+  };
 }
 
 function barData(page, which) {
@@ -450,7 +500,13 @@ function barData(page, which) {
     probability: of("probability", i),
   }));
   const chosen = (state.cell?.list ?? 0) === which ? state.cell?.candidate : undefined;
-  return { rows: list, open: state.open.has("next"), link: trace.link, chosen, idName: trace.reads === "answer" ? "position" : "id" };
+  return {
+    rows: list,
+    open: state.open.has("next"),
+    link: trace.link,
+    chosen,
+    idName: trace.reads === "answer" ? "position" : "id",
+  };
 }
 
 function gridData(page) {

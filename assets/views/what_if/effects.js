@@ -55,7 +55,8 @@ class Effects {
   async fetchHeads() {
     const { data } = this;
     for (const attention of data.later) {
-      const { layers, heads, crossHeads } = data.lanes.find(({ side }) => side === attention.split(".").at(-2)) ?? data.lanes.at(-1);
+      const { layers, heads, crossHeads } =
+        data.lanes.find(({ side }) => side === attention.split(".").at(-2)) ?? data.lanes.at(-1);
       const shape = [layers, attention.endsWith("cross_attn") ? crossHeads : heads];
       const moved = (data.arrays[`pattern.${attention}`] = { shape, data: new Float32Array(shape[0] * shape[1]) });
       for (const layer of range(0, layers)) {
@@ -127,7 +128,12 @@ class Effects {
       this.open = !this.open;
       this.draw();
     });
-    row.append(fold, this.data.head ? headline(this) : make("span", "", "This model has no head: what changed stands in its attention and its stream."));
+    row.append(
+      fold,
+      this.data.head
+        ? headline(this)
+        : make("span", "", "This model has no head: what changed stands in its attention and its stream."),
+    );
     row.append(make("span", "took", took(this.data.took)));
     return row;
   }
@@ -142,10 +148,20 @@ class Effects {
 
 /** "blocks 3 to 4 of 4 computed again in 3.1 ms" */
 function took({ start, layers, seconds }) {
-  const time = seconds < 0.01 ? `${number(Math.round(seconds * 1e4) / 10)} ms` : seconds < 1 ? `${Math.round(seconds * 1e3)} ms` : `${seconds.toFixed(1)} s`;
+  const time =
+    seconds < 0.01
+      ? `${number(Math.round(seconds * 1e4) / 10)} ms`
+      : seconds < 1
+        ? `${Math.round(seconds * 1e3)} ms`
+        : `${seconds.toFixed(1)} s`;
   if (start > layers) return "nothing computed again";
   if (start === layers) return `only what follows the last block computed again in ${trimmed(time)}`;
-  const which = start === 0 ? `all ${layers} blocks` : start + 1 === layers ? `block ${layers} of ${layers}` : `blocks ${start + 1} to ${layers} of ${layers}`;
+  const which =
+    start === 0
+      ? `all ${layers} blocks`
+      : start + 1 === layers
+        ? `block ${layers} of ${layers}`
+        : `blocks ${start + 1} to ${layers} of ${layers}`;
   return `${which} computed again in ${trimmed(time)}`;
 }
 
@@ -167,7 +183,9 @@ export function continuation(page) {
   const write = () => {
     body.replaceChildren(make("p", "told", "…"));
     request(query).then(
-      (found) => page.data.trace === data.trace && body.replaceChildren(...(drawn ? [pictures(page.root, found)] : lines(found))),
+      (found) =>
+        page.data.trace === data.trace &&
+        body.replaceChildren(...(drawn ? [pictures(page.root, found)] : lines(found))),
       (error) => body.replaceChildren(make("p", "told", error.message)),
     );
   };
@@ -187,13 +205,20 @@ export function continuation(page) {
 /** @param {import("../core/store.js").Answers["edit_continuation"]} answer */
 function lines({ before, after }) {
   const apart = before.findIndex((piece, i) => piece !== after[i]);
-  const from = apart < 0 ? (before.length === after.length ? before.length : Math.min(before.length, after.length)) : apart;
-  return [["before", before], ["after", after]].map(([name, pieces]) => {
+  const from =
+    apart < 0 ? (before.length === after.length ? before.length : Math.min(before.length, after.length)) : apart;
+  return [
+    ["before", before],
+    ["after", after],
+  ].map(([name, pieces]) => {
     const line = make("p", `line ${name}`);
     line.append(make("span", "run", name));
-    pieces.forEach((piece, i) => line.append(make("bdi", i >= from && name === "after" ? "token other" : "token", piece)));
+    pieces.forEach((piece, i) =>
+      line.append(make("bdi", i >= from && name === "after" ? "token other" : "token", piece)),
+    );
     if (!pieces.length) line.append(make("span", "soft", "nothing: the text ends here, or fills the context"));
-    else if (name === "after" && from === pieces.length && before.length === after.length) line.append(make("span", "soft", "the same"));
+    else if (name === "after" && from === pieces.length && before.length === after.length)
+      line.append(make("span", "soft", "the same"));
     return line;
   });
 }
@@ -210,13 +235,22 @@ const WIDTH = 132; // CSS pixels of a picture
 export function pictures(root, { given, arrays }) {
   const [before, after] = [arrays.before, arrays.after];
   const [height, across, channels] = before.shape;
-  const same = (i) => Array.from({ length: channels }, (_, c) => before.data[i * channels + c] === after.data[i * channels + c]).every(Boolean);
+  const same = (i) =>
+    Array.from({ length: channels }, (_, c) => before.data[i * channels + c] === after.data[i * channels + c]).every(
+      Boolean,
+    );
   const others = Array.from({ length: height * across }, (_, i) => i).filter((i) => !same(i));
   const drawn = height * across - given;
   const row = make("div", "completed");
-  for (const [name, pixels, framed] of [["before", before, []], ["after", after, others]]) {
+  for (const [name, pixels, framed] of [
+    ["before", before, []],
+    ["after", after, others],
+  ]) {
     const figure = make("figure");
-    const said = name === "before" ? `before: the ${given} pixels given, completed` : `after: ${others.length} of ${drawn} drawn pixels are others`;
+    const said =
+      name === "before"
+        ? `before: the ${given} pixels given, completed`
+        : `after: ${others.length} of ${drawn} drawn pixels are others`;
     const canvas = picture(root, pixels, given, framed);
     canvas.setAttribute("aria-label", said);
     figure.append(canvas, make("figcaption", "", said));
@@ -240,7 +274,13 @@ function picture(root, pixels, given, framed) {
   context.strokeStyle = colour(root, "edited");
   context.lineWidth = Math.max(1, Math.min(2.5, cell / 6));
   const inside = context.lineWidth / 2;
-  for (const i of framed) context.strokeRect((i % across) * cell + inside, Math.floor(i / across) * cell + inside, cell - 2 * inside, cell - 2 * inside);
+  for (const i of framed)
+    context.strokeRect(
+      (i % across) * cell + inside,
+      Math.floor(i / across) * cell + inside,
+      cell - 2 * inside,
+      cell - 2 * inside,
+    );
   boundary(context, root, { side: across, given }, cell);
   return canvas;
 }

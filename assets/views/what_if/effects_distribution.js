@@ -37,7 +37,11 @@ export class Shifts {
         const [logit, p] = ["logit", "p"].map((part) => arrays[`shift.${part}`].data.subarray(2 * at, 2 * at + 2));
         return { id: arrays["shift.id"].data[at], logit, p };
       });
-      this.rows.set(arrays["shift.row"].data[i], { candidates, kl: arrays["shift.kl"].data[i], variation: arrays["shift.variation"].data[i] });
+      this.rows.set(arrays["shift.row"].data[i], {
+        candidates,
+        kl: arrays["shift.kl"].data[i],
+        variation: arrays["shift.variation"].data[i],
+      });
     }
   }
 
@@ -84,7 +88,8 @@ export function headline(page) {
   const { kl, variation, candidates } = shifts.rows.get(row);
   const question = make("span", "asked", `${asked(page, row)}: `);
   if (data.head.link !== "softmax") {
-    const value = ({ logit, p }, run) => (data.head.link === "identity" ? number(logit[run]) : `${shifts.name(candidates[0])} ${percent(p[run])}`);
+    const value = ({ logit, p }, run) =>
+      data.head.link === "identity" ? number(logit[run]) : `${shifts.name(candidates[0])} ${percent(p[run])}`;
     element.append(question, make("strong", "", `${value(candidates[0], 0)} → ${value(candidates[0], 1)}`));
     return element;
   }
@@ -136,7 +141,9 @@ function line({ logit, p }, name, most, bare) {
     bar.style.width = bare ? "0" : `${(100 * p[run]) / most}%`;
     bars.append(bar);
   }
-  const shown = bare ? [number(logit[0]), number(logit[1])] : [percent(p[0]), percent(p[1]), signed(p[1] - p[0], percent)];
+  const shown = bare
+    ? [number(logit[0]), number(logit[1])]
+    : [percent(p[0]), percent(p[1]), signed(p[1] - p[0], percent)];
   const cells = [...shown, signed(logit[1] - logit[0], number)].map((text) => make("td", "number", text));
   if (!bare) cells[2].classList.add(p[1] >= p[0] ? "more" : "less");
   row.append(piece, bars, ...cells);
@@ -282,7 +289,8 @@ export class Guess {
 /** The questions that this run answers, each {id, said, options, picture?, judge(answer) -> [right, sentence]}. */
 function posed(data, shifts) {
   const found = [];
-  if (shifts?.has(data.head.row)) found.push(data.head.link === "softmax" ? changes(data, shifts) : rises(data, shifts));
+  if (shifts?.has(data.head.row))
+    found.push(data.head.link === "softmax" ? changes(data, shifts) : rises(data, shifts));
   if (data.guess) found.push(looks(data));
   return found.length ? found : [moves(data)].filter(Boolean);
 }
@@ -297,8 +305,20 @@ function changes(data, shifts) {
     const numbers = `${shifts.name(old)} ${percent(old.p[0])} → ${shifts.name(now)} ${percent(now.p[1])}`;
     return [(old.id !== now.id) === answer, `The likeliest ${old.id === now.id ? "stays" : "changes"}: ${numbers}.`];
   };
-  const said = [data.head.reads === "class" ? "The likeliest class is " : `${asked({ data }, row)}, the likeliest is `, strong(shifts.name(old)), ` with ${percent(old.p[0])}. Will that change?`];
-  return { id: "change", said, options: [[true, "yes, another one"], [false, "no, it stays"]], judge };
+  const said = [
+    data.head.reads === "class" ? "The likeliest class is " : `${asked({ data }, row)}, the likeliest is `,
+    strong(shifts.name(old)),
+    ` with ${percent(old.p[0])}. Will that change?`,
+  ];
+  return {
+    id: "change",
+    said,
+    options: [
+      [true, "yes, another one"],
+      [false, "no, it stays"],
+    ],
+    judge,
+  };
 }
 
 /** Which way one number goes: a score, or a probability that stands alone. */
@@ -308,10 +328,22 @@ function rises(data, shifts) {
   const [written, values] = link === "identity" ? [number, one.logit] : [percent, one.p];
   const what = link === "identity" ? "the score" : `“${shifts.name(one)}”`;
   const way = Math.sign(values[1] - values[0]);
-  const judge = (answer) => [way === answer, `${link === "identity" ? "The score" : what} ${{ 1: "rises", "-1": "falls", 0: "stays" }[way]}: ${written(values[0])} → ${written(values[1])}.`];
+  const judge = (answer) => [
+    way === answer,
+    `${link === "identity" ? "The score" : what} ${{ 1: "rises", "-1": "falls", 0: "stays" }[way]}: ${written(values[0])} → ${written(values[1])}.`,
+  ];
   const before = link === "identity" ? "" : `${asked({ data }, row)}, `;
   const said = [`${before}${before ? what : "The score"} is `, strong(written(values[0])), ". Where will it go?"];
-  return { id: "rise", said, options: [[1, "up"], [-1, "down"], [0, "it stays"]], judge };
+  return {
+    id: "rise",
+    said,
+    options: [
+      [1, "up"],
+      [-1, "down"],
+      [0, "it stays"],
+    ],
+    judge,
+  };
 }
 
 /** What the row of attention that changed most looks at most; only what it may see is offered. */
@@ -326,7 +358,10 @@ function looks({ guess, arrays, lanes }) {
     if (!best) return [false, `From ${reader}, ${head} looks at nothing any more.`];
     const right = weights[answer] === best;
     const yours = right ? "" : ` Yours, ${nameOf(keys, answer)}, gets ${percent(weights[answer])}.`;
-    return [right, `From ${reader}, ${head} looks at ${nameOf(keys, key)} most: ${percent(best)}, before ${percent(arrays["guess.before"].data[key])}.${yours}`];
+    return [
+      right,
+      `From ${reader}, ${head} looks at ${nameOf(keys, key)} most: ${percent(best)}, before ${percent(arrays["guess.before"].data[key])}.${yours}`,
+    ];
   };
   const pixels = keys.grid && arrays["guess.picture"];
   const outside = guess.offered.filter((key) => !pixels || key < keys.grid.offset);
@@ -338,11 +373,22 @@ function looks({ guess, arrays, lanes }) {
 /** Where the stream has moved most after the last block: for what changes nothing that is said and no attention. */
 function moves({ arrays, lanes }) {
   const lane = lanes.at(-1);
-  const { data, shape: [rows, cols] } = arrays[`stream.${lane.side ? `${lane.side}.` : ""}relative`];
+  const {
+    data,
+    shape: [rows, cols],
+  } = arrays[`stream.${lane.side ? `${lane.side}.` : ""}relative`];
   const last = data.subarray((rows - 1) * cols);
   const most = Math.max(...last);
   if (!(most > 0)) return null;
   const at = last.indexOf(most);
-  const judge = (answer) => [last[answer] === most, `The stream moved most at ${nameOf(lane, at)}: by ${number(most)} of its length.`];
-  return { id: "moves", said: [`At which ${lane.grid ? "place" : "token"} will the residual stream have moved most after the last block?`], options: lane.pieces.map((piece, i) => [i, piece]), judge };
+  const judge = (answer) => [
+    last[answer] === most,
+    `The stream moved most at ${nameOf(lane, at)}: by ${number(most)} of its length.`,
+  ];
+  return {
+    id: "moves",
+    said: [`At which ${lane.grid ? "place" : "token"} will the residual stream have moved most after the last block?`],
+    options: lane.pieces.map((piece, i) => [i, piece]),
+    judge,
+  };
 }

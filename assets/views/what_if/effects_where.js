@@ -30,7 +30,9 @@ function told(text) {
 }
 
 function atRest({ data }) {
-  return data.head && (data.head.reads === "next" || data.head.reads === "here") ? "click a column: what the model says there" : "\u00a0";
+  return data.head && (data.head.reads === "next" || data.head.reads === "here")
+    ? "click a column: what the model says there"
+    : "\u00a0";
 }
 
 function stream(page, lane, room, said) {
@@ -41,24 +43,48 @@ function stream(page, lane, room, said) {
   const box = make("div", "heat");
   if (lane.side) box.append(make("p", "side", lane.side));
   const width = Math.max(cols, Math.min(room, cols * WIDEST));
-  const speaks = lane === data.lanes.at(-1) && page.shifts && (data.head.reads === "next" || data.head.reads === "here");
+  const speaks =
+    lane === data.lanes.at(-1) && page.shifts && (data.head.reads === "next" || data.head.reads === "here");
   const names = range(0, rows).map((r) => (r ? `block ${r}` : "input"));
   const most = largest(values);
-  const describe = ({ row, col }) => `${names[row]}, ${nameOf(lane, places(row, col))}: ${distance(at(block, row, col))}`;
+  const describe = ({ row, col }) =>
+    `${names[row]}, ${nameOf(lane, places(row, col))}: ${distance(at(block, row, col))}`;
   const hear = (event, where) => {
     if (event === "hover") said.textContent = where ? describe(where) : atRest(page);
     else if (speaks) page.choose(places(where.row, where.col));
   };
   const shape = { width, ...ROW };
-  box.append(labelled(page, names.map((name) => name.replace("block ", "")), { block, role: "residual", scale: "unit", max: most, label: `relative distance of the residual stream${lane.side ? ` of the ${lane.side}` : ""}, ${rows} places by ${cols} positions`, ...shape }, hear));
-  if (speaks && cols === lane.pieces.length && page.shifts.complete(cols)) box.append(spoken(page, cols, shape, said, lane));
+  box.append(
+    labelled(
+      page,
+      names.map((name) => name.replace("block ", "")),
+      {
+        block,
+        role: "residual",
+        scale: "unit",
+        max: most,
+        label: `relative distance of the residual stream${lane.side ? ` of the ${lane.side}` : ""}, ${rows} places by ${cols} positions`,
+        ...shape,
+      },
+      hear,
+    ),
+  );
+  if (speaks && cols === lane.pieces.length && page.shifts.complete(cols))
+    box.append(spoken(page, cols, shape, said, lane));
   if (width / cols >= NAMED) {
     const below = axis(lane.pieces, width);
     below.element.style.cssText = `width: ${width}px; margin-left: ${LABELS}px`;
     if (speaks) below.labels[page.shown]?.classList.add("chosen");
     box.append(below.element);
   }
-  box.append(scale(page, "residual", width, values.some((x) => x > 0) ? `relative change 0 to ${number(most)}` : "nothing moved"));
+  box.append(
+    scale(
+      page,
+      "residual",
+      width,
+      values.some((x) => x > 0) ? `relative change 0 to ${number(most)}` : "nothing moved",
+    ),
+  );
   return box;
 }
 
@@ -67,8 +93,15 @@ function binned({ data, shape: [rows, cols] }, room) {
   const each = Math.max(1, Math.ceil((cols * NARROWEST) / room));
   if (each === 1) return { block: { data, offset: 0, stride: cols, rows, cols }, places: (row, col) => col };
   const count = Math.ceil(cols / each);
-  const best = (row, col) => range(col * each, Math.min(cols, (col + 1) * each)).reduce((most, i) => (data[row * cols + i] > data[row * cols + most] ? i : most), col * each);
-  const values = Float32Array.from({ length: rows * count }, (_, i) => data[Math.floor(i / count) * cols + best(Math.floor(i / count), i % count)]);
+  const best = (row, col) =>
+    range(col * each, Math.min(cols, (col + 1) * each)).reduce(
+      (most, i) => (data[row * cols + i] > data[row * cols + most] ? i : most),
+      col * each,
+    );
+  const values = Float32Array.from(
+    { length: rows * count },
+    (_, i) => data[Math.floor(i / count) * cols + best(Math.floor(i / count), i % count)],
+  );
   return { block: { data: values, offset: 0, stride: count, rows, cols: count }, places: best };
 }
 
@@ -78,11 +111,20 @@ function spoken(page, cols, shape, said, lane) {
   const block = { data: kl, offset: 0, stride: cols, rows: 1, cols };
   const hear = (event, where) => {
     if (event !== "hover") page.choose(where.col);
-    else said.textContent = where ? `what is said at ${nameOf(lane, where.col)}: KL ${number(kl[where.col])} bits` : atRest(page);
+    else
+      said.textContent = where
+        ? `what is said at ${nameOf(lane, where.col)}: KL ${number(kl[where.col])} bits`
+        : atRest(page);
   };
   const most = largest(kl);
   const label = `change of what is said at ${cols} positions, up to ${number(most)} bits`;
-  const row = labelled(page, ["says"], { block, role: "probability", scale: "unit", max: most, label, ...shape }, hear, { row: 0, col: page.shown });
+  const row = labelled(
+    page,
+    ["says"],
+    { block, role: "probability", scale: "unit", max: most, label, ...shape },
+    hear,
+    { row: 0, col: page.shown },
+  );
   row.classList.add("says");
   return row;
 }
@@ -141,7 +183,10 @@ export function heads(page) {
 }
 
 function grid(page, name, several, said) {
-  const { data: values, shape: [layers, count] } = page.data.arrays[name];
+  const {
+    data: values,
+    shape: [layers, count],
+  } = page.data.arrays[name];
   const [, side = "", focus] = name.match(/^pattern\.(?:(\w+)\.)?(attn|cross_attn)$/);
   const block = { data: values, offset: 0, stride: count, rows: layers, cols: count };
   const box = make("div", "heat");
@@ -152,14 +197,28 @@ function grid(page, name, several, said) {
   const hear = (event, where) => {
     if (event === "pick") return look(side, focus, where);
     const moved = where && at(block, where.row, where.col);
-    said.textContent = where ? `${several ? `${stackName} ` : ""}block ${where.row + 1} head ${where.col + 1}: ${moved ? `${percent(moved)} of a row moved` : "as before"}` : "\u00a0";
+    said.textContent = where
+      ? `${several ? `${stackName} ` : ""}block ${where.row + 1} head ${where.col + 1}: ${moved ? `${percent(moved)} of a row moved` : "as before"}`
+      : "\u00a0";
   };
   const label = `share of the weight that moved, ${layers} blocks by ${count} heads${several ? `, ${stackName}` : ""}`;
-  box.append(labelled(page, range(1, layers + 1).map(String), { block, role: "edited", scale: "unit", max: most, label, width, pitch: 26, height: 24 }, hear));
+  box.append(
+    labelled(
+      page,
+      range(1, layers + 1).map(String),
+      { block, role: "edited", scale: "unit", max: most, label, width, pitch: 26, height: 24 },
+      hear,
+    ),
+  );
   const numbers = make("div", "head-names");
-  numbers.append(...range(1, count + 1).map((head) => make("span", "", width / count >= 16 || head % 4 === 0 ? head : "")));
+  numbers.append(
+    ...range(1, count + 1).map((head) => make("span", "", width / count >= 16 || head % 4 === 0 ? head : "")),
+  );
   numbers.style.cssText = `width: ${width}px; margin-left: ${LABELS}px`;
-  box.append(numbers, scale(page, "edited", width, values.some((x) => x > 0) ? `0 to ${percent(most)}` : "no pattern changed"));
+  box.append(
+    numbers,
+    scale(page, "edited", width, values.some((x) => x > 0) ? `0 to ${percent(most)}` : "no pattern changed"),
+  );
   return box;
 }
 

@@ -164,7 +164,9 @@ class Panel {
     toggle.dataset.name = `switch ${number}`;
     toggle.addEventListener("click", () => this.ask({ do: "switch", number, on: !on }));
     const kind = kindOf(edit, this.data);
-    const name = kind ? button(words, `edit ${number}`, () => this.open(kind, (kind.read ?? structuredClone)(edit), number)) : make("span", "", words);
+    const name = kind
+      ? button(words, `edit ${number}`, () => this.open(kind, (kind.read ?? structuredClone)(edit), number))
+      : make("span", "", words);
     name.classList.add("words");
     if (kind) name.title = "change it";
     const away = button("×", `remove ${number}`, () => this.ask({ do: "remove", number }), `remove: ${words}`);
@@ -206,7 +208,11 @@ class Panel {
 
 /** What of the model decides which edits there are. */
 function shape({ stacks, attentions }) {
-  const parts = stacks.map(({ stack, layers, inner, outer }) => [stack, layers, [...inner, ...outer].map(({ part }) => part)]);
+  const parts = stacks.map(({ stack, layers, inner, outer }) => [
+    stack,
+    layers,
+    [...inner, ...outer].map(({ part }) => part),
+  ]);
   return JSON.stringify([parts, attentions.map(({ label, layers, heads }) => [label, layers, heads])]);
 }
 
@@ -273,7 +279,10 @@ export function form(kind, edit, data, { apply, cancel }) {
   element.append(heading, fields, refused, buttons);
   draw();
   const tell = (next, { title, done, busy }) => {
-    const [another, repaint] = [reads(next) !== reads(known), next.trace !== known.trace && given.some(({ type }) => FIELDS_OF_RUN.includes(type))];
+    const [another, repaint] = [
+      reads(next) !== reads(known),
+      next.trace !== known.trace && given.some(({ type }) => FIELDS_OF_RUN.includes(type)),
+    ];
     Object.assign(known, next);
     element.setAttribute("aria-label", title);
     heading.textContent = title;
@@ -315,7 +324,14 @@ const BUILT = {
   },
   number: ({ label, value, set, min, max, step, hint, name = label }) => {
     const box = make("input");
-    Object.assign(box, { type: "number", min: min ?? "", max: max ?? "", step: step ?? "any", value: value ?? "", required: !hint });
+    Object.assign(box, {
+      type: "number",
+      min: min ?? "",
+      max: max ?? "",
+      step: step ?? "any",
+      value: value ?? "",
+      required: !hint,
+    });
     box.placeholder = hint ?? "";
     box.dataset.name = name;
     box.addEventListener("input", () => set(box.value === "" ? null : Number(box.value)));

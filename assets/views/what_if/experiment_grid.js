@@ -48,7 +48,12 @@ export class Window {
     frame.className = "mask-window";
     frame.append(this.names, this.body);
     Object.assign(space.style, { width: `${NAMES + size.cols * cell}px`, height: `${size.rows * cell + AXIS}px` });
-    Object.assign(outside.style, { display: "block", maxHeight: "none", height: `${view.rows * cell + AXIS + 18}px`, width: `${Math.min(NAMES + view.cols * cell + 18, NAMES + size.cols * cell + 18)}px` });
+    Object.assign(outside.style, {
+      display: "block",
+      maxHeight: "none",
+      height: `${view.rows * cell + AXIS + 18}px`,
+      width: `${Math.min(NAMES + view.cols * cell + 18, NAMES + size.cols * cell + 18)}px`,
+    });
     space.append(frame);
     outside.append(space);
     outside.tabIndex = -1;
@@ -73,7 +78,8 @@ export class Window {
   reveal({ row, col }, middle = false) {
     if (!this.scrolls) return;
     const { view, cell, element } = this;
-    const first = (at, start, seen) => (middle ? at - Math.floor(seen / 2) : at < start ? at : at >= start + seen ? at - seen + 1 : start);
+    const first = (at, start, seen) =>
+      middle ? at - Math.floor(seen / 2) : at < start ? at : at >= start + seen ? at - seen + 1 : start;
     const [top, left] = [first(row, view.row, view.rows), first(col, view.col, view.cols)];
     if (top === view.row && left === view.col) return;
     element.scrollTo(left * cell, top * cell);
@@ -126,7 +132,9 @@ export class Window {
     const box = this.canvas.getBoundingClientRect();
     const { view, cell } = this;
     const [row, col] = [Math.floor((event.clientY - box.top) / cell), Math.floor((event.clientX - box.left) / cell)];
-    return row >= 0 && col >= 0 && row < view.rows && col < view.cols ? { row: view.row + row, col: view.col + col } : null;
+    return row >= 0 && col >= 0 && row < view.rows && col < view.cols
+      ? { row: view.row + row, col: view.col + col }
+      : null;
   }
 
   /** Fields that bring a row and a column into the window, by their numbers; nothing where all are seen. */
@@ -327,9 +335,17 @@ export class Grid {
     if (canvas.matches(":focus-visible")) {
       context.strokeStyle = colour(canvas, "ink");
       context.lineWidth = 2;
-      context.strokeRect((this.cursor.col - view.col) * cell + 1, (this.cursor.row - view.row) * cell + 1, cell - 2, cell - 2);
+      context.strokeRect(
+        (this.cursor.col - view.col) * cell + 1,
+        (this.cursor.row - view.row) * cell + 1,
+        cell - 2,
+        cell - 2,
+      );
     }
-    canvas.setAttribute("aria-label", `${this.called}, ${size.rows} rows by ${size.cols} columns; arrows move, space paints${this.digits ? ", 0 to 9 set tenths" : ""}`);
+    canvas.setAttribute(
+      "aria-label",
+      `${this.called}, ${size.rows} rows by ${size.cols} columns; arrows move, space paints${this.digits ? ", 0 to 9 set tenths" : ""}`,
+    );
   }
 
   /**
@@ -380,6 +396,7 @@ export class Grid {
   /** Calls act(i, x, y) for every cell of the view. */
   each(act) {
     const { cell } = this.window;
-    for (let r = 0; r < this.view.rows; r++) for (let c = 0; c < this.view.cols; c++) act(this.at(r, c), c * cell, r * cell);
+    for (let r = 0; r < this.view.rows; r++)
+      for (let c = 0; c < this.view.cols; c++) act(this.at(r, c), c * cell, r * cell);
   }
 }

@@ -32,7 +32,11 @@ const whole = ({ mask, pattern }) => drawn(mask.shape, mask.data, pattern.data);
  */
 export function drawn([rows, cols], mask, pattern = []) {
   const weights = Float32Array.from(pattern);
-  return new Ground([rows, cols], Uint8Array.from(mask), range(0, rows).map((r) => weights.subarray(r * cols, (r + 1) * cols)));
+  return new Ground(
+    [rows, cols],
+    Uint8Array.from(mask),
+    range(0, rows).map((r) => weights.subarray(r * cols, (r + 1) * cols)),
+  );
 }
 
 class Ground {
@@ -75,7 +79,8 @@ class Long extends Ground {
     const [rows, cols] = this.shape;
     const end = Math.min(start + ROWS, rows);
     const { arrays } = await request({ ...this.query, rows: [start, end] });
-    for (const r of range(start, end)) this.rows[r] = arrays.pattern.data.subarray((r - start) * cols, (r - start + 1) * cols);
+    for (const r of range(start, end))
+      this.rows[r] = arrays.pattern.data.subarray((r - start) * cols, (r - start + 1) * cols);
   }
 }
 
@@ -86,7 +91,8 @@ const WIDEST_MASK_CELL = 19; // CSS pixels of a cell
 /** {edit, own}: the PaintMask or DrawMask that is written to, and the attention it is of. */
 export function painter({ edit, own }, data) {
   const cursor = viewed(data).row;
-  if (edit.edit === "PaintMask") return soon(ground(edit, own, data).then((found) => new PaintedMask(edit, own, found, cursor)));
+  if (edit.edit === "PaintMask")
+    return soon(ground(edit, own, data).then((found) => new PaintedMask(edit, own, found, cursor)));
   return soon(startMask(edit, own, data).then((found) => new DrawnMask(edit, own, found, cursor)));
 }
 
@@ -95,7 +101,10 @@ async function startMask(edit, own, data) {
   const [rows, cols] = [own.rows.length, own.keys.length];
   if (!edit.allowed) return ground(edit, own, data);
   const [down, across] = [edit.allowed.length, edit.allowed[0]?.length ?? 0];
-  if (down !== rows || across !== cols) throw new Error(`This mask was drawn ${down} × ${across}, and the text is ${rows} × ${cols} now; its blocks and heads can be changed here.`);
+  if (down !== rows || across !== cols)
+    throw new Error(
+      `This mask was drawn ${down} × ${across}, and the text is ${rows} × ${cols} now; its blocks and heads can be changed here.`,
+    );
   return drawn([rows, cols], edit.allowed.flat());
 }
 
@@ -143,7 +152,9 @@ class MaskGrid extends Grid {
   mark(context, edited) {
     const { cell } = this.window;
     context.fillStyle = edited;
-    this.each((i, x, y) => this.painted[i] && this.allowed(i) && context.fillRect(x + 0.5, y + 0.5, cell - 1, cell - 1));
+    this.each(
+      (i, x, y) => this.painted[i] && this.allowed(i) && context.fillRect(x + 0.5, y + 0.5, cell - 1, cell - 1),
+    );
   }
 }
 
@@ -169,7 +180,9 @@ class PaintedMask extends MaskGrid {
 
   allowed(i) {
     if (this.flips) return super.allowed(i);
-    return this.edit.to === "allow" ? Boolean(this.base[i] || this.painted[i]) : Boolean(this.base[i] && !this.painted[i]);
+    return this.edit.to === "allow"
+      ? Boolean(this.base[i] || this.painted[i])
+      : Boolean(this.base[i] && !this.painted[i]);
   }
 
   line(cells) {
@@ -218,7 +231,8 @@ const SLACK = 1e-4; // of a row's sum, as engine/edits/patterns.py has it
 /** {edit, own}: the form's pattern that is written to, and the attention it is of. */
 export function weights({ edit, own }, data) {
   const cursor = viewed(data).row;
-  if (edit.to === "painted") return soon(ground(edit, own, data).then((found) => new PaintedPattern(edit, own, found, cursor)));
+  if (edit.to === "painted")
+    return soon(ground(edit, own, data).then((found) => new PaintedPattern(edit, own, found, cursor)));
   return soon(startPattern(edit, own, data).then((found) => new DrawnPattern(edit, own, found, cursor)));
 }
 
@@ -228,7 +242,10 @@ async function startPattern(edit, own, data) {
   const [rows, cols] = found.shape;
   if (!edit.drawn) return found;
   const [down, across] = [edit.drawn.length, edit.drawn[0].length];
-  if (down !== rows || across !== cols) throw new Error(`This pattern was drawn ${down} × ${across}, and the text is ${rows} × ${cols} now; its blocks and heads can be changed here.`);
+  if (down !== rows || across !== cols)
+    throw new Error(
+      `This pattern was drawn ${down} × ${across}, and the text is ${rows} × ${cols} now; its blocks and heads can be changed here.`,
+    );
   return drawn(found.shape, found.mask, edit.drawn.flat());
 }
 
@@ -240,7 +257,8 @@ class WeightGrid extends Grid {
     this.digits = true;
     this.ground = found;
     this.mask = found.mask;
-    this.howTo = "click or drag puts the weight, again gives back what was there; the keys 0 to 9 put tenths; a name takes its row or column";
+    this.howTo =
+      "click or drag puts the weight, again gives back what was there; the keys 0 to 9 put tenths; a name takes its row or column";
     this.given = new Map(); // row -> column -> weight; the others are left to the head
     this.settled = []; // row -> its weights as the engine makes them
   }
@@ -323,7 +341,12 @@ class WeightGrid extends Grid {
     const block = this.block((row, col) => this.shown(row)?.[col] ?? 0);
     const most = block.data.reduce((top, x) => Math.max(top, Math.abs(x)), 1);
     const signed = block.data.some((x) => x < 0);
-    return { block, scale: signed ? "signed" : "unit", max: most, hidden: (r, c) => !block.data[r * block.cols + c] && !this.mask[this.at(r, c)] };
+    return {
+      block,
+      scale: signed ? "signed" : "unit",
+      max: most,
+      hidden: (r, c) => !block.data[r * block.cols + c] && !this.mask[this.at(r, c)],
+    };
   }
 
   /** Weights as hundredths, in cells that have room for them. */
@@ -339,7 +362,10 @@ class WeightGrid extends Grid {
       const hundredths = Math.round(100 * x);
       if (!hundredths) return;
       context.fillStyle = Math.abs(x) > 0.35 ? ground : ink;
-      const text = hundredths === 100 ? "1" : `${hundredths < 0 ? "−" : ""}${Math.abs(x) >= 1 ? Math.abs(x).toFixed(1) : `.${String(Math.abs(hundredths)).padStart(2, "0")}`}`;
+      const text =
+        hundredths === 100
+          ? "1"
+          : `${hundredths < 0 ? "−" : ""}${Math.abs(x) >= 1 ? Math.abs(x).toFixed(1) : `.${String(Math.abs(hundredths)).padStart(2, "0")}`}`;
       context.fillText(text, left + 0.5 * cell, top + 0.5 * cell + 0.5);
     });
   }

@@ -6,7 +6,7 @@ The link and the pictures are made in the browser; all else is made when it is a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from pages.controls.share.links import VERSION, VERSIONED, fitting, offered
 from pages.controls.share.panel import data_file
 from views.core.export import Answered, packed, self_contained
-from views.core.questions import Answer, Context, Page, Query, Registry
+from views.core.questions import Answer, BareContext, Context, Page, Query, Registry
 from views.core.table_files import Format
 
 EXPORT = Registry()
@@ -28,7 +28,7 @@ LEAST = 300  # bytes of one of them
 
 
 @dataclass
-class Export:
+class Export(BareContext):
     """Export of the component `view` about `context`, which its questions are about; `read` is what that reads.
 
     `tables` are the questions of the data to choose from, by their titles; without any it is that of what is looked at.
@@ -53,8 +53,6 @@ class Export:
     payload: bytes | Callable[[Query], bytes] = b""
     page: Page = field(default_factory=Page)
 
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
     @property
     def digest(self) -> str:
         return self.context.digest
@@ -62,15 +60,6 @@ class Export:
     @property
     def model_name(self) -> str:
         return self.context.model_name
-
-    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
-        return self.context.allowed(axis, query)
-
-    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
-        return None
-
-    def script(self, imports: Mapping[str, set[str]], lines: Sequence[str]) -> str:
-        return self.context.script(dict(imports), lines)
 
     @property
     def header(self) -> dict[str, Any]:

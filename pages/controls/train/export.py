@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame
@@ -18,9 +18,8 @@ from pages.controls.train.export_run import pack_recording
 from pages.controls.train.questions import QUESTIONS
 from pages.controls.train.run_state import look_at
 from pages.controls.train.session import ProbeReading, Session
-from views.core.bound_source import Imports
 from views.core.matrix_files import Matrix
-from views.core.questions import UNKNOWN, Axis, Query, Registry
+from views.core.questions import UNKNOWN, Axis, BareContext, Query, Registry
 from views.core.table_files import Table
 from views.train.codegen import Head, training_lines
 from views.train.tables import (
@@ -51,13 +50,11 @@ TRAINED = Registry()
 
 
 @dataclass(frozen=True)
-class TrainedRun:
+class TrainedRun(BareContext):
     """A run as far as it has come; its questions are about its whole, or about a step that is looked at."""
 
     session: Session
     run: str
-
-    attributes: ClassVar[Mapping[str, str]] = {}
 
     @property
     def digest(self) -> str:
@@ -69,12 +66,6 @@ class TrainedRun:
 
     def allowed(self, axis: str, query: Query) -> Collection[str]:
         return [*whole_tables(self.session, self.run), *OF_A_STEP]
-
-    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
-        return None
-
-    def script(self, imports: Imports, lines: Sequence[str]) -> str:
-        raise ValueError(UNKNOWN)
 
 
 def training_export(session: Session, run: str, shown: Mapping[str, Any], link: Mapping[str, str]) -> Export:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -18,8 +18,7 @@ from engine.training.names import existing
 from engine.training.news import Cursor
 from engine.training.probe import Probe
 from engine.training.question import Question
-from views.core.bound_source import Imports
-from views.core.questions import UNKNOWN, Query
+from views.core.questions import BareContext
 
 RECORDED = Path(__file__).parents[3] / "assets" / "lab" / "recorded"  # the run that a visitor meets; its name is ""
 
@@ -44,13 +43,12 @@ class ProbeReading:
 
 
 @dataclass
-class Session:
+class Session(BareContext):
     """Context of the page's questions: any run, and `plan`, the recipe that the controls of the page say, None
     where they say none; `contrasts` are variants of it to be compared on one seed."""
 
     digest: ClassVar[str] = ""
     model_name: ClassVar[str] = ""
-    attributes: ClassVar[Mapping[str, str]] = {}
 
     launcher: Launcher = field(default_factory=lambda: Processes(warm=warm_trainer.shared))
     readers: dict[str, Reader] = field(default_factory=dict)
@@ -61,15 +59,6 @@ class Session:
     plan: Recipe | None = None
     name: str = "run"
     contrasts: Mapping[str, Recipe] = field(default_factory=dict)
-
-    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
-        raise ValueError(UNKNOWN)  # no question about a training counts along an axis
-
-    def labels(self, axis: str, query: Query) -> Sequence[str] | None:
-        return None
-
-    def script(self, imports: Imports, lines: Sequence[str]) -> str:
-        raise ValueError(UNKNOWN)
 
     def reader(self, run: str) -> Reader:
         path = folder_of(run)
