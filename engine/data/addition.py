@@ -70,7 +70,7 @@ def pair(options: Addition, part: Part, seed: int, index: int) -> Pair:
 
 
 def carries(first: int, second: int) -> int:
-    """How many columns add up to ten or more."""
+    """Counts the columns that add up to ten or more."""
     found = carry = 0
     while first or second or carry:
         carry = int(first % 10 + second % 10 + carry >= 10)

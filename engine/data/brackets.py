@@ -77,7 +77,7 @@ def is_balanced(text: str, kinds: str) -> bool:
 
 
 def balanced(half: int, kinds: str, chance: Chance) -> str:
-    """Of the sequences of `half` pairs each is drawn as often as any other.
+    """Draws one of the sequences of `half` pairs, each as often as any other.
 
     `(h + 2) (r - h) / (2 r (h + 1))` of those with r brackets to go and h of them open begin with an opening one, by
     the ballot theorem.

@@ -89,7 +89,7 @@ def collected(rows: Any) -> list[dict[str, Any]]:
 
 
 def class_names(features: Any) -> dict[str, list[str]]:
-    """Of columns whose numbers stand for classes, alone or in a list."""
+    """Names of the classes, by column, of columns whose numbers stand for classes, alone or in a list."""
     found = {}
     for column, feature in features.items():
         names = getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None)

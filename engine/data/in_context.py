@@ -62,7 +62,7 @@ class InContext:
 
 
 def rows(part: Part, seed: int) -> Iterator[tuple[str, str]]:
-    """One prompt, row by row and without end; no word comes twice while there are others."""
+    """Yields one prompt, row by row and without end; no word comes twice while there are others."""
     chance = Random(f"{seed}:{part}").random
     relation = draw_relation(chance, part)
     seen: set[str] = set()
@@ -113,7 +113,7 @@ def known_words() -> tuple[str, ...]:
 
 @cache
 def syllable_parts() -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
-    """How a syllable begins, goes on and ends; half of them end in their vowel."""
+    """Parts with which a syllable begins, goes on and ends; half of them end in their vowel."""
     table = {name: parts.split() for name, parts in read_corpus("in_context/words")["syllables"].items()}
     first = (*CONSONANTS, *table["first"], "")
     return first, (*VOWELS * 3, *table["middle"]), (*CONSONANTS, *" " * 20, *table["last"])
@@ -137,7 +137,7 @@ def draw_syllable(chance: Chance) -> str:
 
 
 def draw_affix(chance: Chance, part: Part, seed: int) -> str:
-    """One to three letters."""
+    """Draws one to three letters."""
     return draw_of_part(lambda: make_up(chance)[: number(chance, 1, 3)], part, seed)
 
 
@@ -191,7 +191,7 @@ def kinds_rule(chance: Chance, part: Part, seed: int) -> Relation:
 
 
 def vowel_rule(chance: Chance, part: Part, seed: int) -> Relation:
-    """One label for words that begin with a vowel, another for the rest."""
+    """Rule that gives one label to words that begin with a vowel, another for the rest."""
     vowel, consonant = draw_labels(chance, part, seed, 2)
 
     def draw_balanced(draw: Chance) -> str:
@@ -202,7 +202,7 @@ def vowel_rule(chance: Chance, part: Part, seed: int) -> Relation:
 
 
 def table_rule(pairs: Callable[[], Pairs]) -> Rule:
-    """What must be known by heart: every row is learned, and only the prompt around it is new."""
+    """Rule of a table that must be known by heart: every row is learned, and only the prompt around it is new."""
 
     def rule(chance: Chance, part: Part, seed: int) -> Relation:
         answers = dict(pairs())

@@ -126,7 +126,7 @@ def plain(text: str) -> str:
 
 
 def key(options: Instructions, stream: int, index: int) -> str:
-    """What two writings of one sentence have in common."""
+    """Key that two writings of one sentence have in common."""
     return plain(sentence(stream, index, options.longest)[0])
 
 

@@ -30,7 +30,7 @@ STREAM = 1_000_000  # stories that sentences are taken from
 
 @dataclass(frozen=True)
 class Names(TagTask):
-    """One or two sentences about people and places, half of them with one of a story beside it."""
+    """Writes one or two sentences about people and places, half of them with one of a story beside it."""
 
     documents: int = 8_000
     held_out: int = 500
@@ -65,7 +65,7 @@ def draw_text(chance: Chance, seed: int) -> Tagged:
 
 
 def draw_sentence(chance: Chance) -> Tagged:
-    """One of the sentences, with different names in it."""
+    """Writes one of the sentences, with different names in it."""
     names: dict[str, tuple[str, str]] = {}
     for slot, kind in (("{p}", "PERSON"), ("{q}", "PERSON"), ("{l}", "PLACE"), ("{m}", "PLACE")):
         name, used = "", {"", *(name for name, _ in names.values())}

@@ -24,7 +24,8 @@ def task_of(options: object) -> object:
 
 
 def held_out(keys: Sequence[str], share: float, seed: int) -> frozenset[str]:
-    """Of the different keys the share whose lots are lowest, at least one. Raises ValueError where there is but one."""
+    """Chooses of the different keys the share whose lots are lowest, at least one. Raises ValueError where there is but
+    one."""
     different = sorted(set(keys), key=lambda key: lot(key, seed))
     if len(different) < 2:
         raise ValueError("data must have at least 2 different rows, one to learn from and one to measure on, got 1.")
@@ -39,7 +40,7 @@ class Own:
     tokenizers: ClassVar[tuple[str, ...]] = ()
 
     def rows(self, keys: Sequence[str], part: Part, seed: int) -> Iterator[int]:
-        """Those of a part; no key is in both."""
+        """Yields the rows of a part; no key is in both parts."""
         theirs = held_out(keys, self.options.held_out, seed)
         return (row for row, key in enumerate(keys) if (key in theirs) == (part == "held_out"))
 

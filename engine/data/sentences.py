@@ -56,7 +56,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _closes(text: str, end: re.Match[str]) -> bool:
-    """Whether a sentence is over at this mark: not inside a quotation, and not if the speaker comes yet."""
+    """Tells whether a sentence is over at this mark: not inside a quotation, and not if the speaker comes yet."""
     inside = text.count('"', 0, end.end()) % 2 == 1
     return not inside and not end[3].islower() and not (end[2] and SPEAKER.match(text, end.end()))
 
@@ -101,7 +101,7 @@ def _sentence(chosen: list[str], draw: Callable[[], float]) -> tuple[int, int]:
 
 
 def _words(passage: str, draw: Callable[[], float]) -> tuple[int, int]:
-    """From the beginning of a word to the end of one; at least one word of the passage stays."""
+    """Cuts a gap from the beginning of a word to the end of one; at least one word of the passage stays."""
     words = list(WORD.finditer(passage))
     length = _number(draw, 1, min(LONGEST_GAP, len(words) - 1))
     first = _number(draw, 0, len(words) - length)

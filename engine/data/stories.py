@@ -172,7 +172,7 @@ class Number(int):
 
 
 class Entity:
-    """Who or what a story is about, and how a sentence may refer to it."""
+    """Somebody or something that a story is about, and how a sentence may refer to it."""
 
     def __init__(self, narrator: Narrator, name: str, pronoun: str, kind: str = "") -> None:
         self.narrator = narrator
@@ -359,7 +359,7 @@ class Narrator:
                 self.play(read_corpus("stories/scenes")[step["scene"]], **step)
 
     def holds(self, condition: str) -> bool:
-        """Whether a field ("pet"), or a property of one ("wear.many"), is there and true."""
+        """Tells whether a field ("pet"), or a property of one ("wear.many"), is there and true."""
         name, _, attribute = condition.partition(".")
         value = self.fields.get(name)
         return bool(getattr(value, attribute) if attribute else value)
@@ -463,7 +463,7 @@ class Narrator:
     # who is meant
 
     def is_clear(self, entity: Entity) -> bool:
-        """Whether to use the pronoun: it would be understood, and the name is not due again."""
+        """Tells whether to use the pronoun: it would be understood, and the name is not due again."""
         if self.recent.get(entity.pronoun) is not entity:
             return False
         age = len(self.sentences) - entity.mentioned

@@ -86,7 +86,7 @@ def read_table(path: Path | str, header: bool = True) -> Table:
 
 
 def parse_table(raw: bytes, name: str, header: bool = True) -> Table:
-    """As `read_table`, of an uploaded file, whose `name` says of what kind it is."""
+    """Reads an uploaded file as `read_table` does, whose `name` says of what kind it is."""
     kind = Path(name).suffix.lower()
     if kind not in KINDS:
         raise ValueError(
@@ -211,7 +211,7 @@ def parse_parquet(raw: bytes) -> Table:
 
 
 def is_readable(kind: Any) -> bool:
-    """Whether cells of this Arrow type are texts, numbers or lists of them."""
+    """Tells whether cells of this Arrow type are texts, numbers or lists of them."""
     from pyarrow import types
 
     if types.is_dictionary(kind):

@@ -50,7 +50,7 @@ class PairTask(ABC):
 
     @property
     def alphabet(self) -> str:
-        """What the tokenizer must know, whether or not the examples it learns from have it."""
+        """Characters that the tokenizer must know, whether or not the examples it learns from have it."""
         return ""
 
     @abstractmethod
@@ -58,11 +58,12 @@ class PairTask(ABC):
         """All examples of a part, from the first; no source of one part is in the other."""
 
     def group(self, pair: Pair) -> int | str:
-        """How hard it is, in the unit that `grouped` names; or of what kind."""
+        """Difficulty of an example in the unit that `grouped` names, or its kind."""
         return len(pair.source)
 
     def origins(self, pair: Pair) -> tuple[int, ...]:
-        """For each character of the target which one of the source it is, counted from 0; () where that is not so."""
+        """Finds for each character of the target which one of the source it is, counted from 0; () where that is not
+        so."""
         return ()
 
 

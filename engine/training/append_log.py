@@ -12,7 +12,8 @@ KNOWN = 64  # bytes before a place that tell whether the file is still the one t
 
 @dataclass(frozen=True)
 class Place:
-    """How far a file was read; `before` are the last bytes of that. The default is the beginning of any file."""
+    """Place up to which a file was read; `before` are the last bytes of that. The default is the beginning of any
+    file."""
 
     file: int = 0
     offset: int = 0

@@ -38,8 +38,8 @@ def sweep(folder: Path) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Where the disk is full, a file that is there is written over in its place: so little fits into the block it has,
-    and a run can still say what became of it."""
+    """Writes a small file even where the disk is full: a file that is there is written over in its place: so little
+    fits into the block it has, and a run can still say what became of it."""
     text = json.dumps(value, indent=1) + "\n"
     try:
         with replacing(path) as partial:

@@ -32,7 +32,7 @@ def begin_with(model: Transformer, name: str) -> Transformer:
 
 
 def tokenizer_of(name: str, wanted: Sequence[str]) -> FastTokenizer:
-    """What cuts the texts of a checkpoint. Raises ValueError where it lacks a special token; its own end will do."""
+    """Tokenizer of a checkpoint. Raises ValueError where it lacks a special token; its own end will do."""
     tokenizer = opened(name).tokenizer
     if not isinstance(tokenizer, FastTokenizer):
         raise ValueError(f"base must be a checkpoint that reads texts, got {name}; choose another.")

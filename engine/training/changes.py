@@ -20,8 +20,8 @@ FLAT = 0.2  # of the fall behind a plateau: so much may the curve fall on it, wi
 
 @dataclass(frozen=True)
 class Change:
-    """At point `at` (an index) a curve left `before` for `after`; `noise` is one standard deviation of it. `after` was
-    measured up to `until`, not included, where that is not the end."""
+    """Change of a curve, which at point `at` (an index) left `before` for `after`; `noise` is one standard deviation of
+    it. `after` was measured up to `until`, not included, where that is not the end."""
 
     at: int
     before: float
@@ -31,8 +31,8 @@ class Change:
 
 
 def noise(values: Curve) -> float:
-    """One standard deviation of what is between neighbours: of independent errors, second differences have sqrt(6) of
-    it. Robust: 1.4826 times their median size."""
+    """Estimates one standard deviation of what is between neighbours: of independent errors, second differences have
+    sqrt(6) of it. Robust: 1.4826 times their median size."""
     if len(values) < 3:
         return 0.0
     return float(1.4826 * np.median(np.abs(np.diff(values, 2))) / math.sqrt(6))
@@ -55,7 +55,7 @@ def rise(values: Curve, least: float) -> Change | None:
 
 
 def plateau_ends(values: Curve, least: float = 0.08) -> list[Change]:
-    """Where a curve that stood still falls, by the share `least` of what it was at least.
+    """Finds where a curve that stood still falls, by the share `least` of what it was at least.
 
     A window before the point is held against one behind it: on the first, the curve falls by less than FLAT of the
     second's fall even where it fell by two deviations of the noise more than was seen. So the fall is ten of those.

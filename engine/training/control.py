@@ -50,7 +50,7 @@ def stop(folder: Path | str) -> None:
 
 
 def one_step(folder: Path | str) -> None:
-    """One step more, then pause. Asked twice before the first is done, it is two."""
+    """Asks for one step more, then a pause. Asked twice before the first is done, it is two."""
     n_steps(folder, 1)
 
 
@@ -73,7 +73,8 @@ def begin_anew(folder: Path | str) -> int:
 
 
 def set_rate(folder: Path | str, lr: float | None) -> None:
-    """From the next step on the learning rate is `lr`, whatever the schedule says; None gives the schedule back."""
+    """Sets the learning rate to `lr` from the next step on, whatever the schedule says; None gives the schedule
+    back."""
     _change(folder, lr=lr)
 
 
@@ -101,7 +102,7 @@ class Orders:
         return self.order
 
     def clear(self) -> None:
-        """As `begin_anew`, but what a person asked since a launcher did that for this process counts."""
+        """Begins as `begin_anew`, but what a person asked since a launcher did that for this process counts."""
         known = os.environ.get(SEEN)
         if known is None or not self.path.exists() or known == str(self.path.stat().st_mtime_ns):
             begin_anew(self.path.parent)

@@ -27,7 +27,7 @@ from engine.training.objectives.padded import Rows, gathered
 
 @dataclass(frozen=True)
 class Document:
-    """One text, or several that belong together, as a sentence and its translation; `label` is what is known of it."""
+    """Text, or several that belong together, as a sentence and its translation; `label` is what is known of it."""
 
     texts: tuple[str, ...]
     label: int = 0
@@ -35,7 +35,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Documents:
-    """Those to train on and those held out, each as a function that tells them from the first.
+    """Documents to train on and those held out, each as a function that tells them from the first.
 
     `special_tokens` are the tokenizer's; None leaves it its own. It knows all of `alphabet`, whatever it learns from.
     `ended` puts its end token behind each text, and `marked` the tokens that it adds itself, such as [CLS]. `template`
@@ -67,7 +67,7 @@ class Tokens:
         return tuple(self.ids[begin:end] for begin, end in zip(starts, [*starts[1:], after], strict=True))
 
     def rows(self, indexes: Sequence[int], text: int) -> Rows:
-        """Of each of these documents that one of its texts."""
+        """Rows of the text of that number of each of these documents."""
         chosen = torch.tensor(indexes)
         return gathered(self.ids, self.starts[chosen, text], self.lengths[chosen, text])
 
@@ -136,7 +136,7 @@ def make_corpus(documents: Documents, recipe: TokenizerRecipe, base: str = "") -
 
 
 def learned(first: Iterable[Document], documents: Documents, recipe: TokenizerRecipe) -> FastTokenizer:
-    """From the first documents, as many as the recipe says, and the alphabet."""
+    """Trains a tokenizer on the first documents, as many as the recipe says, and the alphabet."""
     texts = (text for document in first for text in document.texts)
     sample = chain([documents.alphabet] if documents.alphabet else [], texts)
     return shaped(train(recipe.kind, sample, recipe.vocab_size, names(documents, recipe)), documents)

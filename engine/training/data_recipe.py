@@ -203,7 +203,7 @@ class Data:
 
     @property
     def kind(self) -> str:
-        """Which source it is."""
+        """Kind of the source."""
         return next(each.name for each in fields(self) if each.name != "tokenizer" and getattr(self, each.name))
 
     @property

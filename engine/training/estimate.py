@@ -65,7 +65,7 @@ class Speed:
     wide: float
 
     def work(self, width: int) -> float:
-        """Of a model of that width, on the line between the two by the logarithms of all."""
+        """Work of a model of that width, on the line between the two by the logarithms of all."""
         least, most = (math.log(config.d_model) for config in (NARROW, WIDE))
         there = min(max((math.log(width) - least) / (most - least), 0.0), 1.0)
         return math.exp((1 - there) * math.log(self.narrow) + there * math.log(self.wide))
@@ -108,8 +108,8 @@ def of_activations(config: ModelConfig, recipe: Recipe) -> int:
 
 
 def of_dropout(config: ModelConfig, rows: int, context: int) -> int:
-    """What each number was multiplied by; and the patterns, which no fused attention drops from on a CPU, before it and
-    after it."""
+    """Bytes that dropout keeps: what each number was multiplied by; and the patterns, which no fused attention drops
+    from on a CPU, before it and after it."""
     stream = rows * context * config.d_model
     found = 0
     for stack in stacks(config):
@@ -120,7 +120,7 @@ def of_dropout(config: ModelConfig, rows: int, context: int) -> int:
 
 
 def seconds(config: ModelConfig, recipe: Recipe, speed: Speed) -> float:
-    """Of one step."""
+    """Time of one step."""
     blocks = sum(stack.L.value for stack in stacks(config)) * recipe.batch.accumulate
     work = operations(config, recipe.batch.size, recipe.batch.context)
     return blocks * speed.block + work * speed.work(config.d_model)

@@ -58,7 +58,7 @@ def table(name: str, folder: Path | str = RUNS_FOLDER) -> str:
 
 
 def flat(line: dict[str, Any]) -> dict[str, Any]:
-    """What else was counted beside the rest, each under its own name."""
+    """Flattens a line: what was counted beside the rest stands under its own name."""
     return {key: value for key, value in line.items() if key != ALSO} | line.get(ALSO, {})
 
 

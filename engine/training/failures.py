@@ -87,7 +87,7 @@ def not_a_number(what: str, value: float, step: int, lr: float, recipe: Recipe, 
 
 
 def advice(step: int, lr: float, recipe: Recipe, plan: Plan) -> str:
-    """What most often helps, of what this recipe leaves to change."""
+    """Says what most often helps, of what this recipe leaves to change."""
     schedule, optimiser = recipe.schedule, recipe.optimiser
     longer = min(max(100, 2 * schedule.warmup), schedule.steps)
     changes = [f"lower optimiser.lr from {optimiser.lr:g} to {optimiser.lr / 3:.1g} (it was {lr:.2g} at this step)"]

@@ -56,7 +56,7 @@ class RunFolder:
         return self.snapshots / f"step-{step:07d}.safetensors"
 
     def snapshot_steps(self) -> list[int]:
-        """In order. A file of another name is none of them."""
+        """Steps of the snapshots, in order. A file of another name is none of them."""
         named = (SNAPSHOT.fullmatch(file.name) for file in self.snapshots.glob("step-*.safetensors"))
         return sorted(int(match[1]) for match in named if match)
 
@@ -80,7 +80,7 @@ class RunFolder:
             partial.write_text(write_recipe(recipe), encoding="utf-8")
 
     def describe(self, end_ids: Sequence[int], labels: Sequence[str]) -> None:
-        """What of the data no tokenizer says, where `engine.load` looks for it beside a snapshot."""
+        """Facts about the data that no tokenizer says, where `engine.load` looks for it beside a snapshot."""
         ids = {"eos_token_id": list(end_ids)} if end_ids else {}
         told: dict[str, Any] = ids | ({"id2label": dict(enumerate(labels))} if labels else {})
         if told:
@@ -91,7 +91,7 @@ class RunFolder:
             file.write(json.dumps(line) + "\n")
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """One dictionary a logged step; a last line that is still being written is left out."""
+        """Reads one dictionary for each logged step; a last line that is still being written is left out."""
         try:
             lines = self.metrics.read_text(encoding="utf-8").split("\n")[:-1]
         except FileNotFoundError:

@@ -125,7 +125,8 @@ def keep_until(parent: RunFolder, run: RunFolder, step: int) -> None:
 
 
 def share(file: Path, to: Path) -> None:
-    """One file under two names, so that a fork takes no room; neither run ever writes into it, only replaces it."""
+    """Links one file under two names, so that a fork takes no room; neither run ever writes into it, only replaces
+    it."""
     try:
         os.link(file, to)
     except OSError:  # a disk without such names

@@ -58,7 +58,7 @@ class Frames:
 
 @dataclass(frozen=True)
 class Record:
-    """Where a frame stands among some bytes, its length included."""
+    """Place of a frame among some bytes, its length included."""
 
     step: int
     kept: bool
@@ -67,7 +67,7 @@ class Record:
 
 
 def read_frames(path: Path, since: Place | None = None) -> Frames:
-    """Those written since; one that is still being written is left for later."""
+    """Reads the frames written since; one that is still being written is left for later."""
     more = read_appended(path, since or Place(), whole_records)
     return Frames(tuple(decoded(more.data)), more.place, more.anew)
 
@@ -101,7 +101,7 @@ def whole_records(data: bytes) -> int:
 
 
 def records(data: bytes) -> Iterator[Record]:
-    """Those that are whole and say of which step they are."""
+    """Frames that are whole and say of which step they are."""
     at, end = 0, whole_records(data)
     while at < end:
         stop = at + LENGTH.size + LENGTH.unpack_from(data, at)[0]
@@ -184,7 +184,7 @@ def thinned(records: Sequence[Record]) -> list[Record]:
 
 
 def spaced(records: Sequence[Record], count: int) -> list[Record]:
-    """At most `count` of them, their steps about equally far apart."""
+    """Chooses at most `count` frames, their steps about equally far apart."""
     left: list[Record] = []
     if count < 1 or not records:
         return left

@@ -27,7 +27,7 @@ SILENCE = 0.4  # seconds of training after which a step is logged even where log
 
 @dataclass(frozen=True)
 class Step:
-    """One update, as it stands in metrics.jsonl. Losses are nats a target, `grad_norm` is before clipping.
+    """Record of one update, as it stands in metrics.jsonl. Losses are nats a target, `grad_norm` is before clipping.
 
     `step` counts the updates made: 0 is the untrained model, of which only held-out numbers exist. `tokens` and
     `seconds` are those of all updates so far, and the speed that of the updates since the last Step. `also` has what
@@ -84,7 +84,7 @@ class Journal:
                 raise
 
     def choose(self, sentences: tuple[str, ...]) -> None:
-        """What the status says of how the machine is used."""
+        """Says how the machine is used."""
         self.status = replace(self.status, chosen=sentences)
 
     def tell(self, state: str, step: int | None = None, error: str = "", cause: str = "") -> None:

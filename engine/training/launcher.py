@@ -28,7 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Launcher(Protocol):
-    """Where trainings run. Everything after the start goes through the run directory, wherever that process is."""
+    """Place where trainings run. Everything after the start goes through the run directory, wherever that process
+    is."""
 
     def start(self, recipe: Recipe | str, name: str) -> Path:
         """The new run's directory. Raises ValueError (RecipeError for a text that is no recipe) where it cannot be."""

@@ -111,7 +111,7 @@ def packed(recipe: Recipe) -> str:
 
 
 def unpacked(link: str) -> Recipe:
-    """What `packed` made. Raises ValueError for all else: what is cut off, far too large, or no recipe."""
+    """Reads what `packed` made. Raises ValueError for all else: what is cut off, far too large, or no recipe."""
     if not link.startswith(VERSION) or len(link) > LONGEST or not link.isascii():
         raise ValueError(
             f"a recipe in a link must begin with {VERSION} and have at most {LONGEST:,} letters, got {link[:20]!r} of "

@@ -24,7 +24,7 @@ EXTREMES = ("loss", "held_out_loss", "accuracy", "grad_norm", "tokens_per_second
 
 @dataclass(frozen=True)
 class Update:
-    """What is new since a cursor; `status`, `marks`, `answer` (what became of the probe) and `seconds_left` are as they
+    """News since a cursor; `status`, `marks`, `answer` (what became of the probe) and `seconds_left` are as they
     are now. `anew` names those of "metrics", "frames" and "watched" that replace all that was told before. Frames are
     in the order of their steps. `fault` says why probe.json cannot be read.
     """
@@ -42,8 +42,8 @@ class Update:
 
 
 class Live:
-    """One run, for one thread at a time; every reader has a cursor of its own. It keeps what marks are found in: all
-    lines of metrics, and of frames the scores."""
+    """Reader of one run, for one thread at a time; every reader has a cursor of its own. It keeps what marks are found
+    in: all lines of metrics, and of frames the scores."""
 
     def __init__(self, folder: Path | str, clock: Callable[[], float] = time.monotonic) -> None:
         self.run, self.clock = RunFolder(folder), clock
@@ -102,8 +102,8 @@ def only_scores(frame: Frame) -> Frame:
 
 
 def thinned(lines: Sequence[Line], buckets: int = BUCKETS) -> list[Line]:
-    """As they are if they are few; otherwise of each of `buckets` stretches the lines with the least and the greatest
-    of EXTREMES, and the first and the last of all."""
+    """Thins out lines: as they are if they are few; otherwise of each of `buckets` stretches the lines with the least
+    and the greatest of EXTREMES, and the first and the last of all."""
     if len(lines) <= 4 * buckets:
         return list(lines)
     kept = {0, len(lines) - 1}

@@ -45,7 +45,7 @@ def train(recipe: Recipe, folder: Path | str, background: bool = False) -> Itera
 
 
 def plan_run(recipe: Recipe, run: RunFolder, beside: int) -> Plan:
-    """With the threads that the run began with. Several processes of one machine share its cores, too."""
+    """Trains with the threads that the run began with. Several processes of one machine share its cores, too."""
     begun = progress(run)
     together = beside * int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     return plan(recipe.machine, Abilities.here(), together, 0 if begun is None else begun.threads)
@@ -88,7 +88,7 @@ def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterat
 
 
 def follow(trainer: Trainer) -> None:
-    """What the processes beside the leader do: the same updates, and nothing else."""
+    """Runs the processes beside the leader: the same updates, and nothing else."""
     while trainer.step < trainer.recipe.schedule.steps:
         order = trainer.peers.agree(Order())
         if order.mode == "stop":

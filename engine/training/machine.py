@@ -13,7 +13,7 @@ from engine.training.recipe import Machine
 
 @dataclass(frozen=True)
 class Abilities:
-    """What this computer can do, apart from what the recipe asks, so that the choice can be tested on any other."""
+    """Capabilities of this computer, apart from what the recipe asks, so that the choice can be tested on any other."""
 
     cuda: bool
     bfloat16: bool

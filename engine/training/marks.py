@@ -49,7 +49,8 @@ class Mark:
 
 
 def marks(metrics: Sequence[Line], frames: Sequence[Frame]) -> list[Mark]:
-    """In the order of the steps. `metrics` are lines of metrics.jsonl; of `frames` only the scores are read."""
+    """Finds the marks of a run, in the order of the steps. `metrics` are lines of metrics.jsonl; of `frames` only the
+    scores are read."""
     found = [*heads(frames), *plateaus(metrics), *grokked(metrics), *overfitted(metrics), *learned(metrics)]
     return sorted([*found, *jumps(metrics)], key=lambda mark: (mark.step, mark.kind))
 
@@ -63,7 +64,7 @@ def series(metrics: Sequence[Line], name: str) -> tuple[Curve, Curve]:
 
 
 def heads(frames: Sequence[Frame]) -> Iterator[Mark]:
-    """For each score the head that has most of it in the end, if it has not had it from the beginning."""
+    """Finds for each score the head that has most of it in the end, if it has not had it from the beginning."""
     for name in RISING:
         seen = [one for one in frames if f"scores.{name}" in one.tensors]
         if len({tuple(one.tensors[f"scores.{name}"].shape) for one in seen}) != 1:
@@ -104,7 +105,8 @@ def plateaus(metrics: Sequence[Line]) -> Iterator[Mark]:
 
 
 def grokked(metrics: Sequence[Line]) -> Iterator[Mark]:
-    """What was trained on is known long before the rest: twice as many steps, and three measurements in between."""
+    """Marks the step at which what was trained on is known long before the rest: twice as many steps, and three
+    measurements in between."""
     (steps, known), (measured, general) = series(metrics, "accuracy"), series(metrics, "held_out_accuracy")
     first, last = held(smooth(known), TRAINED), held(general, GENERAL)
     if first is None or last is None:

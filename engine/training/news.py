@@ -19,7 +19,8 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cursor:
-    """How far one reader has been told; of frames, for one probe: those of the run's process, and those of its past."""
+    """Place up to which one reader has been told; of frames, for one probe: those of the run's process, and those of
+    its past."""
 
     metrics: Place = field(default_factory=Place)
     watched: Place = field(default_factory=Place)

@@ -15,7 +15,7 @@ from engine.training.recipe import Optimiser
 
 
 class Optimisers:
-    """One optimiser, or several with a part of the model each, stepped as one."""
+    """Optimiser of the whole model: one, or several with a part of the model each, stepped as one."""
 
     def __init__(self, parts: Sequence[Optimizer]) -> None:
         self.parts = tuple(parts)
@@ -45,13 +45,13 @@ class Optimisers:
 
 
 def decays(name: str, parameter: Tensor) -> bool:
-    """Whether weight decay applies: to matrices that multiply. Biases and norms set a place, not a slope, and the rare
-    rows of embeddings would shrink towards zero between the steps that see them."""
+    """Tells whether weight decay applies: to matrices that multiply. Biases and norms set a place, not a slope, and the
+    rare rows of embeddings would shrink towards zero between the steps that see them."""
     return parameter.dim() >= 2 and "embed" not in name.split(".") and not name.endswith("relative.weight")
 
 
 def is_muon_matrix(name: str, parameter: Tensor) -> bool:
-    """Whether Muon updates it: a matrix that multiplies, but for heads, whose rows are vectors of their own as an
+    """Tells whether Muon updates it: a matrix that multiplies, but for heads, whose rows are vectors of their own as an
     embedding's are (Jordan et al. 2024)."""
     return decays(name, parameter) and parameter.dim() == 2 and name.split(".")[0] not in ("head", "next_sentence")
 

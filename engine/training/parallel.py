@@ -38,7 +38,7 @@ class Peers:
                 tensor.copy_(total.view_as(tensor))
 
     def agree(self, value: T) -> T:
-        """What rank 0 has."""
+        """Returns what rank 0 has."""
         if self.count == 1:
             return value
         told = [value]
@@ -56,13 +56,13 @@ class Peers:
 
 
 def leads() -> bool:
-    """Whether this process is alone, or the first of those that `torchrun` started."""
+    """Tells whether this process is alone, or the first of those that `torchrun` started."""
     return os.environ.get("RANK", "0") == "0"
 
 
 @contextmanager
 def peers(device: str) -> Iterator[Peers]:
-    """Those that `torchrun` started, by the variables it sets; alone where it did not."""
+    """Finds the processes that `torchrun` started, by the variables it sets; alone where it did not."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Peers()

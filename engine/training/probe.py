@@ -111,7 +111,7 @@ def unknown_ids(tokenizer: Tokenizer) -> Tensor:
 
 
 def unlike(ids: Tensor) -> tuple[int, int]:
-    """How far from a row of GLANCE tokens, all different."""
+    """Distance from a row of GLANCE tokens, and how many repeat."""
     return abs(len(ids) - GLANCE), len(ids) - len(ids.unique())
 
 
@@ -128,7 +128,7 @@ def period(row: Tensor) -> int:
 
 
 def real(examples: Examples, name: str, padding: str, row: int) -> Tensor:
-    """What is no filling of one row, pos."""
+    """Ids of one row without its padding, pos."""
     ids, stands = examples.inputs[name][row], examples.inputs.get(padding)
     return ids if stands is None else ids[stands[row]]
 
@@ -176,5 +176,5 @@ def pair_at(ids: Tensor, asked: Tensor, separator: int, tokenizer: Tokenizer) ->
 
 
 def separator_of(tokenizer: Tokenizer) -> int | None:
-    """What stands between a source and its target where one stack reads both; None where nothing does."""
+    """Separator that stands between a source and its target where one stack reads both; None where nothing does."""
     return next((id for name, id in tokenizer.special_tokens.items() if name in SEPARATORS), None)

@@ -16,7 +16,7 @@ PROC, CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 def started(pid: int) -> str:
-    """When a living process began, as its system counts, and since which boot; with `pid` it is nobody else's.
+    """Time when a living process began, as its system counts, and since which boot; with `pid` it is nobody else's.
 
     Empty where there is none, it has ended and its parent has not looked yet, or the system does not say.
     """
@@ -29,12 +29,12 @@ def started(pid: int) -> str:
 
 
 def says_when_started() -> bool:
-    """Whether this system tells of its processes when they began."""
+    """Tells whether this system tells of its processes when they began."""
     return bool(started(os.getpid()))
 
 
 def exists(pid: int) -> bool:
-    """Whether some process has this number now."""
+    """Tells whether some process has this number now."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -74,7 +74,8 @@ def lower_session_priority() -> None:
 
 
 def oom_kills() -> int:
-    """How many processes the system has ended for lack of memory: in this control group, or altogether. 0: unknown."""
+    """Counts the processes that the system has ended for lack of memory: in this control group, or altogether. 0:
+    unknown."""
     for file in counters():
         try:
             lines = file.read_text().splitlines()

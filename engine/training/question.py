@@ -116,7 +116,7 @@ def of_pair(read: Encoding, target: str | None, checkpoint: Checkpoint, tokenize
 
 
 def of_gap(read: Encoding, target: str | None, checkpoint: Checkpoint, tokenizer: Tokenizer) -> Question:
-    """What fills the gap stands behind the text, after its start token."""
+    """Builds the question of a gap: what fills it stands behind the text, after its start token."""
     infill = checkpoint.config.infill
     assert infill is not None
     if read.ids.count(infill.mask) != 1:
@@ -129,8 +129,8 @@ def of_gap(read: Encoding, target: str | None, checkpoint: Checkpoint, tokenizer
 def written_behind(
     prompt: tuple[int, ...], written: tuple[int, ...], end: tuple[int, ...], tokenizer: Tokenizer
 ) -> Question:
-    """One stack that reads `prompt` and then what is right to write, but for the last token that nothing follows; what
-    is not `written` is not asked."""
+    """Builds the question of one stack, which reads `prompt` and then what is right to write, but for the last token
+    that nothing follows; what is not `written` is not asked."""
     answers = (*written, *end) if written else (UNASKED,)
     ids = (*prompt, *answers)[: len(prompt) + len(answers) - 1]
     pieces = tuple(map(tokenizer.piece, ids))

@@ -29,7 +29,7 @@ class Ticket:
 
 
 class Queue:
-    """Of the trainings whose run directories are in `runs`."""
+    """Queue of the trainings whose run directories are in `runs`."""
 
     def __init__(self, runs: Path | str) -> None:
         self.folder = Path(runs) / ".queue"
@@ -70,7 +70,7 @@ class Queue:
         return names.index(name) + 1 if name in names else None
 
     def training(self) -> int:
-        """How many have a slot."""
+        """Counts the trainings that have a slot."""
         return sum(is_held(path) for path in self.folder.glob("slot-*"))
 
     def turn(self, ticket: Path) -> int | None:
@@ -89,7 +89,7 @@ class Queue:
         return None
 
     def _tickets(self) -> list[tuple[int, Path]]:
-        """In the order in which they were taken, those of the dead included."""
+        """Tickets in the order in which they were taken, those of the dead included."""
         if not self.folder.is_dir():
             return []
         files = [path for path in self.folder.iterdir() if path.name.partition(".")[0].isdecimal()]
@@ -97,7 +97,7 @@ class Queue:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a living process has locked this file; one that has gone meanwhile is nobody's."""
+    """Tells whether a living process has locked this file; one that has gone meanwhile is nobody's."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -20,7 +20,7 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 @dataclass(frozen=True)
 class Objective:
-    """What is asked: `engine.training.objectives` has each kind.
+    """Objective of a training: `engine.training.objectives` has each kind.
 
     The share `smoothing` of what a target asks is spread over all classes alike (Szegedy et al. 2016, section 7). It is
     part of the loss in training; what is measured on held-out data is without.
@@ -120,7 +120,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Log:
-    """In steps, but `snapshots`, how many are kept in all, and `held_out_batches`, how many one measurement reads."""
+    """Intervals in steps, but `snapshots`, how many are kept in all, and `held_out_batches`, how many one measurement
+    reads."""
 
     every: int = 10
     held_out_every: int = 250
@@ -136,9 +137,9 @@ class Log:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and how to compute; none of it is part of what is learned but for rounding, which another number of
-    `threads` changes. 0 of them is one for each core, or, started by the app, that number divided by the trainings that
-    it lets run at a time, whether or not others run."""
+    """Device and precision to compute with; none of it is part of what is learned but for rounding, which another
+    number of `threads` changes. 0 of them is one for each core, or, started by the app, that number divided by the
+    trainings that it lets run at a time, whether or not others run."""
 
     device: DeviceName = "auto"
     precision: Precision = "auto"
@@ -151,7 +152,8 @@ class Machine:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What `model` takes from the data, such as its vocabulary, is filled in by the source: `Source.fitted`.
+    """Recipe of a training. What `model` takes from the data, such as its vocabulary, is filled in by the source:
+    `Source.fitted`.
 
     With a `base`, a shipped checkpoint of the same `model`, training begins with its weights, and its tokenizer cuts
     the texts: fine-tuning.

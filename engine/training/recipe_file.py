@@ -40,7 +40,7 @@ TOKEN = re.compile(
 
 
 class RecipeError(ValueError):
-    """One sentence that begins with the file and, where there is one, the `line`."""
+    """Error of one sentence that begins with the file and, where there is one, the `line`."""
 
     def __init__(self, name: str, line: int | None, message: str) -> None:
         place = f"{name}, line {line}" if line else name

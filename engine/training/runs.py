@@ -69,7 +69,7 @@ def runs(folder: Path | str = RUNS_FOLDER) -> list[Run]:
 
 
 def row(path: Path) -> Run:
-    """Of one run directory; never raises for what is in it."""
+    """Reads one run directory; never raises for what is in it."""
     stamp = _stamp(path)
     known, found = _rows.get(path, (None, None))
     if found is None or known != stamp:
@@ -84,7 +84,7 @@ def row(path: Path) -> Run:
 
 
 def read(run: RunFolder) -> Run:
-    """What its files say."""
+    """Reads the files of a run."""
     found: dict[str, Any] = {"name": run.path.name, "path": run.path, "size": size(run.path)}
     faults: list[str] = []
     for name, part in PARTS.items():
@@ -103,7 +103,7 @@ def _of_recipe(run: RunFolder) -> dict[str, Any]:
 
 
 def task(recipe: Recipe) -> str:
-    """What is learned, in a word or two: the data, and the rule where it has several."""
+    """Names what is learned, in a word or two: the data, and the rule where it has several."""
     data = getattr(recipe.data, recipe.data.kind)
     return str(getattr(data, "rule", recipe.data.kind)).replace("_", " ")
 

@@ -18,7 +18,8 @@ def learning_rate(step: int, schedule: Schedule, peak: float) -> float:
 
 
 def snapshot_steps(steps: int, count: int) -> frozenset[int]:
-    """At most `count` steps from the untrained 0 to the last, log-spaced: models change most at the beginning."""
+    """Chooses at most `count` steps from the untrained 0 to the last, log-spaced: models change most at the
+    beginning."""
     if steps < count:
         return frozenset(range(steps + 1))
     chosen, parts = {0, steps}, 2

@@ -78,7 +78,7 @@ def key(recipe: Recipe) -> str:
 
 
 class Sizing:
-    """One process at a time, and each recipe once."""
+    """Measures recipes in one process at a time, and each once."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -89,7 +89,7 @@ class Sizing:
         return self.process is not None and self.process.poll() is None
 
     def begin(self, recipe: Recipe) -> bool:
-        """Whether it was begun."""
+        """Tells whether it was begun."""
         if self.busy or key(recipe) in self.tried:
             return False
         self.tried.add(key(recipe))

@@ -71,13 +71,13 @@ def listed(names: Sequence[str]) -> str:
 
 
 def latest_step(run: RunFolder) -> int | None:
-    """Of what latest/ holds. None where that is nothing, or damaged."""
+    """Step of latest/. None where there is none, or it is damaged."""
     made = progress(run)
     return None if made is None else made.step
 
 
 def progress(run: RunFolder) -> Progress | None:
-    """How far latest/ is. None where there is none, or it is damaged."""
+    """Progress of latest/. None where there is none, or it is damaged."""
     try:
         return read_progress(run.latest)
     except (ValueError, OSError, SafetensorError):
@@ -85,7 +85,7 @@ def progress(run: RunFolder) -> Progress | None:
 
 
 def parameters(run: RunFolder) -> int | None:
-    """Of its model, by the header of the newest weights. None where none were kept yet."""
+    """Counts the parameters of the model, by the header of the newest weights. None where none were kept yet."""
     kept = run.snapshot_steps()
     file = run.snapshot(kept[-1]) if kept else run.weights
     if not file.exists():

@@ -50,7 +50,7 @@ class Status:
 
     @property
     def can_resume(self) -> bool:
-        """Whether it ended before it was finished, and can go on from where it is."""
+        """Tells whether it ended before it was finished, and can go on from where it is."""
         return self.state in RESUMABLE
 
 
@@ -59,7 +59,8 @@ def write_status(path: Path, status: Status) -> None:
 
 
 def as_written(path: Path) -> Status | None:
-    """What its process said last. None where nothing was started yet; raises ValueError for what is no status."""
+    """Status that its process wrote last. None where nothing was started yet; raises ValueError for what is no
+    status."""
     data = read_json(path)
     if data is None:
         return None
@@ -71,7 +72,8 @@ def as_written(path: Path) -> Status | None:
 
 
 def read_status(path: Path) -> Status | None:
-    """As `as_written`, but of a process that ended without a word it says so, and why as far as that is known."""
+    """Reads the status as `as_written` does, but of a process that ended without a word it says so, and why as far as
+    that is known."""
     status = as_written(path)
     if status is None or status.state not in ACTIVE or alive(status):
         return status
@@ -79,7 +81,7 @@ def read_status(path: Path) -> Status | None:
 
 
 def alive(status: Status) -> bool:
-    """Whether the process that wrote `status` is there, as far as can be known from here."""
+    """Tells whether the process that wrote `status` is there, as far as can be known from here."""
     fresh = time.time() - status.heartbeat <= STALE
     if status.host != socket.gethostname():
         return fresh or status.state == "queued"  # who waits says nothing
@@ -90,7 +92,7 @@ def alive(status: Status) -> bool:
 
 
 def died(status: Status, folder: Path) -> Status:
-    """What is to be said of a run in `folder` whose process has ended and left `status`."""
+    """Status of a run in `folder` whose process has ended and left `status`."""
     again = f"resume it to go on from step {status.step:,}" if status.step else "start it again"
     if status.host == socket.gethostname() and process.oom_kills() > status.oom_kills:
         told = f"the system ended the training for lack of memory; lower batch.size or the model's size, or {again}."

@@ -43,7 +43,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Update:
-    """What one update was. The tensors are scalars on the device, so that nobody waits for what is not looked at.
+    """Result of one update. The tensors are scalars on the device, so that nobody waits for what is not looked at.
 
     `gradients` are the norms of "embed", "blocks.0", ..., "head" before clipping, where they were asked for.
     """
@@ -97,12 +97,12 @@ class Trainer:
 
     @property
     def step(self) -> int:
-        """How many updates were made."""
+        """Number of updates that were made."""
         return self.progress.step
 
     def advance(self, lr: float | None = None, closely: bool = False) -> Update:
-        """One update, at the rate `lr` where it is given and by the schedule otherwise. `closely` gives the norms of
-        the gradient part by part.
+        """Makes one update, at the rate `lr` where it is given and by the schedule otherwise. `closely` gives the norms
+        of the gradient part by part.
 
         On a CPU, where looking costs nothing, it raises Diverged before a gradient that is no number gets into the
         weights.

@@ -39,7 +39,7 @@ def delete(name: str, folder: Path | str = RUNS_FOLDER) -> str:
 
 
 def deleted(folder: Path | str = RUNS_FOLDER) -> list[Deleted]:
-    """Those that can still be had back, the last deleted first."""
+    """Lists the runs that can still be had back, the last deleted first."""
     place, found = Path(folder) / ".deleted", []
     for path in place.iterdir() if place.is_dir() else ():
         name, _, when = path.name.rpartition("~")

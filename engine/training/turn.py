@@ -54,7 +54,7 @@ def wait_for_turn(runs: str, folder: str, ticket: str, starter: int | None) -> i
 
 
 def is_cancelled(folder: Path) -> bool:
-    """Whether control.json asks for a stop; what else it says, the training reads."""
+    """Tells whether control.json asks for a stop; what else it says, the training reads."""
     from engine.training.atomic import read_json
 
     try:
@@ -65,7 +65,7 @@ def is_cancelled(folder: Path) -> bool:
 
 
 def say(folder: Path, state: str) -> None:
-    """In status.json, unless the run was taken away meanwhile."""
+    """Writes status.json, unless the run was taken away meanwhile."""
     from engine.training.status import as_written, write_status
 
     status = as_written(folder / "status.json")

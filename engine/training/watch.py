@@ -36,7 +36,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class WatchLine:
-    """One line of watch.jsonl. The parts are "embed", "blocks.0.attn", "blocks.0.mlp", ..., "head", with "encoder." or
+    """Line of watch.jsonl. The parts are "embed", "blocks.0.attn", "blocks.0.mlp", ..., "head", with "encoder." or
     "decoder." before a block of two stacks; `gradients` are norms before clipping, as the trainer names its parts.
 
     `activations` is the residual stream behind each block on the probe. Shares of a block, on the probe: `certain` are
@@ -54,7 +54,7 @@ class WatchLine:
 
 
 def line(watched: WatchLine) -> dict[str, Any]:
-    """For JSON, histograms as [low, high, counts]."""
+    """Values for JSON, histograms as [low, high, counts]."""
     plain = vars(watched)
     return plain | {
         name: {part: [one.low, one.high, list(one.counts)] for part, one in plain[name].items()}
@@ -73,7 +73,7 @@ def read_line(data: Mapping[str, Any]) -> WatchLine:
 
 @lru_cache(maxsize=4096)
 def part_of(name: str) -> str:
-    """Where a parameter belongs; a block's norms are with what they stand before, in the block's own order."""
+    """Part to which a parameter belongs; a block's norms are with what they stand before, in the block's own order."""
     found = BLOCK.match(name)
     if found is None:
         return "embed" if {"embed", "relative"} & set(name.split(".")) else "head"
@@ -104,7 +104,7 @@ def block_of(hook: str) -> str:
 
 
 def histogram(values: Iterable[Tensor]) -> Histogram:
-    """Of finite values; the rest is left out."""
+    """Histogram of finite values; the rest is left out."""
     whole = torch.cat([one.float() for one in values])
     if not len(whole) or not all(end.isfinite() for end in whole.aminmax()):
         whole = whole[whole.isfinite()]
@@ -126,7 +126,7 @@ def quiet_shares(trace: Trace) -> dict[str, float]:
 
 
 def certain_shares(trace: Trace) -> dict[str, float]:
-    """Of a stack's attention to itself."""
+    """Share of certain rows in each block's attention of a stack to itself."""
     found = {}
     for side in ("encoder", "decoder") if trace.target is not None else ("",):
         prefix = f"{side}." if side else ""

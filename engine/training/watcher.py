@@ -57,11 +57,13 @@ class Watcher:
         self.look(trainer, {})
 
     def wants(self, step: int) -> bool:
-        """Whether the model is to be looked at after update `step`. Asked before it, so that gradients can be kept."""
+        """Tells whether the model is to be looked at after update `step`. Asked before it, so that gradients can be
+        kept."""
         return step in self.kept or self.clock() >= self.next_look or self._changed()
 
     def look(self, trainer: Trainer, gradients: Mapping[str, Tensor]) -> None:
-        """One frame, and now and then a line of watch.jsonl, with the norms of the last update's `gradients`."""
+        """Records one frame, and now and then a line of watch.jsonl, with the norms of the last update's
+        `gradients`."""
         began = self.clock()
         if stamp(self.run.path / FILE) != self.stamp:
             self._ask(trainer)
@@ -75,7 +77,7 @@ class Watcher:
         self._wait(began)
 
     def _frame(self, trainer: Trainer) -> Trace | None:
-        """What the probe's frame is made of; None where there is nothing to watch, or this step is known."""
+        """Parts of the probe's frame; None where there is nothing to watch, or this step is known."""
         step, checkpoint = trainer.step, trainer.checkpoint()
         if self.question is None or self.file is None or self.file.last >= step:
             return None
@@ -96,7 +98,7 @@ class Watcher:
             self.look(trainer, {})
 
     def _changed(self) -> bool:
-        """Whether probe.json is another one than was read last; not asked of the disk at every step."""
+        """Tells whether probe.json is another one than was read last; not asked of the disk at every step."""
         now = self.clock()
         if now < self.next_ask:
             return False

@@ -53,7 +53,7 @@ def colors_of(noun: Noun) -> tuple[Adjective, ...]:
 
 
 def adjectives_for(subject: Subject) -> tuple[Adjective, ...]:
-    """What may be said of the subject; a speaker is known to be human and no more."""
+    """Predicates that fit the subject; a speaker is known to be human and no more."""
     match subject:
         case Nominal():
             return adjectives_of(subject.noun)
@@ -113,7 +113,7 @@ class NounPhrases:
         return Quality(adjective, "very" if adjective.graded and self.chance(0.12) else "")
 
     def qualities(self, noun: Noun) -> tuple[Quality, ...]:
-        """One, or one that stands before the French noun and a colour."""
+        """Draws an adjective, or one that stands before the French noun and a colour."""
         first = self.quality(adjectives_of(noun))
         if first.adjective.before and colors_of(noun) and self.chance(0.3):
             return first, self.quality(colors_of(noun))
@@ -161,7 +161,7 @@ class Drawing(NounPhrases):
     # where and with whom
 
     def way(self, noun: Noun) -> Preposition:
-        """How one is there: "in the garden", "under the table"."""
+        """Draws a place: "in the garden", "under the table"."""
         ways = LEXICON.prepositions
         inside = [ways[name] for name in ("in", "on", "at") if name in noun.kinds]
         if inside and self.chance(0.7):
@@ -181,7 +181,7 @@ class Drawing(NounPhrases):
     # clauses
 
     def own(self, subject: Subject) -> None:
-        """From here on "his" is likelier when the subject is "he"."""
+        """Makes "his" likelier from here on when the subject is "he"."""
         if subject.kinds & HUMAN:
             mine = "her" if (subject.person, subject.gender) == (2, "f") else WHOSE[subject.person]
             self.possessives = (*LEXICON.possessives, *[mine] * 6)
@@ -276,7 +276,8 @@ class Drawing(NounPhrases):
         return replace(clause, places=(self.companion("with"),)) if self.chance(0.3) else clause
 
     def action(self, subject: Subject, past: bool) -> Clause:
-        """What somebody does. "Vous mangez tous les gâteaux" would be all the cakes: only a past has objects there."""
+        """Draws what somebody does. "Vous mangez tous les gâteaux" would be all the cakes: only a past has objects
+        there."""
         self.own(subject)
         roll = self.random()
         if subject is YOU_ALL and not past:
@@ -312,7 +313,7 @@ class Drawing(NounPhrases):
         return Compound(opening, joint, closing)
 
     def closing(self, joint: str, subject: Subject, past: bool, said: Verb) -> Clause:
-        """What somebody does with another verb than `said`; nobody does anything "while" asleep."""
+        """Draws what somebody does with another verb than `said`; nobody does anything "while" asleep."""
         act = self.action if joint == "and" else self.intransitive
         while True:
             clause = act(subject, past)

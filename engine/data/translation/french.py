@@ -118,7 +118,7 @@ def possessive(row: Sequence[str], nominal: Nominal, following: str) -> str:
 
 
 def determiner(nominal: Nominal, following: str, negated: bool, to_all: bool) -> str:
-    """What stands before `following`; before meeting it, so "de le" is still two words."""
+    """Form of the determiner before `following`; before meeting it, so "de le" is still two words."""
     name, at = nominal.determiner, 2 if nominal.plural else "mf".index(nominal.gender)
     if name in LEXICON.possessives:
         to_you_all = to_all and name == "your"

@@ -57,7 +57,7 @@ def by_group(groups: Sequence[int | str], right: Sequence[bool]) -> dict[str, fl
 
 
 def written(trainer: Trainer, pairs: Sequence[Ids]) -> list[list[int]]:
-    """What the model writes for each source, as far as the longest target goes and the end."""
+    """Ids that the model writes for each source, as far as the longest target goes and the end."""
     source, longest = taught(trainer), max(len(target) for _, target in pairs)
     sources = [ids for ids, _ in pairs]
     if isinstance(source, SequenceToSequence):

@@ -43,7 +43,7 @@ def measured(trainer: Trainer) -> dict[str, Any]:
 
 
 def answers(targets: list[int], hits: list[bool], end: int) -> list[bool]:
-    """Of each whole answer of a prompt, whether all of it was right."""
+    """Tells of each whole answer of a prompt whether all of it was right."""
     found, good = [], True
     for target, hit in zip(targets, hits, strict=True):
         good = good and (hit or target == UNASKED)

@@ -33,7 +33,7 @@ def measured(trainer: Trainer) -> dict[str, Any]:
 
 
 def judged(trainer: Trainer, judge: str) -> dict[str, Any]:
-    """How often `judge` names a picture right: as it was, and with its lower half drawn by the model."""
+    """Measures how often `judge` names a picture right: as it was, and with its lower half drawn by the model."""
     source = digits(trainer)
     images, labels = source.images.test_images, source.images.test_labels
     classifier = load(judge)

@@ -37,7 +37,7 @@ def origins(trainer: Trainer) -> dict[str, Any]:
 
 
 def one_a_symbol(places: Sequence[int], ids: Ids) -> bool:
-    """Whether each symbol of the target is known to be one of the source and is a token."""
+    """Tells whether each symbol of the target is known to be one of the source and is a token."""
     return len(places) == len(ids[1]) > max(places, default=0) - len(ids[0]) and max(places, default=0) < len(ids[0])
 
 

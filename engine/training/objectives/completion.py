@@ -52,5 +52,5 @@ def joined(sources: Rows, targets: Rows, marks: Marks) -> Tensor:
 
 
 def prompt(source: Tensor, marks: Marks) -> Tensor:
-    """What a person writes for the model to complete."""
+    """Text that a person writes for the model to complete."""
     return source.long() if marks.separator is None else torch.cat([source.long(), torch.tensor([marks.separator])])

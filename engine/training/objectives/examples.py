@@ -46,7 +46,7 @@ class Examples:
 
     @property
     def tokens(self) -> int:
-        """How many are read, on both sides and without padding; a picture of patches counts as one."""
+        """Counts the tokens that are read, on both sides and without padding; a picture of patches counts as one."""
         if self.ids.is_floating_point():
             return len(self.ids)
         padded = (("ids", "padding"), ("target", "target_padding"))

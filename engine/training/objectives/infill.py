@@ -31,8 +31,8 @@ def marks_of(tokenizer: Tokenizer) -> Marks:
 
 
 def infilled(gapped: Sequence[Sequence[Tensor]], marks: Marks) -> Examples:
-    """From passages cut into text, span, text, span, ..., text. What is read is the text with a mask for each span, and
-    then each span behind a start of its own; what is asked is each span and its end.
+    """Builds a batch from passages cut into text, span, text, span, ..., text. What is read is the text with a mask for
+    each span, and then each span behind a start of its own; what is asked is each span and its end.
     """
     rows = [torch.cat([marked(pieces[::2], marks), *begun(pieces[1::2], marks)]) for pieces in gapped]
     asked = [answers(pieces, marks) for pieces in gapped]

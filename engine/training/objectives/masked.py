@@ -59,7 +59,7 @@ def segments_of(first: Tensor, second: Tensor) -> Tensor:
 
 
 def hide(ids: Tensor, may: Tensor, marks: Marks, chance: torch.Generator) -> tuple[Tensor, Tensor]:
-    """What is read, and what is asked (UNASKED elsewhere), both batch pos. `may` says which tokens may be chosen.
+    """Draws what is read, and what is asked (UNASKED elsewhere), both batch pos. `may` says which tokens may be chosen.
 
     Of each row the nearest whole number to 15 % is chosen, and one at least, as in BERT's code.
     """

@@ -35,7 +35,7 @@ def shares_of(part: Counts, whole: Counts) -> Shares:
 
 
 def share_of(right: Tensor, targets: Tensor) -> Tensor:
-    """Of the targets that count."""
+    """Share of the targets that count in which `right` holds."""
     return right.sum() / (targets != UNASKED).sum().clamp(min=1)
 
 

@@ -39,7 +39,7 @@ def place(model: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
 
 
 def can_have_two_axes(model: Mapping[str, Any]) -> bool:
-    """Whether its positions go with `Infill` as GLM has it, one half of what is turned for each axis."""
+    """Tells whether its positions go with `Infill` as GLM has it, one half of what is turned for each axis."""
     positions, attention = model["positions"], model["attention"]
     width = attention["d_head"] or model["d_model"] // attention["heads"]
     turned = width // 2 if positions["turned"] is None else positions["turned"]

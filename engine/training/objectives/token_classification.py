@@ -30,7 +30,7 @@ def answers(encoding: Encoding, classes: Sequence[int]) -> Tensor:
 
 
 def first_tokens(encoding: Encoding) -> list[int | None]:
-    """Of each word, what stands between spaces, the first token that has a part of it; None where none has."""
+    """Finds of each word, what stands between spaces, the first token that has a part of it; None where none has."""
     found: list[int | None] = []
     at, end = 0, 0
     for word in encoding.text.split():

@@ -22,7 +22,8 @@ from engine.training.sources.source import Part, Source, chance
 
 
 class Digits(Source):
-    """What the two have in common: drawings to train on, a little changed each time, and all of those held out."""
+    """Base of what the two have in common: drawings to train on, a little changed each time, and all of those held
+    out."""
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe)

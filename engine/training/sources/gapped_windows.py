@@ -28,8 +28,8 @@ SHORTEST = 0.25  # of the longest window
 
 
 class GappedWindows(Windows):
-    """Of SHORTEST to all of what the context leaves beside the marks of the gaps: were they all as long, a model would
-    count how much a gap must hold, and fill those of a shorter text with too much.
+    """Draws a length, of SHORTEST to all of what the context leaves beside the marks of the gaps: were they all as
+    long, a model would count how much a gap must hold, and fill those of a shorter text with too much.
 
     To learn from, the share `objective.long_gaps` of the windows has one gap of half the words or more, the others have
     short ones that hold about the share `objective.hidden` of the words. Held out, each has one short gap.
@@ -58,7 +58,7 @@ class GappedWindows(Windows):
         return infilled(self.pieces(part, seed), self.marks)
 
     def pieces(self, part: Part, seed: int) -> list[list[Tensor]]:
-        """Of each window: text, span, text, ..., text."""
+        """Cuts each window: text, span, text, ..., text."""
         draw = chance(seed)
         windows = self.windows(part, draw)
         shortest = max(2, round(SHORTEST * self.length))
@@ -74,7 +74,8 @@ class GappedWindows(Windows):
         return with_gaps(ids, edges, asked.hidden, chance, self.most)
 
     def edges(self, ids: Tensor) -> list[int]:
-        """What a gap may begin and end at: the edges of words, the end of a document being one, or of all tokens."""
+        """Places at which a gap may begin and end: the edges of words, the end of a document being one, or of all
+        tokens."""
         ends = ids == self.corpus.tokenizer.special_tokens[END_OF_TEXT]
         first = self.begins[ids] | ends
         first[1:] |= ends[:-1]
@@ -82,7 +83,7 @@ class GappedWindows(Windows):
         return found if len(found) > max(2, len(ids) / LONG_WORD) else list(range(len(ids) + 1))
 
     def gaps(self, most: int) -> Sequence[Sequence[Tensor]]:
-        """Those held out, each as text, span, text; as many as asked."""
+        """Passages held out, each as text, span, text; as many as asked."""
         batches = range(-(-most // self.recipe.batch.size))
         drawn = (self.pieces("held_out", seed_for(self.recipe.seed, "held-out", index)) for index in batches)
         return [pieces for batch in drawn for pieces in batch][:most]

@@ -16,8 +16,9 @@ from engine.training.sources.source import Part, Source
 
 
 class Prompts(Source):
-    """As many rows of a table as the context holds, the last one cut. In each row what comes behind the colon is asked,
-    its line break included: the first answer can only be guessed, and each further one has one more row above it.
+    """Prompts of as many rows of a table as the context holds, the last one cut. In each row what comes behind the
+    colon is asked, its line break included: the first answer can only be guessed, and each further one has one more row
+    above it.
     """
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:

@@ -88,7 +88,7 @@ class GappedPassages(Source):
         return frozenset(word for word, _ in counts.most_common(COMMON))
 
     def gaps(self, most: int) -> Sequence[Sequence[Tensor]]:
-        """Those held out, each as text, span, text; no more than asked."""
+        """Passages held out, each as text, span, text; no more than asked."""
         shelf = self.shelves["held_out"]
         return [shelf.tokens.document(index) for index in shelf.fit[:most].tolist()]
 
@@ -152,7 +152,7 @@ def with_recurring_gaps(
 
 
 def words(ids: Tensor, begins: Tensor, letters: Tensor) -> list[tuple[int, int]]:
-    """Where each word stands that follows a space, without the marks behind it."""
+    """Finds where each word stands that follows a space, without the marks behind it."""
     first, inside = begins[ids.long()].tolist(), letters[ids.long()].tolist()
     found: list[tuple[int, int]] = []
     for start in (i for i in range(len(ids)) if first[i] and inside[i]):
@@ -173,7 +173,7 @@ def word_beginnings(tokenizer: Tokenizer) -> Tensor:
 
 
 def edges_at(first: Tensor) -> list[int]:
-    """Where each word begins, and the end of the last; `first` (pos) says which tokens begin one."""
+    """Finds where each word begins, and the end of the last; `first` (pos) says which tokens begin one."""
     return [*sorted({0, *first.nonzero().flatten().tolist()}), len(first)]
 
 

@@ -50,7 +50,7 @@ class TaughtPairs(ShelvedTexts):
 
     @abstractmethod
     def special_tokens(self) -> tuple[str, ...]:
-        """Those of the tokenizer."""
+        """Special tokens of the tokenizer."""
 
     @abstractmethod
     def laid_out(self, sources: Rows, targets: Rows) -> Examples: ...

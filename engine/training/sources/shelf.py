@@ -14,7 +14,7 @@ POOL = 8  # batches drawn together, to be sorted by length
 
 @dataclass(frozen=True)
 class Shelf:
-    """Those of `tokens` that can be read at once: `fit` are their indexes and `lengths` how much each reads."""
+    """Documents of `tokens` that can be read at once: `fit` are their indexes and `lengths` how much each reads."""
 
     tokens: Tokens
     fit: Tensor

@@ -42,12 +42,12 @@ class ShelvedTexts(Source):
             yield self.examples("held_out", fit[begin : begin + size])
 
     def lengths(self, tokens: Tokens) -> Tensor:
-        """How many tokens a stack reads of each document."""
+        """Counts the tokens that a stack reads of each document."""
         return tokens.lengths.sum(1)
 
     @abstractmethod
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
-        """Of these documents of the part."""
+        """Examples of these documents of the part."""
 
 
 def marks(recipe: Recipe) -> tuple[str, ...] | None:
@@ -56,6 +56,6 @@ def marks(recipe: Recipe) -> tuple[str, ...] | None:
 
 
 def with_classes(config: ModelConfig, recipe: Recipe, labels: Sequence[str]) -> ModelConfig:
-    """Of a person's own data only the data knows how many there are."""
+    """Sets the number of classes, which only a person's own data knows."""
     own = isinstance(recipe.data.table, Columns)
     return replace(config, head=replace(config.head, classes=len(labels))) if own else config

@@ -30,14 +30,14 @@ class Source(ABC):
 
     @abstractmethod
     def draw(self, part: Part, seed: int) -> Examples:
-        """One batch; the same for the same seed."""
+        """Draws one batch; the same for the same seed."""
 
     def batch(self, step: int) -> Examples:
-        """What update `step` learns from."""
+        """Batch that update `step` learns from."""
         return self.draw("train", seed_for(self.recipe.seed, "batch", step))
 
     def held_out(self, batches: int) -> Iterator[Examples]:
-        """What the model is measured on, always the same and never trained on."""
+        """Batches that the model is measured on, always the same and never trained on."""
         for index in range(batches):
             yield self.draw("held_out", seed_for(self.recipe.seed, "held-out", index))
 

@@ -25,7 +25,8 @@ from engine.training.sources.source import Part, Source, chance
 
 
 class Windows(Source):
-    """Where the corpus has many documents, half of the windows begin with one, as a person's prompt does.
+    """Source of windows of a corpus. Where the corpus has many documents, half of the windows begin with one, as a
+    person's prompt does.
 
     `more` is how many tokens a window has beyond the context.
     """
@@ -115,5 +116,5 @@ def _file(recipe: Text) -> Documents:
 
 
 def _halves(train_text: str, held_text: str) -> Documents:
-    """One document each: a window may begin anywhere in the text, but none reaches over the cut."""
+    """Cuts one document each: a window may begin anywhere in the text, but none reaches over the cut."""
     return Documents(lambda: iter([Document((train_text,))]), lambda: iter([Document((held_text,))]))
