@@ -31,13 +31,13 @@ class TokenTime:
 
 
 def cache_bytes(config: ModelConfig, length: int, dtype: torch.dtype = torch.float32, source: int = 0) -> int:
-    """Of the tensors of a cache of one text of `length` tokens, whose encoder read `source` tokens."""
+    """Bytes of the tensors of a cache of one text of `length` tokens, whose encoder read `source` tokens."""
     return KVCache(config, 1, length, torch.empty(0, dtype=dtype, device="meta"), source).bytes
 
 
 def multiply_adds_cached(config: ModelConfig, length: int, source: int = 0) -> int:
-    """Of all matrix products for the logits behind token number `length`, the keys and values of the tokens before it,
-    and of what an encoder read, being there.
+    """Multiply-adds of all matrix products for the logits behind token number `length`, the keys and values of the
+    tokens before it, and of what an encoder read, being there.
     """
     own, stack = config.attention, config.layers
     width = config.d_model * config.head_width(own)

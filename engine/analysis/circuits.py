@@ -42,7 +42,7 @@ def ov(
     side: str = "",
     crosses: bool = False,
 ) -> Tensor:
-    """What attending to each of `sources` adds to the logits of `outputs` (None: all), source output.
+    """Computes what attending to each of `sources` adds to the logits of `outputs` (None: all), source output.
 
     Left out are the biases of v and out (added wherever the head looks) and the logits' own, a soft cap, and of the
     norms behind the head (its own, where norms stand around, and the last) the division by their scale, which depends

@@ -58,7 +58,7 @@ def counts_as_row(group: Group) -> bool:
 
 
 def spread(queries: Alignment, most: int) -> tuple[list[Group], int]:
-    """At most so many of the groups whose rows count, evenly apart, the last among them; and how many count."""
+    """Chooses at most so many of the groups whose rows count, evenly apart, the last among them; and how many count."""
     groups = [group for group in queries.groups if counts_as_row(group)]
     step = max(1, -(-len(groups) // most))
     return groups[::-1][::step][::-1], len(groups)

@@ -50,7 +50,8 @@ def head_points(
     how: How = "pca",
     seed: int = 0,
 ) -> HeadPoints:
-    """Of the first text: the vectors whose products are the scores, so behind a norm or a rotation where there is one.
+    """Projects, for the first text, the vectors whose products are the scores, so behind a norm or a rotation where
+    there is one.
 
     `side` picks "encoder" or "decoder" of two stacks; `crosses` takes the target's queries and the source's keys. Heads
     that share a key share its vector. What is added to a score afterwards (ALiBi, relative positions) is not in it.

@@ -36,8 +36,9 @@ def local_2d(
 def local_2d_cost(
     grid: Size, heads: int, d_head: int, block: Size, margin: Size = (0, 0), *, causal: bool = False
 ) -> Cost:
-    """With m pixels in a memory block: 2 n h m d multiply-adds, the grid rounded up to whole blocks; each block's own
-    copy of its keys and values, the queries, the mask as booleans and as floats (one for all heads), and the result.
+    """Counts, with m pixels in a memory block: 2 n h m d multiply-adds, the grid rounded up to whole blocks; each
+    block's own copy of its keys and values, the queries, the mask as booleans and as floats (one for all heads), and
+    the result.
     """
     blocks, area, memory = _sizes(grid, block, margin, causal)
     rows, masked = blocks * area, blocks * (area if causal else 1) * memory

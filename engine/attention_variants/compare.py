@@ -19,8 +19,8 @@ KS = (8, 16, 32)
 
 @dataclass(frozen=True)
 class Searched:
-    """One way to search: recall@k for each k asked for; `cost` and `seconds` of one query at the set-up's k, and the
-    `bytes` of all that is kept to search in."""
+    """Result of one way to search: recall@k for each k asked for; `cost` and `seconds` of one query at the set-up's k,
+    and the `bytes` of all that is kept to search in."""
 
     name: str
     recall: dict[int, float]

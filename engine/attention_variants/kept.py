@@ -67,6 +67,6 @@ def patterns(checkpoint: Checkpoint, positions: int, layer: int, head: int, setu
 
 
 def among(found: Found, length: int) -> Tensor:
-    """Which keys were found, as pos key."""
+    """Tells which keys were found, as pos key."""
     allowed = torch.zeros(len(found[1]), length + 1, dtype=torch.bool)
     return allowed.scatter_(1, found[1] % (length + 1), True)[:, :length]  # -1, none, goes to the end, cut off

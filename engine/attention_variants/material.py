@@ -29,7 +29,7 @@ class Material:
 
 
 def suits(checkpoint: Checkpoint) -> bool:
-    """Whether a model's heads can search raw states."""
+    """Tells whether a model's heads can search raw states."""
     return not why_unsuited(checkpoint)
 
 

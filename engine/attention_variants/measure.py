@@ -59,8 +59,9 @@ class Setup:
 
 @dataclass(frozen=True)
 class Point:
-    """One kind at one length: the median `seconds` of all positions and heads, the `bytes` of tensors held at the peak,
-    and what the formulas say of both. `built` is the time to make the index, `recall` its recall@k against exact."""
+    """Measurement of one kind at one length: the median `seconds` of all positions and heads, the `bytes` of tensors
+    held at the peak, and what the formulas say of both. `built` is the time to make the index, `recall` its recall@k
+    against exact."""
 
     kind: str
     length: int
@@ -102,7 +103,7 @@ def cost(kind: str, length: int, heads: int, d_head: int, d_model: int, setup: S
 
 
 def computation(kind: str, material: Material, setup: Setup, search: Search | None = None) -> Callable[[], object]:
-    """What is timed: from queries, and keys and values or states, to z, no position hidden from any other."""
+    """Runs what is timed: from queries, and keys and values or states, to z, no position hidden from any other."""
     states, heads = material.states, material.heads
     q = heads.queries(states)
     if kind in ("nearest", "quantized"):
@@ -120,7 +121,7 @@ def computation(kind: str, material: Material, setup: Setup, search: Search | No
 
 @torch.no_grad()
 def point(kind: str, material: Material, setup: Setup) -> Point:
-    """One kind at the length of `material`, measured while no other measurement runs in this process."""
+    """Measures one kind at the length of `material`, measured while no other measurement runs in this process."""
     length, d_model = material.states.shape
     count, d_head, _ = material.heads.w_q.shape
     formula = cost(kind, length, count, d_head, d_model, setup)

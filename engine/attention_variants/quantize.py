@@ -70,7 +70,7 @@ class Index:
 
     @property
     def bytes(self) -> dict[str, int]:
-        """What the index takes, by part; it does without the states unless it compares again exactly."""
+        """Bytes that the index takes, by part; it does without the states unless it compares again exactly."""
         return {
             "codes": self.codes.numel(),
             "keys": FLOAT * self.keys.numel(),  # int32
@@ -86,7 +86,7 @@ class Index:
         return lists, scores
 
     def candidates(self, queries: Tensor) -> Tensor:
-        """How many states each query is compared with: query."""
+        """Counts the states that each query is compared with: query."""
         sizes = torch.tensor(self.starts).diff()
         return sizes[self.probed(queries @ self.metric.to_query)[0]].sum(-1)
 

@@ -25,13 +25,13 @@ def states(name: str, length: int) -> Material:
 
 
 def formulas(name: str, setup: Setup) -> dict[str, list[Cost]]:
-    """What each kind costs by its formula at each of LENGTHS, on the heads that are measured."""
+    """Costs of each kind by its formula at each of LENGTHS, on the heads that are measured."""
     heads, d_head, d_model = states(name, LENGTHS[0]).heads.w_q.shape
     return {kind: [cost(kind, length, heads, d_head, d_model, setup) for length in LENGTHS] for kind in KINDS}
 
 
 def measured(name: str, kind: str, given: Material, setup: Setup) -> Point:
-    """As `measure.point`, once for each model, kind, length and what of the set-up concerns the kind."""
+    """Measures as `measure.point`, once for each model, kind, length and what of the set-up concerns the kind."""
     key = (name, kind, len(given.states), *setup.of(kind))
     if key not in _points:
         _points[key] = point(kind, given, setup)
@@ -39,7 +39,7 @@ def measured(name: str, kind: str, given: Material, setup: Setup) -> Point:
 
 
 def known(name: str, longest: int, setup: Setup) -> list[Point]:
-    """What has been measured already, the shorter lengths first."""
+    """Points that have been measured already, the shorter lengths first."""
     keys = [(name, kind, length, *setup.of(kind)) for length in LENGTHS if length <= longest for kind in KINDS]
     return [_points[key] for key in keys if key in _points]
 

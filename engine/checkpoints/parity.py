@@ -131,7 +131,7 @@ def watched(checkpoint: Checkpoint) -> list[str]:
 
 
 def last_hook(checkpoint: Checkpoint) -> str:
-    """What a model without a head gives: its last residual stream, or that mapped back."""
+    """Output of a model without a head: its last residual stream, or that mapped back."""
     model, side = checkpoint.model, "decoder." if checkpoint.config.encoder else ""
     if checkpoint.config.narrows:
         return "head.narrow"
@@ -177,7 +177,8 @@ def link_own_files(source: Path, folder: Path, classifies: bool) -> Family | Non
 
 @torch.no_grad()
 def answer(folder: Path, family: Family, checkpoint: Checkpoint, trace: Trace) -> tuple[Mapping[str, Any], float]:
-    """What transformers' model gives, by its names, and the seconds its forward pass took; the model is dropped."""
+    """Runs transformers' model: what it gives, by its names, and the seconds its forward pass took; the model is
+    dropped."""
     architecture = getattr(import_module("transformers"), str(family.architecture))
     with failing(family):
         model, loading = architecture.from_pretrained(

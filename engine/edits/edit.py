@@ -19,7 +19,8 @@ Reach = Literal["each", "prompt", "whole"]
 
 @dataclass(frozen=True, eq=False)
 class Real:
-    """Where a token stands, and not what a batch was filled up with: of queries, batch pos, and of keys, batch key.
+    """Places of tokens, not of what a batch was filled up with: of queries, batch pos, and of keys, batch
+    key.
 
     None where all are real.
     """

@@ -45,8 +45,9 @@ def check(alpha: float, sampling: Sampling) -> None:
 
 
 def readable(ending: Stopping, begun: int) -> Stopping:
-    """It ends before a token whose candidates have no place to be read, and so no hidden state: a picture's last pixel
-    is written where the context ends. Raises ValueError where that is the next one behind `begun` tokens.
+    """Ends contrastive search before a token whose candidates have no place to be read, and so no hidden
+    state: a picture's last pixel is written where the context ends. Raises ValueError where that is the next one behind
+    `begun` tokens.
     """
     context = ending.prompt.checkpoint.config.context
     room = context - len(ending.prompt.ids)

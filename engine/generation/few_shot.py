@@ -66,7 +66,7 @@ def table_of(text: str, name: str = "table", about: str = "") -> PromptTable:
 
 @cache
 def tables() -> dict[str, PromptTable]:
-    """Those that come with Loupe, by name; the model in-context was trained on none of these prompts."""
+    """Tables that come with Loupe, by name; the model in-context was trained on none of these prompts."""
     told = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {name: table_of(one["rows"], name, one["about"]) for name, one in told.items()}
 
@@ -91,7 +91,7 @@ def few_shot(table: PromptTable, k: int, query: str, seed: int = 0) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model wrote behind `prompt`, up to the end of the line and without spaces around it."""
+    """Text that a model wrote behind `prompt`, up to the end of the line and without spaces around it."""
 
     prompt: str
     query: str
@@ -131,7 +131,8 @@ class Accuracy:
 def accuracy(
     checkpoint: Checkpoint, table: PromptTable, ks: Sequence[int] = KS, seed: int = 0, n: int = 50
 ) -> Iterator[Accuracy]:
-    """How many of `n` queries are answered right, greedily and letter for letter, with each number of examples.
+    """Measures how many of `n` queries are answered right, greedily and letter for letter, with each number of
+    examples.
 
     The queries are the same for each number: all rows in a drawn order, over again with other examples where `n` is
     more than the table has. Raises ValueError for a model that does not continue texts, a prompt that is longer than it

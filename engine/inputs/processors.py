@@ -83,7 +83,7 @@ class ImageProcessor:
         return ((values.float() - self.mean[0]) / self.std[0])[:, None]
 
     def picture(self, pixels: Tensor) -> Floats:
-        """One image, channel height width, back as height width channel (height width if grey) in 0..1."""
+        """Turns one image, channel height width, back as height width channel (height width if grey) in 0..1."""
         mean, std = np.asarray(self.mean, np.float32), np.asarray(self.std, np.float32)
         values = pixels.detach().cpu().float().numpy().transpose(1, 2, 0) * std + mean
         return values[..., 0] if self.channels == 1 else values

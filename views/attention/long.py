@@ -42,7 +42,7 @@ Focus = Literal["attn", "cross_attn"]
 
 @dataclass(frozen=True)
 class Head:
-    """One head: of which stack ("" where there is one), which of its attentions, layer and head from 0."""
+    """Name of one head: of which stack ("" where there is one), which of its attentions, layer and head from 0."""
 
     side: str
     focus: Focus

@@ -134,7 +134,7 @@ def describe_long_column(
 def ask_long_column(
     long: LongContext, side: Side, layer: Layer, head: Head, key: Key, focus: Focus = "attn"
 ) -> Tensor:
-    """What every query gives one key."""
+    """Weights that every query gives one key."""
     return long.pattern(long.place(layer, head, side, focus))[:, key].float()
 
 

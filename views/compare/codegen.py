@@ -17,8 +17,8 @@ WHOLE = ("product", "steps", "points")  # tabs that look at all that an attentio
 
 
 def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], looked: Looked) -> str:
-    """They bind `pattern_a`, `pattern_b`, ... and `difference_b`, ..., and print what is looked at, of the map and of
-    the tab that is open; `given` is by letter. Raises ValueError for what a run does not have."""
+    """Writes the lines that bind `pattern_a`, `pattern_b`, ... and `difference_b`, ..., and print what is looked at, of
+    the map and of the tab that is open; `given` is by letter. Raises ValueError for what a run does not have."""
     imports: Imports = {}
     opening: list[str] = []
     for shown in (pairs[0].first, *(pair.second for pair in pairs)):
@@ -84,7 +84,7 @@ def difference_lines(pair: Compared, looked: Looked, imports: Imports) -> list[s
 
 
 def plain(alignment: Alignment) -> bool:
-    """Whether each token belongs to the one in its own place."""
+    """Tells whether each token belongs to the one in its own place."""
     here = tuple((i,) for i in range(alignment.lengths[0]))
     return alignment.first == here and alignment.second == here
 
@@ -103,7 +103,7 @@ def aligning(pair: Compared, side: str, other: str, alignment: Alignment) -> tup
 
 
 def read_by(trace: Trace, side: str) -> tuple[Encoding, str] | None:
-    """What a stack read, and its name in the trace, where it was text."""
+    """Text that a stack read, and its name in the trace, where it was text."""
     name = "target_encodings" if side == "decoder" else "encodings"
     found: tuple[Encoding, ...] = getattr(trace, name)
     return (found[0], f"{name}[0]") if found else None

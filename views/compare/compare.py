@@ -72,6 +72,6 @@ def side_header(one: Shown) -> dict[str, Any]:
 
 
 def is_whole(pairs: Sequence[Compared]) -> bool:
-    """Whether every weight is in the payload."""
+    """Tells whether every weight is in the payload."""
     shown = [pairs[0].first, *(pair.second for pair in pairs)]
     return sum(value.numel() * 4 for one in shown for value in drawn(one.trace)) <= WHOLE

@@ -53,7 +53,7 @@ def together_long(pair: Compared) -> dict[str, Any]:
 
 
 def alike_in_shape(pair: Compared, one: Attention, other: Attention) -> bool:
-    """Whether each head has one in its place."""
+    """Tells whether each head has one in its place."""
     mine, theirs = pair.first.lane(one.side).config, pair.second.lane(other.side).config
     return (mine.layers, mine.attention.heads) == (theirs.layers, theirs.attention.heads)
 

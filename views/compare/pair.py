@@ -30,7 +30,7 @@ AT_ONCE = 10**8  # differences of weights; more are computed when somebody looks
 
 @dataclass(frozen=True)
 class Shown:
-    """One of the runs that are compared, by its letter; `title` is how its model is called.
+    """Run, one of those that are compared, by its letter; `title` is how its model is called.
 
     Of a text too long to be drawn whole `trace` holds no pattern, and `long` has them.
     """
@@ -66,7 +66,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Attention:
-    """One attention of a model: that of a stack to itself, or the decoder's to the source."""
+    """Attention of a model: that of a stack to itself, or the decoder's to the source."""
 
     side: str
     crosses: bool = False
@@ -107,7 +107,7 @@ class Compared(BareContext):
         return f"{self.second.title} and {self.first.title}"
 
     def number(self, key: str) -> int | None:
-        """Which attention has that name in the first run, None where the two share none of it."""
+        """Finds which attention has that name in the first run, None where the two share none of it."""
         return next((i for i, (one, _) in enumerate(self.attentions) if one.key == key), None)
 
     def depth(self, number: int) -> int:
@@ -211,7 +211,7 @@ def attention_pair(pair: Compared, number: int, arrays: dict[str, Tensor]) -> di
 
 
 def belonging(pair: Compared, number: int) -> dict[str, Any]:
-    """Which attentions of the two it is, and which of their queries and keys belong together."""
+    """Says which attentions of the two it is, and which of their queries and keys belong together."""
     one, other = pair.attentions[number]
     return {
         "key": one.key,
@@ -223,7 +223,7 @@ def belonging(pair: Compared, number: int) -> dict[str, Any]:
 
 
 def cost(pair: Pair) -> int:
-    """How many differences of weights a comparison of every head with every head takes."""
+    """Counts the differences of weights a comparison of every head with every head takes."""
     heads = [sum(len(layer) for layer in side) for side in (pair.first, pair.second)]
     return heads[0] * heads[1] * len(pair.queries.groups) * (len(pair.keys.groups) + 2)
 
@@ -269,7 +269,7 @@ def said(found: Predictions) -> dict[str, Tensor]:
 
 
 def candidates(pair: Compared, ids: Tensor) -> dict[str, str]:
-    """How what is chosen among is called, by id."""
+    """Names of what is chosen among, by id."""
     classes = pair.first.checkpoint.model.config.head.kind in ("sequence", "token")
     return candidate_names(ids, (pair.first.checkpoint.labels if classes else choices(pair.first)) or None, ())
 

@@ -32,7 +32,7 @@ class Looked:
     how: How = "pca"
 
     def number(self, pair: Compared) -> int | None:
-        """Which attention of the pair it is, None where the two share none of the name."""
+        """Finds which attention of the pair it is, None where the two share none of the name."""
         return pair.number(self.attention)
 
     def at(self, pair: Compared) -> int:
@@ -59,7 +59,7 @@ def looked_at(
     pairs: Sequence[Compared], attention: str, heads: Mapping[str, Any], beside: str, at: tuple[str, int, int],
     view: str = "map", how: How = "pca",
 ) -> Looked:  # fmt: skip
-    """What a browser says is looked at. Raises ValueError for what these runs do not have."""
+    """Reads what a browser says is looked at. Raises ValueError for what these runs do not have."""
     places: dict[str, tuple[int, int]] = {}
     for letter, place in heads.items():
         match place:

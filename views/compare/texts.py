@@ -30,7 +30,7 @@ def pairs(pair: Compared, number: int) -> Iterator[Pair]:
 
 
 def same_for(first: Shown, second: Shown, given: Reading) -> Reading:
-    """What the first model is given, for the second."""
+    """Gives the second model what the first one reads."""
     kinds = [kind(one.checkpoint) for one in (first, second)]
     if kinds[0] == kinds[1] and vocabulary(first) == vocabulary(second):
         return given

@@ -102,7 +102,7 @@ def softcapped(inner: Steps, cap: float) -> Steps:
 
 
 def position_bias(source: Source, pos: int, key: int, head: int) -> Steps:
-    """What a position adds to a score: it depends on the distance alone."""
+    """Explains what a position adds to a score: it depends on the distance alone."""
     query = source.trace.past + pos
     distance = query - key
     where = "the token itself" if distance == 0 else f"{abs(distance)} {'back' if distance > 0 else 'ahead'}"
@@ -149,7 +149,7 @@ def masked(source: Source, pos: int, key: int, head: int) -> Steps:
 
 
 def may_look(source: Source, pos: int, key: int, head: int) -> tuple[bool, str]:
-    """Whether the masks of this run allow it, and why."""
+    """Tells whether the masks of this run allow it, and why."""
     module, path = attention_of(source)
     query, trace, stack = torch.tensor([source.trace.past + pos]), source.trace, source.stack
     if module.crosses:
@@ -183,7 +183,7 @@ def at_head(kind: Mask, pos: torch.Tensor, key: torch.Tensor, head: int) -> torc
 
 
 def why(kind: Mask, pos: int, key: int) -> str:
-    """What a mask compares."""
+    """Says what a mask compares."""
     match kind:
         case Causal():
             return f"causal, key {key} ≤ query {pos}" if key <= pos else f"causal, key {key} > query {pos}"
@@ -245,7 +245,7 @@ def mixed_values(source: Source, pos: int, unit: int, head: int) -> Steps:
 
 
 def share_of_head(source: Source, pos: int, unit: int, head: int) -> Steps:
-    """What one head adds to the output: its z through its columns of W_O."""
+    """Explains what one head adds to the output: its z through its columns of W_O."""
     module, path = attention_of(source)
     z = vector(source, path + "z", pos, head, "z", "value", "d_head")
     start = head * module.d_head
@@ -299,7 +299,7 @@ def place(source: Source, pos: int, axis: int = 0) -> int:
 
 
 def cos_and_sin(source: Source, position: int, component: int) -> tuple[float, float]:
-    """Of the angle by which a component is turned, in double precision."""
+    """Cosine and sine of the angle by which a component is turned, in double precision."""
     stack, positions = source.stack, source.config.positions
     frequencies, stretch = rotary_frequencies(stack.turned, positions, source.trace.past + source.length())
     half = stack.turned // 2

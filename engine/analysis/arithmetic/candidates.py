@@ -17,7 +17,8 @@ Link = Literal["softmax", "logistic", "identity"]
 def explain_candidate(
     logit: Explanation, following: Distribution, row: int, id: int, sampling: Sampling, link: Link, noun: str = "tokens"
 ) -> Explanation:
-    """From the explanation of its `logit` to the probability of candidate `id` in `row` of `following` (row candidate).
+    """Continues from the explanation of its `logit` to the probability of candidate `id` in `row` of `following` (row
+    candidate).
 
     `noun` is what the distribution is over, in the plural. With the link "identity" the logit is all there is.
     """
@@ -46,7 +47,7 @@ def divided(logit: float, temperature: float) -> tuple[list[Line], float]:
 
 
 def logistic(logit: float, sampling: Sampling) -> tuple[list[Line], float]:
-    """One class, which holds or does not."""
+    """Explains the probability of one class, which holds or does not."""
     if sampling.temperature == 0:
         share = 0.5 if logit == 0 else float(logit > 0)
         return [("output temperature 0: the sign of the logit decides, so ", likely(share))], share

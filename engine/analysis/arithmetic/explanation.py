@@ -116,7 +116,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How `hook`[`index`] came about.
+    """Explanation of `hook`[`index`].
 
     `recomputed` is in double precision from the operands that are listed, `stored` is the element of the trace.
     `edited` says that an edit of the run changes the element itself.

@@ -67,7 +67,7 @@ RELATED = ("scale", "strength", "position_ids", "skip1", "skip2", "skip_cross") 
 def explain(
     model: Transformer, trace: Trace, hook: str, pos: int, unit: int, head: int | None = None, column: str | None = None
 ) -> Explanation:
-    """How `hook` at position `pos`, component or key `unit`, came about in the first text of a run.
+    """Explains `hook` at position `pos`, component or key `unit`, in the first text of a run.
 
     Where a hook has heads, `head` is one of the queries' (grouped keys and values are shared), or None, with `unit`
     counted over all heads joined. Of a norm's scale, which a position has one of, `unit` is 0. `column` is what `unit`
@@ -88,7 +88,7 @@ def explain(
 
 
 def touches(patterns: tuple[str, ...], hook: str) -> bool:
-    """Whether an edit of the hooks `patterns` changes `hook` itself, and not only what it is made of."""
+    """Tells whether an edit of the hooks `patterns` changes `hook` itself, and not only what it is made of."""
     owner = hook.rpartition(".")[0]
     names = [hook, *(f"{owner}.{related}" for related in RELATED)]
     return any(
@@ -205,7 +205,7 @@ def activation(source: Source, before: str, pos: int, unit: int, kind: str) -> S
 def single(
     label: str, value: float, source: Source, hook: str, pos: int, unit: int, role: Role | None = None
 ) -> Operand:
-    """One number as an operand, which lines show and no strip."""
+    """Makes one number an operand, which lines show and no strip."""
     index = source.index(hook, pos, None, unit)
     return Operand(label, torch.tensor([value], dtype=torch.float64), hook, index, role=role, drawn=False)
 
@@ -260,7 +260,7 @@ def copied(source: Source, hook: str, pos: int, unit: int, reason: str) -> Steps
 
 
 def entering(source: Source, pos: int, unit: int) -> Steps:
-    """What enters a block: what the one before passed on, or the embedding."""
+    """Explains the input of a block: what the one before passed on, or the embedding."""
     prefix, layer, embedding = source.prefix, source.layer or 0, source.config.embedding
     if layer:
         return copied(source, source.after(layer - 1), pos, unit, f"what block {layer} passed on")
@@ -356,7 +356,7 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
 
 
 def segment(source: Source, pos: int) -> int:
-    """Which of two texts a token belongs to."""
+    """Index of the text, of two, that a token belongs to."""
     encodings = source.trace.target_encodings if source.prefix == "decoder." else source.trace.encodings
     return encodings[0].segments[pos] if encodings and encodings[0].segments else 0
 
@@ -397,7 +397,7 @@ def patch(source: Source, module: Embed, pos: int, unit: int) -> Steps:
 
 
 def pixel(source: Source, module: PatchEmbed, pos: int, unit: int) -> Steps:
-    """One number of the picture, after the processor scaled it."""
+    """Explains one number of the picture, after the processor scaled it."""
     pixels = source.trace.ids[0]
     side = pixels.shape[-1] // module.size
     channel, inside = divmod(unit, module.size**2)
@@ -412,7 +412,7 @@ def pixel(source: Source, module: PatchEmbed, pos: int, unit: int) -> Steps:
 
 
 def head_part(source: Source, module: nn.Module, name: str, pos: int, unit: int, column: str) -> Steps:
-    """What stands between the last residual stream and the logits."""
+    """Explains what stands between the last residual stream and the logits."""
     path = source.hook.rpartition(".")[0]
     head = source.config.head
     if name == "post" or (name == "out" and isinstance(module, Pooler)):
@@ -433,7 +433,7 @@ def head_part(source: Source, module: nn.Module, name: str, pos: int, unit: int,
 
 
 def averaged(source: Source, unit: int) -> Steps:
-    """One component of the last residual stream, the mean over all positions."""
+    """Explains one component of the last residual stream, the mean over all positions."""
     hook = source.last()
     values = source.recorded(hook)[0, :, unit].double()
     if source.trace.padding is not None:

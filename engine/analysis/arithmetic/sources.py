@@ -102,7 +102,7 @@ class Source:
         return attention.heads
 
     def length(self) -> int:
-        """How many positions the stack read."""
+        """Number of positions that the stack read."""
         return self.recorded(f"{self.prefix}blocks.0.resid_pre").shape[1]
 
     def ids(self) -> Tensor:
@@ -122,14 +122,14 @@ class Source:
         return next((name for name in names if self.has(name)), names[-1])
 
     def embedding_parts(self) -> list[str]:
-        """What is added up to the first residual stream, or to what is then mapped to it."""
+        """Hooks that are added up to the first residual stream, or to what is then mapped to it."""
         embedding = self.config.embedding
         tokens = "mapped" if embedding.width is not None and embedding.mapped == "tokens" else "tokens"
         names = [f"{self.prefix}embed.{part}" for part in (tokens, "patches", "segments", "positions", "within")]
         return [name for name in names if self.has(name)]
 
     def embedding(self) -> str:
-        """What the parts of the embedding add up to, after its norm where it has one."""
+        """Hook of what the parts of the embedding add up to, after its norm where it has one."""
         parts = self.embedding_parts()
         return self.first_of(f"{self.prefix}embed.norm.out", parts[0] if len(parts) == 1 else self.prefix + SUM)
 
@@ -150,19 +150,19 @@ class Source:
         return block + ("norm2.out" if self.norms_after() and self.config.mlp else "resid_post")
 
     def last(self, normed: bool = True) -> str:
-        """What leaves the stack, after its final norm unless that is what is asked for."""
+        """Hook of what leaves the stack, after its final norm unless that is what is asked for."""
         final = f"{self.prefix}final_norm.out"
         return final if normed and self.has(final) else self.after(self.config.layers - 1)
 
     def memory(self) -> str:
-        """What cross-attention makes its keys and values of."""
+        """Hook of what cross-attention makes its keys and values of."""
         own = self.model.config.encoder_stack
         last = f"encoder.blocks.{own.layers - 1}."
         after = [last + "norm2.out"] if own.norm.place == "after" and own.norm.kind != "none" and own.mlp else []
         return self.first_of("encoder.final_norm.out", *after, last + "resid_post")
 
     def stream_of_mlp(self) -> str:
-        """What the MLP of a block is added to."""
+        """Hook of what the MLP of a block is added to."""
         if self.norms_after():
             return self.block + ("norm_cross.out" if self.crosses else "norm1.out")
         if self.parallel:
@@ -170,7 +170,7 @@ class Source:
         return self.block + ("resid_cross" if self.crosses else "resid_mid")
 
     def attended(self, cross: bool = False) -> str:
-        """What queries are made of."""
+        """Hook of what queries are made of."""
         if cross:
             stream = self.block + ("norm1.out" if self.norms_after() else "resid_mid")
             return stream if self.norms_after() else self.first_of(self.block + "norm_cross.out", stream)
@@ -184,7 +184,7 @@ class Source:
         return stream if self.norms_after() else self.first_of(self.block + "norm2.out", stream)
 
     def normed(self) -> str:
-        """What the norm that this hook belongs to reads."""
+        """Hook of what the norm that this hook belongs to reads."""
         part, block, post = self.part.rpartition(".")[0], self.block, self.norms_after()
         if part.endswith(("q_norm", "k_norm")):
             return self.hook.rpartition("_norm.")[0]
@@ -206,7 +206,8 @@ class Source:
         return outside[part]
 
     def read_by_head(self) -> str:
-        """What a part of the head reads: the stream, or what pooler, mean and the parts before it made of that."""
+        """Hook of what a part of the head reads: the stream, or what pooler, mean and the parts before it made of
+        that."""
         pooled = "pooler.out" if self.config.head.kind == "sequence" and self.config.head.pooler else self.last()
         if self.part in ("head.cls", "head.distilled"):
             return self.last()

@@ -83,7 +83,7 @@ def attention_work(stack: Stack, attention: Attention, tokens: Symbol, read: Sym
 def reaches(
     attention: Attention, read: Symbol, layers: Symbol, config: ModelConfig
 ) -> Iterator[tuple[Formula, Formula]]:
-    """How many layers see how many keys at most."""
+    """Counts how many layers see how many keys at most."""
     if attention.window is None:
         yield layers, formula(read)
         return

@@ -48,7 +48,7 @@ ROOM = 3_600_000  # bytes of answers in a file, which holds little else
 
 
 def is_long(lanes: Sequence[Lane]) -> bool:
-    """Whether a page cannot draw every weight."""
+    """Tells whether a page cannot draw every weight."""
     return max(len(lane.pieces) for lane in lanes) > MAX_TOKENS
 
 

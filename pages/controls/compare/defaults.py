@@ -38,7 +38,8 @@ def key(letter: str, field: str) -> str:
 
 
 def begin() -> None:
-    """What the page opens on: what the address says, else what was compared last, else A beside something like it."""
+    """Values that the page opens on: what the address says, else what was compared last, else A beside something like
+    it."""
     state, address = st.session_state, st.query_params
     here = key("A", "model") in state and key("B", "model") in state
     if here and not (went_back() and key("A", "model") in address):
@@ -73,7 +74,7 @@ def remember(said: dict[str, str]) -> None:
 
 
 def first_things() -> dict[str, Any]:
-    """What the other pages look at, or what they would open on."""
+    """Model and text that the other pages look at, or what they would open on."""
     kept = st.session_state.get(KEPT, {})
     named = kept.get("model", FIRST)
     return with_step({**empty(), **(kept if kept else values_of_example(named)), "model": named})

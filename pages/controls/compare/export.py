@@ -53,7 +53,7 @@ def controls(side: Side) -> list[str]:
 
 
 def read_by(side: Side) -> str:
-    """What a side reads, for a caption."""
+    """Text of a side, for a caption."""
     fields = [field for field in FIELDS[kind(side.checkpoint)] if field not in ("picture", "given")]
     texts = [str(text) for field in fields if (text := standing(side.letter, field))]
     if texts:

@@ -16,7 +16,7 @@ TURN = "pictures taken"  # in the session state: how many were uploaded, so that
 
 
 def picture_of(letter: str) -> None:
-    """Which of the shipped pictures, or one of the person's own."""
+    """Chooses one of the shipped pictures, or one of the person's own."""
     state, own = st.session_state, key(letter, "picture")
     last, theirs = len(pictures()[0]) - 1, bool(state.get(key(letter, PICTURE)))
     state[own] = min(state[own], last)
@@ -43,7 +43,7 @@ def put(own: str, value: Any) -> None:
 
 
 def standing(letter: str, field: str) -> Any:
-    """What stands in a field of a side; "upload" is the file of the person's own picture, if there is one."""
+    """Value of a field of a side; "upload" is the file of the person's own picture, if there is one."""
     state = st.session_state
     if field == "upload":
         picture = state.get(key(letter, PICTURE))

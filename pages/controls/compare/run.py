@@ -32,7 +32,7 @@ LIMIT = max(LONG_TOKENS, MAX_TOKENS)  # tokens of a text
 
 @dataclass(frozen=True)
 class Said:
-    """What the controls of a side say; `problem` says which of its edits could not be read, or is empty."""
+    """Values of the controls of a side; `problem` says which of its edits could not be read, or is empty."""
 
     letter: str
     title: str
@@ -59,7 +59,7 @@ class Side(Said):
 
 
 def library_name(letter: str) -> str:
-    """What the library calls a side's model. Raises ValueError for a run's step that is not there."""
+    """Name of a side's model in the library. Raises ValueError for a run's step that is not there."""
     named: str = st.session_state[key(letter, "model")]
     if not named.startswith(RUN):
         return named
@@ -70,7 +70,7 @@ def library_name(letter: str) -> str:
 
 
 def said(letter: str) -> Said | None:
-    """What stands in the controls of a side; None, with a sentence on the page, where that cannot be run."""
+    """Reads the controls of a side; None, with a sentence on the page, where that cannot be run."""
     state = st.session_state
     try:
         name = library_name(letter)
@@ -122,7 +122,7 @@ def whole(said: Said) -> Side:
 
 
 def in_parts(said: Said) -> Side:
-    """With all edits at once: each further run takes its time."""
+    """Runs with all edits at once: each further run takes its time."""
     fits, refused = list[Edit](), list[str]()
     try:
         long = glance(said, said.edits)
@@ -138,7 +138,7 @@ def in_parts(said: Said) -> Side:
 
 
 def glance(said: Said, edits: Sequence[Edit]) -> LongContext:
-    """From the run without edits, where that is kept."""
+    """Runs from the run without edits, where that is kept."""
     model, read, target = said.checkpoint.model, said.reading.read, said.reading.target
     made, plain = LongRun(model, read, tuple(edits), target), LongRun(model, read, (), target)
     return long_context(said.name, said.checkpoint, said.lanes, made, {}, plain if edits else None)

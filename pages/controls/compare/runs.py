@@ -92,7 +92,7 @@ def in_address(letter: str) -> dict[str, str]:
 
 
 def models() -> list[str]:
-    """Those of the other pages, those that a side has, and the runs that kept snapshots."""
+    """Models of the other pages, those that a side has, and the runs that kept snapshots."""
     state = st.session_state
     asked = [str(state.get(key(letter, "model"), "")) for letter in LETTERS]
     names = library.names(*state.get("opened", ()), *asked, state.get(KEPT, {}).get("model", ""))
@@ -122,7 +122,7 @@ def row(letter: str, options: list[str]) -> None:
 
 
 def step(letter: str) -> None:
-    """Which of the snapshots that a run kept."""
+    """Chooses one of the snapshots that a run kept."""
     steps = snapshots()[st.session_state[key(letter, "model")].removeprefix(RUN)]
     own = key(letter, "step")
     if st.session_state.get(own) not in steps:
@@ -134,7 +134,7 @@ def step(letter: str) -> None:
 
 
 def reads(letter: str) -> tuple[Kind, int]:
-    """What a side's model is given, and how many pixels of a picture at most."""
+    """Draws the field of what a side's model reads, and how many pixels of a picture at most."""
     try:
         opened = library.checkpoint(library_name(letter))
         return kind(opened), pixels(opened)
@@ -175,7 +175,7 @@ def edits_of(letter: str) -> None:
 
 
 def under(shown: str) -> None:
-    """What is done with the sides as a whole."""
+    """Draws the buttons for the sides as a whole."""
     with st.container(horizontal=True, gap="small", key="sides together"):
         st.button("⇄ Swap A and B", key="swap", on_click=swap)
         st.button("A → B", key="copy", on_click=copy, args=("B",), help="B becomes a copy of A")

@@ -128,7 +128,7 @@ def address_of(model: str, fields: Sequence[str], controls: Sequence[str]) -> di
 
 
 def fitting(said: Mapping[str, str]) -> dict[str, str]:
-    """What of a query an address can hold: all, or what is left without its longest entries."""
+    """Part of a query that an address can hold: all, or what is left without its longest entries."""
     lengths = {name: len(urlencode({name: text})) + 1 for name, text in said.items()}
     found = dict(said)
     for name in sorted(lengths, key=lambda name: -lengths[name]):
@@ -145,7 +145,7 @@ def address_now(**said: str) -> dict[str, str]:
 
 
 def offered(keys: Iterable[str]) -> list[list[str]]:
-    """Those of a page's controls that its links can hide, with their names, for the toolbar."""
+    """Controls of a page that its links can hide, with their names, for the toolbar."""
     return [[key, HIDEABLE[key]] for key in keys if key in HIDEABLE]
 
 
@@ -196,7 +196,7 @@ def lost(
     models: Collection[str] | None = None,
     refusal: Callable[[str], str] = lambda _: "cannot be shown on this page",
 ) -> list[str]:
-    """What an address says that makes no sense here: a part of a sentence for each."""
+    """Finds what makes no sense in an address: a part of a sentence for each."""
     found: list[str] = []
     version = said.get(VERSIONED, str(VERSION))
     if version != str(VERSION):

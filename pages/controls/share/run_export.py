@@ -32,7 +32,7 @@ def run_context(subject: Subject, trace: Any, lanes: Sequence[Lane], before: Any
 
 
 def fields_of(subject: Subject) -> Fields:
-    """What stands in the page's fields now."""
+    """Contents of the page's fields now."""
     return fields_said(subject.checkpoint, subject.limit, given)
 
 
