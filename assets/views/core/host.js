@@ -46,7 +46,7 @@ export async function present(name, component, styled) {
 async function offer(place) {
   place.offer ??= import("../share/share.js");
   const { mount } = await place.offer;
-  if (place.closed || !place.view) return;
+  if (place.closed || !place.view || !place.data.take) return; // it may have changed meanwhile
   if (place.toolbar) place.toolbar.update();
   else place.toolbar = mount(place);
 }
