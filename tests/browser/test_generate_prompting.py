@@ -62,6 +62,6 @@ def test_a_surprise_is_painted_as_computed_and_adds_up_to_the_loss_of_training(o
     assert told(page, "page.tab.found.training * page.tab.tokens.length") == pytest.approx(float(plain), rel=1e-6)
     last = len(found.ids) - 1
     page.locator(".s-addition .term").last.click()
-    assert page.locator(".s-token .where").inner_text().startswith(f"token {last + 1} of {last + 1}")
+    page.locator(".s-token .where", has_text=f"token {last + 1} of {last + 1}").wait_for()
     shown = float(page.locator(".s-addition .term").last.inner_text())
     assert shown == pytest.approx(-float(found.log_probabilities[last]), rel=1e-3)
