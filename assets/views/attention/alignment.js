@@ -266,31 +266,3 @@ function write(root, pieces, special) {
 function middle(word, downward) {
   return downward ? word.offsetTop + word.offsetHeight / 2 : word.offsetLeft + word.offsetWidth / 2;
 }
-
-export const CSS = `
-.alignment .aligned { position: relative; margin: 26px 0 30px; border-radius: 4px; }
-.alignment .aligned canvas { position: absolute; display: block; pointer-events: none; }
-.alignment .line-of { display: flex; justify-content: center; gap: .34em; }
-.alignment .target-words { margin-top: max(130px, 6.6em); }
-.alignment .word-of { position: relative; padding: .06em .18em; border-radius: 5px; line-height: 1.35; cursor: pointer; background: var(--panel); flex: none; }
-.alignment .word-of.goes-on { margin-left: calc(2px - .34em); }
-.alignment .word-of.alone { background: var(--key); color: var(--ground); }
-.alignment .target-words .word-of.alone { background: var(--query); }
-.alignment .word-of.faint { opacity: .4; }
-.alignment .word-of.chosen::after { content: ""; position: absolute; left: .15em; right: .15em; bottom: -6px; height: 3px; border-radius: 2px; background: var(--query); }
-.alignment .word-of.unjoined bdi, .alignment .word-of .special { color: var(--soft); }
-.alignment .word-of.alone bdi { color: inherit; }
-.alignment .share { position: absolute; left: 50%; transform: translateX(-50%); font: 600 13px/18px var(--mono); white-space: nowrap; color: var(--ink); pointer-events: none; }
-.alignment .source-words .share { bottom: 100%; }
-.alignment .target-words .share { top: calc(100% + 8px); }
-.alignment .downward { display: grid; grid-template-columns: max-content minmax(90px, 260px) max-content; justify-content: center; margin-top: 14px; }
-.alignment .downward .line-of { flex-direction: column; justify-content: flex-start; align-items: flex-end; gap: 5px; margin: 0; }
-.alignment .downward .target-words { grid-column: 3; align-items: flex-start; }
-.alignment .downward .word-of.goes-on { margin-left: 0; margin-top: -4px; }
-.alignment .downward .word-of.chosen::after { left: -6px; right: auto; top: 4px; bottom: 4px; width: 3px; height: auto; }
-.alignment .downward .share { top: 50%; transform: translateY(-50%); padding: 0 4px; border-radius: 3px; background: var(--ground); z-index: 1; }
-.alignment .downward .share:empty { display: none; }
-.alignment .downward .source-words .share { bottom: auto; left: calc(100% + 4px); }
-.alignment .downward .target-words .share { top: 50%; left: auto; right: calc(100% + 4px); }
-.alignment .alignment-meaning { font-size: 13.5px; line-height: 1.5; color: var(--soft); max-width: 80ch; }
-`;

@@ -7,7 +7,6 @@ import { frame, viewsOf } from "./frame.js";
 import { mount as mountHeads } from "./heads.js";
 import { WholeSource } from "./source.js";
 import { clamp, led, remembered, restore } from "./state.js";
-import { CSS } from "./style.js";
 import { make } from "../core/dom.js";
 import { request } from "../core/store.js";
 import { Trace } from "../core/trace.js";
@@ -35,11 +34,9 @@ class Attention {
   parts;
 
   constructor(root) {
-    this.style = make("style", "", CSS);
-    this.styled = new Set(); // views whose look is here
     this.element = make("div", "attention");
     this.element.loupe = this; // for tests: the numbers behind the picture
-    root.append(this.style, this.element);
+    root.append(this.element);
     this.state = restore(address.read());
     this.hover = null;
     this.edition = 0; // grows with everything that makes every picture another one: data, stack, attention, width, theme
@@ -60,7 +57,6 @@ class Attention {
     this.unfollow();
     this.view?.destroy();
     this.element.remove();
-    this.style.remove();
   }
 
   /** The source of a long text is a module that nobody else needs: it is loaded with the first of them. */
@@ -75,9 +71,8 @@ class Attention {
         make("p", "sentence", `This view could not be loaded: ${error.message}. Reload the page.`),
       );
     import("./tiled_source.js")
-      .then(({ TiledSource, CSS: look }) => {
+      .then(({ TiledSource }) => {
         this.TiledSource = TiledSource;
-        this.dress("tiled", look);
         if (!late()) this.take(data, TiledSource);
       })
       .catch(sorry);
@@ -114,12 +109,6 @@ class Attention {
     this.heads = mountHeads(this.parts.heads, this);
     this.details = mountDetails(this.parts.details, this);
     this.element.dataset.ready = "true";
-  }
-
-  /** Adds the look of a module, once. */
-  dress(name, css) {
-    if (css && !this.styled.has(name)) this.style.textContent += css;
-    this.styled.add(name);
   }
 
   /** How much room there is, and everything drawn again in it. */
@@ -246,7 +235,6 @@ class Attention {
       );
       return;
     }
-    this.dress(name, module.CSS);
     this.view = this.source.mount(module, root, name);
     if (this.state.view === "map") this.map = this.view;
     this.view.update();

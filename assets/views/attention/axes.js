@@ -9,20 +9,6 @@ const RISE = 14; // of a slanted piece beyond what its length makes of it
 const [SINE, COSINE] = [0.82, 0.57]; // of the angle of a slanted piece
 const KEPT = 4096; // widths that are remembered
 
-export const CSS = `
-.map-grid { display: grid; grid-template-columns: var(--beside) max-content; width: max-content; }
-.map-corner { position: sticky; left: 0; top: 0; z-index: 4; background: var(--ground); font-size: 12px; line-height: 15px; display: flex; flex-direction: column; justify-content: flex-end; padding: 0 8px 5px 0; text-align: right; white-space: nowrap; }
-.map-top { position: sticky; top: 0; z-index: 3; background: var(--ground); height: var(--above); overflow: hidden; }
-.map-left { position: sticky; left: 0; z-index: 3; background: var(--ground); overflow: hidden; }
-.map-top bdi, .map-left bdi { position: absolute; font-size: 13px; line-height: 15px; color: var(--ink); cursor: pointer; background: var(--ground); }
-.map-top bdi { left: 0; bottom: 4px; transform-origin: 0 100%; max-width: var(--slanted); overflow: hidden; text-overflow: ellipsis; }
-.map-left bdi { right: 8px; max-width: calc(var(--beside) - 8px); overflow: hidden; text-overflow: ellipsis; }
-.map-top bdi.special, .map-left bdi.special { color: var(--soft); font-style: italic; }
-.map-left bdi.lit { color: var(--query); font-weight: 600; z-index: 2; }
-.map-top bdi.lit { color: var(--key); font-weight: 600; z-index: 2; }
-.small-pieces bdi { font-size: 11.5px; }
-`;
-
 /** {place, around(page), above(page, wide), show(page, block, size), mark(row, col), reveal(row, col, size)} in a box that scrolls. */
 export function axes(page, scroll) {
   const grid = make("div", "map-grid");
@@ -30,7 +16,7 @@ export function axes(page, scroll) {
   corner.append(make("span", "role-key", "key →"), make("span", "role-query", "query ↓"));
   const [top, left, place] = [make("div", "map-top"), make("div", "map-left"), make("div")];
   grid.append(corner, top, left, place);
-  scroll.append(make("style", "", CSS), grid);
+  scroll.append(grid);
   let shown = null; // {key, rows, cols}: what stands there
   const pointed = (event, labels) => labels.findIndex(({ element }) => element === event.target);
   for (const [axis, name] of [

@@ -225,35 +225,3 @@ function short(x) {
   const text = size >= 100 ? x.toFixed(0) : size >= 10 ? x.toFixed(1) : x.toFixed(2);
   return text.replace(/^-(?=.*[1-9])/, "−").replace(/^-/, "");
 }
-
-export const CSS = `
-.circuits { display: grid; gap: 30px; }
-.circuit { min-width: 0; }
-.circuit h3 { color: var(--ink); font-size: 15px; line-height: 22px; }
-.circuit h3 .note { font-weight: 400; color: var(--soft); font-size: 14px; }
-.circuit .circuit-note { margin-top: 10px; font-size: 13.5px; line-height: 1.5; color: var(--soft); max-width: 80ch; }
-.circuit-body { margin-top: 8px; transition: opacity .12s; }
-.circuit-body.waiting { opacity: .45; }
-.circuit .copies { margin-bottom: 8px; font-size: 14px; }
-.promoted { max-height: 480px; overflow: auto; }
-.narrow .promoted { max-height: none; }
-.candidates { display: flex; flex-wrap: wrap; gap: 3px 4px; min-width: 0; padding: 2px 0; }
-.promoted-row { display: flex; align-items: center; min-height: 29px; border-top: 1px solid var(--hairline); }
-.circuit-token { display: block; width: ${LABEL - 8}px; flex: none; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.promoted .read { font-weight: 600; font-size: 15px; }
-.candidate { flex: 0 0 var(--wide); min-width: 0; display: flex; justify-content: space-between; gap: 6px; align-items: baseline; padding: 1px 6px; border-radius: 4px; background: color-mix(in srgb, var(--value) var(--share), transparent); }
-.candidate bdi { overflow: hidden; text-overflow: ellipsis; }
-.candidate.itself { outline: 2px solid var(--ink); outline-offset: -2px; font-weight: 600; }
-.candidate .logit { font: 12px var(--mono); }
-.scored { display: flex; overflow-x: auto; padding-bottom: 4px; }
-.scored-rows .circuit-token { height: var(--row); line-height: var(--row); font-size: min(14px, calc(var(--row) - 3px)); padding-right: 8px; text-align: right; }
-.scored-rows .pointed { color: var(--query); font-weight: 600; }
-.scored .cells { position: relative; }
-.scored .written { position: absolute; inset: 0; display: grid; grid-auto-rows: var(--row); pointer-events: none; font: 11.5px/var(--row) var(--mono); text-align: center; color: var(--ink); }
-.circuit .axis { position: relative; height: 62px; margin-top: 4px; }
-.circuit .axis bdi { position: absolute; transform-origin: 0 0; transform: rotate(52deg); font-size: 13px; line-height: 14px; white-space: nowrap; max-width: 72px; overflow: hidden; text-overflow: ellipsis; color: var(--soft); margin-left: 3px; }
-.circuit .axis.upright { height: 22px; }
-.circuit .axis.upright bdi { transform: translateX(-50%); margin-left: 0; max-width: none; }
-.circuit .axis bdi.as-key { color: var(--key); font-weight: 600; }
-.circuit .corner { font-size: 13px; color: var(--soft); margin-bottom: 6px; }
-`;

@@ -71,11 +71,3 @@ export function editedSign(shape, text = "edited") {
   element.append(make("span", `edited-${shape}`), text);
   return element;
 }
-
-export const EDITED = `
-.edited-sign { display: inline-flex; align-items: center; gap: 6px; font: 11.5px/14px var(--mono); color: var(--edited); white-space: nowrap; }
-.edited-cells { width: 15px; height: 11px; border: 1.6px dashed var(--edited); }
-.edited-line { width: 24px; border-top: 2px dashed var(--edited); }
-.edited-head { width: 10px; height: 10px; background: var(--edited); clip-path: polygon(0 0, 100% 0, 100% 100%); }
-.edited-tag { font-size: 12.5px; line-height: 20px; font-weight: 600; color: var(--edited); border: 1.5px dashed var(--edited); border-radius: 6px; padding: 0 7px; }
-`;

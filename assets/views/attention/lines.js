@@ -16,8 +16,6 @@ const STEPS = 200; // of the slider, in the square root of the weight
 const TOKENS = [56, 150]; // CSS pixels of a column of tokens
 const NAMES = { query: "queries", key: "keys" };
 
-export { CSS } from "./lines_style.js";
-
 /** The view `Lines` of attention.js. */
 export function mount(root, page) {
   return new Lines(root, page);

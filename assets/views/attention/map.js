@@ -15,18 +15,6 @@ const CHROME = 330; // what stands above and below the map in a window
 const LEAST_TALL = 360;
 const PHONE = 0.75; // of a phone's height, so that the chosen cell of a long text can be scrolled into view
 
-export const CSS = `
-.map-line { display: flex; flex-wrap: wrap; align-items: center; gap: 8px 18px; margin-bottom: 12px; min-height: 28px; }
-.map-line .as-shares { display: flex; gap: 6px; align-items: center; font-size: 13px; }
-.map-side { display: flex; flex-wrap: wrap; gap: ${PICTURE.gap}px; align-items: flex-start; }
-.map-itself { max-width: 100%; }
-.map-scroll { overflow: auto; max-width: 100%; width: max-content; position: relative; scrollbar-width: thin; outline-offset: 2px; }
-.map-legend { margin-top: 12px; }
-.map-note { margin-top: 10px !important; font-size: 13px; color: var(--soft); max-width: 70ch; }
-.map-note:empty { display: none; }
-.map-picture h3 { margin-bottom: 8px; }
-`;
-
 export function mount(root, page) {
   return new HeadMap(root, page);
 }

@@ -315,21 +315,3 @@ class Points {
     this.page.tip(null);
   }
 }
-
-export const CSS = `
-.points-bar { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; margin-bottom: 12px; }
-.points-legend { display: flex; flex-wrap: wrap; gap: 4px 14px; margin-left: auto; font-size: 13px; }
-.points-legend .sign { display: inline-flex; align-items: center; gap: 6px; }
-.points-legend .mark { width: 11px; height: 11px; }
-.points-legend .mark.round { border-radius: 50%; }
-.points-legend .mark.wide { width: 34px; }
-.points-legend .mark.round.wide { border-radius: 6px; }
-.points-legend .mark.outline { border: 1.5px solid var(--ink); }
-.points-legend .mark.bar { height: 4px; border-radius: 2px; width: 14px; }
-.points-frame { position: relative; width: max-content; max-width: 100%; border: 1px solid var(--hairline); border-radius: 6px; overflow: hidden; }
-.points-frame canvas { display: block; touch-action: pan-y; cursor: grab; }
-.points-frame canvas:focus-visible { outline-offset: -2px; }
-.points-frame.waiting canvas { opacity: .45; }
-.points-of .points-axes { margin-top: 8px; font-size: 13.5px; }
-.points-of .points-note { margin-top: 4px; font-size: 13.5px; line-height: 1.5; color: var(--soft); max-width: 80ch; }
-`;

@@ -15,62 +15,6 @@ const LEAST = 4; // of a component; more of them than fit scroll
 const MOST = 64; // of a component
 const TALL = { before: 30, operand: 54, product: 80 };
 
-export const CSS = `
-.attention-product .product-top { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 16px; margin: 0 0 10px; }
-.attention-product .product-title { font-size: 15px; font-weight: 600; color: var(--ink); margin: 0; }
-.attention-product .product-order { margin-left: auto; display: flex; gap: 10px; align-items: center; font-size: 12px; color: var(--soft); }
-.attention-product .product-note { font-size: 12.5px; color: var(--soft); margin: 0 0 10px; }
-.attention-product .product-note:empty { display: none; }
-.attention-product .product-wide { overflow-x: auto; }
-.attention-product .product-parts { position: relative; width: max-content; }
-.attention-product .components { display: grid; row-gap: 8px; align-items: center; }
-.attention-product .components canvas { display: block; cursor: crosshair; }
-.attention-product .before { opacity: .55; }
-.attention-product .component-name { display: flex; flex-direction: column; font-weight: 600; font-size: 13.5px; line-height: 17px; min-width: 0; padding-right: 10px; position: sticky; left: 0; background: var(--ground); z-index: 1; }
-.attention-product .component-name > span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.attention-product .component-note { font: 10.5px/14px var(--mono); color: var(--soft); white-space: normal !important; }
-.attention-product .component-result { font: 13px var(--mono); padding-left: 12px; white-space: nowrap; }
-.attention-product .component-lit { position: absolute; top: 0; bottom: 0; left: 0; pointer-events: none; background: color-mix(in srgb, var(--key) 13%, transparent); border-radius: 3px; }
-.attention-product .component-lit[hidden] { display: none; }
-.attention-product .product-sum { font: 13px/1.7 var(--mono); margin: 12px 0 0; overflow-wrap: anywhere; }
-.attention-product .product-sum strong { color: var(--attention); }
-.attention-product .verdict { font: 12px var(--mono); color: var(--soft); margin: 2px 0 0; }
-.attention-product .keys-title { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; font-size: 13.5px; font-weight: 600; color: var(--ink); margin: 20px 0 4px; padding-top: 14px; border-top: 1px solid var(--hairline); }
-.attention-product .keys-title span { font-weight: 400; font-size: 12px; color: var(--soft); }
-.attention-product .keys-heads { display: grid; font: 11px var(--mono); color: var(--soft); margin: 0 0 3px; align-items: end; }
-.attention-product .keys-heads > :last-child { display: grid; grid-template-columns: 1fr 56px 64px; text-align: right; padding: 0 8px 0 10px; }
-.attention-product .keys-scroll { max-height: max(300px, 52vh); overflow: auto; position: relative; width: max-content; max-width: 100%; }
-.attention-product .keys-body { display: grid; width: max-content; }
-.attention-product .keys-names, .attention-product .keys-sums { min-width: 0; }
-.attention-product .keys-names { position: sticky; left: 0; background: var(--ground); z-index: 2; }
-.attention-product .keys-name, .attention-product .keys-sum { height: var(--pitch); font-size: var(--letters); content-visibility: auto; contain-intrinsic-size: auto var(--pitch); }
-.attention-product .keys-name { display: flex; align-items: center; width: 100%; padding: 0 8px 0 4px; border: 0; border-radius: 4px; background: none; font-family: inherit; color: inherit; cursor: pointer; }
-.attention-product .keys-name bdi { white-space: pre; overflow: hidden; text-overflow: ellipsis; line-height: 1; padding: 2px 0; }
-.attention-product .keys-name bdi.special { color: var(--soft); }
-.attention-product .keys-name:focus-visible { outline: 2px solid var(--attention); outline-offset: -2px; }
-.attention-product .keys-name.chosen, .attention-product .keys-sum.chosen { background: color-mix(in srgb, var(--key) 14%, transparent); }
-.attention-product .keys-name.chosen bdi { color: var(--key); font-weight: 600; }
-.attention-product .keys-name.hovered, .attention-product .keys-sum.hovered { background: var(--panel); }
-.attention-product .keys-sum { display: grid; grid-template-columns: 1fr 56px 64px; align-items: center; padding: 0 8px 0 10px; font-family: var(--mono); cursor: pointer; }
-.attention-product .keys-sum span { font-size: 11.5px; text-align: right; white-space: nowrap; }
-.attention-product .keys-track { height: 55%; position: relative; border-left: 0; background: linear-gradient(var(--hairline), var(--hairline)) center / 1px 100% no-repeat; }
-.attention-product .keys-bar { position: absolute; top: 0; bottom: 0; left: 50%; width: 50%; transform-origin: 0; background: var(--attention); border-radius: 0 2px 2px 0; }
-.attention-product .keys-bar.below { left: 0; transform-origin: 100%; background: var(--negative); border-radius: 2px 0 0 2px; }
-.attention-product .masked { color: var(--soft); }
-.attention-product .masked .keys-bar { opacity: .35; }
-.attention-product .keys-body { position: relative; }
-.attention-product .keys-band { position: absolute; top: 0; left: 0; right: 0; border: 2px solid var(--key); border-radius: 5px; pointer-events: none; z-index: 3; }
-.attention-product .cells { position: relative; }
-.attention-product .cells canvas { display: block; cursor: crosshair; }
-.attention-product .picked-cell { border: 2px solid var(--ink); border-radius: 3px; }
-.attention-product .product-legend { margin: 8px 0 0; }
-.attention-product .product-legend .legend { position: static; flex-direction: row; align-items: center; gap: 8px; }
-.attention-product .tight .keys-sum, .attention-product .tight .keys-heads > :last-child { grid-template-columns: 1fr; padding-left: 4px; }
-.attention-product .tight .keys-track, .attention-product .tight .keys-weight, .attention-product .tight .keys-heads .aside { display: none; }
-.attention-product .tight .component-result { padding-left: 4px; font-size: 11px; }
-.attention-product .tight .component-note { font-size: 9.5px; }
-`;
-
 /** The view `q·k` of attention.js. */
 export function mount(root, page) {
   return new Product(root, page);

@@ -12,7 +12,6 @@ const NARROWEST = 146; // a panel, for its title
 const CELL = { least: 1, legible: 6.5, most: 36 }; // of a cell's side
 const LABELS = { room: 74, from: 9.5 }; // tokens beside the first panel of a line, where rows are this high
 const AXIS = 14; // CSS pixels of a cell that its key's name fits under
-const SLANTED = 46; // the height of the keys' names
 const STAGES = {
   raw: "scores",
   scores: "scores",
@@ -26,46 +25,6 @@ const PATIENCE = 250; // ms until the server is asked for what it multiplies
 const MOST = 12; // keys
 const NAMES = 104; // CSS pixels of the names of the lines
 const COLUMN = 63; // and of a key
-
-export const CSS = `
-.attention-steps .steps-title { font-size: 15px; font-weight: 600; color: var(--ink); margin: 0 0 12px; }
-.attention-steps .steps-panels { display: flex; flex-wrap: wrap; gap: 20px ${GAP}px; outline-offset: 4px; }
-.attention-steps .steps-panel { position: relative; }
-.attention-steps .steps-panel h4 { margin: 0; font-size: 13.5px; line-height: 18px; font-weight: 600; color: var(--ink); white-space: nowrap; }
-.attention-steps .steps-formula { font: 11.5px/16px var(--mono); color: var(--soft); margin: 0 0 7px; white-space: nowrap; min-height: 16px; }
-.attention-steps .steps-line { position: relative; }
-.attention-steps .steps-labels { position: absolute; top: 0; right: 100%; overflow: hidden; }
-.attention-steps .steps-labels bdi { display: block; white-space: pre; overflow: hidden; text-overflow: ellipsis; text-align: right; padding-right: 6px; color: var(--soft); }
-.attention-steps .steps-labels bdi.lit { color: var(--query); font-weight: 600; }
-.attention-steps .cells { position: relative; flex: none; }
-.attention-steps .cells canvas { display: block; cursor: crosshair; }
-.attention-steps .lit-column, .attention-steps .picked-cell { position: absolute; top: 0; left: 0; pointer-events: none; }
-.attention-steps .picked-cell { border: 2px solid var(--ink); border-radius: 3px; }
-.attention-steps .axis { position: relative; height: ${SLANTED}px; margin-top: 3px; }
-.attention-steps .axis bdi { position: absolute; transform-origin: 0 0; transform: rotate(52deg); font-size: 11px; line-height: 12px; white-space: nowrap; max-width: 54px; overflow: hidden; text-overflow: ellipsis; color: var(--soft); margin-left: 3px; }
-.attention-steps .axis.upright bdi { transform: translateX(-50%); margin-left: 0; max-width: none; }
-.attention-steps .axis bdi.lit { color: var(--key); font-weight: 600; }
-.attention-steps .steps-value { font: 600 16px/22px var(--mono); margin: 6px 0 2px; white-space: nowrap; }
-.attention-steps .steps-panel .legend { position: static; flex-direction: row; align-items: center; gap: 7px; font-size: 11px; }
-.attention-steps .steps-made { font-size: 11px; line-height: 14px; color: var(--soft); margin: 4px 0 0; }
-.attention-steps .steps-edited { margin: 12px 0 0; }
-.attention-steps .steps-waits { font-size: 12.5px; color: var(--soft); padding: 10px; border: 1px dashed var(--hairline); border-radius: 6px; }
-.attention-steps .ledger-title { font-size: 13.5px; font-weight: 600; color: var(--ink); margin: 22px 0 8px; padding-top: 14px; border-top: 1px solid var(--hairline); }
-.attention-steps .ledger { border-collapse: collapse; font: 11.5px var(--mono); table-layout: fixed; }
-.attention-steps .ledger th, .attention-steps .ledger td { text-align: right; padding: 3px 4px 3px 0; width: 63px; white-space: nowrap; font-weight: 400; }
-.attention-steps .ledger th:first-child { text-align: left; width: 104px; color: var(--soft); font-family: var(--sans); font-size: 12.5px; }
-.attention-steps .ledger td.chosen { background: color-mix(in srgb, var(--key) 12%, transparent); }
-.attention-steps .ledger .strong td { font-weight: 600; color: var(--attention); }
-.attention-steps .ledger .ruled td, .attention-steps .ledger .ruled th { border-top: 1px solid var(--hairline); }
-.attention-steps .ledger .value td { color: var(--value); }
-.attention-steps .ledger .edited td, .attention-steps .ledger .edited th { color: var(--edited) !important; }
-.attention-steps .ledger .soft td { color: var(--soft); }
-.attention-steps .ledger-key { max-width: 64px; padding: 0 2px; border: 0; background: none; font: 600 13px var(--sans); color: inherit; cursor: pointer; overflow: hidden; text-overflow: ellipsis; }
-.attention-steps .ledger-key:hover { text-decoration: underline; text-underline-offset: 3px; }
-.attention-steps .ledger-key.chosen { color: var(--key); }
-.attention-steps .ledger-key bdi { white-space: pre; }
-.attention-steps .ledger-sum { font-size: 12.5px; color: var(--soft); margin: 10px 0 0; }
-`;
 
 /** The view `Steps` of attention.js. */
 export function mount(root, page) {

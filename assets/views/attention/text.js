@@ -6,7 +6,7 @@ import { at, mountCells } from "../components/cells.js";
 import { choices } from "../components/choices.js";
 import { legend } from "../components/legend.js";
 import { mount as mountPicture } from "../components/picture.js";
-import { letters, mount as mountProse, PROSE } from "../components/prose.js";
+import { letters, mount as mountProse } from "../components/prose.js";
 import { legible } from "../core/contrast.js";
 import { make, range } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
@@ -437,31 +437,3 @@ function mountAverage(root, page) {
   };
   return { show: draw };
 }
-
-export const CSS = `${PROSE}
-.over-text { max-width: 980px; }
-.over-bar { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; margin-bottom: 20px; }
-.over-text .over-meaning { margin: 12px 0 0; color: var(--soft); font-size: 13.5px; line-height: 1.5; max-width: 80ch; }
-.over-text .texts { display: grid; gap: 18px; transition: opacity .12s; }
-.over-text .waiting { opacity: .45; }
-.over-text .text-of h3 { margin-bottom: 2px; }
-.over-picture { display: flex; flex-wrap: wrap; gap: 24px; align-items: flex-start; }
-.over-picture.of-key { --query: var(--key); }
-.over-picture .picture-note { display: none; }
-.over-picture .picture-plain { margin: 0; }
-.over-text .key-of { margin-top: 20px; }
-.over-text .said-of { margin-top: 8px; font-size: 15px; line-height: 1.6; }
-.over-text .said-of bdi { font-weight: 600; }
-.attention.long .over-text .choices .option { padding-inline: 7px; font-size: 12.5px; }
-.attention.long .over-text > .blocks-of { margin: -8px 0 12px; }
-.attention.long .over-text .over-meaning { margin: 0; }
-.attention.long .over-text .key-of { margin-top: 14px; }
-.attention.long .over-text .said-of { margin-bottom: 16px; }
-@media (prefers-reduced-motion: reduce) { .over-text .texts { transition: none; } }
-.over-text .blocks-of { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; font-size: 13px; color: var(--soft); }
-.over-text > .blocks-of { margin-top: 14px; }
-.average { display: flex; gap: 10px; overflow-x: auto; }
-.average .numbered small { display: block; height: 20px; color: var(--soft); font-size: 12px; white-space: nowrap; }
-.average .legend { margin-top: 10px; }
-.average .numbers span { display: block; height: var(--pitch); font: 11px/var(--pitch) var(--mono); text-align: right; color: var(--soft); }
-`;

@@ -4,8 +4,7 @@ import { compared } from "./colours.js";
 import { Numbers } from "./numbers.js";
 import { coarse, heaviest, ROOMY } from "./source.js";
 import { clamp } from "./state.js";
-import { CSS as LONG } from "./long_style.js";
-import { CSS as WINDOW, mount as mountWindow, WINDOWED } from "./window.js";
+import { mount as mountWindow, WINDOWED } from "./window.js";
 import { percent } from "../core/format.js";
 import { inquire } from "../core/store.js";
 
@@ -13,8 +12,6 @@ const WIDE = [...WINDOWED, "points"]; // views that take all the room there is
 const READERS = 5; // queries of a column
 const PLACED = "positional";
 const STALLED = 3; // answers in a row that go no further
-
-export const CSS = LONG + WINDOW;
 
 export class TiledSource {
   tiled = true;

@@ -11,12 +11,6 @@ const BEFORE = 24; // of them, those before the row that is looked at
 
 export const WINDOWED = ["lines", "product", "steps", "alignment"];
 
-export const CSS = `
-.window-note { font-size: 13px; line-height: 19px; color: var(--soft); max-width: 92ch; margin: 0 0 14px !important; font-variant-numeric: tabular-nums; }
-.window-note strong { color: var(--ink); font-weight: 500; }
-.windowed.waiting .window-view { opacity: .4; pointer-events: none; }
-`;
-
 /** What a window holds of a run, under the names of the run's own tensors. The keys need not be neighbours. */
 class WindowTrace extends Trace {
   /**

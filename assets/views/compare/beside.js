@@ -29,7 +29,6 @@ class Beside {
     this.columns = [];
     root.classList.add("beside-runs");
     root.setAttribute("role", "tabpanel");
-    this.styled = new Set();
   }
 
   destroy() {
@@ -94,8 +93,6 @@ class Beside {
       failure = error;
     }
     if (this.opened !== name) return;
-    if (module?.CSS && !this.styled.has(name)) this.lab.style.textContent += module.CSS;
-    this.styled.add(name);
     if (failure) console.error(failure);
     this.lab.ends = new Ends((letters) => this.again(letters));
     for (const column of this.columns) {

@@ -1,7 +1,6 @@
 // Two runs or more side by side: the same head of all of them under one cursor, what differs, and what is alike. This is the shell:
 // it holds what is looked at; the parts read `lab` (this object) at every update.
 import * as address from "../core/address.js";
-import { CSS as ATTENTION } from "../attention/style.js";
 import { mount as mountBeside } from "./beside.js";
 import { Cursor } from "./cursor.js";
 import { Face } from "./face.js";
@@ -13,7 +12,6 @@ import { mount as mountPredictions } from "./predictions.js";
 import { mount as mountSimilarity } from "./similarity.js";
 import { remembered, restore } from "./state.js";
 import { mount as mountStreams } from "./streams.js";
-import { CSS } from "./style.js";
 import { known as isView, missing } from "./tabs.js";
 import { make } from "../core/dom.js";
 
@@ -30,10 +28,9 @@ export class Compare extends Cursor {
   constructor(root, emit) {
     super();
     this.emit = emit;
-    this.style = make("style", "", ATTENTION + CSS);
     this.element = make("div", "attention compare");
     this.element.loupe = this; // for tests: the numbers behind the picture
-    root.append(this.style, this.element);
+    root.append(this.element);
     /** @type {Cursor["state"]} */
     this.state = restore(address.read());
     this.hover = null;
@@ -51,7 +48,6 @@ export class Compare extends Cursor {
     this.unfollow();
     for (const view of this.views ?? []) view.destroy();
     this.element.remove();
-    this.style.remove();
   }
 
   update(data) {

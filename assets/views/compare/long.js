@@ -1,13 +1,11 @@
 // Two runs or more on texts too long to be sent whole: the page about comparisons (compare.js), of which every number is asked for once it is
 // looked at. Maps show tiles at the zoom in view; what stands under the cursor is a row that was asked for, exactly.
-import { CSS as LONG } from "../attention/long_style.js";
-import { CSS as WINDOW, mount as mountWindow, WINDOWED } from "../attention/window.js";
+import { mount as mountWindow, WINDOWED } from "../attention/window.js";
 import { Compare } from "./compare.js";
 import { LongFace } from "./long_face.js";
 import { mount as mountHeads } from "./long_heads.js";
 import { mount as mountMaps } from "./long_maps.js";
 import { Asked } from "./long_asked.js";
-import { CSS } from "./long_style.js";
 import { range } from "../core/dom.js";
 
 const SETTLED = 200; // ms until what lies below the maps is asked for, which is when these have asked
@@ -24,7 +22,6 @@ class LongCompare extends Compare {
 
   constructor(root, emit) {
     super(root, emit);
-    this.style.textContent += LONG + WINDOW + CSS;
     this.asks = new Asked(this);
     this.seen = new Set(); // panels that were in sight once
     this.watch = new IntersectionObserver((entries) => this.saw(entries));

@@ -23,13 +23,3 @@ export function choices(title, options, pick) {
   };
   return { element, show, name: (value, label) => (buttons.get(value).textContent = label) };
 }
-
-export const CHOICES = `
-.attention .choices { display: inline-flex; flex-wrap: wrap; border: 1px solid var(--hairline); border-radius: 7px; overflow: hidden; background: var(--hairline); gap: 1px; }
-.attention .choices .option { flex: auto; padding: 3px 11px; font-size: 13px; line-height: 20px; text-align: center; white-space: nowrap; color: var(--ink); background: var(--ground); }
-.attention .choices .option:hover { background: var(--panel); }
-.attention .choices .option[aria-pressed="true"] { background: var(--attention); color: var(--ground); font-weight: 600; }
-.attention .choices .option:focus-visible { outline-offset: -3px; outline-color: var(--ink); }
-.attention .choices .option[hidden] { display: none; }
-.attention.narrow .choices .option { padding: 6px 7px; font-size: 12.5px; }
-`;

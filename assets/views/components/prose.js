@@ -85,16 +85,3 @@ export function letters(count, narrow) {
   const size = count <= 16 ? 25 : count <= 40 ? 21 : count <= 90 ? 18 : 15;
   return narrow ? Math.min(size, 19) : size;
 }
-
-export const PROSE = `
-.attention .prose { line-height: 1.75; margin: 0; border-radius: 4px; }
-.attention .prose .word { display: inline-block; max-width: 100%; }
-.attention .prose.loose .word { margin-right: .22em; }
-.attention .prose .piece { display: inline-block; padding: 0 .1em; line-height: 1.42; border-radius: 4px; cursor: pointer; max-width: 100%; }
-.attention .prose .piece + .piece { margin-left: 1px; }
-.attention .prose bdi { white-space: pre-wrap; overflow-wrap: anywhere; }
-.attention .prose .special { opacity: .7; }
-.attention .prose .quiet { color: var(--soft); opacity: .75; }
-.attention .prose .pointed { outline: 2px solid var(--soft); outline-offset: -1px; }
-.attention .prose .chosen { outline: 3px solid var(--chosen); outline-offset: 1px; box-shadow: 0 0 0 1px var(--ground); position: relative; z-index: 1; font-weight: 600; }
-`;

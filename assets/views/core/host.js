@@ -44,8 +44,8 @@ export async function present(name, component, styled) {
 
 /** What can be taken away stands below the view of a page that says so. */
 async function offer(place) {
-  place.offer ??= import("../share/share.js");
-  const { mount } = await place.offer;
+  place.offer ??= Promise.all([import("../share/share.js"), styleSheet(place.root, "../share/share.css")]);
+  const [{ mount }] = await place.offer;
   if (place.closed || !place.view || !place.data.take) return; // it may have changed meanwhile
   if (place.toolbar) place.toolbar.update();
   else place.toolbar = mount(place);

@@ -4,7 +4,6 @@ import { make } from "../core/dom.js";
 import { asked, request } from "../core/store.js";
 import { link, missed, state, unlinked, unread } from "./link.js";
 import { shown } from "./shown.js";
-import { CSS } from "./style.js";
 import { shade } from "../core/theme.js";
 import { drawn } from "./vector.js";
 import { DPI, pngFile, svgFile } from "./vector_file.js";
@@ -28,7 +27,6 @@ class TakeAway {
   constructor(place) {
     this.place = place;
     this.element = make("div", "loupe-view loupe-take");
-    this.element.append(make("style", "", CSS));
     this.button = make("button", "open", "Share & export ▾");
     this.button.type = "button";
     this.button.setAttribute("aria-expanded", "false");

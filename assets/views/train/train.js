@@ -1,7 +1,5 @@
 // Train: a model learns, and its whole past can be gone through. This is the shell: it follows a run, holds what is looked at, and
 // hands the drawing to the parts, which read `lab` (this object) at every update.
-import { CSS as ATTENTION } from "../attention/style.js";
-import { PROSE } from "../components/prose.js";
 import { bubble } from "../components/bubble.js";
 import { byArrows } from "../components/tablist.js";
 import * as address from "../core/address.js";
@@ -28,10 +26,9 @@ class Lab extends Run {
   constructor(root, emit) {
     super();
     this.emit = emit;
-    this.style = make("style", "", ATTENTION + PROSE);
     this.element = make("div", "attention lab");
     this.element.loupe = this; // for tests: the numbers behind the picture
-    root.append(this.style, this.element);
+    root.append(this.element);
     this.state = restore(address.read());
     this.asked = address.read(); // by the link with which the page was opened
     this.held = null; // what is told while a picture is taken
@@ -58,7 +55,6 @@ class Lab extends Run {
     this.unfollow();
     this.parts?.destroy();
     this.element.remove();
-    this.style.remove();
   }
 
   update(data) {
