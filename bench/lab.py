@@ -63,7 +63,7 @@ def walked(page: Page, address: str, first: int) -> list[float]:
 
 @contextmanager
 def trainings(count: int, runs: Path) -> Iterator[None]:
-    """As many, at work."""
+    """Keeps `count` trainings running, each at step 10 or later."""
     recipe = read_recipe(ROOT / "assets" / "lab" / f"{PRESET}.toml")
     long = replace(recipe, schedule=replace(recipe.schedule, steps=STEPS))
     folders = [Processes(runs).start(long, f"beside {number}") for number in range(count)]

@@ -27,7 +27,7 @@ class Shape:
 
     @property
     def target(self) -> Tensor | None:
-        """What the decoder of an encoder-decoder reads, as long as the text."""
+        """Input of the decoder of an encoder-decoder, as long as the text."""
         return None if self.config.encoder is None else self.ids.flip(1)
 
 

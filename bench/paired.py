@@ -37,7 +37,7 @@ def paired(
     seconds: float = 20.0,
     note: str = "",
 ) -> Row:
-    """As many rounds as `seconds` hold; who goes first changes every round."""
+    """Times both for as many rounds as `seconds` hold; who goes first changes every round."""
     for _ in range(WARM_UP):
         ours()
         theirs()

@@ -71,7 +71,7 @@ def rows() -> Iterator[Row]:
 
 
 def compared(page: Page, shape: Shape, alone: Callable[[], None], rounds: int) -> Row:
-    """In turns, after one of each that does not count."""
+    """Times the browser and the engine in turns, after one round of each that does not count."""
     streamed, written, engine = list[float](), list[float](), list[float]()
     for turn in range(rounds + 1):
         told = page.evaluate(WRITE, [NEW])

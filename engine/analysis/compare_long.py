@@ -65,8 +65,8 @@ def spread(queries: Alignment, most: int) -> tuple[list[Group], int]:
 
 
 def pattern_difference(first: Tensor, second: Tensor, queries: Alignment, keys: Alignment) -> tuple[Tensor, Tensor]:
-    """Of two patterns (pos key), by their groups: the second less the first, query key, and what the rows of both
-    together give to tokens that the other text lacks, query."""
+    """Difference of two patterns (pos key), by their groups: the second less the first, query key, and what the rows
+    of both together give to tokens that the other text lacks, query."""
     after, apart = group_attention(second, queries.second, keys.second)
     before, alone = group_attention(first, queries.first, keys.first)
     return after - before, alone + apart
@@ -99,9 +99,9 @@ def largest_differences(difference: Tensor, rows: Window, columns: Window, side:
 def layer_changes(
     first: Tensor, second: Tensor, queries: Alignment, keys: Alignment, cells: int
 ) -> tuple[Tensor, Tensor]:
-    """Of one layer of both runs (head pos key): how much of a row's attention goes elsewhere, head, the mean over the
-    rows that count, as `head_changes`; and |difference| of each head by `entries`, head row column, at most `cells`
-    along each side, a cell the largest of its block."""
+    """Change of one layer between both runs (head pos key): how much of a row's attention goes elsewhere, head, the
+    mean over the rows that count, as `head_changes`; and |difference| of each head by `entries`, head row column, at
+    most `cells` along each side, a cell the largest of its block."""
     counts = torch.tensor([counts_as_row(group) for group in queries.groups], dtype=torch.bool)
     changes, seen = [], []
     for one, other in zip(first, second, strict=True):

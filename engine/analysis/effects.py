@@ -50,10 +50,10 @@ class Shift:
 
 
 def shift(before: Tensor, after: Tensor, count: int = 10, order: Order = "change") -> Shift:
-    """From the logits of both (vocab or class): all of the change, and the first `count` candidates.
+    """Change of a distribution, from the logits of both runs (vocab or class): its size, and `count` candidates.
 
-    By |dp|, by probability in one of the runs, or by the greater of the two. A single logit is that of a class that
-    holds or does not, and its only candidate.
+    Candidates are ordered by |dp|, by probability in one of the runs, or by the greater of the two. A single logit is
+    that of a class that holds or does not, and its only candidate.
     """
     if before.shape != after.shape or before.dim() != 1:
         raise ValueError(f"logits must be one list in both runs, got {tuple(before.shape)} and {tuple(after.shape)}.")

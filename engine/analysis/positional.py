@@ -56,7 +56,7 @@ def agreement(pattern: Tensor, mean: Tensor, crosses: bool = False) -> Tensor:
 def other_texts(
     model: Transformer, trace: Trace, side: str, crosses: bool, texts: int, seed: int
 ) -> list[tuple[Input, Input | None]]:
-    """What to read, and what its decoder reads, `texts` times; empty where there is no other order."""
+    """Inputs in another order, and those of the decoder, `texts` of them; empty where there is no other order."""
     generator = torch.Generator().manual_seed(seed)
     sources = reordered_source(model, trace, texts, generator) if crosses or side != "decoder" else None
     targets = reordered_target(trace, texts, generator) if side == "decoder" else None

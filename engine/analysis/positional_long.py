@@ -99,7 +99,7 @@ class PositionalSteps:
 
     @torch.no_grad()
     def advance(self) -> None:
-        """One of the other texts through one layer, or the text itself, by which the layer is scored."""
+        """Runs one of the other texts through one layer, or the text itself, and then scores the layer."""
         with self._lock:
             if self.done == self.steps:
                 return

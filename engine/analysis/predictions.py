@@ -26,7 +26,7 @@ class Predictions:
 
 
 def predictions(first: Tensor, second: Tensor, places: Sequence[tuple[int, int]], count: int) -> Predictions:
-    """From the logits of two runs, pos vocab (or class) each, at pairs of rows. Raises ValueError for unlike choices.
+    """Compares logits of two runs, pos vocab (or class) each, at pairs of rows. Raises ValueError for unlike choices.
 
     A single logit is that of a class that holds or does not, and its only candidate.
     """

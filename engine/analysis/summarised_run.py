@@ -87,7 +87,7 @@ def rerun_reduced(
     edits: Sequence[Edit] = (),
     **options: Any,
 ) -> dict[str, T]:
-    """As `reduced`, starting from a run that kept `streams` and over as soon as the last value was seen.
+    """Reduces hooks as `run_reduced` does, from a run that kept `streams`, and stops once the last value was seen.
 
     What `base` holds is not computed again. Raises ValueError where it is a run of something else, or kept too little.
     """

@@ -67,7 +67,7 @@ def norm_before(model: Transformer, layer: int, side: str, crosses: bool, query:
 
 
 def onward(model: Transformer, layer: int, side: str, crosses: bool, written: Tensor) -> Tensor:
-    """From the stream to what W_U reads, ... d_embed: the linear part of the norms in between, and what narrows."""
+    """Maps the stream to what W_U reads, ... d_embed: the linear part of the norms in between, and what narrows."""
     stack, head = stack_of(model, side), model.head
     assert isinstance(head, LanguageHead)
     own = stack.blocks[layer].norm1_after

@@ -30,7 +30,7 @@ class Heads:
 
     @classmethod
     def of(cls, attention: nn.Module, heads: int) -> Heads:
-        """Those of a layer with the linear maps `q`, `k` and `v`; where several heads share keys and values, each gets
+        """Heads of a layer with the linear maps `q`, `k` and `v`; where several heads share keys and values, each gets
         its own copy."""
         d_head = attention.get_parameter("q.weight").shape[0] // heads
         maps = [_split(attention.get_submodule(name), d_head, heads) for name in "qkv"]

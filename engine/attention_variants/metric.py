@@ -19,7 +19,7 @@ class Metric:
 
 
 def metric(states: Tensor, queries: Tensor | None, subspaces: int) -> Metric:
-    """From key d_model and, where there are any to learn from, query d_model.
+    """Learns the metric from states, key d_model, and queries, query d_model, where there are any.
 
     An approximation h^ of a state h costs a query the error q . (h - h^), whose mean square over queries is
     (h - h^)^T S (h - h^) with S = E[q q^T]. States are therefore stretched by S^1/2 and queries by S^-1/2: there the

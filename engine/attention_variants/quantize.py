@@ -37,7 +37,7 @@ class Settings:
             raise ValueError(f"sub-spaces, lists and probes must be at least 1 and rerank at least 0, got {self}.")
 
     def fitted(self, length: int) -> Settings:
-        """With at least 4 states for every code and 8 for every list, and no more probes than lists."""
+        """Settings with at least 4 states for every code and 8 for every list, and no more probes than lists."""
         lists = min(self.lists, max(length // 8, 1))
         codes = min(self.codes, max(length // 4, 1))
         return Settings(self.subspaces, codes, lists, min(self.probes, lists), self.rerank)
@@ -91,7 +91,7 @@ class Index:
         return sizes[self.probed(queries @ self.metric.to_query)[0]].sum(-1)
 
     def search(self, queries: Tensor, k: int, visible: Tensor | None = None) -> Found:
-        """As `exact` of nearest.py searches; key -1, score -inf where the visited lists held fewer than k."""
+        """Searches as `exact` of nearest.py does; key -1, score -inf where the visited lists held fewer than k."""
         k = min(k, len(self.states))
         wanted = min(k * max(self.settings.rerank, 1), len(self.states))
         parts = []
@@ -179,7 +179,7 @@ def recall(found: Tensor, true: Tensor) -> float:
 def search_cost(
     length: int, keys: int, heads: int, d_model: int, k: int, settings: Settings, candidates: float | None = None
 ) -> Cost:
-    """For n h queries that meet `candidates` states each on average: w n / k' where all lists are equally long.
+    """Cost of n h queries that meet `candidates` states each on average: w n / k' where all lists are equally long.
 
     Multiply-adds of a query: d^2 to change its coordinates, k' d to choose its lists, w k* d for its tables, R d to
     compare R = rerank k candidates again; look-ups: m for each candidate. Bytes: scores and places of the best R of

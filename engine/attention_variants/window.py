@@ -31,9 +31,9 @@ def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, *, causal: bool
 
 
 def window_cost(length: int, heads: int, d_head: int, window: int, *, causal: bool = True) -> Cost:
-    """With blocks of b = max(w, 32) queries and bands of s = b + w - 1 keys (b + 2w - 2 where a query sees both sides):
-    2 n h s d multiply-adds, n rounded up to whole blocks; the padded q, k and v, the mask (as booleans and as floats,
-    n s of each, one for all heads) and the result.
+    """Cost with blocks of b = max(w, 32) queries and bands of s = b + w - 1 keys (b + 2w - 2 where a query sees both
+    sides): 2 n h s d multiply-adds, n rounded up to whole blocks; the padded q, k and v, the mask (as booleans and as
+    floats, n s of each, one for all heads) and the result.
     """
     block, reach, ahead, blocks = _bands(length, window, causal)
     rows, band = blocks * block, reach + block + ahead

@@ -157,7 +157,7 @@ def limited(run: RunFolder, seconds: int | None) -> list[bool]:
 
 
 def changed(recipe: Recipe, options: argparse.Namespace) -> Recipe:
-    """With what the command line says instead."""
+    """Replaces steps, device and threads of the recipe with those of the command line."""
     if options.steps is not None:
         warmup = min(recipe.schedule.warmup, options.steps)
         recipe = replace(recipe, schedule=replace(recipe.schedule, steps=options.steps, warmup=warmup))

@@ -118,7 +118,7 @@ def heads_only(heads: list[int] | None) -> Where:
 
 
 def query_positions(hook: HookPoint, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the queries and the keys of a value ... pos key stand; behind a cache the queries are the last."""
+    """Positions of the queries and of the keys of a value ... pos key; after a cache the queries are the last."""
     count, keys = value.shape[-2:]
     past = 0 if "cross_attn." in hook.name else keys - count
     pos = torch.arange(past, past + count, device=value.device)

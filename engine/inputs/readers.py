@@ -108,7 +108,7 @@ def own_words(checkpoint: Checkpoint) -> str:
 
 
 def read_text(checkpoint: Checkpoint, text: str, limit: int, second: str = "") -> Reading:
-    """Where a decoder reads the text again behind its encoder, that is the target."""
+    """Reads a text, cut to `limit` tokens; the target is the text again where the decoder rereads it."""
     whole = tokens(checkpoint, text, second)
     read = whole.truncate(limit)
     if not read or not checkpoint.model.config.rereads:

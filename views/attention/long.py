@@ -76,14 +76,14 @@ class LongContext(RunContext):
         return library.glances.head(self.made, head.hook, head.head, self.cells)
 
     def lengths(self, head: Head, shows: Moved | None = "length") -> Tensor:
-        """In place of the weights of one head, |pattern v W_O|, or its share of the row; None gives the weights."""
+        """Lengths |pattern v W_O| of one head, pos key, or their shares of the row; None gives the weights."""
         if shows is None:
             return self.pattern(head)
         norms = self.pattern(head).float().abs() * key_lengths(self, head)
         return norms / row_sums(norms)[:, None] if shows == "share" else norms
 
     def edited(self, head: Head) -> Tensor | None:
-        """Which cells of one head edits put there, u8 pos key as `touched_cells` has it; None where no edit acts."""
+        """Cells of one head that edits put there, u8 pos key as `touched_cells` has it; None where no edit acts."""
         crosses = head.focus == "cross_attn"
         if not touched_heads(self.trace, self.lane(head.side).config, head.side, crosses)[head.layer, head.head]:
             return None
@@ -108,7 +108,7 @@ class LongContext(RunContext):
         return Matrix(moved_name(hook, moved), self.model_name, values, ("query", "key"), tokens)
 
     def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
-        """As a short run has it, of a run that keeps what this one matrix needs and nothing else."""
+        """Writes the script of one matrix, with a run that keeps what the matrix needs and nothing else."""
         shown = self.named_head(hook, head)
         rows, columns = self.size(shown)
         if not (0 <= row < rows and 0 <= col < columns):
@@ -158,7 +158,7 @@ def heads_of(lane: Lane) -> Iterator[Head]:
 
 
 def row_sums(norms: Tensor) -> Tensor:
-    """Of each row, pos; what a row without any is divided by is not 0."""
+    """Sum of each row, pos, at least TINY: an empty row can be divided by it."""
     return norms.sum(-1).clamp(min=TINY)
 
 
@@ -237,7 +237,7 @@ def at_rest(rows: int, columns: int) -> list[tuple[tuple[int, int], tuple[int, i
 
 
 def spans(size: int) -> list[tuple[int, int]]:
-    """Of one axis, as wide as each other: the last one reaches back into the one before."""
+    """Divides one axis into spans of equal width: the last one overlaps the one before."""
     width = TILE
     while size * TILE > ACROSS * width:
         width *= 2
@@ -270,7 +270,7 @@ def tiled(
 
 
 def heaviest(pattern: Tensor, row: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """One row, `weights`, and of it the keys with the most, `key` and `weight`: so many others share the `rest`."""
+    """Selects of one row, `weights`, the keys with the most, `key` and `weight`; `others` keys share the `rest`."""
     weights = pattern[row].float()
     top = top_keys(weights, LISTED)
     others = int((weights > 0).sum()) - int((top.weight > 0).sum())

@@ -220,7 +220,7 @@ def ask_positional(long: LongContext, side: Side, whole: bool = False) -> Answer
 
 @dataclass(frozen=True)
 class Layers:
-    """One attention of a long text, layer by layer: the mean of the heads, or one `head` of each."""
+    """Patterns of one attention of a long text, layer by layer: the mean of the heads, or one `head` of each."""
 
     long: LongContext
     side: str
@@ -239,7 +239,7 @@ class Layers:
         return library.glances.mean(self.long.made, head.hook, self.long.cells)
 
     def between(self, first: int, last: int) -> Iterator[Tensor]:
-        """Of the layers `first` to `last`, both included."""
+        """Patterns of the layers `first` to `last`, both included."""
         return map(self.layer, range(first, last + 1))
 
     def all(self) -> Iterator[Tensor]:
@@ -257,7 +257,7 @@ class Layers:
 def ask_long_text_average(
     long: LongContext, side: Side, layer: Layer, head: Head, focus: Focus = "attn"
 ) -> dict[str, Tensor]:
-    """As a short text has it, of other texts, and so as long as these are; all heads are kept: they come together."""
+    """Averages the pattern over other texts, and so as long as these are; all heads are kept: they come together."""
 
     def average() -> tuple[Tensor, Tensor]:
         traces = sample_runs(long.checkpoint, TEXTS, LONGEST, long.trace.edits, [f"*{focus}.pattern"])
@@ -363,7 +363,7 @@ def encoder(layers: Layers) -> Layers:
 
 
 def flowing(layers: Layers, pos: int) -> Tensor:
-    """From all layers down to each key, of one position."""
+    """Attention flow of one position through all layers, to each key."""
 
     def make() -> Tensor:
         if layers.focus == "attn":

@@ -34,7 +34,7 @@ Parts = dict[str, Tensor]  # by the last part of the hook's name
 
 
 def window_of(long: LongContext, head: Head, first: int, key: int | None, beside: Sequence[Head] = ()) -> Answer:
-    """Of the rows from `first` on, ROWS of them, and of the keys that `chosen` chooses, each value of the attention.
+    """Each value of the attention at ROWS rows from `first` on and at the keys that `chosen` chooses.
 
     Arrays have their hook's name and axes with the one head alone; `temperature` has every head's. Beside them stand
     `weighted`, |pattern v W_O|, and `relative`, its shares of the whole row; by row `outside.share`, the weight on the
@@ -59,8 +59,8 @@ def window_of(long: LongContext, head: Head, first: int, key: int | None, beside
 
 
 def chosen(pattern: Tensor, key: int | None, beside: Sequence[Tensor] = ()) -> Tensor:
-    """Of each row (of row key) the heaviest key, `key` where there is one, then those with the most weight in all
-    rows; sorted. Of the heads `beside` it, of equal axes, the heaviest keys come behind those of `pattern`."""
+    """Chooses the heaviest key of each row (of row key), `key` where there is one, then those with the most weight in
+    all rows; sorted. The heaviest keys of the heads `beside` it, of equal axes, rank after those of `pattern`."""
     every = [pattern, *beside]
     weights = torch.stack([one.float().sum(0) for one in every]).sum(0)
     some = max(1, int((weights > 0).sum()) + int(key is not None and weights[key] == 0))
@@ -75,7 +75,7 @@ def chosen(pattern: Tensor, key: int | None, beside: Sequence[Tensor] = ()) -> T
 
 
 def compared(long: LongContext, head: Head, first: int, pattern: Tensor, keys: Tensor) -> Parts:
-    """What of a head is drawn beside another."""
+    """Parts of a head that are drawn beside another: `pattern` of the listed keys, `share` of the others, `edited`."""
     left = torch.ones(pattern.shape[-1], dtype=torch.bool).index_fill(0, keys, False)
     parts = {"pattern": pattern[:, keys], "share": pattern[:, left].double().sum(-1).float()}
     cells = list(edited(long, head, first, keys).values())
@@ -97,7 +97,7 @@ def edited(long: LongContext, head: Head, first: int, keys: Tensor) -> Parts:
 
 @torch.no_grad()
 def weighted(long: LongContext, head: Head, seen: Parts, keys: Tensor) -> Parts:
-    """As `engine.analysis.averages.by_norm` has it, head row key."""
+    """Value-weighted attention, as `engine.analysis.averages.by_norm` computes it, and its shares: head row key."""
     attention = attention_of(long.made.model, *where(head))
     moved = (seen["v"] @ rows(attention.out.weight.mT, attention)[head.head]).float().norm(dim=-1)
     norms = seen["pattern"].float().abs() * moved
@@ -106,7 +106,7 @@ def weighted(long: LongContext, head: Head, seen: Parts, keys: Tensor) -> Parts:
 
 
 def outside(seen: Parts, head: int, keys: Tensor) -> Parts:
-    """What the keys that are not listed hold of each row."""
+    """Sums of each row over the keys that are not listed: share, largest score, exponentials."""
     masked = seen["masked_scores"].double() / seen["temperature"][head]
     top = masked.amax(-1)
     others = torch.ones(masked.shape[-1], dtype=torch.bool).index_fill(0, keys, False)
@@ -117,7 +117,7 @@ def outside(seen: Parts, head: int, keys: Tensor) -> Parts:
 
 
 def one_head(every: Parts, head: int) -> Parts:
-    """Of each part that of a query head: row key, or (row | key) d_head; `temperature` of all."""
+    """Parts of one query head: row key, or (row | key) d_head; `temperature` of all heads."""
     count = len(every["pattern"])
 
     def of(part: str, value: Tensor) -> Tensor:
@@ -131,7 +131,7 @@ def one_head(every: Parts, head: int) -> Parts:
 
 
 def strip(long: LongContext, head: Head, first: int) -> Parts:
-    """Of all heads of a layer the rows from `first` on and every key, computed once for as long as there is room."""
+    """Parts of all heads of a layer, the rows from `first` on and every key; cached for as long as there is room."""
     made, block, key = long.made, head.hook.removesuffix("pattern"), strip_key(long, head, first)
     kept: tuple[Parts, object] | None = library.traces.shelf.find(key)
     if kept is not None:
@@ -150,7 +150,7 @@ def strip_key(long: LongContext, head: Head, first: int) -> tuple[object, ...]:
 
 
 def pattern_rows(long: LongContext, head: Head, first: int) -> Tensor:
-    """Of all heads of a layer the pattern's rows from `first` on, head row key; kept without the rest of a strip."""
+    """Pattern rows of all heads of a layer from `first` on, head row key; cached without the rest of a strip."""
     whole: tuple[Parts, object] | None = library.traces.shelf.find(strip_key(long, head, first))
     if whole is not None:
         return whole[0]["pattern"]
@@ -208,7 +208,7 @@ def vectors(long: LongContext, head: Head) -> Trace:
 
 
 def where(head: Head) -> tuple[int, str, bool]:
-    """As the engine's functions about a layer's attention name it."""
+    """Layer, stack and whether it is cross-attention: a head's attention as the engine's functions take it."""
     return head.layer, head.side, head.focus == "cross_attn"
 
 

@@ -17,7 +17,7 @@ STEPS = ("scores", "capped", "bias", "masked_scores", "pattern")
 
 
 def tab_lines(pairs: Sequence[Compared], looked: Looked, imports: Imports) -> list[str]:
-    """For each run that has the cell which is looked at, what stands there; none for a tab that shows the pattern."""
+    """Lines of Python for the cell of each run that has it; none for a tab that shows the pattern."""
     made = {"product": product, "steps": steps, "points": points, "circuits": circuits}.get(looked.view)
     if made is None:
         return []
@@ -42,7 +42,7 @@ class Head:
 
     @property
     def trace(self) -> Trace:
-        """In which every value has its name: of a long text, whose run keeps none, that of its first token."""
+        """Trace with every hook recorded; of a long text, whose run keeps none, the trace of its first token."""
         shown, read, target = self.shown, self.shown.reading.read, self.shown.reading.target
         if shown.long is None:
             return shown.trace
@@ -100,7 +100,7 @@ def points(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
 
 
 def circuits(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
-    """What the token under the key promotes, and the score of the two tokens by content alone."""
+    """Yields the lines for what the key's token promotes, and for the score of the two tokens by content alone."""
     ids = at.shown.lane(at.attention.side).ids, at.shown.lane(at.attention.keys()).ids
     if not ids[0] or not ids[1]:
         return

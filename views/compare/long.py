@@ -58,12 +58,12 @@ def paired(pair: Compared, across: int) -> dict[str, Any]:
 
 
 def own_tile(pair: Compared, number: int, mine: bool, across: int) -> int:
-    """Of the first run, or of the second."""
+    """Tile width of the first run or of the second."""
     return fitting(max(one.lengths[0 if mine else 1] for one in aligned(pair, number)), across)
 
 
 def tile_side(pair: Compared, number: int, across: int) -> int:
-    """Of a difference, which has the tokens of both texts."""
+    """Tile width of a difference, which has the tokens of both texts."""
     return fitting(max(entries(alignment)[1] for alignment in aligned(pair, number)), across)
 
 
@@ -94,8 +94,8 @@ def tile_of(whole: Tensor, rows: Span, columns: Span, side: int) -> tuple[dict[s
 
 
 def carry_long(pairs: Sequence[Compared], looked: Looked) -> Iterator[dict[str, Any]]:
-    """What the view asks of the heads that are looked at: everything at rest, what is said at every place, then all
-    that is seen nearer by."""
+    """Yields what the view asks of the selected heads: the overviews and what is predicted at every place, then the
+    tiles at closer zoom."""
     having = [pair for pair in pairs if looked.number(pair) is not None]
     cells = across(shown_in(pairs))
     for whole in (True, False):
@@ -134,7 +134,7 @@ def differences(pair: Compared, looked: Looked, whole: bool, across: int) -> Ite
 
 
 def of_all(pair: Compared, looked: Looked) -> Iterator[dict[str, Any]]:
-    """Of every head, and of all places."""
+    """Yields the requests about every head and all places."""
     one, other = pair.attentions[looked.at(pair)]
     if not one.crosses:
         yield about_pair(pair, ask="streams", attention=one.key)

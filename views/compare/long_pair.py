@@ -31,14 +31,14 @@ def long_of(shown: Shown) -> LongContext:
 
 
 def kept(pair: Compared, what: tuple[Hashable, ...], make: Any) -> tuple[Tensor, ...]:
-    """What was made of both runs, in memory as their patterns are."""
+    """Caches a value made of both runs, in the store of their patterns."""
     second = long_of(pair.second)
     return library.glances.cached(long_of(pair.first).made, (second.digest, *second.made.key, *what), make)
 
 
 def together_long(pair: Compared) -> dict[str, Any]:
-    """What belongs together, without a number: these are asked for. Keys are None where they are grouped as the queries
-    are, and what is said where that is so of the last attention's."""
+    """Groups of tokens that belong together, without a number: these are asked for. `keys` is None where they are
+    grouped as the queries are, and the groups of `says` where they equal the queries of the last attention."""
     described: list[dict[str, Any]] = []
     for number, (one, other) in enumerate(pair.attentions):
         apart = "" if one.crosses else far(pair, one, other)
@@ -79,7 +79,7 @@ def streams(pair: Compared, number: int) -> dict[str, Tensor]:
 
 
 def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """What both runs say at a group of tokens, and how that is called. Raises ValueError where they say nothing."""
+    """Predictions of both runs at a group of tokens, and their names. Raises ValueError where they predict nothing."""
     header = saying(pair)
     if header["sentence"]:
         raise ValueError(header["sentence"])
@@ -106,14 +106,14 @@ def differing(pair: Compared, number: int, first: Head, second: Head) -> Tensor:
 
 
 def aligned(pair: Compared, number: int) -> tuple[Alignment, Alignment]:
-    """Of queries and of keys."""
+    """Alignments of the queries and of the keys."""
     one, other = pair.attentions[number]
     return pair.alignment(one.side, other.side), pair.alignment(one.keys(), other.keys())
 
 
 def changed(pair: Compared, number: int, layer: int) -> dict[str, Tensor]:
-    """Of one layer in both runs: `change` (head), and `seen` f16 head row column, what of each head differs; neither
-    where heads have no counterpart by place. The rows by which heads are compared are kept from then on."""
+    """Change of one layer between both runs: `change` (head), and `seen` f16 head row column, what of each head
+    differs; neither where heads have no counterpart by place. Caches the rows by which heads are compared."""
     one, other = pair.attentions[number]
     if not alike_in_shape(pair, one, other):
         for shown, attention in ((pair.first, one), (pair.second, other)):
@@ -144,7 +144,7 @@ def first_text(pattern: Tensor) -> Tensor:
 
 
 def compared_rows(pair: Compared, number: int) -> tuple[list[Group], int]:
-    """Those by which heads are compared, each with each, and how many there are."""
+    """Groups by whose rows heads are compared, each with each, and how many count."""
     return spread(aligned(pair, number)[0], ROWS)
 
 

@@ -122,7 +122,7 @@ class Compared(BareContext):
         return range(self.depth(number))
 
     def alignment(self, first: str, second: str) -> Alignment:
-        """Of the tokens of two stacks."""
+        """Alignment of the tokens of two stacks."""
         if (first, second) not in self.alignments:
             self.alignments[first, second] = aligned(self.first, self.second, first, second)
         return self.alignments[first, second]
@@ -233,7 +233,7 @@ def grouped(alignment: Alignment) -> list[list[Any]]:
 
 
 def spoken(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, Any]:
-    """What both heads say at the places that belong together; a sentence where they choose among other things."""
+    """Predictions of both runs at the places that belong together; a sentence where their choices differ."""
     header = saying(pair)
     if header["sentence"]:
         return header
@@ -246,7 +246,7 @@ def spoken(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, Any]:
 
 
 def saying(pair: Compared) -> dict[str, Any]:
-    """At which places both heads say something, and whether that is about the same things."""
+    """Places at which both runs predict something, or a sentence where their choices differ."""
     first, second = pair.first, pair.second
     if not all("logits" in one.trace for one in (first, second)):
         return {"sentence": "One of the two says nothing about its text: it has no head."}

@@ -20,9 +20,9 @@ NOWHERE = "The picture looks at something that these runs do not have; reload th
 
 @dataclass(frozen=True)
 class Looked:
-    """What of a comparison is looked at: an attention by its name in the first run, of each run a head (layer, head)
-    by letter, which run is beside the first, and a cell (letter, query, key) in the tokens of one run; the tab, and
-    how that of points was made."""
+    """Selection of a comparison: an attention by its name in the first run, of each run a head (layer, head) by
+    letter, which run is beside the first, and a cell (letter, query, key) in the tokens of one run; the tab, and how
+    that of points was made."""
 
     attention: str
     heads: Mapping[str, tuple[int, int]]
@@ -101,14 +101,14 @@ def head_at(pair: Compared, number: int, mine: bool, place: tuple[int, int]) -> 
 
 
 def pattern(pair: Compared, looked: Looked, letter: str) -> Tensor:
-    """Of one run, query key."""
+    """Pattern of the selected head of one run, query key."""
     found = head_of(pair, looked, letter)
     shown = pair.first if letter == "A" else pair.second
     return shown.trace[found.hook][0, found.head] if shown.long is None else shown.long.pattern(found)
 
 
 def alignments(pair: Compared, looked: Looked) -> tuple[Alignment, Alignment]:
-    """Of the queries and of the keys."""
+    """Alignments of the queries and of the keys."""
     one, other = pair.attentions[looked.at(pair)]
     return pair.alignment(one.side, other.side), pair.alignment(one.keys(), other.keys())
 
@@ -127,7 +127,7 @@ def names(pairs: Sequence[Compared]) -> list[str]:
 
 
 def matrix(pairs: Sequence[Compared], looked: Looked, name: str) -> Matrix:
-    """One of `names`. Raises ValueError where the runs have no such attention or no tokens that belong together."""
+    """Matrix with one of `names`. Raises ValueError where the runs lack the attention or tokens in common."""
     letter, _, less = name.partition(f" {LESS} ")
     wanted = [pair for pair in pairs if letter in ("A", pair.second.letter) and looked.number(pair) is not None]
     if not wanted:

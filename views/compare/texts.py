@@ -19,7 +19,7 @@ PLAIN = ("text", "pair")  # kinds of models that read any text
 
 
 def over_texts(pair: Compared, number: int) -> Similarity:
-    """Of the attention with that number, with the edits of both. Raises ValueError where no text suits both."""
+    """Similarity of the heads of an attention, with the edits of both. Raises ValueError where no text suits both."""
     return head_similarity(pairs(pair, number))
 
 

@@ -99,7 +99,7 @@ def touches(patterns: tuple[str, ...], hook: str) -> bool:
 
 
 def steps_of(source: Source, pos: int, unit: int, head: int | None, column: str) -> Steps:
-    """By the module of the hook; the hook's own name says which of its values is meant."""
+    """Steps of an element, chosen by the module of the hook; the hook's own name says which of its values."""
     path, _, name = source.hook.rpartition(".")
     owner = source.model.get_submodule(path)
     match owner:

@@ -131,7 +131,7 @@ def beginning(subject: Subject) -> Trace:
 
 
 def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: LongContext | None = None) -> LongContext:
-    """Where there is a `base`, only what the difference in edits can change is computed again."""
+    """Runs the model on a long text; from a `base`, only what the difference in edits can change is computed again."""
     read = subject.reading
     made = LongRun(subject.checkpoint.model, read.read, tuple(edits), read.target)
     start, fields = base.made if base is not None else None, partial(fields_of, subject)

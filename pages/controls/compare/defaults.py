@@ -81,7 +81,7 @@ def first_things() -> dict[str, Any]:
 
 
 def with_step(said: dict[str, Any]) -> dict[str, Any]:
-    """What a side is, with a run and its step apart where its model is both, "run:NAME@STEP", as on other pages."""
+    """Splits a model "run:NAME@STEP", as other pages write it, into the run and its step."""
     run, _, step = str(said.get("model", "")).removeprefix(library.RUN).partition("@")
     steps = snapshots().get(run, []) if str(said.get("model", "")).startswith(library.RUN) else []
     if not steps or (step and step not in map(str, steps)):
@@ -108,7 +108,7 @@ def values_of_example(name: str) -> dict[str, Any]:
 
 
 def parsed(field: str, text: str) -> Any:
-    """What the address says; of a number nothing else is taken."""
+    """Value of a field of the address; a number that is malformed or has over 9 digits becomes the field's default."""
     if field not in NUMBERS:
         return text
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else EMPTY.get(field, 0)

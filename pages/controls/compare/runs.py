@@ -80,7 +80,7 @@ def present() -> str:
 
 
 def in_address(letter: str) -> dict[str, str]:
-    """What the address says of a side: all that its model reads, so that a link opens the same again."""
+    """Fields of a side in the address: all that its model reads, so that a link opens the same again."""
     state, named = st.session_state, st.session_state[key(letter, "model")]
     found = {"model": named} | ({"step": state[key(letter, "step")]} if named.startswith(RUN) else {})
     wanted = FIELDS[reads(letter)[0]]

@@ -107,7 +107,7 @@ def whole(low: int = 0, high: int | None = None) -> Rule:
 
 
 def one_of(options: Collection[object]) -> Rule:
-    """Of many options only that it must be one of them is said."""
+    """Rule that a text is one of the options; its sentence lists them up to 8, and else says how many there are."""
     texts = [str(option) for option in options]
     few = f"one of {', '.join(texts)}" if len(texts) <= 8 else f"one of the {len(texts)} that are offered here"
     return lambda text: "" if text in texts else few
