@@ -17,7 +17,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replace_atomically(path: Path) -> Iterator[Path]:
     """A path to write to, which becomes `path` if the block ends well. A kill in between leaves `path` as it was."""
     partial = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.partial")
     try:
@@ -42,7 +42,7 @@ def write_json(path: Path, value: Any) -> None:
     fits into the block it has, and a run can still say what became of it."""
     text = json.dumps(value, indent=1) + "\n"
     try:
-        with replacing(path) as partial:
+        with replace_atomically(path) as partial:
             partial.write_text(text, encoding="utf-8")
     except OSError as error:
         if error.errno not in FULL or not path.exists():

@@ -13,7 +13,7 @@ from engine.tokenizers import FastTokenizer
 from engine.tokenizers.special import USUAL
 
 
-def opened(name: str) -> Checkpoint:
+def open_base(name: str) -> Checkpoint:
     if name not in shipped_names():
         raise ValueError(f"base must be a shipped checkpoint ({', '.join(shipped_names())}), got {name!r}; publish it.")
     return load(name)
@@ -21,7 +21,7 @@ def opened(name: str) -> Checkpoint:
 
 def begin_with(model: Transformer, name: str) -> Transformer:
     """`model` with the weights of a checkpoint. Raises ValueError where that is made of something else."""
-    base, config = opened(name), model.config
+    base, config = open_base(name), model.config
     theirs = replace(base.config, dropout=config.dropout)
     different = [one.name for one in fields(config) if getattr(theirs, one.name) != getattr(config, one.name)]
     if different:
@@ -33,7 +33,7 @@ def begin_with(model: Transformer, name: str) -> Transformer:
 
 def tokenizer_of(name: str, wanted: Sequence[str]) -> FastTokenizer:
     """Tokenizer of a checkpoint. Raises ValueError where it lacks a special token; its own end will do."""
-    tokenizer = opened(name).tokenizer
+    tokenizer = open_base(name).tokenizer
     if not isinstance(tokenizer, FastTokenizer):
         raise ValueError(f"base must be a checkpoint that reads texts, got {name}; choose another.")
     ends = () if tokenizer.end_id is None else USUAL["eos_token"]

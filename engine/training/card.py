@@ -26,12 +26,12 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     training = {"loss": last.get("loss"), "accuracy": last.get("accuracy"), **last.get("also", {})}
     scores = {name: {"training": training.get(name), "held_out": value} for name, value in held_out.items()}
     with trainer.evaluating():
-        measured, sample = MEASURES[kind].measured(trainer), MEASURES[kind].sample(trainer)
+        measured, sample = MEASURES[kind].measure(trainer), MEASURES[kind].sample(trainer)
     return {
         "name": run.path.name,
         "about": recipe.about,
         "objective": kind,
-        "data": described(recipe.data),
+        "data": describe_data(recipe.data),
         "parameters": sum(p.numel() for p in trainer.model.parameters()),
         "steps": made.step,
         "tokens": made.tokens,
@@ -47,7 +47,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     }
 
 
-def described(data: Data) -> dict[str, Any]:
+def describe_data(data: Data) -> dict[str, Any]:
     """The source that was used, and the tokenizer of its texts."""
     without = "tokenizer" if data.digits is not None else ""
     return {name: value for name, value in asdict(data).items() if value is not None and name != without}

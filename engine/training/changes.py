@@ -111,7 +111,7 @@ def spikes(values: Curve, times: float = 5.0, window: int = 30, most: int = 5) -
     return sorted(highest, key=lambda one: one.at)
 
 
-def held(values: Curve, level: float, points: int = 3) -> int | None:
+def first_lasting(values: Curve, level: float, points: int = 3) -> int | None:
     """The first point from which on `points` in a row, and nine tenths of all that follow, are at `level` or above."""
     above = values >= level
     for at in np.flatnonzero(above):
@@ -130,7 +130,7 @@ def smooth(values: Curve, points: int = 5) -> Curve:
     return np.asarray(np.median(windows, axis=-1), dtype=np.float64)
 
 
-def bucketed(steps: Curve, values: Curve, count: int = BUCKETS) -> tuple[Curve, Curve]:
+def bucket_medians(steps: Curve, values: Curve, count: int = BUCKETS) -> tuple[Curve, Curve]:
     """The first step and the median of each of `count` equal stretches of the steps; those without a point are left
     out, and a curve of fewer points stays as it is."""
     if len(steps) <= count:

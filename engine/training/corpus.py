@@ -19,10 +19,10 @@ from torch import Tensor
 
 from engine.tokenizers import END, FastTokenizer, Tokenizer, read_tokenizer, train
 from engine.tokenizers.fast import add_bert_template, remove_template
-from engine.training.atomic import replacing
+from engine.training.atomic import replace_atomically
 from engine.training.base import tokenizer_of
 from engine.training.data_recipe import Data, TokenizerRecipe
-from engine.training.objectives.padded import Rows, gathered
+from engine.training.objectives.padded import Rows, gather_rows
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Tokens:
     def rows(self, indexes: Sequence[int], text: int) -> Rows:
         """Rows of the text of that number of each of these documents."""
         chosen = torch.tensor(indexes)
-        return gathered(self.ids, self.starts[chosen, text], self.lengths[chosen, text])
+        return gather_rows(self.ids, self.starts[chosen, text], self.lengths[chosen, text])
 
     @cached_property
     def lengths(self) -> Tensor:
@@ -103,7 +103,7 @@ def open_corpus(documents: Documents, data: Data, seed: int, folder: Path, base:
     corpus = make_corpus(documents, data.tokenizer, base)
     file.parent.mkdir(parents=True, exist_ok=True)
     corpus.tokenizer.save(folder)
-    with replacing(file) as partial:
+    with replace_atomically(file) as partial:
         save_file(_packed(corpus.train, "train") | _packed(corpus.held_out, "held_out"), partial)
     return corpus
 
@@ -126,23 +126,24 @@ def _unpacked(kept: dict[str, Tensor], part: str) -> Tokens:
 def make_corpus(documents: Documents, recipe: TokenizerRecipe, base: str = "") -> Corpus:
     told = documents.train()
     first = list(islice(told, recipe.sample))
-    wanted = names(documents, recipe) or ()
-    tokenizer = tokenizer_of(base, wanted) if base else learned(first, documents, recipe)
+    wanted = special_token_names(documents, recipe) or ()
+    tokenizer = tokenizer_of(base, wanted) if base else train_tokenizer(first, documents, recipe)
     ended, marked = documents.ended, documents.marked
     with nullcontext() if recipe.special_tokens else tokenizer.as_text():  # marks of one's own stand in the texts
-        ours = tokenised(chain(first, told), tokenizer, ended, marked)
-        theirs = tokenised(documents.held_out(), tokenizer, ended, marked)
+        ours = tokenise(chain(first, told), tokenizer, ended, marked)
+        theirs = tokenise(documents.held_out(), tokenizer, ended, marked)
     return Corpus(ours, theirs, tokenizer)
 
 
-def learned(first: Iterable[Document], documents: Documents, recipe: TokenizerRecipe) -> FastTokenizer:
+def train_tokenizer(first: Iterable[Document], documents: Documents, recipe: TokenizerRecipe) -> FastTokenizer:
     """Trains a tokenizer on the first documents, as many as the recipe says, and the alphabet."""
     texts = (text for document in first for text in document.texts)
     sample = chain([documents.alphabet] if documents.alphabet else [], texts)
-    return shaped(train(recipe.kind, sample, recipe.vocab_size, names(documents, recipe)), documents)
+    special = special_token_names(documents, recipe)
+    return set_template(train(recipe.kind, sample, recipe.vocab_size, special), documents)
 
 
-def names(documents: Documents, recipe: TokenizerRecipe) -> tuple[str, ...] | None:
+def special_token_names(documents: Documents, recipe: TokenizerRecipe) -> tuple[str, ...] | None:
     """The special tokens: those that the task needs, then the recipe's own. None leaves the tokenizer its own."""
     needed = documents.special_tokens
     if needed is None and recipe.special_tokens:
@@ -150,13 +151,13 @@ def names(documents: Documents, recipe: TokenizerRecipe) -> tuple[str, ...] | No
     return None if needed is None else (*needed, *recipe.special_tokens)
 
 
-def shaped(tokenizer: FastTokenizer, documents: Documents) -> FastTokenizer:
+def set_template(tokenizer: FastTokenizer, documents: Documents) -> FastTokenizer:
     if documents.template == "own":
         return tokenizer
     return remove_template(tokenizer) if documents.template == "bare" else add_bert_template(tokenizer)
 
 
-def tokenised(documents: Iterable[Document], tokenizer: FastTokenizer, ended: bool, marked: bool = False) -> Tokens:
+def tokenise(documents: Iterable[Document], tokenizer: FastTokenizer, ended: bool, marked: bool = False) -> Tokens:
     ids: list[int] = []
     starts: list[list[int]] = []
     labels: list[int] = []

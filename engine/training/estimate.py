@@ -153,22 +153,23 @@ def calibrate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Speed:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        little, narrow, wide = (measured(config) for config in (LITTLE, NARROW, WIDE))
+        little, narrow, wide = (fastest_step(config) for config in (LITTLE, NARROW, WIDE))
     finally:
         torch.set_num_threads(before)
-    speed = Speed(little / LITTLE.layers, worked(NARROW, narrow, little), worked(WIDE, wide, little))
+    slow, fast = (seconds_per_operation(*size, little) for size in ((NARROW, narrow), (WIDE, wide)))
+    speed = Speed(little / LITTLE.layers, slow, fast)
     Path(folder).mkdir(parents=True, exist_ok=True)
     known = read_json(Path(folder) / FILE)
     write_json(Path(folder) / FILE, (known if isinstance(known, dict) else {}) | {key(threads): asdict(speed)})
     return speed
 
 
-def worked(config: ModelConfig, whole: float, little: float) -> float:
+def seconds_per_operation(config: ModelConfig, whole: float, little: float) -> float:
     """Seconds an operation, once what every step of so many blocks takes is taken away."""
     return max(whole - little, whole / 4) / operations(config, ROWS[config], config.context)
 
 
-def measured(config: ModelConfig, least: float = 0.2) -> float:
+def fastest_step(config: ModelConfig, least: float = 0.2) -> float:
     """Seconds of the fastest of a few steps: of one core where it is one thread, however busy the machine is."""
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     model = initialise(Transformer(config), 0)

@@ -15,7 +15,7 @@ from engine.checkpoints import load
 from engine.checkpoints.save import export_checkpoint
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
-from engine.training.names import existing
+from engine.training.names import existing_run
 from engine.training.origin import read_origin
 from engine.training.recipe_file import read_recipe
 from engine.training.snapshots import latest_step, progress, weights
@@ -29,7 +29,7 @@ def checkpoint(name: str, step: int | None, to: Path, folder: Path | str = RUNS_
 
     The card of a step that is not the finished model says which step it is and what was measured there.
     """
-    run = RunFolder(existing(name, Path(folder)))
+    run = RunFolder(existing_run(name, Path(folder)))
     file = weights(run.path.name if step is None else f"{run.path.name}@{step}", folder)
     if file is None:
         raise ValueError(f"{name} has kept no weights of {'any step' if step is None else f'step {step:,}'} yet.")
@@ -46,9 +46,9 @@ def checkpoint(name: str, step: int | None, to: Path, folder: Path | str = RUNS_
     return export_checkpoint(replace(found, name=f"{run.path.name}-step-{reached}", card=card), "folder", to)
 
 
-def table(name: str, folder: Path | str = RUNS_FOLDER) -> str:
+def metrics_csv(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     """metrics.jsonl as CSV: a row a logged step, a column a number, empty where it was not measured."""
-    lines = [flat(line) for line in RunFolder(existing(name, Path(folder))).read_metrics()]
+    lines = [flat(line) for line in RunFolder(existing_run(name, Path(folder))).read_metrics()]
     columns = list(dict.fromkeys(column for line in lines for column in line))
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns)
@@ -69,7 +69,7 @@ def tensorboard(name: str, folder: Path | str = RUNS_FOLDER) -> tuple[str, bytes
     """
     from tensorboardX import SummaryWriter  # with protobuf, which is slow to import
 
-    run = RunFolder(existing(name, Path(folder)))
+    run = RunFolder(existing_run(name, Path(folder)))
     began = read_origin(run).created
     with TemporaryDirectory(prefix="loupe-") as made:
         with SummaryWriter(made) as writer:
@@ -92,7 +92,7 @@ def tag(key: str) -> str:
 def command(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     """The command line, from Loupe's folder, that makes this run again beside itself, with as many threads, so that
     sums are rounded alike; of a fork it is two lines."""
-    run = RunFolder(existing(name, Path(folder)))
+    run = RunFolder(existing_run(name, Path(folder)))
     origin = read_origin(run)
     again = f"{run.path.name} again"
     place = Path(folder) / again

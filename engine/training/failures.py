@@ -38,7 +38,7 @@ class OutOfMemory(TrainingFailed):
     cause = "out of memory"
 
 
-def explained(error: BaseException, recipe: Recipe) -> TrainingFailed | None:
+def explain_failure(error: BaseException, recipe: Recipe) -> TrainingFailed | None:
     """None for an error of a kind that this knows nothing of."""
     if isinstance(error, TrainingFailed):
         return error
@@ -54,12 +54,12 @@ def explained(error: BaseException, recipe: Recipe) -> TrainingFailed | None:
 
 
 @contextmanager
-def explaining(recipe: Recipe) -> Iterator[None]:
+def failure_explanations(recipe: Recipe) -> Iterator[None]:
     """Raise TrainingFailed, where it is known what that was, instead of what happened inside."""
     try:
         yield
     except (OSError, MemoryError, RuntimeError, SafetensorError) as error:
-        known = explained(error, recipe)
+        known = explain_failure(error, recipe)
         if known is None:
             raise
         raise known from error

@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from engine.training.atomic import replacing, write_json
+from engine.training.atomic import replace_atomically, write_json
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe, write_recipe
 
@@ -76,7 +76,7 @@ class RunFolder:
                 )
         for folder in (self.path, self.snapshots, self.latest, self.data):
             folder.mkdir(parents=True, exist_ok=True)
-        with replacing(self.recipe) as partial:
+        with replace_atomically(self.recipe) as partial:
             partial.write_text(write_recipe(recipe), encoding="utf-8")
 
     def describe(self, end_ids: Sequence[int], labels: Sequence[str]) -> None:
@@ -101,7 +101,7 @@ class RunFolder:
     def rewind(self, step: int) -> None:
         """Forget what was logged and kept after `step`: the run goes on from there."""
         kept = [line for line in self.read_metrics() if line["step"] <= step]
-        with replacing(self.metrics) as partial:
+        with replace_atomically(self.metrics) as partial:
             partial.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
         for later in self.snapshot_steps():
             if later > step:

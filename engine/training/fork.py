@@ -18,7 +18,7 @@ from engine.model.from_dict import build
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder
 from engine.training.latest import PROGRESS, Progress, read_progress
-from engine.training.names import existing
+from engine.training.names import existing_run
 from engine.training.origin import Origin, make, read_origin
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
@@ -43,11 +43,11 @@ def fork(
     Raises ValueError for a step that is not kept, and for changes that the weights or the data do not allow.
     """
     place = Path(folder)
-    parent = RunFolder(existing(name, place))
+    parent = RunFolder(existing_run(name, place))
     whole = step > 0 and step == latest_step(parent)
     if not whole and step not in parent.snapshot_steps():
         raise ValueError(f"{name} must have kept step {step:,}; it has {_kept(parent)}. Choose one of these.")
-    recipe = changed(read_recipe(parent.recipe), changes or {})
+    recipe = apply_changes(read_recipe(parent.recipe), changes or {})
     if step >= recipe.schedule.steps:
         raise ValueError(
             f"schedule.steps must be above {step:,} for a fork from there to learn anything, got "
@@ -55,7 +55,7 @@ def fork(
         )
     written = tuple(f"{key}={json.dumps(value)}" for key, value in (changes or {}).items())
     origin = Origin(run=parent.path.name, step=step, memory=whole or not step, changes=written)
-    recipe = replace(recipe, about=f"{told(origin)} {recipe.about}".strip())
+    recipe = replace(recipe, about=f"{describe_origin(origin)} {recipe.about}".strip())
 
     def fill(run: RunFolder) -> None:
         bring(parent, run)
@@ -69,7 +69,7 @@ def fork(
     return make(recipe, new, place, origin, fill)
 
 
-def told(origin: Origin) -> str:
+def describe_origin(origin: Origin) -> str:
     """The sentence in `about`; empty for a run that is no fork."""
     memory = "" if origin.memory else ", with the optimiser's memory begun anew"
     return f"Forked from {origin.run} at step {origin.step:,}{memory}." if origin.run else ""
@@ -79,17 +79,17 @@ def reset(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     """The run of this recipe and seed, at step 0 again and at rest. What it was can be had back: returns the token
     for `undo_delete`. Raises ValueError while it trains."""
     place = Path(folder)
-    old = RunFolder(existing(name, place))
+    old = RunFolder(existing_run(name, place))
     at_rest(old.path)
     recipe = read_recipe(old.recipe)
-    recipe = replace(recipe, about=recipe.about.removeprefix(told(read_origin(old))).strip())
+    recipe = replace(recipe, about=recipe.about.removeprefix(describe_origin(read_origin(old))).strip())
     made = make(recipe, name, place, Origin(), lambda run: bring(old, run))
     token = delete(name, place)
     os.rename(made, old.path)
     return token
 
 
-def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
+def apply_changes(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     """Raises ValueError for a key that is none, or that a fork cannot change, and for a value that does not fit."""
     free = [one.name for one in fields(Recipe) if one.name not in FIXED and one.name != "about"]
     values: dict[str, dict[str, Any]] = {}

@@ -16,7 +16,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from engine.training.append_log import Place, read_appended
-from engine.training.atomic import replacing
+from engine.training.atomic import replace_atomically
 
 LENGTH = struct.Struct("<I")
 HEADER = struct.Struct("<Q")
@@ -69,19 +69,19 @@ class Record:
 def read_frames(path: Path, since: Place | None = None) -> Frames:
     """Reads the frames written since; one that is still being written is left for later."""
     more = read_appended(path, since or Place(), whole_records)
-    return Frames(tuple(decoded(more.data)), more.place, more.anew)
+    return Frames(tuple(decode_frames(more.data)), more.place, more.anew)
 
 
-def packed(frame: Frame) -> bytes:
-    made = save({name: tensor.contiguous() for name, tensor in frame.tensors.items()}, described(frame))
+def pack_frame(frame: Frame) -> bytes:
+    made = save({name: tensor.contiguous() for name, tensor in frame.tensors.items()}, frame_metadata(frame))
     return LENGTH.pack(len(made)) + made
 
 
-def described(frame: Frame) -> dict[str, str]:
+def frame_metadata(frame: Frame) -> dict[str, str]:
     return {"step": str(frame.step), "kept": str(int(frame.kept))}
 
 
-def decoded(data: bytes) -> Iterator[Frame]:
+def decode_frames(data: bytes) -> Iterator[Frame]:
     for record in records(data):
         body = data[record.start + LENGTH.size : record.stop]
         try:
@@ -136,13 +136,13 @@ class FrameFile:
         return self.records[-1].step if self.records else -1
 
     def append(self, frame: Frame) -> None:
-        data = packed(frame)
+        data = pack_frame(frame)
         start = self.records[-1].stop if self.records else 0
         with open(self.path, "ab") as file:
             file.write(data)
         self.records.append(Record(frame.step, frame.kept, start, start + len(data)))
         if len(self.records) > MOST or self.records[-1].stop > LARGEST:
-            self.keep(thinned(self.records))
+            self.keep(thin_records(self.records))
 
     def rewind(self, step: int) -> None:
         """Forget what was seen after `step`."""
@@ -152,16 +152,16 @@ class FrameFile:
 
     def keep(self, wanted: Sequence[Record]) -> None:
         data = self.path.read_bytes() if self.path.exists() else b""
-        with replacing(self.path) as partial:
+        with replace_atomically(self.path) as partial:
             partial.write_bytes(b"".join(data[one.start : one.stop] for one in wanted))
-        self.records = list(moved(wanted))
+        self.records = list(renumber_offsets(wanted))
 
 
 def end(records: Sequence[Record]) -> int:
     return records[-1].stop if records else 0
 
 
-def moved(records: Iterable[Record]) -> Iterator[Record]:
+def renumber_offsets(records: Iterable[Record]) -> Iterator[Record]:
     """The same one behind the other."""
     at = 0
     for one in records:
@@ -170,20 +170,20 @@ def moved(records: Iterable[Record]) -> Iterator[Record]:
         at += size
 
 
-def thinned(records: Sequence[Record]) -> list[Record]:
+def thin_records(records: Sequence[Record]) -> list[Record]:
     """About three quarters of what is allowed, evenly spaced, and the last. Frames that belong to no snapshot go first,
     and the others only where those alone are too many."""
     kept, live = ([one for one in records[:-1] if one.kept is kind] for kind in (True, False))
     for share in (0.75, 0.5, 0.25, 0.1, 0.0):
-        for few in (kept, spaced(kept, int(share * MOST))):
+        for few in (kept, spread_records(kept, int(share * MOST))):
             room = int(share * MOST) - len(few)
-            left = sorted((*few, *spaced(live, room), records[-1]), key=lambda one: one.start)
+            left = sorted((*few, *spread_records(live, room), records[-1]), key=lambda one: one.start)
             if len(left) <= MOST * 3 // 4 + 1 and sum(one.stop - one.start for one in left) <= share * LARGEST:
                 return left
     return [records[-1]]
 
 
-def spaced(records: Sequence[Record], count: int) -> list[Record]:
+def spread_records(records: Sequence[Record], count: int) -> list[Record]:
     """Chooses at most `count` frames, their steps about equally far apart."""
     left: list[Record] = []
     if count < 1 or not records:

@@ -12,7 +12,7 @@ from engine.checkpoints import save_weights
 from engine.training.atomic import sweep
 from engine.training.card import card
 from engine.training.control import Order, Orders
-from engine.training.failures import explained, explaining
+from engine.training.failures import explain_failure, failure_explanations
 from engine.training.folder import RunFolder
 from engine.training.live import write_marks
 from engine.training.recipe import Recipe
@@ -67,7 +67,7 @@ class Journal:
                 f"{self.run.path} must be free, got a run that process {there.pid} on {there.host} is training; "
                 "stop that one first."
             )
-        with explaining(self.recipe):
+        with failure_explanations(self.recipe):
             self.run.adopt(self.recipe)
             sweep(self.run.path)
             self.orders.clear()
@@ -78,7 +78,7 @@ class Journal:
                 self.tell("stopped")
                 raise
             except BaseException as error:  # whatever it was, the folder must not go on saying "running"
-                known = explained(error, self.recipe)
+                known = explain_failure(error, self.recipe)
                 said = f"{type(error).__name__}: {error}" if known is None else str(known)
                 self.tell("failed", error=said, cause="" if known is None else known.cause)
                 raise

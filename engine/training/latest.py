@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.checkpoints.save import CONFIG
 from engine.model.transformer import Transformer
-from engine.training.atomic import replacing
+from engine.training.atomic import replace_atomically
 from engine.training.optimiser import Optimisers, load_optimiser_state, optimiser_state
 
 PROGRESS = "loupe.training"  # the metadata key
@@ -44,10 +44,10 @@ class Progress:
 
 def save_latest(folder: Path, model: Transformer, optimiser: Optimisers, progress: Progress) -> None:
     kept = folder / f"optimiser-{progress.step:07d}.safetensors"
-    with replacing(kept) as partial:
+    with replace_atomically(kept) as partial:
         save_file(optimiser_state(model, optimiser), partial)
     metadata = {CONFIG: json.dumps(model.config.to_dict()), PROGRESS: json.dumps(asdict(progress))}
-    with replacing(folder / "model.safetensors") as partial:
+    with replace_atomically(folder / "model.safetensors") as partial:
         save_file({n: t.detach().contiguous() for n, t in model.state_dict().items()}, partial, metadata)
     for older in folder.glob("optimiser-*.safetensors"):
         if older != kept:

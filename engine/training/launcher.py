@@ -16,7 +16,7 @@ from engine.runtime import limits
 from engine.training import control, limit_checks
 from engine.training import turn as turn_script
 from engine.training.folder import RunFolder
-from engine.training.names import existing
+from engine.training.names import existing_run
 from engine.training.origin import Origin, make
 from engine.training.queue import Queue, Ticket
 from engine.training.recipe import Recipe
@@ -51,7 +51,7 @@ class Processes:
 
     def start(self, recipe: Recipe | str, name: str) -> Path:
         recipe = parse_recipe(recipe) if isinstance(recipe, str) else recipe
-        limit_checks.check(recipe)
+        limit_checks.check_recipe(recipe)
         limit_checks.check_room(recipe, self.runs)
         with self.queue.locked():
             self._check_queue()
@@ -60,13 +60,13 @@ class Processes:
         return folder
 
     def resume(self, name: str) -> Path:
-        run = RunFolder(existing(name, self.runs))
+        run = RunFolder(existing_run(name, self.runs))
         recipe = read_recipe(run.recipe)
         status = read_status(run.status)
         if status is not None and status.state == "paused":
             control.resume(run.path)
             return run.path
-        limit_checks.check(recipe)
+        limit_checks.check_recipe(recipe)
         limit_checks.check_room(recipe, self.runs)
         if (watched := self._watched.get(run.path)) is not None and (status is None or status.state not in ACTIVE):
             watched.join(1)  # it may still have to say how that process ended
@@ -106,7 +106,7 @@ class Processes:
                 inherited = [ticket.descriptor, waits, said.fileno()]
                 process = self.warm.hand_over(arguments(run.path), environment, turn, inherited) if free else None
                 process = process or subprocess.Popen(
-                    waiting(self.runs, run.path, ticket, training(run.path), str(waits)), cwd=ROOT,
+                    waiting_command(self.runs, run.path, ticket, training(run.path), str(waits)), cwd=ROOT,
                     stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
                     env=os.environ | environment, pass_fds=(ticket.descriptor, waits),
                 )  # fmt: skip
@@ -130,7 +130,7 @@ def arguments(folder: Path) -> list[str]:
     return ["train", str(folder / "recipe.toml"), *options]
 
 
-def waiting(runs: Path, folder: Path, ticket: Ticket, command: Iterable[str], starter: str = "") -> list[str]:
+def waiting_command(runs: Path, folder: Path, ticket: Ticket, command: Iterable[str], starter: str = "") -> list[str]:
     """The command that waits with `ticket` and then becomes `command`. -P: its own folder is no place of modules."""
     return [sys.executable, "-P", turn_script.__file__, str(runs), str(folder), str(ticket.path), starter, *command]
 
@@ -164,6 +164,6 @@ def wait_in_line(run: RunFolder, recipe: Recipe, command: Iterable[str]) -> None
         ticket = queue.take_ticket(run.path.name, limits.MAX_TRAININGS)
     write_status(run.status, Status("queued", there.step if there is not None else 0, recipe.schedule.steps))
     os.set_inheritable(ticket.descriptor, True)
-    arguments = waiting(runs, run.path.resolve(), ticket, command)
+    arguments = waiting_command(runs, run.path.resolve(), ticket, command)
     os.execve(arguments[0], arguments, {**os.environ, "OMP_WAIT_POLICY": "passive", control.SEEN: str(stamp)})
 

@@ -16,7 +16,7 @@ COPIES = 5  # of the weights beside the snapshots: latest/ with AdamW's two mome
 NUMBER = 4  # bytes
 
 
-def check(recipe: Recipe) -> None:
+def check_recipe(recipe: Recipe) -> None:
     """Raises ValueError where a training is larger than is allowed here."""
     model = recipe.model
     deepest = max(model.layers, model.encoder.layers if model.encoder is not None else 0)
@@ -25,7 +25,7 @@ def check(recipe: Recipe) -> None:
         ("model.layers", deepest, "LAYERS", limits.MAX_LAYERS),
     ]
     if deepest <= limits.MAX_LAYERS:  # more of them would take long to count
-        wanted.append(("the model's parameters", parameters(recipe), "PARAMETERS", limits.MAX_PARAMETERS))
+        wanted.append(("the model's parameters", recipe_parameters(recipe), "PARAMETERS", limits.MAX_PARAMETERS))
     for what, value, name, most in wanted:
         if value > most:
             raise ValueError(
@@ -36,7 +36,7 @@ def check(recipe: Recipe) -> None:
 
 def check_room(recipe: Recipe, runs: Path) -> None:
     """Makes room where deleted runs take it. Raises ValueError where what the run will keep does not fit."""
-    need = parameters(recipe) * NUMBER * (min(recipe.log.snapshots, recipe.schedule.steps + 1) + COPIES)
+    need = recipe_parameters(recipe) * NUMBER * (min(recipe.log.snapshots, recipe.schedule.steps + 1) + COPIES)
     taken = size(runs)
     if taken + need > limits.RUNS_DISK:
         taken = size(runs) - empty(runs, most=max(0, taken + need - limits.RUNS_DISK))
@@ -48,7 +48,7 @@ def check_room(recipe: Recipe, runs: Path) -> None:
         )
 
 
-def parameters(recipe: Recipe) -> int:
+def recipe_parameters(recipe: Recipe) -> int:
     """Number of parameters as far as the recipe tells: without the vocabulary where its size depends on the data."""
     told = recipe.data.tokenizer.vocab_size
     model = recipe.model if told is None else replace(recipe.model, vocab_size=max(told, recipe.model.vocab_size))

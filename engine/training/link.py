@@ -99,7 +99,7 @@ threads = 0
 """  # what recipes are made of, so that a link need not say it; never changed, another VERSION is added
 
 
-def packed(recipe: Recipe) -> str:
+def pack_recipe(recipe: Recipe) -> str:
     """Letters, digits, - and _. Raises ValueError for a recipe that learns from a file, which no link can carry."""
     without_files(recipe)
     text = "\n".join(line for line in write_recipe(recipe).splitlines() if line)
@@ -110,8 +110,8 @@ def packed(recipe: Recipe) -> str:
     return found
 
 
-def unpacked(link: str) -> Recipe:
-    """Reads what `packed` made. Raises ValueError for all else: what is cut off, far too large, or no recipe."""
+def unpack_recipe(link: str) -> Recipe:
+    """Reads what `pack_recipe` made. Raises ValueError for all else: what is cut off, far too large, or no recipe."""
     if not link.startswith(VERSION) or len(link) > LONGEST or not link.isascii():
         raise ValueError(
             f"a recipe in a link must begin with {VERSION} and have at most {LONGEST:,} letters, got {link[:20]!r} of "

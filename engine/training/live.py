@@ -62,7 +62,7 @@ class Live:
         status = read_status(self.run.status)
         return Update(
             status=status,
-            metrics=tuple(thinned(new.metrics)),
+            metrics=tuple(thin_lines(new.metrics)),
             frames=new.frames,
             watched=new.watched,
             marks=self._marks(status is not None and status.state in ACTIVE),
@@ -101,7 +101,7 @@ def only_scores(frame: Frame) -> Frame:
     return Frame(frame.step, scores, frame.kept)
 
 
-def thinned(lines: Sequence[Line], buckets: int = BUCKETS) -> list[Line]:
+def thin_lines(lines: Sequence[Line], buckets: int = BUCKETS) -> list[Line]:
     """Thins out lines: as they are if they are few; otherwise of each of `buckets` stretches the lines with the least
     and the greatest of EXTREMES, and the first and the last of all."""
     if len(lines) <= 4 * buckets:

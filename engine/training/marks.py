@@ -13,8 +13,8 @@ from engine.analysis.heads import CROSS_SCORES, SCORES
 from engine.training.changes import (
     Change,
     Curve,
-    bucketed,
-    held,
+    bucket_medians,
+    first_lasting,
     noise,
     plateau_ends,
     rise,
@@ -51,8 +51,8 @@ class Mark:
 def marks(metrics: Sequence[Line], frames: Sequence[Frame]) -> list[Mark]:
     """Finds the marks of a run, in the order of the steps. `metrics` are lines of metrics.jsonl; of `frames` only the
     scores are read."""
-    found = [*heads(frames), *plateaus(metrics), *grokked(metrics), *overfitted(metrics), *learned(metrics)]
-    return sorted([*found, *jumps(metrics)], key=lambda mark: (mark.step, mark.kind))
+    found = [*heads(frames), *plateaus(metrics), *grokking_marks(metrics), *overfitting_marks(metrics)]
+    return sorted([*found, *learning_marks(metrics), *jumps(metrics)], key=lambda mark: (mark.step, mark.kind))
 
 
 def series(metrics: Sequence[Line], name: str) -> tuple[Curve, Curve]:
@@ -75,10 +75,10 @@ def heads(frames: Sequence[Frame]) -> Iterator[Mark]:
         curve = values[:, layer, head]
         change = rise(curve, RISE) if np.isfinite(curve).all() else None
         if change is not None:
-            yield formed(seen[change.at].step, name, layer, head, float(curve[change.at]), change)
+            yield head_mark(seen[change.at].step, name, layer, head, float(curve[change.at]), change)
 
 
-def formed(step: int, name: str, layer: int, head: int, there: float, change: Change) -> Mark:
+def head_mark(step: int, name: str, layer: int, head: int, there: float, change: Change) -> Mark:
     title = TITLES[name]
     read = "random tokens twice" if name == "induction" else "the probe"
     sentence = (
@@ -89,7 +89,7 @@ def formed(step: int, name: str, layer: int, head: int, there: float, change: Ch
 
 
 def plateaus(metrics: Sequence[Line]) -> Iterator[Mark]:
-    steps, losses = bucketed(*series(metrics, "loss"))
+    steps, losses = bucket_medians(*series(metrics, "loss"))
     for change in plateau_ends(losses):
         step = int(steps[change.at])
         end = int(steps[(change.until or len(steps)) - 1])
@@ -104,11 +104,11 @@ def plateaus(metrics: Sequence[Line]) -> Iterator[Mark]:
         )
 
 
-def grokked(metrics: Sequence[Line]) -> Iterator[Mark]:
+def grokking_marks(metrics: Sequence[Line]) -> Iterator[Mark]:
     """Marks the step at which what was trained on is known long before the rest: twice as many steps, and three
     measurements in between."""
     (steps, known), (measured, general) = series(metrics, "accuracy"), series(metrics, "held_out_accuracy")
-    first, last = held(smooth(known), TRAINED), held(general, GENERAL)
+    first, last = first_lasting(smooth(known), TRAINED), first_lasting(general, GENERAL)
     if first is None or last is None:
         return
     trained, step = int(steps[first]), int(measured[last])
@@ -126,7 +126,7 @@ def grokked(metrics: Sequence[Line]) -> Iterator[Mark]:
     )
 
 
-def overfitted(metrics: Sequence[Line]) -> Iterator[Mark]:
+def overfitting_marks(metrics: Sequence[Line]) -> Iterator[Mark]:
     """Held-out loss rises while the loss in training does not."""
     (steps, losses), (trained, own) = series(metrics, "held_out_loss"), series(metrics, "loss")
     change = turn(losses)
@@ -148,10 +148,10 @@ def overfitted(metrics: Sequence[Line]) -> Iterator[Mark]:
     )
 
 
-def learned(metrics: Sequence[Line]) -> Iterator[Mark]:
+def learning_marks(metrics: Sequence[Line]) -> Iterator[Mark]:
     """Nothing that is held out is wrong, three measurements in a row."""
     steps, right = series(metrics, "held_out_accuracy")
-    at = held(right, PERFECT)
+    at = first_lasting(right, PERFECT)
     if at is None or at == 0:
         return
     step, before = int(steps[at]), float(right[at - 1])

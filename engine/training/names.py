@@ -10,7 +10,7 @@ LONGEST = 60  # characters
 NAME = re.compile(r"\w(?:[\w .-]*[\w-])?")
 
 
-def checked(name: str) -> str:
+def check_name(name: str) -> str:
     """`name` as it is written everywhere. Raises ValueError for anything else than a name."""
     plain = unicodedata.normalize("NFC", name.strip())
     if not NAME.fullmatch(plain) or len(plain) > LONGEST or len(plain.encode()) > 4 * LONGEST:
@@ -21,7 +21,7 @@ def checked(name: str) -> str:
     return plain
 
 
-def unused(name: str, folder: Path) -> str:
+def unused_name(name: str, folder: Path) -> str:
     """`name`, or with a number behind it that no run in `folder` has."""
     taken = {path.name.casefold() for path in folder.iterdir()} if folder.is_dir() else set()
     number, free = 1, name
@@ -31,9 +31,9 @@ def unused(name: str, folder: Path) -> str:
     return free
 
 
-def existing(name: str, folder: Path) -> Path:
+def existing_run(name: str, folder: Path) -> Path:
     """The run directory of that name. Raises ValueError where there is none."""
-    path = folder / checked(name)
+    path = folder / check_name(name)
     if not path.is_dir():
         raise ValueError(f"there is no run called {name[:100]!r} here; it may have been renamed or deleted.")
     return path

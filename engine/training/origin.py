@@ -13,7 +13,7 @@ from shutil import rmtree
 from engine.model.from_dict import build
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import RunFolder
-from engine.training.names import checked, unused
+from engine.training.names import check_name, unused_name
 from engine.training.process import exists
 from engine.training.recipe import Recipe
 
@@ -50,7 +50,7 @@ def make(
 
     `fill` puts in what else it begins with.
     """
-    name = checked(name)
+    name = check_name(name)
     runs.mkdir(parents=True, exist_ok=True)
     forget_halves(runs)
     partial = RunFolder(runs / f"{MADE}{os.getpid()}-{secrets.token_hex(8)}")
@@ -60,7 +60,7 @@ def make(
         if fill is not None:
             fill(partial)
         while True:
-            place = runs / unused(name, runs)
+            place = runs / unused_name(name, runs)
             try:
                 os.mkdir(place)  # nobody else takes this name from now on
             except FileExistsError:

@@ -77,8 +77,8 @@ def default_probe(recipe: Recipe, source: Source) -> Probe:
     if tokenizer is None:
         raise ValueError(f"[data.{recipe.data.kind}] has no tokenizer and is no picture; it cannot be shown.")
     if recipe.data.repeats is not None:
-        return repeating(examples.ids, tokenizer)
-    row = fitting(examples, unknown_ids(tokenizer))
+        return repeat_segment(examples.ids, tokenizer)
+    row = choose_row(examples, unknown_ids(tokenizer))
     ids, asked = real(examples, "ids", "padding", row), examples.targets[row]
     if "target" in examples.inputs:
         target = real(examples, "target", "target_padding", row)[1:]
@@ -99,7 +99,7 @@ def default_probe(recipe: Recipe, source: Source) -> Probe:
     return Probe(tokenizer.decode(ids[:SHOWN].tolist(), special=False))
 
 
-def fitting(examples: Examples, unknown: Tensor) -> int:
+def choose_row(examples: Examples, unknown: Tensor) -> int:
     """The row that shows most at a glance; one without unknown tokens where there is one."""
     rows = [real(examples, "ids", "padding", row) for row in range(len(examples.ids))]
     return min(range(len(rows)), key=lambda row: (int(torch.isin(rows[row], unknown).sum()), *unlike(rows[row])))
@@ -115,7 +115,7 @@ def unlike(ids: Tensor) -> tuple[int, int]:
     return abs(len(ids) - GLANCE), len(ids) - len(ids.unique())
 
 
-def repeating(rows: Tensor, tokenizer: Tokenizer) -> Probe:
+def repeat_segment(rows: Tensor, tokenizer: Tokenizer) -> Probe:
     """The segment of one of the rows (batch pos), twice."""
     segments = [row[: period(row)] for row in rows]
     segment = min(segments, key=unlike).tolist()

@@ -15,7 +15,7 @@ TRIES = 3
 PROC, CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 
 
-def started(pid: int) -> str:
+def start_time(pid: int) -> str:
     """Time when a living process began, as its system counts, and since which boot; with `pid` it is nobody else's.
 
     Empty where there is none, it has ended and its parent has not looked yet, or the system does not say.
@@ -30,7 +30,7 @@ def started(pid: int) -> str:
 
 def says_when_started() -> bool:
     """Tells whether this system tells of its processes when they began."""
-    return bool(started(os.getpid()))
+    return bool(start_time(os.getpid()))
 
 
 def exists(pid: int) -> bool:

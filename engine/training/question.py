@@ -75,7 +75,7 @@ def of_text(
 ) -> Question:
     """`ended`: what a decoder writes behind a separator is closed by an end."""
     config = checkpoint.config
-    read = encoded(text, tokenizer)
+    read = encode_probe(text, tokenizer)
     if config.encoder is not None:
         return of_pair(read, target, checkpoint, tokenizer)
     if config.head.kind == "sequence":
@@ -94,7 +94,7 @@ def of_completion(
     read: Encoding, target: str | None, separator: int, end: tuple[int, ...], tokenizer: Tokenizer
 ) -> Question:
     """A source and what belongs behind it, in one text with the separator or as text and target."""
-    written = () if target is None else encoded(target, tokenizer).ids
+    written = () if target is None else encode_probe(target, tokenizer).ids
     if separator not in read.ids:
         return written_behind((*read.ids, separator), written, end, tokenizer)
     cut = read.ids.index(separator) + 1
@@ -108,7 +108,7 @@ def of_pair(read: Encoding, target: str | None, checkpoint: Checkpoint, tokenize
     room = checkpoint.config.context - 1
     if target is None:
         return Question(read, (), None, read.ids, min(room, len(read) + MORE), read.pieces)
-    encoded(target, tokenizer)
+    encode_probe(target, tokenizer)
     shifted = checkpoint.target(target)
     end = checkpoint.end_ids[0] if checkpoint.end_ids else UNASKED
     asked = (*shifted.ids[1:], end)
@@ -122,7 +122,7 @@ def of_gap(read: Encoding, target: str | None, checkpoint: Checkpoint, tokenizer
     if read.ids.count(infill.mask) != 1:
         mark = tokenizer.piece(infill.mask)
         raise ValueError(f"the probe must have one gap, got {read.ids.count(infill.mask)}; put {mark} where it is.")
-    span = () if target is None else encoded(target, tokenizer).ids
+    span = () if target is None else encode_probe(target, tokenizer).ids
     return written_behind((*read.ids, infill.start), span, checkpoint.end_ids[:1], tokenizer)
 
 
@@ -145,7 +145,7 @@ def of_masked(read: Encoding, target: str | None, checkpoint: Checkpoint, tokeni
         return Question(read, (UNASKED,) * len(read), pieces=read.pieces)
     if checkpoint.config.head.over_classes:
         return Question(read, of_words(read, target.split(), checkpoint.labels), pieces=read.pieces)
-    whole = encoded(target, tokenizer)
+    whole = encode_probe(target, tokenizer)
     if len(whole) != len(read):
         raise ValueError(
             f"the target must be the text with its hidden words shown, {len(read)} tokens, got {len(whole)}."
@@ -164,7 +164,7 @@ def of_words(read: Encoding, names: list[str], labels: tuple[str, ...]) -> tuple
     return tuple(found)
 
 
-def encoded(text: str, tokenizer: Tokenizer) -> Encoding:
+def encode_probe(text: str, tokenizer: Tokenizer) -> Encoding:
     """Raises ValueError for a text without tokens, and for one with parts that the vocabulary lacks."""
     found = tokenizer.encode(text)
     if not len(found):

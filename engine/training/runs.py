@@ -14,7 +14,7 @@ from engine.training.origin import read_origin
 from engine.training.queue import Queue
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import read_recipe
-from engine.training.snapshots import parameters
+from engine.training.snapshots import count_parameters
 from engine.training.status import ACTIVE, Status, read_status
 
 TAIL = 2**16  # bytes of the end of metrics.jsonl that are read first
@@ -73,7 +73,7 @@ def row(path: Path) -> Run:
     stamp = _stamp(path)
     known, found = _rows.get(path, (None, None))
     if found is None or known != stamp:
-        found = read(RunFolder(path))
+        found = read_run(RunFolder(path))
         _rows[path] = stamp, found
     if found.state not in ACTIVE:
         return found
@@ -83,7 +83,7 @@ def row(path: Path) -> Run:
         return found
 
 
-def read(run: RunFolder) -> Run:
+def read_run(run: RunFolder) -> Run:
     """Reads the files of a run."""
     found: dict[str, Any] = {"name": run.path.name, "path": run.path, "size": size(run.path)}
     faults: list[str] = []
@@ -121,7 +121,7 @@ def _of_metrics(run: RunFolder) -> dict[str, Any]:
 
 
 def _of_weights(run: RunFolder) -> dict[str, Any]:
-    return {"parameters": parameters(run)}
+    return {"parameters": count_parameters(run)}
 
 
 def _of_origin(run: RunFolder) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Size:
 def known_size(recipe: Recipe, folder: Path | str | None = None) -> Size | None:
     """None before it was tried; `folder` is that of the runs."""
     try:
-        found = (read_json(place(folder) / FILE) or {}).get(key(recipe))
+        found = (read_json(runs_folder(folder) / FILE) or {}).get(key(recipe))
         return None if found is None else Size(**found)
     except (json.JSONDecodeError, TypeError, AttributeError):  # somebody else's file
         return None
@@ -53,13 +53,13 @@ def find_size(recipe: Recipe, folder: Path | str | None = None) -> Size:
             found = Size(config.vocab_size)
         except (ValueError, OSError) as error:
             found = Size(0, str(error))
-    place(folder).mkdir(parents=True, exist_ok=True)
+    runs_folder(folder).mkdir(parents=True, exist_ok=True)
     try:
-        known = read_json(place(folder) / FILE)
+        known = read_json(runs_folder(folder) / FILE)
     except json.JSONDecodeError:
         known = None
     kept = list(known.items())[1 - KEPT :] if isinstance(known, dict) else []
-    write_json(place(folder) / FILE, dict(kept) | {key(recipe): asdict(found)})
+    write_json(runs_folder(folder) / FILE, dict(kept) | {key(recipe): asdict(found)})
     return found
 
 
@@ -94,7 +94,7 @@ class Sizing:
             return False
         self.tried.add(key(recipe))
         self.process = subprocess.Popen(
-            ["nice", sys.executable, "-m", __name__, str(place(None).resolve())], cwd=ROOT, stdin=subprocess.PIPE,
+            ["nice", sys.executable, "-m", __name__, str(runs_folder(None).resolve())], cwd=ROOT, stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         assert self.process.stdin is not None
@@ -103,7 +103,7 @@ class Sizing:
         return True
 
 
-def place(folder: Path | str | None) -> Path:
+def runs_folder(folder: Path | str | None) -> Path:
     return Path(limits.RUNS_FOLDER if folder is None else folder)
 
 

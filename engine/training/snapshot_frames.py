@@ -9,9 +9,9 @@ from pathlib import Path
 from safetensors.torch import load_file
 
 from engine.checkpoints import Checkpoint, load
-from engine.training.atomic import replacing
+from engine.training.atomic import replace_atomically
 from engine.training.folder import RunFolder
-from engine.training.frames import FOLDER, Frame, packed, read_frames
+from engine.training.frames import FOLDER, Frame, pack_frame, read_frames
 from engine.training.probe import Probe
 from engine.training.probe_frame import record_frame
 from engine.training.question import question
@@ -63,5 +63,5 @@ def write_frames(past: Path, made: list[Frame], run: RunFolder) -> None:
     if not made:
         return
     past.parent.mkdir(exist_ok=True)
-    with replacing(past) as partial:
-        partial.write_bytes(b"".join(packed(replace(frames[step], kept=True)) for step in sorted(frames)))
+    with replace_atomically(past) as partial:
+        partial.write_bytes(b"".join(pack_frame(replace(frames[step], kept=True)) for step in sorted(frames)))

@@ -53,7 +53,8 @@ def absent(named: str, folder: Path | str = RUNS_FOLDER) -> str:
     name, at, step = named.partition(STEP)
     here = [run.name for run in run_folders(folder)]
     if name not in here:
-        return f"there is no run called {name[:80]!r}; {f'those here are {listed(here)}' if here else 'none is here'}"
+        others = f"those here are {list_names(here)}" if here else "none is here"
+        return f"there is no run called {name[:80]!r}; {others}"
     kept = RunFolder(Path(folder) / name).snapshot_steps()
     if not kept:
         return f"the run {name!r} has kept no weights yet"
@@ -64,7 +65,7 @@ def absent(named: str, folder: Path | str = RUNS_FOLDER) -> str:
     return f"the run {name!r} kept no weights of step {int(step):,}; the nearest that it kept are those of {told}"
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Some of them, and how many more there are."""
     more = len(names) - LISTED
     return ", ".join(names[:LISTED]) + (f" and {more:,} more" if more > 0 else "")
@@ -84,7 +85,7 @@ def progress(run: RunFolder) -> Progress | None:
         return None
 
 
-def parameters(run: RunFolder) -> int | None:
+def count_parameters(run: RunFolder) -> int | None:
     """Counts the parameters of the model, by the header of the newest weights. None where none were kept yet."""
     kept = run.snapshot_steps()
     file = run.snapshot(kept[-1]) if kept else run.weights
@@ -94,4 +95,4 @@ def parameters(run: RunFolder) -> int | None:
     return sum(prod(entry["shape"]) for entry in tensors.values())
 
 
-__all__ = ["RUNS_FOLDER", "absent", "latest_step", "parameters", "progress", "snapshot", "snapshots", "weights"]
+__all__ = ["RUNS_FOLDER", "absent", "count_parameters", "latest_step", "progress", "snapshot", "snapshots", "weights"]

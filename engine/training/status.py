@@ -46,7 +46,7 @@ class Status:
 
     def __post_init__(self) -> None:
         if self.started is None:
-            object.__setattr__(self, "started", process.started(self.pid))
+            object.__setattr__(self, "started", process.start_time(self.pid))
 
     @property
     def can_resume(self) -> bool:
@@ -86,8 +86,8 @@ def alive(status: Status) -> bool:
     if status.host != socket.gethostname():
         return fresh or status.state == "queued"  # who waits says nothing
     if status.started and process.says_when_started():
-        return process.started(status.pid) == status.started
-    zombie = process.says_when_started() and not process.started(status.pid)
+        return process.start_time(status.pid) == status.started
+    zombie = process.says_when_started() and not process.start_time(status.pid)
     return fresh and process.exists(status.pid) and not zombie
 
 

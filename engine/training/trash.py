@@ -11,7 +11,7 @@ from shutil import rmtree
 from engine.runtime import limits
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training.folder import RunFolder, size
-from engine.training.names import checked, existing, unused
+from engine.training.names import check_name, existing_run, unused_name
 from engine.training.status import ACTIVE, read_status
 
 WHEN = "%Y%m%dT%H%M%S%f"
@@ -29,7 +29,7 @@ class Deleted:
 def delete(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     """Away, but not gone: `undo_delete` takes the token that is returned. Raises ValueError while it trains."""
     place = Path(folder)
-    path = existing(name, place)
+    path = existing_run(name, place)
     at_rest(path)
     empty(place)
     token = f"{path.name}~{datetime.now(UTC).strftime(WHEN)}"
@@ -38,7 +38,7 @@ def delete(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     return token
 
 
-def deleted(folder: Path | str = RUNS_FOLDER) -> list[Deleted]:
+def list_deleted(folder: Path | str = RUNS_FOLDER) -> list[Deleted]:
     """Lists the runs that can still be had back, the last deleted first."""
     place, found = Path(folder) / ".deleted", []
     for path in place.iterdir() if place.is_dir() else ():
@@ -53,13 +53,13 @@ def deleted(folder: Path | str = RUNS_FOLDER) -> list[Deleted]:
 def undo_delete(token: str, folder: Path | str = RUNS_FOLDER) -> str:
     """Returns the name that the run has again, with a number behind it where another has taken that meanwhile."""
     place = Path(folder)
-    found = next((one for one in deleted(place) if one.token == token), None)
+    found = next((one for one in list_deleted(place) if one.token == token), None)
     if found is None:
         raise ValueError(
             f"this run cannot be had back: it was deleted more than {limits.DELETED_DAYS} days ago, or its room was "
             "needed."
         )
-    name = unused(found.name, place)
+    name = unused_name(found.name, place)
     os.rename(place / ".deleted" / token, place / name)
     return name
 
@@ -67,7 +67,7 @@ def undo_delete(token: str, folder: Path | str = RUNS_FOLDER) -> str:
 def empty(folder: Path | str = RUNS_FOLDER, most: int = 0) -> int:
     """Deletes for good what was deleted long ago, then the oldest until `most` bytes are free. Returns the bytes."""
     old, freed = datetime.now(UTC) - timedelta(days=limits.DELETED_DAYS), 0
-    for one in reversed(deleted(folder)):
+    for one in reversed(list_deleted(folder)):
         if one.when < old or freed < most:
             path = Path(folder) / ".deleted" / one.token
             freed += size(path)
@@ -78,7 +78,7 @@ def empty(folder: Path | str = RUNS_FOLDER, most: int = 0) -> int:
 def rename(name: str, new: str, folder: Path | str = RUNS_FOLDER) -> Path:
     """Raises ValueError for what is no name or another's, and while it trains: its process knows it by this name."""
     place = Path(folder)
-    path, name = existing(name, place), checked(new)
+    path, name = existing_run(name, place), check_name(new)
     at_rest(path)
     others = {run.name.casefold() for run in place.iterdir() if run != path}
     if name.casefold() in others:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from engine.analysis.recorded import masks, patterns
 from engine.runtime.trace import Trace
-from engine.training.atomic import replacing
+from engine.training.atomic import replace_atomically
 
 FILE = "watch.jsonl"
 MAX_LINES = 600  # then every second one that belongs to no snapshot goes, or of all where that is not enough
@@ -165,7 +165,7 @@ class WatchFile:
             self._replace([one for one in read_lines(self.path) if one["step"] <= step])
 
     def _replace(self, told: list[dict[str, Any]]) -> None:
-        with replacing(self.path) as partial:
+        with replace_atomically(self.path) as partial:
             partial.write_text("".join(json.dumps(one) + "\n" for one in told), encoding="utf-8")
         self.count, self.last = len(told), told[-1]["step"] if told else -1
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.training.export import table
+from engine.training.export import metrics_csv
 from engine.training.folder import RunFolder
 from tests.browser.harness import ROOT, UVICORN, comes_to, expect, served, settle
 
@@ -188,7 +188,7 @@ def test_curves_weights_the_command_and_a_link_are_exported(show: Open, runs: Pa
     body = menu(page, "Export")
     with page.expect_download() as found:
         body.get_by_role("button", name="Curves (CSV)").click()
-    assert Path(found.value.path()).read_text(encoding="utf-8").splitlines() == table(NAME, runs).splitlines()
+    assert Path(found.value.path()).read_text(encoding="utf-8").splitlines() == metrics_csv(NAME, runs).splitlines()
     with page.expect_download() as found:
         body.get_by_role("button", name="Checkpoint").click()
     assert Path(found.value.path()).read_bytes().startswith(b"PK")

@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import limits
 from engine.training import Recipe, sources
-from engine.training.link import packed
-from engine.training.names import checked
+from engine.training.link import pack_recipe
+from engine.training.names import check_name
 from engine.training.objectives import score
 from engine.training.recipe_file import parse_recipe, write_recipe
 from engine.training.sizing import Sizing
@@ -202,7 +202,7 @@ def test_a_link_for_a_class_hides_the_controls_and_keeps_what_they_say() -> None
 
 def test_a_link_says_nothing_but_text() -> None:
     evil = replace(presets()["copy"].recipe, about="![x](https://a.example/x.png) <b>bold</b> :red[x]")
-    shown = next(one.value for one in page(task="copy", recipe=packed(evil)).caption if "x.png" in one.value)
+    shown = next(one.value for one in page(task="copy", recipe=pack_recipe(evil)).caption if "x.png" in one.value)
     assert "](" not in shown and "<b>" not in shown and ":red[" not in shown
 
 
@@ -257,7 +257,7 @@ def test_contrasts_are_other_recipes_with_names_for_runs(task: str) -> None:
     found = contrasts(recipe)
     assert {"without residual connections", "one head"} <= set(found)
     assert recipe not in found.values() and all(other.seed == recipe.seed for other in found.values())
-    assert all(checked(f"{task} {title}") for title in found)
+    assert all(check_name(f"{task} {title}") for title in found)
 
 
 @pytest.mark.parametrize("task", ["copy", "addition", "digits-vit", "brackets"])

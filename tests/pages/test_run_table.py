@@ -45,7 +45,7 @@ def place(learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     for name in ("first", "second"):
         copytree(learnt, tmp_path / name)
     monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
-    for function in (runs, trash.delete, trash.deleted, trash.undo_delete, trash.rename):
+    for function in (runs, trash.delete, trash.list_deleted, trash.undo_delete, trash.rename):
         monkeypatch.setattr(function, "__defaults__", (str(tmp_path), *(function.__defaults__ or ())[1:]))
     monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(tmp_path))
     monkeypatch.setattr(limits, "RUNS_FOLDER", str(tmp_path))

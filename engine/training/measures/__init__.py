@@ -1,7 +1,7 @@
 """What a finished model is measured by on data it never saw, and a sample of what it does, for its card.
 
-One file for each way of learning, with the two functions `measured(trainer)` and `sample(trainer)`; both are called
-with the model in evaluation.
+One file for each way of learning, with a function that measures a trainer's model and one that draws a sample; both are
+called with the model in evaluation.
 """
 
 from __future__ import annotations
@@ -10,34 +10,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine.training.measures import (
-    classification,
-    completion,
-    exact,
-    infill,
-    masked,
-    next_pixel,
-    sequence_to_sequence,
-    tagged,
-    text,
-)
+from engine.training.measures.classification import measure_classification, sample_classification
+from engine.training.measures.completion import measure_completion
+from engine.training.measures.exact import sample_target
+from engine.training.measures.infill import measure_infill, sample_infill
+from engine.training.measures.masked import measure_masked, sample_masked
+from engine.training.measures.next_pixel import measure_pixels, sample_picture
+from engine.training.measures.sequence_to_sequence import measure_translation
+from engine.training.measures.tagged import measure_tags, sample_tags
+from engine.training.measures.text import measure_text, sample_text
 from engine.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
 class Measure:
-    measured: Callable[[Trainer], dict[str, Any]]
+    measure: Callable[[Trainer], dict[str, Any]]
     sample: Callable[[Trainer], str]
 
 
 MEASURES = {
-    "next": Measure(text.measured, text.sample),
-    "repeated": Measure(text.measured, text.sample),
-    "completion": Measure(completion.measured, exact.sample),
-    "sequence_to_sequence": Measure(sequence_to_sequence.measured, exact.sample),
-    "masked": Measure(masked.measured, masked.sample),
-    "infill": Measure(infill.measured, infill.sample),
-    "classification": Measure(classification.measured, classification.sample),
-    "token_classification": Measure(tagged.measured, tagged.sample),
-    "next_pixel": Measure(next_pixel.measured, next_pixel.sample),
+    "next": Measure(measure_text, sample_text),
+    "repeated": Measure(measure_text, sample_text),
+    "completion": Measure(measure_completion, sample_target),
+    "sequence_to_sequence": Measure(measure_translation, sample_target),
+    "masked": Measure(measure_masked, sample_masked),
+    "infill": Measure(measure_infill, sample_infill),
+    "classification": Measure(measure_classification, sample_classification),
+    "token_classification": Measure(measure_tags, sample_tags),
+    "next_pixel": Measure(measure_pixels, sample_picture),
 }

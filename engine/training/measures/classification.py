@@ -9,12 +9,12 @@ from engine.training.sources.labelled import LabelledTexts
 from engine.training.trainer import Trainer
 
 
-def measured(trainer: Trainer) -> dict[str, Any]:
-    return labelled.measured(trainer) if reads_text(trainer) else digits.measured(trainer)
+def measure_classification(trainer: Trainer) -> dict[str, Any]:
+    return labelled.measure_text_classes(trainer) if reads_text(trainer) else digits.measure_digit_classes(trainer)
 
 
-def sample(trainer: Trainer) -> str:
-    return labelled.sample(trainer) if reads_text(trainer) else digits.sample(trainer)
+def sample_classification(trainer: Trainer) -> str:
+    return labelled.sample_text_class(trainer) if reads_text(trainer) else digits.sample_digit(trainer)
 
 
 def reads_text(trainer: Trainer) -> bool:

@@ -9,5 +9,5 @@ from engine.training.measures.origins import origins
 from engine.training.trainer import Trainer
 
 
-def measured(trainer: Trainer) -> dict[str, Any]:
+def measure_completion(trainer: Trainer) -> dict[str, Any]:
     return {**exact_match(trainer), **origins(trainer)}

@@ -9,7 +9,7 @@ from engine.model.transformer import Transformer
 
 
 @torch.no_grad()
-def translated(model: Transformer, ids: Tensor, padding: Tensor, end: int, longest: int) -> list[list[int]]:
+def decode_translations(model: Transformer, ids: Tensor, padding: Tensor, end: int, longest: int) -> list[list[int]]:
     """Ids that an encoder-decoder writes for each row of `ids` (batch pos), up to `end` or `longest` tokens."""
     target, _ = model.begin(ids)
     memory = model.encoder.forward_resid(ids, padding=padding)
@@ -24,7 +24,7 @@ def translated(model: Transformer, ids: Tensor, padding: Tensor, end: int, longe
 
 
 @torch.no_grad()
-def continued(model: Transformer, prompts: list[Tensor], end: int, longest: int) -> list[list[int]]:
+def decode_continuations(model: Transformer, prompts: list[Tensor], end: int, longest: int) -> list[list[int]]:
     """Ids that follow each of `prompts`, up to `end`, `longest` tokens or what the model can read. Rows have their own
     lengths, and each its own place for the next token."""
     starts = torch.tensor([len(prompt) for prompt in prompts], device=model.device)

@@ -12,21 +12,21 @@ from engine.training.trainer import Trainer
 SHADES = " .:-=+*#%@"
 
 
-def measured(trainer: Trainer) -> dict[str, Any]:
+def measure_digit_classes(trainer: Trainer) -> dict[str, Any]:
     pictures = len(digits(trainer).images.test_labels)
     return {"test_accuracy": trainer.measure(pictures)["accuracy"], "pictures": pictures}
 
 
 @torch.no_grad()
-def sample(trainer: Trainer) -> str:
+def sample_digit(trainer: Trainer) -> str:
     """The first held-out picture, drawn, and what it is taken for."""
     source = digits(trainer)
     images, labels = source.images.test_images[:1], source.images.test_labels[:1]
     logits = trainer.model(source.examples(images, labels).to(trainer.device).ids)
-    return f"{drawing(images[0])}\n{int(logits.argmax())}"
+    return f"{draw_levels(images[0])}\n{int(logits.argmax())}"
 
 
-def drawing(levels: torch.Tensor) -> str:
+def draw_levels(levels: torch.Tensor) -> str:
     """`levels` (height width, 0 to 16) as lines of text, two signs a pixel."""
     shade = (levels.long() * (len(SHADES) - 1)).div(16, rounding_mode="floor")
     return "\n".join("".join(SHADES[level] * 2 for level in row) for row in shade.tolist())

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Any
 
 from engine.data.task import Pair
-from engine.training.measures.decoding import continued, translated
+from engine.training.measures.decoding import decode_continuations, decode_translations
 from engine.training.objectives.completion import prompt
-from engine.training.objectives.padded import padded, real
+from engine.training.objectives.padded import pad_rows, real
 from engine.training.sources.completion import Completion
 from engine.training.sources.pairs import Ids, TaughtPairs
 from engine.training.sources.sequence_to_sequence import SequenceToSequence
@@ -27,7 +27,7 @@ def exact_match(trainer: Trainer) -> dict[str, Any]:
         given == target.tolist()
         for begin in range(0, len(asked), AT_ONCE)
         for given, (_, (_, target)) in zip(
-            written(trainer, [ids for _, ids in asked[begin : begin + AT_ONCE]]), asked[begin : begin + AT_ONCE],
+            write_targets(trainer, [ids for _, ids in asked[begin : begin + AT_ONCE]]), asked[begin : begin + AT_ONCE],
             strict=True,
         )
     ]  # fmt: skip
@@ -56,24 +56,24 @@ def by_group(groups: Sequence[int | str], right: Sequence[bool]) -> dict[str, fl
     return {str(group): found[group] / count[group] for group in ordered}
 
 
-def written(trainer: Trainer, pairs: Sequence[Ids]) -> list[list[int]]:
+def write_targets(trainer: Trainer, pairs: Sequence[Ids]) -> list[list[int]]:
     """Ids that the model writes for each source, as far as the longest target goes and the end."""
     source, longest = taught(trainer), max(len(target) for _, target in pairs)
     sources = [ids for ids, _ in pairs]
     if isinstance(source, SequenceToSequence):
-        ids, padding = padded(sources, source.marks.pad).to(trainer.device), real(sources).to(trainer.device)
-        return translated(trainer.model, ids, padding, source.marks.end, longest + 1)
+        ids, padding = pad_rows(sources, source.marks.pad).to(trainer.device), real(sources).to(trainer.device)
+        return decode_translations(trainer.model, ids, padding, source.marks.end, longest + 1)
     if isinstance(source, Completion):
         prompts = [prompt(ids, source.marks).to(trainer.device) for ids in sources]
-        return continued(trainer.model, prompts, source.marks.end, longest + int(source.marks.asked))
+        return decode_continuations(trainer.model, prompts, source.marks.end, longest + int(source.marks.asked))
     raise ValueError(f"targets are written by two stacks or by one decoder, and {type(source).__name__} asks neither.")
 
 
-def sample(trainer: Trainer) -> str:
+def sample_target(trainer: Trainer) -> str:
     """A held-out source, and what the model makes of it."""
     source = taught(trainer)
     (pair, ids), *_ = asked_of(source, 1)
-    return f"{pair.source}\n{source.corpus.tokenizer.decode(written(trainer, [ids])[0])}"
+    return f"{pair.source}\n{source.corpus.tokenizer.decode(write_targets(trainer, [ids])[0])}"
 
 
 def taught(trainer: Trainer) -> TaughtPairs:

@@ -21,7 +21,7 @@ SHOWN, LONGEST = 4, 20  # rows of the sample, and signs of its answer
 
 
 @torch.no_grad()
-def measured(trainer: Trainer) -> dict[str, Any]:
+def measure_in_context(trainer: Trainer) -> dict[str, Any]:
     """`accuracy_by_examples`: the share of rows whose whole answer and line break are the model's first choices, each
     read with the right ones before it, of held-out prompts and with 0 to MOST rows above."""
     right: Counter[int] = Counter()
@@ -53,7 +53,7 @@ def answers(targets: list[int], hits: list[bool], end: int) -> list[bool]:
     return found
 
 
-def sample(trainer: Trainer) -> str:
+def sample_in_context(trainer: Trainer) -> str:
     """A few rows, and the word that the model goes on with."""
     told = list(islice(rows("held_out", seed_for(trainer.recipe.seed, "sample")), SHOWN + 1))
     prompt = "".join(line(*row) for row in told[:-1]) + told[-1][0] + BETWEEN.rstrip()

@@ -11,9 +11,9 @@ from engine.training.trainer import Trainer
 
 
 @torch.no_grad()
-def measured(trainer: Trainer) -> dict[str, Any]:
+def measure_text_classes(trainer: Trainer) -> dict[str, Any]:
     """The accuracy on all held-out texts, and on those of each class."""
-    source = labelled(trainer)
+    source = text_source(trainer)
     batches = list(source.held_out(len(source.shelves["held_out"].fit)))
     right = [trainer.model(**each.to(trainer.device).inputs).argmax(-1).cpu() == each.targets for each in batches]
     found, asked = torch.cat(right), torch.cat([each.targets for each in batches])
@@ -29,14 +29,14 @@ def measured(trainer: Trainer) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def sample(trainer: Trainer) -> str:
+def sample_text_class(trainer: Trainer) -> str:
     """The first held-out text, and what it is taken for."""
-    source = labelled(trainer)
+    source = text_source(trainer)
     examples = source.examples("held_out", [int(source.shelves["held_out"].fit[0])])
     logits = trainer.model(**examples.to(trainer.device).inputs)
     return f"{next(iter(source.told('held_out'))).text}\n{source.labels[int(logits.argmax())]}"
 
 
-def labelled(trainer: Trainer) -> LabelledTexts:
+def text_source(trainer: Trainer) -> LabelledTexts:
     assert isinstance(trainer.source, LabelledTexts)
     return trainer.source

@@ -12,7 +12,7 @@ from engine.training.trainer import Trainer
 PAIRS = 2_000
 
 
-def measured(trainer: Trainer) -> dict[str, Any]:
+def measure_masked(trainer: Trainer) -> dict[str, Any]:
     batches = max(PAIRS // trainer.recipe.batch.size, 1)
     scores = trainer.measure(batches)
     read = batches * trainer.recipe.batch.size
@@ -26,7 +26,7 @@ def measured(trainer: Trainer) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def sample(trainer: Trainer) -> str:
+def sample_masked(trainer: Trainer) -> str:
     """A held-out pair as it was read, and what the model put in the place of each hidden or replaced word."""
     examples = next(trainer.source.held_out(1)).to(trainer.device)
     logits, _ = trainer.forward(**examples.inputs)

@@ -14,7 +14,7 @@ from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.layers.cache import KVCache
 from engine.model.layers.softmax import softmax
 from engine.model.transformer import Transformer
-from engine.training.measures.digits import digits, drawing
+from engine.training.measures.digits import digits, draw_levels
 from engine.training.sources.source import chance
 from engine.training.trainer import Trainer
 
@@ -22,17 +22,17 @@ GIVEN = SIDE * SIDE // 2  # the upper half
 TEMPERATURE = 1.0
 
 
-def measured(trainer: Trainer) -> dict[str, Any]:
+def measure_pixels(trainer: Trainer) -> dict[str, Any]:
     source = digits(trainer)
     pictures = source.images.test_images
     loss = trainer.measure(len(pictures))["loss"]
     found: dict[str, Any] = {"bits_per_pixel": loss / math.log(2), "pictures": len(pictures)}
     if source.digits.judge:
-        found["completion"] = judged(trainer, source.digits.judge)
+        found["completion"] = judge_completions(trainer, source.digits.judge)
     return found
 
 
-def judged(trainer: Trainer, judge: str) -> dict[str, Any]:
+def judge_completions(trainer: Trainer, judge: str) -> dict[str, Any]:
     """Measures how often `judge` names a picture right: as it was, and with its lower half drawn by the model."""
     source = digits(trainer)
     images, labels = source.images.test_images, source.images.test_labels
@@ -45,7 +45,7 @@ def judged(trainer: Trainer, judge: str) -> dict[str, Any]:
         named = classifier.model(processor.levels_to_pixels(levels)).argmax(-1)
         return float((named == labels).float().mean())
 
-    drawn = completed(trainer, images)
+    drawn = complete_pictures(trainer, images)
     empty = torch.cat([images[:, : SIDE // 2], torch.zeros_like(images[:, SIDE // 2 :])], dim=1)
     return {
         "judge": judge,
@@ -56,7 +56,7 @@ def judged(trainer: Trainer, judge: str) -> dict[str, Any]:
     }
 
 
-def completed(trainer: Trainer, images: Tensor) -> Tensor:
+def complete_pictures(trainer: Trainer, images: Tensor) -> Tensor:
     """`images` (levels, batch height width) with the lower half drawn by the model."""
     palette = trainer.source.processor
     assert isinstance(palette, PalettePixels)
@@ -79,7 +79,7 @@ def drawn_after(model: Transformer, ids: Tensor, pixels: int, draw: torch.Genera
     return torch.cat(drawn, dim=1)
 
 
-def sample(trainer: Trainer) -> str:
+def sample_picture(trainer: Trainer) -> str:
     """The upper half of a held-out picture, drawn, and all of it as the model goes on."""
     images = digits(trainer).images.test_images[:1]
-    return f"{drawing(images[0, : SIDE // 2])}\n\n{drawing(completed(trainer, images)[0])}"
+    return f"{draw_levels(images[0, : SIDE // 2])}\n\n{draw_levels(complete_pictures(trainer, images)[0])}"

@@ -14,11 +14,11 @@ from engine.training.trainer import Trainer
 ALIGNED = 500
 
 
-def measured(trainer: Trainer) -> dict[str, Any]:
-    return {**exact.exact_match(trainer), **origins(trainer), **aligned(trainer)}
+def measure_translation(trainer: Trainer) -> dict[str, Any]:
+    return {**exact.exact_match(trainer), **origins(trainer), **measure_alignment(trainer)}
 
 
-def aligned(trainer: Trainer) -> dict[str, Any]:
+def measure_alignment(trainer: Trainer) -> dict[str, Any]:
     """Measures the alignment of English and French, of which it is known which words translate each other."""
     task = exact.taught(trainer).task
     if not isinstance(task, Translation):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from engine.data.task import Tagged
-from engine.training.objectives.padded import padded, real
+from engine.training.objectives.padded import pad_rows, real
 from engine.training.objectives.token_classification import first_tokens
 from engine.training.sources.tagged import TaggedTexts
 from engine.training.trainer import Trainer
@@ -18,12 +18,12 @@ SENTENCES, AT_ONCE = 2_000, 250
 Span = tuple[int, int, str]  # from which word to which, and what it is
 
 
-def measured(trainer: Trainer) -> dict[str, Any]:
+def measure_tags(trainer: Trainer) -> dict[str, Any]:
     """`test_accuracy` of words. With tags in BIO also precision, recall and F1 of whole names, right only with the very
     words and kind (Tjong Kim Sang & De Meulder 2003), over all and by kind; of other tags F1 of the words of each.
     """
-    asked = examples(trainer)
-    given = predicted(trainer, asked)
+    asked = held_out_texts(trainer)
+    given = predict_tags(trainer, asked)
     wanted = [tag for row in asked for tag in row.tags]
     written = [tag for row in given for tag in row]
     right = Counter(tag for tag, one in zip(wanted, written, strict=True) if tag == one)
@@ -77,30 +77,30 @@ def spans(tags: Sequence[str]) -> set[Span]:
     return found
 
 
-def examples(trainer: Trainer, most: int = SENTENCES) -> list[Tagged]:
+def held_out_texts(trainer: Trainer, most: int = SENTENCES) -> list[Tagged]:
     """The first that are held out, of those that the model can read."""
     source = source_of(trainer)
     return [source.told["held_out"][index] for index in source.shelves["held_out"].fit[:most].tolist()]
 
 
 @torch.no_grad()
-def predicted(trainer: Trainer, asked: Sequence[Tagged]) -> list[list[str]]:
+def predict_tags(trainer: Trainer, asked: Sequence[Tagged]) -> list[list[str]]:
     """A tag for each word, that of its first token; "" for a word that has none."""
     source, found = source_of(trainer), list[list[str]]()
     for begin in range(0, len(asked), AT_ONCE):
         rows = [source.corpus.tokenizer.encode(one.text) for one in asked[begin : begin + AT_ONCE]]
         ids = [torch.tensor(row.ids) for row in rows]
-        read, stands = padded(ids, 0).to(trainer.device), real(ids).to(trainer.device)
+        read, stands = pad_rows(ids, 0).to(trainer.device), real(ids).to(trainer.device)
         best = trainer.model(read, padding=stands).argmax(-1).tolist()
         for row, classes in zip(rows, best, strict=True):
             found.append(["" if at is None else source.labels[classes[at]] for at in first_tokens(row)])
     return found
 
 
-def sample(trainer: Trainer) -> str:
+def sample_tags(trainer: Trainer) -> str:
     """The first held-out text, and what each of its words is taken for."""
-    (one, *_) = examples(trainer, 1)
-    (tags,) = predicted(trainer, [one])
+    (one, *_) = held_out_texts(trainer, 1)
+    (tags,) = predict_tags(trainer, [one])
     return f"{one.text}\n{' '.join(tag or '?' for tag in tags)}"
 
 

@@ -12,15 +12,15 @@ PROMPT = "Once upon a time"
 LONGEST = 300  # tokens; a story ends before
 
 
-def measured(trainer: Trainer) -> dict[str, Any]:
+def measure_text(trainer: Trainer) -> dict[str, Any]:
     """Loss and accuracy on held-out text, which the card has of every model, say it; of prompts there is more."""
-    return in_context.measured(trainer) if trainer.recipe.data.in_context is not None else {}
+    return in_context.measure_in_context(trainer) if trainer.recipe.data.in_context is not None else {}
 
 
-def sample(trainer: Trainer) -> str:
+def sample_text(trainer: Trainer) -> str:
     """After PROMPT, after the beginning of a held-out text, or after a segment and a half; of prompts one answer."""
     if trainer.recipe.data.in_context is not None:
-        return in_context.sample(trainer)
+        return in_context.sample_in_context(trainer)
     data, tokenizer = trainer.recipe.data, trainer.source.tokenizer
     assert tokenizer is not None
     repeats = data.repeats

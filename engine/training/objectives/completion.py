@@ -23,10 +23,10 @@ class Marks:
     asked: bool = True
 
 
-def completed(sources: Rows, targets: Rows, marks: Marks) -> Examples:
+def completion_examples(sources: Rows, targets: Rows, marks: Marks) -> Examples:
     """Row by row x1 .. xm separator y1 .. yn is read, and y1 .. yn end is asked from the separator on. Without the end
     the last of y is not read, since nothing follows it."""
-    whole = joined(sources, targets, marks)
+    whole = join_pairs(sources, targets, marks)
     before = sources.lengths - int(marks.separator is None)
     place, first = torch.arange(whole.shape[1] - 1), before[:, None]
     lengths = before + targets.lengths + int(marks.asked)
@@ -37,7 +37,7 @@ def completed(sources: Rows, targets: Rows, marks: Marks) -> Examples:
     return Examples(inputs, whole[:, 1:].masked_fill(behind | (place < first), UNASKED), whole=True)
 
 
-def joined(sources: Rows, targets: Rows, marks: Marks) -> Tensor:
+def join_pairs(sources: Rows, targets: Rows, marks: Marks) -> Tensor:
     """batch pos: each source, the separator, its target, and the end from there on."""
     own = marks.separator is None
     first, second = sources.lengths[:, None] - int(own), targets.lengths[:, None]

@@ -60,7 +60,7 @@ class CrossEntropy(torch.autograd.Function):
             target = targets[part, None]
             log_p = torch._log_softmax(logits[part], 1, False, out=scratch)
             chosen = log_p.gather(1, target)
-            losses.append(chosen.sum() if not smoothing else smoothed(chosen, log_p, smoothing))
+            losses.append(chosen.sum() if not smoothing else smoothed_loss(chosen, log_p, smoothing))
             if gradient is not None:
                 upstream.scatter_(1, target, each * (1 - smoothing) + each * smoothing / classes)
                 torch._log_softmax_backward_data(upstream, log_p, 1, torch.float32, out=gradient[part])
@@ -89,5 +89,5 @@ def stretches(rows: int, classes: int, fill: float) -> Iterator[tuple[int, Tenso
         yield begin, scratch[:here], filled[:here]
 
 
-def smoothed(chosen: Tensor, log_p: Tensor, smoothing: float) -> Tensor:
+def smoothed_loss(chosen: Tensor, log_p: Tensor, smoothing: float) -> Tensor:
     return chosen.sum() * (1 - smoothing) + log_p.sum() * (smoothing / log_p.shape[1])

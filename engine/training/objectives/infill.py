@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.tokenizers import Tokenizer
 from engine.training.objectives.examples import UNASKED, Examples
-from engine.training.objectives.padded import padded, real
+from engine.training.objectives.padded import pad_rows, real
 
 MASK, START, END = "[gMASK]", "[sop]", "[eop]"  # as GLM's vocabulary calls them
 
@@ -30,16 +30,16 @@ def marks_of(tokenizer: Tokenizer) -> Marks:
     return Marks(*(tokenizer.special_tokens[name] for name in (MASK, START, END)))
 
 
-def infilled(gapped: Sequence[Sequence[Tensor]], marks: Marks) -> Examples:
+def infill_examples(gapped: Sequence[Sequence[Tensor]], marks: Marks) -> Examples:
     """Builds a batch from passages cut into text, span, text, span, ..., text. What is read is the text with a mask for
     each span, and then each span behind a start of its own; what is asked is each span and its end.
     """
-    rows = [torch.cat([marked(pieces[::2], marks), *begun(pieces[1::2], marks)]) for pieces in gapped]
+    rows = [torch.cat([join_with_masks(pieces[::2], marks), *begun(pieces[1::2], marks)]) for pieces in gapped]
     asked = [answers(pieces, marks) for pieces in gapped]
-    return Examples({"ids": padded(rows, marks.end), "padding": real(rows)}, padded(asked, UNASKED))
+    return Examples({"ids": pad_rows(rows, marks.end), "padding": real(rows)}, pad_rows(asked, UNASKED))
 
 
-def marked(texts: Sequence[Tensor], marks: Marks) -> Tensor:
+def join_with_masks(texts: Sequence[Tensor], marks: Marks) -> Tensor:
     """The texts with a mask between each two."""
     mask = torch.tensor([marks.mask])
     return torch.cat([texts[0].long(), *(part for text in texts[1:] for part in (mask, text.long()))])
@@ -51,9 +51,9 @@ def begun(spans: Sequence[Tensor], marks: Marks) -> list[Tensor]:
 
 def prompt(before: Tensor, after: Tensor, marks: Marks) -> Tensor:
     """The text with its gap, and the token that begins what fills it."""
-    return torch.cat([marked([before, after], marks), torch.tensor([marks.start])])
+    return torch.cat([join_with_masks([before, after], marks), torch.tensor([marks.start])])
 
 
 def answers(pieces: Sequence[Tensor], marks: Marks) -> Tensor:
-    nothing = torch.full_like(marked(pieces[::2], marks), UNASKED)
+    nothing = torch.full_like(join_with_masks(pieces[::2], marks), UNASKED)
     return torch.cat([nothing, *(part for span in pieces[1::2] for part in (span.long(), torch.tensor([marks.end])))])

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.training.objectives.examples import UNASKED, Examples
-from engine.training.objectives.padded import padded, real
+from engine.training.objectives.padded import pad_rows, real
 
 CHOSEN = 0.15  # of the tokens of a text, to be guessed
 MASKED, REPLACED = 0.8, 0.1  # of those, shown as the mask and as a random token; the rest is shown as it is
@@ -31,9 +31,9 @@ def masked_pairs(
     pairs: Sequence[tuple[Tensor, Tensor]], follows: Tensor, marks: Marks, chance: torch.Generator
 ) -> Examples:
     """[CLS] A [SEP] B [SEP] with some words hidden; asked are those words, and whether B follows A."""
-    rows = [joined(first, second, marks) for first, second in pairs]
-    ids = padded(rows, marks.pad)
-    segments = padded([segments_of(first, second) for first, second in pairs], 0)
+    rows = [join_sentences(first, second, marks) for first, second in pairs]
+    ids = pad_rows(rows, marks.pad)
+    segments = pad_rows([segments_of(first, second) for first, second in pairs], 0)
     special = (ids == marks.cls) | (ids == marks.sep) | (ids == marks.pad)
     read, targets = hide(ids, ~special, marks, chance)
     inputs = {"ids": read, "segments": segments, "padding": real(rows)}
@@ -48,7 +48,7 @@ def masked_windows(windows: Tensor, marks: Marks, chance: torch.Generator) -> Ex
     return Examples({"ids": read}, targets)
 
 
-def joined(first: Tensor, second: Tensor, marks: Marks) -> Tensor:
+def join_sentences(first: Tensor, second: Tensor, marks: Marks) -> Tensor:
     cls, sep = (torch.tensor([id], dtype=first.dtype) for id in (marks.cls, marks.sep))
     return torch.cat([cls, first, sep, second, sep])
 

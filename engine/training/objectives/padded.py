@@ -27,17 +27,17 @@ class Rows:
         return self.ids.masked_fill(~self.real, fill)
 
 
-def gathered(ids: Tensor, begins: Tensor, lengths: Tensor) -> Rows:
+def gather_rows(ids: Tensor, begins: Tensor, lengths: Tensor) -> Rows:
     """Stretches of one long row, each from where it `begins`."""
     places = begins[:, None] + torch.arange(int(lengths.max()))
     return Rows(ids[places.clamp(max=len(ids) - 1)].long(), lengths)
 
 
 def rows_of(each: Sequence[Tensor]) -> Rows:
-    return Rows(padded(each, 0), torch.tensor([len(row) for row in each]))
+    return Rows(pad_rows(each, 0), torch.tensor([len(row) for row in each]))
 
 
-def padded(rows: Sequence[Tensor], fill: int) -> Tensor:
+def pad_rows(rows: Sequence[Tensor], fill: int) -> Tensor:
     """batch pos, int64, filled up on the right."""
     return pad_sequence([row.long() for row in rows], batch_first=True, padding_value=fill)
 

@@ -26,7 +26,7 @@ def score(outputs: Outputs, examples: Examples, shares: Shares = ALL, smoothing:
         found["loss"] = loss + its_loss
         found["next_sentence_accuracy"] = share_of(its_right, examples.second) * shares[1]
     if examples.whole:
-        found["exact"] = exact(right, examples.targets) * shares[2]
+        found["exact"] = exact_share(right, examples.targets) * shares[2]
     return found
 
 
@@ -39,7 +39,7 @@ def share_of(right: Tensor, targets: Tensor) -> Tensor:
     return right.sum() / (targets != UNASKED).sum().clamp(min=1)
 
 
-def exact(right: Tensor, targets: Tensor) -> Tensor:
+def exact_share(right: Tensor, targets: Tensor) -> Tensor:
     """The share of rows in which every counted target was right. It is the share that greedy decoding writes right:
     there the model reads its own first choices, which are the right ones up to the first mistake.
     """

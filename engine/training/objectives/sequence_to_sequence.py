@@ -28,14 +28,14 @@ def teacher_forced(sources: Rows, targets: Rows, marks: Marks) -> Examples:
     inputs = {
         "ids": sources.filled(marks.pad),
         "padding": sources.real,
-        "target": beside(targets.filled(marks.pad), marks.start, before=True),
-        "target_padding": beside(targets.real, True, before=True),
+        "target": add_column(targets.filled(marks.pad), marks.start, before=True),
+        "target_padding": add_column(targets.real, True, before=True),
     }
-    asked = beside(targets.filled(UNASKED), UNASKED, before=False)
+    asked = add_column(targets.filled(UNASKED), UNASKED, before=False)
     return Examples(inputs, asked.scatter(1, targets.lengths[:, None], marks.end), whole=True)
 
 
-def beside(rows: Tensor, one: int, before: bool) -> Tensor:
+def add_column(rows: Tensor, one: int, before: bool) -> Tensor:
     """Each row with `one` before it or behind it."""
     column = torch.full((len(rows), 1), one, dtype=rows.dtype)
     return torch.cat([column, rows] if before else [rows, column], dim=1)

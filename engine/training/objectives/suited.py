@@ -10,29 +10,29 @@ from typing import Any
 from engine.training.objectives import OBJECTIVES, PRESENT
 
 
-def suited(kind: str, data: str, model: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def suit_model(kind: str, data: str, model: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """`model` as plain data, for the objective `kind` on the table `data`; and what of it is another now, each as
     "attention.mask is full". An encoder that is missing is as deep and wide as the decoder."""
     found, told = deepcopy(dict(model)), []
     objective = OBJECTIVES[kind]
     for key, wanted in {**objective.needs, **objective.of_data.get(data, {})}.items():
-        table, last = place(found, key)
+        table, last = find_table(found, key)
         if table[last] == wanted or (wanted is PRESENT and (table[last] is not None or last != "encoder")):
             continue
-        table[last] = beside(found) if wanted is PRESENT else wanted
-        told.append(f"{key} {said(wanted)}")
+        table[last] = encoder_like(found) if wanted is PRESENT else wanted
+        told.append(f"{key} {describe_need(wanted)}")
     for key, instead in objective.never.items():
-        table, last = place(found, key)
+        table, last = find_table(found, key)
         if table[last] in instead:
             table[last] = instead[table[last]]
-            told.append(f"{key} {said(table[last])}")
+            told.append(f"{key} {describe_need(table[last])}")
     if objective.two_axes and found["positions"]["axes"] == 1 and can_have_two_axes(found):
         found["positions"]["axes"] = 2
-        told.append(f"positions.axes {said(2)}")
+        told.append(f"positions.axes {describe_need(2)}")
     return found, tuple(told)
 
 
-def place(model: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+def find_table(model: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
     """The table in which a dotted key stands, and its last part."""
     *way, last = key.split(".")
     return reduce(lambda table, part: table[part], way, model), last
@@ -47,12 +47,12 @@ def can_have_two_axes(model: Mapping[str, Any]) -> bool:
     return rotary or positions["kind"] == "learned"
 
 
-def beside(decoder: Mapping[str, Any]) -> dict[str, Any]:
+def encoder_like(decoder: Mapping[str, Any]) -> dict[str, Any]:
     attention = {"heads": decoder["attention"]["heads"], "mask": "full"}
     return {"layers": decoder["layers"], "attention": attention, "mlp": deepcopy(decoder["mlp"])}
 
 
-def said(wanted: Any) -> str:
+def describe_need(wanted: Any) -> str:
     if wanted is PRESENT or wanted is None:
         return "is added" if wanted is PRESENT else "is left out"
     return f"is {'yes' if wanted is True else 'no' if wanted is False else wanted}"

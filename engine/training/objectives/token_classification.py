@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 
 from engine.tokenizers import Encoding
-from engine.training.objectives.classification import classified
+from engine.training.objectives.classification import classification_examples
 from engine.training.objectives.examples import UNASKED, Examples
-from engine.training.objectives.padded import padded, real
+from engine.training.objectives.padded import pad_rows, real
 
 
-def tagged(rows: Sequence[Encoding], classes: Sequence[Sequence[int]], pad: int) -> Examples:
+def tagging_examples(rows: Sequence[Encoding], classes: Sequence[Sequence[int]], pad: int) -> Examples:
     """`rows` encode words with spaces between them, and `classes` has one for each word."""
     ids = [torch.tensor(row.ids) for row in rows]
     asked = [answers(row, of) for row, of in zip(rows, classes, strict=True)]
-    return classified(padded(ids, pad), padded(asked, UNASKED), real(ids))
+    return classification_examples(pad_rows(ids, pad), pad_rows(asked, UNASKED), real(ids))
 
 
 def answers(encoding: Encoding, classes: Sequence[int]) -> Tensor:

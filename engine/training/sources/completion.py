@@ -8,7 +8,7 @@ from torch import Tensor
 
 from engine.training.corpus import Tokens
 from engine.training.objectives import Examples
-from engine.training.objectives.completion import Marks, completed
+from engine.training.objectives.completion import Marks, completion_examples
 from engine.training.objectives.padded import Rows
 from engine.training.recipe import Recipe
 from engine.training.sources.pairs import TaughtPairs
@@ -33,4 +33,4 @@ class Completion(TaughtPairs):
         return tokens.lengths.sum(1) + added  # the separator is read, and the last token is not
 
     def laid_out(self, sources: Rows, targets: Rows) -> Examples:
-        return completed(sources, targets, self.marks)
+        return completion_examples(sources, targets, self.marks)

@@ -15,7 +15,7 @@ from engine.data.digits import CLASSES, LEVELS, SIDE, augment, split
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
 from engine.training.objectives import Examples
-from engine.training.objectives.classification import classified
+from engine.training.objectives.classification import classification_examples
 from engine.training.objectives.next_pixel import next_pixels
 from engine.training.recipe import Recipe
 from engine.training.sources.source import Part, Source, chance
@@ -66,7 +66,7 @@ class NamedDigits(Digits):
         self.labels = tuple(map(str, range(CLASSES)))
 
     def examples(self, images: Tensor, labels: Tensor) -> Examples:
-        return classified(self.pixels.levels_to_pixels(images), labels)
+        return classification_examples(self.pixels.levels_to_pixels(images), labels)
 
     def fitted(self, config: ModelConfig) -> ModelConfig:
         patches = config.embedding.patches

@@ -16,7 +16,7 @@ from engine.model.config import Infill, ModelConfig
 from engine.tokenizers import END as END_OF_TEXT
 from engine.training.atomic import write_json
 from engine.training.objectives import Examples
-from engine.training.objectives.infill import END, MASK, START, infilled, marks_of
+from engine.training.objectives.infill import END, MASK, START, infill_examples, marks_of
 from engine.training.recipe import Recipe
 from engine.training.sources.infill import ADDED, MOST, edges_at, with_gaps, with_long_gap, word_beginnings
 from engine.training.sources.source import chance
@@ -55,7 +55,7 @@ class GappedWindows(Windows):
         self.begins = word_beginnings(self.corpus.tokenizer)
 
     def draw(self, part: Part, seed: int) -> Examples:
-        return infilled(self.pieces(part, seed), self.marks)
+        return infill_examples(self.pieces(part, seed), self.marks)
 
     def pieces(self, part: Part, seed: int) -> list[list[Tensor]]:
         """Cuts each window: text, span, text, ..., text."""

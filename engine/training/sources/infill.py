@@ -19,7 +19,7 @@ from engine.tokenizers import Tokenizer
 from engine.training.atomic import write_json
 from engine.training.corpus import Document, Documents, open_corpus
 from engine.training.objectives import Examples
-from engine.training.objectives.infill import END, MASK, START, infilled, marks_of
+from engine.training.objectives.infill import END, MASK, START, infill_examples, marks_of
 from engine.training.recipe import Recipe
 from engine.training.sources.shelf import shelf
 from engine.training.sources.source import Part, Source, chance
@@ -63,7 +63,7 @@ class GappedPassages(Source):
         """Held out, a passage has its own gap; to learn from, several are drawn anew in most of them."""
         shelf, drawn = self.shelves[part], chance(seed)
         whole = [shelf.tokens.document(index) for index in shelf.draw(self.recipe.batch.size, drawn)]
-        return infilled([self.cut(pieces, drawn) for pieces in whole] if part == "train" else whole, self.marks)
+        return infill_examples([self.cut(pieces, drawn) for pieces in whole] if part == "train" else whole, self.marks)
 
     def cut(self, pieces: Sequence[Tensor], chance: torch.Generator) -> Sequence[Tensor]:
         told, kind = self.told, float(torch.rand((), generator=chance))

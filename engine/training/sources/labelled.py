@@ -11,8 +11,8 @@ from engine.data.task import Labelled, LabelTask
 from engine.model.config import ModelConfig
 from engine.training.corpus import Document, Documents
 from engine.training.objectives import Examples
-from engine.training.objectives.classification import classified
-from engine.training.objectives.padded import padded, real
+from engine.training.objectives.classification import classification_examples
+from engine.training.objectives.padded import pad_rows, real
 from engine.training.recipe import Recipe
 from engine.training.sources.shelved import ShelvedTexts, marks, with_classes
 
@@ -40,7 +40,7 @@ class LabelledTexts(ShelvedTexts):
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         tokens = self.shelves[part].tokens
         rows = [text for index in indexes for text in tokens.document(index)]
-        return classified(padded(rows, self.fill), tokens.labels[list(indexes)], real(rows))
+        return classification_examples(pad_rows(rows, self.fill), tokens.labels[list(indexes)], real(rows))
 
     def fitted(self, config: ModelConfig) -> ModelConfig:
         config = with_classes(config, self.recipe, self.labels)

@@ -12,7 +12,7 @@ from engine.data.task import Tagged, TagTask
 from engine.model.config import ModelConfig
 from engine.training.corpus import Document, Documents
 from engine.training.objectives import Examples
-from engine.training.objectives.token_classification import tagged
+from engine.training.objectives.token_classification import tagging_examples
 from engine.training.recipe import Recipe
 from engine.training.sources.shelved import ShelvedTexts, marks, with_classes
 
@@ -42,7 +42,7 @@ class TaggedTexts(ShelvedTexts):
         chosen = [self.told[part][index] for index in indexes]
         rows = [self.corpus.tokenizer.encode(one.text) for one in chosen]
         classes = [[self.labels.index(tag) for tag in one.tags] for one in chosen]
-        return tagged(rows, classes, self.fill)
+        return tagging_examples(rows, classes, self.fill)
 
     def fitted(self, config: ModelConfig) -> ModelConfig:
         config = with_classes(config, self.recipe, self.labels)

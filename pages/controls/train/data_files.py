@@ -8,7 +8,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from engine.runtime import limits
-from engine.training.atomic import replacing
+from engine.training.atomic import replace_atomically
 from engine.training.folder import size
 
 FOLDER = ".data"  # in that of the runs; one folder a file, called by a digest of what is in it
@@ -28,7 +28,7 @@ def store_file(name: str, data: bytes) -> Path:
     if not file.is_file():
         make_room(len(data))
         file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as partial:
+        with replace_atomically(file) as partial:
             partial.write_bytes(data)
     return file
 

@@ -18,7 +18,7 @@ def contrasts(recipe: Recipe) -> dict[str, Recipe]:
     for title, change in CHANGES.items():
         try:
             other = change(recipe)
-            limit_checks.check(other)
+            limit_checks.check_recipe(other)
         except ValueError:
             continue
         if other != recipe:

@@ -12,8 +12,8 @@ import streamlit as st
 from engine.training import Recipe, limit_checks
 from engine.training.estimate import estimate
 from engine.training.link import FILES
-from engine.training.names import checked
-from engine.training.objectives.suited import suited
+from engine.training.names import check_name
+from engine.training.objectives.suited import suit_model
 from engine.training.recipe_file import as_toml, parse_recipe
 from engine.training.sizing import Sizing, known_size
 from pages.controls.share.links import as_text
@@ -86,9 +86,9 @@ def read(form: Form, seed: int, name: str, task: str, preset: Recipe) -> Plan:
     problem, recipe, line = "; ".join(form.problems), None, ""
     try:
         recipe = parse_recipe(as_toml(said), "the recipe")
-        name = checked(name)
+        name = check_name(name)
         line, wrong = estimate_plan(recipe)
-        limit_checks.check(recipe)
+        limit_checks.check_recipe(recipe)
         problem = problem or wrong
     except ValueError as error:
         problem = problem or str(error).removeprefix("the recipe: ")
@@ -103,7 +103,7 @@ def adapt_model(said: dict[str, Any], begun: Recipe) -> dict[str, Any]:
     kind = said["objective"]["kind"]
     if kind == begun.objective.kind:
         return said
-    model, told = suited(kind, begun.data.kind, said["model"])
+    model, told = suit_model(kind, begun.data.kind, said["model"])
     if told:
         told_of = " and ".join(told)
         st.info(as_text(f"For the objective {as_option(kind)}, of the model {told_of}, whatever its controls say."))

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from engine.training import Recipe
-from engine.training.link import packed, unpacked
+from engine.training.link import pack_recipe, unpack_recipe
 from engine.training.recipe_file import write_recipe
 
 SHARED = "recipe"  # the name in a link
@@ -56,7 +56,7 @@ def begin_recipe(task: str, preset: Recipe) -> tuple[Recipe, str]:
     if shared and shared != known.link:
         known.link = shared
         try:
-            known.begin(task, unpacked(shared))
+            known.begin(task, unpack_recipe(shared))
         except ValueError as error:
             known.lost = str(error)
     elif f"{known.turn(task)} seed" not in st.session_state and task in known.said:
@@ -74,7 +74,7 @@ def keep(task: str, recipe: Recipe, preset: Recipe) -> None:
         st.query_params.pop(SHARED, None)
         return
     try:
-        known.link = packed(recipe)
+        known.link = pack_recipe(recipe)
     except ValueError:  # it learns from a file, which no link can carry; the page says so where it offers the link
         st.query_params.pop(SHARED, None)
     else:

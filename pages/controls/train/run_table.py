@@ -15,7 +15,7 @@ import streamlit as st
 
 from engine.training import export, trash
 from engine.training.folder import RunFolder
-from engine.training.link import packed
+from engine.training.link import pack_recipe
 from engine.training.recipe_file import read_recipe
 from engine.training.runs import Run, runs
 from engine.training.status import ACTIVE
@@ -346,7 +346,7 @@ def export_menu(run: Run) -> None:
         )  # fmt: skip
     if folder.metrics.is_file():
         st.download_button(
-            "Curves (CSV)", lambda: export.table(run.name, place).encode(), f"{run.name}.csv", "text/csv",
+            "Curves (CSV)", lambda: export.metrics_csv(run.name, place).encode(), f"{run.name}.csv", "text/csv",
             on_click="ignore", key="runs curves",
         )  # fmt: skip
         st.download_button(
@@ -364,7 +364,7 @@ def export_menu(run: Run) -> None:
 
 def link_to_recipe(folder: RunFolder) -> None:
     try:
-        link = packed(read_recipe(folder.recipe))
+        link = pack_recipe(read_recipe(folder.recipe))
     except ValueError as error:
         st.caption(as_text(str(error)))
         return
@@ -451,7 +451,7 @@ def offer_undo(session: Session) -> None:
     """The run that was deleted last can be had back, and what could not be done is said."""
     if problem := st.session_state.pop("runs problem", ""):
         st.warning(as_text(problem))
-    gone = trash.deleted()
+    gone = trash.list_deleted()
     if not gone:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -14,7 +14,7 @@ from engine.training import Recipe, warm_trainer
 from engine.training.frames import Frame
 from engine.training.launcher import Launcher, Processes
 from engine.training.live import Live
-from engine.training.names import existing
+from engine.training.names import existing_run
 from engine.training.news import Cursor
 from engine.training.probe import Probe
 from engine.training.question import Question
@@ -69,7 +69,7 @@ class Session(BareContext):
 
 
 def folder_of(run: str) -> Path:
-    return existing(run, Path(RUNS_FOLDER)) if run else RECORDED
+    return existing_run(run, Path(RUNS_FOLDER)) if run else RECORDED
 
 
 def own_run(run: str) -> Path:

@@ -15,7 +15,7 @@ from engine.checkpoints import Checkpoint, load
 from engine.generation.prompt import begin
 from engine.runtime.library import checkpoint
 from engine.training.objectives import UNASKED, score
-from engine.training.objectives.infill import infilled
+from engine.training.objectives.infill import infill_examples
 from engine.training.objectives.infill import marks_of as gap_marks
 from engine.training.objectives.next_pixel import next_pixels
 from engine.training.objectives.next_token import next_tokens
@@ -93,7 +93,7 @@ def test_filled_gaps_are_asked_for_as_infilling_asks_for_them(spans: list[str]) 
     begun = begin(loaded, list(whole))
     found = surprise(loaded, begun.ids)
     parts = cut(list(begun.ids), marks.mask, marks.start)
-    wanted = infilled([[torch.tensor(part, dtype=torch.long) for part in parts]], marks)
+    wanted = infill_examples([[torch.tensor(part, dtype=torch.long) for part in parts]], marks)
     assert torch.equal(found.examples[0].ids, wanted.inputs["ids"])
     assert torch.equal(found.examples[0].targets, wanted.targets)
 

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from engine.training.append_log import Place, read_appended, whole_lines
-from engine.training.atomic import replacing
+from engine.training.atomic import replace_atomically
 
 
 def test_only_whole_lines_behind_the_place_are_read(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_a_file_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> 
     path.write_bytes(b"one\ntwo\nthree\n")
     place = read_appended(path, Place(), whole_lines).place
     for text in (b"one\n", b"one\n2\n" + b"more and more\n" * 9):  # shorter, and longer but different
-        with replacing(path) as partial:
+        with replace_atomically(path) as partial:
             partial.write_bytes(text)
         again = read_appended(path, place, whole_lines)
         assert (again.data, again.anew) == (text, True)

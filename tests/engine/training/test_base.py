@@ -13,7 +13,7 @@ from engine.data.instructions import Bilingual, Instructions
 from engine.data.rewriting import Rewriting
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.data_recipe import Data, TokenizerRecipe
-from engine.training.fork import changed
+from engine.training.fork import apply_changes
 from engine.training.measures.exact import by_group
 from engine.training.recipe_file import parse_recipe, write_recipe
 from tests.engine.training.test_recipes import RECIPES, narrow
@@ -100,9 +100,9 @@ def test_a_base_that_is_not_shipped_or_of_another_model_or_reads_other_tokens_is
 
 def test_a_fork_keeps_its_base() -> None:
     recipe = instruct()
-    assert changed(recipe, {"optimiser.lr": 0.5}).base == NAME
+    assert apply_changes(recipe, {"optimiser.lr": 0.5}).base == NAME
     with pytest.raises(ValueError, match="a fork can change .* got base"):
-        changed(recipe, {"base": "stories"})
+        apply_changes(recipe, {"base": "stories"})
 
 
 def test_groups_are_told_in_the_order_of_their_numbers_or_of_their_names() -> None:

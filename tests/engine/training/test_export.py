@@ -18,7 +18,7 @@ import transformers
 
 from engine.checkpoints import load
 from engine.training import Recipe, RunFolder, read_recipe, train
-from engine.training.export import checkpoint, command, table, tensorboard
+from engine.training.export import checkpoint, command, metrics_csv, tensorboard
 from engine.training.fork import fork
 
 ROOT = Path(__file__).parents[3]
@@ -72,7 +72,7 @@ def test_the_curves_are_a_table_with_a_column_for_each_number(run: RunFolder) ->
     metrics = run.read_metrics()
     more = metrics[-1] | {"step": 13, "also": {"exact": 0.5, "held_out_exact": 0.25}}
     run.log(more)
-    rows = list(csv.DictReader(io.StringIO(table("my run", run.path.parent))))
+    rows = list(csv.DictReader(io.StringIO(metrics_csv("my run", run.path.parent))))
     assert [int(row["step"]) for row in rows] == [line["step"] for line in metrics] + [13]
     for row, line in zip(rows, metrics, strict=False):
         for name in ("loss", "held_out_loss", "lr", "grad_norm", "tokens"):

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from engine.checkpoints import load
 from engine.training import Diverged, Recipe, RunFolder, TrainingFailed, read_status, set_rate, train
 from engine.training.atomic import sweep, write_json
-from engine.training.failures import DiskFull, OutOfMemory, explained
+from engine.training.failures import DiskFull, OutOfMemory, explain_failure
 from engine.training.latest import read_progress
 from engine.training.machine import Plan
 from engine.training.parallel import Peers
@@ -195,7 +195,7 @@ sys.exit(main(["train", {str(recipe_path)!r}, "--out", {str(run.path)!r}, "--qui
 def test_causes_are_told_apart(
     error: BaseException, expected: type[TrainingFailed] | None, said: str, recipe: Recipe
 ) -> None:
-    known = explained(error, recipe)
+    known = explain_failure(error, recipe)
     assert (known if known is None else type(known)) == expected
     assert known is None or said in str(known)
 

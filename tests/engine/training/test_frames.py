@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from engine.training import frames as module
-from engine.training.frames import Frame, FrameFile, forget_older, packed, read_frames
+from engine.training.frames import Frame, FrameFile, forget_older, pack_frame, read_frames
 
 
 def made(step: int, kept: bool = False, size: int = 3) -> Frame:
@@ -25,7 +25,7 @@ def test_a_frame_comes_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [1, 3, 4, 5, 12, 40, -1])
 def test_a_frame_that_is_half_written_is_left_for_later(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "a.bin"
-    whole, more = packed(made(0)), packed(made(1))
+    whole, more = pack_frame(made(0)), pack_frame(made(1))
     path.write_bytes(whole + more[:cut])
     first = read_frames(path)
     assert [one.step for one in first.frames] == [0]
@@ -35,7 +35,7 @@ def test_a_frame_that_is_half_written_is_left_for_later(tmp_path: Path, cut: int
 
 def test_a_start_forgets_later_frames_and_a_torn_one(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
-    path.write_bytes(b"".join(packed(made(step)) for step in (0, 3, 6, 9)) + packed(made(12))[:30])
+    path.write_bytes(b"".join(pack_frame(made(step)) for step in (0, 3, 6, 9)) + pack_frame(made(12))[:30])
     place = read_frames(path).place
     file = FrameFile(path)
     file.rewind(6)
@@ -43,7 +43,7 @@ def test_a_start_forgets_later_frames_and_a_torn_one(tmp_path: Path) -> None:
     again = read_frames(path, place)
     assert again.anew and [one.step for one in again.frames] == [0, 3, 6, 7]
     torn = tmp_path / "b.bin"
-    torn.write_bytes(packed(made(0)) + packed(made(1))[:9])
+    torn.write_bytes(pack_frame(made(0)) + pack_frame(made(1))[:9])
     file = FrameFile(torn)
     file.rewind(0)
     file.append(made(2))
@@ -78,7 +78,7 @@ def test_large_frames_stay_within_the_bytes_even_where_all_belong_to_snapshots(
 
 def test_what_is_no_frame_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
-    path.write_bytes(packed(made(0)) + (9).to_bytes(4, "little") + b"\xff" * 9 + packed(made(1)))
+    path.write_bytes(pack_frame(made(0)) + (9).to_bytes(4, "little") + b"\xff" * 9 + pack_frame(made(1)))
     assert [one.step for one in read_frames(path).frames] == [0, 1]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.training import Recipe, parse_recipe, read_recipe
-from engine.training.link import LARGEST, LONGEST, VERSION, WORDS, packed, unpacked
+from engine.training.link import LARGEST, LONGEST, VERSION, WORDS, pack_recipe, unpack_recipe
 
 SHIPPED = sorted(Path(__file__).parents[3].glob("assets/recipes/*.toml"))
 SMALL = """
@@ -38,8 +38,8 @@ def link_of(text: bytes) -> str:
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_shipped_recipe_comes_back_equal_from_a_short_link(path: Path) -> None:
     recipe = read_recipe(path)
-    link = packed(recipe)
-    assert unpacked(link) == recipe
+    link = pack_recipe(recipe)
+    assert unpack_recipe(link) == recipe
     assert len(link) < 700 and link.replace("-", "").replace("_", "").isalnum()
 
 
@@ -48,7 +48,7 @@ def test_everything_a_person_changed_comes_with_it() -> None:
     changed = replace(
         recipe, seed=7, about="Ünïcode \"quoted\" \\ and\nlines", optimiser=replace(recipe.optimiser, lr=3.3e-5)
     )
-    assert unpacked(packed(changed)) == changed
+    assert unpack_recipe(pack_recipe(changed)) == changed
 
 
 def test_the_words_of_a_version_never_change() -> None:
@@ -57,7 +57,7 @@ def test_the_words_of_a_version_never_change() -> None:
 
 
 def test_a_link_of_a_file_is_neither_made_nor_opened(recipe: Recipe) -> None:
-    for refused in (lambda: packed(recipe), lambda: unpacked(link_of(STEALS))):
+    for refused in (lambda: pack_recipe(recipe), lambda: unpack_recipe(link_of(STEALS))):
         with pytest.raises(ValueError, match="data.text.path is a place on one machine, which a link cannot carry"):
             refused()
 
@@ -87,7 +87,7 @@ STEALS = SMALL.replace('[data.repeats]\nlongest = 6\n', '[data.text]\npath = "/e
 )
 def test_what_is_no_recipe_is_a_sentence(link: str) -> None:
     with pytest.raises(ValueError, match=r"recipe in (a|this) link") as told:
-        unpacked(link)
+        unpack_recipe(link)
     assert len(str(told.value)) < 1000
 
 
@@ -96,16 +96,16 @@ def test_a_bomb_is_not_unpacked_further_than_a_recipe_can_be_long() -> None:
     bomb = made.compress(b"\0" * 5_000_000) + made.flush()
     assert len(bomb) * 4 / 3 < LONGEST
     with pytest.raises(ValueError, match=f"at most {LARGEST:,} bytes"):
-        unpacked(VERSION + urlsafe_b64encode(bomb).decode().rstrip("="))
+        unpack_recipe(VERSION + urlsafe_b64encode(bomb).decode().rstrip("="))
 
 
 def test_a_link_that_was_cut_off_or_has_a_wrong_letter_never_becomes_another_error() -> None:
-    whole = packed(parse_recipe(SMALL))
-    recipe = unpacked(whole)
+    whole = pack_recipe(parse_recipe(SMALL))
+    recipe = unpack_recipe(whole)
     for at in range(len(whole)):
         for damaged in (whole[:at], f"{whole[:at]}{'A' if whole[at] != 'A' else 'B'}{whole[at + 1 :]}"):
             try:
-                assert isinstance(unpacked(damaged), type(recipe))
+                assert isinstance(unpack_recipe(damaged), type(recipe))
             except ValueError as error:
                 assert "link" in str(error)
 
@@ -114,4 +114,4 @@ def test_a_link_that_was_cut_off_or_has_a_wrong_letter_never_becomes_another_err
 @given(st.text(max_size=200) | st.binary(max_size=200).map(link_of))
 def test_whatever_is_given_is_a_recipe_or_a_sentence(link: str) -> None:
     with pytest.raises(ValueError):
-        unpacked(link)
+        unpack_recipe(link)

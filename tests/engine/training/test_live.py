@@ -9,7 +9,7 @@ import pytest
 
 from engine.training import Recipe, RunFolder, train
 from engine.training.frames import Frame, FrameFile
-from engine.training.live import Live, thinned, time_left
+from engine.training.live import Live, thin_lines, time_left
 from engine.training.marks import marks
 from engine.training.probe import Probe, read_probe, watch
 from engine.training.snapshot_frames import frame_files, frames_of_snapshots
@@ -109,10 +109,10 @@ def test_what_happened_is_written_down_at_the_end_as_a_reader_finds_it(run: RunF
 def test_thousands_of_lines_are_thinned_and_keep_their_extremes() -> None:
     lines: list[dict[str, Any]] = [{"step": i, "loss": 5 - i / 4000, "grad_norm": 1.0} for i in range(8000)]
     lines[4321]["loss"], lines[6543]["grad_norm"], lines[777]["held_out_loss"] = 9.0, 99.0, 3.0
-    left = thinned(lines)
+    left = thin_lines(lines)
     assert len(left) < 2500 and left == sorted(left, key=lambda one: one["step"])
     assert all(lines[i] in left for i in (0, 777, 4321, 6543, 7999))
-    assert thinned(lines[:900]) == lines[:900]
+    assert thin_lines(lines[:900]) == lines[:900]
 
 
 def test_time_left_is_read_from_the_recent_pace() -> None:

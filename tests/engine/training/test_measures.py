@@ -15,10 +15,10 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
 from engine.tokenizers import train
 from engine.training.measures.alignment import Link, alignment, best, links
-from engine.training.measures.decoding import continued, translated, until
-from engine.training.measures.digits import drawing
+from engine.training.measures.decoding import decode_continuations, decode_translations, until
+from engine.training.measures.digits import draw_levels
 from engine.training.measures.next_pixel import drawn_after
-from engine.training.objectives.padded import padded, real
+from engine.training.objectives.padded import pad_rows, real
 
 WORDS = ["The red cars sleep", "Les voitures rouges dorment"]
 TOKENIZER = train("word", WORDS, special_tokens=("<pad>", "<s>", "</s>"))
@@ -37,7 +37,7 @@ PREFIX = ModelConfig(
 def test_translating_many_at_once_is_translating_each_alone() -> None:
     model = initialise(Transformer(TWO_STACKS), 3)
     rows = [torch.tensor(row) for row in ([5, 6, 7, 8], [9], [4, 10])]
-    together = translated(model, padded(rows, 0), real(rows), END, 8)
+    together = decode_translations(model, pad_rows(rows, 0), real(rows), END, 8)
     for row, found in zip(rows, together, strict=True):
         target = [TWO_STACKS.encoder.start]  # type: ignore[union-attr]
         while len(target) <= 8 and target[-1] != END:
@@ -49,7 +49,7 @@ def test_translating_many_at_once_is_translating_each_alone() -> None:
 def test_filling_many_gaps_at_once_is_filling_each_alone() -> None:
     model = initialise(Transformer(PREFIX), 1)
     prompts = [torch.tensor(row) for row in ([5, 17, 6, 18], [7, 8, 17, 9, 10, 11, 18], [17, 12, 18])]
-    together = continued(model, prompts, end=19, longest=9)
+    together = decode_continuations(model, prompts, end=19, longest=9)
     for row, found in zip(prompts, together, strict=True):
         ids = row.tolist()
         while len(ids) < len(row) + 9 and ids[-1] != 19:
@@ -111,7 +111,7 @@ def test_the_best_head_is_the_one_that_shows_the_crossing() -> None:
 
 
 def test_a_picture_is_drawn_in_shades_from_paper_to_ink() -> None:
-    assert drawing(torch.tensor([[0, 16], [8, 0]], dtype=torch.uint8)) == "  @@\n==  "
+    assert draw_levels(torch.tensor([[0, 16], [8, 0]], dtype=torch.uint8)) == "  @@\n==  "
 
 
 @pytest.mark.parametrize(("ids", "expected"), [([3, 4, 9, 5], [3, 4]), ([3, 4], [3, 4]), ([9], [])])

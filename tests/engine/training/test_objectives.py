@@ -13,9 +13,9 @@ from engine.training.objectives import completion as completing
 from engine.training.objectives import infill as filling
 from engine.training.objectives import masked as masking
 from engine.training.objectives import sequence_to_sequence as translating
-from engine.training.objectives.classification import classified
+from engine.training.objectives.classification import classification_examples
 from engine.training.objectives.next_pixel import next_pixels
-from engine.training.objectives.padded import gathered, rows_of
+from engine.training.objectives.padded import gather_rows, rows_of
 
 CLS, SEP, MASK, PAD = 2, 3, 4, 0
 MARKS = masking.Marks(CLS, SEP, MASK, PAD, torch.arange(5, 105))
@@ -82,16 +82,16 @@ def test_the_target_is_shifted_right_behind_its_start_and_closed_by_its_end() ->
 
 
 def test_rows_of_a_long_row_are_those_that_begin_there_and_no_longer() -> None:
-    rows = gathered(torch.arange(10, 20), torch.tensor([0, 7, 4]), torch.tensor([4, 3, 0]))
+    rows = gather_rows(torch.arange(10, 20), torch.tensor([0, 7, 4]), torch.tensor([4, 3, 0]))
     assert rows.filled(0).tolist() == [[10, 11, 12, 13], [17, 18, 19, 0], [0, 0, 0, 0]]
     assert rows.real.sum(1).tolist() == [4, 3, 0]
-    assert gathered(torch.arange(3), torch.tensor([1]), torch.tensor([0])).filled(0).shape == (1, 0)
+    assert gather_rows(torch.arange(3), torch.tensor([1]), torch.tensor([0])).filled(0).shape == (1, 0)
 
 
 def test_a_gap_is_laid_out_as_glm_does_and_only_the_span_is_asked() -> None:
     marks = filling.Marks(mask=90, start=91, end=92)
     gaps = [(ids(5, 6), ids(7, 8), ids(9)), (ids(), ids(5), ids(6, 7, 8, 9, 10))]
-    examples = filling.infilled(gaps, marks)
+    examples = filling.infill_examples(gaps, marks)
     assert examples.ids.tolist() == [[5, 6, 90, 9, 91, 7, 8, 92], [90, 6, 7, 8, 9, 10, 91, 5]]
     assert examples.targets.tolist() == [[UNASKED] * 4 + [7, 8, 92, UNASKED], [UNASKED] * 6 + [5, 92]]
     assert examples.inputs["padding"].tolist() == [[True] * 7 + [False], [True] * 8]
@@ -125,7 +125,7 @@ def test_padding_changes_no_prediction_and_counts_for_nothing() -> None:
             forced(sources, targets, named),
             [forced([s], [t], named) for s, t in zip(sources, targets, strict=True)],
         ),
-        (PREFIX, filling.infilled(gaps, marks), [filling.infilled([gap], marks) for gap in gaps]),
+        (PREFIX, filling.infill_examples(gaps, marks), [filling.infill_examples([gap], marks) for gap in gaps]),
     ]
     for config, whole, alone in batches:
         model = initialise(Transformer(config), 0)
@@ -165,17 +165,17 @@ def test_the_loss_of_two_heads_is_the_sum_of_their_means_and_shares_of_a_batch_a
 def test_classes_are_asked_of_a_whole_row_or_of_each_position() -> None:
     logits = torch.randn(2, 3, 4, generator=chance())
     read = torch.zeros(2, 3, dtype=torch.long)
-    each = classified(read, torch.tensor([[0, 1, UNASKED], [3, UNASKED, UNASKED]]))
+    each = classification_examples(read, torch.tensor([[0, 1, UNASKED], [3, UNASKED, UNASKED]]))
     chosen = logits[[0, 0, 1], [0, 1, 0]]
     torch.testing.assert_close(score((logits, None), each)["loss"], cross_entropy(chosen, torch.tensor([0, 1, 3])))
-    whole = classified(read, torch.tensor([2, 0]))
+    whole = classification_examples(read, torch.tensor([2, 0]))
     torch.testing.assert_close(
         score((logits[:, 0], None), whole)["loss"], cross_entropy(logits[:, 0], torch.tensor([2, 0]))
     )
 
 
 def test_pictures_of_patches_count_as_one_each() -> None:
-    assert classified(torch.zeros(6, 1, 8, 8), torch.zeros(6, dtype=torch.long)).tokens == 6
+    assert classification_examples(torch.zeros(6, 1, 8, 8), torch.zeros(6, dtype=torch.long)).tokens == 6
 
 
 def test_a_model_that_cannot_learn_by_an_objective_is_refused() -> None:
@@ -192,9 +192,9 @@ def test_a_model_that_cannot_learn_by_an_objective_is_refused() -> None:
 def test_where_each_source_ends_with_its_own_separator_what_follows_that_is_asked() -> None:
     """The same row as with one separator for all, but for which one it is."""
     sources, targets = rows_of([ids(5, 6, 7), ids(9)]), rows_of([ids(11), ids(12, 13)])
-    shared = completing.completed(sources, targets, completing.Marks(3, 1))
+    shared = completing.completion_examples(sources, targets, completing.Marks(3, 1))
     own = rows_of([ids(5, 6, 7, 3), ids(9, 4)])
-    examples = completing.completed(own, targets, completing.Marks(None, 1))
+    examples = completing.completion_examples(own, targets, completing.Marks(None, 1))
     assert shared.ids.tolist() == [[5, 6, 7, 3, 11], [9, 3, 12, 13, 1]]
     assert examples.ids.tolist() == [[5, 6, 7, 3, 11], [9, 4, 12, 13, 1]]
     assert torch.equal(examples.targets, shared.targets) and examples.targets.tolist() == [

@@ -19,7 +19,7 @@ from engine.data.own import LEARNS, Rows
 from engine.data.own_tasks import OwnLabels, OwnPairs, OwnTags, held_out, task_of
 from engine.data.task import EVERY
 from engine.training import Recipe, RunFolder, read_recipe, train
-from engine.training.link import packed
+from engine.training.link import pack_recipe
 from engine.training.objectives import UNASKED
 from engine.training.objectives.token_classification import first_tokens
 from engine.training.probe import Probe, default_probe
@@ -191,7 +191,7 @@ def test_columns_that_do_not_go_together_or_with_the_objective_are_refused(folde
         replace(recipe, objective=replace(recipe.objective, kind="completion"))
     assert {kind for kinds in LEARNS.values() for kind in kinds} == MODELS.keys()
     with pytest.raises(ValueError, match="is a place on one machine"):
-        packed(recipe)
+        pack_recipe(recipe)
 
 
 def test_a_bad_row_or_file_is_a_sentence_when_the_run_opens_it(folder: Path) -> None:

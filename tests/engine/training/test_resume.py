@@ -14,7 +14,7 @@ import torch
 
 from engine.checkpoints import load
 from engine.training import Recipe, RunFolder, Step, export, loop, read_status, train
-from engine.training.atomic import replacing
+from engine.training.atomic import replace_atomically
 from engine.training.latest import read_progress
 from engine.training.machine import Abilities
 from engine.training.status import Status, write_status
@@ -154,7 +154,7 @@ def test_an_interrupt_leaves_a_run_that_the_same_command_finishes(
 def test_a_write_that_is_cut_short_leaves_the_older_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("older")
-    with pytest.raises(KeyboardInterrupt), replacing(path) as partial:
+    with pytest.raises(KeyboardInterrupt), replace_atomically(path) as partial:
         partial.write_text("half")
         raise KeyboardInterrupt
     assert path.read_text() == "older"

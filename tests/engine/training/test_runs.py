@@ -20,7 +20,7 @@ from engine.training.fork import reset
 from engine.training.origin import Origin, make
 from engine.training.runs import Run, format_table, runs
 from engine.training.status import Status, write_status
-from engine.training.trash import delete, deleted, rename, undo_delete
+from engine.training.trash import delete, list_deleted, rename, undo_delete
 
 
 @pytest.fixture(scope="session")
@@ -144,8 +144,8 @@ def test_what_has_changed_is_read_again_and_only_that(place: Path, monkeypatch: 
     shutil.copytree(place / "mine", place / "other")
     runs(place)
     read: list[str] = []
-    reading = table_of_runs.read
-    monkeypatch.setattr(table_of_runs, "read", lambda run: (read.append(run.path.name), reading(run))[1])
+    reading = table_of_runs.read_run
+    monkeypatch.setattr(table_of_runs, "read_run", lambda run: (read.append(run.path.name), reading(run))[1])
     assert runs(place) and read == []
     write_status(place / "mine" / "status.json", Status("failed", 3, 12, error="why", cause="disk full"))
     found = {run.name: run for run in runs(place)}
@@ -157,7 +157,7 @@ def test_what_has_changed_is_read_again_and_only_that(place: Path, monkeypatch: 
 def test_a_process_that_ends_is_noticed_though_no_file_changes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_status(place / "mine" / "status.json", Status("running", 3, 12))
     assert only(place).state == "running"
-    monkeypatch.setattr("engine.training.process.started", lambda pid: "2@00000000")
+    monkeypatch.setattr("engine.training.process.start_time", lambda pid: "2@00000000")
     assert only(place).state == "killed" and only(place).can_resume
 
 
@@ -165,10 +165,10 @@ def test_a_deleted_run_can_be_had_back_as_it_was(place: Path) -> None:
     before = {file.name: file.read_bytes() for file in (place / "mine").iterdir() if file.is_file()}
     token = delete("mine", place)
     assert runs(place) == [] and not (place / "mine").exists()
-    assert [(one.name, one.token) for one in deleted(place)] == [("mine", token)]
+    assert [(one.name, one.token) for one in list_deleted(place)] == [("mine", token)]
     assert undo_delete(token, place) == "mine"
     assert {file.name: file.read_bytes() for file in (place / "mine").iterdir() if file.is_file()} == before
-    assert deleted(place) == []
+    assert list_deleted(place) == []
 
 
 def test_a_deleted_run_whose_name_was_taken_comes_back_under_another(place: Path, trained: Path) -> None:
@@ -197,7 +197,7 @@ def test_what_was_deleted_long_ago_goes_for_good_with_the_next(place: Path, trai
     shutil.copytree(trained, place / "x")
     aged(place, delete("mine", place), limits.DELETED_DAYS + 1)
     token = delete("x", place)
-    assert [one.token for one in deleted(place)] == [token]
+    assert [one.token for one in list_deleted(place)] == [token]
 
 
 def test_deleted_runs_make_room_the_oldest_first(place: Path, trained: Path) -> None:
@@ -205,7 +205,7 @@ def test_deleted_runs_make_room_the_oldest_first(place: Path, trained: Path) -> 
     aged(place, delete("mine", place), 2)
     kept = delete("later", place)
     freed = trash.empty(place, most=1)
-    assert freed > 10_000 and [one.token for one in deleted(place)] == [kept]
+    assert freed > 10_000 and [one.token for one in list_deleted(place)] == [kept]
 
 
 def test_a_full_disk_of_deleted_runs_does_not_hold_up_a_new_one(
@@ -216,7 +216,7 @@ def test_a_full_disk_of_deleted_runs_does_not_hold_up_a_new_one(
     delete("mine", place)
     monkeypatch.setattr(limits, "RUNS_DISK", size(place) + 1)
     check_room(recipe, place)
-    assert deleted(place) == []
+    assert list_deleted(place) == []
 
 
 def test_a_run_that_trains_is_neither_renamed_nor_deleted_nor_reset(place: Path) -> None:

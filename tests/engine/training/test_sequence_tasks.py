@@ -17,10 +17,10 @@ from engine.runtime.run import run
 from engine.training import Recipe, RunFolder, parse_recipe, train
 from engine.training.machine import Abilities, plan
 from engine.training.measures import MEASURES
-from engine.training.measures.exact import asked_of, by_group, written
+from engine.training.measures.exact import asked_of, by_group, write_targets
 from engine.training.measures.origins import one_a_symbol, weights
 from engine.training.objectives import UNASKED, Examples, score, shares_of
-from engine.training.objectives.completion import Marks, completed, prompt
+from engine.training.objectives.completion import Marks, completion_examples, prompt
 from engine.training.objectives.padded import rows_of
 from engine.training.parallel import Peers
 from engine.training.sources import Source, open_source
@@ -127,14 +127,15 @@ def rows(examples: Examples) -> Iterator[tuple[list[int], list[int]]]:
 def test_a_completion_reads_all_but_the_last_and_is_asked_what_stands_behind_the_separator() -> None:
     pairs = [(torch.tensor([5, 6]), torch.tensor([7, 8])), (torch.tensor([5]), torch.tensor([9]))]
     sources, targets = (rows_of([pair[i] for pair in pairs]) for i in (0, 1))
-    ended = completed(sources, targets, Marks(separator=1, end=2))
+    ended = completion_examples(sources, targets, Marks(separator=1, end=2))
     assert ended.ids.tolist() == [[5, 6, 1, 7, 8], [5, 1, 9, 2, 2]]
     assert ended.inputs["padding"].tolist() == [[True] * 5, [True] * 3 + [False] * 2]
     assert ended.targets.tolist() == [[UNASKED, UNASKED, 7, 8, 2], [UNASKED, 9, 2, UNASKED, UNASKED]]
-    alone = completed(rows_of([pairs[0][0]]), rows_of([pairs[0][1]]), Marks(separator=1, end=2, asked=False))
+    alone = completion_examples(rows_of([pairs[0][0]]), rows_of([pairs[0][1]]), Marks(separator=1, end=2, asked=False))
     assert alone.ids.tolist() == [[5, 6, 1, 7]] and "padding" not in alone.inputs
     assert alone.targets.tolist() == [[UNASKED, UNASKED, 7, 8]]
-    empty = completed(rows_of([torch.tensor([], dtype=torch.long)]), rows_of([torch.tensor([7])]), Marks(1, 2))
+    nothing = torch.tensor([], dtype=torch.long)
+    empty = completion_examples(rows_of([nothing]), rows_of([torch.tensor([7])]), Marks(1, 2))
     assert empty.ids.tolist() == [[1, 7]] and empty.targets.tolist() == [[7, 2]]
     assert prompt(torch.tensor([5, 6]), Marks(1, 2)).tolist() == [5, 6, 1]
 
@@ -223,7 +224,7 @@ def test_what_is_written_greedily_is_right_as_often_as_teacher_forcing_says(
         made.advance()
     made.model.eval()
     kind = made.recipe.objective.kind
-    measured = MEASURES[kind].measured(made)
+    measured = MEASURES[kind].measure(made)
     assert measured["exact_match"] == pytest.approx(made.measure(1000)["exact"])
     assert 0 < measured["exact_match"] < 1
     assert sum(measured.get("by_length", {"": measured["exact_match"]}).values()) > 0
@@ -232,8 +233,8 @@ def test_what_is_written_greedily_is_right_as_often_as_teacher_forcing_says(
     asked = asked_of(source, 5)
     ids = [both for _, both in asked]
     assert [pair.source for pair, _ in asked] == [source.corpus.tokenizer.decode(one.tolist()) for one, _ in ids]
-    for given, both in zip(written(made, ids), ids, strict=True):  # one alone is as among others
-        assert written(made, [both])[0] == given[: len(written(made, [both])[0])]
+    for given, both in zip(write_targets(made, ids), ids, strict=True):  # one alone is as among others
+        assert write_targets(made, [both])[0] == given[: len(write_targets(made, [both])[0])]
 
 
 def test_groups_have_each_their_share() -> None:

@@ -9,7 +9,7 @@ from engine.model.config import ModelConfig
 from engine.model.from_dict import build
 from engine.training import parse_recipe, read_recipe
 from engine.training.objectives import OBJECTIVES, check_model
-from engine.training.objectives.suited import suited
+from engine.training.objectives.suited import suit_model
 from engine.training.recipe_file import as_toml
 
 LAB = Path(__file__).parents[3] / "assets" / "lab"
@@ -30,11 +30,11 @@ CHANGES = {
 def test_a_model_is_changed_where_the_objective_leaves_no_choice_and_nowhere_else(task: str, kind: str) -> None:
     recipe = read_recipe(LAB / f"{task}.toml")
     said = asdict(recipe)
-    model, told = suited(kind, recipe.data.kind, said["model"])
+    model, told = suit_model(kind, recipe.data.kind, said["model"])
     assert set(told) == CHANGES[task, kind] and said == asdict(recipe)
     made = parse_recipe(as_toml(said | {"model": model, "objective": {"kind": kind}}))
     assert made.objective.kind == kind
-    back, _ = suited(recipe.objective.kind, recipe.data.kind, model)
+    back, _ = suit_model(recipe.objective.kind, recipe.data.kind, model)
     again = parse_recipe(as_toml(said | {"model": back}))
     if recipe.model.encoder is None or kind != "completion":
         assert again == recipe
@@ -48,22 +48,22 @@ def test_a_model_that_filled_gaps_reads_the_whole_text_to_classify_it(kind: str)
     said = asdict(read_recipe(LAB / "infill.toml"))["model"] | {"infill": None}
     with pytest.raises(ValueError, match="model.attention.mask must not be 'prefix' .* it stands for 'full' there"):
         check_model(kind, build(ModelConfig, said | {"head": {"kind": HEADS[kind], "classes": 2}, **ONE_AXIS}))
-    model, told = suited(kind, "rows", said)
+    model, told = suit_model(kind, "rows", said)
     assert "attention.mask is full" in told and model["attention"]["mask"] == "full"
-    causal, told = suited(kind, "rows", said | {"attention": said["attention"] | {"mask": "causal"}})
+    causal, told = suit_model(kind, "rows", said | {"attention": said["attention"] | {"mask": "causal"}})
     assert causal["attention"]["mask"] == "causal" and not any("mask" in one for one in told)
 
 
 @pytest.mark.parametrize("task", ["infill", "masked-stories"])
 def test_a_decoder_behind_an_encoder_never_reads_what_it_is_to_write(task: str) -> None:
-    model, told = suited("sequence_to_sequence", "rows", asdict(read_recipe(LAB / f"{task}.toml"))["model"])
+    model, told = suit_model("sequence_to_sequence", "rows", asdict(read_recipe(LAB / f"{task}.toml"))["model"])
     assert "attention.mask is causal" in told and model["attention"]["mask"] == "causal"
     assert model["encoder"]["attention"]["mask"] == "full"
 
 
 def test_what_cannot_be_made_to_fit_is_left_for_a_person() -> None:
     recipe = read_recipe(LAB / "digits-vit.toml")
-    model, _ = suited("next_pixel", "digits", asdict(recipe)["model"])
+    model, _ = suit_model("next_pixel", "digits", asdict(recipe)["model"])
     assert model["embedding"]["patches"] is not None and "next_pixel" in OBJECTIVES
     with pytest.raises(ValueError, match="a model that reads patches has no tokens to predict"):
         parse_recipe(as_toml(asdict(recipe) | {"model": model, "objective": {"kind": "next_pixel"}}))

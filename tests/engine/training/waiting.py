@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.training.launcher import waiting
+from engine.training.launcher import waiting_command
 from engine.training.queue import Queue
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -27,7 +27,7 @@ def wait_in(queue: Queue, name: str, slots: int, command: list[str] | None = Non
     with queue.locked():
         ticket = queue.take_ticket(name, slots)
     process = subprocess.Popen(
-        waiting(queue.folder.parent, folder, ticket, command or SLEEP), pass_fds=(ticket.descriptor,)
+        waiting_command(queue.folder.parent, folder, ticket, command or SLEEP), pass_fds=(ticket.descriptor,)
     )
     os.close(ticket.descriptor)
     return process
