@@ -88,7 +88,7 @@ def of_bench(activation: Activation) -> Recipe:
 def opened(recipe: Recipe, folder: Path) -> Trainer:
     run = RunFolder(folder)
     run.adopt(recipe)
-    return Trainer(recipe, run, plan(recipe.machine, Abilities.here()), Peers())
+    return Trainer(recipe, run, plan(recipe.machine, Abilities.of_this_machine()), Peers())
 
 
 def parameters(model: nn.Module) -> int:

@@ -38,7 +38,7 @@ class Alignment:
         return tuple(group.second for group in self.groups)
 
     @property
-    def alone(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def unpaired(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The positions of each text that have no partner in the other."""
         first, second = ({i for group in side for i in group} for side in (self.first, self.second))
         return (

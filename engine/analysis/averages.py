@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from engine.analysis.recorded import names, patterns, side_of
+from engine.analysis.recorded import patterns, recorded_hooks, side_of
 from engine.analysis.weights.circuit import attention_of, rows
 from engine.model.layers.attention import Attention
 from engine.model.transformer import Transformer
@@ -36,8 +36,8 @@ def over_heads(
     Raises ValueError for a choice of none, or of one that is not there.
     """
     found = patterns(trace, side, crosses)
-    layers = chosen("layers", layers, len(found))
-    heads = chosen("heads", heads, len(found[0]))
+    layers = check_indices("layers", layers, len(found))
+    heads = check_indices("heads", heads, len(found[0]))
     total = torch.zeros_like(found[0][0])
     for layer in layers:
         total += found[layer][heads].mean(0)
@@ -82,7 +82,7 @@ def by_norm(
     side = side_of(trace, side)
     attention = attention_of(model, layer, side, crosses)
     pattern = patterns(trace, side, crosses)[layer]
-    v = trace[names(trace, f"{'cross_attn' if crosses else 'attn'}.v", side)[layer]][0, : pattern.shape[-1]]
+    v = trace[recorded_hooks(trace, f"{'cross_attn' if crosses else 'attn'}.v", side)[layer]][0, : pattern.shape[-1]]
     norms = pattern.abs() * value_norms(attention, v)[:, None]
     return norms / norms.sum(-1, keepdim=True).clamp(min=torch.finfo(norms.dtype).tiny) if share else norms
 
@@ -94,7 +94,7 @@ def value_norms(attention: Attention, v: Tensor) -> Tensor:
     return torch.stack([(v[:, i // group] @ W_O[i]).float().norm(dim=-1) for i in range(attention.heads)])
 
 
-def chosen(what: str, given: Sequence[int] | None, count: int) -> list[int]:
+def check_indices(what: str, given: Sequence[int] | None, count: int) -> list[int]:
     picked = list(range(count)) if given is None else list(given)
     wrong = [one for one in picked if not 0 <= one < count]
     if wrong or not picked:

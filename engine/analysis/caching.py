@@ -56,11 +56,12 @@ def multiply_adds_again(config: ModelConfig, length: int, source: int = 0) -> in
     """The same where all tokens are read again; an encoder's result is kept all the same, and logits are made for the
     last token alone.
     """
-    kept = [work for work in read(config, length, source) if work.block != "head" and "encoder." not in work.block]
+    every = forward_work(config, length, source)
+    kept = [work for work in every if work.block != "head" and "encoder." not in work.block]
     return sum(work.flops for work in (*kept, *of_the_end(config))) // 2
 
 
-def read(config: ModelConfig, length: int, source: int = 0) -> list[Work]:
+def forward_work(config: ModelConfig, length: int, source: int = 0) -> list[Work]:
     return forward(config, length) if config.encoder is None else forward(config, source, length)
 
 
@@ -74,7 +75,7 @@ def products(config: ModelConfig, attention: Attention, length: int) -> int:
 
 def of_the_end(config: ModelConfig) -> list[Work]:
     """The head's, for one position."""
-    return [work for work in read(config, 1, 1) if work.block == "head"]
+    return [work for work in forward_work(config, 1, 1) if work.block == "head"]
 
 
 @torch.inference_mode()

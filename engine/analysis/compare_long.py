@@ -57,7 +57,7 @@ def counts_as_row(group: Group) -> bool:
     return 0 not in group.first and 0 not in group.second
 
 
-def spread(queries: Alignment, most: int) -> tuple[list[Group], int]:
+def spread_groups(queries: Alignment, most: int) -> tuple[list[Group], int]:
     """Chooses at most so many of the groups whose rows count, evenly apart, the last among them; and how many count."""
     groups = [group for group in queries.groups if counts_as_row(group)]
     step = max(1, -(-len(groups) // most))

@@ -94,7 +94,7 @@ def joint(queries: Tensor, keys: Tensor) -> Joint:
     """
     q, k = queries.double(), keys.double()
     middle, moved = q.mean(0), k - k.mean(0)
-    wide, narrow = spread(q - middle), spread(moved)
+    wide, narrow = rms_length(q - middle), rms_length(moved)
     scale = (wide / narrow) ** 0.5 if wide > 0 and narrow > 0 else 1.0
     laid = Joint(q / scale, moved * scale + middle / scale, scale, float("nan"))
     distances = torch.cdist(laid.queries, laid.keys)
@@ -105,7 +105,7 @@ def rowwise(values: Tensor) -> Tensor:
     return values - values.mean(-1, keepdim=True)
 
 
-def spread(centred: Tensor) -> float:
+def rms_length(centred: Tensor) -> float:
     """The root of the mean squared length."""
     return float(centred.square().sum(-1).mean().sqrt())
 

@@ -86,7 +86,7 @@ class PositionalSteps:
         self._lock = Lock()  # several sessions may look at one text
 
     @property
-    def scored(self) -> int:
+    def scored_layers(self) -> int:
         """Layers, from the first on."""
         return self.done // (len(self.others) + 1) if self.others else len(self.blocks)
 

@@ -31,7 +31,7 @@ def each_layer(trace: Trace, what: str, side: str, crosses: bool, text: int) -> 
     part = f"{'cross_attn' if crosses else 'attn'}.{what}"
     queries = length(trace, side, text)
     keys = length(trace, "encoder", text) if crosses else queries
-    return [trace[name][text, :, :queries, :keys] for name in names(trace, part, side)]
+    return [trace[name][text, :, :queries, :keys] for name in recorded_hooks(trace, part, side)]
 
 
 def holds(trace: Trace, part: str, side: str = "") -> bool:
@@ -39,7 +39,7 @@ def holds(trace: Trace, part: str, side: str = "") -> bool:
     return bool(matches(trace, part, side_of(trace, side)))
 
 
-def names(trace: Trace, part: str, side: str) -> list[str]:
+def recorded_hooks(trace: Trace, part: str, side: str) -> list[str]:
     """The hooks of `part` in the order of the layers. Raises KeyError where none was recorded."""
     found = matches(trace, part, side)
     if not found:

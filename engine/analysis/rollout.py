@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.analysis.recorded import names, patterns, side_of
+from engine.analysis.recorded import patterns, recorded_hooks, side_of
 from engine.runtime.trace import Trace
 
 Heads = Mapping[int, Sequence[int]]  # layer -> the heads that count in it; a layer it does not name counts all
@@ -107,7 +107,7 @@ def averaged_layers(
 ) -> list[Tensor]:
     """The mean of the chosen heads of each layer, pos key, in float64."""
     side, part = side_of(trace, side), f"{'cross_attn' if crosses else 'attn'}.pattern"
-    found = dict(zip(names(trace, part, side), patterns(trace, side, crosses), strict=True))
+    found = dict(zip(recorded_hooks(trace, part, side), patterns(trace, side, crosses), strict=True))
     before = f"{side}.blocks." if side else "blocks."
     count = sum(name.startswith(before) and name.endswith(f".{part}") for name in trace.hooks)
     last = count if end is None else end

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.heads import mean_where
-from engine.analysis.recorded import masks, names, patterns, side_of, tokens
+from engine.analysis.recorded import masks, patterns, recorded_hooks, side_of, tokens
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
@@ -70,10 +70,10 @@ def column(
     """
     pattern, mask, norms = layer_of(trace, layer, side, crosses)
     if head is not None:
-        check("head", head, len(pattern))
+        check_index("head", head, len(pattern))
         pattern, mask, norms = pattern[head, None], mask[head, None], norms[head, None]
     keys = pattern.shape[-1]
-    check("key", key, keys)
+    check_index("key", key, keys)
     at = "encoder" if crosses else side_of(trace, side)
     read = text_of_stack(trace, at) if read is None else read
     sees = mask[..., key]  # head pos
@@ -98,7 +98,7 @@ def column(
     )
 
 
-def sentence(found: Column, called: str | None = None, same: str = "token") -> str:
+def describe_sink(found: Column, called: str | None = None, same: str = "token") -> str:
     """The measurement in words. It claims no more: what stands beside a share is not said to cause it.
 
     `called` names a key that is no piece of a text, such as a pixel; `same` is what further occurrences are of.
@@ -157,9 +157,9 @@ def percent(share: float) -> str:
 def layer_of(trace: Trace, layer: int, side: str, crosses: bool) -> tuple[Tensor, Tensor, Tensor]:
     """The pattern and mask (head pos key) of one layer, and the length of v (head key)."""
     found = patterns(trace, side, crosses)
-    check("layer", layer, len(found))
+    check_index("layer", layer, len(found))
     pattern, mask = found[layer], masks(trace, side, crosses)[layer]
-    hook = names(trace, f"{'cross_attn' if crosses else 'attn'}.v", side_of(trace, side))[layer]
+    hook = recorded_hooks(trace, f"{'cross_attn' if crosses else 'attn'}.v", side_of(trace, side))[layer]
     norms = trace[hook][0, : pattern.shape[-1]].float().norm(dim=-1).T  # those of the groups
     return pattern, mask, norms.repeat_interleave(len(pattern) // len(norms), dim=0)
 
@@ -183,6 +183,6 @@ def average(values: Tensor, counted: Tensor) -> float:
     return float(mean_where(values, counted).nanmean())
 
 
-def check(name: str, value: int, size: int) -> None:
+def check_index(name: str, value: int, size: int) -> None:
     if not 0 <= value < size:
         raise ValueError(f"{name} must be 0 to {size - 1}, got {value}.")

@@ -20,7 +20,7 @@ def explicit_cost(length: int, heads: int, d_head: int) -> Cost:
     return Cost(2 * pairs * d_head, FLOAT * (pairs + max(pairs, vectors)))
 
 
-def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def fused_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The same in tiles, of which only the running maximum and sum of each row are kept (Dao et al. 2022,
     FlashAttention, algorithm 1): batch head pos d_head."""
     return scaled_dot_product_attention(q, k, v)

@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.attention_variants import quantize
 from engine.attention_variants.blocks import local_2d, local_2d_cost
 from engine.attention_variants.cost import Cost
-from engine.attention_variants.full import explicit, explicit_cost, fused, fused_cost
+from engine.attention_variants.full import explicit, explicit_cost, fused_attention, fused_cost
 from engine.attention_variants.material import Material
 from engine.attention_variants.nearest import Search, attend_cost, exact, exact_cost, fold, nearest_attention
 from engine.attention_variants.peak import PeakBytes
@@ -112,7 +112,7 @@ def computation(kind: str, material: Material, setup: Setup, search: Search | No
     block, margin = (setup.block, setup.block), (setup.margin, setup.margin)
     computations: dict[str, Callable[[], object]] = {
         "explicit": lambda: explicit(q, k, v),
-        "fused": lambda: fused(q, k, v),
+        "fused": lambda: fused_attention(q, k, v),
         "window": lambda: sliding_window(q, k, v, setup.window, causal=False),
         "blocks": lambda: local_2d(q, k, v, grid(len(states)), block, margin),
     }
@@ -128,7 +128,7 @@ def point(kind: str, material: Material, setup: Setup) -> Point:
     with ALONE:
         if kind != "quantized":
             compute = computation(kind, material, setup)
-            return Point(kind, length, *timed(compute), formula)
+            return Point(kind, length, *time_and_peak(compute), formula)
         begin = time.perf_counter()
         index = index_of(material, setup.quantizer)
         built = time.perf_counter() - begin
@@ -136,7 +136,7 @@ def point(kind: str, material: Material, setup: Setup) -> Point:
         queries = sampled_queries(material, seed=1, count=256)
         found = index.search(queries, setup.k)[1]
         share = quantize.recall(found, exact(queries, material.states, setup.k)[1])
-        return Point(kind, length, *timed(compute), formula, built, share)
+        return Point(kind, length, *time_and_peak(compute), formula, built, share)
 
 
 def index_of(material: Material, settings: quantize.Settings) -> quantize.Index:
@@ -149,7 +149,7 @@ def sampled_queries(material: Material, seed: int, count: int) -> Tensor:
     return fold(material.heads.queries(material.states[chosen]), material.heads.w_k).flatten(0, 1)
 
 
-def timed(compute: Callable[[], object]) -> tuple[float, int]:
+def time_and_peak(compute: Callable[[], object]) -> tuple[float, int]:
     """Seconds and peak bytes. The first run counts bytes; where it is short, it only warms up for the runs timed."""
     with PeakBytes() as seen:
         begin = time.perf_counter()

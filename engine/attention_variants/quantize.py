@@ -36,7 +36,7 @@ class Settings:
         if min(self.subspaces, self.lists, self.probes) < 1 or self.rerank < 0:
             raise ValueError(f"sub-spaces, lists and probes must be at least 1 and rerank at least 0, got {self}.")
 
-    def fitted(self, length: int) -> Settings:
+    def fit_to(self, length: int) -> Settings:
         """Settings with at least 4 states for every code and 8 for every list, and no more probes than lists."""
         lists = min(self.lists, max(length // 8, 1))
         codes = min(self.codes, max(length // 4, 1))
@@ -80,7 +80,7 @@ class Index:
             "metric": FLOAT * self.metric.to_query.numel(),
         }
 
-    def probed(self, queries: Tensor) -> tuple[Tensor, Tensor]:
+    def nearest_lists(self, queries: Tensor) -> tuple[Tensor, Tensor]:
         """The lists each query (already in the index's coordinates) visits and their q . c: query probe."""
         scores, lists = (queries @ self.centroids.T).topk(self.settings.probes)
         return lists, scores
@@ -88,7 +88,7 @@ class Index:
     def candidates(self, queries: Tensor) -> Tensor:
         """Counts the states that each query is compared with: query."""
         sizes = torch.tensor(self.starts).diff()
-        return sizes[self.probed(queries @ self.metric.to_query)[0]].sum(-1)
+        return sizes[self.nearest_lists(queries @ self.metric.to_query)[0]].sum(-1)
 
     def search(self, queries: Tensor, k: int, visible: Tensor | None = None) -> Found:
         """Searches as `exact` of nearest.py does; key -1, score -inf where the visited lists held fewer than k."""
@@ -103,7 +103,7 @@ class Index:
 
     def _scan(self, queries: Tensor, wanted: int, visible: Tensor | None) -> Found:
         """List by list, all queries that visit it: the best `wanted` by the codes alone."""
-        lists, offsets = self.probed(queries)
+        lists, offsets = self.nearest_lists(queries)
         probes = lists.shape[1]
         scores = queries.new_full((lists.numel(), wanted), -torch.inf)
         places = torch.zeros(lists.numel(), wanted, dtype=torch.int32)  # rows of `codes`
@@ -155,7 +155,7 @@ def build(states: Tensor, settings: Settings, queries: Tensor | None = None, see
     the sub-spaces do not divide d_model.
     """
     length, d_model = states.shape
-    settings = settings.fitted(length)
+    settings = settings.fit_to(length)
     if d_model % settings.subspaces:
         raise ValueError(f"sub-spaces must divide d_model = {d_model}, got {settings.subspaces}; try a power of two.")
     coordinates = metric(states, queries, settings.subspaces)
@@ -185,7 +185,7 @@ def search_cost(
     compare R = rerank k candidates again; look-ups: m for each candidate. Bytes: scores and places of the best R of
     each of w lists, the tables of the queries that visit a list together, scores and keys of what is found.
     """
-    rows, settings = length * heads, settings.fitted(keys)
+    rows, settings = length * heads, settings.fit_to(keys)
     again = min(k * settings.rerank, keys)
     adds = d_model + settings.lists + settings.probes * settings.codes + again
     met = settings.probes * keys / settings.lists if candidates is None else candidates

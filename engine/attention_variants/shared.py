@@ -30,7 +30,7 @@ def formulas(name: str, setup: Setup) -> dict[str, list[Cost]]:
     return {kind: [cost(kind, length, heads, d_head, d_model, setup) for length in LENGTHS] for kind in KINDS}
 
 
-def measured(name: str, kind: str, given: Material, setup: Setup) -> Point:
+def cached_point(name: str, kind: str, given: Material, setup: Setup) -> Point:
     """Measures as `measure.point`, once for each model, kind, length and what of the set-up concerns the kind."""
     key = (name, kind, len(given.states), *setup.of(kind))
     if key not in _points:
@@ -38,7 +38,7 @@ def measured(name: str, kind: str, given: Material, setup: Setup) -> Point:
     return _points[key]
 
 
-def known(name: str, longest: int, setup: Setup) -> list[Point]:
+def known_points(name: str, longest: int, setup: Setup) -> list[Point]:
     """Points that have been measured already, the shorter lengths first."""
     keys = [(name, kind, length, *setup.of(kind)) for length in LENGTHS if length <= longest for kind in KINDS]
     return [_points[key] for key in keys if key in _points]
@@ -47,15 +47,15 @@ def known(name: str, longest: int, setup: Setup) -> list[Point]:
 def measure_up_to(name: str, longest: int, setup: Setup) -> Iterator[Point]:
     """The points that are not known yet, as they come, with those that are."""
     lengths = [length for length in LENGTHS if length <= longest]
-    return measure(states(name, longest), lengths, setup, measured=partial(measured, name))
+    return measure(states(name, longest), lengths, setup, measured=partial(cached_point, name))
 
 
-def expected(name: str, longest: int, setup: Setup) -> dict[tuple[str, int], float]:
+def expected_seconds(name: str, longest: int, setup: Setup) -> dict[tuple[str, int], float]:
     """Seconds that each point still to be measured will take: the last known of its kind, grown as its formula grows.
 
     Empty where all are known that fit into memory.
     """
-    last = {point.kind: point for point in known(name, longest, setup)}
+    last = {point.kind: point for point in known_points(name, longest, setup)}
     by_formula = formulas(name, setup)
     return {
         (kind, length): last[kind].seconds * grown(last[kind].cost, formula)
@@ -66,10 +66,10 @@ def expected(name: str, longest: int, setup: Setup) -> dict[tuple[str, int], flo
 
 
 @lru_cache(maxsize=64)
-def compared(name: str, length: int, setup: Setup) -> list[Searched]:
+def compare_searches(name: str, length: int, setup: Setup) -> list[Searched]:
     return searches(states(name, length), setup)
 
 
 @lru_cache(maxsize=64)
-def kept(name: str, positions: int, layer: int, head: int, setup: Setup) -> dict[str, Kept]:
+def kept_patterns(name: str, positions: int, layer: int, head: int, setup: Setup) -> dict[str, Kept]:
     return patterns(library.checkpoint(name), positions, layer, head, setup)

@@ -66,7 +66,7 @@ def canonical_head(config: ModelConfig) -> Head:
         plain = replace(plain, read=given.read)
     if given.kind == "none":
         return plain
-    plain = replace(plain, bias=given.biased)
+    plain = replace(plain, bias=given.has_bias)
     if given.kind == "token" and given.dense:
         plain = replace(plain, dense=True, activation=given.activation)
     if given.kind == "sequence" and given.averaged:

@@ -22,7 +22,7 @@ from engine.checkpoints.report import Assumption, Report
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json
 from engine.inputs.processors import read_processor
-from engine.model.config import ModelConfig, check
+from engine.model.config import ModelConfig, check_config
 from engine.runtime.limits import MAX_DOWNLOAD
 from engine.tokenizers import Tokenizer, read_tokenizer
 
@@ -119,7 +119,7 @@ def parse_own_config(text: str, path: Path) -> ModelConfig:
 def check_stacks(config: ModelConfig) -> ModelConfig:
     """Check the encoder's own sizes too, and return the config."""
     if config.encoder is not None:
-        check(config.encoder_stack)
+        check_config(config.encoder_stack)
     return config
 
 

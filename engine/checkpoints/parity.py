@@ -92,14 +92,14 @@ def parity(checkpoint: Checkpoint, source: Path | None, reading: Reading) -> Par
     """
     check_positions(checkpoint)
     start = time.perf_counter()
-    trace = run(checkpoint.model, reading.read, watched(checkpoint), target=reading.target)
+    trace = run(checkpoint.model, reading.read, compared_hooks(checkpoint), target=reading.target)
     seconds = time.perf_counter() - start
     with TemporaryDirectory(prefix="loupe-parity-") as made, quiet():
         family, through = prepare(checkpoint, source, Path(made))
         theirs, seconds_theirs = answer(Path(made), family, checkpoint, trace)
         ids = same_ids(Path(made), checkpoint, reading)
-    said = {name: apart(name, ours, other) for name, ours, other in outputs(trace, theirs, checkpoint)}
-    layers = tuple(Layer(name, apart(name, trace[name], other)) for name, other in patterns(theirs))
+    said = {name: largest_difference(name, ours, other) for name, ours, other in outputs(trace, theirs, checkpoint)}
+    layers = tuple(Layer(name, largest_difference(name, trace[name], other)) for name, other in patterns(theirs))
     return Parity(
         logits=max(said.values()),
         patterns=max((layer.difference for layer in layers), default=float("nan")),
@@ -123,7 +123,7 @@ def check_positions(checkpoint: Checkpoint) -> None:
         raise ValueError(f"transformers can be asked about at most {MOST_SINUSOIDS:,} positions, got {context:,}.")
 
 
-def watched(checkpoint: Checkpoint) -> list[str]:
+def compared_hooks(checkpoint: Checkpoint) -> list[str]:
     """The hooks to compare, of those that the model has."""
     names = checkpoint.model.hook_names
     wanted = {"logits", "next_sentence", "pooler.out", last_hook(checkpoint)}
@@ -180,7 +180,7 @@ def answer(folder: Path, family: Family, checkpoint: Checkpoint, trace: Trace) -
     """Runs transformers' model: what it gives, by its names, and the seconds its forward pass took; the model is
     dropped."""
     architecture = getattr(import_module("transformers"), str(family.architecture))
-    with failing(family):
+    with transformers_errors(family):
         model, loading = architecture.from_pretrained(
             folder,
             local_files_only=True,
@@ -191,8 +191,8 @@ def answer(folder: Path, family: Family, checkpoint: Checkpoint, trace: Trace) -
             output_loading_info=True,
         )
     check_whole(loading["missing_keys"], family, checkpoint)
-    given = asked(checkpoint, trace)
-    with failing(family):
+    given = transformers_inputs(checkpoint, trace)
+    with transformers_errors(family):
         start = time.perf_counter()
         theirs = model.eval()(**given, output_attentions=True, return_dict=True)
         seconds = time.perf_counter() - start
@@ -202,7 +202,7 @@ def answer(folder: Path, family: Family, checkpoint: Checkpoint, trace: Trace) -
 
 
 @contextmanager
-def failing(family: Family) -> Iterator[None]:
+def transformers_errors(family: Family) -> Iterator[None]:
     """Whatever transformers stumbles over becomes one sentence."""
     try:
         yield
@@ -218,7 +218,7 @@ def check_whole(missing: Iterable[str], family: Family, checkpoint: Checkpoint) 
         raise ValueError(f"transformers does not find {min(needed)} in the files, nor {len(needed) - 1} more.")
 
 
-def asked(checkpoint: Checkpoint, trace: Trace) -> dict[str, Tensor]:
+def transformers_inputs(checkpoint: Checkpoint, trace: Trace) -> dict[str, Tensor]:
     """The input of `trace` in transformers' words."""
     ids = trace.ids
     if ids.is_floating_point():
@@ -264,7 +264,7 @@ def patterns(theirs: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
                 yield name.format(layer), pattern
 
 
-def apart(name: str, ours: Tensor, theirs: Tensor) -> float:
+def largest_difference(name: str, ours: Tensor, theirs: Tensor) -> float:
     """max |ours - theirs|."""
     if ours.numel() != theirs.numel():
         shapes = " and ".join(" x ".join(map(str, tensor.shape)) for tensor in (ours, theirs))
@@ -273,7 +273,7 @@ def apart(name: str, ours: Tensor, theirs: Tensor) -> float:
 
 
 def same_ids(folder: Path, checkpoint: Checkpoint, reading: Reading) -> bool | None:
-    texts = typed(checkpoint, reading.whole)
+    texts = source_texts(checkpoint, reading.whole)
     if texts is None or not any((folder / name).is_file() for name in TELLING):
         return None
     kinds = import_module("transformers").AutoTokenizer
@@ -284,7 +284,7 @@ def same_ids(folder: Path, checkpoint: Checkpoint, reading: Reading) -> bool | N
     return reading.whole is not None and list(reading.whole.ids) == list(ids)
 
 
-def typed(checkpoint: Checkpoint, encoding: Encoding | None) -> tuple[str, ...] | None:
+def source_texts(checkpoint: Checkpoint, encoding: Encoding | None) -> tuple[str, ...] | None:
     """The text or the two that `encoding` was made of; None where the model wrote a part of it."""
     if checkpoint.tokenizer is None or encoding is None or not encoding.text:
         return None

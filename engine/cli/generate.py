@@ -50,7 +50,7 @@ def flag(name: str) -> str:
 
 def run_generate(options: argparse.Namespace) -> int:
     checkpoint = load(options.model)
-    prompt, target = (read(checkpoint, text) for text in (options.prompt, options.target))
+    prompt, target = (parse_prompt(checkpoint, text) for text in (options.prompt, options.target))
     assert prompt is not None
     common = {"target": target, "stop_at_end": not options.past_end, "stop_strings": options.stop}
     if options.beams is None:
@@ -62,7 +62,7 @@ def run_generate(options: argparse.Namespace) -> int:
     return 0
 
 
-def read(checkpoint: Checkpoint, text: str | None) -> Text | None:
+def parse_prompt(checkpoint: Checkpoint, text: str | None) -> Text | None:
     """Ids where there is no tokenizer."""
     if text is None or checkpoint.tokenizer is not None:
         return text
@@ -72,7 +72,7 @@ def read(checkpoint: Checkpoint, text: str | None) -> Text | None:
 
 
 def write(checkpoint: Checkpoint, prompt: Text, options: argparse.Namespace, common: dict[str, Any]) -> None:
-    settings = {"greedy": options.greedy, **common, **given(options, DRAWING)}
+    settings = {"greedy": options.greedy, **common, **given_settings(options, DRAWING)}
     steps = list(generate(checkpoint, prompt, options.max_tokens, **settings))
     if steps and steps[-1].stopped is not None:
         print(steps[-1].text)
@@ -86,18 +86,18 @@ def write(checkpoint: Checkpoint, prompt: Text, options: argparse.Namespace, com
 def search(checkpoint: Checkpoint, prompt: Text, options: argparse.Namespace, common: dict[str, Any]) -> None:
     if options.greedy:
         raise ValueError("--greedy and --beams are two ways to write; leave out one of the two.")
-    found = beam(checkpoint, prompt, options.beams, options.max_tokens, **common, **given(options, SEARCH))
+    found = beam(checkpoint, prompt, options.beams, options.max_tokens, **common, **given_settings(options, SEARCH))
     for one in found.hypotheses:
         print(one.text)
         ended = one.stopped.sentence if one.stopped else ""
         print(f"score {one.score:.4f}, log-probability {one.log_probability:.4f} nats. {ended}", file=sys.stderr)
 
 
-def given(options: argparse.Namespace, settings: dict[str, Any]) -> dict[str, Any]:
+def given_settings(options: argparse.Namespace, settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name in settings if (value := getattr(options, name)) is not None}
 
 
 def refuse(options: argparse.Namespace, settings: dict[str, Any], why: str) -> None:
-    found = given(options, settings)
+    found = given_settings(options, settings)
     if found:
         raise ValueError(f"{flag(next(iter(found)))} {why}")

@@ -104,14 +104,14 @@ def change(text: str) -> tuple[str, Any]:
 
 
 def run_training(options: argparse.Namespace) -> int:
-    recipe = changed(read_recipe(options.recipe), options)
+    recipe = override_recipe(read_recipe(options.recipe), options)
     run = RunFolder(options.out or default_folder(options.recipe))
     if options.wait:
         wait(run, recipe, options)
     run.path.mkdir(parents=True, exist_ok=True)  # a signal may come before anything else is there
     signal.signal(signal.SIGTERM, lambda *_: stop(run.path))
-    signal.signal(signal.SIGINT, lambda *_: interrupted(run))
-    late = limited(run, options.seconds)
+    signal.signal(signal.SIGINT, lambda *_: stop_on_interrupt(run))
+    late = stop_after(run, options.seconds)
     follow(recipe, run, options.quiet or not leads(), options.background)
     if not leads():
         return 0
@@ -142,7 +142,7 @@ def wait(run: RunFolder, recipe: Recipe, options: argparse.Namespace) -> None:
     wait_in_line(run, recipe, command)
 
 
-def limited(run: RunFolder, seconds: int | None) -> list[bool]:
+def stop_after(run: RunFolder, seconds: int | None) -> list[bool]:
     """Ask for a stop after so many seconds. What is returned is no longer empty then."""
     late: list[bool] = []
 
@@ -156,7 +156,7 @@ def limited(run: RunFolder, seconds: int | None) -> list[bool]:
     return late
 
 
-def changed(recipe: Recipe, options: argparse.Namespace) -> Recipe:
+def override_recipe(recipe: Recipe, options: argparse.Namespace) -> Recipe:
     """Replaces steps, device and threads of the recipe with those of the command line."""
     if options.steps is not None:
         warmup = min(recipe.schedule.warmup, options.steps)
@@ -170,7 +170,7 @@ def default_folder(recipe: Path) -> Path:
     return recipe.parent if (recipe.parent / "status.json").exists() else RUNS / recipe.stem
 
 
-def interrupted(run: RunFolder) -> None:
+def stop_on_interrupt(run: RunFolder) -> None:
     """Ctrl-C asks for a stop after the present update; a second one does not wait for it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     stop(run.path)

@@ -51,16 +51,16 @@ class Brackets(LabelTask):
 
     def texts(self, part: Part, seed: int) -> Iterator[Labelled]:
         count = self.documents if part == "train" else self.held_out
-        return (labelled(self, part, seed, index) for index in range(count))
+        return (labelled_example(self, part, seed, index) for index in range(count))
 
 
-def labelled(options: Brackets, part: Part, seed: int, index: int) -> Labelled:
+def labelled_example(options: Brackets, part: Part, seed: int, index: int) -> Labelled:
     """Example `index` of a part; the same for the same seed. Those with an even `index` are balanced."""
     wanted = index % 2 == 0
 
     def text(chance: Chance) -> str:
         half = number(chance, (options.shortest + 1) // 2, options.longest // 2)
-        return balanced(half, options.kinds, chance) if wanted else unbalanced(half, options, chance)
+        return draw_balanced(half, options.kinds, chance) if wanted else draw_unbalanced(half, options, chance)
 
     return Labelled(draw_indexed(text, str, part, seed, index), BALANCED if wanted else UNBALANCED)
 
@@ -76,7 +76,7 @@ def is_balanced(text: str, kinds: str) -> bool:
     return not awaited
 
 
-def balanced(half: int, kinds: str, chance: Chance) -> str:
+def draw_balanced(half: int, kinds: str, chance: Chance) -> str:
     """Draws one of the sequences of `half` pairs, each as often as any other.
 
     `(h + 2) (r - h) / (2 r (h + 1))` of those with r brackets to go and h of them open begin with an opening one, by
@@ -95,17 +95,17 @@ def balanced(half: int, kinds: str, chance: Chance) -> str:
     return written
 
 
-def unbalanced(half: int, options: Brackets, chance: Chance) -> str:
+def draw_unbalanced(half: int, options: Brackets, chance: Chance) -> str:
     while True:
         if chance() < options.near:
-            text = damaged(balanced(half, options.kinds, chance), options.kinds, chance)
+            text = damage(draw_balanced(half, options.kinds, chance), options.kinds, chance)
         else:
             text = "".join(choice(chance, options.kinds) for _ in range(2 * half))
         if not is_balanced(text, options.kinds):
             return text
 
 
-def damaged(text: str, kinds: str, chance: Chance) -> str:
+def damage(text: str, kinds: str, chance: Chance) -> str:
     """Another text: one bracket exchanged for any other, or two that are not the same with their places changed."""
     at, other = number(chance, 0, len(text) - 1), number(chance, 0, len(text) - 1)
     written = list(text)

@@ -45,7 +45,7 @@ class Hub(Columns):
         return read_hub(self.name, self.subset, self.split, self.rows)
 
 
-def installed() -> bool:
+def has_datasets() -> bool:
     return find_spec("datasets") is not None
 
 
@@ -60,7 +60,7 @@ def read_hub(name: str, subset: str = "", split: str = "train", rows: int = 10_0
         raise ValueError(f"a data set from the hub needs the package datasets, which is not here; {INSTALL}.") from None
     try:
         stream = datasets.load_dataset(name, subset or None, split=split, streaming=True)
-        found = collected(islice(stream, rows))
+        found = collect_rows(islice(stream, rows))
     except (OSError, ValueError, RuntimeError, LookupError) as error:  # what it and the network raise
         said = " ".join(str(error).split())[:300] or type(error).__name__
         raise ValueError(
@@ -71,11 +71,11 @@ def read_hub(name: str, subset: str = "", split: str = "train", rows: int = 10_0
         raise ValueError(f"the data set {name} (split {split}) has no rows; choose another split.")
     columns = check_columns(tuple(dict.fromkeys(column for row in found for column in row)))
     classes = class_names(getattr(stream, "features", None) or {})
-    cells = [tuple(called(row.get(column), classes.get(column)) for column in columns) for row in found]
+    cells = [tuple(class_cell(row.get(column), classes.get(column)) for column in columns) for row in found]
     return Table(columns, tuple(cells), f"{name}, split {split}")
 
 
-def collected(rows: Any) -> list[dict[str, Any]]:
+def collect_rows(rows: Any) -> list[dict[str, Any]]:
     """Raises ValueError where they are more than a file of data may be."""
     found, taken = [], 0
     for row in rows:
@@ -98,13 +98,13 @@ def class_names(features: Any) -> dict[str, list[str]]:
     return found
 
 
-def called(value: Any, names: list[str] | None) -> Cell:
+def class_cell(value: Any, names: list[str] | None) -> Cell:
     if names is None or value is None:
         return to_cell(value)
     if isinstance(value, list | tuple):
-        return tuple(named(one, names) for one in value)
-    return named(value, names)
+        return tuple(class_name(one, names) for one in value)
+    return class_name(value, names)
 
 
-def named(value: Any, names: list[str]) -> str:
+def class_name(value: Any, names: list[str]) -> str:
     return names[value] if isinstance(value, int) and 0 <= value < len(names) else str(value)

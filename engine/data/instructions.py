@@ -45,7 +45,7 @@ class Instructions(PairTask):
     def __post_init__(self) -> None:
         at_least("data.instructions.documents", self.documents, 1)
         at_least("data.instructions.held_out", self.held_out, 1)
-        check("data.instructions", self.longest, self.plain)
+        check_options("data.instructions", self.longest, self.plain)
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
         ours, theirs = seed_for(seed, "instructions"), seed_for(seed, "held-out instructions")
@@ -72,7 +72,7 @@ class Bilingual:
     def __post_init__(self) -> None:
         at_least("data.bilingual.documents", self.documents, 1)
         at_least("data.bilingual.held_out", self.held_out, 1)
-        check("data.bilingual", self.longest, self.plain)
+        check_options("data.bilingual", self.longest, self.plain)
 
     def texts(self, part: Part, seed: int) -> Iterator[str]:
         stream = seed_for(seed, "bilingual" if part == "train" else "held-out bilingual")
@@ -80,7 +80,7 @@ class Bilingual:
             yield write_sentence(self, stream, index)[index % 2]
 
 
-def check(table: str, longest: int, plain: float) -> None:
+def check_options(table: str, longest: int, plain: float) -> None:
     at_least(f"{table}.longest", longest, SHORTEST)
     if not 0 <= plain <= 1:
         raise ValueError(f"{table}.plain must be a share in [0, 1], got {plain}.")
@@ -99,13 +99,13 @@ def instruction_of(pair: Pair) -> str:
 
 def write_sentence(options: Instructions | Bilingual, stream: int, index: int) -> tuple[str, str]:
     """Sentence `index` of a stream in both languages, as it is typed."""
-    english, french = sentence(stream, index, options.longest)
+    english, french = draw_sentence(stream, index, options.longest)
     if Random(f"{stream}:{index}:plain").random() >= options.plain:
         return english, french
-    return plain(english), plain(french)
+    return lower_first(english), lower_first(french)
 
 
-def sentence(stream: int, index: int, longest: int) -> tuple[str, str]:
+def draw_sentence(stream: int, index: int, longest: int) -> tuple[str, str]:
     """The first one of a stream of its own that is short enough and has no word that is left out."""
     drawn = (pair(seed_for(stream, index), number) for number in count())
     return next((one.english, one.french) for one in drawn if fits(words(one.english), words(one.french), longest))
@@ -121,13 +121,13 @@ def fits(english: Sequence[str], french: Sequence[str], longest: int) -> bool:
     return max(len(english), len(french)) <= longest and ambiguous_words().isdisjoint(word.lower() for word in english)
 
 
-def plain(text: str) -> str:
+def lower_first(text: str) -> str:
     return f"{text[0].lower()}{text[1:]}".removesuffix(".")
 
 
 def key(options: Instructions, stream: int, index: int) -> str:
     """Key that two writings of one sentence have in common."""
-    return plain(sentence(stream, index, options.longest)[0])
+    return lower_first(draw_sentence(stream, index, options.longest)[0])
 
 
 @lru_cache(maxsize=1)

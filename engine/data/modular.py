@@ -49,13 +49,13 @@ class Modular(PairTask):
         return " ".join(map(str, range(self.modulus))) + self.operation
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
-        every = table(self)
+        every = operation_table(self)
         every.sort(key=lambda pair: lot(pair.source, seed))
         cut = min(max(round(len(every) * self.trained), 1), len(every) - 1)
         return iter(every[:cut] if part == "train" else every[cut:])
 
 
-def table(options: Modular) -> list[Pair]:
+def operation_table(options: Modular) -> list[Pair]:
     """The whole of it, row by row; nothing is divided by 0."""
     p, operation = options.modulus, options.operation
     divisors = range(1 if operation == "/" else 0, p)

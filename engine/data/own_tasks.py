@@ -60,33 +60,33 @@ class OwnPairs(Own, PairTask):
     separator: ClassVar[str] = BETWEEN
 
     @cached_property
-    def both(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return self.table.texts(self.options.source), self.table.texts(self.options.target)
 
     def pairs(self, part: Part, seed: int) -> Iterator[Pair]:
-        sources, targets = self.both
+        sources, targets = self.columns
         return (Pair(sources[row], targets[row]) for row in self.rows(sources, part, seed))
 
 
 @dataclass(frozen=True)
 class OwnLabels(Own, LabelTask):
     @cached_property
-    def both(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return self.table.texts(self.options.text), self.table.texts(self.options.label)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:  # type: ignore[override]
-        return classes(self.both[1], "label")
+        return classes(self.columns[1], "label")
 
     def texts(self, part: Part, seed: int) -> Iterator[Labelled]:
-        texts, labels = self.both
+        texts, labels = self.columns
         return (Labelled(texts[row], self.labels.index(labels[row])) for row in self.rows(texts, part, seed))
 
 
 @dataclass(frozen=True)
 class OwnTags(Own, TagTask):
     @cached_property
-    def both(self) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
+    def columns(self) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
         words, tags = self.table.words(self.options.tokens), self.table.words(self.options.tags)
         for row, (some, others) in enumerate(zip(words, tags, strict=True), 1):
             if len(some) != len(others):
@@ -98,10 +98,10 @@ class OwnTags(Own, TagTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:  # type: ignore[override]
-        return classes([tag for row in self.both[1] for tag in row], "tag")
+        return classes([tag for row in self.columns[1] for tag in row], "tag")
 
     def sentences(self, part: Part, seed: int) -> Iterator[Tagged]:
-        words, tags = self.both
+        words, tags = self.columns
         keys = [" ".join(row) for row in words]
         return (Tagged(words[row], tags[row]) for row in self.rows(keys, part, seed))
 

@@ -44,7 +44,7 @@ def batch(
     return ids, positions >= lengths
 
 
-def repeated(
+def repeated_segments(
     seed: int, vocab: int, min_length: int, max_length: int, context: int
 ) -> Iterator[tuple[Ids, Predictable]]:
     """Examples without end, each (ids, predictable) of length `context`; the same ones for the same seed."""

@@ -125,7 +125,7 @@ def query_positions(hook: HookPoint, value: Tensor) -> tuple[Tensor, Tensor]:
     return pos, torch.arange(keys, device=value.device)
 
 
-def chosen(hook: HookPoint, value: Tensor, at: Where, changed: Tensor) -> Tensor:
+def merge_at(hook: HookPoint, value: Tensor, at: Where, changed: Tensor) -> Tensor:
     """`changed` where `at` picks, `value` elsewhere."""
     if not at:
         return changed.expand(value.shape) if changed.shape != value.shape else changed

@@ -21,9 +21,9 @@ from engine.edits.edit import (
     Real,
     Side,
     Where,
-    chosen,
     edit_from_dict,
     from_the_end,
+    merge_at,
     selection,
     write_at,
 )
@@ -221,7 +221,7 @@ class Steer(FromRuns):
         return value[0, -1] if self.read == "last" else value[0].mean(0)
 
     def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:
-        return chosen(hook, value, self.at, value + self.factor * fetched)
+        return merge_at(hook, value, self.at, value + self.factor * fetched)
 
     def is_anchored(self, hook: HookPoint) -> bool:
         return from_the_end(self.at)
@@ -258,7 +258,7 @@ class ChangeToken(Fetching):
         return {name: embed.read(token, model.table)[0, 0]}
 
     def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:
-        return chosen(hook, value, {"pos": self.position}, torch.lerp(value, fetched.expand_as(value), self.share))
+        return merge_at(hook, value, {"pos": self.position}, torch.lerp(value, fetched.expand_as(value), self.share))
 
     def reach(self, hook: HookPoint) -> Reach:
         return "prompt"

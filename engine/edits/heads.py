@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, chosen, heads_only
+from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, heads_only, merge_at
 from engine.model.hooks import HookPoint
 
 
@@ -39,7 +39,7 @@ class SilenceHeads(Edit):
             quiet = level(value)
         else:
             quiet = mean_over_text(value, real.pos) if self.how == "mean" else torch.zeros_like(value)
-        return chosen(hook, value, {"head": self.heads}, quiet)
+        return merge_at(hook, value, {"head": self.heads}, quiet)
 
     def reach(self, hook: HookPoint) -> Reach:
         return "whole" if self.how == "mean" else "each"
@@ -65,7 +65,7 @@ class AttentionTemperature(Edit):
         return (f"{attention(self.stack, self.layer, self.cross)}.temperature",)
 
     def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
-        return chosen(hook, value, heads_only(self.heads), torch.full_like(value, self.value))
+        return merge_at(hook, value, heads_only(self.heads), torch.full_like(value, self.value))
 
     def reach(self, hook: HookPoint) -> Reach:
         return "each"

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, chosen, heads_only, query_positions
+from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, heads_only, merge_at, query_positions
 from engine.model.hooks import HookPoint
 from engine.model.layers.mask import Causal, Full, Mask, Prefix, SlidingWindow
 
@@ -40,7 +40,7 @@ class DrawMask(Edit):
             raise ValueError(
                 f"the mask must have shape (pos, key)={tuple(value.shape[-2:])}, got {tuple(drawn.shape)}."
             )
-        return chosen(hook, value, heads_only(self.heads), exclude_padding(drawn, real).expand(value.shape))
+        return merge_at(hook, value, heads_only(self.heads), exclude_padding(drawn, real).expand(value.shape))
 
     def is_anchored(self, hook: HookPoint) -> bool:
         return True
@@ -74,7 +74,7 @@ class PresetMask(Edit):
 
     def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
         allowed = exclude_padding(self.mask.allows(*query_positions(hook, value)), real)
-        return chosen(hook, value, heads_only(self.heads), allowed.expand(value.shape))
+        return merge_at(hook, value, heads_only(self.heads), allowed.expand(value.shape))
 
     def reach(self, hook: HookPoint) -> Reach:
         return "each" if self.kind in ("causal", "causal window") and not self.cross else "whole"
@@ -129,7 +129,7 @@ class PaintMask(Edit):
             new = value ^ painted
         else:
             new = value | painted if self.to == "allow" else value & ~painted
-        return chosen(hook, value, heads_only(self.heads), exclude_padding(new, real))
+        return merge_at(hook, value, heads_only(self.heads), exclude_padding(new, real))
 
     def painted_cells(self, hook: HookPoint, value: Tensor) -> Tensor:
         """pos key: what is painted. Raises ValueError for a place outside of the mask."""

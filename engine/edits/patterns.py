@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, chosen, heads_only, query_positions
+from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Side, attention, heads_only, merge_at, query_positions
 from engine.edits.heads import level
 from engine.model.hooks import HookPoint
 
@@ -48,10 +48,10 @@ class SetPattern(Edit):
 
     def apply(self, hook: HookPoint, value: Tensor, real: Real = ALL_REAL) -> Tensor:
         if self.to == "uniform":
-            return chosen(hook, value, heads_only(self.heads), level(value))
+            return merge_at(hook, value, heads_only(self.heads), level(value))
         pos, keys = query_positions(hook, value)
         pattern = one_hot(self.seen(pos, keys), len(keys)).to(value.dtype)
-        return chosen(hook, value, heads_only(self.heads), pattern.expand(value.shape))
+        return merge_at(hook, value, heads_only(self.heads), pattern.expand(value.shape))
 
     def seen(self, pos: Tensor, keys: Tensor) -> Tensor:
         """The one key of every query."""
@@ -98,7 +98,7 @@ class DrawPattern(Edit):
             raise ValueError(
                 f"the pattern must have shape (pos, key)={tuple(value.shape[-2:])}, got {tuple(drawn.shape)}."
             )
-        return chosen(hook, value, heads_only(self.heads), drawn.expand(value.shape))
+        return merge_at(hook, value, heads_only(self.heads), drawn.expand(value.shape))
 
     def is_anchored(self, hook: HookPoint) -> bool:
         return True
@@ -145,7 +145,8 @@ class PaintPattern(Edit):
             painted[row - first, column] = True
             given[row - first, column] = weight
         new = torch.where(painted, given, value)
-        return chosen(hook, value, heads_only(self.heads), new if self.free else summing_to_one(value, painted, given))
+        new = new if self.free else summing_to_one(value, painted, given)
+        return merge_at(hook, value, heads_only(self.heads), new)
 
     def places(self, hook: HookPoint, value: Tensor) -> tuple[int, list[int], list[int]]:
         """The first row that is here, and the rows and columns of the cells. Raises ValueError for one outside."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Where, chosen, from_the_end, write_at
+from engine.edits.edit import ALL_REAL, Edit, Reach, Real, Where, from_the_end, merge_at, write_at
 from engine.model.hooks import HookPoint
 
 
@@ -32,7 +32,7 @@ class Scale(Edit):
             raise ValueError(f"{hook.name} is true or false and has no scale; use Replace or DrawMask.")
         if not value.is_floating_point():
             raise ValueError(f"{hook.name} counts positions and has no scale; use ShiftPositions or DropPositions.")
-        return chosen(hook, value, self.at, value * self.factor)
+        return merge_at(hook, value, self.at, value * self.factor)
 
     def is_anchored(self, hook: HookPoint) -> bool:
         return from_the_end(self.at)

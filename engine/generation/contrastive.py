@@ -31,7 +31,7 @@ class Candidate:
     score: float
 
 
-def check(alpha: float, sampling: Sampling) -> None:
+def check_settings(alpha: float, sampling: Sampling) -> None:
     if not 0 <= alpha <= 1:
         raise ValueError(f"the contrastive penalty alpha must lie in 0 (none)..1, got {alpha}.")
     if alpha and sampling.top_k < 2:

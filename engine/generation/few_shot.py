@@ -138,7 +138,7 @@ def accuracy(
     more than the table has. Raises ValueError for a model that does not continue texts, a prompt that is longer than it
     reads, and a number of examples that the table does not have.
     """
-    check(checkpoint, n)
+    check_reads_text(checkpoint, n)
     for k in ks:
         yield Accuracy(k, tuple(answer(checkpoint, table, k, query, turn) for query, turn in queries(table, seed, n)))
 
@@ -181,7 +181,7 @@ def line_behind(checkpoint: Checkpoint, prompt: str, most: int) -> str:
     return line.strip()
 
 
-def check(checkpoint: Checkpoint, n: int = 1) -> None:
+def check_reads_text(checkpoint: Checkpoint, n: int = 1) -> None:
     """Raises ValueError for a model that reads no text and goes on with it."""
     config = checkpoint.config
     if config.encoder is not None or config.infill is not None or checkpoint.tokenizer is None or not config.generates:

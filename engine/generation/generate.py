@@ -124,7 +124,7 @@ def generate(
     """
     cuts = (top_k, top_p, min_p, typical_p, repetition_penalty)
     sampling = Sampling(0.0 if greedy and not penalty_alpha else temperature, *cuts)
-    contrastive.check(penalty_alpha, sampling)
+    contrastive.check_settings(penalty_alpha, sampling)
     start = begin(checkpoint, prompt, target)
     ending = stopping_rules(start, max_tokens, stop_at_end, stop_strings)
     yield from steps(ending, sampling, seed, tuple(begun), fit_edits(start, edits), penalty_alpha)

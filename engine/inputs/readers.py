@@ -214,7 +214,7 @@ def read_whole(checkpoint: Checkpoint, ids: Tensor, processor: PalettePixels, li
             f"This model reads a picture whole, all {count:,} pixels, and at most {limit:,} are drawn here; "
             "raise that with LOUPE_MAX_TOKENS."
         )
-    read = Encoding.from_ids(ids.tolist(), [place(i, side) for i in range(count)])
+    read = Encoding.from_ids(ids.tolist(), [row_and_column(i, side) for i in range(count)])
     return Reading(require_known_ids(checkpoint, read), read, picture=unit(processor.picture(ids)))
 
 
@@ -243,12 +243,12 @@ def read_pixels(
     steps = generate(checkpoint, drawn, max_tokens=left, seed=seed, stop_at_end=False, **settings)  # type: ignore[arg-type]
     drawn += [step.id for step in steps] if left else []
     side = processor.image.size[1]
-    names = ["start", *(place(i, side) for i in range(len(ids)))][: len(drawn)]
+    names = ["start", *(row_and_column(i, side) for i in range(len(ids)))][: len(drawn)]
     read = Encoding.from_ids(drawn[:limit], names[:limit])
     known = processor.picture(drawn[1:])
     return Reading(read, read, written=True, picture=unit(known), original=unit(processor.picture(ids)), given=given)
 
 
-def place(cell: int, side: int) -> str:
+def row_and_column(cell: int, side: int) -> str:
     """Row and column of a cell of a picture, from 1."""
     return f"{cell // side + 1}, {cell % side + 1}"

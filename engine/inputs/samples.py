@@ -38,7 +38,7 @@ def samples(checkpoint: Checkpoint, count: int, limit: int, seed: int = UNSEEN) 
     A model that cannot read English is given tokens drawn from its vocabulary, which repeat themselves after 8.
     """
     limit = min(limit, checkpoint.model.config.context)
-    return (sample(checkpoint, index, limit, seed) for index in range(count))
+    return (sample_input(checkpoint, index, limit, seed) for index in range(count))
 
 
 def sample_runs(
@@ -49,7 +49,7 @@ def sample_runs(
         yield run(checkpoint.model, reading.read, keep, edits, target=reading.target)
 
 
-def sample(checkpoint: Checkpoint, index: int, limit: int, seed: int) -> Reading:
+def sample_input(checkpoint: Checkpoint, index: int, limit: int, seed: int) -> Reading:
     wanted = kind(checkpoint)
     if wanted in ("picture", "pixels"):
         image = pictures()[0][index % len(pictures()[0])]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from engine.model.config_check import check
+from engine.model.config_check import check_config
 from engine.model.from_dict import build
 
 PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "relative", "none"]
@@ -200,7 +200,7 @@ class Head:
         return self.kind in ("sequence", "token", "span")
 
     @property
-    def biased(self) -> bool:
+    def has_bias(self) -> bool:
         return self.over_classes if self.bias is None else self.bias
 
 
@@ -260,7 +260,7 @@ class ModelConfig:
     infill: Infill | None = None
 
     def __post_init__(self) -> None:
-        check(self)
+        check_config(self)
 
     @property
     def kv_heads(self) -> int:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from engine.model.config import Attention, ModelConfig, Positions, RotaryScaling
 
 
-def check(config: ModelConfig) -> None:
+def check_config(config: ModelConfig) -> None:
     """Raises ValueError for what no model can be built from."""
     check_sizes({"vocab_size": config.vocab_size, "context": config.context, "d_model": config.d_model})
     check_sizes({"mlp.d_mlp": config.mlp.d_mlp if config.mlp else None, "head.outputs": config.head.outputs})

@@ -84,7 +84,7 @@ class HookPoint:
         return value if run is None else run.visit(self, value)
 
     @property
-    def wanted(self) -> bool:
+    def is_active(self) -> bool:
         """True if the active run records or edits this value, so that it has to be made explicitly."""
         if is_compiling():
             return False
@@ -96,7 +96,7 @@ class HookPoint:
 
 
 def any_wanted(hooks: Iterable[HookPoint]) -> bool:
-    """True if one of them is `wanted`."""
+    """True if one of them is active."""
     if is_compiling():
         return False
     run = _active.get()

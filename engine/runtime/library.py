@@ -110,7 +110,7 @@ def rename_with(name: str, **changes: Any) -> str:
     return plain if knows(plain) and parse_name(plain).key == after.key else offer(after)
 
 
-def place(name: str) -> Place:
+def checkpoint_place(name: str) -> Place:
     """Place of the files of a checkpoint. Raises as `parse_name` does, and FileNotFoundError."""
     return locate(parse_name(name).source)
 

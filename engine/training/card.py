@@ -25,7 +25,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
     last: dict[str, Any] = next((line for line in reversed(run.read_metrics()) if line["loss"] is not None), {})
     training = {"loss": last.get("loss"), "accuracy": last.get("accuracy"), **last.get("also", {})}
     scores = {name: {"training": training.get(name), "held_out": value} for name, value in held_out.items()}
-    with trainer.evaluating():
+    with trainer.evaluation_mode():
         measured, sample = MEASURES[kind].measure(trainer), MEASURES[kind].sample(trainer)
     return {
         "name": run.path.name,

@@ -100,7 +100,7 @@ def as_far_as_known(recipe: Recipe) -> ModelConfig:
 def of_activations(config: ModelConfig, recipe: Recipe) -> int:
     """Bytes that wait for the backward pass where they are most, at its beginning."""
     rows, context = -(-recipe.batch.size // recipe.batch.accumulate), recipe.batch.context
-    number = FLOAT32 if plan(recipe.machine, Abilities.here()).autocast is None else 2
+    number = FLOAT32 if plan(recipe.machine, Abilities.of_this_machine()).autocast is None else 2
     kept = sum(one.bytes for one in activations(config, rows, context, number))
     every = config.head.kind in ("language", "masked", "token")
     logits = rows * (context if every else 1) * config.outputs * FLOAT32  # beside their gradient
@@ -136,7 +136,7 @@ def key(threads: int) -> str:
 
 def known_speed(recipe: Recipe, folder: Path) -> Speed | None:
     """None before `calibrate`, and for CUDA."""
-    chosen = plan(recipe.machine, Abilities.here(), limits.MAX_TRAININGS)
+    chosen = plan(recipe.machine, Abilities.of_this_machine(), limits.MAX_TRAININGS)
     try:
         found = (read_json(folder / FILE) or {}).get(key(chosen.threads))
         return None if found is None or chosen.device != "cpu" else Speed(**found)
@@ -149,7 +149,7 @@ def calibrate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Speed:
 
     For a process of its own: it sets the number of threads, and gives it back.
     """
-    threads = plan(recipe.machine, Abilities.here(), limits.MAX_TRAININGS).threads
+    threads = plan(recipe.machine, Abilities.of_this_machine(), limits.MAX_TRAININGS).threads
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

@@ -116,9 +116,9 @@ class Journal:
         """Also where latest/ is saved, so that a loss is looked at before its weights replace the older ones, and where
         the last Step is long ago: `seconds` are those of training in all."""
         late = seconds - self.lap[1] > SILENCE
-        return late or step % self.log.every == 0 or step % self.log.latest_every == 0 or self.measured(step)
+        return late or step % self.log.every == 0 or step % self.log.latest_every == 0 or self.measures_at(step)
 
-    def measured(self, step: int) -> bool:
+    def measures_at(self, step: int) -> bool:
         return step % self.log.held_out_every == 0 or step in self.early
 
     def record(self, trainer: Trainer, numbers: Numbers | None) -> Step:
@@ -129,7 +129,7 @@ class Journal:
         scores = dict(numbers.scores) if numbers else {}
         if numbers is not None:
             trainer.check(numbers, made.step)
-        held_out = trainer.measure() if self.measured(made.step) else {}
+        held_out = trainer.measure() if self.measures_at(made.step) else {}
         step = Step(
             step=made.step,
             loss=scores.pop("loss", None),

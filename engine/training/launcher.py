@@ -53,7 +53,7 @@ class Processes:
         recipe = parse_recipe(recipe) if isinstance(recipe, str) else recipe
         limit_checks.check_recipe(recipe)
         limit_checks.check_room(recipe, self.runs)
-        with self.queue.locked():
+        with self.queue.lock():
             self._check_queue()
             folder = make(recipe, name, self.runs, Origin())
             self._launch(RunFolder(folder))
@@ -70,7 +70,7 @@ class Processes:
         limit_checks.check_room(recipe, self.runs)
         if (watched := self._watched.get(run.path)) is not None and (status is None or status.state not in ACTIVE):
             watched.join(1)  # it may still have to say how that process ended
-        with self.queue.locked():
+        with self.queue.lock():
             self._check_free(run, recipe)
             self._check_queue()
             self._launch(run)
@@ -85,7 +85,7 @@ class Processes:
 
     def _check_queue(self) -> None:
         free = max(0, limits.MAX_TRAININGS - self.queue.training())
-        if len(self.queue.waiting()) >= limits.MAX_QUEUED + free:
+        if len(self.queue.names()) >= limits.MAX_QUEUED + free:
             raise ValueError(
                 f"at most {limits.MAX_QUEUED} trainings may wait for their turn, and as many do; cancel one, wait, or "
                 "raise LOUPE_MAX_QUEUED where Loupe is started."
@@ -95,7 +95,7 @@ class Processes:
         """Within the queue's lock. The process waits until its status is written, so that none is ever lost."""
         before, steps = as_written(run.status), read_recipe(run.recipe).schedule.steps
         environment = {"OMP_WAIT_POLICY": "passive", control.SEEN: str(control.begin_anew(run.path))}
-        free = not self.queue.waiting() and self.queue.training() < limits.MAX_TRAININGS
+        free = not self.queue.names() and self.queue.training() < limits.MAX_TRAININGS
         ticket = self.queue.take_ticket(run.path.name, limits.MAX_TRAININGS)
         waits, ready = os.pipe()
         try:
@@ -160,7 +160,7 @@ def wait_in_line(run: RunFolder, recipe: Recipe, command: Iterable[str]) -> None
     runs = Path(limits.RUNS_FOLDER).resolve()
     queue = Queue(runs)
     stamp = control.begin_anew(run.path)
-    with queue.locked():
+    with queue.lock():
         ticket = queue.take_ticket(run.path.name, limits.MAX_TRAININGS)
     write_status(run.status, Status("queued", there.step if there is not None else 0, recipe.schedule.steps))
     os.set_inheritable(ticket.descriptor, True)

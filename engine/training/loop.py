@@ -48,7 +48,7 @@ def plan_run(recipe: Recipe, run: RunFolder, beside: int) -> Plan:
     """Trains with the threads that the run began with. Several processes of one machine share its cores, too."""
     begun = progress(run)
     together = beside * int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    return plan(recipe.machine, Abilities.here(), together, 0 if begun is None else begun.threads)
+    return plan(recipe.machine, Abilities.of_this_machine(), together, 0 if begun is None else begun.threads)
 
 
 def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterator[Step]:

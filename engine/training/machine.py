@@ -20,7 +20,7 @@ class Abilities:
     cores: int
 
     @classmethod
-    def here(cls) -> Abilities:
+    def of_this_machine(cls) -> Abilities:
         cuda = torch.cuda.is_available()
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return cls(cuda, cuda and torch.cuda.is_bf16_supported(), cores)

@@ -35,7 +35,7 @@ class Queue:
         self.folder = Path(runs) / ".queue"
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Nobody else takes a ticket meanwhile."""
         self.folder.mkdir(parents=True, exist_ok=True)
         held = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
@@ -46,7 +46,7 @@ class Queue:
             os.close(held)
 
     def take_ticket(self, name: str, slots: int) -> Ticket:
-        """The last place in the queue, where from now on `slots` may train at a time. Within `locked`."""
+        """The last place in the queue, where from now on `slots` may train at a time. Within `lock`."""
         numbered = self._tickets()
         for _, path in numbered:
             if not is_held(path):
@@ -60,13 +60,13 @@ class Queue:
         os.replace(partial, self.folder / "slots")
         return Ticket(path, descriptor)
 
-    def waiting(self) -> list[str]:
+    def names(self) -> list[str]:
         """The names of those that wait, the next one first."""
         return [path.name.partition(".")[2] for _, path in self._tickets() if is_held(path)]
 
     def position(self, name: str) -> int | None:
         """1: the next to train. None where no such run waits."""
-        names = self.waiting()
+        names = self.names()
         return names.index(name) + 1 if name in names else None
 
     def training(self) -> int:

@@ -60,7 +60,7 @@ class Run:
 def runs(folder: Path | str = RUNS_FOLDER) -> list[Run]:
     """The newest first. A run whose files have not changed since it was asked for last is not read again."""
     place = Path(folder)
-    waiting = {name: index for index, name in enumerate(Queue(place).waiting(), 1)}
+    waiting = {name: index for index, name in enumerate(Queue(place).names(), 1)}
     rows = [row(path) for path in run_folders(place)]
     placed = (replace(one, position=waiting.get(one.name)) if one.state == "queued" else one for one in rows)
     for gone in {path for path in _rows if path.parent == place} - {one.path for one in rows}:

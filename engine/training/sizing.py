@@ -49,7 +49,7 @@ def find_size(recipe: Recipe, folder: Path | str | None = None) -> Size:
     """Tries it, which takes as long as preparing the training does, and notes it in `folder`."""
     with TemporaryDirectory(prefix="loupe-") as made:
         try:
-            config = open_source(recipe, Path(made)).fitted(recipe.model)
+            config = open_source(recipe, Path(made)).complete_config(recipe.model)
             found = Size(config.vocab_size)
         except (ValueError, OSError) as error:
             found = Size(0, str(error))

@@ -77,7 +77,7 @@ class Trainer:
         self.device = peers.device(plan.device)
         with peers.leader_first():
             self.source = open_source(recipe, run.path)
-        config = self.source.fitted(recipe.model)
+        config = self.source.complete_config(recipe.model)
         model = initialise(Transformer(config), seed_for(recipe.seed, "weights"))
         self.model = (begin_with(model, recipe.base) if recipe.base else model).to(self.device).train()
         self.drawn: dict[int, list[Examples]] = {}
@@ -168,7 +168,7 @@ class Trainer:
         held_out = self.held_out(batches or self.recipe.log.held_out_batches)
         whole = sum((examples.counts for examples in held_out), Counts(0))
         totals: dict[str, Tensor] = {}
-        with self.evaluating():
+        with self.evaluation_mode():
             for examples in held_out:
                 shares = shares_of(examples.counts, whole)
                 examples = examples.to(self.device)
@@ -185,7 +185,7 @@ class Trainer:
         return self.drawn[batches]
 
     @contextmanager
-    def evaluating(self) -> Iterator[None]:
+    def evaluation_mode(self) -> Iterator[None]:
         """Without dropout."""
         before = self.model.training
         self.model.eval()

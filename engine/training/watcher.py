@@ -81,7 +81,7 @@ class Watcher:
         step, checkpoint = trainer.step, trainer.checkpoint()
         if self.question is None or self.file is None or self.file.last >= step:
             return None
-        with trainer.evaluating():
+        with trainer.evaluation_mode():
             trace, written = run_probe(checkpoint, self.question)
             self.file.append(build_frame(trace, checkpoint, self.question, written, step, step in self.kept))
         return trace

@@ -34,7 +34,7 @@ FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm
 
 def opened(name: str) -> Checkpoint | None:
     """The checkpoint, or one sentence about why not, with the table of what it holds where that is known."""
-    place = library.place(name)
+    place = library.checkpoint_place(name)
     size = place.weights.stat().st_size
     try:
         if size > LARGE and not library.checkpoint.has(name):

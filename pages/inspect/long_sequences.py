@@ -152,7 +152,7 @@ actions = st.container(horizontal=True, vertical_alignment="center", key="measur
 
 for _ in shared.measure_up_to(model, min(state.length, at_once), setup):
     pass
-left = shared.expected(model, state.length, setup)
+left = shared.expected_seconds(model, state.length, setup)
 what, count = state.get(MEASURING, (None, 0))
 measuring = bool(left) and what == (model, state.length, setup)
 with actions:
@@ -169,14 +169,14 @@ with actions:
             on_click=start_measuring, args=((model, state.length, setup), len(left)),
         )  # fmt: skip
 
-measured = shared.known(model, state.length, setup)
+measured = shared.known_points(model, state.length, setup)
 reached = max(point.length for point in measured if point.kind == "quantized")
 drawn = min(DRAWN, config.context)
 heads = (config.layers, config.attention.heads)
 first = (config.layers - 1, max(0, config.attention.heads - 2))
 measurements = measured_rows(measured)
 by_formula = formula_rows(measured, shared.LENGTHS, shared.formulas(model, setup))
-searches = search_table(shared.compared(model, reached, setup))
+searches = search_table(shared.compare_searches(model, reached, setup))
 
 
 @st.fragment
@@ -207,7 +207,7 @@ pieces = [checkpoint.tokenizer.piece(int(id)) for id in long_text(checkpoint, dr
 context = PatternContext(model, setup, drawn, heads, pieces)
 export = pattern_export(context)
 payload = kept_patterns(
-    shared.kept(model, drawn, *first, setup), heads=heads, shown=first, pieces=pieces, grid=grid(drawn),
+    shared.kept_patterns(model, drawn, *first, setup), heads=heads, shown=first, pieces=pieces, grid=grid(drawn),
     notes={"trace": context.digest, "take": export.header},
 )  # fmt: skip
 picture(payload, key="long sequences view")
@@ -235,5 +235,5 @@ st.markdown(PROSE)
 if measuring:
     before = len(measured)
     for _ in shared.measure_up_to(model, state.length, setup):
-        if len(shared.known(model, state.length, setup)) > before:
+        if len(shared.known_points(model, state.length, setup)) > before:
             st.rerun()  # one more point is drawn, and the next is measured

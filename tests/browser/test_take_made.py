@@ -118,7 +118,7 @@ def test_patterns_are_exported_as_shapes_and_as_a_file_in_which_every_head_is_th
     file = alone(browser, path)
     file.wait_for_selector('.kept-patterns[data-ready="true"] .panels canvas')
     file.get_by_label("head", exact=True).select_option(label="block 1, head 4")
-    kept = shared.kept("stories", 128, 0, 3, Setup())
+    kept = shared.kept_patterns("stories", 128, 0, 3, Setup())
     share = f"keeps {100 * kept['quantized'].mass:.1f}\u00a0% of the attention"
     file.get_by_text(share).wait_for()
     pattern = kept["full"].pattern[90]

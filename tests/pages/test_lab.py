@@ -270,7 +270,7 @@ def test_each_contrast_makes_a_model_that_trains(task: str, tmp_path: Path) -> N
     source = sources.open_source(recipe, tmp_path)
     batch = source.batch(1)
     for title, changed in contrasts(recipe).items():
-        model = initialise(Transformer(source.fitted(changed.model)), 0)
+        model = initialise(Transformer(source.complete_config(changed.model)), 0)
         before = score(model.forward_with_pooled(**batch.inputs), batch)["loss"]
         before.backward()
         with torch.no_grad():

@@ -47,7 +47,7 @@ def prepared(app: AppTest, folder: Path) -> Any:
     """The source that the training of the page's recipe begins with."""
     recipe = recipe_of(app)
     source = sources.open_source(recipe, folder)
-    source.fitted(recipe.model)
+    source.complete_config(recipe.model)
     assert source.batch(1).tokens > 0
     return source
 
@@ -177,7 +177,7 @@ def test_what_no_run_learns_from_goes_where_room_is_needed(runs: Path, monkeypat
 
 
 def test_a_hub_needs_its_package_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_data, "installed", lambda: False)
+    monkeypatch.setattr(own_data, "has_datasets", lambda: False)
     assert "pip install datasets" in " ".join(one.value for one in page(task="own-data").caption)
 
 
@@ -185,7 +185,7 @@ def test_a_data_set_of_the_hub_is_looked_at_like_a_file(monkeypatch: pytest.Monk
     rows = [{"text": text, "label": label} for text, label in REVIEWS]
     fake = SimpleNamespace(load_dataset=lambda name, subset, split, streaming: rows)
     monkeypatch.setattr(hub, "import_module", lambda name: fake)
-    monkeypatch.setattr(own_data, "installed", lambda: True)
+    monkeypatch.setattr(own_data, "has_datasets", lambda: True)
     hub.read_hub.cache_clear()
     app = page(task="own-data")
     app.text_input(key="hub name").set_value("../x").run()

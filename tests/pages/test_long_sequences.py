@@ -51,7 +51,7 @@ def test_first_open_shows_a_finished_picture_and_measures_only_short_texts(asked
     measured, searches = (frame.value for frame in app.dataframe)
     assert measured["length"].tolist()[:: len(KINDS)] == [256, 512, 1024]
     assert searches["search"].tolist() == ["exact", "codes alone", "codes, best 4 k again"]
-    found = shared.compared("stories", 1024, Setup())
+    found = shared.compare_searches("stories", 1024, Setup())
     assert searches["recall@16"].tolist() == [row.recall[16] for row in found]
 
 
@@ -102,7 +102,7 @@ def point_of(kind: str, length: int) -> Point:
 def test_every_head_that_the_view_turns_to_is_answered_with_what_it_keeps(asked: list[tuple[str, int]]) -> None:
     app = opened()
     trace = view(app, "patterns")[0]["trace"]
-    kept = shared.kept("stories", 128, 0, 1, Setup())
+    kept = shared.kept_patterns("stories", 128, 0, 1, Setup())
     app.session_state["courier asked"] = [
         {"id": 1, "query": {"trace": trace, "ask": "kept", "layer": 0, "head": 1}},
         {"id": 2, "query": {"trace": trace, "ask": "kept", "layer": 4, "head": 0}},

@@ -180,7 +180,8 @@ def test_long_sequences_give_their_formulas_and_the_pattern_that_is_kept() -> No
     with np.load(io.BytesIO(answer["file"].data.tobytes()), allow_pickle=False) as file:
         np.testing.assert_array_equal(file["values"], found["values"].numpy())
         assert file["dims"].tolist() == ["query", "key"] and len(file["query_tokens"]) == len(file["values"])
-        np.testing.assert_array_equal(file["values"], shared.kept("stories", 128, 1, 2, Setup())["window"].pattern)
+        window = shared.kept_patterns("stories", 128, 1, 2, Setup())["window"]
+        np.testing.assert_array_equal(file["values"], window.pattern)
     for wrong in ({"layer": 9, "head": 0, "matrix": "full"}, {"layer": 0, "head": 0, "matrix": "other"}):
         with pytest.raises(ValueError, match="must be"):
             asked(app, "patterns", take="data", format="csv", **wrong)

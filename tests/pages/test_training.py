@@ -141,7 +141,7 @@ def test_a_run_that_waits_is_told_of_one_that_is_paused_and_keeps_its_place(
     copytree(tmp_path / trained, tmp_path / "resting")
     write_status(RunFolder(tmp_path / trained).status, Status("queued", 0, 6))
     write_status(RunFolder(tmp_path / "resting").status, Status("paused", 3, 6))
-    monkeypatch.setattr(Queue, "waiting", lambda self: [trained])
+    monkeypatch.setattr(Queue, "names", lambda self: [trained])
     status = ask(session, ask="live", run=trained)[0]["status"]
     assert (status["position"], status["resting"]) == (1, ["resting"])
 

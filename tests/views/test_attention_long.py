@@ -11,7 +11,7 @@ from engine.analysis.circuits import qk
 from engine.analysis.copying import copying_scores
 from engine.analysis.edit_extent import touched_cells
 from engine.analysis.heads import head_scores
-from engine.analysis.sinks import column, sentence
+from engine.analysis.sinks import column, describe_sink
 from engine.checkpoints import Checkpoint
 from engine.edits import AttentionTemperature, PaintMask
 from engine.inputs.readers import Reading
@@ -285,13 +285,13 @@ def test_a_column_of_a_long_text_is_told_as_that_of_a_short_one(side: str, focus
     torch.testing.assert_close(
         torch.tensor(arrays["weights"].data), trace[f"{side}.blocks.1.{focus}.pattern"][0, 2, :, 5]
     )
-    assert header["sentence"] == sentence(column(trace, 1, 5, 2, side, focus == "cross_attn"))
+    assert header["sentence"] == describe_sink(column(trace, 1, 5, 2, side, focus == "cross_attn"))
 
 
 def test_heads_that_share_a_key_have_its_value_in_a_column_of_a_long_text() -> None:
     model, read = tiny.model(replace(SMALL, attention=Attention(4, kv_heads=2))), ids(LENGTH)
     header, _ = asked(looked_at(model, read), ask="column", layer=1, head=3, key=0)
-    assert header["sentence"] == sentence(column(run(model, read), 1, 0, 3))
+    assert header["sentence"] == describe_sink(column(run(model, read), 1, 0, 3))
 
 
 def test_circuits_of_a_long_text_are_those_of_its_first_tokens() -> None:

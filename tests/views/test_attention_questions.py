@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine import load
-from engine.analysis.sinks import column, sentence
+from engine.analysis.sinks import column, describe_sink
 from engine.inputs.readers import pictures, read_picture, read_pixels, read_text, read_translation
 from engine.runtime.run import run
 from views.attention.questions import ATTENTION
@@ -88,7 +88,7 @@ def test_many_sentences_are_averaged_and_counted() -> None:
 def test_a_column_is_told_as_the_engine_tells_it() -> None:
     header, _ = asked(PAGE, "sink", layer=1, head=2, key=0)
     found = column(PAGE.trace, 1, 0, 2, "", False, PAGE.encoding(""))
-    assert header["sentence"] == sentence(found)
+    assert header["sentence"] == describe_sink(found)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.data.instructions import Instructions, key
-from engine.data.instructions import plain as as_typed
+from engine.data.instructions import lower_first as as_typed
 from engine.data.seeds import seed_for
 from engine.generation import few_shot as prompting
 from engine.generation.generate import generate

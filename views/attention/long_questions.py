@@ -211,7 +211,7 @@ def ask_positional(long: LongContext, side: Side, whole: bool = False) -> Answer
     if steps.done == steps.steps:
         shelf.keep(known, (steps.shares, made.model.hooks), steps.shares.nbytes)
         shelf.drop(running)
-    progress = {"done": steps.done, "steps": steps.steps, "scored": steps.scored}
+    progress = {"done": steps.done, "steps": steps.steps, "scored": steps.scored_layers}
     return Answer({"positional": steps.shares.clone()}, progress)
 
 

@@ -20,10 +20,10 @@ from engine.analysis.flow import crossed_network, flow, flows, network
 from engine.analysis.points import HeadPoints, head_points, shared_key_head, vectors
 from engine.analysis.positional import positional
 from engine.analysis.rollout import rollout, rollout_across
-from engine.analysis.sinks import Column, column, sentence
+from engine.analysis.sinks import Column, column, describe_sink
 from engine.analysis.stages import head_stages
 from engine.analysis.weights.circuit import Which
-from engine.inputs.readers import place as cell_place
+from engine.inputs.readers import row_and_column as cell_place
 from engine.inputs.samples import sample_runs
 from engine.model.transformer import Transformer
 from views.attention.attention import attention_payload
@@ -65,9 +65,9 @@ def describe_column(run: RunContext, found: Column, side: str, key: int, focus: 
     """Describes in a sentence what was measured; of a picture the column is named by where it stands."""
     lane = run.lane("encoder" if focus == CROSSES else side)
     if lane.grid is None:
-        return {"sentence": sentence(found)}
+        return {"sentence": describe_sink(found)}
     found = replace(found, special=lane.special[key], punctuation=False)
-    return {"sentence": sentence(found, name_cell(lane, key), "colour")}
+    return {"sentence": describe_sink(found, name_cell(lane, key), "colour")}
 
 
 def name_cell(lane: Lane, key: int) -> str:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.alignment import Alignment, Group
-from engine.analysis.compare_long import difference, layer_changes, sample_rows, similarity, spread
+from engine.analysis.compare_long import difference, layer_changes, sample_rows, similarity, spread_groups
 from engine.analysis.predictions import predictions
 from engine.analysis.similarity import stream_distance
 from engine.analysis.summarised_run import rerun_reduced
@@ -145,7 +145,7 @@ def first_text(pattern: Tensor) -> Tensor:
 
 def compared_rows(pair: Compared, number: int) -> tuple[list[Group], int]:
     """Groups by whose rows heads are compared, each with each, and how many count."""
-    return spread(aligned(pair, number)[0], ROWS)
+    return spread_groups(aligned(pair, number)[0], ROWS)
 
 
 def some_rows(

@@ -80,7 +80,7 @@ def instructed_models(name: str) -> list[str]:
 
 def continues(checkpoint: Checkpoint) -> bool:
     try:
-        prompting.check(checkpoint)
+        prompting.check_reads_text(checkpoint)
     except ValueError:
         return False
     return True

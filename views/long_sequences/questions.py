@@ -9,7 +9,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from engine.attention_variants.measure import Setup
-from engine.attention_variants.shared import kept
+from engine.attention_variants.shared import kept_patterns
 from views.core.bound_source import Imports
 from views.core.codegen import import_lines
 from views.core.questions import Answer, Head, Layer, Query, Registry
@@ -55,7 +55,7 @@ def list_heads(context: PatternContext) -> Iterator[dict[str, Any]]:
 @QUESTIONS.question("kept", returns={f"pattern.{kind}": ("query", "key") for kind in TITLES}, carry=list_heads)
 def ask_kept(context: PatternContext, layer: Layer, head: Head) -> Answer:
     """Every kind's pattern of a head, NaN where a query may not look, and the shares that it keeps."""
-    patterns = kept(context.model_name, context.positions, layer, head, context.setup)
+    patterns = kept_patterns(context.model_name, context.positions, layer, head, context.setup)
     return Answer(name_arrays(patterns), {"kept": shares(patterns)})
 
 
@@ -66,4 +66,4 @@ def pattern_title(layer: int, head: int, kind: Kind) -> str:
 @QUESTIONS.question("pattern", returns={"values": ("query", "key")}, title=pattern_title)
 def ask_pattern(context: PatternContext, layer: Layer, head: Head, kind: Kind = "full") -> Tensor:
     """Computes what one kind keeps of a head's pattern, each row divided by its sum."""
-    return kept(context.model_name, context.positions, layer, head, context.setup)[kind].pattern
+    return kept_patterns(context.model_name, context.positions, layer, head, context.setup)[kind].pattern

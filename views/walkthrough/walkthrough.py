@@ -16,7 +16,7 @@ from engine.analysis.heads import CrossScores, HeadScores
 from engine.checkpoints import Checkpoint
 from engine.generation.sampling import Distribution
 from engine.inputs.processors import PalettePixels
-from engine.inputs.readers import Reading, place
+from engine.inputs.readers import Reading, row_and_column
 from engine.model.config import ModelConfig
 from engine.model.hooks import Axes
 from engine.model.layers.position import infill_positions
@@ -66,7 +66,7 @@ def lanes(checkpoint: Checkpoint, reading: Reading) -> list[Lane]:
     if isinstance(read, Tensor):
         side = config.embedding.patches.side if config.embedding.patches else 1
         before = BEFORE[: config.embedding.patches.before if config.embedding.patches else 1]
-        pieces = [*before, *(place(i, side) for i in range(side**2))]
+        pieces = [*before, *(row_and_column(i, side) for i in range(side**2))]
         grid = {"side": side, "offset": len(before), "first": " and ".join(before), "predicts": False}
         return [Lane("", config, pieces, (), special=[*[True] * len(before), *[False] * side**2], grid=grid)]
     if isinstance(checkpoint.processor, PalettePixels):

@@ -46,7 +46,7 @@ def explain_attention(source: Source, name: str, pos: int, unit: int, head: int)
         case "scores":
             return score(source, pos, unit, head)
         case "capped":
-            return capped(source, pos, unit, head)
+            return capped_score(source, pos, unit, head)
         case "bias":
             return position_bias(source, pos, unit, head)
         case "mask":
@@ -89,13 +89,13 @@ def score(source: Source, pos: int, key: int, head: int) -> Steps:
     return Steps("dot product", value, tuple(lines), (q, k, product))
 
 
-def capped(source: Source, pos: int, key: int, head: int) -> Steps:
+def capped_score(source: Source, pos: int, key: int, head: int) -> Steps:
     """The score, bent towards ±c where the model caps it."""
     inner, cap = score(source, pos, key, head), attention_of(source)[0].softcap
-    return inner if cap is None else softcapped(inner, cap)
+    return inner if cap is None else softcap(inner, cap)
 
 
-def softcapped(inner: Steps, cap: float) -> Steps:
+def softcap(inner: Steps, cap: float) -> Steps:
     value = cap * math.tanh(inner.value / cap)
     line = ("capped: ", setting(cap), " × tanh(", number(inner.value), " / ", setting(cap), ") = ", result(value))
     return inner.then("softcap", value, line)
@@ -126,8 +126,8 @@ def position_bias(source: Source, pos: int, key: int, head: int) -> Steps:
     return Steps("position bias", value, (line,), (learned,))
 
 
-def biased(source: Source, pos: int, key: int, head: int) -> Steps:
-    inner, hook = capped(source, pos, key, head), attention_of(source)[1] + "bias"
+def biased_score(source: Source, pos: int, key: int, head: int) -> Steps:
+    inner, hook = capped_score(source, pos, key, head), attention_of(source)[1] + "bias"
     if not source.has(hook):
         return inner
     bias = source.element(hook, pos, key, head)
@@ -142,7 +142,7 @@ def mask(source: Source, pos: int, key: int, head: int) -> Steps:
 
 
 def masked(source: Source, pos: int, key: int, head: int) -> Steps:
-    inner, hook = biased(source, pos, key, head), attention_of(source)[1] + "mask"
+    inner, hook = biased_score(source, pos, key, head), attention_of(source)[1] + "mask"
     if source.element(hook, pos, key, head):
         return inner.then("masking", inner.value, ("mask: allowed, the score stays",))
     return inner.then("masking", -math.inf, ("mask: blocked, the score becomes ", result(-math.inf)))
@@ -235,7 +235,7 @@ def mixed_values(source: Source, pos: int, unit: int, head: int) -> Steps:
     """z: the values of all keys, weighted by the pattern."""
     path = attention_of(source)[1]
     weights = vector(source, path + "pattern", pos, head, "pattern", "attention", "key")
-    v = source.recorded(path + "v")
+    v = source.value_of(path + "v")
     kv_head = source.shared_head(head, v.shape[2])
     values = v[0, :, kv_head, unit].double()
     column = Operand(f"v[{unit}]", values, path + "v", (WHOLE, kv_head, unit), "key", "value")
@@ -256,7 +256,7 @@ def share_of_head(source: Source, pos: int, unit: int, head: int) -> Steps:
     return Steps("linear map", products.total, (line,), (z, right), products)
 
 
-def rotated(source: Source, name: str, pos: int, unit: int, head: int) -> Steps:
+def rotation(source: Source, name: str, pos: int, unit: int, head: int) -> Steps:
     """A query's or key's component, turned with its partner by the angle of its position."""
     _, path = attention_of(source)
     plain = path + name[0]
@@ -268,8 +268,8 @@ def rotated(source: Source, name: str, pos: int, unit: int, head: int) -> Steps:
     at = unit - start
     if at >= turned:
         value = float(x.values[unit])
-        return Steps("copy", value, (("this component is not rotated: ", result(value)),), (drawn(x, unit),))
-    position = place(source, pos, 1 if start else 0)
+        return Steps("copy", value, (("this component is not rotated: ", result(value)),), (mark_component(x, unit),))
+    position = position_id_of(source, pos, 1 if start else 0)
     cos, sin = cos_and_sin(source, position, at)
     pairs = positions.pairs == "neighbours"
     first = at % 2 == 0 if pairs else at < turned // 2
@@ -283,14 +283,14 @@ def rotated(source: Source, name: str, pos: int, unit: int, head: int) -> Steps:
         (f"rotated with its partner at {other}, by the angle of position {position}{span}",),
         (number(own), " × cos ", operand(cos), " + ", operand(partner), " × sin ", operand(sin), " = ", result(value)),
     )
-    return Steps("rotation", value, lines, (drawn(x, unit),))
+    return Steps("rotation", value, lines, (mark_component(x, unit),))
 
 
-def drawn(x: Operand, chosen: int) -> Operand:
+def mark_component(x: Operand, chosen: int) -> Operand:
     return Operand(x.label, x.values, x.source, x.index, x.axis, x.role, chosen)
 
 
-def place(source: Source, pos: int, axis: int = 0) -> int:
+def position_id_of(source: Source, pos: int, axis: int = 0) -> int:
     """The position id of a token: where it stands, or, for axis 1 of two, where in its span."""
     infill = source.config.infill
     if source.config.positions.axes == 1 or infill is None:

@@ -39,7 +39,7 @@ def likely(share: float, last: bool = True) -> Number:
     return result(share, "probability", "percent") if last else Number(share, "percent")
 
 
-def divided(logit: float, temperature: float) -> tuple[list[Line], float]:
+def divide_by_temperature(logit: float, temperature: float) -> tuple[list[Line], float]:
     if temperature == 1:
         return [], logit
     scaled = logit / temperature
@@ -51,7 +51,7 @@ def logistic(logit: float, sampling: Sampling) -> tuple[list[Line], float]:
     if sampling.temperature == 0:
         share = 0.5 if logit == 0 else float(logit > 0)
         return [("output temperature 0: the sign of the logit decides, so ", likely(share))], share
-    lines, scaled = divided(logit, sampling.temperature)
+    lines, scaled = divide_by_temperature(logit, sampling.temperature)
     share = 1 / (1 + math.exp(-scaled)) if scaled >= 0 else math.exp(scaled) / (1 + math.exp(scaled))
     return [*lines, ("1 / (1 + e^−(", number(scaled), ")) = ", likely(share))], share
 
@@ -66,7 +66,7 @@ def shared(
     scores = following.scaled[row].double()
     peak = float(scores.max())
     total, count = float((scores - peak).exp().sum()), len(scores)
-    lines, scaled = divided(logit, sampling.temperature)
+    lines, scaled = divide_by_temperature(logit, sampling.temperature)
     exponential = math.exp(scaled - peak)
     share = exponential / total
     kept: Tensor = following.in_typical[row]

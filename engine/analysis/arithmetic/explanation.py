@@ -20,7 +20,7 @@ WHOLE = slice(None)  # of an axis, inside an index
 WRITTEN = 3  # products written out in a line
 
 
-def written(at: int | slice) -> str:
+def format_index(at: int | slice) -> str:
     """An index as Python writes it."""
     if isinstance(at, int):
         return str(at)
@@ -68,7 +68,7 @@ class Operand:
     @property
     def place(self) -> str:
         """Hook or parameter with its index, as Python writes it."""
-        inside = ", ".join(map(written, self.index))
+        inside = ", ".join(map(format_index, self.index))
         return f"{self.source}[{inside}]" if inside else self.source
 
 

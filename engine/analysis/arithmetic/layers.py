@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from engine.analysis.arithmetic.attention import (
     explain_attention,
     mixed_values,
-    place,
-    rotated,
+    position_id_of,
+    rotation,
     share_of_head,
-    softcapped,
+    softcap,
 )
 from engine.analysis.arithmetic.explanation import (
     WHOLE,
@@ -74,7 +74,7 @@ def explain(
     is called, such as the name of a class. Raises ValueError for an element that is not there or was not recorded.
     """
     source = Source(model, trace, hook)
-    value, dims = source.recorded(hook), source.axes(hook)
+    value, dims = source.value_of(hook), source.axes(hook)
     if "head" in dims and head is None:
         joined, unit = divmod(unit, value.shape[-1])
         head = joined * source.heads // value.shape[dims.index("head")]
@@ -143,7 +143,7 @@ def linear(
     return Steps("linear map", total, (line,), (replace(x, drawn=False), replace(w, drawn=False)), products)
 
 
-def mapped(source: Source, hook: str, pos: int, module: nn.Linear, *, unit: int, **names: object) -> Steps:
+def linear_map(source: Source, hook: str, pos: int, module: nn.Linear, *, unit: int, **names: object) -> Steps:
     return linear(source, hook, pos, module.weight, module.bias, unit=unit, **names)  # type: ignore[arg-type]
 
 
@@ -153,18 +153,18 @@ def attention(source: Source, module: Attention, name: str, pos: int, unit: int,
         case "q" | "k" | "v":
             projection: nn.Linear = getattr(module, name)
             kv = head if name == "q" else source.shared_head(head, module.kv_heads)
-            read = source.attended(module.crosses) if name == "q" or not module.crosses else source.memory()
-            return mapped(source, read, pos, projection, unit=kv * module.d_head + unit, parameter=f"{hook}.weight",
+            read = source.query_input(module.crosses) if name == "q" or not module.crosses else source.memory()
+            return linear_map(source, read, pos, projection, unit=kv * module.d_head + unit, parameter=f"{hook}.weight",
                           right=MATRICES[name], result_name=name, column=str(unit))  # fmt: skip
         case "out":
-            return mapped(source, hook.removesuffix("out") + "z", pos, module.out, unit=unit, left="z", right="W_O",
+            return linear_map(source, hook.removesuffix("out") + "z", pos, module.out, unit=unit, left="z", right="W_O",
                           parameter=f"{hook}.weight", result_name="out", group=module.d_head)  # fmt: skip
         case "z":
             return mixed_values(source, pos, unit, head)
         case "head_out":
             return share_of_head(source, pos, unit, head)
         case "q_rotated" | "k_rotated":
-            return rotated(source, name, pos, unit, head)
+            return rotation(source, name, pos, unit, head)
         case "temperature":
             return Steps("temperature", 1.0, (("what the scores are divided by before the softmax: ", result(1.0)),))
         case "position_ids":
@@ -187,9 +187,9 @@ def mlp(source: Source, module: MLP, name: str, pos: int, unit: int) -> Steps:
         return activated.then("activation", value, ("× up ", operand(up), " = ", result(value)))
     names = {"parameter": f"{source.hook}.weight", "result_name": name}
     if name == "out":
-        return mapped(source, f"{path}.post", pos, module.out, unit=unit, left="h", right="W_out", **names)
+        return linear_map(source, f"{path}.post", pos, module.out, unit=unit, left="h", right="W_out", **names)
     part: nn.Linear = getattr(module, name)
-    return mapped(source, source.read_by_mlp(), pos, part, unit=unit, right=MATRICES[name], **names)
+    return linear_map(source, source.read_by_mlp(), pos, part, unit=unit, right=MATRICES[name], **names)
 
 
 def activation(source: Source, before: str, pos: int, unit: int, kind: str) -> Steps:
@@ -213,7 +213,7 @@ def single(
 # --- the stream ------------------------------------------------------------------------------------------------------
 
 
-def added(source: Source, parts: list[tuple[str, Role]], pos: int, unit: int) -> Steps:
+def stream_sum(source: Source, parts: list[tuple[str, Role]], pos: int, unit: int) -> Steps:
     """The sum of hooks of a block; the first is the stream, which a model without residual connections leaves out."""
     if not source.config.residual:
         parts = parts[1:]
@@ -231,47 +231,47 @@ def added(source: Source, parts: list[tuple[str, Role]], pos: int, unit: int) ->
 def stream(source: Source, name: str, pos: int, unit: int) -> Steps:
     """A residual stream of a block."""
     if name.startswith("skip"):
-        before = {"skip1": "resid_pre", "skip_cross": source.attended(True), "skip2": source.stream_of_mlp()}[name]
+        before = {"skip1": "resid_pre", "skip_cross": source.query_input(True), "skip2": source.stream_of_mlp()}[name]
         hook = source.block + before if name == "skip1" else before
-        return copied(source, hook, pos, unit, "what the residual connection carries")
+        return copy_of(source, hook, pos, unit, "what the residual connection carries")
     if name == "resid_pre":
-        return entering(source, pos, unit)
+        return block_input(source, pos, unit)
     around = {part: f"{part}_after.out" for part in ("norm1", "norm2") if source.has(f"{source.block}{part}_after.out")}
     attended: tuple[str, Role] = (around.get("norm1", "attn.out"), "attention")
     transformed: tuple[str, Role] = (around.get("norm2", "mlp.out"), "mlp")
     if name == "resid_mid":
-        return added(source, [("resid_pre", "residual"), attended], pos, unit)
+        return stream_sum(source, [("resid_pre", "residual"), attended], pos, unit)
     if name == "resid_cross":
         before = "norm1.out" if source.norms_after() else "resid_mid"
-        return added(source, [(before, "residual"), ("cross_attn.out", "attention")], pos, unit)
+        return stream_sum(source, [(before, "residual"), ("cross_attn.out", "attention")], pos, unit)
     read = source.stream_of_mlp()
     if source.parallel:
         both = [attended, transformed] if source.config.mlp else [attended]
-        return added(source, [("resid_pre", "residual"), *both], pos, unit)
+        return stream_sum(source, [("resid_pre", "residual"), *both], pos, unit)
     if source.config.mlp is None:
-        return copied(source, read, pos, unit, "this block has no MLP")
-    return added(source, [(read.removeprefix(source.block), "residual"), transformed], pos, unit)
+        return copy_of(source, read, pos, unit, "this block has no MLP")
+    return stream_sum(source, [(read.removeprefix(source.block), "residual"), transformed], pos, unit)
 
 
-def copied(source: Source, hook: str, pos: int, unit: int, reason: str) -> Steps:
+def copy_of(source: Source, hook: str, pos: int, unit: int, reason: str) -> Steps:
     value = source.element(hook, pos, unit)
     operands = (single(hook, value, source, hook, pos, unit, "residual"),)
     return Steps("copy", value, ((f"{reason}: ", result(value)),), operands)
 
 
-def entering(source: Source, pos: int, unit: int) -> Steps:
+def block_input(source: Source, pos: int, unit: int) -> Steps:
     """Explains the input of a block: what the one before passed on, or the embedding."""
     prefix, layer, embedding = source.prefix, source.layer or 0, source.config.embedding
     if layer:
-        return copied(source, source.after(layer - 1), pos, unit, f"what block {layer} passed on")
+        return copy_of(source, source.after(layer - 1), pos, unit, f"what block {layer} passed on")
     if embedding.width is not None and embedding.mapped == "all":
-        return copied(source, f"{prefix}embed.mapped", pos, unit, "the embedding, as wide as the stream")
+        return copy_of(source, f"{prefix}embed.mapped", pos, unit, "the embedding, as wide as the stream")
     if source.has(f"{prefix}embed.norm.out"):
-        return copied(source, f"{prefix}embed.norm.out", pos, unit, "the embedding after its norm")
+        return copy_of(source, f"{prefix}embed.norm.out", pos, unit, "the embedding after its norm")
     parts = source.embedding_parts()
     if len(parts) == 1:
         what = "the patch’s embedding" if parts[0].endswith("patches") else "the token’s embedding"
-        return copied(source, parts[0], pos, unit, what)
+        return copy_of(source, parts[0], pos, unit, what)
     values = [source.element(part, pos, unit) for part in parts]
     names = [Span(PARTS[part.rpartition(".")[2]], "residual") for part in parts]
     operands = tuple(single(part, v, source, part, pos, unit) for part, v in zip(parts, values, strict=True))
@@ -284,7 +284,7 @@ def entering(source: Source, pos: int, unit: int) -> Steps:
 def norm(source: Source, module: LayerNorm | RMSNorm, name: str, pos: int, unit: int, head: int | None) -> Steps:
     if name == "strength":
         return Steps("scale of a norm", 1.0, (("how much of the norm is used: ", result(1.0)),))
-    hook = source.normed()
+    hook = source.norm_input()
     row = source.origin(hook, pos)
     inner = head if "head" in source.axes(source.hook) else None
     x = source.row(hook, row, inner)
@@ -329,7 +329,7 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
         case "mapped":
             read = f"{source.prefix}embed.tokens" if module.maps_tokens else source.embedding()
             assert module.mapped is not None
-            return mapped(source, read, pos, module.mapped, unit=unit, parameter=f"{source.hook}.weight",
+            return linear_map(source, read, pos, module.mapped, unit=unit, parameter=f"{source.hook}.weight",
                           result_name="mapped")  # fmt: skip
         case "position_ids":
             return position_id(source, pos)
@@ -341,9 +341,9 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
         case "segments":
             row, weight = segment(source, pos), module.segments.weight  # type: ignore[union-attr]
         case "within":
-            row, weight = place(source, pos, 1), module.within.weight  # type: ignore[union-attr]
+            row, weight = position_id_of(source, pos, 1), module.within.weight  # type: ignore[union-attr]
         case _:
-            row, weight = place(source, pos), module.positions.weight  # type: ignore[union-attr]
+            row, weight = position_id_of(source, pos), module.positions.weight  # type: ignore[union-attr]
     assert weight is not None
     own = float(weight[row, unit])
     scale = module.scale if name == "tokens" else 1.0
@@ -370,7 +370,7 @@ def sinusoid(source: Source, pos: int, unit: int) -> Steps:
         pair, name = unit % half, "sin" if unit < half else "cos"
     else:
         pair, name = unit // 2, "cos" if unit % 2 else "sin"
-    position = place(source, pos)
+    position = position_id_of(source, pos)
     divisor = 10_000.0 ** (2 * pair / width)
     angle = position / divisor
     value = math.sin(angle) if name == "sin" else math.cos(angle)
@@ -392,7 +392,7 @@ def patch(source: Source, module: Embed, pos: int, unit: int) -> Steps:
         entry = Operand(name, tensor[unit : unit + 1].detach().double(), f"embed.patches.{name}", (unit,), drawn=False)
         line: Line = (f"a learned vector of its own; its column {unit}: ", result(value))
         return Steps("vector", value, (line,), (entry,))
-    return mapped(source, "embed.patches.pixels", pos - len(before), patches.project, unit=unit, left="pixels",
+    return linear_map(source, "embed.patches.pixels", pos - len(before), patches.project, unit=unit, left="pixels",
                   parameter="embed.patches.project.weight", result_name="embedding")  # fmt: skip
 
 
@@ -419,7 +419,7 @@ def head_part(source: Source, module: nn.Module, name: str, pos: int, unit: int,
         kind = head.pooler_activation if isinstance(module, Pooler) else head.activation
         return activation(source, f"{path}.pre", pos, unit, kind)
     if name == "mean":
-        return averaged(source, unit)
+        return position_mean(source, unit)
     if name == "cls" and isinstance(module, ClassHead):
         read = source.read_by_head()
         return linear(source, read, pos, module.weight, module.bias, unit=unit, parameter="head.weight",
@@ -429,13 +429,13 @@ def head_part(source: Source, module: nn.Module, name: str, pos: int, unit: int,
     read = source.last() if isinstance(module, Pooler) else source.read_by_head()
     parameter = f"{path}.{'dense' if name == 'pre' else name}.weight"
     shown = column if name == "distilled" else None
-    return mapped(source, read, pos, part, unit=unit, parameter=parameter, result_name=name, column=shown)
+    return linear_map(source, read, pos, part, unit=unit, parameter=parameter, result_name=name, column=shown)
 
 
-def averaged(source: Source, unit: int) -> Steps:
+def position_mean(source: Source, unit: int) -> Steps:
     """Explains one component of the last residual stream, the mean over all positions."""
     hook = source.last()
-    values = source.recorded(hook)[0, :, unit].double()
+    values = source.value_of(hook)[0, :, unit].double()
     if source.trace.padding is not None:
         values = values[source.trace.padding[0]]
     total, count = float(values.sum()), len(values)
@@ -450,7 +450,7 @@ def outcome(source: Source, name: str, pos: int, unit: int, column: str) -> Step
     model = source.model
     if name == "next_sentence":
         assert model.next_sentence is not None
-        return mapped(source, "pooler.out", pos, model.next_sentence, unit=unit, parameter="next_sentence.weight",
+        return linear_map(source, "pooler.out", pos, model.next_sentence, unit=unit, parameter="next_sentence.weight",
                       result_name=name)  # fmt: skip
     head = model.head
     if isinstance(head, AveragedHead):
@@ -471,4 +471,4 @@ def outcome(source: Source, name: str, pos: int, unit: int, column: str) -> Step
     steps = linear(source, source.read_by_head(), pos, weight, head.bias, unit=unit, scale=scale, right="W_U",
                    parameter=parameter, result_name="logit", column=column)  # fmt: skip
     cap = head.softcap if isinstance(head, LanguageHead) else None
-    return steps if cap is None else softcapped(steps, cap)
+    return steps if cap is None else softcap(steps, cap)

@@ -41,7 +41,7 @@ class Source:
         """Last axis of a recorded value, float64. All heads joined where `head` is None; grouped heads are shared."""
         if hook == self.prefix + SUM:
             return torch.stack([self.row(part, pos) for part in self.embedding_parts()]).sum(0)
-        dims, value = self.axes(hook), self.recorded(hook)
+        dims, value = self.axes(hook), self.value_of(hook)
         for axis in dims[:-1]:
             if axis == "head" and head is None:
                 break
@@ -62,11 +62,11 @@ class Source:
         return float(row[unit])
 
     def axes(self, hook: str) -> tuple[str, ...]:
-        """Names of the axes of `recorded`."""
+        """Names of the axes of `value_of`."""
         dims = self.model.hooks[hook].axes
         return (*dims, ONE) if dims[-1] in ("pos", "head") else dims
 
-    def recorded(self, hook: str) -> Tensor:
+    def value_of(self, hook: str) -> Tensor:
         """A recorded value; what a position or a head has one of gets a last axis of that one element."""
         try:
             value = self.trace[hook]
@@ -76,7 +76,7 @@ class Source:
 
     def index(self, hook: str, pos: int, head: int | None = None, unit: int | slice = WHOLE) -> Index:
         """Index of a row of a hook, or of an element, without the axis of the texts."""
-        dims, value = self.axes(hook), self.recorded(hook)
+        dims, value = self.axes(hook), self.value_of(hook)
         found: list[int | slice] = []
         for axis, size in zip(dims[:-1], value.shape, strict=False):
             if axis == "head":
@@ -103,7 +103,7 @@ class Source:
 
     def length(self) -> int:
         """Number of positions that the stack read."""
-        return self.recorded(f"{self.prefix}blocks.0.resid_pre").shape[1]
+        return self.value_of(f"{self.prefix}blocks.0.resid_pre").shape[1]
 
     def ids(self) -> Tensor:
         """Token ids that the stack read, batch pos."""
@@ -169,7 +169,7 @@ class Source:
             return self.block + "resid_pre"
         return self.block + ("resid_cross" if self.crosses else "resid_mid")
 
-    def attended(self, cross: bool = False) -> str:
+    def query_input(self, cross: bool = False) -> str:
         """Hook of what queries are made of."""
         if cross:
             stream = self.block + ("norm1.out" if self.norms_after() else "resid_mid")
@@ -179,11 +179,11 @@ class Source:
 
     def read_by_mlp(self) -> str:
         if self.config.sublayers == "parallel_one_norm":
-            return self.attended()
+            return self.query_input()
         stream = self.stream_of_mlp()
         return stream if self.norms_after() else self.first_of(self.block + "norm2.out", stream)
 
-    def normed(self) -> str:
+    def norm_input(self) -> str:
         """Hook of what the norm that this hook belongs to reads."""
         part, block, post = self.part.rpartition(".")[0], self.block, self.norms_after()
         if part.endswith(("q_norm", "k_norm")):
@@ -231,7 +231,7 @@ class Source:
 
     def speaker(self, source: str) -> int:
         """The position that speaks for the whole text: its first, or its last where only that has read all."""
-        length = self.recorded(source).shape[1]
+        length = self.value_of(source).shape[1]
         if self.config.head.read != "last":
             return 0
         padding = self.trace.padding if self.trace.target is None else self.trace.target_padding

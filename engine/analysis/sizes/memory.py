@@ -109,7 +109,7 @@ class Tally:
         config, d, title = stack.config, self.d, f"{stack.title} " if stack.title else ""
         rows = self.B * tokens
         if config.embedding.norm:
-            self.norms(f"{title}embedding norm", rows, Whole(1), 1, 1, stack.added)
+            self.norms(f"{title}embedding norm", rows, Whole(1), 1, 1, stack.embedding_width)
         if config.embedding.width is not None:
             self.keep("vectors of tokens before their map", rows * stack.E)
         self.angles(stack, tokens)
@@ -161,7 +161,7 @@ class Tally:
             return
         self.statistics(f"{name}: sums of the softmax", self.B * layers * heads * tokens)
         if not across:
-            self.added(stack, attention, square, name)
+            self.mask_sums(stack, attention, square, name)
 
     def patterns(
         self, stack: Stack, attention: Attention, pattern: Formula, square: Formula, name: str, explicit: bool
@@ -184,7 +184,7 @@ class Tally:
         rows = attention.heads + kv_heads(attention) if attention.qk_norm == "head" else 2
         self.statistics(f"{name}: their scales", (3 - self.normed) * rows * self.B * tokens * stack.L)
 
-    def added(self, stack: Stack, attention: Attention, square: Formula, name: str) -> None:
+    def mask_sums(self, stack: Stack, attention: Attention, square: Formula, name: str) -> None:
         """The mask as numbers added to the scores, for masks that fused attention has no name for."""
         config, layers = stack.config, stack.L
         if config.positions.kind == "alibi":

@@ -70,16 +70,16 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
     config, prefix = stack.config, stack.prefix
     positions = config.positions
     if positions.kind == "learned":
-        rows = Symbol("N", config.context) * stack.added
+        rows = Symbol("N", config.context) * stack.embedding_width
         yield Part("positions, W_P", f"{prefix}embed.positions.weight", f"{prefix}positions", "matrix", rows)
         if positions.axes == 2:
             inside = f"{prefix}embed.within.weight"
             yield Part("positions in the span", inside, f"{prefix}positions", "matrix", rows)
     if config.embedding.segments:
-        rows = Symbol("S", config.embedding.segments) * stack.added
+        rows = Symbol("S", config.embedding.segments) * stack.embedding_width
         yield Part("segments, W_S", f"{prefix}embed.segments.weight", f"{prefix}segments", "matrix", rows)
     if config.embedding.norm:
-        each = norm_width(config) * stack.added
+        each = norm_width(config) * stack.embedding_width
         yield Part("norm of the embedding", f"{prefix}embed.norm.*", f"{prefix}embed_norm", "norm", each)
     if positions.kind == "relative":
         table = Symbol("R", positions.buckets) * Symbol("H", config.attention.heads)
@@ -167,10 +167,10 @@ def ends(config: ModelConfig) -> Iterator[Part]:
     else:
         name = "head, W" if head.over_classes else "head, W_U"
         yield Part(name, "head.weight", "head", "matrix", last.outputs * dense)
-    if head.biased:
+    if head.has_bias:
         yield Part("head, bias", "head.bias", "head", "bias", last.outputs)
     if head.averaged:
-        both = 1 + head.biased
+        both = 1 + head.has_bias
         second = last.outputs * d if both == 1 else total([last.outputs * d, last.outputs])
         yield Part("head of [DIST]", "head.distilled.*", "head", "matrix", second)
 

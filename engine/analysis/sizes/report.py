@@ -19,7 +19,7 @@ def report(config: ModelConfig, batch: int, length: int, target: int | None = No
 
     Raises ValueError for a length that the model cannot read.
     """
-    check(config, batch, length, target, number)
+    check_sizes(config, batch, length, target, number)
     rows = [(part_name(part.block, part.name), part.formula) for part in parameters(config)]
     shown = list(rows)
     yield from table("parameters", rows)
@@ -56,7 +56,7 @@ def table(title: str, rows: Iterable[Row]) -> Iterator[str]:
         yield f"  {a:{widths[0]}}  {b:{widths[1]}}  {c:{widths[2]}}  {d:>{widths[3]}}"
 
 
-def check(config: ModelConfig, batch: int, length: int, target: int | None, number: int) -> None:
+def check_sizes(config: ModelConfig, batch: int, length: int, target: int | None, number: int) -> None:
     for name, value in {"batch": batch, "length": length, "target": 1 if target is None else target}.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")

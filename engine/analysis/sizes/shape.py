@@ -32,7 +32,7 @@ class Stack:
         return self.d if self.config.embedding.width is None else Symbol("E", self.config.d_embed)
 
     @property
-    def added(self) -> Symbol:
+    def embedding_width(self) -> Symbol:
         """The width in which tokens, positions and segments are added up."""
         return self.E if self.config.embedding.mapped == "all" else self.d
 

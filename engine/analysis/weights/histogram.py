@@ -54,7 +54,7 @@ def histogram(tensor: Tensor, bins: int = 101) -> Histogram:
         edges=torch.linspace(-limit, limit, bins + 1, dtype=torch.float64),
         counts=counts,
         mean=mean,
-        std=spread(tensor, mean, square),
+        std=standard_deviation(tensor, mean, square),
         min=low,
         max=high,
         norm=(square * tensor.numel()) ** 0.5,
@@ -69,7 +69,7 @@ def as_float64_parts(tensor: Tensor) -> Iterator[Tensor]:
         yield part.to(torch.float64, copy=True)
 
 
-def spread(tensor: Tensor, mean: float, square: float) -> float:
+def standard_deviation(tensor: Tensor, mean: float, square: float) -> float:
     """sqrt(E x^2 - (E x)^2), or a second pass over the elements where that would be lost in rounding."""
     variance = square - mean**2
     if variance > 1e-8 * square:

@@ -105,7 +105,7 @@ class Attention(Module):
         self, x: Tensor, shared: Shared, cache: LayerCache | None = None, memory: Tensor | None = None
     ) -> Tensor:
         """`x` is batch pos d_model; `memory`, batch key d_model, is what keys and values are made of instead of `x`."""
-        if self.hook_position_ids is not None and self.hook_position_ids.wanted:
+        if self.hook_position_ids is not None and self.hook_position_ids.is_active:
             shared = self.with_position_ids(shared, self.hook_position_ids)
         q = self.query(x)  # batch pos head d_head
         if self.crosses and cache is not None and cache.length:
@@ -180,7 +180,7 @@ class Attention(Module):
             return False
         if self.softcap is not None or self.nearest is not None or (self.training and self.dropout):
             return False
-        return not any(hook.wanted for hook in self.inner_hooks if hook is not self.hook_pattern)
+        return not any(hook.is_active for hook in self.inner_hooks if hook is not self.hook_pattern)
 
     def causal_strips(self, q: Tensor, k: Tensor, v: Tensor, shared: Shared) -> Tensor:
         """Computes `explicit` for such a text, strip by strip."""
@@ -225,7 +225,7 @@ class Attention(Module):
 
     def join(self, z: Tensor) -> Tensor:
         """The heads concatenated and sent through W_O; each through its share where that was asked for."""
-        if not self.hook_head_out.wanted:
+        if not self.hook_head_out.is_active:
             return self.out(z.flatten(2))
         share = self.out.weight.unflatten(1, (self.heads, self.d_head))  # d_model head d_head
         head_out = self.hook_head_out(torch.einsum("bphd,mhd->bphm", z, share))

@@ -60,7 +60,7 @@ class LanguageHead(Narrowing):
         self.scale, self.softcap, self.outputs = head.scale, head.softcap, config.outputs
         width = config.d_embed
         self.weight = None if config.tied else nn.Parameter(torch.empty(config.outputs, width))
-        self.bias = nn.Parameter(torch.empty(config.outputs)) if head.biased else None
+        self.bias = nn.Parameter(torch.empty(config.outputs)) if head.has_bias else None
         self.dense = nn.Linear(config.d_model, width) if head.kind == "masked" else None
         if head.kind == "masked":
             axes = "batch pos d_model" if config.embedding.width is None else "batch pos d_embed"
@@ -87,7 +87,7 @@ class ClassHead(Narrowing):
         head = config.head
         width, axes = (config.d_embed, "batch pos d_embed") if config.narrows else (config.d_model, "batch pos d_model")
         self.weight = nn.Parameter(torch.empty(config.outputs, width))
-        self.bias = nn.Parameter(torch.empty(config.outputs)) if head.biased else None
+        self.bias = nn.Parameter(torch.empty(config.outputs)) if head.has_bias else None
         self.dense = nn.Linear(width, width) if head.dense and head.kind == "token" else None
         if self.dense is not None:
             self.activation = ACTIVATIONS[head.activation]
@@ -121,7 +121,7 @@ class AveragedHead(ClassHead):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        self.distilled = nn.Linear(config.d_model, config.outputs, bias=config.head.biased)
+        self.distilled = nn.Linear(config.d_model, config.outputs, bias=config.head.has_bias)
         self.hook_cls = HookPoint("cls", "batch class")
         self.hook_distilled = HookPoint("distilled", "batch class")
 

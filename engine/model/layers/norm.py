@@ -26,15 +26,15 @@ class LayerNorm(Module):
         self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.hook_scale.wanted:
+        if not self.hook_scale.is_active:
             out = nn.functional.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
-            return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+            return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
         out, mean, inverse = torch.native_layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
         computed = inverse.reciprocal().squeeze(-1)
         scale = self.hook_scale(computed)
         if scale is not computed:  # edited: the fused result no longer holds
             out = (x - mean) / scale[..., None] * self.weight + self.bias
-        return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+        return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
 
 
 class RMSNorm(Module):
@@ -50,13 +50,13 @@ class RMSNorm(Module):
         self.hook_out = HookPoint("out", axes)
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.hook_scale.wanted:
+        if not self.hook_scale.is_active:
             out = nn.functional.rms_norm(x, self.weight.shape, self.weight, self.eps)
-            return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+            return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
         root_mean_square = torch.linalg.vector_norm(x, dim=-1) / self.root_width
         scale = self.hook_scale(torch.hypot(root_mean_square, self.root_eps))
         out = x / scale[..., None] * self.weight
-        return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.wanted else out)
+        return self.hook_out(interpolate_norm(x, out, self.hook_strength) if self.hook_strength.is_active else out)
 
 
 class NoNorm(Module):

@@ -19,7 +19,7 @@ def rotary_frequencies(turned: int, positions: Positions, length: int = 0) -> Fr
     """Su et al. 2021, section 3.4, under `positions.scaling`; `length`, what is read now, matters to two kinds."""
     scaling = positions.scaling
     if scaling is None:
-        return plain(turned, positions.theta), 1.0
+        return unscaled_frequencies(turned, positions.theta), 1.0
     made, attention = KINDS[scaling.kind](turned, positions.theta, scaling, length)
     return made, attention if scaling.attention is None else scaling.attention
 
@@ -28,19 +28,19 @@ def depends_on_length(positions: Positions) -> bool:
     return positions.scaling is not None and positions.scaling.kind in ("dynamic", "longrope")
 
 
-def plain(turned: int, theta: float) -> Tensor:
+def unscaled_frequencies(turned: int, theta: float) -> Tensor:
     even = torch.arange(0, turned, 2, dtype=torch.float32, device="cpu")
     return theta ** (-even / turned)
 
 
 def linear(turned: int, theta: float, scaling: RotaryScaling, length: int) -> Frequencies:
-    return plain(turned, theta) / scaling.factor, 1.0
+    return unscaled_frequencies(turned, theta) / scaling.factor, 1.0
 
 
 def dynamic(turned: int, theta: float, scaling: RotaryScaling, length: int) -> Frequencies:
     """NTK-aware: theta grows once more than the trained positions are read, so that the slowest pair is stretched."""
     stretch = scaling.factor * max(length, scaling.trained) / scaling.trained - (scaling.factor - 1)
-    return plain(turned, theta * stretch ** (turned / (turned - 2))), 1.0
+    return unscaled_frequencies(turned, theta * stretch ** (turned / (turned - 2))), 1.0
 
 
 def yarn(turned: int, theta: float, scaling: RotaryScaling, length: int) -> Frequencies:
@@ -53,14 +53,14 @@ def yarn(turned: int, theta: float, scaling: RotaryScaling, length: int) -> Freq
     last = min(math.ceil(pair_turning(scaling.slow)), turned - 1)
     pair = torch.arange(turned // 2, dtype=torch.float32, device="cpu")
     divided = ((pair - first) / (last - first or 0.001)).clamp(0, 1)
-    made = plain(turned, theta)
+    made = unscaled_frequencies(turned, theta)
     attention = 0.1 * math.log(scaling.factor) + 1 if scaling.factor > 1 else 1.0
     return made / scaling.factor * divided + made * (1 - divided), attention
 
 
 def llama3(turned: int, theta: float, scaling: RotaryScaling, length: int) -> Frequencies:
     """Long wavelengths are divided, short ones stay, and those between are mixed (the code of Llama 3.1)."""
-    made = plain(turned, theta)
+    made = unscaled_frequencies(turned, theta)
     turns = scaling.trained * made / (2 * math.pi)  # within the trained positions
     kept = ((turns - scaling.low) / (scaling.high - scaling.low)).clamp(0, 1)
     return made / scaling.factor * (1 - kept) + made * kept, 1.0
@@ -70,7 +70,7 @@ def longrope(turned: int, theta: float, scaling: RotaryScaling, length: int) -> 
     """Ding et al. 2024: a divisor for each pair, found by search, one list for short texts and one for long ones."""
     divisors = scaling.long if length > scaling.trained else scaling.short
     attention = math.sqrt(1 + math.log(scaling.factor) / math.log(scaling.trained)) if scaling.factor > 1 else 1.0
-    return plain(turned, theta) / torch.tensor(divisors, dtype=torch.float32, device="cpu"), attention
+    return unscaled_frequencies(turned, theta) / torch.tensor(divisors, dtype=torch.float32, device="cpu"), attention
 
 
 KINDS = {"linear": linear, "dynamic": dynamic, "yarn": yarn, "llama3": llama3, "longrope": longrope}

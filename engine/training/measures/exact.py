@@ -44,7 +44,7 @@ def exact_match(trainer: Trainer) -> dict[str, Any]:
 def asked_of(source: TaughtPairs, count: int) -> list[tuple[Pair, Ids]]:
     """The first `count` held-out pairs that the model can read, as texts and as ids."""
     fit: list[int] = source.shelves["held_out"].fit[:count].tolist()
-    told = list(islice(source.told("held_out"), fit[-1] + 1))
+    told = list(islice(source.task_examples("held_out"), fit[-1] + 1))
     return [(told[index], ids) for index, ids in zip(fit, source.ids("held_out", fit), strict=True)]
 
 

@@ -34,7 +34,7 @@ def sample_text_class(trainer: Trainer) -> str:
     source = text_source(trainer)
     examples = source.examples("held_out", [int(source.shelves["held_out"].fit[0])])
     logits = trainer.model(**examples.to(trainer.device).inputs)
-    return f"{next(iter(source.told('held_out'))).text}\n{source.labels[int(logits.argmax())]}"
+    return f"{next(iter(source.task_examples('held_out'))).text}\n{source.labels[int(logits.argmax())]}"
 
 
 def text_source(trainer: Trainer) -> LabelledTexts:

@@ -80,7 +80,7 @@ def spans(tags: Sequence[str]) -> set[Span]:
 def held_out_texts(trainer: Trainer, most: int = SENTENCES) -> list[Tagged]:
     """The first that are held out, of those that the model can read."""
     source = source_of(trainer)
-    return [source.told["held_out"][index] for index in source.shelves["held_out"].fit[:most].tolist()]
+    return [source.task_examples["held_out"][index] for index in source.shelves["held_out"].fit[:most].tolist()]
 
 
 @torch.no_grad()

@@ -68,7 +68,7 @@ class NamedDigits(Digits):
     def examples(self, images: Tensor, labels: Tensor) -> Examples:
         return classification_examples(self.pixels.levels_to_pixels(images), labels)
 
-    def fitted(self, config: ModelConfig) -> ModelConfig:
+    def complete_config(self, config: ModelConfig) -> ModelConfig:
         patches = config.embedding.patches
         if config.head.classes != CLASSES or patches is None or (patches.image, patches.channels) != (SIDE, 1):
             raise ValueError(
@@ -92,7 +92,7 @@ class DigitPixels(Digits):
     def examples(self, images: Tensor, labels: Tensor) -> Examples:
         return next_pixels(images.flatten(1).long(), self.palette.start_id)  # the palette is the levels themselves
 
-    def fitted(self, config: ModelConfig) -> ModelConfig:
+    def complete_config(self, config: ModelConfig) -> ModelConfig:
         wanted = SIDE**2 + 1
         if config.context < wanted:
             raise ValueError(f"batch.context must be {wanted}, the start and each pixel, got {config.context}.")

@@ -88,5 +88,5 @@ class GappedWindows(Windows):
         drawn = (self.pieces("held_out", seed_for(self.recipe.seed, "held-out", index)) for index in batches)
         return [pieces for batch in drawn for pieces in batch][:most]
 
-    def fitted(self, config: ModelConfig) -> ModelConfig:
-        return replace(super().fitted(config), infill=Infill(self.marks.mask, self.marks.start))
+    def complete_config(self, config: ModelConfig) -> ModelConfig:
+        return replace(super().complete_config(config), infill=Infill(self.marks.mask, self.marks.start))

@@ -92,8 +92,8 @@ class GappedPassages(Source):
         shelf = self.shelves["held_out"]
         return [shelf.tokens.document(index) for index in shelf.fit[:most].tolist()]
 
-    def fitted(self, config: ModelConfig) -> ModelConfig:
-        return replace(super().fitted(config), infill=Infill(self.marks.mask, self.marks.start))
+    def complete_config(self, config: ModelConfig) -> ModelConfig:
+        return replace(super().complete_config(config), infill=Infill(self.marks.mask, self.marks.start))
 
 
 def with_gaps(

@@ -26,15 +26,15 @@ class LabelledTexts(ShelvedTexts):
             raise ValueError(f"texts with a class come from a task on them, and [data.{recipe.data.kind}] is none.")
         self.task, self.labels = task, task.labels
         documents = Documents(
-            lambda: map(document, self.told("train")),
-            lambda: map(document, self.told("held_out")),
+            lambda: map(document, self.task_examples("train")),
+            lambda: map(document, self.task_examples("held_out")),
             marks(recipe),
             marked=True,
             alphabet=task.alphabet,
         )
         super().__init__(recipe, folder, documents)
 
-    def told(self, part: Part) -> Iterator[Labelled]:
+    def task_examples(self, part: Part) -> Iterator[Labelled]:
         return self.task.texts(part, self.recipe.seed)
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
@@ -42,7 +42,7 @@ class LabelledTexts(ShelvedTexts):
         rows = [text for index in indexes for text in tokens.document(index)]
         return classification_examples(pad_rows(rows, self.fill), tokens.labels[list(indexes)], real(rows))
 
-    def fitted(self, config: ModelConfig) -> ModelConfig:
+    def complete_config(self, config: ModelConfig) -> ModelConfig:
         config = with_classes(config, self.recipe, self.labels)
         head, patches, mask = config.head, config.embedding.patches, config.attention.mask
         if head.classes != len(self.labels) or patches is not None or (mask == "causal" and head.read == "first"):
@@ -50,7 +50,7 @@ class LabelledTexts(ShelvedTexts):
                 f"model.head.classes must be {len(self.labels)} for [data.{self.recipe.data.kind}], with "
                 f'embedding.patches left out and attention.mask "full", got {head.classes}, {patches} and "{mask}".'
             )
-        return super().fitted(config)
+        return super().complete_config(config)
 
 
 def document(one: Labelled) -> Document:

@@ -21,7 +21,7 @@ Ids = tuple[Tensor, Tensor]  # of a source and of its target
 
 
 class TaughtPairs(ShelvedTexts):
-    """`told` are the pairs as texts, in the order of the documents of the corpus."""
+    """`task_examples` are the pairs as texts, in the order of the documents of the corpus."""
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         task = task_of(recipe.data.table)
@@ -29,15 +29,15 @@ class TaughtPairs(ShelvedTexts):
             raise ValueError(f"pairs of texts come from a task on them, and [data.{recipe.data.kind}] is none.")
         self.task = task
         documents = Documents(
-            lambda: map(document, self.told("train")),
-            lambda: map(document, self.told("held_out")),
+            lambda: map(document, self.task_examples("train")),
+            lambda: map(document, self.task_examples("held_out")),
             self.special_tokens(),
             template="bare",
             alphabet=task.alphabet,
         )
         super().__init__(recipe, folder, documents)
 
-    def told(self, part: Part) -> Iterator[Pair]:
+    def task_examples(self, part: Part) -> Iterator[Pair]:
         return self.task.pairs(part, self.recipe.seed)
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:

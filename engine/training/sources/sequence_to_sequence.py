@@ -33,7 +33,7 @@ class SequenceToSequence(TaughtPairs):
     def laid_out(self, sources: Rows, targets: Rows) -> Examples:
         return teacher_forced(sources, targets, self.marks)
 
-    def fitted(self, config: ModelConfig) -> ModelConfig:
-        config = super().fitted(config)
+    def complete_config(self, config: ModelConfig) -> ModelConfig:
+        config = super().complete_config(config)
         encoder = config.encoder
         return config if encoder is None else replace(config, encoder=replace(encoder, start=self.marks.start))

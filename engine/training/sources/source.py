@@ -41,7 +41,7 @@ class Source(ABC):
         for index in range(batches):
             yield self.draw("held_out", seed_for(self.recipe.seed, "held-out", index))
 
-    def fitted(self, config: ModelConfig) -> ModelConfig:
+    def complete_config(self, config: ModelConfig) -> ModelConfig:
         """`config` with what only the data knows. Raises ValueError where the two do not go together."""
         return config if self.tokenizer is None else replace(config, vocab_size=self.tokenizer.vocab_size)
 

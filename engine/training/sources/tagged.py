@@ -34,21 +34,21 @@ class TaggedTexts(ShelvedTexts):
         super().__init__(recipe, folder, documents)
 
     @cached_property
-    def told(self) -> dict[Part, tuple[Tagged, ...]]:
+    def task_examples(self) -> dict[Part, tuple[Tagged, ...]]:
         parts: tuple[Part, ...] = ("train", "held_out")
         return {part: tuple(self.task.sentences(part, self.recipe.seed)) for part in parts}
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
-        chosen = [self.told[part][index] for index in indexes]
+        chosen = [self.task_examples[part][index] for index in indexes]
         rows = [self.corpus.tokenizer.encode(one.text) for one in chosen]
         classes = [[self.labels.index(tag) for tag in one.tags] for one in chosen]
         return tagging_examples(rows, classes, self.fill)
 
-    def fitted(self, config: ModelConfig) -> ModelConfig:
+    def complete_config(self, config: ModelConfig) -> ModelConfig:
         config = with_classes(config, self.recipe, self.labels)
         if config.head.classes != len(self.labels) or config.embedding.patches is not None:
             raise ValueError(
                 f"model.head.classes must be {len(self.labels)} for [data.{self.recipe.data.kind}], with "
                 f"embedding.patches left out, got {config.head.classes} and {config.embedding.patches}."
             )
-        return super().fitted(config)
+        return super().complete_config(config)

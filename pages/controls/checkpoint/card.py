@@ -61,7 +61,7 @@ def card_section(name: str, checkpoint: Checkpoint) -> None:
 
 
 def facts_column(name: str, checkpoint: Checkpoint) -> None:
-    found = read_facts(library.place(name), checkpoint.card)
+    found = read_facts(library.checkpoint_place(name), checkpoint.card)
     stem, _, rest = name.partition("~")  # what follows tells apart what people opened
     with st.container(key="facts", gap="small"):
         st.markdown(f"## {drawn.plain(stem)}" + (f" :gray[\\~{drawn.plain(rest)}]" if rest else ""))
@@ -112,7 +112,7 @@ def compare(name: str, checkpoint: Checkpoint) -> tuple[Parity, str]:
     cannot be told."""
     reading, read = sample(name, checkpoint)
     opening = library.parse_name(name)
-    return parity(checkpoint, None if opening.config else library.place(name).weights, reading), read
+    return parity(checkpoint, None if opening.config else library.checkpoint_place(name).weights, reading), read
 
 
 def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:

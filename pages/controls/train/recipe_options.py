@@ -36,7 +36,7 @@ THREADS = (
     "On a CPU. 0 gives each of the {most} trainings that may run at a time as many, whether or not others run: "
     "{share} on this machine. More can serve a wide model with a long context, slow down a little one, and make the "
     "pages wait. Weights are the same bit for bit with the same number only."
-).format(most=MAX_TRAININGS, share=plan(Machine("cpu"), Abilities.here(), MAX_TRAININGS).threads)
+).format(most=MAX_TRAININGS, share=plan(Machine("cpu"), Abilities.of_this_machine(), MAX_TRAININGS).threads)
 
 HELP = {
     "data.documents": "Examples to learn from, drawn from the seed.",

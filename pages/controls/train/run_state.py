@@ -106,7 +106,7 @@ def digest(recipe: Recipe) -> str:
 
 def describe_status(folder: RunFolder, update: Update, reader: Reader, steps: int) -> dict[str, Any]:
     found = update.status
-    waiting = Queue(folder.path.parent).waiting() if found is not None and found.state == "queued" else []
+    waiting = Queue(folder.path.parent).names() if found is not None and found.state == "queued" else []
     order = control.read_order(folder.control)
     return {
         "state": "new" if found is None else found.state,

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine.data.hub import INSTALL, Hub, installed, read_hub
+from engine.data.hub import INSTALL, Hub, has_datasets, read_hub
 from engine.data.own import Rows
 from engine.data.table import KINDS, Table, read_table
 from engine.data.text import read_text
@@ -74,7 +74,7 @@ def bring(first: bool) -> None:
 
 
 def from_a_hub() -> None:
-    if not installed():
+    if not has_datasets():
         st.caption(f"A data set by its name on the hub needs the package datasets where Loupe runs; {INSTALL}.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):

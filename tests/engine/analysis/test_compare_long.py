@@ -14,7 +14,7 @@ from engine.analysis.compare_long import (
     layer_changes,
     sample_rows,
     similarity,
-    spread,
+    spread_groups,
 )
 from engine.analysis.similarity import Pair, head_changes, head_similarity
 
@@ -112,7 +112,7 @@ def test_what_goes_elsewhere_in_a_layer_is_what_whole_patterns_say(alignment: Al
 @pytest.mark.parametrize("alignment", [ALIGNED, GROUPED])
 def test_heads_are_as_alike_over_all_rows_as_whole_patterns_say(alignment: Alignment) -> None:
     first, second = patterns(3, 9, 0), patterns(2, 12, 1)
-    groups, count = spread(alignment, 100)
+    groups, count = spread_groups(alignment, 100)
     assert len(groups) == count == sum(0 not in one.first and 0 not in one.second for one in alignment.groups)
     mine = sample_rows(first, [one.first for one in groups], alignment.first)
     theirs = sample_rows(second, [one.second for one in groups], alignment.second)
@@ -122,7 +122,7 @@ def test_heads_are_as_alike_over_all_rows_as_whole_patterns_say(alignment: Align
 
 def test_some_of_many_rows_stand_evenly_apart_and_end_with_the_last() -> None:
     aligned = by_pieces(list(map(str, range(100))), list(map(str, range(100))))
-    groups, count = spread(aligned, 30)
+    groups, count = spread_groups(aligned, 30)
     places = [one.first[0] for one in groups]
     assert count == 99 and len(places) <= 30 and places[-1] == 99
     assert {b - a for a, b in zip(places, places[1:], strict=False)} == {4}

@@ -52,8 +52,9 @@ def test_layer_by_layer_it_is_the_share_of_whole_runs(
     expected = positional(model, trace, side, texts=3, seed=5)
     assert found.steps == 4 * len(expected) and found.shares.shape == expected.shape
     for step in range(found.steps):
-        assert (found.done, found.scored) == (step, step // 4)
-        assert found.shares[found.scored :].isnan().all() and not found.shares[: found.scored].isnan().any()
+        assert (found.done, found.scored_layers) == (step, step // 4)
+        assert found.shares[found.scored_layers :].isnan().all()
+        assert not found.shares[: found.scored_layers].isnan().any()
         found.advance()
     torch.testing.assert_close(found.shares, expected)
 
@@ -74,4 +75,4 @@ def test_a_text_with_no_other_order_is_complete_at_once_and_has_no_share() -> No
     model = tiny.model()
     trace, _ = run_reduced(model, [4, 4, 4], {}, streams(model))
     found = PositionalSteps(model, [4, 4, 4], trace)
-    assert found.done == found.steps == 0 and found.scored == model.config.layers and found.shares.isnan().all()
+    assert found.done == found.steps == 0 and found.scored_layers == model.config.layers and found.shares.isnan().all()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.analysis.sinks import Column, column, sentence
+from engine.analysis.sinks import Column, column, describe_sink
 from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Patches
 from engine.model.layers.mask import Drawn
 from engine.runtime.run import run
@@ -91,9 +91,9 @@ def test_a_picture_has_columns_too() -> None:
     names = Encoding.from_ids(range(10), ["[CLS]", *(f"row {i // 3 + 1}, column {i % 3 + 1}" for i in range(9))])
     found = column(trace, 0, 4, 1, read=names)
     assert (found.piece, found.others, found.queries) == ("row 2, column 1", 0, 10)
-    assert sentence(found).startswith("“row 2, column 1” (key 4) gets ")
-    assert sentence(found, "patch (2, 1)").startswith("Patch (2, 1) gets ")
-    alike = sentence(replace(found, others=3, special=True, punctuation=True), "pixel (2, 1)", "colour")
+    assert describe_sink(found).startswith("“row 2, column 1” (key 4) gets ")
+    assert describe_sink(found, "patch (2, 1)").startswith("Patch (2, 1) gets ")
+    alike = describe_sink(replace(found, others=3, special=True, punctuation=True), "pixel (2, 1)", "colour")
     assert alike.startswith("Pixel (2, 1), a special token, punctuation and one of 4 occurrences of this colour")
 
 
@@ -102,10 +102,10 @@ def test_a_column_that_nobody_may_see_and_a_text_of_one_token_are_said_so() -> N
     allowed[:, 5] = False
     hidden = column(run(tiny.model(), [IDS], mask=Drawn(allowed)), 0, 5, 0)
     assert hidden.queries == 0 and math.isnan(hidden.share) and math.isnan(hidden.times)
-    assert sentence(hidden) == "Key 5 gets no attention, for no query may see it."
+    assert describe_sink(hidden) == "Key 5 gets no attention, for no query may see it."
     single = column(run(tiny.model(), [[4]]), 0, 0, 0)
     assert math.isnan(single.median)
-    assert sentence(single) == (
+    assert describe_sink(single) == (
         "Key 0, the first position, gets 100 % of the attention of the one query that may see it, close to an even "
         "spread of 100 % (× 1)."
     )
@@ -115,7 +115,7 @@ SINK = Column(0, "The", 1, 11, 0.413, 0.182, 0.31, 1.24, 0.098, True, False, Fal
 
 
 def test_a_sink_is_called_one_by_its_numbers() -> None:
-    assert sentence(SINK) == (
+    assert describe_sink(SINK) == (
         "“The” (key 0), the first position and one of 2 occurrences of this token, gets 41.3 % of the attention of "
         "the 11 queries that may see it, well above an even spread of 18.2 % (× 2.27); its value vector is short, as "
         "a sink’s is (0.31, the other keys’ median is 1.24), so it makes up 9.8 % of the rows’ pattern × |v|."
@@ -136,7 +136,7 @@ def test_a_sink_is_called_one_by_its_numbers() -> None:
     ],
 )
 def test_a_sentence_claims_only_what_was_measured(changed: dict[str, float], said: str, unsaid: str) -> None:
-    text = sentence(replace(SINK, **changed))
+    text = describe_sink(replace(SINK, **changed))
     assert said in text and unsaid not in text
 
 

@@ -123,12 +123,12 @@ def test_a_point_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "_points", {})
     monkeypatch.setattr(shared, "point", counted)
     setup = Setup()
-    assert shared.known("stories", 256, setup) == []
+    assert shared.known_points("stories", 256, setup) == []
     first = list(shared.measure_up_to("stories", 256, setup))
     assert list(shared.measure_up_to("stories", 256, replace(setup, window=64))) != first
     assert calls == [*KINDS, "window"]
-    assert shared.known("stories", 256, setup) == first
-    left = shared.expected("stories", 1024, setup)
+    assert shared.known_points("stories", 256, setup) == first
+    left = shared.expected_seconds("stories", 1024, setup)
     assert {length for _, length in left} == {512, 1024}
     assert left["fused", 1024] == pytest.approx(16)
 

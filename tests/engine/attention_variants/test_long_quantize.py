@@ -194,4 +194,4 @@ def test_settings_that_cannot_be_are_one_sentence(make, message: str) -> None:
 
 
 def test_a_short_text_has_no_more_lists_and_codes_than_it_fills() -> None:
-    assert Settings(32, 256, 64, 16).fitted(80) == Settings(32, 20, 10, 10)
+    assert Settings(32, 256, 64, 16).fit_to(80) == Settings(32, 20, 10, 10)

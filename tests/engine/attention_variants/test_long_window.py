@@ -7,7 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from engine.attention_variants.blocks import allowed_2d, local_2d, local_2d_cost
 from engine.attention_variants.cost import Cost
-from engine.attention_variants.full import explicit, explicit_cost, fused, fused_cost
+from engine.attention_variants.full import explicit, explicit_cost, fused_attention, fused_cost
 from engine.attention_variants.peak import PeakBytes
 from engine.attention_variants.window import sliding_window, window_cost
 from engine.model.layers.mask import Blocks, SlidingWindow
@@ -121,8 +121,8 @@ def test_the_cost_of_blocks_is_their_formula(causal: bool) -> None:
 def test_the_costs_of_full_attention_are_their_formulas() -> None:
     q, k, v = vectors(90, batch=1)
     assert counted(lambda: explicit(q, k, v)) == explicit_cost(90, 3, 8)
-    assert counted(lambda: fused(q, k, v)) == fused_cost(90, 3, 8)
-    torch.testing.assert_close(explicit(q, k, v), fused(q, k, v), atol=1e-5, rtol=0)
+    assert counted(lambda: fused_attention(q, k, v)) == fused_cost(90, 3, 8)
+    torch.testing.assert_close(explicit(q, k, v), fused_attention(q, k, v), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_a_decoders_head_equals_transformers_and_is_read_back(name: str, head: s
     found = checkpoint.config.head
     assert (found.kind, found.classes) == (KINDS[head], 3 if "Class" in head else 0)
     read = "mean" if "Image" in head else "last"
-    assert found.kind != "sequence" or (found.read, found.biased) == (read, False)
+    assert found.kind != "sequence" or (found.read, found.has_bias) == (read, False)
     assert checkpoint.labels == (LABELS if found.classes else ())
     trace = run(checkpoint.model, IDS)
     with torch.no_grad():

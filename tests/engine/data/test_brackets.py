@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.brackets import BALANCED, Brackets, balanced, is_balanced, labelled
+from engine.data.brackets import BALANCED, Brackets, draw_balanced, is_balanced, labelled_example
 
 
 def removable(text: str, kinds: str) -> bool:
@@ -24,14 +24,14 @@ def test_balanced_is_what_can_be_taken_away_pair_by_pair(text: str) -> None:
 
 @given(st.sampled_from(["()", "()[]", "()[]{}<>"]), st.integers(0, 10**6), st.integers(0, 10**6))
 def test_the_label_is_right_and_the_length_even(kinds: str, seed: int, index: int) -> None:
-    one = labelled(Brackets(kinds, 3, 12), "train", seed, index)
+    one = labelled_example(Brackets(kinds, 3, 12), "train", seed, index)
     assert (one.label == BALANCED) == removable(one.text, kinds) == (index % 2 == 0)
     assert 4 <= len(one.text) <= 12 and len(one.text) % 2 == 0
 
 
 def test_every_balanced_sequence_is_drawn_as_often_as_any_other() -> None:
     chance = random.Random(0).random
-    counts = Counter(balanced(4, "()", chance) for _ in range(7_000))
+    counts = Counter(draw_balanced(4, "()", chance) for _ in range(7_000))
     assert len(counts) == 14  # the fourth Catalan number
     assert 400 < min(counts.values()) and max(counts.values()) < 600  # 500 each, deviation 22
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from engine.data.instructions import INSTRUCTIONS, TO_ENGLISH, TO_FRENCH, Bilingual, Instructions, plain
+from engine.data.instructions import INSTRUCTIONS, TO_ENGLISH, TO_FRENCH, Bilingual, Instructions, lower_first
 from engine.data.translation import words
 
 TOLD = list(Instructions(documents=1_500, held_out=100).pairs("train", 0))
@@ -24,7 +24,7 @@ def test_english_is_asked_for_french_and_the_other_way_round() -> None:
     french = {"le", "la", "les", "l'", "un", "une", "est", "sont", "ne"}
     english = {"the", "is", "are", "not"}
     for pair in TOLD:
-        told = set(plain(pair.source.rpartition(" ")[0]).split())
+        told = set(lower_first(pair.source.rpartition(" ")[0]).split())
         assert not told & (english if pair.source.endswith(TO_ENGLISH) else french)
 
 
@@ -47,9 +47,9 @@ def test_about_half_of_the_sentences_have_no_capital_and_no_stop_and_none_is_lon
 
 def test_no_sentence_is_held_out_in_one_language_and_learned_in_the_other() -> None:
     task = Instructions(documents=1_500, held_out=100)
-    learned = {plain(side.strip()) for pair in TOLD for side in (pair.source.rpartition(" ")[0], pair.target)}
+    learned = {lower_first(side.strip()) for pair in TOLD for side in (pair.source.rpartition(" ")[0], pair.target)}
     held_out = [(pair.source.rpartition(" ")[0], pair.target.strip()) for pair in task.pairs("held_out", 0)]
-    assert len(held_out) == 100 and not learned & {plain(side) for pair in held_out for side in pair}
+    assert len(held_out) == 100 and not learned & {lower_first(side) for pair in held_out for side in pair}
 
 
 def test_the_running_text_is_english_and_french_in_turn_and_never_a_pair() -> None:

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.modular import Modular, is_prime, table
+from engine.data.modular import Modular, is_prime, operation_table
 
 
 @given(st.sampled_from("+-*/"), st.sampled_from([3, 5, 7, 11, 13]))
 def test_the_table_has_every_pair_once_with_its_result(operation: str, p: int) -> None:
-    rows = table(Modular(operation, p))  # type: ignore[arg-type]
+    rows = operation_table(Modular(operation, p))  # type: ignore[arg-type]
     seen = set()
     for pair in rows:
         a, b = map(int, pair.source.split(operation))
@@ -22,7 +22,7 @@ def test_the_share_is_learned_from_and_the_rest_is_held_out() -> None:
     task = Modular(modulus=17, trained=0.3)
     ours, theirs = list(task.pairs("train", 5)), list(task.pairs("held_out", 5))
     assert len(ours) == round(0.3 * 17**2) and len(ours) + len(theirs) == 17**2
-    assert sorted(pair.source for pair in ours + theirs) == sorted(pair.source for pair in table(task))
+    assert sorted(pair.source for pair in ours + theirs) == sorted(pair.source for pair in operation_table(task))
     assert set(ours) != set(task.pairs("train", 6))
     assert len(list(Modular(modulus=3, trained=0.999).pairs("held_out", 0))) == 1
 

@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from engine.data.repeats import batch, repeated
+from engine.data.repeats import batch, repeated_segments
 
 
 def test_from_a_predictable_position_the_next_token_stands_one_copy_back() -> None:
@@ -35,7 +35,7 @@ def test_tokens_are_uniform_over_the_vocabulary() -> None:
 
 def test_the_same_seed_gives_the_same_examples() -> None:
     def first(seed: int) -> np.ndarray:
-        return np.stack([ids for ids, _ in islice(repeated(seed, 100, 5, 20, 64), 5)])
+        return np.stack([ids for ids, _ in islice(repeated_segments(seed, 100, 5, 20, 64), 5)])
 
     np.testing.assert_array_equal(first(3), first(3))
     assert not np.array_equal(first(3), first(4))

@@ -90,7 +90,7 @@ def test_what_a_person_opens_gets_a_name_that_only_those_know_who_have_it(tmp_pa
     assert library.offer(library.Opening(folder, title="away")) == name
     assert name not in library.names() and library.names(name, "away", "nothing")[-1] == name
     assert library.checkpoint(name) is library.checkpoint(name)
-    assert library.place(name).folders[0] == folder
+    assert library.checkpoint_place(name).folders[0] == folder
 
 
 @pytest.mark.parametrize("title", ["../../etc", "a/b\0c", "<b>$x$</b>", "", "~", "x" * 500])

@@ -59,7 +59,7 @@ def test_with_wait_the_command_waits_for_its_turn_in_the_apps_queue_and_then_tra
         train_it = ["train", str(recipe_path), "--out", str(run.path), "--wait", "--quiet"]
         command = [sys.executable, "-m", "engine", *train_it]
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
-        until(lambda: queue.waiting() == ["small"] and "turn.py" in command_of(process.pid), 60)
+        until(lambda: queue.names() == ["small"] and "turn.py" in command_of(process.pid), 60)
         status = read_status(run.status)
         assert status is not None and (status.state, status.pid, status.steps) == ("queued", process.pid, 12)
         again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)

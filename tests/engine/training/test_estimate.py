@@ -67,7 +67,7 @@ def test_memory_is_that_of_a_run_within_a_fifth(name: str, dropout: float, tmp_p
     recipe = replace(recipe, model=replace(recipe.model, dropout=dropout))
     run = RunFolder(tmp_path)
     run.adopt(recipe)
-    trainer = Trainer(recipe, run, plan(recipe.machine, Abilities.here()), Peers())
+    trainer = Trainer(recipe, run, plan(recipe.machine, Abilities.of_this_machine()), Peers())
     found = estimate(recipe, tmp_path)
     assert found.parameters == pytest.approx(sum(p.numel() for p in trainer.model.parameters()), rel=0.02)
     assert found.memory_bytes == pytest.approx(held(trainer), rel=0.2)
@@ -79,7 +79,7 @@ def test_the_optimisers_memory_is_counted_and_parts_need_less(kind: str, tmp_pat
     divided = replace(recipe, batch=replace(recipe.batch, accumulate=4))
     run = RunFolder(tmp_path)
     run.adopt(divided)
-    trainer = Trainer(divided, run, plan(divided.machine, Abilities.here()), Peers())
+    trainer = Trainer(divided, run, plan(divided.machine, Abilities.of_this_machine()), Peers())
     assert estimate(divided, tmp_path).memory_bytes == pytest.approx(held(trainer), rel=0.2)
     assert estimate(divided, tmp_path).memory_bytes < 0.6 * estimate(recipe, tmp_path).memory_bytes
 

@@ -147,10 +147,10 @@ def test_trainings_outlive_the_server_and_its_queue_goes_on(recipe: Recipe, tmp_
     folders = [tmp_path / name for name in ("run", "run 2", "run 3")]
     try:
         reaches(folders[0], "preparing")
-        until(lambda: begun.queue.waiting() == ["run 2", "run 3"])
+        until(lambda: begun.queue.names() == ["run 2", "run 3"])
         os.kill(status_of(folders[0]).pid, signal.SIGKILL)
         reaches(folders[1], "preparing")
-        until(lambda: begun.queue.waiting() == ["run 3"])
+        until(lambda: begun.queue.names() == ["run 3"])
         assert status_of(folders[0]).state == "killed"
     finally:
         for folder in reversed(folders):
@@ -166,9 +166,9 @@ def test_cancelled_while_queued_it_stops_and_can_be_started_again(
     second = begun.start(recipe, "second")
     stop(second)
     reaches(second, "stopped")
-    until(lambda: begun.queue.waiting() == [])
+    until(lambda: begun.queue.names() == [])
     begun.resume("second")
-    assert status_of(second).state == "queued" and begun.queue.waiting() == ["second"]
+    assert status_of(second).state == "queued" and begun.queue.names() == ["second"]
     assert read_order(second / "control.json").mode == "run"
 
 

@@ -59,7 +59,7 @@ def test_a_step_alone_decides_its_batch(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_the_model_gets_from_the_data_what_its_recipe_cannot_know(name: str, tmp_path: Path) -> None:
     of = source(name, tmp_path)
-    config = of.fitted(small(name).model)
+    config = of.complete_config(small(name).model)
     if of.tokenizer is not None:
         assert config.vocab_size == of.tokenizer.vocab_size > 1
         named = of.tokenizer.special_tokens
@@ -91,12 +91,12 @@ def test_rows_of_a_pair_are_the_passages_and_their_label(tmp_path: Path) -> None
 def test_rows_of_a_translation_are_the_two_sentences_and_held_out_ones_are_unseen(tmp_path: Path) -> None:
     of = source("translate-en-fr", tmp_path)
     assert isinstance(of, SequenceToSequence) and of.tokenizer is not None
-    french = {one.source: one.target for one in of.told("train")}
+    french = {one.source: one.target for one in of.task_examples("train")}
     examples = of.batch(1)
     for row, those, target in zip(examples.ids, examples.inputs["padding"], examples.targets, strict=True):
         english = of.tokenizer.decode(row[those].tolist())
         assert of.tokenizer.decode(target[target != UNASKED].tolist()) == f"{french[english]}</s>"
-    held_out = [one.source for one in of.told("held_out")]
+    held_out = [one.source for one in of.task_examples("held_out")]
     assert len(held_out) == 20 and not set(held_out) & set(french)
 
 

@@ -251,7 +251,7 @@ def test_a_hub_name_that_is_a_path_and_a_missing_package_are_sentences(monkeypat
     with pytest.raises(ValueError, match="needs the package datasets, which is not here; install it with: pip install"):
         Hub(name="some/reviews", text="text").table()
     monkeypatch.setattr(hub, "find_spec", lambda name: None)
-    assert not hub.installed()
+    assert not hub.has_datasets()
 
 
 def test_a_recipe_from_the_hub_learns(datasets: list[Any], folder: Path) -> None:

@@ -44,14 +44,14 @@ def test_as_many_train_as_there_are_slots_and_the_others_wait_in_the_order_they_
     queue: Queue, wait: Waiter
 ) -> None:
     first, second, third, fourth = (wait(name, slots=2) for name in ("b", "a", "d", "c"))
-    until(lambda: queue.waiting() == ["d", "c"])
+    until(lambda: queue.names() == ["d", "c"])
     until(lambda: trains(first) and trains(second))
     assert not trains(third) and not trains(fourth)
     assert queue.training() == 2
     assert [queue.position(name) for name in ("b", "d", "c", "never")] == [None, 1, 2, None]
     second.terminate()
     until(lambda: trains(third))
-    assert queue.waiting() == ["c"] and not trains(fourth)
+    assert queue.names() == ["c"] and not trains(fourth)
 
 
 def test_a_training_that_is_killed_frees_its_slot(queue: Queue, wait: Waiter) -> None:
@@ -64,19 +64,19 @@ def test_a_training_that_is_killed_frees_its_slot(queue: Queue, wait: Waiter) ->
 def test_one_that_is_killed_while_it_waits_is_waited_for_by_nobody(queue: Queue, wait: Waiter) -> None:
     first, second, third = wait("first"), wait("second"), wait("third")
     until(lambda: trains(first))
-    assert queue.waiting() == ["second", "third"]
+    assert queue.names() == ["second", "third"]
     second.send_signal(signal.SIGKILL)
-    until(lambda: queue.waiting() == ["third"])
+    until(lambda: queue.names() == ["third"])
     first.send_signal(signal.SIGKILL)
     until(lambda: trains(third))
-    assert queue.waiting() == []
+    assert queue.names() == []
 
 
 def test_a_ticket_holds_from_the_moment_it_is_taken(queue: Queue) -> None:
-    with queue.locked():
+    with queue.lock():
         mine = queue.take_ticket("mine", 1)
         theirs = queue.take_ticket("theirs", 1)
-    assert queue.waiting() == ["mine", "theirs"]
+    assert queue.names() == ["mine", "theirs"]
     assert queue.turn(theirs.path) is None
     os.close(mine.descriptor)  # as its process's end does
     slot = queue.turn(theirs.path)
@@ -84,17 +84,17 @@ def test_a_ticket_holds_from_the_moment_it_is_taken(queue: Queue) -> None:
     assert queue.turn(theirs.path) is None  # the only slot is held
     for descriptor in (slot, theirs.descriptor):
         os.close(descriptor)
-    assert queue.waiting() == [] and queue.training() == 0
+    assert queue.names() == [] and queue.training() == 0
 
 
 def test_tickets_of_the_dead_are_swept_away_and_numbers_go_on(queue: Queue) -> None:
-    with queue.locked():
+    with queue.lock():
         dead, living = queue.take_ticket("dead", 1), queue.take_ticket("living", 1)
         os.close(dead.descriptor)
         later = queue.take_ticket("later", 1)
     assert not dead.path.exists()
     assert later.path.name > living.path.name
-    assert queue.waiting() == ["living", "later"]
+    assert queue.names() == ["living", "later"]
     for ticket in (living, later):
         os.close(ticket.descriptor)
 
@@ -139,7 +139,7 @@ def test_a_run_that_waits_can_be_cancelled_and_says_that_it_stopped(
     assert second.wait(10) == 130
     status = read_status(folder / "status.json")
     assert status is not None and (status.state, status.step, status.error) == ("stopped", 5, "")
-    assert queue.waiting() == ["third"]
+    assert queue.names() == ["third"]
     first.kill()
     until(lambda: trains(third))
 
@@ -177,4 +177,4 @@ def test_many_that_start_at_once_train_one_after_the_other_and_each_once(queue: 
 
 def test_a_queue_that_was_never_used_is_empty(tmp_path: Path) -> None:
     queue = Queue(tmp_path / "nowhere")
-    assert queue.waiting() == [] and queue.training() == 0 and queue.position("x") is None
+    assert queue.names() == [] and queue.training() == 0 and queue.position("x") is None

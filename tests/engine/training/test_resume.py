@@ -70,7 +70,7 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with_wherever_that_is(
     used, run = list[int](), RunFolder(tmp_path / "r")
 
     def of_cores(cores: int, background: bool = False) -> None:
-        monkeypatch.setattr(Abilities, "here", lambda: Abilities(cuda=False, bfloat16=False, cores=cores))
+        monkeypatch.setattr(Abilities, "of_this_machine", lambda: Abilities(cuda=False, bfloat16=False, cores=cores))
         monkeypatch.setattr(torch, "set_num_threads", used.append)
         monkeypatch.setattr(loop, "lower_priority", lambda: None)
         for step in train(free, run.path, background):

@@ -38,7 +38,7 @@ def test_the_name_alone_is_the_newest_step_and_the_latest_one_has_a_number_too(r
     latest = load(run.path).model.embed.tokens.weight
     for name in ("run:my run", "run:my run@7"):
         assert torch.equal(library.checkpoint(name).model.embed.tokens.weight, latest)
-    assert library.place("run:my run").weights == run.weights
+    assert library.checkpoint_place("run:my run").weights == run.weights
 
 
 def test_while_the_run_goes_on_its_name_opens_what_is_newest_and_its_traces_are_new(

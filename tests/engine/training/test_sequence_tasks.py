@@ -112,7 +112,7 @@ def recipe(model: str, data: str) -> Recipe:
 def trainer(of: Recipe, folder: Path) -> Trainer:
     place = RunFolder(folder)
     place.adopt(of)
-    made = Trainer(of, place, plan(of.machine, Abilities.here()), Peers())
+    made = Trainer(of, place, plan(of.machine, Abilities.of_this_machine()), Peers())
     made.model.eval()
     return made
 
@@ -149,7 +149,7 @@ def taught(of: Recipe, folder: Path) -> TaughtPairs:
 @pytest.mark.parametrize("data", [REVERSE, MODULAR])
 def test_rows_of_a_completion_are_the_source_and_its_target(data: str, tmp_path: Path) -> None:
     source = taught(recipe(ONE, data), tmp_path)
-    known = {pair.source: pair.target for pair in source.told("train")}
+    known = {pair.source: pair.target for pair in source.task_examples("train")}
     end = "</s>" if source.task.ended else ""
     for read, asked in rows(source.batch(3)):
         question, _, begun = source.tokenizer.decode(read).partition("=")  # type: ignore[union-attr]
@@ -160,7 +160,7 @@ def test_rows_of_a_completion_are_the_source_and_its_target(data: str, tmp_path:
 
 def test_rows_for_an_encoder_decoder_are_the_source_and_its_target(tmp_path: Path) -> None:
     source = taught(recipe(TWO, REVERSE), tmp_path)
-    known = {pair.source: pair.target for pair in source.told("train")}
+    known = {pair.source: pair.target for pair in source.task_examples("train")}
     for read, asked in rows(source.batch(3)):
         assert source.tokenizer.decode(asked) == known[source.tokenizer.decode(read)] + "</s>"  # type: ignore[union-attr]
 
@@ -177,7 +177,7 @@ def test_what_is_held_out_is_measured_once_each_and_never_learned_from(model: st
     learned = {text for step in range(1, 40) for text in texts(source.batch(step))}
     measured = [text for examples in source.held_out(1000) for text in texts(examples)]
     assert isinstance(source, TaughtPairs | LabelledTexts)
-    told = [one.source if isinstance(one, Pair) else one.text for one in source.told("held_out")]
+    told = [one.source if isinstance(one, Pair) else one.text for one in source.task_examples("held_out")]
     assert measured == told and not learned & set(told)
     assert sum(len(examples.targets) for examples in source.held_out(1)) == min(of.batch.size, len(told))
 
@@ -190,7 +190,7 @@ def test_a_labelled_text_is_read_as_its_tokenizer_reads_what_is_typed(tmp_path: 
         assert list(source.tokenizer.encode(text).ids) == read
         assert label == [int(is_balanced(text, "()[]"))]
     with pytest.raises(ValueError, match="model.head.classes must be 2 for .data.brackets., with .*, got 3, None"):
-        source.fitted(recipe(CLASSES.replace("classes = 2", "classes = 3"), BRACKETS).model)
+        source.complete_config(recipe(CLASSES.replace("classes = 2", "classes = 3"), BRACKETS).model)
 
 
 def test_a_tokenizer_that_does_not_suit_the_task_is_refused() -> None:

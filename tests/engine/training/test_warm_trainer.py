@@ -66,7 +66,7 @@ def test_a_run_is_handed_over_and_its_weights_are_those_of_any_other_process(
     begun._watched[folder].join(30)
     said = (folder / "log.txt").read_text().splitlines()
     assert said[0].startswith(BEGINS) and said[-1].startswith("Finished: ")
-    assert begun.queue.training() == 0 and begun.queue.waiting() == []
+    assert begun.queue.training() == 0 and begun.queue.names() == []
     for _ in train(recipe, tmp_path / "plain"):
         pass
     ours, theirs = load(folder).model.state_dict(), load(tmp_path / "plain").model.state_dict()
@@ -110,7 +110,7 @@ def test_a_run_that_has_to_wait_for_its_turn_waits_in_a_light_process(
     warm.keep()
     ready = pid_of(warm)
     begun = Processes(tmp_path / "runs", warm)
-    with begun.queue.locked():
+    with begun.queue.lock():
         other = begun.queue.take_ticket("other", 1)
     queued = begun.start(endless, "queued")
     assert pid_of(warm) == ready

@@ -24,7 +24,7 @@ def wait_in(queue: Queue, name: str, slots: int, command: list[str] | None = Non
     """A process that waits with the ticket it is given, as the launcher starts one."""
     folder = queue.folder.parent / name
     folder.mkdir(exist_ok=True)
-    with queue.locked():
+    with queue.lock():
         ticket = queue.take_ticket(name, slots)
     process = subprocess.Popen(
         waiting_command(queue.folder.parent, folder, ticket, command or SLEEP), pass_fds=(ticket.descriptor,)

@@ -10,7 +10,7 @@ from engine.model.layers.position import (
     rotation,
     sinusoidal,
 )
-from engine.model.layers.rotary import plain
+from engine.model.layers.rotary import unscaled_frequencies
 from tests.engine.tiny import normal
 
 
@@ -27,7 +27,7 @@ def test_sinusoids_are_vaswanis_formula(d_model: int) -> None:
 
 def test_rotary_scores_depend_only_on_the_distance() -> None:
     q, k = normal(1, 1, 2, 8, seed=1), normal(1, 1, 2, 8, seed=2)
-    frequencies = plain(8, 10_000.0)
+    frequencies = unscaled_frequencies(8, 10_000.0)
 
     def score(pos: int, key: int) -> torch.Tensor:
         turned_q = rotate(q, *rotation(torch.tensor([pos]), frequencies))
@@ -41,7 +41,7 @@ def test_rotary_scores_depend_only_on_the_distance() -> None:
 
 def test_rotary_turns_each_pair_by_its_own_angle_and_keeps_lengths() -> None:
     x = normal(1, 3, 2, 4)
-    turned = rotate(x, *rotation(torch.tensor([0, 1, 2]), plain(4, 100.0)))
+    turned = rotate(x, *rotation(torch.tensor([0, 1, 2]), unscaled_frequencies(4, 100.0)))
     assert torch.equal(turned[:, 0], x[:, 0])  # position 0 does not turn
     a, b = x[0, 2, 0, [1, 3]].tolist()  # pair 1 at position 2: 2 x 100^(-2/4) = 0.2 radians
     expected = [a * math.cos(0.2) - b * math.sin(0.2), b * math.cos(0.2) + a * math.sin(0.2)]

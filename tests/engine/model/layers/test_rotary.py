@@ -10,7 +10,7 @@ from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from engine.model.config import Positions, RotaryScaling
-from engine.model.layers.rotary import depends_on_length, plain, rotary_frequencies
+from engine.model.layers.rotary import depends_on_length, rotary_frequencies, unscaled_frequencies
 from tests.engine import tiny
 
 CONTEXT = 4096
@@ -83,7 +83,7 @@ def test_longrope_is_that_of_transformers(length: int, given: dict[str, float]) 
 
 
 def test_the_first_pair_turns_a_radian_a_token_and_each_next_one_slower_by_the_same_ratio() -> None:
-    turns = plain(8, 10_000.0).tolist()
+    turns = unscaled_frequencies(8, 10_000.0).tolist()
     assert turns == pytest.approx([1.0, 0.1, 0.01, 0.001])
 
 
