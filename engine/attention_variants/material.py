@@ -1,20 +1,21 @@
-"""What the measurements are made on: a long text's real states, and the heads that read them."""
+"""Material of the measurements: a long text's real states, and the heads that read them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
 import torch
 from torch import Tensor
 
-from engine.attention_variants.chunks import encode_in_chunks
 from engine.attention_variants.heads import Heads
 from engine.checkpoints import Checkpoint
 from engine.data.stories import stories
 from engine.runtime.run import run
 
 SEED = 2023  # a stream of stories of its own, none of which the model has learned from
+AT_ONCE = 16  # chunks of one batch
 
 
 @dataclass(frozen=True)
@@ -75,3 +76,21 @@ def material(checkpoint: Checkpoint, length: int, layer: int = -1) -> Material:
 
     states = encode_in_chunks(encode, long_text(checkpoint, length), model.config.context)
     return Material(states, Heads.of(model.get_submodule(f"blocks.{layer}.attn"), model.config.attention.heads))
+
+
+def encode_in_chunks(encode: Callable[[Tensor], Tensor], ids: Tensor, context: int) -> Tensor:
+    """pos -> pos d_model, `encode` taking chunk pos to chunk pos d_model with pos at most `context`.
+
+    Chunks overlap by half, and each state is taken from the chunk in whose middle half it stands, so that it has seen
+    a quarter of a context at least on both sides (Bertsch et al. 2023, section 3.1); the ends of the text have less.
+    """
+    length = len(ids)
+    if context < 2 or length == 0:
+        raise ValueError(f"chunks need a context of at least 2 and a text, got {context} and {length} tokens.")
+    last = max(length - context, 0)
+    starts = [*range(0, last, context // 2), last]
+    chunks = torch.stack([ids[start : start + context] for start in starts])
+    states = torch.cat([encode(batch) for batch in chunks.split(AT_ONCE)])
+    cuts = [0, *((later + sooner + context) // 2 for sooner, later in zip(starts, starts[1:], strict=False)), length]
+    kept = zip(states, starts, cuts[:-1], cuts[1:], strict=True)
+    return torch.cat([chunk[begin - start : end - start] for chunk, start, begin, end in kept])

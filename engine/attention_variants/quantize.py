@@ -10,12 +10,12 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from engine.attention_variants.cost import FLOAT, INDEX, Cost
-from engine.attention_variants.kmeans import assign, kmeans
-from engine.attention_variants.metric import Metric, metric
 from engine.attention_variants.nearest import GATHERED, Found
 
 QUERIES, VISITS = 4096, 512  # searched at once, and those of them that visit one list at once
 SAMPLE = 32  # states the quantizers learn from, for each centroid: enough for Lloyd's algorithm, as more hardly helps
+ROWS = 4096  # points compared with all centroids at once
+FLOOR = 1e-3  # of the mean: the least weight of a direction, so that none is lost that some later query might take
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Index:
     every centroid of sub-space m. These tables do not depend on the list, as those of distances do through the
     residual q - c of the query. The query itself is never quantized: that is the "asymmetric" of section III.
 
-    The lists visited are those with the largest q . c. All of this happens in the coordinates of metric.py,
+    The lists visited are those with the largest q . c. All of this happens in the coordinates of `Metric`,
     where inner products are what they were; a query's change of coordinates could be folded into W_K with the rest.
     """
 
@@ -193,3 +193,77 @@ def search_cost(
     tables = min(rows, VISITS) * settings.subspaces * settings.codes
     kept = 2 * FLOAT * together * settings.probes * wanted + (FLOAT + INDEX) * (together * wanted + rows * min(k, keys))
     return Cost(rows * adds * d_model, kept + FLOAT * tables, round(rows * met * settings.subspaces))
+
+
+def kmeans(points: Tensor, clusters: int, seed: int, iterations: int = 12) -> Tensor:
+    """set point d -> centroids, set cluster d (Lloyd 1982), begun at points drawn without repetition.
+
+    A cluster that loses all its points starts again at one of those farthest from their centroids. Raises ValueError
+    for more clusters than points.
+    """
+    sets, count, _ = points.shape
+    if not 1 <= clusters <= count:
+        raise ValueError(f"clusters must be in 1..{count}, the number of points, got {clusters}.")
+    chance = torch.Generator().manual_seed(seed)
+    first = torch.stack([torch.randperm(count, generator=chance)[:clusters] for _ in range(sets)])
+    every = torch.arange(sets)[:, None]
+    centroids = points[every, first]
+    for _ in range(iterations):
+        nearest = assign(points, centroids)
+        sizes = points.new_zeros(sets, clusters).scatter_add_(1, nearest, torch.ones_like(points[..., 0]))
+        sums = torch.zeros_like(centroids).index_put_((every, nearest), points, accumulate=True)
+        distance = (points - centroids[every, nearest]).square().sum(-1)
+        empty = sizes == 0
+        far = distance.topk(clusters).indices.gather(1, (empty.cumsum(1) - 1).clamp(min=0))
+        centroids = torch.where(empty[..., None], points[every, far], sums / sizes.clamp(min=1)[..., None])
+    return centroids
+
+
+def assign(points: Tensor, centroids: Tensor) -> Tensor:
+    """The nearest centroid of each point, set point: the least ||x - c||^2, hence the largest x . c - ||c||^2 / 2."""
+    half = centroids.square().sum(-1)[:, None] / 2
+    parts = [torch.baddbmm(half, rows, centroids.mT, beta=-1).argmax(-1) for rows in points.split(ROWS, 1)]
+    return torch.cat(parts, 1)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Coordinates in which an error of a state counts alike in every direction.
+
+    `states @ to_state` and `queries @ to_query` have the same inner products as before: both d_model d_model.
+    """
+
+    to_state: Tensor
+    to_query: Tensor
+
+
+def metric(states: Tensor, queries: Tensor | None, subspaces: int) -> Metric:
+    """Learns the metric from states, key d_model, and queries, query d_model, where there are any.
+
+    An approximation h^ of a state h costs a query the error q . (h - h^), whose mean square over queries is
+    (h - h^)^T S (h - h^) with S = E[q q^T]. States are therefore stretched by S^1/2 and queries by S^-1/2: there the
+    nearest centroid by distance is the one with the least error of inner products (Guo et al. 2016, "Quantization based
+    fast inner product search", section 4.2). Then both are turned to the principal axes of the stretched states, and
+    these dealt to the sub-spaces so that the products of their variances come out alike (Ge et al. 2013, "Optimized
+    product quantization", section 3.2.2, eigenvalue allocation): no sub-space has all there is to say.
+    """
+    spread = torch.eye(states.shape[1]) if queries is None else queries.T @ queries / len(queries)
+    weights, axes = torch.linalg.eigh(spread)
+    stretch = (weights.clamp(min=0) + FLOOR * weights.mean()).sqrt()
+    stretched = (states - states.mean(0)) @ (axes * stretch)
+    variance, turn = torch.linalg.eigh(stretched.T @ stretched)
+    turn = turn[:, allocate(variance, subspaces)]
+    return Metric(axes * stretch @ turn, axes / stretch @ turn)
+
+
+def allocate(variance: Tensor, subspaces: int) -> list[int]:
+    """The directions, one sub-space after another: from the largest on, each goes where the product is least so far."""
+    size = len(variance) // subspaces
+    groups: list[list[int]] = [[] for _ in range(subspaces)]
+    products = [0.0] * subspaces  # logarithms
+    scaled = (variance / variance.max()).clamp(min=1e-9).log() - torch.tensor(1e-9).log()  # not below 0
+    for direction in variance.argsort(descending=True).tolist():
+        place = min((i for i in range(subspaces) if len(groups[i]) < size), key=products.__getitem__)
+        groups[place].append(direction)
+        products[place] += float(scaled[direction])
+    return [direction for group in groups for direction in group]

@@ -8,11 +8,19 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.attention_variants import quantize
-from engine.attention_variants.kmeans import assign, kmeans
-from engine.attention_variants.metric import allocate, metric
 from engine.attention_variants.nearest import exact
 from engine.attention_variants.peak import PeakBytes
-from engine.attention_variants.quantize import Index, Settings, build, recall, search_cost
+from engine.attention_variants.quantize import (
+    Index,
+    Settings,
+    allocate,
+    assign,
+    build,
+    kmeans,
+    metric,
+    recall,
+    search_cost,
+)
 
 D = 16
 

@@ -14,10 +14,10 @@ from engine.model.config import MLP, Attention, Encoder, Infill, ModelConfig, No
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run
 from engine.tokenizers import train
-from engine.training.measures.alignment import Link, alignment, best, links
 from engine.training.measures.decoding import decode_continuations, decode_translations, until
 from engine.training.measures.digits import draw_levels
 from engine.training.measures.next_pixel import drawn_after
+from engine.training.measures.sequence_to_sequence import Link, alignment, best, links
 from engine.training.objectives.padded import pad_rows, real
 
 WORDS = ["The red cars sleep", "Les voitures rouges dorment"]
