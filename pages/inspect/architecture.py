@@ -22,7 +22,7 @@ from views.architecture.charts import (
     waterfall,
 )
 from views.architecture.codegen import cost_lines, envelope_lines, part_table, size_lines
-from views.charts.show import show_plotly
+from views.charts.show import charts_wait, release_charts, show_plotly
 from views.charts.standalone import chart_file
 from views.core.component import courier, view
 from views.core.shown_tables import TABLES, ShownTables
@@ -38,7 +38,7 @@ BYTES = {"bfloat16": 2, "float32": 4, "int8": 1}
 CONTROLS = ("model", "against", "published", "switches", "length", "batch", "number")  # that a link can hide
 ENVELOPE = "Back-of-the-envelope estimate"
 HOW_TO_ZOOM = "Drag to pan, Ctrl + wheel to zoom, double-click to reset."
-picture = view("architecture")
+picture = view("architecture", events=("drawn",))
 
 
 def names() -> list[str]:
@@ -160,10 +160,12 @@ export = Export(
 )  # fmt: skip
 with left:
     different = [] if other is None else differing_switches(config, other)
-    notes = {"take": export.header}
+    notes = {"take": export.header, "reports": charts_wait()}
     payload = drawn.architecture(shown, differing=different, source=source(name), notes=notes)
-    picture(payload, key="architecture view")
+    picture(payload, key="architecture view", on={"drawn": release_charts})
     courier("courier", export.answers(payload, (TABLES, tables)).answer)
+if charts_wait():
+    st.stop()
 by_part, envelope_side = st.columns([1.12, 1], gap="medium")
 with by_part:
     st.subheader("Parameters by part", anchor=False)

@@ -21,6 +21,7 @@ from pages.controls.checkpoint.tensors import tensors_section
 from pages.controls.checkpoint.weights import weights_section
 from pages.controls.share.fragment import adopt_fragment
 from pages.controls.share.links import honour_link
+from views.charts.show import charts_wait
 from views.checkpoint import checkpoint as drawn
 from views.checkpoint.weights import matrix_rows
 
@@ -135,6 +136,8 @@ if checkpoint.report.assumed:
     correct(name, checkpoint.report.assumed)
 say_lost(name, checkpoint)
 card_section(name, checkpoint)
+if charts_wait():
+    st.stop()
 st.space("small")
 weights_section(name, checkpoint)
 st.space("small")

@@ -24,6 +24,7 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
 from pages.controls.checkpoint.link import FORMER
 from tests.engine.checkpoints.hub_server import Repo, serving
+from views.charts.show import SHOWN
 from views.checkpoint.embedding import nearest_rows, vector_table
 from views.core.payload import Named, unpack
 
@@ -65,6 +66,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 def page(model: str = "", path: str = "inspect/checkpoint.py") -> AppTest:
     """Inside the app, whose navigation its links need."""
     app = AppTest.from_file(APP, default_timeout=60).switch_page(f"pages/{path}")
+    app.session_state[SHOWN] = {"checkpoint"}  # no browser reports that the view is drawn
     if model:
         app.query_params["model"] = model
     return app
@@ -111,6 +113,16 @@ def typed(app: AppTest, text: str) -> AppTest:
     box.options.append(text)  # AppTest knows no box that takes new ones
     box.set_value(text)
     return app.run()
+
+
+def test_the_card_comes_before_the_charts_until_a_browser_reports_it() -> None:
+    app = page()
+    app.session_state[SHOWN] = set()
+    first = payload(app.run(), "checkpoint")
+    assert first is not None and first[0]["reports"] and not figures(app) and tensors(app) is None
+    app.session_state[SHOWN] = {"checkpoint"}  # as release_charts does
+    whole = payload(app.run(), "checkpoint")
+    assert whole is not None and not whole[0]["reports"] and figures(app) and tensors(app) is not None
 
 
 def test_first_open_is_a_finished_picture() -> None:

@@ -12,11 +12,32 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from views.charts.template import AltairChart, apply_altair_theme, plotly_config, plotly_template
+from views.core.component import PAGE
 from views.core.theme import Shade
+
+SHOWN = "pages with charts"  # in the session state: those whose charts have been drawn
 
 
 def current_shade() -> Shade:
     return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def charts_wait() -> bool:
+    """Whether the charts of this page are left out until its view stands: the first time that a session opens it.
+
+    A browser shows nothing of a page before it has loaded the libraries of all charts on it, which takes seconds. So
+    the view comes first, reports that it is drawn, and the page runs again with `release_charts`.
+    """
+    return st.session_state.get(PAGE) not in _shown()
+
+
+def release_charts() -> None:
+    _shown().add(st.session_state.get(PAGE))
+
+
+def _shown() -> set[str | None]:
+    shown: set[str | None] = st.session_state.setdefault(SHOWN, {None})
+    return shown
 
 
 def show_altair(chart: Callable[[Shade], AltairChart], *, key: str, **options: Any) -> Any:

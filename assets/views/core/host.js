@@ -28,6 +28,7 @@ export async function present(name, component, styled) {
       place.view = module.mount(place.root, place.data, (event, value) =>
         speak("page", () => place.emit(event, value)),
       );
+      if (place.data.reports) requestAnimationFrame(() => speak("page", () => place.emit("drawn", true))); // painted
     } else if (decoded || shaded || place.drawn !== place.data) {
       place.drawn = place.data;
       place.view.update(place.data);

@@ -33,6 +33,7 @@ from pages.controls.checkpoint.tensors import tensor_table
 from pages.controls.share.export import Export
 from pages.controls.share.links import address_now
 from views.architecture.codegen import part_table, size_lines
+from views.charts.show import charts_wait, release_charts
 from views.checkpoint import checkpoint as drawn
 from views.core.component import courier, view
 from views.core.shown_tables import TABLES, ShownTables
@@ -40,7 +41,7 @@ from views.core.shown_tables import TABLES, ShownTables
 TEXTS = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
 CONTROLS = ("model", "numbers", "own files", "actions")  # that a link can hide
 
-architecture = view("checkpoint")
+architecture = view("checkpoint", events=("drawn",))
 
 
 def card_section(name: str, checkpoint: Checkpoint) -> None:
@@ -54,9 +55,9 @@ def card_section(name: str, checkpoint: Checkpoint) -> None:
         lambda: size_lines(name, config, {}, sizes(config)),
     )  # fmt: skip
     export = Export("Checkpoint", "checkpoint", tables, "", address_now(model=name), CONTROLS, tables.queries)
-    payload = drawn.card(name, checkpoint, {"take": export.header})
+    payload = drawn.card(name, checkpoint, {"take": export.header, "reports": charts_wait()})
     with right:
-        architecture(payload, key="card")
+        architecture(payload, key="card", on={"drawn": release_charts})
     courier("courier", export.answers(payload, (TABLES, tables)).answer)
 
 
