@@ -23,7 +23,7 @@ def current_shade() -> Shade:
 
 
 def charts_wait() -> bool:
-    """Whether the charts of this page are left out until its view stands: the first time that a session opens it.
+    """Tells whether the charts of this page wait until its view stands: the first time that a session opens it.
 
     A browser shows nothing of a page before it has loaded the libraries of all charts on it, which takes seconds. So
     the view comes first, reports that it is drawn, and the page runs again with `release_charts`.
