@@ -143,7 +143,7 @@ def test_the_step_at_which_a_run_rests_is_seen(
 
     def wait_for(step: int) -> None:
         end = time.monotonic() + 20
-        while not (paused(run) and frames(run)[-1].step == step):
+        while not (paused(run) and frames(run)[-1].step == step == read_lines(run.path / "watch.jsonl")[-1]["step"]):
             assert time.monotonic() < end, [one.step for one in frames(run)]
             time.sleep(0.01)
 
