@@ -156,6 +156,7 @@ def test_uploaded_files_are_shown_carried_and_taken_away(show: Open, folder: Pat
     expect(page.locator(".st-key-facts").get_by_text("onerror")).to_be_visible()
     assert page.title() == "Checkpoint · Loupe"
     page.keyboard.press("Escape")
+    settle(page)  # until then, what stood there before stands beside what comes
     page.get_by_role("button", name="Export", exact=True).click()
     with page.expect_download() as download:
         page.get_by_role("button", name="One safetensors file").click()
