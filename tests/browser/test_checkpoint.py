@@ -105,6 +105,7 @@ def test_a_token_is_found_with_its_nearest_and_chosen_in_the_picture(show: Open)
     page.keyboard.press("Enter")
     said = page.locator("p", has_text="nearest by cosine")
     expect(said).to_contain_text("·dog id")
+    expect(page.locator(".js-plotly-plot")).to_have_count(1)  # a moment ago the one before it stood there, too
     page.locator(".js-plotly-plot").scroll_into_view_if_needed()
     place = page.evaluate(
         """() => {

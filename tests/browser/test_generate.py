@@ -42,7 +42,7 @@ def open_tab(page: "Page", name: str) -> None:
 
 
 def at_next_part(page: "Page", work: str) -> None:
-    """Runs `work` as soon as the next part of an answer is taken, which no browser can miss."""
+    """Runs `work` as soon as the view that stands takes the next part of an answer, which no browser can miss."""
     page.evaluate(f"""() => {{
       const view = Object.getPrototypeOf({FIND}.loupe); // that of a view which is mounted anew, too
       const {{ stream }} = view;
@@ -50,7 +50,7 @@ def at_next_part(page: "Page", work: str) -> None:
         const page = this;
         return stream.call(page, query, (part) => {{
           take(part);
-          if (view.stream === stream) return;
+          if (view.stream === stream || page !== {FIND}?.loupe) return;
           view.stream = stream;
           {work};
         }}, signal);

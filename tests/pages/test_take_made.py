@@ -18,6 +18,7 @@ from engine.model.presets import NAMED, blueprint
 from pages.controls.long_sequences.export import cost_tables
 from pages.controls.share.panel import data_file
 from tests.pages.test_take import ROOT, as_question, ran, view
+from views.charts.show import SHOWN
 from views.checkpoint.embedding import (
     Method,
     nearest_rows,
@@ -44,6 +45,7 @@ from views.long_sequences.charts import formula_rows
 def opened(page: str, **address: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.run()
+    app.session_state[SHOWN] = {page}  # no browser reports that the view is drawn
     app.switch_page(str(Path("pages/inspect") / f"{page}.py")).run()
     for name, value in address.items():
         app.selectbox(key=name).set_value(value)
