@@ -20,6 +20,7 @@ const EACH = 0.007; // seconds of a t-SNE for every point, of a thousand or two
 const SLOW = 3; // seconds from which on that is said, and the server is asked only once the view stands still
 const PATIENCE = 700; // ms
 const TRIED = 400; // other names for which there may be room
+const RING = 3; // CSS pixels of a ring around a point
 const MARGIN = { across: 90, up: 50 }; // CSS pixels around all points, for names at the edge
 const CONFIG = {
   displaylogo: false,
@@ -364,7 +365,7 @@ class Points {
 
   /** The names of the chosen row and of the keys that it reads, as labels of shapes. */
   firstNames(first, weights) {
-    const room = new Room(this.size, this.pixels, this.radius);
+    const room = new Room(this.size, this.pixels, this.radius + RING);
     const [middle] = this.pixels[first[0]];
     const font = { color: colour(this.plot, "ink"), size: 13, weight: 600 };
     this.first = { points: first, boxes: [] };
