@@ -17,7 +17,7 @@ from pages.controls.what_if.experiment import what_if
 from views.attention.attention import attention
 from views.attention.charts import CHARTS
 from views.attention.questions import ATTENTION
-from views.core.component import courier, view
+from views.core.component import courier, plotly_address, view
 from views.core.questions import Page
 from views.core.run_context import RUN
 from views.walkthrough.walkthrough import Lane, lanes
@@ -54,7 +54,12 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> tu
         name=subject.name,
         scores=measured,
         table=TABLE,
-        notes={"notice": notice(subject), "look": {"layer": 0, "head": 0, **look()}, "take": export.header},
+        notes={
+            "notice": notice(subject),
+            "look": {"layer": 0, "head": 0, **look()},
+            "take": export.header,
+            "plotly": plotly_address(),
+        },
         picture=subject.reading.picture,
         before=conducted.before,
     )

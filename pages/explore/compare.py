@@ -15,7 +15,7 @@ from pages.controls.what_if.experiment import heard
 from views.compare.compare import compare
 from views.compare.long import compare_long
 from views.compare.pair import Shown, compared
-from views.core.component import courier, view
+from views.core.component import courier, plotly_address, view
 
 PICTURE, LONG = "compare", "compare long"
 picture = view("compare", events=("silence",))
@@ -50,7 +50,7 @@ pairs = [compared(first, other) for other in others]
 comparison = comparison_of(found, pairs)
 export = comparison_export(found, comparison)
 look = EXAMPLES.get(first.title, {}).get("look", {})
-notes = {"look": {"layer": 0, "head": 0, **look}, "take": export.header}
+notes = {"look": {"layer": 0, "head": 0, **look}, "take": export.header, "plotly": plotly_address()}
 if first.long is None:
     drawn = compare(pairs, notes)
     waiting.empty()

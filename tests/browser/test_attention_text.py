@@ -15,6 +15,7 @@ from engine.inputs.readers import read_translation
 from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
+from tests.browser.harness import comes_to
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -124,14 +125,21 @@ def test_points_are_the_projection_of_queries_and_keys(show: Show) -> None:
     drawn = shell(page).evaluate("e => ['queries', 'keys'].map(n => [...e.loupe.view.answer[n].data])")
     np.testing.assert_allclose(drawn[0], found.queries.flatten(), atol=1e-5)
     np.testing.assert_allclose(drawn[1], found.keys.flatten(), atol=1e-5)
-    canvas = page.locator(".points-frame canvas")
+    plot = page.locator(".points-plot")
+    plot.locator(".main-svg").first.wait_for()
     weights = traced()["blocks.3.attn.pattern"][0, 2]
-    canvas.press("ArrowRight")
+    plot.press("ArrowRight")
     assert shell(page).evaluate("e => e.loupe.state.query") == 6
-    assert f"{100 * float(weights[6].max()):.3g}" in (canvas.get_attribute("aria-label") or "")
-    x, y = shell(page).evaluate("e => e.loupe.view.plane.at(3)")
-    canvas.hover(position={"x": x, "y": y})
-    assert shell(page).evaluate("e => e.loupe.hover.row") == 3
+    assert f"{100 * float(weights[6].max()):.3g}" in (plot.get_attribute("aria-label") or "")
+    stands = "e => { const [x, y] = e.loupe.view.pixels[3]; return { x, y }; }"
+    plot.hover(position=shell(page).evaluate(stands))
+    comes_to(page, lambda: shell(page).evaluate("e => e.loupe.hover?.row"), 3)
+    lines = """e => e.loupe.view.plot.layout.shapes.filter(one => one.type === "path")
+        .flatMap(({ path, line }) => [...path.matchAll(/L([^,]+)/g)].map(([, x]) => [Number(x), line.width]))"""
+    read = [key for key, weight in enumerate(weights[3].tolist()) if weight >= 0.005]
+    expected = [(float(found.keys[key, 0]), 1.1 * max(1, round(10 * float(weights[3, key])))) for key in read]
+    np.testing.assert_allclose(sorted(shell(page).evaluate(lines)), sorted(expected), atol=1e-5)
+    assert shell(page).evaluate("e => e.loupe.hover.row") == 3  # what is drawn anew stays under the pointer
 
 
 def test_circuits_list_what_a_token_promotes_and_say_where_there_are_none(show: Show) -> None:

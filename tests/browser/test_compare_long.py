@@ -35,7 +35,7 @@ SHOWN = {
     "q·k": ".view-product canvas",
     "Steps": ".view-steps canvas",
     "Text": ".view-text .texts bdi",
-    "Points": ".view-points canvas",
+    "Points": ".view-points .main-svg",
     "Circuits": ".view-circuits .promoted",
 }
 

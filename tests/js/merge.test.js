@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { Room } from "../../assets/views/attention/names.js";
 import { alone, between, merge, subtract } from "../../assets/views/compare/merge.js";
-import { Placement } from "../../assets/views/components/placement.js";
 
 const block = (values, cols) => ({
   data: Float32Array.from(values),
@@ -42,10 +42,26 @@ test("a difference is the second run less the first, and no number where a token
 });
 
 test("a name stands right of its point, else where it covers neither a point nor a name", () => {
-  const placement = new Placement({ width: 200, height: 100 });
-  assert.deepEqual(placement.find(40, 10, 50, 50, 5), { x: 55, y: 50 });
-  assert.deepEqual(placement.find(40, 10, 50, 50, 5), { x: 5, y: 50 }); // the right is taken
-  placement.block(150, 20, 4);
-  assert.deepEqual(placement.find(40, 10, 140, 20, 5), { x: 95, y: 20 });
-  assert.equal(placement.find(300, 10, 50, 50, 5), null);
+  const room = new Room({ width: 200, height: 100 }, [[150, 20]], 4);
+  assert.deepEqual(room.find([50, 50], 40), [58, 42, 98, 58]);
+  assert.deepEqual(room.find([50, 50], 38), [4, 42, 42, 58]); // the right is taken
+  assert.deepEqual(room.find([140, 20], 40), [92, 12, 132, 28]); // on the right is a point
+  assert.deepEqual(room.find([140, 80], 40, { leftward: true }), [92, 72, 132, 88]);
+  assert.equal(room.find([50, 50], 300), undefined);
+});
+
+test("a name that may cover points takes their place, and one that must stand covers names too", () => {
+  const around = [
+    [50, 30],
+    [70, 50],
+    [30, 50],
+    [50, 70],
+  ];
+  const room = new Room({ width: 200, height: 100 }, around, 9);
+  assert.equal(room.find([50, 50], 40), undefined);
+  assert.deepEqual(room.find([50, 50], 40, { may: true }), [63, 42, 103, 58]);
+  const small = new Room({ width: 60, height: 24 }, [], 4);
+  const first = small.find([4, 12], 40);
+  assert.equal(small.find([4, 12], 40, { may: true }), undefined);
+  assert.deepEqual(small.find([4, 12], 40, { may: true, must: true }), first);
 });

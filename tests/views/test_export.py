@@ -12,6 +12,7 @@ from engine.inputs.readers import read_text
 from engine.runtime import library
 from engine.runtime.run import run
 from views.attention.attention import attention
+from views.core.component import PLOTLY
 from views.core.export import MODULES, Answered, imported_modules, modules, packed, rename_imports, self_contained
 from views.core.payload import pack
 from views.walkthrough.walkthrough import lanes, walkthrough
@@ -57,6 +58,17 @@ def test_a_module_whose_name_is_made_later_is_inside_with_all_that_it_may_be() -
         'import { a } from "loupe/core/dom.js"; export * from "loupe/attention/b_c.js"; '
         "import(`loupe/attention/x_${name}.js`)"
     )
+
+
+def test_plotly_is_inside_where_a_chart_is_drawn_and_not_where_none_can_be() -> None:
+    def library(view: str, *asks: str) -> str:
+        answers = [Answered({"ask": ask}, packed(pack({}, {}))) for ask in asks]
+        page = self_contained(view, pack({}, {}), title="t", answers=answers)
+        return "".join(re.findall(r'<script type="text/plain" id="plotly">(.*?)</script>', page))
+
+    assert unpacked(library("train")) == unpacked(library("attention", "points")) == PLOTLY.read_bytes()
+    assert unpacked(library("compare", "ov", "points")) == PLOTLY.read_bytes()
+    assert not library("attention") and not library("compare", "ov") and not library("walkthrough")
 
 
 def test_nothing_names_a_host_and_the_policy_forbids_all_fetching() -> None:

@@ -24,6 +24,7 @@ STATIC = re.compile(r"""(\b(?:from|import)\s*)(["'])(\.\.?/[\w/.-]+)\.js\2""")
 LAZY = re.compile(r"""(\bimport\(\s*)(["'`])(\.\.?/[\w${}/.-]+?)\.js\2""")
 PREFIX = "loupe/"
 CHARTS = "core/plotly"  # the module that needs plotly.js
+CHARTED = {"points"}  # questions whose answers it draws in a tab, which a file without them leaves out
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'"
@@ -51,7 +52,9 @@ def self_contained(
     `state` is the part of the address behind the #: the layer, the head and the cell that are shown first. Of what the
     view asks later, `answers` are here; all else is answered with a sentence.
     """
+    answers = list(answers)
     sources = modules(view)
+    charted = CHARTS in modules(view, lazy=False) or any(one.query.get("ask") in CHARTED for one in answers)
     imports = {f"{PREFIX}{name}.js": data_url(source) for name, source in sources.items()}
     known = [{"query": dict(one.query), "payload": one.packed} for one in answers]
     given = {"view": module_path(view), "state": state, "payload": packed(payload), "answers": known}
@@ -64,13 +67,14 @@ def self_contained(
         "caption": lines,
         "imports": script_json({"imports": imports}),
         "given": script_json(given),
-        "library": LIBRARY % packed_plotly() if CHARTS in sources else "",
+        "library": LIBRARY % packed_plotly() if charted else "",
         "main": f"{PREFIX}share/standalone.js",
     }
 
 
-def modules(view: str) -> dict[str, str]:
-    """The view's module and all that it may come to import: path -> source with its imports as the map names them."""
+def modules(view: str, lazy: bool = True) -> dict[str, str]:
+    """The view's module and all that it imports, with `lazy` also later: path -> source with its imports as the map
+    names them."""
     found: dict[str, str] = {}
     waiting = ["share/standalone", module_path(view)]
     while waiting:
@@ -79,7 +83,7 @@ def modules(view: str) -> dict[str, str]:
             continue
         source = (MODULES / f"{name}.js").read_text(encoding="utf-8")
         found[name] = rename_imports(source, name)
-        waiting += imported_modules(source, name)
+        waiting += imported_modules(source, name, lazy)
     return dict(sorted(found.items()))
 
 
@@ -100,10 +104,10 @@ def resolve(path: str, name: str) -> str:
     return normpath(join(dirname(name), path))
 
 
-def imported_modules(source: str, name: str) -> list[str]:
+def imported_modules(source: str, name: str, lazy: bool = True) -> list[str]:
     """Modules that module `name` imports; for a path computed at run time, all that match, unless any view does."""
     paths = [resolve(match[3], name) for match in STATIC.finditer(source)]
-    for match in LAZY.finditer(source):
+    for match in LAZY.finditer(source) if lazy else ():
         pattern = resolve(re.sub(r"\$\{[^}]*\}", "*", match[3]), name)
         if pattern != "*":
             paths += [path.relative_to(MODULES).with_suffix("").as_posix() for path in MODULES.glob(f"{pattern}.js")]

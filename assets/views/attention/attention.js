@@ -288,6 +288,11 @@ class Attention {
 
   // --- what the views ask ------------------------------------------------------------------------------------------------
 
+  /** Address of plotly.js. */
+  get plotly() {
+    return this.data.plotly;
+  }
+
   /** The pieces of the columns. */
   get keys() {
     return this.trace.keys(this.state.focus);

@@ -1,24 +1,34 @@
-// Queries and keys of one head as points of one plane: near one another where they point the same way.
+// Queries and keys of one head as points of one plane: near one another where they point the same way. plotly.js draws them; it is mounted
+// in this view because the chosen row's attention follows the pointer without a message to the server.
+import { apart, LINE, Room } from "./names.js";
 import { hues, signs, TINTS } from "./tints.js";
 import { choices } from "../components/choices.js";
 import { make, range } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
-import { Placement } from "../components/placement.js";
-import { Plane } from "../components/plane.js";
+import { Chart, literal } from "../core/plotly.js";
 
 const WAYS = [
   ["pca", "PCA", "the two directions in which queries and keys together vary most"],
   ["tsne", "t-SNE", "who is near whom in all dimensions"],
 ];
 const LEAST = 0.005; // the smallest weight that is drawn as a line
+const LEVELS = 10; // of widths and strengths of lines
 const THICK = 11; // CSS pixels of a weight of 1
 const NAMED = 4; // keys whose weight is written beside them
 const EACH = 0.007; // seconds of a t-SNE for every point, of a thousand or two
 const SLOW = 3; // seconds from which on that is said, and the server is asked only once the view stands still
 const PATIENCE = 700; // ms
 const TRIED = 400; // other names for which there may be room
-const LINE = 16; // CSS pixels that a name is high
+const RING = 3; // CSS pixels of a ring around a point
+const MARGIN = { across: 90, up: 50 }; // CSS pixels around all points, for names at the edge
+const CONFIG = {
+  displaylogo: false,
+  doubleClick: "reset",
+  modeBarButtons: [["zoom2d", "pan2d", "resetScale2d"], ["toImage"]],
+  toImageButtonOptions: { format: "svg", filename: "loupe-points", scale: 1 },
+};
+const pen = document.createElement("canvas").getContext("2d");
 
 export function mount(root, page) {
   return new Points(root, page);
@@ -38,9 +48,9 @@ class Points {
     this.tint = choices("colour", TINTS, (tint) => page.go({ tint: tint === "role" ? undefined : tint }));
     this.legend = make("div", "points-legend");
     this.frame = make("div", "points-frame");
-    this.canvas = this.frame.appendChild(make("canvas"));
-    this.canvas.tabIndex = 0;
-    this.canvas.setAttribute("role", "img");
+    this.plot = this.frame.appendChild(make("div", "points-plot"));
+    this.plot.tabIndex = 0;
+    this.plot.setAttribute("role", "img");
     this.axes = make("p", "points-axes");
     this.note = make("p", "points-note");
     this.sentence = make("p", "sentence");
@@ -48,16 +58,17 @@ class Points {
     const bar = make("div", "points-bar");
     bar.append(this.how.element, this.tint.element, this.legend);
     root.append(bar, this.sentence, this.frame, this.axes, this.note);
-    this.plane = new Plane(
-      this.canvas,
-      { count: () => this.count, at: (i) => this.place(i), hides: () => false },
-      {
-        moved: () => this.draw(),
-        pointed: (i) => this.point(i),
-        picked: (i) => page.go(i < this.queries ? { query: i } : { key: i - this.queries }),
+    this.chart = new Chart(this.plot, page.plotly, {
+      drawn: () => this.hideCovered(),
+      failed: (sentence) => (this.sentence.textContent = sentence),
+      on: {
+        plotly_hover: ({ points }) => this.point(points[0].pointNumber),
+        plotly_unhover: () => this.point(-1),
+        plotly_click: ({ points }) => this.pick(points[0].pointNumber),
+        plotly_relayout: (change) => "xaxis.range[0]" in change && this.drawAll(), // other names have room
       },
-    );
-    this.canvas.addEventListener("keydown", (event) => this.step(event));
+    });
+    this.plot.addEventListener("keydown", (event) => this.step(event));
   }
 
   get state() {
@@ -82,6 +93,7 @@ class Points {
     return this.answer ? this.queries + this.answer.keys.shape[0] : 0;
   }
 
+  /** @returns {number[]} x and y of a point in the plane */
   place(i) {
     const [{ data }, at] = i < this.queries ? [this.answer.queries, i] : [this.answer.keys, i - this.queries];
     return [data[2 * at], data[2 * at + 1]];
@@ -107,13 +119,12 @@ class Points {
     /** @type {import("../core/store.js").Query<"points">} */
     const query = { ask: "points", side, focus, layer, head, how: this.projection };
     const wanted = JSON.stringify([page.trace.trace, query]);
-    this.size();
     if (wanted === this.wanted) return this.draw();
     this.wanted = wanted;
     clearTimeout(this.timer);
     this.turn++;
     this.frame.classList.add("waiting");
-    this.timer = setTimeout(() => this.ask(query), this.waits() ? PATIENCE : 0);
+    this.timer = setTimeout(() => this.ask(query, wanted), this.waits() ? PATIENCE : 0);
   }
 
   /** Says what is on its way; true where that takes long. */
@@ -128,7 +139,7 @@ class Points {
   }
 
   /** @param {import("../core/store.js").Query<"points">} query */
-  async ask(query) {
+  async ask(query, wanted) {
     const turn = ++this.turn;
     try {
       const { arrays, shares, note } = await this.page.request(query);
@@ -139,7 +150,7 @@ class Points {
         ? `across ${percent(shares[0])} of the variance of queries and keys together, upward ${percent(shares[1])}`
         : "t-SNE: who is near whom counts; distances, directions and sizes of groups do not";
       this.note.textContent = note ?? "";
-      this.fit();
+      this.drawn = wanted;
       this.draw();
     } catch (error) {
       if (turn !== this.turn) return;
@@ -151,40 +162,34 @@ class Points {
     this.frame.classList.remove("waiting");
   }
 
-  /** As wide as there is room for; a new size frames the points anew. */
-  size() {
+  /** The size of the chart, CSS pixels: as wide as there is room for. */
+  get size() {
     const width = Math.round(Math.min(this.page.width, 1000)) - 2;
-    if (this.plane.size?.width === width) return;
-    this.plane.resize(width, Math.round(Math.max(320, Math.min(540, width * 0.62))));
-    if (this.answer) this.fit();
-  }
-
-  fit() {
-    const axes = [0, 1].map((axis) => range(0, this.count).map((i) => this.place(i)[axis]));
-    this.plane.frame(
-      axes.map((values) => Math.min(...values)),
-      axes.map((values) => Math.max(...values)),
-    );
+    return { width, height: Math.round(Math.max(320, Math.min(540, width * 0.62))) };
   }
 
   draw() {
-    const { plane } = this;
-    if (!plane.size) return;
-    const context = plane.clear();
     this.legend.replaceChildren(...signs(this.tinted, this.texts));
     this.frame.hidden = !this.answer && Boolean(this.sentence.textContent);
-    if (!this.answer || !plane.view) return;
-    const { row, col } = this.chosen();
-    this.shades = Object.fromEntries(
-      ["ink", "ground", "soft", "attention"].map((role) => [role, colour(this.canvas, role)]),
-    );
-    context.font = `13px ${getComputedStyle(this.canvas).getPropertyValue("--sans")}`;
-    const weights = this.weights(row);
-    this.lines(context, row, weights);
-    const hue = hues(this.canvas, this.tinted, this.texts);
-    for (const i of range(0, this.count)) this.dot(context, i, hue(i), this.radius);
-    this.names(context, hue, row, col, weights);
-    this.canvas.setAttribute("aria-label", this.spoken(row, weights));
+    if (!this.answer) return;
+    const all = JSON.stringify([this.framed, this.tinted, this.plot.closest("[data-theme]")?.dataset.theme]);
+    if (all === this.all) return this.mark();
+    this.all = all;
+    this.drawAll();
+  }
+
+  /** The points with their names; what follows the pointer is a part of the layout, which changes without them. */
+  drawAll() {
+    if (this.plot.layout?.uirevision !== this.framed) this.chart.clear(); // plotly.js resets to the ranges that it began with
+    this.view = this.shownRanges();
+    this.pixels = range(0, this.count).map((i) => this.pixel(i));
+    this.hue = hues(this.plot, this.tinted, this.texts);
+    this.names = this.otherNames();
+    this.chart.draw([this.markers(), this.texted()], { ...this.layout(), shapes: this.row() }, CONFIG);
+  }
+
+  mark() {
+    if (this.answer) this.chart.relayout({ shapes: this.row() });
   }
 
   get radius() {
@@ -207,78 +212,201 @@ class Points {
     return Float64Array.from(block.data.subarray(start, start + block.cols), (weight) => weight / max);
   }
 
-  lines(context, row, weights) {
-    const [x, y] = this.plane.at(row);
-    context.strokeStyle = this.shades.attention;
-    weights.forEach((weight, key) => {
-      if (weight < LEAST) return;
-      const [x1, y1] = this.plane.at(this.queries + key);
-      context.globalAlpha = 0.2 + 0.7 * weight;
-      context.lineWidth = Math.max(1, THICK * weight);
-      context.beginPath();
-      context.moveTo(x, y);
-      context.lineTo(x1, y1);
-      context.stroke();
+  /** Plotly's trace of all points: a query is a circle, a key a square, whatever their colours say. */
+  markers() {
+    const points = range(0, this.count);
+    return {
+      ...this.trace(
+        "markers",
+        points.map((i) => this.place(i)),
+      ),
+      hoverinfo: "none",
+      marker: {
+        color: points.map(this.hue),
+        symbol: points.map((i) => (i < this.queries ? "circle" : "square")),
+        size: points.map((i) => (i < this.queries ? 2 : 1.8) * this.radius),
+        opacity: 1,
+        line: { color: colour(this.plot, "ground"), width: 1 },
+      },
+    };
+  }
+
+  /** Plotly's trace of the names. */
+  texted() {
+    return {
+      ...this.trace(
+        "text",
+        this.names.map(({ box: [left, top] }) => this.under(left, top + LINE / 2)),
+      ),
+      text: this.names.map(({ i }) => literal(this.piece(i))),
+      textposition: "middle right",
+      hoverinfo: "skip",
+    };
+  }
+
+  trace(mode, places) {
+    return { type: "scatter", mode, x: places.map(([x]) => x), y: places.map(([, y]) => y) };
+  }
+
+  /** A plane at one scale for both axes. */
+  layout() {
+    const soft = colour(this.plot, "soft");
+    const { x, y } = this.allRanges();
+    return {
+      ...this.size,
+      margin: { l: 0, r: 0, t: 0, b: 0 },
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: this.font, size: 13, color: soft },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: soft, activecolor: colour(this.plot, "ink") },
+      showlegend: false,
+      dragmode: matchMedia("(pointer: coarse)").matches ? false : "pan", // a finger scrolls the page
+      hovermode: "closest",
+      hoverdistance: 11,
+      uirevision: this.framed,
+      xaxis: { visible: false, range: x },
+      yaxis: { visible: false, range: y, scaleanchor: "x" },
+    };
+  }
+
+  /** What is framed: another answer or another width frames the points anew. */
+  get framed() {
+    return `${this.drawn} ${this.size.width}`;
+  }
+
+  get font() {
+    return getComputedStyle(this.plot).getPropertyValue("--sans");
+  }
+
+  /** {x, y}: ranges of the axes, which are those of all points until a reader has moved or zoomed. */
+  shownRanges() {
+    const { layout } = this.plot;
+    return layout?.uirevision === this.framed ? { x: layout.xaxis.range, y: layout.yaxis.range } : this.allRanges();
+  }
+
+  allRanges() {
+    const { width, height } = this.size;
+    const places = range(0, this.count).map((i) => this.place(i));
+    const along = [0, 1].map((axis) => places.map((place) => place[axis]));
+    const low = along.map((values) => Math.min(...values));
+    const high = along.map((values) => Math.max(...values));
+    const rooms = [width - MARGIN.across, height - MARGIN.up];
+    const unit = Math.max(...rooms.map((room, axis) => (high[axis] - low[axis] || 1) / room)); // of the plane, a pixel
+    const [x, y] = [width, height].map((pixels, axis) => {
+      const middle = (low[axis] + high[axis]) / 2;
+      return [middle - (unit * pixels) / 2, middle + (unit * pixels) / 2];
     });
-    context.globalAlpha = 1;
+    return { x, y };
   }
 
-  /** A query is a circle, a key a square, whatever their colours say. */
-  dot(context, i, fill, radius, ring = null) {
-    const [x, y] = this.plane.at(i);
-    context.beginPath();
-    if (i < this.queries) context.arc(x, y, radius, 0, 2 * Math.PI);
-    else context.rect(x - radius * 0.9, y - radius * 0.9, 1.8 * radius, 1.8 * radius);
-    context.fillStyle = fill;
-    context.fill();
-    context.strokeStyle = ring ?? this.shades.ground;
-    context.lineWidth = ring ? 2.5 : 1;
-    context.stroke();
+  /** Where a point stands in the chart, CSS pixels. */
+  pixel(i) {
+    const [{ width, height }, { x, y }] = [this.size, this.view];
+    const [at, up] = this.place(i);
+    return [(width * (at - x[0])) / (x[1] - x[0]), (height * (y[1] - up)) / (y[1] - y[0])];
   }
 
-  /** The chosen row and the keys that it reads, then any others that find room. */
-  names(context, hue, row, col, weights) {
-    const { ink, ground, soft } = this.shades;
+  /** What stands under a pixel of the chart: a place of the plane. */
+  under(left, top) {
+    const [{ width, height }, { x, y }] = [this.size, this.view];
+    return [x[0] + (left / width) * (x[1] - x[0]), y[1] - (top / height) * (y[1] - y[0])];
+  }
+
+  /** The chosen row as shapes of Plotly: its lines, rings around what it reads most, and their names. */
+  row() {
+    const { row, col } = this.chosen();
+    const weights = this.weights(row);
     const read = [...weights.keys()]
       .filter((key) => weights[key] >= LEAST)
       .sort((a, b) => weights[b] - weights[a])
       .slice(0, NAMED);
     const keys = col === null || read.includes(col) ? read : [col, ...read];
     const first = [row, ...keys.map((key) => this.queries + key)];
-    const placement = new Placement(this.plane.size);
-    for (const i of range(0, this.count)) placement.block(...this.plane.at(i), this.radius);
-    for (const i of first) this.dot(context, i, hue(i), this.radius + 1.5, ink);
-    const [middle] = this.plane.at(row);
-    context.textBaseline = "middle";
-    const write = (i, text, options) => {
-      const [x, y] = this.plane.at(i);
-      const found = placement.find(context.measureText(text).width, LINE, x, y, this.radius + 4, options);
-      if (!found) return;
-      context.lineWidth = 4;
-      if (options.may) context.strokeText(text, found.x, found.y);
-      context.fillText(text, found.x, found.y);
-    };
-    context.font = context.font.replace(/^.*?(?=\d+px)/, "600 ");
-    Object.assign(context, { fillStyle: ink, strokeStyle: ground });
-    for (const i of first) {
-      const share = i < this.queries ? "" : `  ${percent(weights[i - this.queries])}`;
-      write(i, `${this.piece(i)}${share}`, {
-        may: true,
-        must: i === first[0] || i === first[1],
-        leftward: i !== row && this.plane.at(i)[0] < middle,
-      });
-    }
-    context.font = context.font.replace(/^.*?(?=\d+px)/, "");
-    context.fillStyle = soft;
-    const others = range(0, this.count).filter(
-      (i) => !first.includes(i) && placement.inside([...this.plane.at(i), ...this.plane.at(i)]),
-    );
-    for (const [n, i] of others.entries()) if (n % Math.ceil(others.length / TRIED) === 0) write(i, this.piece(i), {});
+    this.plot.setAttribute("aria-label", this.spoken(row, weights));
+    return [...this.lines(row, weights), ...first.map((i) => this.ring(i)), ...this.firstNames(first, weights)];
+  }
+
+  /** A path for each level of weight, from the row to the keys that it reads. */
+  lines(row, weights) {
+    const paths = Array(LEVELS).fill("");
+    const color = colour(this.plot, "attention");
+    weights.forEach((weight, key) => {
+      const level = Math.min(LEVELS, Math.max(1, Math.round(LEVELS * weight)));
+      if (weight >= LEAST) paths[level - 1] += `M${this.place(row)}L${this.place(this.queries + key)}`;
+    });
+    return paths
+      .map((path, i) => ({ path, share: (i + 1) / LEVELS }))
+      .filter(({ path }) => path)
+      .map(({ path, share }) => ({
+        type: "path",
+        path,
+        layer: "below",
+        opacity: 0.2 + 0.7 * share,
+        line: { color, width: THICK * share },
+      }));
+  }
+
+  ring(i) {
+    const [[x, y], half] = [this.pixels[i], this.radius + 1.5];
+    const side = i < this.queries ? half : 0.9 * half;
+    return this.boxed(i, [x - side, y - side, x + side, y + side], {
+      type: i < this.queries ? "circle" : "rect",
+      fillcolor: this.hue(i),
+      line: { color: colour(this.plot, "ink"), width: 2.5 },
+    });
+  }
+
+  /** A shape in a box of pixels, which keeps its size and stays beside its point while the plane is moved. */
+  boxed(i, box, look) {
+    const [[x, y], [xanchor, yanchor], [left, top, right, bottom]] = [this.pixels[i], this.place(i), box];
+    const sides = { x0: left - x, x1: right - x, y0: y - bottom, y1: y - top };
+    return { type: "rect", xsizemode: "pixel", ysizemode: "pixel", xanchor, yanchor, ...sides, ...look };
+  }
+
+  /** The names of the chosen row and of the keys that it reads, as labels of shapes. */
+  firstNames(first, weights) {
+    const room = new Room(this.size, this.pixels, this.radius + RING);
+    const [middle] = this.pixels[first[0]];
+    const font = { color: colour(this.plot, "ink"), size: 13, weight: 600 };
+    this.first = { points: first, boxes: [] };
+    return first.flatMap((i, rank) => {
+      const text = i < this.queries ? this.piece(i) : `${this.piece(i)}  ${percent(weights[i - this.queries])}`;
+      const leftward = rank > 0 && this.pixels[i][0] < middle;
+      const box = room.find(this.pixels[i], this.wide(text, 600), { leftward, may: true, must: rank < 2 });
+      if (!box) return [];
+      this.first.boxes.push(box);
+      const label = { text: literal(text), font, textposition: "middle center", padding: 0 };
+      return [this.boxed(i, box, { line: { width: 0 }, label })];
+    });
+  }
+
+  /** [{i, box}]: the names of other points that find room. */
+  otherNames() {
+    const room = new Room(this.size, this.pixels, this.radius);
+    const inside = range(0, this.count).filter((i) => room.holds([...this.pixels[i], ...this.pixels[i]]));
+    return inside
+      .filter((_, n) => n % Math.ceil(inside.length / TRIED) === 0)
+      .map((i) => ({ i, box: room.find(this.pixels[i], this.wide(this.piece(i), 400)) }))
+      .filter(({ box }) => box);
+  }
+
+  wide(text, weight) {
+    pen.font = `${weight} 13px ${this.font}`;
+    return pen.measureText(text).width;
+  }
+
+  /** Hides the names that those of the chosen row cover, and shows all others again. */
+  hideCovered() {
+    const { points, boxes } = this.first;
+    const texts = this.plot.querySelectorAll(".textpoint");
+    this.names.forEach(({ i, box }, n) => {
+      const shown = !points.includes(i) && boxes.every((one) => apart(one, box));
+      texts[n].style.visibility = shown ? "" : "hidden";
+    });
   }
 
   point(i) {
     const { page } = this;
-    this.canvas.style.cursor = i < 0 ? "grab" : "pointer";
     if (i < 0) {
       page.tip(null);
       return page.point(null);
@@ -289,6 +417,10 @@ class Points {
     if (query) page.tip(`query of ${this.piece(i)}`, `position ${at}`);
     else page.tip(`${this.piece(row)} → ${this.piece(i)}`, percent(this.weights(row)[at]));
     page.point(query ? { row: at, col: null } : { row, col: at });
+  }
+
+  pick(i) {
+    this.page.go(i < this.queries ? { query: i } : { key: i - this.queries });
   }
 
   step(event) {
@@ -305,13 +437,10 @@ class Points {
     return `${this.count} points; the query of ${this.piece(row)} attends most to the key of ${this.piece(this.queries + best)}: ${percent(weights[best])}`;
   }
 
-  mark() {
-    if (this.answer) this.draw();
-  }
-
   destroy() {
     clearTimeout(this.timer);
     this.turn++;
     this.page.tip(null);
+    this.chart.destroy();
   }
 }

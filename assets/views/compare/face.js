@@ -58,6 +58,11 @@ export class Face {
     this.narrow = width < NARROW;
   }
 
+  /** Address of plotly.js. */
+  get plotly() {
+    return this.lab.data.plotly;
+  }
+
   get edition() {
     return this.lab.edition;
   }

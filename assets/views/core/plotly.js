@@ -46,6 +46,11 @@ export function adoptStyle(element) {
   root.append(style);
 }
 
+/** A text as it is: plotly.js reads tags. */
+export function literal(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+}
+
 /**
  * A chart in `element`, redrawn as often as wanted; draws that come while the library is on its way are one.
  */
@@ -86,6 +91,12 @@ export class Chart {
     );
   }
 
+  /** Changes entries of the layout. New shapes take milliseconds: the traces are not drawn again. */
+  relayout(change) {
+    if (this.waiting) Object.assign(this.waiting[1], change);
+    else if (this.element._fullLayout) this.library.relayout(this.element, change);
+  }
+
   show() {
     if (!this.waiting || !this.element.isConnected) return;
     const [traces, layout, config] = this.waiting;
@@ -101,8 +112,13 @@ export class Chart {
     this.heard.drawn?.(this.element.layout);
   }
 
+  /** Takes the chart away: the next drawing begins anew. */
+  clear() {
+    if (this.element._fullLayout) this.library.purge(this.element);
+  }
+
   destroy() {
     this.closed = true;
-    if (this.element._fullLayout) this.library.purge(this.element);
+    this.clear();
   }
 }

@@ -3,7 +3,7 @@
 import { choices } from "../components/choices.js";
 import { make } from "../core/dom.js";
 import { colour } from "../core/palette.js";
-import { Chart } from "../core/plotly.js";
+import { Chart, literal } from "../core/plotly.js";
 import { axisOfSteps, chartConfig, extent, logged, scaleOf } from "./charts.js";
 import { measuredCurves } from "./run.js";
 import * as track from "./track.js";
@@ -327,11 +327,6 @@ function shownRuns(lab) {
 function shortened(name, own) {
   const rest = name !== own && name.startsWith(`${own} `) ? name.slice(own.length + 1) : name;
   return rest.length > LONGEST ? `${rest.slice(0, LONGEST - 1)}…` : rest;
-}
-
-/** A text as it is: Plotly reads tags. */
-function literal(text) {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
 /** A round number from all finite values on. */

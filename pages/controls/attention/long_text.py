@@ -35,6 +35,7 @@ from pages.controls.what_if.experiment import (
 )
 from views.attention.long import LongContext, attention_long, long_context
 from views.attention.long_questions import LONG, carry_long
+from views.core.component import plotly_address
 from views.core.payload import pack
 from views.core.questions import Page
 from views.core.run_context import RUN
@@ -72,7 +73,7 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     export = run_export(
         "Attention", "attention", subject, long, ("attention", "what if"), carry=partial(carry_long, long), room=ROOM
     )
-    about = {"notice": notice(subject), "take": export.header}
+    about = {"notice": notice(subject), "take": export.header, "plotly": plotly_address()}
     drawn = attention_long(long, name=subject.name, look=look(), notes=about)
     edits = LongEdits(subject, lanes, controls, before, after)
     return drawn, export.answers(drawn, (RUN, long), (LONG, long), (WHAT_IF, edits)), export
