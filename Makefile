@@ -16,7 +16,7 @@ run: .venv/installed
 
 test: .venv/installed-dev
 	$(BIN)/node --test "tests/js/*.test.js"
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-dev node_modules/installed
 	$(BIN)/ruff check .
