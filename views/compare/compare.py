@@ -36,7 +36,7 @@ def compare(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
     return pack(header, arrays)
 
 
-def drawn(trace: Trace) -> list[Tensor]:
+def recorded_patterns(trace: Trace) -> list[Tensor]:
     return [trace[hook] for hook in trace if hook.endswith("attn.pattern")]
 
 
@@ -74,4 +74,4 @@ def side_header(one: Shown) -> dict[str, Any]:
 def is_whole(pairs: Sequence[Compared]) -> bool:
     """Tells whether every weight is in the payload."""
     shown = [pairs[0].first, *(pair.second for pair in pairs)]
-    return sum(value.numel() * 4 for one in shown for value in drawn(one.trace)) <= WHOLE
+    return sum(value.numel() * 4 for one in shown for value in recorded_patterns(one.trace)) <= WHOLE

@@ -16,7 +16,7 @@ from engine.analysis.compare_long import entries, largest_differences
 from views.attention.long import ACROSS, LARGEST_TILE, TILE
 from views.attention.long_questions import Span, about_head, ask_tiles
 from views.compare.compare import side_header
-from views.compare.long_pair import CELLS, aligned, long_of, together_long
+from views.compare.long_pair import CELLS, align_sides, long_of, together_long
 from views.compare.pair import Compared, Shown, digest_of
 from views.compare.tables import Looked, head_of
 from views.core.payload import pack
@@ -33,7 +33,7 @@ def compare_long(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
     header = {
         "trace": digest_of(shown),
         "sides": [side_header(one) for one in shown],
-        "pairs": {pair.second.letter: paired(pair, across(shown)) for pair in pairs},
+        "pairs": {pair.second.letter: pair_header(pair, across(shown)) for pair in pairs},
         "tile": TILE,
         "across": across(shown),
         "cells": CELLS,
@@ -48,7 +48,7 @@ def across(shown: Sequence[Shown]) -> int:
     return ACROSS if len(shown) == 2 and sparse else TILE
 
 
-def paired(pair: Compared, across: int) -> dict[str, Any]:
+def pair_header(pair: Compared, across: int) -> dict[str, Any]:
     """`tiles` are those of the first run, of the second and of their difference, for each attention."""
     found = together_long(pair)
     for number, described in enumerate(found["attentions"]):
@@ -59,15 +59,15 @@ def paired(pair: Compared, across: int) -> dict[str, Any]:
 
 def own_tile(pair: Compared, number: int, mine: bool, across: int) -> int:
     """Tile width of the first run or of the second."""
-    return fitting(max(one.lengths[0 if mine else 1] for one in aligned(pair, number)), across)
+    return tile_width(max(one.lengths[0 if mine else 1] for one in align_sides(pair, number)), across)
 
 
 def tile_side(pair: Compared, number: int, across: int) -> int:
     """Tile width of a difference, which has the tokens of both texts."""
-    return fitting(max(entries(alignment)[1] for alignment in aligned(pair, number)), across)
+    return tile_width(max(entries(alignment)[1] for alignment in align_sides(pair, number)), across)
 
 
-def fitting(longest: int, across: int) -> int:
+def tile_width(longest: int, across: int) -> int:
     """Cells of a tile along each side, so that as few as `across` cells ask for show the whole, and none overlap."""
     width = -(-longest * TILE // across)
     while width > LARGEST_TILE:
@@ -116,18 +116,18 @@ def cut(size: int, tile: int, whole: bool, across: int) -> list[Span]:
 
 def own_tiles(pair: Compared, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
     for shown, letter in ((pair.first, "A"), (pair.second, pair.second.letter)):
-        head, side = head_of(pair, looked, letter), own_tile(pair, looked.at(pair), letter == "A", across)
+        head, side = head_of(pair, looked, letter), own_tile(pair, looked.attention_index(pair), letter == "A", across)
         seen = side * across // TILE
         down, over = (cut(size, side, whole, seen) for size in long_of(shown).pattern(head).shape)
         yield from ask_tiles(long_of(shown), head, product(down, over), cells=side)
 
 
 def differences(pair: Compared, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
-    number, letters = looked.at(pair), ("A", pair.second.letter)
+    number, letters = looked.attention_index(pair), ("A", pair.second.letter)
     places = [list(looked.heads[letter]) for letter in letters]
     side = tile_side(pair, number, across)
     seen = side * across // TILE
-    down, over = (cut(entries(one)[1], side, whole, seen) for one in aligned(pair, number))
+    down, over = (cut(entries(one)[1], side, whole, seen) for one in align_sides(pair, number))
     for rows, columns in product(down, over):
         more = {"heads": places, "rows": list(rows), "columns": list(columns), "cells": side}
         yield about_pair(pair, ask="difference", attention=looked.attention, **more)
@@ -135,17 +135,17 @@ def differences(pair: Compared, looked: Looked, whole: bool, across: int) -> Ite
 
 def of_all(pair: Compared, looked: Looked) -> Iterator[dict[str, Any]]:
     """Yields the requests about every head and all places."""
-    one, other = pair.attentions[looked.at(pair)]
+    one, other = pair.attentions[looked.attention_index(pair)]
     if not one.crosses:
         yield about_pair(pair, ask="streams", attention=one.key)
     yield about_pair(pair, ask="similarity", attention=one.key, over="here")
-    for layer in range(pair.depth(looked.at(pair))):
+    for layer in range(pair.depth(looked.attention_index(pair))):
         yield about_pair(pair, ask="change", attention=one.key, layer=layer)
-    met = looked.met(pair)
+    met = looked.cell_groups(pair)
     if met is None:
         return
     yield about_pair(pair, ask="says", group=met[0])
-    group = aligned(pair, looked.at(pair))[0].groups[met[0]]
+    group = align_sides(pair, looked.attention_index(pair))[0].groups[met[0]]
     for letter, shown, rows in (("A", pair.first, group.first), (pair.second.letter, pair.second, group.second)):
         for row in rows:
             yield about_head(long_of(shown), head_of(pair, looked, letter), ask="row", pos=row)

@@ -19,7 +19,7 @@ from views.attention.questions import ATTENTION
 from views.compare import tables
 from views.compare.codegen import comparison_lines
 from views.compare.long import carry_long, tile_of
-from views.compare.long_pair import alike, changed, differing, says, streams
+from views.compare.long_pair import alike, head_difference, layer_change, says, streams
 from views.compare.pair import Compared, Shown, digest_of
 from views.compare.tables import head_at, looked_at
 from views.compare.texts import over_texts
@@ -78,7 +78,7 @@ def ask_streams(pair: Compared, attention: Attention) -> dict[str, Tensor]:
 @LONG_PAIR.question("change", returns={"change": ("head",), "seen": ("head", *CELLS)})
 def ask_change(pair: Compared, attention: Attention, layer: Layer) -> Answer:
     """Difference of each head of a layer; nothing where heads have no counterpart by place."""
-    return Answer(changed(pair, number_of(pair, attention), layer), {"layer": layer})
+    return Answer(layer_change(pair, number_of(pair, attention), layer), {"layer": layer})
 
 
 @LONG_PAIR.question(
@@ -99,7 +99,7 @@ def ask_difference(
         raise ValueError(f"a tile has 1 to {LARGEST_TILE} cells along each side, got {cells}.")
     number = number_of(pair, attention)
     first, second = (head_at(pair, number, mine, place) for mine, place in zip((True, False), heads, strict=True))
-    header, arrays = tile_of(differing(pair, number, first, second), rows, columns, cells)
+    header, arrays = tile_of(head_difference(pair, number, first, second), rows, columns, cells)
     return Answer(arrays, header)
 
 
@@ -114,19 +114,19 @@ class Comparison(BareContext):
     fields: Callable[[], Mapping[str, Fields]] = dict
 
     @property
-    def shown(self) -> list[Shown]:
+    def runs(self) -> list[Shown]:
         return [self.pairs[0].first, *(pair.second for pair in self.pairs)]
 
     @property
     def digest(self) -> str:
-        return digest_of(self.shown)
+        return digest_of(self.runs)
 
     @property
     def model_name(self) -> str:
-        return " and ".join(dict.fromkeys(one.title for one in self.shown))
+        return " and ".join(dict.fromkeys(one.title for one in self.runs))
 
-    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
-        letters = [one.letter for one in self.shown]
+    def choices(self, axis: str, query: Query) -> range | Collection[str]:
+        letters = [one.letter for one in self.runs]
         known = {
             "letter": letters,
             "second": letters[1:],
@@ -138,8 +138,8 @@ class Comparison(BareContext):
     @property
     def parts(self) -> list[tuple[Any, ...]]:
         """The registries of the page, each with all that it is asked about."""
-        runs: list[Context] = [one.context for one in self.shown]
-        long = self.shown[0].long is not None
+        runs: list[Context] = [one.context for one in self.runs]
+        long = self.runs[0].long is not None
         return [(LONG if long else ATTENTION, *runs), (LONG_PAIR if long else PAIR, *self.pairs), (COMPARISON, self)]
 
 
@@ -171,14 +171,14 @@ def ask_comparison(
 def carry(comparison: Comparison, of: Query) -> Iterator[Query]:
     """Queries of the view when somebody turns to another layer or opens another tab: the same of every run before the
     next of any. Of long texts: all queries about the heads that are looked at, which `of` names."""
-    if comparison.shown[0].long is not None:
+    if comparison.runs[0].long is not None:
         looked = COMPARISON.questions["comparison"].bind(comparison, of)
         del looked["matrix"]
         yield from carry_long(comparison.pairs, looked_at(comparison.pairs, **looked))
         return
-    for one in comparison.shown:
+    for one in comparison.runs:
         for lane in one.lanes:
             for layer in range(lane.config.layers):
                 yield {"trace": one.digest, "ask": "layer", "layer": layer, "side": lane.side}
-    runs = Page((ATTENTION, *(one.context for one in comparison.shown)))
-    yield from (query for query in runs.carried() if query["ask"] in TABS)
+    runs = Page((ATTENTION, *(one.context for one in comparison.runs)))
+    yield from (query for query in runs.carried_queries() if query["ask"] in TABS)
