@@ -15,7 +15,7 @@ from engine.analysis.heads import scores
 from engine.analysis.rollout import rollout
 from engine.analysis.summarised_run import glance, head_pattern, run_reduced
 from engine.analysis.tiles import overview
-from engine.attention_variants.peak import PeakBytes
+from engine.attention_variants.measure import PeakBytes
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.run import run

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isqrt
 from statistics import median
 from threading import Lock
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.attention_variants import quantize
 from engine.attention_variants.blocks import local_2d, local_2d_cost
@@ -18,8 +21,49 @@ from engine.attention_variants.cost import Cost
 from engine.attention_variants.full import explicit, explicit_cost, fused_attention, fused_cost
 from engine.attention_variants.material import Material
 from engine.attention_variants.nearest import Search, attend_cost, exact, exact_cost, fold, nearest_attention
-from engine.attention_variants.peak import PeakBytes
 from engine.attention_variants.window import sliding_window, window_cost
+
+# --- Peak memory ---
+
+
+class PeakBytes(TorchDispatchMode):
+    """`with PeakBytes() as seen: ...` leaves the highest sum in `seen.peak`, for this thread alone.
+
+    A tensor counts from the operation that makes its storage until nobody refers to it. What existed before does not
+    count, and neither does the scratch space inside one operation (a fused attention's is a constant per thread).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.live = self.peak = 0
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        known = {given.untyped_storage()._cdata for given in _tensors([args, list((kwargs or {}).values())])}
+        for made in _tensors([out]):
+            if (storage := made.untyped_storage())._cdata not in known:
+                known.add(storage._cdata)
+                self._add(storage.nbytes())
+                weakref.finalize(storage, self._add, -storage.nbytes())
+        return out
+
+    def _add(self, size: int) -> None:
+        self.live += size
+        self.peak = max(self.peak, self.live)
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+
+
+# --- Measurements ---
+
 
 KINDS = {  # in the order in which they are measured and drawn
     "explicit": "full, explicit",

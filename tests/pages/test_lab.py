@@ -22,7 +22,7 @@ from engine.training.objectives import score
 from engine.training.recipe_file import parse_recipe, write_recipe
 from engine.training.sizing import Sizing
 from pages.controls.train.presets import FOLDER, presets
-from pages.controls.train.recipe_contrasts import contrasts
+from pages.controls.train.recipe_plan import contrasts
 from views.core.payload import unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")

@@ -18,8 +18,8 @@ from engine.data import hub
 from engine.runtime import limits
 from engine.training import sources
 from engine.training.sizing import Sizing, find_size, known_size
-from pages.controls.train import data_files as own_files
 from pages.controls.train import user_data as own_data
+from pages.controls.train import user_data as own_files
 from tests.pages.test_lab import address, page, plan, recipe_of, told
 
 HAMLET = "To be, or not to be, that is the question:\nWhether 'tis nobler in the mind to suffer\n" * 20

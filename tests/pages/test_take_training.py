@@ -16,9 +16,8 @@ import pytest
 from engine.training.frames import Frame, read_frames
 from engine.training.probe import read_probe
 from engine.training.snapshot_frames import frame_files
-from pages.controls.train import export_run as training_whole
-from pages.controls.train.export import OF_A_STEP, training_export
-from pages.controls.train.export_run import pack_recording
+from pages.controls.train import export as training_whole
+from pages.controls.train.export import OF_A_STEP, pack_recording, training_export
 from pages.controls.train.questions import answer as answer_question
 from pages.controls.train.session import RECORDED, Session
 from tests.pages.test_take import as_question

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from engine.runtime.run import run
 from tests.engine import tiny
-from views.compare.codegen_tabs import steps
+from views.compare.codegen import steps
 
 
 def test_a_bias_that_has_no_axis_for_texts_is_printed_beside_the_scores() -> None:

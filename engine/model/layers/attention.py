@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -12,7 +13,6 @@ from engine.model.config import Attention as AttentionConfig
 from engine.model.config import ModelConfig, kv_heads
 from engine.model.hooks import HookPoint, any_wanted, run_has_edits
 from engine.model.layers.cache import LayerCache
-from engine.model.layers.causal_strips import LONG, mix_values, triangle
 from engine.model.layers.dropout import dropout
 from engine.model.layers.mask import AttentionMask
 from engine.model.layers.module import Linear, Module
@@ -20,6 +20,46 @@ from engine.model.layers.norm import make_norm
 from engine.model.layers.position import Rotation, rotate, rotate_both
 from engine.model.layers.position_override import moved_bias, moved_rotation
 from engine.model.layers.softmax import softmax
+
+# --- Products of causal attention in strips ---
+# What stands above the diagonal is 0 and is never computed.
+
+
+LONG = 512  # tokens from which strips pay
+STRIP = 128  # rows
+
+Product = Callable[[Tensor, Tensor], Tensor]
+
+
+def triangle(q: Tensor, k: Tensor, products: Product, scale: float) -> Tensor:
+    """softmax(scale q k^T) where each query sees itself and what came before, batch head pos key.
+
+    `q` and `k` are batch head pos d_head, `products(q, k)` their scores; heads may share keys.
+    """
+    batch, heads, length, _ = q.shape
+    pattern = q.new_empty(batch, heads, length, length)
+    for first, last in strips(length):
+        scores = products(q[:, :, first:last], k[:, :, :last]).mul_(scale)
+        later = torch.ones(last - first, last - first, dtype=torch.bool, device=q.device).triu_(1)
+        scores[..., first:].masked_fill_(later, float("-inf"))
+        pattern[:, :, first:last, :last] = scores.softmax(-1)
+        pattern[:, :, first:last, last:] = 0
+    return pattern
+
+
+def mix_values(pattern: Tensor, v: Tensor, mixture: Product) -> Tensor:
+    """pattern v, batch head pos d_head, of a pattern that is 0 above its diagonal; `mixture` multiplies one strip."""
+    length = pattern.shape[-1]
+    parts = [mixture(pattern[:, :, first:last, :last], v[:, :, :last]) for first, last in strips(length)]
+    return torch.cat(parts, 2)
+
+
+def strips(length: int) -> Iterator[tuple[int, int]]:
+    for first in range(0, length, STRIP):
+        yield first, min(first + STRIP, length)
+
+
+# --- Attention ---
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,254 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 from typing import Any
 
 import streamlit as st
 
+from engine.model.config import ModelConfig, PositionKind
 from engine.training import Recipe, limit_checks
 from engine.training.estimate import estimate
-from engine.training.link import FILES
+from engine.training.link import FILES, pack_recipe, unpack_recipe
 from engine.training.names import check_name
 from engine.training.objectives.suitable_config import suit_model
-from engine.training.recipe_file import as_toml, parse_recipe
+from engine.training.recipe_file import as_toml, parse_recipe, write_recipe
 from engine.training.sizing import Sizing, known_size
 from pages.controls.share.links import as_text
 from pages.controls.train.presets import OWN, duration, gallery, presets
-from pages.controls.train.recipe_contrasts import contrasts
 from pages.controls.train.recipe_form import Form
 from pages.controls.train.recipe_options import format_value as as_option
-from pages.controls.train.recipe_state import begin_recipe, keep, list_changes, recipe_memory
-from pages.controls.train.recipe_text import text_of_recipe
 from pages.controls.train.user_data import SHARED as DATA
 from pages.controls.train.user_data import own_data
+
+SHARED = "recipe"  # the name in a link
+
+
+# --- The recipe between visits ---
+
+
+@dataclass
+class RecipeMemory:
+    """State of each task's form: what its controls `begins` with where that is not its preset, what they `said` last,
+    and how often they began anew. `link` is the recipe in the address as it was read or written last, `lost` why one
+    did not read."""
+
+    begins: dict[str, Recipe] = field(default_factory=dict)
+    said: dict[str, Recipe] = field(default_factory=dict)
+    turns: dict[str, int] = field(default_factory=dict)
+    link: str = ""
+    lost: str = ""
+
+    def begin(self, task: str, recipe: Recipe | None) -> None:
+        """The controls of a task begin anew, with its preset where no recipe is given."""
+        self.turns[task] = self.turns.get(task, 0) + 1
+        self.said.pop(task, None)
+        self.begins.pop(task, None)
+        if recipe is not None:
+            self.begins[task] = recipe
+
+    def turn(self, task: str) -> str:
+        """Prefix of the keys of its controls."""
+        return f"{task} {self.turns.get(task, 0)}"
+
+
+def recipe_memory() -> RecipeMemory:
+    found: RecipeMemory = st.session_state.setdefault("recipes", RecipeMemory())
+    return found
+
+
+def begin_recipe(task: str, preset: Recipe) -> tuple[Recipe, str]:
+    """The recipe that the controls begin with, and the turn of the controls.
+
+    That of a link counts first; then what they said when the person left them for another task or page.
+    """
+    known, shared = recipe_memory(), st.query_params.get(SHARED, "")
+    if shared and shared != known.link:
+        known.link = shared
+        try:
+            known.begin(task, unpack_recipe(shared))
+        except ValueError as error:
+            known.lost = str(error)
+    elif f"{known.turn(task)} seed" not in st.session_state and task in known.said:
+        known.begin(task, known.said[task])
+    return known.begins.get(task, preset), known.turn(task)
+
+
+def keep(task: str, recipe: Recipe, preset: Recipe) -> None:
+    """Keeps what the controls say now; in the address too where it is not the preset."""
+    known = recipe_memory()
+    if known.said.setdefault(task, recipe) != recipe:
+        known.lost = ""  # the person looks at something else now
+    known.said[task] = recipe
+    if recipe == preset:
+        st.query_params.pop(SHARED, None)
+        return
+    try:
+        known.link = pack_recipe(recipe)
+    except ValueError:  # it learns from a file, which no link can carry; the page says so where it offers the link
+        st.query_params.pop(SHARED, None)
+    else:
+        if st.query_params.get(SHARED) != known.link:
+            st.query_params[SHARED] = known.link
+
+
+def list_changes(recipe: Recipe, preset: Recipe) -> list[str]:
+    """Differences from a preset, as "model.layers 2 → 4"."""
+    ours, theirs = (flat(one) for one in (recipe, preset))
+    return [
+        f"{key} {theirs.get(key, 'none')} → {ours.get(key, 'none')}"
+        for key in dict.fromkeys([*theirs, *ours])
+        if ours.get(key) != theirs.get(key)
+    ]
+
+
+def flat(recipe: Recipe) -> Mapping[str, str]:
+    """Values of its file as text, by the dotted key."""
+    found = dict[str, str]()
+
+    def visit(table: Mapping[str, Any], prefix: str) -> None:
+        for key, value in table.items():
+            if isinstance(value, dict):
+                visit(value, f"{prefix}{key}.")
+            else:
+                found[f"{prefix}{key}"] = json.dumps(value)
+
+    visit(tomllib.loads(write_recipe(replace(recipe, about=""))), "")
+    return found
+
+
+# --- Recipes that differ in one thing ---
+
+
+SEEN = 0.05  # the weight decay from which leaving it out makes a difference
+
+
+def contrasts(recipe: Recipe) -> dict[str, Recipe]:
+    """Changed recipes by their titles, without those that change nothing or that no model or task can have."""
+    found: dict[str, Recipe] = {}
+    for title, change in CHANGES.items():
+        try:
+            other = change(recipe)
+            limit_checks.check_recipe(other)
+        except ValueError:
+            continue
+        if other != recipe:
+            found[title] = other
+    return found
+
+
+def of_model(change: Callable[[ModelConfig], ModelConfig]) -> Callable[[Recipe], Recipe]:
+    return lambda recipe: replace(recipe, model=change(recipe.model))
+
+
+def change_stacks(model: ModelConfig, **changed: Any) -> ModelConfig:
+    """Changes both stacks."""
+    encoder = model.encoder and replace(model.encoder, **changed)
+    return replace(model, encoder=encoder, **changed)
+
+
+def change_attention(model: ModelConfig, **changed: Any) -> ModelConfig:
+    """Changes all attention, that to the encoder too."""
+    encoder = model.encoder and replace(model.encoder, attention=replace(model.encoder.attention, **changed))
+    cross = model.cross and replace(model.cross, **changed)
+    return replace(model, attention=replace(model.attention, **changed), encoder=encoder, cross=cross)
+
+
+def with_positions(kind: PositionKind) -> Callable[[Recipe], Recipe]:
+    return of_model(lambda model: replace(model, positions=replace(model.positions, kind=kind, scaling=None)))
+
+
+def norms_after(model: ModelConfig) -> ModelConfig:
+    return model if model.norm.kind == "none" else replace(model, norm=replace(model.norm, place="after"))
+
+
+def without_scale(model: ModelConfig) -> ModelConfig:
+    return change_attention(model, scale=1.0) if model.attention.scale is None else model
+
+
+def one_block(model: ModelConfig) -> ModelConfig:
+    return change_stacks(model, layers=1) if model.distinct is None else replace(model, layers=1, distinct=1)
+
+
+def not_warmed_up(recipe: Recipe) -> Recipe:
+    return replace(recipe, schedule=replace(recipe.schedule, warmup=0))
+
+
+def not_decayed(recipe: Recipe) -> Recipe:
+    """Sets the weight decay to 0 where it is large enough to be seen."""
+    if recipe.optimiser.weight_decay < SEEN:
+        return recipe
+    return replace(recipe, optimiser=replace(recipe.optimiser, weight_decay=0.0))
+
+
+def ten_times(recipe: Recipe) -> Recipe:
+    return replace(recipe, optimiser=replace(recipe.optimiser, lr=10 * recipe.optimiser.lr))
+
+
+# A title becomes a part of a run's name: letters, digits, spaces and hyphens.
+CHANGES: dict[str, Callable[[Recipe], Recipe]] = {
+    "without residual connections": of_model(lambda model: replace(model, residual=False)),
+    "without normalisation": of_model(lambda model: replace(model, norm=replace(model.norm, kind="none"))),
+    "normalisation after each sublayer": of_model(norms_after),
+    "scores not divided by sqrt d_head": of_model(without_scale),
+    "without positions": with_positions("none"),
+    "learned positions": with_positions("learned"),
+    "sinusoidal positions": with_positions("sinusoidal"),
+    "rotary positions": with_positions("rotary"),
+    "ALiBi positions": with_positions("alibi"),
+    "one block": of_model(one_block),
+    "one head": of_model(lambda model: change_attention(model, heads=1, kv_heads=None)),
+    "attention without MLPs": of_model(lambda model: change_stacks(model, mlp=None)),
+    "without warm-up": not_warmed_up,
+    "ten times the learning rate": ten_times,
+    "without weight decay": not_decayed,
+}
+
+
+# --- The recipe as text ---
+
+
+HIGH = 420  # CSS pixels
+
+
+def text_of_recipe(turn: str, text: str, apply: Callable[[str], None]) -> None:
+    """`text` is what the controls say; `apply` takes what is written, and raises ValueError where it cannot."""
+    state, key = st.session_state, f"{turn} text"
+    made, wrong = f"{key} made", f"{key} wrong"
+    if key not in state or state[key] == state.get(made):
+        state[key] = state[made] = text
+        state.pop(wrong, None)
+    elif state[key] == text:
+        state[made] = text
+
+    def apply_text() -> None:
+        try:
+            apply(state[key])
+        except ValueError as error:
+            state[wrong] = str(error)
+
+    def discard_text() -> None:
+        state[key] = state[made] = text
+        state.pop(wrong, None)
+
+    st.text_area("recipe in TOML", key=key, height=HIGH, label_visibility="collapsed")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button("Apply", key=f"{key} apply", on_click=apply_text, help="The controls then say what is written here.")
+        written = state[key] != text
+        st.button("Discard", key=f"{key} discard", on_click=discard_text, disabled=not written,
+                  help="Back to what the controls say.")  # fmt: skip
+        if written:
+            st.caption("The controls say something else, and it is what they say that is trained.")
+    if wrong in state:
+        st.warning(as_text(state[wrong]))
+
+
+# --- The plan ---
+
 
 FIRST = "reverse"  # the task a visitor meets
 NAMED = 3  # of what was changed; the others are counted

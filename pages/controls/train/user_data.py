@@ -2,24 +2,146 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
+import pandas
 import streamlit as st
 
 from engine.data.hub import INSTALL, Hub, has_datasets, read_hub
-from engine.data.own import Rows
+from engine.data.own import FORMS, Rows
 from engine.data.table import KINDS, Table, read_table
 from engine.data.text import read_text
 from engine.runtime import limits
 from engine.training import Recipe
+from engine.training.atomic import replace_atomically
 from engine.training.data_recipe import Text
+from engine.training.folder import size
 from pages.controls.share.links import as_text
-from pages.controls.train.data_columns import columns_of, first_rows, objective_of
-from pages.controls.train.data_files import MIB, find_file, folder, store_file
 from pages.controls.train.data_recipe import SHARE, objectives, of_table, of_text
+from pages.controls.train.recipe_options import format_value
+
+# --- Files in the folder of the runs ---
+
+
+FOLDER = ".data"  # in that of the runs; one folder a file, called by a digest of what is in it
+DIGEST = re.compile(r"[0-9a-f]{32}")
+LONGEST = 60  # characters of a name
+MIB = 2**20
+
+
+def store_file(name: str, data: bytes) -> Path:
+    """The file, under a name that nothing can be made of but a name. Raises ValueError where it is too large."""
+    if len(data) > limits.MAX_DATA:
+        raise ValueError(
+            f"{plain(name)} must have at most {limits.MAX_DATA // MIB:,} MiB, got {len(data) / MIB:,.1f}; take a part "
+            "of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
+        )
+    file = folder() / blake2b(name.encode() + b"\0" + data, digest_size=16).hexdigest() / plain(name)
+    if not file.is_file():
+        make_room(len(data))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replace_atomically(file) as partial:
+            partial.write_bytes(data)
+    return file
+
+
+def find_file(digest: str) -> Path | None:
+    """The file of that digest, if it is here."""
+    if not DIGEST.fullmatch(digest) or not (folder() / digest).is_dir():
+        return None
+    return next((path for path in (folder() / digest).iterdir() if not path.name.startswith(".")), None)
+
+
+def make_room(need: int) -> None:
+    """Deletes what no run learns from, the oldest first. Raises ValueError where that is not enough."""
+    taken = size(folder()) if folder().is_dir() else 0
+    if taken + need > limits.DATA_DISK:
+        recipes = [path.read_text(errors="replace") for path in folder().parent.glob("*/recipe.toml")]
+        for old in sorted(folder().iterdir(), key=lambda path: path.stat().st_mtime):
+            if taken + need > limits.DATA_DISK and not any(old.name in recipe for recipe in recipes):
+                taken -= size(old)
+                rmtree(old, ignore_errors=True)
+    if taken + need > limits.DATA_DISK:
+        raise ValueError(
+            f"all data that was brought here may take {limits.DATA_DISK // MIB:,} MiB, which the runs' own data fills; "
+            "delete runs, or raise LOUPE_DATA_DISK_MIB where Loupe is started."
+        )
+
+
+def folder() -> Path:
+    return Path(limits.RUNS_FOLDER).resolve() / FOLDER
+
+
+def plain(name: str) -> str:
+    """The last part of a path, letters, digits, spaces, and - _ . in it."""
+    last = re.sub(r"[^\w .-]+", " ", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
+    stem, dot, suffix = last.rpartition(".")
+    short = f"{stem[: LONGEST - len(suffix)]}.{suffix}" if dot and len(suffix) < 10 else last[:LONGEST]
+    return short or "data"
+
+
+# --- Columns of a table ---
+
+
+FORM = {
+    ("text",): "texts", ("text", "label"): "texts with a label", ("source", "target"): "pairs of texts",
+    ("tokens", "tags"): "words with tags",
+}  # fmt: skip
+GUESSES = {  # names that columns often have
+    "text": ("text", "sentence", "content", "review", "body", "question"),
+    "label": ("label", "labels", "class", "category", "sentiment", "answer"),
+    "source": ("source", "src", "input", "en", "english", "question", "prompt"),
+    "target": ("target", "tgt", "output", "fr", "french", "answer", "completion"),
+    "tokens": ("tokens", "words", "sentence"),
+    "tags": ("tags", "ner_tags", "pos_tags", "labels"),
+}
+ROWS = 6  # that are shown
+WIDE = 176  # CSS pixels
+
+
+def first_rows(name: str, table: Table) -> None:
+    said = f"{as_text(name)} · {table.count:,} rows, {len(table.columns):,} columns"
+    st.caption(f"{said} · {as_text(table.format)}" if table.format else said)
+    rows = table.first(ROWS)
+    with st.container(key="first rows"):
+        st.dataframe(pandas.DataFrame(rows, range(1, len(rows) + 1), table.columns), height="content")
+
+
+def columns_of(table: Table, turn: str) -> dict[str, str]:
+    """Column of the table by the name that a recipe has for it."""
+    forms = [form for form in FORMS if len(form) <= len(table.columns)]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="columns"):
+        at = forms.index(guess_form(table, forms))
+        form = st.selectbox("learn from", forms, at, FORM.__getitem__, key=f"{turn} form", width=WIDE)
+        chosen: dict[str, str] = {}
+        for key in form:
+            left = [name for name in table.columns if name not in chosen.values()]
+            at = next((left.index(name) for name in left if name.casefold() in GUESSES[key]), 0)
+            chosen[key] = st.selectbox(f"column of the {key}", left, at, key=f"{turn} {form} {key}", width=WIDE)
+    return chosen
+
+
+def guess_form(table: Table, forms: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """The form that the names of the columns tell, else texts alone, or pairs where there are two columns."""
+    names = [name.casefold() for name in table.columns]
+    for form in sorted(forms, key=len, reverse=True):
+        if all(any(guess in names for guess in GUESSES[key]) for key in form):
+            return form
+    return forms[0]
+
+
+def objective_of(offered: list[str], turn: str) -> str:
+    return st.selectbox("to be learned", offered, 0, format_value, key=f"{turn} objective", width=220)
+
+
+# --- The data of the page ---
+
 
 SHARED = "data"  # the name in the address: which file of this Loupe it is
 LEAST = 200  # characters that something can be learned from

@@ -13,7 +13,7 @@ from engine.analysis.effects_long import pattern_change_long
 from engine.analysis.heads import scores
 from engine.analysis.summarised_run import glance, head_pattern, rerun_reduced, run_reduced, streams
 from engine.analysis.tiles import overview, top_keys
-from engine.attention_variants.peak import PeakBytes
+from engine.attention_variants.measure import PeakBytes
 from engine.edits import AttentionTemperature, DrawMask, Replace, Scale, SilenceHeads
 from engine.model.transformer import Transformer
 from engine.runtime.run import run

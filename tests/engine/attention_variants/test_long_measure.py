@@ -11,8 +11,7 @@ from engine.attention_variants.compare import searches
 from engine.attention_variants.cost import Cost
 from engine.attention_variants.kept_share import keep, patterns
 from engine.attention_variants.material import Material, long_text, material
-from engine.attention_variants.measure import KINDS, Point, Setup, cost, grid, point
-from engine.attention_variants.peak import PeakBytes
+from engine.attention_variants.measure import KINDS, PeakBytes, Point, Setup, cost, grid, point
 from engine.runtime import library
 
 

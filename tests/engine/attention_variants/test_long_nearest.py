@@ -8,8 +8,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine.attention_variants import nearest
 from engine.attention_variants.heads import Heads
 from engine.attention_variants.material import encode_in_chunks
+from engine.attention_variants.measure import PeakBytes
 from engine.attention_variants.nearest import attend_cost, constant, exact, exact_cost, fold, nearest_attention
-from engine.attention_variants.peak import PeakBytes
 from engine.model.layers.softmax import softmax
 
 HEADS, D_HEAD, D_MODEL = 3, 8, 24

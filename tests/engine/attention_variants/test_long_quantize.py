@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.attention_variants import quantize
+from engine.attention_variants.measure import PeakBytes
 from engine.attention_variants.nearest import exact
-from engine.attention_variants.peak import PeakBytes
 from engine.attention_variants.quantize import (
     Index,
     Settings,

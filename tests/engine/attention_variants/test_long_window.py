@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine.attention_variants.blocks import allowed_2d, local_2d, local_2d_cost
 from engine.attention_variants.cost import Cost
 from engine.attention_variants.full import explicit, explicit_cost, fused_attention, fused_cost
-from engine.attention_variants.peak import PeakBytes
+from engine.attention_variants.measure import PeakBytes
 from engine.attention_variants.window import sliding_window, window_cost
 from engine.model.layers.mask import Blocks, SlidingWindow
 

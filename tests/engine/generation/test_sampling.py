@@ -16,8 +16,7 @@ from transformers.generation.logits_process import (
     TypicalLogitsWarper,
 )
 
-from engine.generation.sampling import Sampling, distribution, draw, effective_choices, entropy, rank, skip_draws
-from engine.generation.sampling_filters import HEAD
+from engine.generation.sampling import HEAD, Sampling, distribution, draw, effective_choices, entropy, rank, skip_draws
 from tests.engine.tiny import normal
 
 cuts = st.sampled_from([1e-9, 0.1, 0.5, 0.9, 0.999, 1.0])

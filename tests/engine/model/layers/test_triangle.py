@@ -9,7 +9,7 @@ from torch import Tensor
 from engine.edits import AttentionTemperature, Replace
 from engine.model.config import ModelConfig
 from engine.model.layers import attention
-from engine.model.layers import causal_strips as triangle
+from engine.model.layers import attention as triangle
 from engine.runtime.run import run
 from tests.engine import tiny
 
