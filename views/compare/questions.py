@@ -18,11 +18,11 @@ from views.attention.long_questions import LONG, Span
 from views.attention.questions import ATTENTION
 from views.compare import tables
 from views.compare.codegen import comparison_lines
-from views.compare.long import carry_long, tile_of
-from views.compare.long_pair import alike, changed, differing, says, streams
-from views.compare.pair import Compared, Shown, digest_of
+from views.compare.long_pair import alike, changed, differing, says
+from views.compare.pair import Compared, Shown, digest_of, shown_in, streams
 from views.compare.tables import head_at, looked_at
 from views.compare.texts import over_texts
+from views.compare.tiles import carry_long, tile_of
 from views.core.codegen import Fields
 from views.core.matrix_files import Matrix
 from views.core.questions import UNKNOWN, Answer, Axes, Axis, BareContext, Context, Layer, Page, Query, Registry
@@ -115,7 +115,7 @@ class Comparison(BareContext):
 
     @property
     def shown(self) -> list[Shown]:
-        return [self.pairs[0].first, *(pair.second for pair in self.pairs)]
+        return shown_in(self.pairs)
 
     @property
     def digest(self) -> str:
