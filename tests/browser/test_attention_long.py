@@ -21,6 +21,7 @@ from engine.runtime.run import run
 from engine.tokenizers import END, train
 from pages.controls.what_if.experiment_link import from_link, to_link
 from tests.browser.harness import UVICORN, comes_to, expect, served
+from tests.browser.test_experiment import choose
 from tests.browser.test_take import saved
 from tests.engine import tiny
 
@@ -550,7 +551,7 @@ def test_a_mask_and_a_pattern_of_a_long_text_are_painted_through_a_window(look: 
         page.locator(".experiment .start").click()
         page.get_by_role("button", name=kind).click()
         if key == "3":
-            page.get_by_label("attend").select_option(label="weights painted by hand")
+            choose(page, "attend", "weights painted by hand")
         page.locator(".mask canvas").wait_for()
         page.locator('[data-name="go to row"]').fill("300")
         page.locator('[data-name="go to col"]').fill(str(column))
@@ -560,7 +561,7 @@ def test_a_mask_and_a_pattern_of_a_long_text_are_painted_through_a_window(look: 
         if key == "3":
             page.locator(".painter .note").get_by_text("30.0").wait_for()
         page.get_by_role("button", name="Add", exact=True).click()
-        page.locator(".form").wait_for(state="detached")
+        page.get_by_role("button", name="Cancel").wait_for(state="detached")
     linked = "new URL(location).searchParams.get('edits') ?? ''"
     comes_to(page, lambda: from_link(page.evaluate(linked))[0].edits, (mask, weight))
     expect(page.locator(".took")).to_contain_text("block 2 of 2 computed again")

@@ -56,6 +56,20 @@ def comes_to_the_address(page: "Page", *edits: object) -> None:
     comes_to(page, lambda: in_the_address(page), edits)
 
 
+def choose(page: "Page", label: str, option: str) -> None:
+    """Chooses in a list of the form."""
+    box = page.get_by_role("combobox", name=label, exact=True)
+    box.click()
+    page.get_by_role("option", name=option, exact=True).click()
+    expect(box).to_have_value(option)
+
+
+def fill(page: "Page", label: str, text: str) -> None:
+    """Fills in a field of the form."""
+    page.get_by_role("textbox", name=label).or_(page.get_by_role("spinbutton", name=label)).fill(text)
+    page.keyboard.press("Tab")
+
+
 def row(page: "Page", token: str) -> "Locator":
     return page.locator(".candidates tbody tr").filter(has=page.locator(f'bdi:text-is("{token}")'))
 
@@ -119,10 +133,11 @@ def test_weights_are_painted_and_the_row_is_that_of_the_run(shown: "Callable[...
     page = shown("attention")
     page.locator(".experiment .start").click()
     page.get_by_role("button", name="Pattern say what").click()
-    page.get_by_label("attend").select_option(label="weights painted by hand")
-    page.get_by_label("weight to paint").fill("0.25")
+    choose(page, "attend", "weights painted by hand")
     canvas = page.locator(".mask canvas")
     canvas.wait_for()
+    fill(page, "weight to paint", "0.25")
+    page.get_by_text("click or drag puts 0.25").wait_for()
     box = canvas.bounding_box()
     assert box is not None
     side = box["width"] / 14
@@ -149,23 +164,23 @@ def test_weights_are_painted_and_the_row_is_that_of_the_run(shown: "Callable[...
 def test_what_only_a_link_could_bring_is_made_and_changed_by_hand(shown: "Callable[..., Page]") -> None:
     page = shown(edits=linked(Replace("logits", 1.0, {"vocab": [3, 4, 5]})))
     page.locator(".edit .words").click()
-    assert page.locator('[data-name="vocab"]').input_value() == "3-5"
-    page.locator('[data-name="number"]').fill("2")
+    expect(page.get_by_label("vocab", exact=True)).to_have_value("3-5")
+    fill(page, "number", "2")
     page.get_by_role("button", name="Change", exact=True).click()
     page.get_by_text("replaced by 2").wait_for()
     page.locator(".experiment .start").click()
     page.get_by_role("button", name="Pattern say what").click()
-    page.get_by_label("attend").select_option(label="to one token")
-    page.locator('[data-name="to 7"]').click()
+    choose(page, "attend", "to one token")
+    page.get_by_role("radio", name="·Anna").click()
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("attend to “·Anna” alone").wait_for()
     page.locator(".experiment .start").click()
     page.get_by_role("button", name="Patch a value").click()
-    page.locator('[data-name="block"]').select_option(label="outside of the blocks")
-    page.locator('[data-name="value"]').select_option("\"final_norm.out\"")
-    page.locator('[data-name="at 13"]').click()
-    page.get_by_label("the other text").fill("Max gave the blue ball to Lily")
-    page.get_by_label("its token number").fill("5")
+    choose(page, "block", "outside of the blocks")
+    choose(page, "value", "final_norm.out")
+    page.get_by_role("button", name="·said", exact=True).click()
+    fill(page, "the other text", "Max gave the blue ball to Lily")
+    fill(page, "its token number", "5")
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("final_norm.out, at").wait_for()
     other = list(library.checkpoint("stories").tokenizer.encode("Max gave the blue ball to Lily").ids)
@@ -273,14 +288,14 @@ def test_a_form_that_is_opened_while_an_edit_is_computed_keeps_what_is_typed(sho
     page.get_by_role("button", name="Add", exact=True).click()
     page.locator(".experiment .start").click()  # while it is computed
     page.locator('[data-name="offer temperature"]').click()
-    page.locator('.form [data-name="temperature"]').fill("3.5")
+    page.get_by_label("temperature", exact=True).fill("3.5")
     page.locator(".effects .candidates").wait_for()
-    assert page.locator('.form [data-name="temperature"]').input_value() == "3.5"
+    expect(page.get_by_label("temperature", exact=True)).to_have_value("3.5")
     expect(page.locator(".edit")).to_have_count(1)
     page.get_by_role("button", name="Add", exact=True).click()
     page.wait_for_function(checked("true,true"))
     comes_to_the_address(page, QUIET, AttentionTemperature(3.5, 3))
-    expect(page.locator(".form")).to_have_count(0)
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
 
 
 def test_a_picture_is_patched_from_another_one_by_hand(shown: "Callable[..., Page]") -> None:
@@ -288,8 +303,9 @@ def test_a_picture_is_patched_from_another_one_by_hand(shown: "Callable[..., Pag
     page.locator(".experiment .start").click()
     assert "Token: this model reads patches" in page.locator(".offers").inner_text()
     page.get_by_role("button", name="Patch a value").click()
-    page.locator('[data-name="at every token"]').click()
-    page.locator('[data-name="the other picture number"]').fill("7")
+    page.get_by_label("number, 0 to").wait_for()
+    page.get_by_role("toolbar", name="at").get_by_role("button", pressed=True).click()  # and so at every place
+    fill(page, "number, 0 to", "7")
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("as in picture 7").wait_for()
     page.wait_for_function("new URL(location).searchParams.has('edits')")
@@ -301,4 +317,4 @@ def test_a_picture_is_patched_from_another_one_by_hand(shown: "Callable[..., Pag
     after = run(checkpoint.model, pixels)["logits"][0].softmax(-1)
     expect(page.locator(".likely bdi").nth(1)).to_have_text(checkpoint.labels[int(after.argmax())])
     page.locator(".edit .words").click()
-    assert page.locator('[data-name="the other picture number"]').input_value() == "7"
+    expect(page.get_by_label("number, 0 to")).to_have_value("7")

@@ -9,3 +9,9 @@ def mounted(app: AppTest, name: str) -> list[Any]:
     """Messages of the views called `name`, the last parts of their module's path with dots."""
     protos = [element.proto for element in app.get("bidi_component")]
     return [one for one in protos if one.component_name.rsplit(".", 1)[0].endswith(f".{name}")]
+
+
+def field(fields: Any, label: str) -> Any:
+    """The one widget among `fields`, such as app.selectbox, whose label begins so."""
+    (found,) = [one for one in fields if one.label == label or one.label.startswith(f"{label} (")]
+    return found

@@ -15,6 +15,7 @@ from engine.runtime import library
 from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
 from engine.runtime.run import run
 from pages.controls.what_if.experiment_link import to_link
+from tests.pages.mounted import field
 from tests.pages.test_attention import opened, view
 
 CONFIG = ModelConfig(11, 2 * LONG_TOKENS, 16, 2, Attention(2), MLP(24), Positions("rotary"))
@@ -93,9 +94,12 @@ def test_a_long_text_is_shown_before_and_after_and_every_value_can_be_edited() -
     expected = torch.stack([before[listed], after[listed]], -1)
     torch.testing.assert_close(torch.tensor(arrays["shift.logit"].data[0]), expected, atol=1e-5, rtol=1e-4)
     assert header["took"]["start"] == 1 and header["later"]
-    (stack,) = view(app, "experiment")[0]["stacks"]
-    scores = next(one for one in stack["inner"] if one["part"] == "attn.scores")
-    assert scores["axes"] == [["head", 2], ["pos", 300], ["key", 300]]
+    app.session_state["edit to open"] = {"do": "open", "kind": "value"}
+    app.run()
+    field(app.selectbox, "value").set_value("attn.scores").run()
+    assert [each.label for each in app.text_input if each.label in ("pos", "key")] == []  # tokens, by their names
+    shown = {each.label.split(" (")[0]: len(each.options) for each in app.multiselect}
+    assert shown == {"at": 300, "of what is viewed at": 300}
 
 
 def test_while_guesses_are_asked_a_long_text_is_the_run_before_the_edits() -> None:

@@ -35,8 +35,9 @@ from engine.runtime.run import run
 from tests.views.test_effects import read_by
 from views.core.payload import unpack
 from views.walkthrough.walkthrough import lanes
+from views.what_if.edit_sources import to_form
 from views.what_if.edit_words import Terms, in_words
-from views.what_if.experiment import from_form, panel, spelled
+from views.what_if.experiment import Editable, EditableValue, editable, from_form, panel, spelled
 from views.what_if.paint_ground import painted_on
 
 TEXT = 'Max gave the red ball to Anna. "Thank you," said'
@@ -52,12 +53,13 @@ def ids(text: str) -> list[int]:
     return list(library.checkpoint("stories").tokenizer.encode(text).ids)
 
 
-def drawn(checkpoint: Checkpoint, reading: Reading, edits: Sequence[Edit] = ()) -> dict:
-    experiment = Experiment()
-    for edit in edits:
-        experiment = experiment.add(edit)
+def offered(checkpoint: Checkpoint, reading: Reading) -> Editable:
     plain = run(checkpoint.model, reading.read, target=reading.target)
-    return unpack(panel(experiment, checkpoint, plain, lanes(checkpoint, reading), unfit={}, notes={}))[0]
+    return editable(checkpoint, plain, lanes(checkpoint, reading))
+
+
+def form_of(edit: Edit, checkpoint: Checkpoint, reading: Reading) -> dict:
+    return to_form(edit, offered(checkpoint, reading).terms)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,8 @@ def drawn(checkpoint: Checkpoint, reading: Reading, edits: Sequence[Edit] = ()) 
     ],
 )  # fmt: skip
 def test_an_edit_is_told_in_words_with_the_tokens_it_names(edit: Edit, words: str) -> None:
-    assert drawn(*stories(), [edit])["entries"][0]["words"] == words
+    (entry,) = unpack(panel(Experiment().add(edit), offered(*stories()), unfit={}, notes={}))[0]["entries"]
+    assert entry == {"words": words, "on": True, "sentence": ""}
 
 
 def test_a_token_that_stands_several_times_has_its_number_and_one_that_is_not_there_is_told_by_it() -> None:
@@ -124,15 +127,9 @@ def test_a_form_shows_texts_for_ids_and_what_it_sends_back_is_the_same_edit() ->
         ChangeToken(4, ids("the ball")[-1], 0.5),
         PaintMask(cells=[[5, 2]], layer=None),
     ]
-    entries = drawn(checkpoint, reading, edits)["entries"]
-    assert entries[0]["edit"]["source"]["text"] == OTHER and entries[2]["edit"]["token"]["text"] == "ball"
-    assert [sent_back(entry["edit"]) for entry in entries] == edits
-
-
-def sent_back(form: dict) -> Edit:
-    """As a browser gives it back: a text that was not touched keeps its ids."""
-    checkpoint, reading = stories()
-    return from_form(form, checkpoint, reading)
+    forms = [form_of(edit, checkpoint, reading) for edit in edits]
+    assert forms[0]["source"]["text"] == OTHER and forms[2]["token"]["text"] == "ball"
+    assert [from_form(form, checkpoint, reading) for form in forms] == edits
 
 
 def patched(text: str, hook: str = "blocks.0.resid_post") -> dict:
@@ -163,35 +160,34 @@ def test_the_other_text_of_two_stacks_is_read_by_the_encoder_and_the_decoder_rea
 
 
 def test_what_can_be_edited_is_what_the_model_has() -> None:
-    header = drawn(*stories())
-    (stack,) = header["stacks"]
-    assert stack["parts"][1]["MLP"] == "blocks.1.mlp.out" and len(stack["parts"]) == 4
-    z = {"part": "attn.z", "hook": "blocks.0.attn.z", "axes": [["pos", 14], ["head", 4], ["d_head", 32]]}
-    assert z in stack["inner"] and "attn.temperature" not in parts_of(stack["inner"])  # which no text decides
+    model = offered(*stories())
+    (stack,) = model.stacks
+    assert stack.parts[1]["MLP"] == "blocks.1.mlp.out" and len(stack.parts) == 4
+    z = EditableValue("attn.z", "blocks.0.attn.z", [("pos", 14), ("head", 4), ("d_head", 32)])
+    assert z in stack.inner and "attn.temperature" not in parts_of(stack.inner)  # which no text decides
     outer = ["embed.tokens", "embed.positions", "final_norm.scale", "final_norm.out", "logits"]
-    assert parts_of(stack["outer"]) == outer
-    assert stack["positions"] and stack["tokens"] and not stack["turned"] and header["others"] == "texts"
+    assert parts_of(stack.outer) == outer
+    assert stack.positions and stack.tokens and not stack.turned and not model.pictures
     vit = library.checkpoint("digits-vit")
-    picture = drawn(vit, read_picture(vit, pictures()[0][0]))
-    assert picture["others"] == "pictures" and picture["pictures"] == len(pictures()[0])
-    assert not picture["stacks"][0]["tokens"]
-    assert {"part": "logits", "hook": "logits", "axes": [["class", 10]]} in picture["stacks"][0]["outer"]
+    picture = offered(vit, read_picture(vit, pictures()[0][0]))
+    assert picture.pictures == len(pictures()[0]) and not picture.stacks[0].tokens
+    assert EditableValue("logits", "logits", [("class", 10)]) in picture.stacks[0].outer
     french = library.checkpoint("translate-en-fr")
-    two = drawn(french, read_translation(french, "The dog sees a small cat.", "", 24))
-    assert [one["stack"] for one in two["stacks"]] == ["encoder", "decoder"]
-    assert [(one["stack"], one["cross"]) for one in two["attentions"]] == [
+    two = offered(french, read_translation(french, "The dog sees a small cat.", "", 24))
+    assert [one.stack for one in two.stacks] == ["encoder", "decoder"]
+    assert [(one.stack, one.cross) for one in two.attentions] == [
         ("encoder", False), ("decoder", False), ("decoder", True),
     ]  # fmt: skip
-    encoder, decoder = two["stacks"]
-    crossed = next(one for one in decoder["inner"] if one["part"] == "cross_attn.k")
-    assert crossed["axes"] == [["key", len(encoder["pieces"])], ["head", 4], ["d_head", 32]]
-    assert [one["hook"] for one in encoder["outer"]] == ["encoder.embed.tokens", "encoder.embed.positions"]
-    assert [one["hook"] for one in decoder["outer"]] == ["decoder.embed.tokens", "decoder.embed.positions", "logits"]
-    assert two["attentions"][2]["keys"] == two["stacks"][0]["pieces"]
+    encoder, decoder = two.stacks
+    crossed = next(one for one in decoder.inner if one.part == "cross_attn.k")
+    assert crossed.axes == [("key", len(encoder.pieces)), ("head", 4), ("d_head", 32)]
+    assert [one.hook for one in encoder.outer] == ["encoder.embed.tokens", "encoder.embed.positions"]
+    assert [one.hook for one in decoder.outer] == ["decoder.embed.tokens", "decoder.embed.positions", "logits"]
+    assert two.attentions[2].keys == two.stacks[0].pieces
 
 
-def parts_of(values: list[dict]) -> list[str]:
-    return [one["part"] for one in values]
+def parts_of(values: Sequence[EditableValue]) -> list[str]:
+    return [one.part for one in values]
 
 
 MODELS = ["stories", "stories-bert", "translate-en-fr", "infill", "digits-vit", "digits-imagegpt"]
@@ -201,14 +197,13 @@ MODELS = ["stories", "stories-bert", "translate-en-fr", "infill", "digits-vit", 
 def test_every_value_that_is_offered_can_be_patched_and_no_value_of_the_run_is_missing(name: str) -> None:
     checkpoint, reading = read_by(name)
     plain = run(checkpoint.model, reading.read, target=reading.target)
-    offered = []
-    for stack in drawn(checkpoint, reading)["stacks"]:
-        prefix = f"{stack['stack']}." if stack["stack"] else ""
-        offered += [one["hook"] for one in stack["outer"]]
-        blocks = [f"{prefix}blocks.{layer}." for layer in range(stack["layers"])]
-        offered += [f"{block}{part}" for block in blocks for part in parts_of(stack["inner"])]
-    assert sorted(offered) == sorted(hook for hook in plain if not hook.endswith("temperature"))
-    for hook in offered[:: max(1, len(offered) // 8)]:  # what this run held puts nothing else there
+    hooks = []
+    for stack in offered(checkpoint, reading).stacks:
+        hooks += [one.hook for one in stack.outer]
+        blocks = [f"{stack.prefix}blocks.{layer}." for layer in range(stack.layers)]
+        hooks += [f"{block}{part}" for block in blocks for part in parts_of(stack.inner)]
+    assert sorted(hooks) == sorted(hook for hook in plain if not hook.endswith("temperature"))
+    for hook in hooks[:: max(1, len(hooks) // 8)]:  # what this run held puts nothing else there
         patched = run(checkpoint.model, reading.read, "logits", [Patch(hook)], target=reading.target)
         torch.testing.assert_close(patched["logits"], plain["logits"], atol=2e-4, rtol=1e-4)
 
@@ -245,11 +240,11 @@ def test_a_form_is_not_sent_the_pixels_of_a_picture_and_keeps_them() -> None:
     checkpoint = library.checkpoint("digits-vit")
     reading = read_picture(checkpoint, pictures()[0][3])
     made = from_form(patched("") | {"source": {"picture": 7}}, checkpoint, reading)
-    (entry,) = drawn(checkpoint, reading, [made])["entries"]
-    assert entry["words"] == "block 1, resid_post: as in picture 7" and "pixels" not in entry["edit"]["source"]
-    assert from_form(entry["edit"], checkpoint, reading, made) == made
+    form = form_of(made, checkpoint, reading)
+    assert form["source"]["name"] == "picture 7" and "pixels" not in form["source"]
+    assert from_form(form, checkpoint, reading, made) == made
     with pytest.raises(ValueError, match="choose it again"):
-        from_form(entry["edit"], checkpoint, reading)
+        from_form(form, checkpoint, reading)
     with pytest.raises(ValueError, match="this one reads texts"):
         from_form(patched("") | {"source": {"picture": 7}}, *stories())
 
@@ -260,8 +255,7 @@ def test_of_a_long_text_every_value_is_offered_in_its_own_size_though_only_the_f
         stacks = lanes(checkpoint, reading)
         target = reading.target and reading.target.truncate(1)
         first = run(checkpoint.model, reading.read.truncate(1), target=target)
-        begun = unpack(panel(Experiment(), checkpoint, first, stacks, unfit={}, notes={}))[0]
-        assert begun["stacks"] == drawn(checkpoint, reading)["stacks"]
+        assert editable(checkpoint, first, stacks).stacks == offered(checkpoint, reading).stacks
 
 
 def test_every_spelling_survives_and_ids_are_numbers_without_a_tokenizer() -> None:
@@ -281,13 +275,12 @@ def test_every_spelling_survives_and_ids_are_numbers_without_a_tokenizer() -> No
 def test_a_form_shows_the_masks_and_gaps_of_another_text_as_they_were_typed(name: str, text: str) -> None:
     checkpoint, reading = read_by(name)
     made = from_form(patched(text), checkpoint, reading)
-    (entry,) = drawn(checkpoint, reading, [made])["entries"]
-    assert entry["edit"]["source"]["text"] == text
-    assert from_form(patched(entry["edit"]["source"]["text"]), checkpoint, reading) == made
+    assert form_of(made, checkpoint, reading)["source"]["text"] == text
+    assert from_form(patched(text), checkpoint, reading) == made
 
 
 def test_two_texts_that_always_end_alike_are_told_apart_by_the_mean() -> None:
-    ends = {name: drawn(*read_by(name))["closed"] for name in MODELS}
+    ends = {name: offered(*read_by(name)).closed for name in MODELS}
     assert ends == {name: name in ("stories-bert", "infill") for name in MODELS}
 
 

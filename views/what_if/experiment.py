@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -13,74 +14,118 @@ from engine.inputs.readers import GAP, SPAN, Reading, kind, pictures
 from engine.runtime.trace import Trace
 from views.core.payload import pack
 from views.walkthrough.walkthrough import Lane
-from views.what_if.edit_sources import SOURCES, source, to_form, token
+from views.what_if.edit_sources import SOURCES, source, token
 from views.what_if.edit_words import Terms, in_words
 
 
-def panel(
-    experiment: Experiment,
-    checkpoint: Checkpoint,
-    plain: Trace,
-    lanes: Sequence[Lane],
-    *,
-    unfit: Mapping[int, str],
-    notes: Mapping[str, Any],
-) -> bytes:
-    """`plain` is the run without edits, or one on the beginning of it, for what values there are; `unfit` says why
-    edits, by number, cannot be made here.
+@dataclass(frozen=True)
+class EditableValue:
+    """A hook by its name behind that of its block (`part`) and whole, with its axes and their sizes in the whole text,
+    the batch left out."""
+
+    part: str
+    hook: str
+    axes: Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class EditableStack:
+    """One stack: its tokens, and what can be weighed, patched and steered, in each block and outside of them.
+
+    `positions`: whether they can be changed; `turned`: whether in single blocks; `tokens`: whether it embeds any.
     """
-    terms = Terms(lanes, checkpoint.model.hook_names, lambda ids: spelled(checkpoint, ids))
+
+    stack: str | None
+    prefix: str
+    layers: int
+    pieces: Sequence[str]
+    parts: Sequence[Mapping[str, str]]
+    inner: Sequence[EditableValue]
+    outer: Sequence[EditableValue]
+    positions: bool
+    turned: bool
+    tokens: bool
+
+
+@dataclass(frozen=True)
+class EditableAttention:
+    """A kind of attention as edits name it, with the tokens of its rows and of its columns."""
+
+    label: str
+    stack: str | None
+    cross: bool
+    layers: int
+    heads: int
+    rows: Sequence[str]
+    keys: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Editable:
+    """What of a model and its text can be edited. `closed`: every text ends in the same token, at which two of them
+    hold much the same; `pictures`: how many shipped ones there are to take values from, of a model that reads texts 0;
+    `shown`: what the picture of the page is called; `terms`: the words for an edit.
+    """
+
+    stacks: Sequence[EditableStack]
+    attentions: Sequence[EditableAttention]
+    closed: bool
+    pictures: int
+    shown: str
+    terms: Terms
+
+    @property
+    def shape(self) -> Any:
+        """What decides which edits there are; another text has the same."""
+        held = [[value.part for value in (*each.inner, *each.outer)] for each in self.stacks]
+        stacks = [(each.stack, each.layers) for each in self.stacks]
+        return held, stacks, [(each.label, each.layers, each.heads) for each in self.attentions]
+
+
+def panel(experiment: Experiment, model: Editable, *, unfit: Mapping[int, str], notes: Mapping[str, Any]) -> bytes:
+    """The edits in words. `unfit` says why edits, by number, cannot be made here."""
     entries = [
-        {
-            "words": in_words(entry.edit, terms),
-            "on": entry.on,
-            "sentence": unfit.get(number, ""),
-            "edit": to_form(entry.edit, terms),
-        }
+        {"words": in_words(entry.edit, model.terms), "on": entry.on, "sentence": unfit.get(number, "")}
         for number, entry in enumerate(experiment.entries)
     ]
-    read = kind(checkpoint)
-    header = {
-        "entries": entries,
-        "undo": bool(experiment.past),
-        "redo": bool(experiment.future),
-        "stacks": [stack(checkpoint, plain, lane, lanes[0]) for lane in lanes],
-        "attentions": attentions(lanes),
-        "others": "pictures" if read in ("picture", "pixels") else "texts",
-        "closed": closed(checkpoint),
-        "pictures": len(pictures()[0]) if read in ("picture", "pixels") else 0,
-        **notes,
-    }
-    return pack(header, {})
+    return pack({"entries": entries, "undo": bool(experiment.past), "redo": bool(experiment.future), **notes}, {})
 
 
-def closed(checkpoint: Checkpoint) -> bool:
-    """Tells whether every text ends in the same token, at which two of them hold much the same."""
+def editable(checkpoint: Checkpoint, plain: Trace, lanes: Sequence[Lane], shown: str = "") -> Editable:
+    """`plain` is the run without edits, or one on the beginning of it, for what values there are."""
+    return Editable(
+        stacks=[editable_stack(checkpoint, plain, lane, lanes[0]) for lane in lanes],
+        attentions=editable_attentions(lanes),
+        closed=is_closed(checkpoint),
+        pictures=len(pictures()[0]) if kind(checkpoint) in ("picture", "pixels") else 0,
+        shown=shown,
+        terms=Terms(lanes, checkpoint.model.hook_names, lambda ids: spelled(checkpoint, ids)),
+    )
+
+
+def is_closed(checkpoint: Checkpoint) -> bool:
     tokenizer = checkpoint.tokenizer
     return kind(checkpoint) == "infill" or (tokenizer is not None and tokenizer.encode("").special[-1:] == (True,))
 
 
-def stack(checkpoint: Checkpoint, plain: Trace, lane: Lane, encoder: Lane) -> dict[str, Any]:
-    """Describes one stack: its tokens, and what can be weighed, patched and steered, in each block and outside of
-    them."""
+def editable_stack(checkpoint: Checkpoint, plain: Trace, lane: Lane, encoder: Lane) -> EditableStack:
     hooks, side = checkpoint.model.hook_names, lane.side or None
     first = f"{lane.prefix}blocks.0."
     counted = [hook for hook in hooks if hook.startswith(lane.prefix) and hook.endswith("position_ids")]
     more = {"own": unread(plain, lane), "encoder": unread(plain, encoder)}
-    held = [hook for hook in plain if changes(plain, hook)]
-    return {
-        "stack": side,
-        "layers": lane.config.layers,
-        "heads": lane.config.attention.heads,
-        "pieces": list(lane.pieces),
-        "special": list(lane.special),
-        "parts": [parts(hooks, layer, side) for layer in range(lane.config.layers)],  # type: ignore[arg-type]
-        "inner": [value(plain, hook, first, more) for hook in held if hook.startswith(first)],
-        "outer": [value(plain, hook, lane.prefix, more) for hook in held if outside(hook, lane)],
-        "positions": bool(counted),
-        "turned": any("blocks.0." in hook for hook in counted),
-        "tokens": f"{lane.prefix}embed.tokens" in plain,
-    }
+    held = [hook for hook in plain if depends_on_text(plain, hook)]
+    return EditableStack(
+        stack=side,
+        prefix=lane.prefix,
+        layers=lane.config.layers,
+        pieces=lane.pieces,
+        parts=[parts(hooks, layer, side) for layer in range(lane.config.layers)],  # type: ignore[arg-type]
+        inner=[editable_value(plain, hook, first, more) for hook in held if hook.startswith(first)],
+        outer=[editable_value(plain, hook, lane.prefix, more) for hook in held if is_outside(hook, lane)],
+        positions=bool(counted),
+        turned=any("blocks.0." in hook for hook in counted),
+        tokens=f"{lane.prefix}embed.tokens" in plain,
+    )
 
 
 def unread(plain: Trace, lane: Lane) -> int:
@@ -88,37 +133,33 @@ def unread(plain: Trace, lane: Lane) -> int:
     return len(lane.pieces) - plain[f"{lane.prefix}blocks.0.resid_pre"].shape[1]
 
 
-def changes(plain: Trace, hook: str) -> bool:
-    """Tells whether what it holds depends on the text."""
+def depends_on_text(plain: Trace, hook: str) -> bool:
     return plain.dims(hook)[0] == "batch"
 
 
-def outside(hook: str, lane: Lane) -> bool:
+def is_outside(hook: str, lane: Lane) -> bool:
     """Tells whether a hook is one of this stack's, and of no block; what names no stack is the last one's."""
     named = hook.partition(".")[0] in ("encoder", "decoder")
     return "blocks." not in hook and (hook.startswith(lane.prefix) if named else lane.side != "encoder")
 
 
-def value(plain: Trace, hook: str, before: str, more: Mapping[str, int]) -> dict[str, Any]:
-    """A hook by its name behind `before`, with its axes and their sizes in the whole text, the batch left out."""
+def editable_value(plain: Trace, hook: str, before: str, more: Mapping[str, int]) -> EditableValue:
     keys = more["encoder" if ".cross_attn." in hook else "own"]
     longer = {"pos": more["own"], "key": keys}
     sized = zip(plain.dims(hook)[1:], plain[hook].shape[1:], strict=True)
-    axes = [[axis, size + longer.get(axis, 0)] for axis, size in sized]
-    return {"part": hook.removeprefix(before), "hook": hook, "axes": axes}
+    axes = [(axis, size + longer.get(axis, 0)) for axis, size in sized]
+    return EditableValue(hook.removeprefix(before), hook, axes)
 
 
-def attentions(lanes: Sequence[Lane]) -> list[dict[str, Any]]:
-    """Every kind of attention that the model has, as edits name it."""
-    found: list[dict[str, Any]] = []
+def editable_attentions(lanes: Sequence[Lane]) -> list[EditableAttention]:
+    found = []
     for lane in lanes:
-        heads = {"layers": lane.config.layers, "heads": lane.config.attention.heads, "stack": lane.side or None}
-        pieces = {"rows": list(lane.pieces), "keys": list(lane.pieces)}
-        found.append({"label": f"{lane.side} self-attention".strip(), "cross": False, **heads, **pieces})
-        if lane.config.encoder is not None:
-            heads["heads"] = lane.config.cross_attention.heads
-            read = {"rows": list(lane.pieces), "keys": list(lanes[0].pieces)}
-            found.append({"label": "cross-attention", "cross": True, **heads, **read})
+        config, side, rows = lane.config, lane.side or None, lane.pieces
+        label = f"{lane.side} self-attention".strip()
+        found.append(EditableAttention(label, side, False, config.layers, config.attention.heads, rows, rows))
+        if config.encoder is not None:
+            heads, keys = config.cross_attention.heads, lanes[0].pieces
+            found.append(EditableAttention("cross-attention", side, True, config.layers, heads, rows, keys))
     return found
 
 

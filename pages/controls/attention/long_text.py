@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import streamlit as st
-
 from engine.edits import Edit
 from engine.edits.experiment import Experiment
 from engine.runtime import library
@@ -20,17 +18,12 @@ from pages.controls.model_input.model_input import Subject, look, notice
 from pages.controls.share.export import Export
 from pages.controls.share.run_export import fields_of, run_export
 from pages.controls.what_if.experiment import (
-    EFFECTS,
-    PANEL,
-    change,
     current,
-    effects_view,
-    experiment_panel,
     finite,
     fitting,
     guessed_at,
-    notes,
-    reveal,
+    show,
+    shown_picture,
     written,
 )
 from views.attention.long import LongContext, attention_long, long_context
@@ -41,7 +34,7 @@ from views.core.questions import Page
 from views.core.run_context import RUN
 from views.walkthrough.walkthrough import Lane
 from views.what_if.effects_long import asked_later_long, effects_long
-from views.what_if.experiment import panel
+from views.what_if.experiment import editable
 from views.what_if.paint_ground import painted_on_long
 from views.what_if.questions import WHAT_IF, EditsContext
 
@@ -64,12 +57,9 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     changed = after.made.edits != before.made.edits
     hidden = changed and guessed_at(after.digest)
     long = before if hidden else after
-    told = notes(made, after.digest) | {"look": look()}
-    drawn = panel(made, subject.checkpoint, beginning(subject), lanes, unfit=unfit, notes=told)
     compared = effects_long(before, after, subject.reading, hidden=hidden) if changed else pack({"trace": None}, {})
-    with st.container(key="experiment panel", gap=None):
-        experiment_panel(drawn, key=PANEL, on={"change": change})
-        effects_view(compared, key=EFFECTS, on={"reveal": reveal})
+    model = editable(subject.checkpoint, beginning(subject), lanes, shown_picture())
+    show(made, model, unfit, compared, after.digest)
     export = run_export(
         "Attention", "attention", subject, long, ("attention", "what if"), carry=partial(carry_long, long), room=ROOM
     )

@@ -17,21 +17,26 @@ from engine.inputs.readers import kind
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from pages.controls.model_input.model_input import Subject, look, reading
+from pages.controls.what_if.edit_form import Draft, Form
+from pages.controls.what_if.edit_kinds import KINDS, Kind, kind_of, place_of
 from pages.controls.what_if.experiment_link import clipped, from_link, linkable, to_link, unlinked
+from views.checkpoint.checkpoint import plain
 from views.core.component import view
 from views.core.payload import pack
 from views.walkthrough.walkthrough import Lane, digest, lanes
 from views.what_if.continuation import continuations
+from views.what_if.edit_sources import to_form
 from views.what_if.effects import effects, head_of, shift_payload
-from views.what_if.experiment import from_form, panel
+from views.what_if.experiment import Editable, editable, from_form, panel
 from views.what_if.paint_ground import painted_on
 from views.what_if.questions import EditsContext
 
 PANEL, EFFECTS = "what if", "what if effects"  # keys of the two views
-MADE, SAID, ANSWERED = "experiment", "experiment says", "experiment answered"  # in the session state
+MADE, SAID = "experiment", "experiment says"  # in the session state
+CHANGED, OPENING, DRAFT, DRAFTS = "experiment changed", "edit to open", "edit in the form", "edits opened"
+SHAPE = "edits offered"  # what of the model decided which edits the form can make
 GUESSING, REVEALED, LEFT = "guessing", "revealed", "left to compare"
 ADDRESS = "edits"
-NAME = 60  # characters of what a request is called
 MISFITS = (ValueError, KeyError, IndexError, RuntimeError)  # of an edit that was made for another model or text
 SILENT: dict[str, Any] = {"broken": [], "refused": ""}  # what the panel says where there is nothing to say
 UNWRITTEN = (
@@ -107,21 +112,110 @@ def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
     stacks = lanes(subject.checkpoint, read)
     name = digest(subject.name, after)
     hidden = after is not before and guessed_at(name)
-    drawn = panel(made, subject.checkpoint, before, stacks, unfit=unfit, notes=notes(made, name) | {"look": look()})
-    compared = compare(subject, before, after, stacks, hidden)
-    with st.container(key="experiment panel", gap=None):
-        experiment_panel(drawn, key=PANEL, on={"change": change})
-        effects_view(compared, key=EFFECTS, on={"reveal": reveal})
+    model = editable(subject.checkpoint, before, stacks, shown_picture())
+    show(made, model, unfit, compare(subject, before, after, stacks, hidden), name)
     return WhatIf(subject, before if hidden else after, before, after, controls)
 
 
-def notes(made: Experiment, trace: str) -> dict[str, Any]:
-    """Builds what the panel reads beside the edits; `trace` is the name of the run that is drawn."""
+def show(made: Experiment, model: Editable, unfit: Mapping[int, str], compared: bytes, trace: str) -> None:
+    """Draws the edits, the form that is open, and what the edits did; `trace` is the name of the run that is drawn."""
+    st.session_state.pop(CHANGED, None)
+    drawn = panel(made, model, unfit=unfit, notes=notes(made, model))
+    with st.container(key="experiment panel", gap=None):
+        edit_panel(drawn, model, trace)
+        effects_view(compared, key=EFFECTS, on={"reveal": reveal})
+
+
+@st.fragment
+def edit_panel(drawn: bytes, model: Editable, trace: str) -> None:
+    """The list of edits and under it the form of one, which is opened and filled in without a run of the page."""
+    state = st.session_state
+    experiment_panel(drawn, key=PANEL, on={"change": change})
+    if state.pop(CHANGED, False):
+        st.rerun()
+    if OPENING in state:
+        state[DRAFT] = open_draft(state.pop(OPENING), model)
+    draft = followed(state.get(DRAFT), model)
+    if draft is not None:
+        with st.container(border=True, key="edit form", gap="small"):
+            draw_form(draft, Form(model, draft, trace))
+
+
+def draw_form(draft: Draft, form: Form) -> None:
+    kind, number = KINDS[draft.kind], draft.number
+    with form.above:
+        st.markdown(f"**{kind.title}**" if number is None else f"**{kind.title}: edit {number + 1}**")
+    kind.draw(form)
+    refused = st.container()
+    with st.container(horizontal=True, gap="small"):
+        key = f"edit {draft.serial}"
+        applied = st.button("Add" if number is None else "Change", type="primary", key=f"{key} apply")
+        st.button("Cancel", key=f"{key} cancel", on_click=lambda: st.session_state.pop(DRAFT, None))
+    if applied:
+        draft.refused = apply(draft, kind, form.faults)
+    if draft.refused:
+        refused.error(plain(draft.refused))
+
+
+def apply(draft: Draft, kind: Kind, faults: Sequence[str]) -> str:
+    """Makes the edit that the form says, and runs the page; returns what is wrong with one that cannot be made."""
+    state = st.session_state
+    made: Experiment = state[MADE]
+    try:
+        if faults:
+            raise ValueError(faults[0])
+        edit = from_browser(kind.edit(draft.values), draft.opened)
+        state[MADE] = made.add(edit) if draft.number is None else made.change(draft.number, edit)
+    except MISFITS as error:
+        return sentence(error)
+    state.pop(DRAFT, None)
+    state[SAID] = SILENT
+    st.rerun()
+
+
+def open_draft(asked: Mapping[str, Any], model: Editable) -> Draft | None:
+    """The form that a browser asks for: of a new edit, or of one that is made; None where there is no such."""
+    state, made = st.session_state, current()
+    address = asked.get("address")
+    place = place_of(model, look() | (address if isinstance(address, dict) else {}))
+    state[DRAFTS] = serial = state.get(DRAFTS, 0) + 1
+    match asked:
+        case {"do": "open", "kind": str(name)} if name in KINDS and KINDS[name].fits(model):
+            return Draft(name, KINDS[name].blank(model, place), place.row, serial=serial)
+        case {"do": "edit", "number": int(number)} if 0 <= number < len(made.entries):
+            edit = made.entries[number].edit
+            values = to_form(edit, model.terms)
+            kind = kind_of(values, model)
+            return Draft(kind.name, kind.read(values), place.row, number, edit, serial) if kind else None
+    return None
+
+
+def followed(draft: Draft | None, model: Editable) -> Draft | None:
+    """The draft, with the number that its edit has now; None where it was made for another model."""
+    state = st.session_state
+    if draft is None or state.setdefault(SHAPE, model.shape) != model.shape:
+        state.pop(DRAFT, None)
+        state[SHAPE] = model.shape
+        return None
+    if draft.number is not None:
+        edits = [entry.edit for entry in current().entries]
+        if not (draft.number < len(edits) and edits[draft.number] == draft.opened):
+            draft.number = edits.index(draft.opened) if draft.opened in edits else None
+    return draft
+
+
+def notes(made: Experiment, model: Editable) -> dict[str, Any]:
+    """Builds what the panel reads beside the edits."""
     state = st.session_state
     said = state.get(SAID, SILENT)
     broken = said["broken"] if linkable(made) else [*said["broken"], unlinked(made)]
-    asked = {"guessing": bool(state.get(GUESSING)), "answered": state.get(ANSWERED, ""), "left": state.get(LEFT, 0)}
-    return {"trace": trace, "shown": shown_picture(), **asked, **said, "broken": broken}
+    opens = [kind_of(to_form(entry.edit, model.terms), model) is not None for entry in made.entries]
+    kinds = [
+        {"name": one.name, "title": one.title, "about": one.about, "lacking": "" if one.fits(model) else one.lacking}
+        for one in KINDS.values()
+    ]
+    asked = {"guessing": bool(state.get(GUESSING)), "left": state.get(LEFT, 0)}
+    return {"opens": opens, "kinds": kinds, **asked, **said, "broken": broken}
 
 
 def guessed_at(name: str) -> bool:
@@ -216,8 +310,10 @@ def change() -> None:
     if asked is None:
         return
     asked = asked if isinstance(asked, Mapping) else {}
-    state[ANSWERED] = str(asked.get("name", ""))[:NAME]
-    state[SAID] = SILENT
+    if asked.get("do") in ("open", "edit"):
+        state[OPENING] = asked
+        return
+    state[CHANGED], state[SAID] = True, SILENT
     try:
         state[MADE] = changed(made, asked)
     except MISFITS as error:
@@ -225,13 +321,8 @@ def change() -> None:
 
 
 def changed(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
-    """Raises ValueError for what is no change, or makes no edit."""
+    """Raises ValueError for what is no change."""
     match asked:
-        case {"do": "add", "edit": dict(data)}:
-            return made.add(from_browser(data))
-        case {"do": "change", "number": int(number), "edit": dict(data)}:
-            was = made.entries[number].edit if 0 <= number < len(made.entries) else None
-            return made.change(number, from_browser(data, was))
         case {"do": "switch", "number": int(number), "on": bool(on)}:
             return made.switch(number, on)
         case {"do": "all", "on": bool(on)}:

@@ -160,21 +160,17 @@ export class Window {
 
 const LINED = 11; // CSS pixels of a cell from which on each has an outline
 
-/** "as in block 1, head 1": whose matrix is shown where the edit is of several. */
-export function shownOf(edit) {
-  const several = edit.layer === null || edit.heads?.length !== 1;
-  return several ? `, shown for block ${(edit.layer ?? 0) + 1} head ${(edit.heads?.[0] ?? 0) + 1}` : "";
-}
-
-/** An element that fills once its promise of a Grid, or of a sentence, is there. */
-export function soon(promise) {
+/** An element that fills once its promise of a Grid, or of a sentence, is there; `changed()` hears of what is painted. */
+export function soon(promise, changed) {
   const element = make("div", "painter");
   const wait = make("p", "note", "…");
   element.append(wait);
   promise.then(
     (grid) => {
       element.replaceChildren(...grid.elements);
+      grid.changed = changed;
       grid.start();
+      changed();
     },
     (error) => (wait.textContent = error.message),
   );
@@ -184,7 +180,6 @@ export function soon(promise) {
 /** What a subclass paints, it says in the methods at the end. */
 export class Grid {
   called = "grid";
-  howTo = "";
   digits = false; // whether a key 0 to 9 paints
 
   constructor(own, { rows, cols, most, edit, cursor }) {
@@ -254,10 +249,21 @@ export class Grid {
     return { data, offset: 0, stride: cols, rows, cols };
   }
 
+  /** Says how to paint. */
+  explain() {
+    this.said.textContent = this.howTo;
+  }
+
+  /** @returns {string} how to paint, in words */
+  get howTo() {
+    return "";
+  }
+
   /** Paints, writes the edit and shows it. */
   done(act) {
     act();
     this.write();
+    this.changed();
     this.draw();
     this.tell();
   }
@@ -274,7 +280,10 @@ export class Grid {
       this.tell();
     };
     const end = () => {
-      if (act) this.write();
+      if (act) {
+        this.write();
+        this.changed();
+      }
       act = null;
     };
     this.canvas.addEventListener("pointerdown", (event) => {
@@ -382,6 +391,9 @@ export class Grid {
   words(_row, _col) {
     return "";
   }
+
+  /** Hears that the edit is written. */
+  changed() {}
 
   /** Hears that other rows are looked at. */
   seen() {}

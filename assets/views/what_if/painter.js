@@ -1,18 +1,60 @@
-// What is painted: a mask, allowed or blocked, or a pattern of weights, on what the head has of its own. Ours, because no widget
-// paints cells by dragging.
-import { range } from "../core/dom.js";
+// What is painted in the form of an edit: a mask, allowed or blocked, or a pattern of weights, on what the head has of its own. Ours,
+// because no widget paints cells by dragging.
+import { make, range } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
 import { request } from "../core/store.js";
-import { Grid, soon } from "./experiment_grid.js";
-import { viewed } from "./experiment_fields.js";
+import { Grid, soon } from "./painter_grid.js";
+
+const PAINTED = ["cells", "rows", "columns", "allowed", "weights", "drawn", "free"]; // fields of an edit that are written here
+
+/**
+ * data: {mode: "mask" | "pattern", edit, own: the attention, row: what is looked at, number: that of the edit, trace, brush}, as
+ * pages/controls/what_if/edit_form.py sends it. Emits "painted", those fields of the edit that are painted.
+ */
+export function mount(root, data, emit) {
+  const element = make("div", "painting");
+  root.append(element);
+  const edit = { ...data.edit };
+  let [drawn, told] = ["", ""];
+  let grid = null;
+  const changed = () => {
+    const painted = Object.fromEntries(PAINTED.filter((name) => name in edit).map((name) => [name, edit[name]]));
+    const said = JSON.stringify(painted);
+    if (said !== told) emit("painted", painted);
+    told = said;
+  };
+  const update = (next) => {
+    const rest = Object.entries(next.edit).filter(([name]) => !PAINTED.includes(name) && name !== "brush");
+    const ground = JSON.stringify([next.mode, rest, next.own, next.number, next.trace]);
+    if (ground === drawn && next.edit.free === edit.free) {
+      const another = edit.brush !== next.edit.brush;
+      edit.brush = next.edit.brush;
+      if (another) grid.then((shown) => shown.explain());
+      return;
+    }
+    drawn = ground;
+    for (const name of Object.keys(edit)) delete edit[name];
+    Object.assign(edit, next.edit);
+    grid = next.mode === "mask" ? maskGrid(edit, next) : weightGrid(edit, next);
+    idle(element, () => element.replaceChildren(soon(grid, changed)));
+  };
+  update(data);
+  return { update, destroy: () => root.replaceChildren() };
+}
+
+/** Does `act` once nothing in `element` is being dragged. */
+function idle(element, act) {
+  if (!element.querySelector("canvas:active")) return act();
+  return addEventListener("pointerup", () => setTimeout(act), { once: true });
+}
 
 /** @typedef {import("../core/store.js").Query<"edit_ground">} GroundQuery */
 
 const ROWS = 64; // of a long text that come together
 
 /** The ground under an edit: {shape, mask, row(r), load(first, last)}, as views/what_if/paint_ground.py sends it. */
-export function ground(edit, own, data) {
+function ground(edit, own, data) {
   const [layer, head] = [edit.layer ?? 0, edit.heads?.[0] ?? 0];
   const focus = own.cross ? "cross_attn" : "attn";
   const place = { focus, side: own.stack ?? "", layer, head };
@@ -30,7 +72,7 @@ const whole = ({ mask, pattern }) => drawn(mask.shape, mask.data, pattern.data);
  * @param {ArrayLike<number>} mask
  * @param {ArrayLike<number>} [pattern]
  */
-export function drawn([rows, cols], mask, pattern = []) {
+function drawn([rows, cols], mask, pattern = []) {
   const weights = Float32Array.from(pattern);
   return new Ground(
     [rows, cols],
@@ -88,12 +130,10 @@ class Long extends Ground {
 
 const WIDEST_MASK_CELL = 19; // CSS pixels of a cell
 
-/** {edit, own}: the PaintMask or DrawMask that is written to, and the attention it is of. */
-export function painter({ edit, own }, data) {
-  const cursor = viewed(data).row;
-  if (edit.edit === "PaintMask")
-    return soon(ground(edit, own, data).then((found) => new PaintedMask(edit, own, found, cursor)));
-  return soon(startMask(edit, own, data).then((found) => new DrawnMask(edit, own, found, cursor)));
+/** The grid of the PaintMask or DrawMask that is written to. */
+async function maskGrid(edit, { own, row, ...data }) {
+  if (edit.edit === "PaintMask") return new PaintedMask(edit, own, await ground(edit, own, data), row);
+  return new DrawnMask(edit, own, await startMask(edit, own, data), row);
 }
 
 /** The mask that is drawn already, or the head's own to begin with. */
@@ -112,9 +152,12 @@ class MaskGrid extends Grid {
   constructor(edit, own, { mask, shape: [rows, cols] }, cursor) {
     super(own, { rows, cols, most: WIDEST_MASK_CELL, edit, cursor });
     this.called = "mask";
-    this.howTo = "click or drag over cells; a name takes its whole row or column";
     this.base = mask;
     this.painted = new Uint8Array(rows * cols);
+  }
+
+  get howTo() {
+    return "click or drag over cells; a name takes its whole row or column";
   }
 
   /** Painting turns a cell into the reverse of what the first one of the stroke is. */
@@ -228,12 +271,10 @@ const SPOKEN = 24; // from which on a cell bears its weight
 const WAITING = "…";
 const SLACK = 1e-4; // of a row's sum, as engine/edits/patterns.py has it
 
-/** {edit, own}: the form's pattern that is written to, and the attention it is of. */
-export function weights({ edit, own }, data) {
-  const cursor = viewed(data).row;
-  if (edit.to === "painted")
-    return soon(ground(edit, own, data).then((found) => new PaintedPattern(edit, own, found, cursor)));
-  return soon(startPattern(edit, own, data).then((found) => new DrawnPattern(edit, own, found, cursor)));
+/** The grid of the form's pattern that is written to. */
+async function weightGrid(edit, { own, row, ...data }) {
+  if (edit.to === "painted") return new PaintedPattern(edit, own, await ground(edit, own, data), row);
+  return new DrawnPattern(edit, own, await startPattern(edit, own, data), row);
 }
 
 /** The pattern that is drawn already, or the head's own to begin with. */
@@ -257,10 +298,12 @@ class WeightGrid extends Grid {
     this.digits = true;
     this.ground = found;
     this.mask = found.mask;
-    this.howTo =
-      "click or drag puts the weight, again gives back what was there; the keys 0 to 9 put tenths; a name takes its row or column";
     this.given = new Map(); // row -> column -> weight; the others are left to the head
     this.settled = []; // row -> its weights as the engine makes them
+  }
+
+  get howTo() {
+    return `click or drag puts ${this.edit.brush ?? 0}, again gives back what was there; the keys 0 to 9 put tenths; a name takes its row or column`;
   }
 
   /** Asks for the rows in view that are still to come. */
