@@ -143,18 +143,18 @@ def test_a_comparison_that_grows_long_is_drawn_in_tiles_and_a_short_one_in_cells
     look: Callable[..., "Page"], texts: Any
 ) -> None:
     page = look()
-    field = page.get_by_label("text of B", exact=True)
-    first = page.get_by_label("text of A", exact=True)
     root(page).evaluate("e => { e.dataset.first = 'yes'; }")
     page.get_by_role("tab", name="Text").click()
     for words, ready in ((["Max ran."] * 2, ".map-scroll canvas"), (texts[0], ".long-map canvas")):
-        for each, text in zip((first, field), words, strict=True):
-            each.fill(text)
-            each.press("Enter")
+        for number, text in enumerate(words):
+            field = page.get_by_label(f"text of {'AB'[number]}", exact=True)
+            field.fill(text)
+            field.press("Enter")
+            page.wait_for_function(
+                f"([number, long]) => {FIND}.sides[number].trace.length > 99 === long", arg=[number, len(text) > 99]
+            )
         long = ready.startswith(".long")
-        page.wait_for_function(
-            f"long => {FIND}.source.tiled === long && {FIND}.sides[1].trace.length > 99 === long", arg=long
-        )
+        page.wait_for_function(f"long => {FIND}.source.tiled === long", arg=long)
         page.locator(".run-of .view-text .texts bdi").first.wait_for()
         page.get_by_role("tab", name="Map").click()
         page.wait_for_selector(f".maps {ready}")
