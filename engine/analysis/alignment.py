@@ -38,7 +38,7 @@ class Alignment:
         return tuple(group.second for group in self.groups)
 
     @property
-    def unpaired(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def unmatched_positions(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The positions of each text that have no partner in the other."""
         first, second = ({i for group in side for i in group} for side in (self.first, self.second))
         return (

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from engine.analysis.recorded import patterns, recorded_hooks, side_of
+from engine.analysis.recorded_patterns import patterns, recorded_hooks, side_of
 from engine.analysis.weights.circuit import attention_of, rows
 from engine.model.layers.attention import Attention
 from engine.model.transformer import Transformer

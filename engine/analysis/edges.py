@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.analysis.recorded import patterns
+from engine.analysis.recorded_patterns import patterns
 from engine.runtime.trace import Trace
 
 

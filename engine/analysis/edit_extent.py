@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from engine.analysis.recorded import patterns, side_of
+from engine.analysis.recorded_patterns import patterns, side_of
 from engine.edits import Edit, Fetched
 from engine.model.config import ModelConfig, kv_heads
 from engine.model.hooks import Axes, match_hooks
@@ -59,18 +59,18 @@ def put(trace: Trace, before: Trace, name: str, stage: str, edits: list[Edit], l
     """Bool, of the shape of `like` (head pos key): what `edits` of one stage put there."""
     _, queries, keys = like.shape
 
-    def of(run: Trace, part: str) -> Tensor:
+    def part_of(run: Trace, part: str) -> Tensor:
         return run[name + part][0, :, :queries, :keys]
 
     match stage:
         case "mask":
-            return of(trace, "mask") != of(before, "mask")
+            return part_of(trace, "mask") != part_of(before, "mask")
         case "masked_scores":
-            masked = of(trace, "masked_scores")
+            masked = part_of(trace, "masked_scores")
             return ~torch.isclose(masked, masked_before_edits(trace, name, queries, keys), rtol=WITHIN, atol=WITHIN)
         case "pattern":
-            weights = softmax(of(trace, "masked_scores"), trace[f"{name}temperature"][:, None, None])
-            return (of(trace, "pattern") - weights).abs() > WITHIN
+            weights = softmax(part_of(trace, "masked_scores"), trace[f"{name}temperature"][:, None, None])
+            return (part_of(trace, "pattern") - weights).abs() > WITHIN
     return torch.stack([cells_of_edit(edit, trace.hooks[name + stage].axes, like) for edit in edits]).any(0)
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.heads import bits
-from engine.analysis.recorded import patterns
+from engine.analysis.recorded_patterns import patterns
 from engine.runtime.trace import Trace
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from engine.analysis.recorded import holds, masks, patterns, tokens
+from engine.analysis.recorded_patterns import holds, masks, patterns, tokens
 from engine.runtime.trace import Trace
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from engine.analysis.recorded import length, side_of
+from engine.analysis.recorded_patterns import length, side_of
 from engine.analysis.weights.projection import How, projection
 from engine.runtime.trace import Trace
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pixel_shuffle, pixel_unshuffle
 
 from engine.analysis.heads import mean_where
-from engine.analysis.recorded import patterns, side_of, tokens
+from engine.analysis.recorded_patterns import patterns, side_of, tokens
 from engine.model.transformer import Transformer
 from engine.runtime.batch import Input
 from engine.runtime.run import run

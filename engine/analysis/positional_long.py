@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.positional import agreement, other_texts
-from engine.analysis.recorded import side_of
+from engine.analysis.recorded_patterns import side_of
 from engine.analysis.summarised_run import rerun_reduced
 from engine.edits import Edit
 from engine.model.layers.mask import Mask

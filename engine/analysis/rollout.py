@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.analysis.recorded import patterns, recorded_hooks, side_of
+from engine.analysis.recorded_patterns import patterns, recorded_hooks, side_of
 from engine.runtime.trace import Trace
 
 Heads = Mapping[int, Sequence[int]]  # layer -> the heads that count in it; a layer it does not name counts all

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.heads import mean_where
-from engine.analysis.recorded import masks, patterns, recorded_hooks, side_of, tokens
+from engine.analysis.recorded_patterns import masks, patterns, recorded_hooks, side_of, tokens
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 

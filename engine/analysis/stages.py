@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from engine.analysis.averages import by_norm
-from engine.analysis.recorded import side_of
+from engine.analysis.recorded_patterns import side_of
 from engine.analysis.weights.circuit import attention_of
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace

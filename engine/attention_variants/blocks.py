@@ -28,7 +28,7 @@ def local_2d(
         _query_blocks(_image(q, grid), block),
         _memory_blocks(_image(k, grid), block, margin, causal),
         _memory_blocks(_image(v, grid), block, margin, causal),
-        attn_mask=_allowed(grid, block, margin, causal, q.device),
+        attn_mask=_block_mask(grid, block, margin, causal, q.device),
     )
     return _raster(z, grid, block).reshape(q.shape)
 
@@ -79,7 +79,7 @@ def _generation_order(grid: Size, block: Size, device: torch.device) -> Tensor:
     return _raster(order, grid, block).view(1, *grid, 1)
 
 
-def _allowed(grid: Size, block: Size, margin: Size, causal: bool, device: torch.device) -> Tensor:
+def _block_mask(grid: Size, block: Size, margin: Size, causal: bool, device: torch.device) -> Tensor:
     """1 block pos key: a pixel that exists and, where `causal`, is generated no later; pos is 1 where all are alike."""
     order = _generation_order(grid, block, device)
     keys = _memory_blocks(order, block, margin, causal, fill=-1).mT

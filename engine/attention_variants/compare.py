@@ -47,7 +47,7 @@ def searches(material: Material, setup: Setup) -> list[Searched]:
             taken = time.perf_counter() - begin
         return Searched(name, recall, cost, taken / len(queries), size)
 
-    def quantized(index: quantize.Index) -> tuple[Search, Cost, int]:
+    def search_quantized(index: quantize.Index) -> tuple[Search, Cost, int]:
         cost = quantize.search_cost(1, length, 1, d_model, setup.k, index.settings, met)
         again = material.states.nbytes if index.settings.rerank else 0
         return index.search, cost, sum(index.bytes.values()) + again
@@ -59,6 +59,6 @@ def searches(material: Material, setup: Setup) -> list[Searched]:
             exact_cost(1, length, 1, d_model, setup.k),
             material.states.nbytes,
         ),
-        row("codes alone", *quantized(coarse)),
-        row(f"codes, best {fine.settings.rerank} k again", *quantized(fine)),
+        row("codes alone", *search_quantized(coarse)),
+        row(f"codes, best {fine.settings.rerank} k again", *search_quantized(fine)),
     ]

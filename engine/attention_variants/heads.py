@@ -29,7 +29,7 @@ class Heads:
         return states @ self.w_v.mT + self.b_v[:, None]
 
     @classmethod
-    def of(cls, attention: nn.Module, heads: int) -> Heads:
+    def from_layer(cls, attention: nn.Module, heads: int) -> Heads:
         """Heads of a layer with the linear maps `q`, `k` and `v`; where several heads share keys and values, each gets
         its own copy."""
         d_head = attention.get_parameter("q.weight").shape[0] // heads

@@ -75,7 +75,7 @@ def material(checkpoint: Checkpoint, length: int, layer: int = -1) -> Material:
         return run(model, ids, keep=[read], logits_at=slice(-1, None))[read]
 
     states = encode_in_chunks(encode, long_text(checkpoint, length), model.config.context)
-    return Material(states, Heads.of(model.get_submodule(f"blocks.{layer}.attn"), model.config.attention.heads))
+    return Material(states, Heads.from_layer(model.get_submodule(f"blocks.{layer}.attn"), model.config.attention.heads))
 
 
 def encode_in_chunks(encode: Callable[[Tensor], Tensor], ids: Tensor, context: int) -> Tensor:

@@ -46,7 +46,7 @@ class Setup:
     k: int = 16
     quantizer: quantize.Settings = field(default_factory=quantize.Settings)
 
-    def of(self, kind: str) -> tuple[object, ...]:
+    def part_for(self, kind: str) -> tuple[object, ...]:
         """The part of the setup on which a kind's figures depend."""
         parts: dict[str, tuple[object, ...]] = {
             "window": (self.window,),

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 
 from engine.attention_variants.compare import Searched, searches
 from engine.attention_variants.cost import Cost
-from engine.attention_variants.kept import Kept, patterns
+from engine.attention_variants.kept_share import Kept, patterns
 from engine.attention_variants.material import Material, material
 from engine.attention_variants.measure import KINDS, MOST_BYTES, Point, Setup, cost, grown, measure, point
 from engine.runtime import library
@@ -32,7 +32,7 @@ def formulas(name: str, setup: Setup) -> dict[str, list[Cost]]:
 
 def cached_point(name: str, kind: str, given: Material, setup: Setup) -> Point:
     """Measures as `measure.point`, once for each model, kind, length and what of the set-up concerns the kind."""
-    key = (name, kind, len(given.states), *setup.of(kind))
+    key = (name, kind, len(given.states), *setup.part_for(kind))
     if key not in _points:
         _points[key] = point(kind, given, setup)
     return _points[key]
@@ -40,7 +40,7 @@ def cached_point(name: str, kind: str, given: Material, setup: Setup) -> Point:
 
 def known_points(name: str, longest: int, setup: Setup) -> list[Point]:
     """Points that have been measured already, the shorter lengths first."""
-    keys = [(name, kind, length, *setup.of(kind)) for length in LENGTHS if length <= longest for kind in KINDS]
+    keys = [(name, kind, length, *setup.part_for(kind)) for length in LENGTHS if length <= longest for kind in KINDS]
     return [_points[key] for key in keys if key in _points]
 
 

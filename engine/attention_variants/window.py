@@ -25,7 +25,7 @@ def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, *, causal: bool
     keys, values = (
         pad(x, (0, 0, reach, fill + ahead)).flatten(0, 1).unfold(1, reach + block + ahead, block).mT for x in (k, v)
     )  # batch*head block band d_head
-    allowed = _allowed(length, window, causal, q.device)
+    allowed = _window_mask(length, window, causal, q.device)
     z = scaled_dot_product_attention(queries, keys, values, attn_mask=allowed)
     return z.reshape(batch, -1, blocks * block, d_head)[:, :, :length]
 
@@ -49,7 +49,7 @@ def _bands(length: int, window: int, causal: bool) -> tuple[int, int, int, int]:
     return block, reach, 0 if causal else reach, -(-length // block)
 
 
-def _allowed(length: int, window: int, causal: bool, device: torch.device) -> Tensor:
+def _window_mask(length: int, window: int, causal: bool, device: torch.device) -> Tensor:
     """1 block pos key: in the window, and a position that exists."""
     block, reach, ahead, blocks = _bands(length, window, causal)
     offset = torch.arange(reach + block + ahead, device=device) - reach  # of a key, from its block's first query

@@ -214,7 +214,7 @@ def shapes_by_row(rows: Sequence[Row], family: Family, model: Transformer) -> di
 
 
 def check_report(report: Report, family: Family) -> Report:
-    missing, unexpected = report.of("missing"), report.of("unexpected")
+    missing, unexpected = report.rows_with("missing"), report.rows_with("unexpected")
     if missing:
         more = f" and {len(missing) - 1} more that are" if len(missing) > 1 else ", which is"
         raise IncompleteWeights(
@@ -245,7 +245,7 @@ def most_common_dtype(weights: Weights, names: Iterable[str]) -> torch.dtype:
 
 def describe_dtypes(report: Report, dtype: torch.dtype) -> tuple[str, ...]:
     """Sentence for a file of several dtypes: the model is of one."""
-    counts = Counter(row.dtype for row in report.of("loaded"))
+    counts = Counter(row.dtype for row in report.rows_with("loaded"))
     if len(counts) < 2:
         return ()
     stored = ", ".join(f"{count} in {kind}" for kind, count in counts.most_common())

@@ -56,13 +56,13 @@ class Report:
     notes: tuple[str, ...] = ()
     assumed: tuple[Assumption, ...] = ()
 
-    def of(self, status: Status) -> tuple[TensorRow, ...]:
+    def rows_with(self, status: Status) -> tuple[TensorRow, ...]:
         return tuple(row for row in self.rows if row.status == status)
 
     @property
     def ok(self) -> bool:
         """Everything the model needs came, and nothing else did."""
-        return not self.of("missing") and not self.of("unexpected")
+        return not self.rows_with("missing") and not self.rows_with("unexpected")
 
     def __str__(self) -> str:
         counts = Counter(row.status for row in self.rows)

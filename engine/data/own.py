@@ -52,20 +52,20 @@ class Columns(ABC):
 
     def __post_init__(self) -> None:
         a_share(f"data.{self.kind}.held_out", self.held_out)
-        if self.given not in FORMS:
-            got = " and ".join(self.given) or "none"
+        if self.names not in FORMS:
+            got = " and ".join(self.names) or "none"
             raise ValueError(
                 f"data.{self.kind}.text must name the column of the texts, alone or with label, or source and target, "
                 f"or tokens and tags, got {got}."
             )
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         return tuple(name for name in NAMED if getattr(self, name))
 
     @property
     def form(self) -> Form:
-        return FORMS[self.given]
+        return FORMS[self.names]
 
     @abstractmethod
     def table(self) -> Table:

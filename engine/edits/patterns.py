@@ -50,10 +50,10 @@ class SetPattern(Edit):
         if self.to == "uniform":
             return merge_at(hook, value, heads_only(self.heads), level(value))
         pos, keys = query_positions(hook, value)
-        pattern = one_hot(self.seen(pos, keys), len(keys)).to(value.dtype)
+        pattern = one_hot(self.target_key(pos, keys), len(keys)).to(value.dtype)
         return merge_at(hook, value, heads_only(self.heads), pattern.expand(value.shape))
 
-    def seen(self, pos: Tensor, keys: Tensor) -> Tensor:
+    def target_key(self, pos: Tensor, keys: Tensor) -> Tensor:
         """The one key of every query."""
         only = self.position or 0
         if only >= len(keys):

@@ -36,7 +36,7 @@ class Prompt:
     segments: tuple[int, ...] = ()
 
     @property
-    def left(self) -> int:
+    def tokens_left(self) -> int:
         """Number of tokens that the context leaves.
 
         A picture is full with its last pixel, which is written even where the context has no place to read it; any
@@ -54,8 +54,8 @@ class Prompt:
         """Number of tokens to write: at most `max_tokens` (None: 50, or the rest of the picture), and `left`."""
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens must be 0 or more, got {max_tokens}.")
-        wanted = TOKENS if picture_pixels(self.checkpoint) is None else self.left
-        return min(self.left, wanted if max_tokens is None else max_tokens)
+        wanted = TOKENS if picture_pixels(self.checkpoint) is None else self.tokens_left
+        return min(self.tokens_left, wanted if max_tokens is None else max_tokens)
 
 
 class Reader:

@@ -102,6 +102,6 @@ def stopping_rules(
 def limit(prompt: Prompt, room: int) -> Stop:
     """Reason that keeps a text from growing beyond `room` tokens."""
     pixels, context = picture_pixels(prompt.checkpoint), prompt.checkpoint.config.context
-    if room < prompt.left:
+    if room < prompt.tokens_left:
         return Stop("max_tokens", count=room)
     return Stop("context", count=context) if pixels is None else Stop("picture", count=pixels)

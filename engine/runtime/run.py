@@ -106,7 +106,7 @@ def resolve_edits(
 
     def read(source: Source | None, keep: tuple[str, ...]) -> Trace:
         if source is not None:
-            return run(model, source.read, keep, source.made(), target=source.target)
+            return run(model, source.read, keep, source.as_edits(), target=source.target)
         if cache is not None:
             raise ValueError("behind a cache there is no whole text to take values from; give the edit a source.")
         if base is not None and not base.edits and base.mask == mask and all(name in base for name in keep):

@@ -22,7 +22,7 @@ from engine.tokenizers.fast import add_bert_template, remove_template
 from engine.training.atomic import replace_atomically
 from engine.training.base import tokenizer_of
 from engine.training.data_recipe import Data, TokenizerRecipe
-from engine.training.objectives.padded import Rows, gather_rows
+from engine.training.objectives.padding import Rows, gather_rows
 
 
 @dataclass(frozen=True)
@@ -96,30 +96,30 @@ def open_corpus(documents: Documents, data: Data, seed: int, folder: Path, base:
     """
     key = blake2b(json.dumps([asdict(data), seed]).encode(), digest_size=8).hexdigest()
     file = folder / "data" / f"tokens-{key}.safetensors"
-    kept = _kept(file)
+    kept = _load_cache(file)
     tokenizer = read_tokenizer(folder) if kept else None
     if kept and tokenizer is not None:
-        return Corpus(_unpacked(kept, "train"), _unpacked(kept, "held_out"), tokenizer)
+        return Corpus(_unpack(kept, "train"), _unpack(kept, "held_out"), tokenizer)
     corpus = make_corpus(documents, data.tokenizer, base)
     file.parent.mkdir(parents=True, exist_ok=True)
     corpus.tokenizer.save(folder)
     with replace_atomically(file) as partial:
-        save_file(_packed(corpus.train, "train") | _packed(corpus.held_out, "held_out"), partial)
+        save_file(_pack(corpus.train, "train") | _pack(corpus.held_out, "held_out"), partial)
     return corpus
 
 
-def _kept(file: Path) -> dict[str, Tensor]:
+def _load_cache(file: Path) -> dict[str, Tensor]:
     try:
         return load_file(file)
     except (FileNotFoundError, SafetensorError):
         return {}
 
 
-def _packed(tokens: Tokens, part: str) -> dict[str, Tensor]:
+def _pack(tokens: Tokens, part: str) -> dict[str, Tensor]:
     return {f"{part}.{name}": getattr(tokens, name) for name in FIELDS}
 
 
-def _unpacked(kept: dict[str, Tensor], part: str) -> Tokens:
+def _unpack(kept: dict[str, Tensor], part: str) -> Tokens:
     return Tokens(*(kept[f"{part}.{name}"] for name in FIELDS))
 
 

@@ -46,7 +46,7 @@ def fork(
     parent = RunFolder(existing_run(name, place))
     whole = step > 0 and step == latest_step(parent)
     if not whole and step not in parent.snapshot_steps():
-        raise ValueError(f"{name} must have kept step {step:,}; it has {_kept(parent)}. Choose one of these.")
+        raise ValueError(f"{name} must have kept step {step:,}; it has {_steps_on_disk(parent)}. Choose one of these.")
     recipe = apply_changes(read_recipe(parent.recipe), changes or {})
     if step >= recipe.schedule.steps:
         raise ValueError(
@@ -158,7 +158,7 @@ def begin_from(parent: RunFolder, run: RunFolder, step: int, seed: int) -> None:
     save_file(weights, run.weights, {CONFIG: told, PROGRESS: json.dumps(asdict(progress))})
 
 
-def _kept(run: RunFolder) -> str:
+def _steps_on_disk(run: RunFolder) -> str:
     reached = latest_step(run)
     steps = sorted({*run.snapshot_steps(), *([] if reached is None else [reached])})
     return ", ".join(f"{step:,}" for step in steps) or "none"

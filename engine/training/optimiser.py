@@ -39,7 +39,7 @@ class Optimisers:
             part.zero_grad()
         scaler.update()
 
-    def of(self, parameter: Parameter) -> Optimizer:
+    def optimizer_of(self, parameter: Parameter) -> Optimizer:
         """The one that updates this parameter."""
         return self.owner[id(parameter)]
 
@@ -107,7 +107,7 @@ def optimiser_state(model: Transformer, optimisers: Optimisers) -> dict[str, Ten
     return {
         f"{key}.{name}": value
         for name, parameter in model.named_parameters()
-        for key, value in optimisers.of(parameter).state.get(parameter, {}).items()
+        for key, value in optimisers.optimizer_of(parameter).state.get(parameter, {}).items()
     }
 
 
@@ -118,7 +118,7 @@ def load_optimiser_state(model: Transformer, optimisers: Optimisers, kept: dict[
     Raises ValueError where the state of a parameter is incomplete or of another shape, or `kept` is empty.
     """
     for name, parameter in model.named_parameters():
-        part = optimisers.of(parameter)
+        part = optimisers.optimizer_of(parameter)
         names = {key: f"{key}.{name}" for key in state_names(part)}
         absent = [full for full in names.values() if full not in kept]
         if len(absent) == len(names) and kept:

@@ -19,7 +19,7 @@ from engine.training.objectives import UNASKED, Examples
 from engine.training.objectives.infill import MASK
 from engine.training.recipe import Recipe
 from engine.training.sources import Source
-from engine.training.sources.tagged import TaggedTexts
+from engine.training.sources.tag_texts import TaggedTexts
 
 LONGEST = 10_000  # characters of a text
 SHOWN = 24  # tokens of an example that is cut short to be looked at

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from engine.analysis.heads import cross_scores, head_scores, induction
-from engine.analysis.recorded import patterns
+from engine.analysis.recorded_patterns import patterns
 from engine.checkpoints import Checkpoint
 from engine.data.seeds import seed_for
 from engine.generation.generate import generate

@@ -193,7 +193,7 @@ class Recipe:
         own = self.data.table
         if isinstance(own, Columns) and kind not in LEARNS[own.form]:
             fitting = " or ".join(f'"{name}"' for name in LEARNS[own.form])
-            raise ValueError(f'objective.kind must be {fitting} for {" and ".join(own.given)}, got "{kind}".')
+            raise ValueError(f'objective.kind must be {fitting} for {" and ".join(own.names)}, got "{kind}".')
         check_model(kind, self.model, self.data.kind)
         if self.data.repeats is not None and self.batch.context - 1 < self.data.repeats.longest:
             raise ValueError(

@@ -185,7 +185,7 @@ class _Scanner:
         while self._peek() != end:
             token = self._next()
             if token != ".":
-                parts.append(_unquoted(token))
+                parts.append(_unquote(token))
         while self._peek() == end:
             self.at += 1
         path = (*table, *parts)
@@ -215,7 +215,7 @@ class _Scanner:
         return self.tokens[self.at - 1][0]
 
 
-def _unquoted(token: str) -> str:
+def _unquote(token: str) -> str:
     if token.startswith('"'):
         return str(json.loads(token))
     return token.strip("'")

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.analysis.recorded import masks, patterns
+from engine.analysis.recorded_patterns import masks, patterns
 from engine.runtime.trace import Trace
 from engine.training.atomic import replace_atomically
 

@@ -59,7 +59,7 @@ class Watcher:
     def wants(self, step: int) -> bool:
         """Tells whether the model is to be looked at after update `step`. Asked before it, so that gradients can be
         kept."""
-        return step in self.kept or self.clock() >= self.next_look or self._changed()
+        return step in self.kept or self.clock() >= self.next_look or self._has_changed()
 
     def look(self, trainer: Trainer, gradients: Mapping[str, Tensor]) -> None:
         """Records one frame, and now and then a line of watch.jsonl, with the norms of the last update's
@@ -94,10 +94,10 @@ class Watcher:
 
     def look_again(self, trainer: Trainer) -> None:
         """While the run is paused: only where somebody asks for something else."""
-        if self._changed():
+        if self._has_changed():
             self.look(trainer, {})
 
-    def _changed(self) -> bool:
+    def _has_changed(self) -> bool:
         """Tells whether probe.json is another one than was read last; not asked of the disk at every step."""
         now = self.clock()
         if now < self.next_ask:

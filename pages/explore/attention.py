@@ -64,7 +64,7 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> tu
         before=conducted.before,
     )
     answers = export.answers(drawn, (RUN, run), (ATTENTION, run))
-    return drawn, answers.including(WHAT_IF, conducted), export
+    return drawn, answers.with_registry(WHAT_IF, conducted), export
 
 
 honour_link()

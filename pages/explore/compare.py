@@ -8,17 +8,17 @@ from pages.controls.compare.export import comparison_export, comparison_of
 from pages.controls.compare.run import Side
 from pages.controls.compare.runs import sides, silence
 from pages.controls.model_input.model_input import EXAMPLES, Subject, notice
-from pages.controls.share.links import Rule, honour_link, one_of, whole
-from pages.controls.what_if.experiment import heard
+from pages.controls.share.links import Rule, honour_link, one_of, whole_number
+from pages.controls.what_if.experiment import event_value
 from views.compare.compare import compare
-from views.compare.pair import Shown, compared
+from views.compare.pair import Shown, match_attentions
 from views.core.component import courier, plotly_address, view
 
 PICTURE = "compare"
 picture = view("compare", events=("silence",))
 
 
-def shown(side: Side) -> Shown:
+def shown_side(side: Side) -> Shown:
     cut = notice(Subject(side.name, side.checkpoint, side.reading, side.limit))
     said = " ".join(text for text in (side.problem, cut) if text)
     whose = (side.letter, side.title, side.name, side.checkpoint, side.reading)
@@ -27,22 +27,22 @@ def shown(side: Side) -> Shown:
 
 def on_silence() -> None:
     """A head of one side is silenced, or heard again; a browser sends it, so that anything may come."""
-    match heard(PICTURE, "silence"):
+    match event_value(PICTURE, "silence"):
         case {"letter": str(letter), "layer": int(layer), "head": int(head), "side": str(side), "focus": str(focus)}:
             silence(letter, layer, head, side, focus == "cross_attn")
 
 
-def kept(letter: str) -> Rule:
+def step_rule(letter: str) -> Rule:
     """Rule for a side's step in a link: one that its run kept."""
     steps = snapshots().get(st.query_params.get(key(letter, "model"), "").removeprefix(RUN))
-    return whole() if steps is None else one_of(steps)
+    return whole_number() if steps is None else one_of(steps)
 
 
-rules = {key(letter, field): whole() for letter in LETTERS for field in NUMBERS}
-honour_link(rules | {key(letter, "step"): kept(letter) for letter in LETTERS})
+rules = {key(letter, field): whole_number() for letter in LETTERS for field in NUMBERS}
+honour_link(rules | {key(letter, "step"): step_rule(letter) for letter in LETTERS})
 found, waiting = sides()
-first, *others = map(shown, found)
-pairs = [compared(first, other) for other in others]
+first, *others = map(shown_side, found)
+pairs = [match_attentions(first, other) for other in others]
 comparison = comparison_of(found, pairs)
 export = comparison_export(found, comparison)
 look = EXAMPLES.get(first.title, {}).get("look", {})

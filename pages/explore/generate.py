@@ -5,7 +5,7 @@ import streamlit as st
 from pages.controls.generate.beam import draw_beam
 from pages.controls.generate.cache import draw_cache
 from pages.controls.generate.export import share_charts, tab_notes, writing_export
-from pages.controls.generate.prompt import prompted
+from pages.controls.generate.prompt import prompt_controls
 from pages.controls.generate.prompting import draw_prompting
 from pages.controls.generate.settings import RULES, settings
 from pages.controls.generate.surprise import draw_surprise
@@ -23,7 +23,7 @@ BELOW = {"cache": draw_cache}
 picture = view("generate", events=("interrupt", "link", "branch", "look", "open", "measured"))
 
 honour_link(RULES)
-name, checkpoint, prompt, call = prompted()
+name, checkpoint, prompt, call = prompt_controls()
 live = st.session_state.setdefault("live writing", Live())
 measured = st.session_state.setdefault("measured texts", Measured())
 writing = Writing(name, checkpoint, prompt, call, settings(checkpoint), live, measured)

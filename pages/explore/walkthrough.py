@@ -13,10 +13,10 @@ from engine.model.layers.softmax import softmax
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
-from pages.controls.model_input.model_input import given, look, notice, pixels, reading, seed, subject
+from pages.controls.model_input.model_input import field_value, look, notice, pixels, reading, seed, subject
 from pages.controls.share.links import honour_link
 from pages.controls.share.run_export import fields_of, run_export
-from pages.controls.what_if.experiment import heard, what_if
+from pages.controls.what_if.experiment import event_value, what_if
 from views.core.component import courier, view
 from views.core.run_context import RUN
 from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
@@ -32,13 +32,13 @@ def append() -> None:
     """Put the drawn token behind the text, as the text it stands for; a second click on the same picture is void."""
     checkpoint = library.checkpoint(st.session_state.model)
     field = {"translation": "target", "infill": "span"}.get(kind(checkpoint), "text")
-    match heard(PICTURE, "append"):
+    match event_value(PICTURE, "append"):
         case {"id": int(token), "length": int(length)}:
             if length != len(lanes(checkpoint, reading(checkpoint))[-1].pieces):
                 return
         case _:
             return
-    text, tokenizer = given(field), checkpoint.tokenizer
+    text, tokenizer = field_value(field), checkpoint.tokenizer
     if tokenizer is None:
         st.session_state[field] = f"{text} {token}"
         return
@@ -71,7 +71,7 @@ def outcome(checkpoint: Checkpoint, trace: Trace, read: Reading, sampling: Sampl
         names = tuple(map(str, range(logits.shape[-1])))
     noun = "colours" if kind(checkpoint) == "pixels" else "tokens"
     if not config.generates:
-        pair = "next_sentence" in trace and given("second").strip()
+        pair = "next_sentence" in trace and field_value("second").strip()
         follows = float(softmax(trace["next_sentence"][0])[0]) if pair else None
         return Outcome(following, names, "here", follows=follows, noun=noun)
     drawn = None if read.written else draw(following.probabilities[-1], torch.Generator().manual_seed(seed()))
@@ -84,7 +84,7 @@ def judgement(checkpoint: Checkpoint, logits: torch.Tensor, reading: Reading, sa
     names = checkpoint.labels if checkpoint.labels not in ((), UNNAMED) else None
     match checkpoint.model.config.head.kind:
         case "span" if isinstance(read, Encoding):
-            asked = given("text") if kind(checkpoint) == "question" and given("second").strip() else ""
+            asked = field_value("text") if kind(checkpoint) == "question" and field_value("second").strip() else ""
             answer = best_answer(logits, where_answers_stand(read, asked))
             return Outcome(
                 distribution(logits.mT, sampling), read.pieces, "answer", answer=answer, read=read, noun="positions"
@@ -177,5 +177,5 @@ drawn = walkthrough(
     },
 )
 picture(drawn, key=PICTURE, on={"append": append, "again": again})
-page = export.answers(drawn, (RUN, run), (WALKTHROUGH, run)).including(WHAT_IF, conducted)
+page = export.answers(drawn, (RUN, run), (WALKTHROUGH, run)).with_registry(WHAT_IF, conducted)
 courier("courier", page.answer)

@@ -10,7 +10,7 @@ from engine.model.config import ModelConfig
 from engine.model.presets import NAMED, blueprint
 from engine.runtime import library
 from pages.controls.share.export import Export
-from pages.controls.share.links import Rule, address_now, honour_link, one_of, whole
+from pages.controls.share.links import Rule, address_now, honour_link, one_of, whole_number
 from pages.controls.share.panel import share_panel
 from views.architecture import architecture as drawn
 from views.architecture.charts import (
@@ -50,7 +50,7 @@ def names() -> list[str]:
     return [*NAMED, *(name for name in library.names(*more) if name not in NAMED)]
 
 
-def published(name: str) -> ModelConfig:
+def config_named(name: str) -> ModelConfig:
     return NAMED[name].config if name in NAMED else library.checkpoint(name).config
 
 
@@ -64,20 +64,21 @@ def rules() -> dict[str, Rule]:
     """Rules for the controls in the address; the options of a switch are those of the model that it names."""
     models = names()
     asked = st.query_params.get("model", FIRST)
-    found: dict[str, Rule] = {"against": one_of([NOBODY, *models]), "number": one_of(BYTES), "batch": whole(1, 256)}
-    found |= {key: whole(0 if key in ("layers", "d_mlp") else 1, 2**20) for key in SIZES}
+    found: dict[str, Rule] = {"against": one_of([NOBODY, *models]), "number": one_of(BYTES)}
+    found["batch"] = whole_number(1, 256)
+    found |= {key: whole_number(0 if key in ("layers", "d_mlp") else 1, 2**20) for key in SIZES}
     try:
-        config = published(asked if asked in models else FIRST)
+        config = config_named(asked if asked in models else FIRST)
     except (ValueError, OSError):
         return found  # the page says why this model does not open
-    found["length"] = whole(1, config.context)
+    found["length"] = whole_number(1, config.context)
     return found | {switch.name: one_of(list(switch.options(config))) for switch in SWITCHES}
 
 
 def as_published() -> None:
     """Another model comes with its own switches."""
     try:
-        config = published(st.session_state.model)
+        config = config_named(st.session_state.model)
     except (ValueError, OSError):
         return  # the page says why this model does not open
     for switch in SWITCHES:
@@ -129,8 +130,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     st.button("as published", key="published", on_click=as_published, help=about)
 
 try:
-    own = published(name)
-    other = None if against == NOBODY else published(against)
+    own = config_named(name)
+    other = None if against == NOBODY else config_named(against)
 except (ValueError, OSError) as error:
     st.warning(str(error))
     st.stop()
@@ -268,7 +269,7 @@ def operations(config: ModelConfig, length: int, fixed: bool) -> None:
         f"{1 + BACKWARD} times as many. Two for each multiply and add of a matrix product; scores that a mask forbids "
         "are computed too, and grow with the square of the length."
     )
-    rows = [(drawn.titled(one.block, one.name), one.formula) for one in work]
+    rows = [(drawn.block_title(one.block, one.name), one.formula) for one in work]
     tabulate(rows, flops, "operations", "work")
 
 

@@ -15,8 +15,8 @@ from pages.controls.checkpoint.card import card_section
 from pages.controls.checkpoint.download import download
 from pages.controls.checkpoint.embedding import embedding_section
 from pages.controls.checkpoint.link import ASKED, FORMER, arrive, say_lost
-from pages.controls.checkpoint.load_errors import sentence, told, warn
-from pages.controls.checkpoint.open_form import FIRST, NUMBERS, entered, remember, reopened, show, uploaded
+from pages.controls.checkpoint.load_errors import load_sentence, sentence, warn
+from pages.controls.checkpoint.open_form import FIRST, NUMBERS, read_address, remember, reopen, show, take_upload
 from pages.controls.checkpoint.tensors import tensors_section
 from pages.controls.checkpoint.weights import weights_section
 from pages.controls.share.fragment import adopt_fragment
@@ -33,7 +33,7 @@ LARGE = 50_000_000  # bytes of weights from which opening them is worth a word
 FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
 
 
-def opened(name: str) -> Checkpoint | None:
+def open_checkpoint(name: str) -> Checkpoint | None:
     """The checkpoint, or one sentence about why not, with the table of what it holds where that is known."""
     place = library.checkpoint_place(name)
     size = place.weights.stat().st_size
@@ -48,7 +48,7 @@ def opened(name: str) -> Checkpoint | None:
         return None
 
 
-def taken(checkpoint: Checkpoint, form: Form) -> bytes:
+def export_bytes(checkpoint: Checkpoint, form: Form) -> bytes:
     with TemporaryDirectory(prefix="loupe-export-") as folder:
         return export_checkpoint(checkpoint, form, Path(folder)).read_bytes()
 
@@ -66,11 +66,11 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
     with st.popover("Export"):
         stem = name.partition("~")[0].replace(":", "-").replace("/", "-")
         st.download_button(
-            "Folder, zipped", lambda: taken(checkpoint, "folder"), f"{stem}.zip", on_click="ignore",
+            "Folder, zipped", lambda: export_bytes(checkpoint, "folder"), f"{stem}.zip", on_click="ignore",
             help="config.json, tokenizer and weights as transformers reads them, where it has such a model.",
         )  # fmt: skip
         st.download_button(
-            "One safetensors file", lambda: taken(checkpoint, "file"), f"{stem}.safetensors", on_click="ignore",
+            "One safetensors file", lambda: export_bytes(checkpoint, "file"), f"{stem}.safetensors", on_click="ignore",
             help="The weights under Loupe's names, with config, tokenizer and card inside.",
         )  # fmt: skip
 
@@ -87,20 +87,20 @@ honour_link({}, [wanted, st.query_params.get("model", "")])  # of a model that i
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     name = st.selectbox(
         "checkpoint", offered, key="model", bind="query-params", width="stretch",
-        accept_new_options=True, on_change=entered, filter_mode="contains",
+        accept_new_options=True, on_change=read_address, filter_mode="contains",
         help="A name from the list; hub:org/name or hub:org/name@revision; on the server's own machine also a path, "
         "of a folder or a weights file.",
     )  # fmt: skip
     here = library.knows(name)
     kept = list(NUMBERS.values()).index(library.parse_name(name).dtype) if here else 0
     st.selectbox(
-        "precision", list(NUMBERS), kept, key=f"numbers {name}", width=110, on_change=reopened, args=(name,),
+        "precision", list(NUMBERS), kept, key=f"numbers {name}", width=110, on_change=reopen, args=(name,),
         disabled=not here, help="Half precision is widened to float32, or kept as it is stored in half the memory.",
     )  # fmt: skip
     with st.popover("Your files", key="own files"):
         st.file_uploader(
             f"Weights, config and tokenizer, or a zip of them; up to {drawn.size(MAX_UPLOAD)}", FILES,
-            accept_multiple_files=True, key=f"files {state.setdefault('uploads', 0)}", on_change=uploaded,
+            accept_multiple_files=True, key=f"files {state.setdefault('uploads', 0)}", on_change=take_upload,
         )  # fmt: skip
     actions = st.container(
         horizontal=True, horizontal_alignment="right", vertical_alignment="center", width="content", key="actions"
@@ -113,15 +113,15 @@ try:
     if not library.knows(name) and name.startswith(library.HUB):
         download(name)
         st.stop()
-    checkpoint = opened(name)
+    checkpoint = open_checkpoint(name)
 except FileNotFoundError as error:
     if name.startswith(library.HUB):  # a part of it is here
         download(name)
     else:
-        warn(told(name, error))
+        warn(load_sentence(name, error))
     st.stop()
 except (ValueError, OSError) as error:
-    warn(told(name, error))
+    warn(load_sentence(name, error))
     st.stop()
 if checkpoint is None:
     st.stop()

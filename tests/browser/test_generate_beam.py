@@ -12,7 +12,7 @@ from engine.runtime import library
 from tests.browser.harness import expect
 from tests.browser.test_generate import ESCAPE, FIND, IDLE, at_next_part, open_tab, told
 from tests.browser.test_take import saved
-from views.generate.beam_search import EXAMPLES, Wanted, searched
+from views.generate.beam_search import EXAMPLES, Wanted, search_to
 from views.generate.kv_cache import Cached, cache_arrays
 from views.generate.session import Call, Writing
 
@@ -33,7 +33,7 @@ def test_the_tree_of_the_example_is_walked_played_and_written_on_from(open_page:
     page = open_page(f"{server}/generate?{said}#view=beam&beam_tokens={example['tokens']}")
     nodes = page.locator(".beam-node")
     nodes.first.wait_for()
-    search = searched(writing(example["model"], example["text"]), Wanted(tokens=12, stop_at=example["stop_at"]))
+    search = search_to(writing(example["model"], example["text"]), Wanted(tokens=12, stop_at=example["stop_at"]))
     apart = sum(at < 0 for at in search.on_greedy)
     assert nodes.count() == len(search.nodes) + apart
     assert nodes.evaluate_all("all => all.filter((one) => one.classList.contains('is-pruned')).length") == sum(
@@ -90,7 +90,7 @@ def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
     assert page.evaluate("going") == "Searching, at most 30 steps …"
     count = told(page, "page.tab.search.count")
     page.locator(".beam-now", has_text=f"Stopped after {count} of 30 steps.").wait_for()
-    whole = searched(writing("stories", text), Wanted(beams=3, tokens=30))
+    whole = search_to(writing("stories", text), Wanted(beams=3, tokens=30))
     some = [one for one in whole.nodes if len(one.ids) <= count]
     page.wait_for_timeout(300)  # an answer that was on its way
     assert told(page, "page.tab.search.nodes.map((node) => node.id)") == [one.id for one in some]

@@ -26,7 +26,15 @@ from engine.runtime.limits import MAX_EDITS
 from engine.runtime.run import run
 from pages.controls.model_input.model_input import Subject
 from pages.controls.what_if import experiment as what_if
-from pages.controls.what_if.experiment_link import BROKEN, PAINTED, PICTURED, from_link, linkable, to_link, unlinked
+from pages.controls.what_if.experiment_link import (
+    BROKEN,
+    PAINTED,
+    PICTURED,
+    from_link,
+    linkable,
+    to_link,
+    unlinkable_sentence,
+)
 from tests.pages.mounted import mounted
 from views.core.payload import Named, unpack
 from views.core.questions import Page
@@ -193,13 +201,14 @@ def test_what_a_link_lost_is_said_as_text_and_only_the_first_of_it() -> None:
 
 def test_what_the_panel_asks_changes_the_experiment() -> None:
     one = made(QUIET)
-    assert what_if.changed(one, {"do": "switch", "number": 0, "on": False}).edits == ()
-    assert what_if.changed(one, {"do": "all", "on": False}).edits == ()
-    assert what_if.changed(one, {"do": "remove", "number": 0}) == what_if.changed(one, {"do": "clear"}) == Experiment()
-    assert what_if.changed(what_if.changed(one, {"do": "undo"}), {"do": "redo"}) == one
+    assert what_if.carry_out(one, {"do": "switch", "number": 0, "on": False}).edits == ()
+    assert what_if.carry_out(one, {"do": "all", "on": False}).edits == ()
+    assert what_if.carry_out(one, {"do": "remove", "number": 0}) == Experiment()
+    assert what_if.carry_out(one, {"do": "clear"}) == Experiment()
+    assert what_if.carry_out(what_if.carry_out(one, {"do": "undo"}), {"do": "redo"}) == one
     for wrong in ({}, {"do": "add", "edit": "x"}, {"do": "remove", "number": 7}, {"do": "switch", "number": "0"}):
         with pytest.raises(ValueError, match=r"reload the page|counted from 0"):
-            what_if.changed(one, wrong)
+            what_if.carry_out(one, wrong)
 
 
 def test_what_cannot_be_written_under_edits_is_a_sentence() -> None:
@@ -242,7 +251,7 @@ def test_edits_that_no_address_can_hold_are_said_to_be_lost_with_a_reload() -> N
     assert not linkable(heavy) and from_link(to_link(heavy)) == (Experiment(), [BROKEN])
     app = opened(experiment=heavy)
     panel, _ = sent(app, "experiment")
-    assert panel["broken"] == [unlinked(heavy)] and unlinked(heavy).endswith(PAINTED)
+    assert panel["broken"] == [unlinkable_sentence(heavy)] and unlinkable_sentence(heavy).endswith(PAINTED)
     assert "edits" not in app.query_params and panel["entries"][0]["on"]
 
 
@@ -251,7 +260,7 @@ def test_of_a_picture_that_is_too_large_for_an_address_no_fewer_cells_are_advise
     patch = Patch("blocks.0.resid_post", Source(pixels=pixels, name="your own picture"))
     heavy = made(patch, PaintMask(cells=[[1, 0]], layer=0))
     assert not linkable(heavy)
-    assert unlinked(heavy).endswith(PICTURED) and PAINTED not in unlinked(heavy)
+    assert unlinkable_sentence(heavy).endswith(PICTURED) and PAINTED not in unlinkable_sentence(heavy)
 
 
 def test_while_guesses_are_asked_the_page_shows_the_run_before_the_edits() -> None:

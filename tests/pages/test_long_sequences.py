@@ -89,7 +89,7 @@ def test_what_does_not_fit_into_memory_is_not_offered(
 ) -> None:
     for module in (measure, shared):
         monkeypatch.setattr(module, "MOST_BYTES", 0)
-    key = ("stories", "quantized", 256, *Setup().of("quantized"))
+    key = ("stories", "quantized", 256, *Setup().part_for("quantized"))
     monkeypatch.setitem(shared._points, key, point_of("quantized", 256))
     app = opened(length=2048)
     assert asked == [] and not app.button

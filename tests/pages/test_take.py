@@ -13,8 +13,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import shipped_names
-from pages.controls.share.export import answered
-from pages.controls.share.links import READABLE, fitting
+from pages.controls.share.export import answer_all
+from pages.controls.share.links import READABLE, fit_address
 from tests.pages.mounted import mounted
 from views.core.payload import Named, unpack
 
@@ -166,7 +166,7 @@ def test_where_a_file_has_no_room_what_comes_first_is_kept() -> None:
     queries = [{"ask": name} for name in ("a", "a", "large", "b", "c")]
 
     def kept(**limits: int) -> list[str]:
-        return [one.query["ask"] for one in answered(queries, lambda query: payloads[query["ask"]], **limits)]
+        return [one.query["ask"] for one in answer_all(queries, lambda query: payloads[query["ask"]], **limits)]
 
     assert kept() == ["a", "large", "b", "c"]
     assert kept(most=2) == ["a", "large"]
@@ -175,13 +175,13 @@ def test_where_a_file_has_no_room_what_comes_first_is_kept() -> None:
 
 def test_of_an_address_that_is_too_long_the_longest_entries_are_left_out() -> None:
     said = {"model": "stories", "a_text": "\u65e5" * 60_000, "b_text": "x" * 400_000, "edits": "y" * 100}
-    assert fitting(said) == {"model": "stories", "b_text": "x" * 400_000, "edits": "y" * 100}
+    assert fit_address(said) == {"model": "stories", "b_text": "x" * 400_000, "edits": "y" * 100}
     left = {"model": "stories", "c_text": "z" * 200_000, "edits": "y" * 100}
-    assert fitting({**said, "c_text": "z" * 200_000}) == left
+    assert fit_address({**said, "c_text": "z" * 200_000}) == left
     short = {"text": "the dog", "model": "stories"}
-    assert list(fitting(short).items()) == list(short.items())
+    assert list(fit_address(short).items()) == list(short.items())
     exact = "x" * (READABLE - len("text="))
-    assert fitting({"text": exact}) and not fitting({"text": exact + "x"})
+    assert fit_address({"text": exact}) and not fit_address({"text": exact + "x"})
 
 
 def test_a_text_that_no_link_can_hold_is_not_in_the_link_of_the_file() -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.analysis.recorded import patterns
+from engine.analysis.recorded_patterns import patterns
 from tests.pages.test_take import asked, opened, ran
 
 MODELS = {"stories": ("", "attn"), "translate-en-fr": ("decoder", "cross_attn"), "digits-vit": ("", "attn")}

@@ -47,7 +47,7 @@ def made(config: ModelConfig) -> Transformer:
 def test_the_card_says_what_the_checkpoint_is() -> None:
     header, _ = unpack(view.card("stories", STORIES))
     found = read_facts(locate("stories"), STORIES.card)
-    facts = dict([*view.facts(STORIES, found), *view.described(STORIES.config)])
+    facts = dict([*view.facts(STORIES, found), *view.config_facts(STORIES.config)])
     assert facts["format"] == "gpt2 · GPT2LMHeadModel" and facts["precision"] == "float32"
     assert facts["tokenizer"] == "BPE, 1,024 tokens" and facts["positions"] == "learned, up to 256"
     assert facts["blocks"] == "4 × (4 causal heads, head size 32, MLP 512 gelu tanh)"
@@ -60,7 +60,7 @@ def test_the_card_says_what_the_checkpoint_is() -> None:
 
 
 def test_a_config_in_the_words_of_the_field() -> None:
-    grouped, two = dict(view.described(GROUPED)), dict(view.described(TWO))
+    grouped, two = dict(view.config_facts(GROUPED)), dict(view.config_facts(TWO))
     assert grouped["blocks"] == "2 × (6 causal query heads, 2 key/value heads, head size 4, gated MLP 20 gelu tanh)"
     assert grouped["positions"] == "rotary, θ 10,000, up to 16" and grouped["head"] == "language, 31 tokens"
     assert two["encoder"].startswith("2 × (3 full heads, head size 8")

@@ -14,7 +14,7 @@ from engine.inputs.samples import samples
 from engine.runtime import library
 from engine.runtime.run import run
 from views.compare import compare as page
-from views.compare.pair import Compared, Shown, compared
+from views.compare.pair import Compared, Shown, match_attentions
 from views.compare.questions import Comparison, carry
 from views.compare.texts import over_texts
 from views.core.payload import Named, unpack
@@ -45,7 +45,7 @@ def shown(letter: str, text: str = FIRST, model: str = "stories", edits: tuple[E
 
 def sent(*sides: Shown) -> tuple[dict, dict[str, Named]]:
     first, *others = sides
-    return unpack(page.compare([compared(first, other) for other in others], {}))
+    return unpack(page.compare([match_attentions(first, other) for other in others], {}))
 
 
 def answered(pairs: list[Compared], query: dict) -> bytes:
@@ -111,7 +111,7 @@ def test_long_texts_bring_one_byte_a_weight_and_a_layer_when_it_is_asked_for(mon
     header, arrays = sent(first, second)
     assert arrays["A/patterns.attn"].data.dtype == np.uint8 and "A/blocks.0.attn.pattern" not in arrays
     assert "B:attn.similarity" not in arrays
-    pair = compared(first, second)
+    pair = match_attentions(first, second)
     name = digest("stories", second.trace)
     assert header["sides"][1]["trace"] == name
     _, later = unpack(answered([pair], {"ask": "layer", "trace": name, "layer": 2, "side": ""}))
@@ -137,7 +137,7 @@ def test_long_texts_bring_one_byte_a_weight_and_a_layer_when_it_is_asked_for(mon
     ],
 )
 def test_what_is_not_there_is_a_sentence(query: dict) -> None:
-    pair = compared(shown("A"), shown("B", SECOND))
+    pair = match_attentions(shown("A"), shown("B", SECOND))
     named = {"trace": pair.digest} if query.get("trace") == "pair" else {}
     with pytest.raises(ValueError, match=r"[a-z]{3}.*\.$"):
         answered([pair], {"trace": digest("stories", pair.first.trace), **query, **named})
@@ -149,7 +149,7 @@ def test_what_the_views_of_one_head_ask_is_answered_for_the_run_that_is_named() 
     allowed[1, 0] = False
     sides = [shown("A"), shown("B", SECOND, edits=(DrawMask(2, allowed.tolist(), [1]),))]
     second = replace(sides[1], before=before)
-    pair = compared(sides[0], second)
+    pair = match_attentions(sides[0], second)
     header, arrays = sent(sides[0], second)
     assert header["sides"][1]["editedHeads"] == {"attn": [[2, 1]]}
     assert np.argwhere(arrays["B/blocks.2.attn.edited"].data).tolist() == [[1, 1, 0]]
@@ -167,7 +167,7 @@ def test_what_the_views_of_one_head_ask_is_answered_for_the_run_that_is_named() 
 def test_all_that_is_asked_ahead_is_answered_for_every_run(models: tuple[str, str]) -> None:
     texts = ["0", "1"] if models[0] == "digits-vit" else ["The dog sees a cat."] * 2
     one, other = (shown(letter, text, model) for letter, text, model in zip("AB", texts, models, strict=True))
-    pair = compared(one, other)
+    pair = match_attentions(one, other)
     queries = list(carry(Comparison([pair]), {}))
     for side in (one, other):
         mine = [query for query in queries if query["trace"] == digest(side.name, side.trace)]
@@ -181,7 +181,7 @@ def test_all_that_is_asked_ahead_is_answered_for_every_run(models: tuple[str, st
 
 
 def test_over_several_texts_heads_are_compared_as_on_one() -> None:
-    pair = compared(shown("A"), shown("B", edits=(SetPattern(0, "first", [1]),)))
+    pair = match_attentions(shown("A"), shown("B", edits=(SetPattern(0, "first", [1]),)))
     found = over_texts(pair, 0)
     model, reads = pair.first.checkpoint.model, samples(pair.first.checkpoint, 24, 48)
     to_first = torch.cat([run(model, one.read, ["*.pattern"])["blocks.0.attn.pattern"][0, 1, 1:, 0] for one in reads])
@@ -193,4 +193,4 @@ def test_over_several_texts_heads_are_compared_as_on_one() -> None:
 
 def test_texts_that_suit_only_one_of_the_two_are_a_sentence() -> None:
     with pytest.raises(ValueError, match="no other texts suit both"):
-        over_texts(compared(shown("A"), shown("B", "0", "digits-vit")), 0)
+        over_texts(match_attentions(shown("A"), shown("B", "0", "digits-vit")), 0)

@@ -24,7 +24,7 @@ from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, ids
 from views.attention.long import ACROSS, LARGEST_TILE, TILE, long_context
 from views.compare.compare import compare
 from views.compare.long_pair import CELLS, ROWS
-from views.compare.pair import Compared, Shown, compared
+from views.compare.pair import Compared, Shown, match_attentions
 from views.compare.questions import Comparison
 from views.compare.tables import Looked, difference, matrix, pattern
 from views.compare.tiles import about_pair, carry_long, cut
@@ -51,7 +51,8 @@ def shown(
 
 def pair_of(config: ModelConfig = SMALL, *edits: Edit, long: bool = True) -> Compared:
     model, first = tiny.model(config), ids(LENGTH)
-    return compared(shown("A", model, first, long=long), shown("B", model, inserted(first), None, *edits, long=long))
+    second = shown("B", model, inserted(first), None, *edits, long=long)
+    return match_attentions(shown("A", model, first, long=long), second)
 
 
 def answered(pairs: list[Compared], query: dict) -> bytes:
@@ -109,7 +110,7 @@ def test_every_cell_of_a_difference_is_its_blocks_furthest_from_zero(window: tup
 
 def test_one_difference_among_a_million_is_seen_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     model, read = tiny.model(ModelConfig(23, 1024, 16, 1, Attention(1), MLP(24))), ids(1000)
-    pair = compared(shown("A", model, read), shown("B", model, Encoding.from_ids([2, *read.ids[1:]])))
+    pair = match_attentions(shown("A", model, read), shown("B", model, Encoding.from_ids([2, *read.ids[1:]])))
     planted = torch.full((1000, 1000), 1e-4)
     planted[777, 33] = -0.5
     monkeypatch.setattr("views.compare.questions.differing", lambda *_: planted)
@@ -128,7 +129,7 @@ def test_one_difference_among_a_million_is_seen_at_rest(monkeypatch: pytest.Monk
 
 def test_where_two_texts_are_one_no_number_is_sent() -> None:
     model, read = tiny.model(SMALL), ids(LENGTH)
-    pair = compared(shown("A", model, read), shown("B", model, Encoding.from_ids(read.ids)))
+    pair = match_attentions(shown("A", model, read), shown("B", model, Encoding.from_ids(read.ids)))
     assert unpack(compare([pair], {}))[0]["pairs"]["B"]["same"]
     header, arrays = answer(pair, ask="difference", heads=[[0, 1], [0, 1]], rows=[0, 128], columns=[0, 128])
     assert header["empty"] and header["max"] == 0 and not arrays
@@ -189,7 +190,7 @@ def test_edits_of_one_run_are_in_its_tiles_and_in_the_difference() -> None:
 def test_models_of_other_shapes_are_compared_head_with_head_only() -> None:
     read = ids(LENGTH)
     small, other = tiny.model(SMALL), tiny.model(replace(SMALL, layers=3, attention=Attention(2)))
-    pair = compared(shown("A", small, read), shown("B", other, read))
+    pair = match_attentions(shown("A", small, read), shown("B", other, read))
     (described,) = unpack(compare([pair], {}))[0]["pairs"]["B"]["attentions"]
     assert not described["change"] and "one depth and width" in described["streams"]
     for layer in range(3):
@@ -205,7 +206,7 @@ def test_every_attention_of_two_stacks_is_compared(key: str) -> None:
     model, target = tiny.model(TWO), ids(280, 1)
     targets = [target, Encoding.from_ids([*target.ids[:100], 0, *target.ids[101:]])]
     sides = [shown(letter, model, ids(LENGTH), target) for letter, target in zip("AB", targets, strict=True)]
-    pair = compared(*sides)
+    pair = match_attentions(*sides)
     query = about_pair(pair, ask="difference", attention=key, heads=[[1, 2], [1, 2]], rows=[90, 154], columns=[60, 124])
     _, arrays = unpack(answered([pair], query))
     hook = f"{key.replace('.', '.blocks.1.')}.pattern"
@@ -277,7 +278,7 @@ def test_two_texts_of_1024_tokens_through_gpt2_small_are_compared_within_a_megab
     read = torch.randint(1000, (1000,), generator=torch.Generator().manual_seed(0)).tolist()
     texts = [Encoding.from_ids(one) for one in (read, [*read[:300], 5, *read[300:700], 7, *read[701:], *range(23)])]
     assert len(texts[1]) == 1024
-    pair = compared(*(shown(letter, model, text) for letter, text in zip("AB", texts, strict=True)))
+    pair = match_attentions(*(shown(letter, model, text) for letter, text in zip("AB", texts, strict=True)))
     opened = compare([pair], {})
     looked = Looked("attn", {"A": (6, 7), "B": (6, 7)}, "B", ("A", 5, 5))
     cells = unpack(opened)[0]["across"]
@@ -301,7 +302,7 @@ def test_tiles_are_cut_as_the_picture_counts_their_blocks(length: int, sides: in
     model, read = tiny.model(ModelConfig(23, 1024, 16, 1, Attention(1), MLP(24))), ids(length)
     texts = [Encoding.from_ids([first, *read.ids[1:]]) for first in range(sides)]
     shown_ones = [shown(letter, model, text) for letter, text in zip("ABC", texts, strict=False)]
-    pairs = [compared(shown_ones[0], other) for other in shown_ones[1:]]
+    pairs = [match_attentions(shown_ones[0], other) for other in shown_ones[1:]]
     header, _ = unpack(compare(pairs, {}))
     tiles = {letter: header["pairs"][letter]["attentions"][0]["tiles"] for letter in header["pairs"]}
     looked = Looked("attn", dict.fromkeys("ABC"[:sides], (0, 0)), "B", ("A", 0, 0))

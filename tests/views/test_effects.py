@@ -16,7 +16,7 @@ from engine.runtime.trace import Trace
 from views.core.payload import Named, unpack
 from views.walkthrough.walkthrough import lanes
 from views.what_if.continuation import completion, continuation, continuations
-from views.what_if.effects import AT_ONCE, Head, effects, head_of, shift_payload, shifts, spoken
+from views.what_if.effects import AT_ONCE, Head, effects, head_of, position_of_question, shift_payload, shifts
 
 HOT = AttentionTemperature(3.0)
 
@@ -109,15 +109,15 @@ def test_every_kind_of_model_has_its_own_question(name: str, reads: str, arrays:
 
 def test_the_position_shown_first_is_the_one_that_the_text_asks_about() -> None:
     bert, reading = read_by("stories-bert")
-    assert reading.read.pieces[spoken(bert, reading)] == "[MASK]"
+    assert reading.read.pieces[position_of_question(bert, reading)] == "[MASK]"
     infill, filled = read_by("infill")
-    assert filled.written and filled.read.ids[spoken(infill, filled)] == infill.config.infill.start
+    assert filled.written and filled.read.ids[position_of_question(infill, filled)] == infill.config.infill.start
     checkpoint, translated = read_by("translate-en-fr")
     header, arrays, _, _ = sent("translate-en-fr", HOT)
-    assert translated.written and spoken(checkpoint, translated) is None
+    assert translated.written and position_of_question(checkpoint, translated) is None
     assert header["head"]["row"] == int(arrays["shift.kl"].data.argmax())
     pixels, drawn = read_by("digits-imagegpt")
-    assert spoken(pixels, drawn) == drawn.given == 20
+    assert position_of_question(pixels, drawn) == drawn.given == 20
 
 
 def test_an_answer_is_two_distributions_over_positions() -> None:

@@ -37,7 +37,7 @@ from views.core.payload import unpack
 from views.walkthrough.walkthrough import lanes
 from views.what_if.edit_sources import to_form
 from views.what_if.edit_words import Terms, in_words
-from views.what_if.experiment import Editable, EditableValue, editable, from_form, panel, spelled
+from views.what_if.experiment import Editable, EditableValue, editable, from_form, panel, spell
 from views.what_if.paint_ground import painted_on
 
 TEXT = 'Max gave the red ball to Anna. "Thank you," said'
@@ -260,7 +260,7 @@ def test_of_a_long_text_every_value_is_offered_in_its_own_size_though_only_the_f
 
 def test_every_spelling_survives_and_ids_are_numbers_without_a_tokenizer() -> None:
     checkpoint, _ = stories()
-    assert spelled(checkpoint, ids(OTHER)) == OTHER
+    assert spell(checkpoint, ids(OTHER)) == OTHER
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from engine.runtime import library
 from engine.runtime.run import run
 from views.attention.attention import attention
 from views.core.component import PLOTLY
-from views.core.export import MODULES, Answered, imported_modules, modules, packed, rename_imports, self_contained
+from views.core.export import MODULES, Answered, imported_modules, modules, pack_text, rename_imports, self_contained
 from views.core.payload import pack
 from views.walkthrough.walkthrough import lanes, walkthrough
 
@@ -62,7 +62,7 @@ def test_a_module_whose_name_is_made_later_is_inside_with_all_that_it_may_be() -
 
 def test_plotly_is_inside_where_a_chart_is_drawn_and_not_where_none_can_be() -> None:
     def library(view: str, *asks: str) -> str:
-        answers = [Answered({"ask": ask}, packed(pack({}, {}))) for ask in asks]
+        answers = [Answered({"ask": ask}, pack_text(pack({}, {}))) for ask in asks]
         page = self_contained(view, pack({}, {}), title="t", answers=answers)
         return "".join(re.findall(r'<script type="text/plain" id="plotly">(.*?)</script>', page))
 
@@ -80,7 +80,7 @@ def test_nothing_names_a_host_and_the_policy_forbids_all_fetching() -> None:
 
 def test_numbers_and_answers_come_out_as_they_went_in() -> None:
     payload, answer = pack({"a": 1}, {}), pack({"b": 2}, {})
-    answers = [Answered({"ask": "x"}, packed(answer))]
+    answers = [Answered({"ask": "x"}, pack_text(answer))]
     page = self_contained("attention", payload, title="t", state="#layer=2", answers=answers)
     found = given(page)
     assert unpacked(found["payload"]) == payload

@@ -267,7 +267,7 @@ def test_stop_strings_and_a_full_context_stop_it() -> None:
     sentence = in_pieces(one, Settings(method="greedy", stop_at="zzz|."), 60)[1]["stop"]
     assert sentence["kind"] == "string" and "'.'" in sentence["sentence"]
     small = writing("stories", [5] * 254)
-    assert small.prompt.left == 2
+    assert small.prompt.tokens_left == 2
     ids, header = in_pieces(small, Settings(method="greedy"), 60)
     assert len(ids) == 2 and header["stop"]["kind"] == "context"
     full = writing("stories", [5] * 256)
@@ -369,7 +369,7 @@ def test_the_models_own_logits_are_tempered_over_the_whole_vocabulary() -> None:
 def test_the_page_draws_the_prompt_and_of_a_picture_its_palette() -> None:
     for one in kinds():
         header, arrays = unpack(page_payload(one, {}))
-        assert header["prompt"]["ids"] == list(one.prompt.ids) and header["left"] == one.prompt.left
+        assert header["prompt"]["ids"] == list(one.prompt.ids) and header["left"] == one.prompt.tokens_left
         assert (header["source"] is not None) == bool(one.prompt.source)
         assert bool(arrays) == (one.name == "digits-imagegpt") == (header["grid"] is not None)
     processor = one.checkpoint.processor
@@ -387,5 +387,5 @@ def test_spaces_stand_between_tokens_where_the_tokenizer_puts_them(name: str, sp
 
 def test_nothing_is_said_that_a_setting_does_not_know() -> None:
     with pytest.raises(ValueError, match=UNKNOWN):
-        Settings.of({"beams": 4})
-    assert Settings.of({"temperature": 2}).options == {"temperature": 2.0}
+        Settings.from_browser({"beams": 4})
+    assert Settings.from_browser({"temperature": 2}).options == {"temperature": 2.0}

@@ -23,8 +23,8 @@ from views.core.table_files import Table
 from views.generate import beam_search as generate_searching
 from views.generate import streaming as generate_parts
 from views.generate.beam_report import fork, greedy_told, over_told
-from views.generate.beam_search import EXAMPLES, MOST, STATES, Search, Searching, Wanted, searched
-from views.generate.questions import GENERATE, carried
+from views.generate.beam_search import EXAMPLES, MOST, STATES, Search, Searching, Wanted, search_to
+from views.generate.questions import GENERATE, carry_queries
 from views.generate.session import Call, Writing
 from views.generate.streaming import Live
 
@@ -162,7 +162,7 @@ def test_greedy_misses_the_best_text_of_every_shipped_example(number: int) -> No
 
 def test_the_first_example_says_where_greedy_went_wrong() -> None:
     one, wanted = example()
-    search = searched(one, wanted)
+    search = search_to(one, wanted)
     own, best = search.greedy.own, search.best[0]
     line = log_probabilities(one, best.ids)
     at = fork(search, best)
@@ -178,7 +178,7 @@ def test_the_first_example_says_where_greedy_went_wrong() -> None:
 
 def test_an_agreeing_search_says_so() -> None:
     one, wanted = example(0, beams=1, best=1)
-    assert greedy_told(searched(one, wanted))[0].startswith("Greedy finds the best text too: each of its 6 tokens")
+    assert greedy_told(search_to(one, wanted))[0].startswith("Greedy finds the best text too: each of its 6 tokens")
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ def searches() -> list[Search]:
         checkpoint, _ = twins("gpt2", seed, ends=(1, 8, 13))
         one = Writing("twin", checkpoint, begin(checkpoint, [5, 9, 7]), Call("[5, 9, 7]"))
         for wanted in (Wanted(beams=2, best=1, tokens=6), Wanted(beams=2, best=1, tokens=9, early="yes", penalty=2.0)):
-            found.append(searched(one, wanted))
+            found.append(search_to(one, wanted))
     return found
 
 
@@ -323,13 +323,13 @@ def test_two_reruns_that_search_at_once_find_what_one_finds(monkeypatch: pytest.
 
     monkeypatch.setattr(Searching, "go_on_alone", slow)
     found: list[Search] = []
-    both = [Thread(target=lambda: found.append(searched(one, wanted))) for _ in range(3)]
+    both = [Thread(target=lambda: found.append(search_to(one, wanted))) for _ in range(3)]
     for thread in both:
         thread.start()
     for thread in both:
         thread.join(60)
     monkeypatch.undo()
-    expected = searched(example()[0], wanted)
+    expected = search_to(example()[0], wanted)
     assert len(found) == 3
     for search in found:
         assert search.is_over and [step.index for step in search.steps] == [step.index for step in expected.steps]
@@ -399,22 +399,22 @@ def test_the_lines_of_python_make_the_first_steps_of_a_search(capsys: pytest.Cap
         assert [[each.ids for each in step.kept] for step in names["found"]] == [
             [each.ids for each in step.kept] for step in expected
         ]
-        assert tuple(step.id for step in names["steps"]) == searched(one, wanted).greedy.ids[:3]
+        assert tuple(step.id for step in names["steps"]) == search_to(one, wanted).greedy.ids[:3]
         assert repr(expected[-1].kept[0].text) in capsys.readouterr().out
 
 
 def test_a_file_has_the_usual_search_only_where_none_was_looked_at() -> None:
     one = example()[0]
-    (usual,) = (query for query in carried(one, [], False, True) if query["ask"] == "beam")
+    (usual,) = (query for query in carry_queries(one, [], False, True) if query["ask"] == "beam")
     assert unpack(Page((GENERATE, one)).answer({"trace": one.digest, **usual}))[0]["whole"]
-    assert "beam" not in [query["ask"] for query in carried(one, [], True, True)]
+    assert "beam" not in [query["ask"] for query in carry_queries(one, [], True, True)]
 
 
 def test_a_full_context_leaves_nothing_to_search() -> None:
     one = writing("translate-en-fr", "The dog sees a cat.")
     full = replace(one, prompt=replace(one.prompt, ids=(*one.prompt.ids, *[7] * (24 - len(one.prompt.ids)))))
     with pytest.raises(ValueError, match="context of 24 tokens is full. There is nothing to search"):
-        searched(full, Wanted())
+        search_to(full, Wanted())
 
 
 def test_the_tables_are_of_the_search_that_is_shown() -> None:
@@ -439,7 +439,7 @@ def test_the_lines_of_python_make_the_search(capsys: pytest.CaptureFixture[str])
         exec(search_lines(one, wanted), names)
         expected = engine_search(one, wanted)
         assert [each.ids for each in names["result"].hypotheses] == [each.ids for each in expected.hypotheses]
-        search = searched(one, wanted)
+        search = search_to(one, wanted)
         assert tuple(step.id for step in names["steps"]) == search.greedy.ids
         assert names["log_probability"] == pytest.approx(float(search.greedy.total[-1]), abs=1e-4)
         said = capsys.readouterr().out

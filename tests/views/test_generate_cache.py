@@ -29,7 +29,7 @@ from views.generate.kv_cache import (
     spread,
     time_table,
 )
-from views.generate.questions import GENERATE, LONGEST, carried
+from views.generate.questions import GENERATE, LONGEST, carry_queries
 from views.generate.session import Call, Writing
 
 
@@ -198,7 +198,7 @@ def test_the_table_of_seconds_is_what_was_measured_and_nothing_else() -> None:
 
 def test_a_file_alone_is_given_what_the_tab_asks() -> None:
     one = kinds()[0]
-    (query,) = (query for query in carried(one, BEGUN, True, True) if query["ask"] == "cache")
+    (query,) = (query for query in carry_queries(one, BEGUN, True, True) if query["ask"] == "cache")
     assert asked(one, **query)[0]["pieces"]
 
 

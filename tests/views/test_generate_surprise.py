@@ -20,7 +20,7 @@ from views.core.questions import Page
 from views.generate import streaming as generate_parts
 from views.generate import surprise_cache as generate_measured
 from views.generate.codegen import surprise_lines
-from views.generate.questions import GENERATE, carried
+from views.generate.questions import GENERATE, carry_queries
 from views.generate.session import Call, Writing
 from views.generate.surprise import between, measurement, surprise_table, token_frame
 
@@ -171,7 +171,7 @@ def test_sums_of_a_text_that_is_not_whole_yet_are_those_of_what_is_there(monkeyp
 def test_a_browser_that_has_what_the_server_has_not_gets_what_follows() -> None:
     here = long_writing()
     header, arrays = next(parts(here, came=3))
-    windows = here.measured.of(here.prompt, ()).windows
+    windows = here.measured.measure(here.prompt, ()).windows
     assert header["from"] == 3 and arrays["at"][0] == windows[3].asked
     logs = surprise(here.checkpoint, here.prompt.ids).log_probabilities[: windows[header["count"] - 1].end - 1]
     assert header["total"] == pytest.approx(-float(logs.double().sum()), rel=1e-6)
@@ -186,7 +186,7 @@ def test_no_window_of_a_text_is_measured_twice(monkeypatch: pytest.MonkeyPatch) 
     surprise_table(here, (), "half", None)
     ((header, _),) = parts(here)
     assert (header["from"], header["whole"]) == (0, True)
-    assert measured == list(here.measured.of(here.prompt, ()).windows)
+    assert measured == list(here.measured.measure(here.prompt, ()).windows)
 
 
 def test_two_reruns_that_measure_one_text_at_once_measure_each_window_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,21 +230,21 @@ def test_a_table_of_a_text_that_was_stopped_is_of_what_was_read_and_reads_no_mor
 
 def test_a_file_has_a_text_that_nobody_looked_at_where_one_step_measures_it() -> None:
     here = writing()
-    (ask,) = (query for query in carried(here, [5], True, False) if query["ask"] == "surprise")
+    (ask,) = (query for query in carry_queries(here, [5], True, False) if query["ask"] == "surprise")
     header, _ = unpack(answered(here, {"trace": here.digest, **ask}))
     assert header["whole"] and header["read"] == list(here.prompt.ids)
-    assert "surprise" not in [query["ask"] for query in carried(here, [], True, True)]
-    assert "surprise" not in [query["ask"] for query in carried(long_writing(), [], True, False)]
+    assert "surprise" not in [query["ask"] for query in carry_queries(here, [], True, True)]
+    assert "surprise" not in [query["ask"] for query in carry_queries(long_writing(), [], True, False)]
 
 
 def test_few_texts_are_kept_and_the_last_ones() -> None:
     here = writing()
-    first = here.measured.of(here.prompt, ())
-    assert here.measured.of(here.prompt, ()) is first
+    first = here.measured.measure(here.prompt, ())
+    assert here.measured.measure(here.prompt, ()) is first
     for id in range(generate_measured.MOST):
-        here.measured.of(here.prompt, (id,))
+        here.measured.measure(here.prompt, (id,))
     assert len(here.measured.kept) == generate_measured.MOST
-    assert here.measured.of(here.prompt, ()) is not first
+    assert here.measured.measure(here.prompt, ()) is not first
 
 
 def test_a_window_that_is_not_there_is_answered_with_a_sentence() -> None:

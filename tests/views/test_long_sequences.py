@@ -6,7 +6,7 @@ import torch
 
 from engine.attention_variants.compare import Searched
 from engine.attention_variants.cost import Cost
-from engine.attention_variants.kept import keep
+from engine.attention_variants.kept_share import keep
 from engine.attention_variants.measure import KINDS, Point, Setup, cost
 from views.charts.template import apply_altair_theme, colors
 from views.core.payload import unpack

@@ -27,7 +27,7 @@ class Numbers:
     model_name: str = "none"
     attributes = {"values": "numbers"}
 
-    def allowed(self, axis: str, query: Any) -> range:
+    def choices(self, axis: str, query: Any) -> range:
         return range({"layer": 3, "head": 4}[axis])
 
     def labels(self, axis: str, query: Any) -> Sequence[str] | None:
@@ -166,7 +166,7 @@ def test_a_registry_may_be_about_several_contexts_and_a_query_names_the_one_that
         page.answer({"ask": "row", "trace": "neither", "layer": 0})
     carrying = Registry()
     carrying.question("row", carry=lambda _: ({"layer": layer} for layer in (2, 0)))(ask_row)
-    carried = Page((carrying, Numbers(), Numbers(digest="others"))).carried()
+    carried = Page((carrying, Numbers(), Numbers(digest="others"))).carried_queries()
     assert [(one["trace"], one["layer"]) for one in carried] == [
         ("numbers", 2), ("others", 2), ("numbers", 0), ("others", 0),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from views.core.theme import (
     SERIES,
     Shade,
     css_variables,
-    diverging,
+    diverging_scale,
     ramp,
     streamlit_theme,
     tokens,
@@ -111,11 +111,11 @@ def test_ramps_run_from_zero_to_the_hue_and_diverge_around_zero(shade: Shade) ->
     colors = tokens()["colors"][shade]
     assert ramp(shade, "attention", 3)[0] == colors["zero"]
     assert ramp(shade, "attention", 3)[-1] == colors["attention"]
-    assert diverging(shade, "query", 5) == [
+    assert diverging_scale(shade, "query", 5) == [
         colors["negative"],
-        diverging(shade, "query", 5)[1],
+        diverging_scale(shade, "query", 5)[1],
         colors["zero"],
-        diverging(shade, "query", 5)[3],
+        diverging_scale(shade, "query", 5)[3],
         colors["query"],
     ]
 

@@ -107,7 +107,7 @@ def test_an_exported_file_explains_cells_that_nobody_clicked() -> None:
     lanes = view.lanes(Checkpoint(MODEL), Reading(trace.encoding))
     context = WalkthroughContext("tiny", Checkpoint(MODEL), trace, lanes, outcome=outcome)
     page = Page((WALKTHROUGH, context))
-    carried = list(page.carried())
+    carried = list(page.carried_queries())
     cells = {(query["row"], query["col"]) for query in carried if query["ask"] == "cell"}
     assert cells == {(row, key) for row in range(6) for key in range(row + 1)}
     assert all(page.answer(query) for query in carried) and any(query["ask"] == "candidate" for query in carried)

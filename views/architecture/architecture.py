@@ -52,11 +52,11 @@ def architecture(
 ) -> bytes:
     """The payload for one model, or for two side by side whose switches `differing` do not stand alike."""
     marked = sorted({block for switch in differing for block in SHOWN_BY[switch]})
-    models_drawn = [drawing(name, config) for name, config in models]
+    models_drawn = [model_drawing(name, config) for name, config in models]
     return pack({"models": models_drawn, "marked": marked, "source": source, **(notes or {})}, {})
 
 
-def drawing(name: str, config: ModelConfig) -> dict[str, Any]:
+def model_drawing(name: str, config: ModelConfig) -> dict[str, Any]:
     parts = parameters(config)
     return {
         "name": name,
@@ -210,10 +210,10 @@ def written_name(name: str) -> str:
 
 
 def part_rows(config: ModelConfig) -> Rows:
-    return [(titled(part.block, part.name), part.formula) for part in parameters(config)]
+    return [(block_title(part.block, part.name), part.formula) for part in parameters(config)]
 
 
-def titled(block: str, name: str) -> str:
+def block_title(block: str, name: str) -> str:
     stack = block.rpartition(".")[0]
     return f"{stack}: {name}" if stack else name
 
@@ -221,7 +221,7 @@ def titled(block: str, name: str) -> str:
 def symbols(formulas: Iterable[Formula]) -> str:
     """Explains what each symbol of some formulas stands for, once, as Markdown."""
     found = {symbol.name: symbol for formula in formulas for symbol in formula.symbols()}
-    return " · ".join(f"${symbol.tex}$ {symbol.meaning}" for symbol in found.values())
+    return " · ".join(f"${symbol.tex}$ {symbol.definition}" for symbol in found.values())
 
 
 def about(number: int) -> str:

@@ -93,11 +93,11 @@ def picture_curves(config: ModelConfig, batch: int, side: int, number: int, side
         larger = reading(config, pixels)
         return sum_work(larger, larger.context, PATCHES)
 
-    def kept(pixels: int) -> Sums:
+    def activation_bytes(pixels: int) -> Sums:
         larger = reading(config, pixels)
         return sum_memory(activations(larger, batch, larger.context, number), PATCHES)
 
-    operations, saved = parts_by_length(work, sides), parts_by_length(kept, sides)
+    operations, saved = parts_by_length(work, sides), parts_by_length(activation_bytes, sides)
     return [
         Curves("Operations of a forward pass", "operations a picture", PIXELS, sides, side, operations),
         Curves("Activations kept in training", "bytes", PIXELS, sides, side, saved),

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.analysis.edit_extent import touched_cells, touched_heads
 from engine.runtime.trace import Trace
 from views.core.payload import pack
-from views.walkthrough.walkthrough import Lane, digest, drawable, lane_header, model_header, stripped
+from views.walkthrough.walkthrough import Lane, digest, drawable, drawable_axes, lane_header, model_header
 
 WHOLE = 6 * 2**20  # bytes; of a larger run only one layer comes in full, and every pattern in one byte a weight
 
@@ -57,7 +57,7 @@ def attention(
         "scoreTable": list(table),
         **notes,
     }
-    return pack(header, arrays, {hook: stripped(trace.dims(hook)) for hook in every if hook in arrays})
+    return pack(header, arrays, {hook: drawable_axes(trace.dims(hook)) for hook in every if hook in arrays})
 
 
 def attention_payload(trace: Trace, layer: int, side: str = "", before: Trace | None = None) -> bytes:

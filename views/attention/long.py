@@ -24,7 +24,7 @@ from engine.checkpoints import Checkpoint
 from engine.runtime import library
 from engine.runtime.overview_cache import LongRun
 from views.attention.attention import edited_heads
-from views.core.codegen import Fields, quoted
+from views.core.codegen import Fields, quote
 from views.core.matrix_files import Matrix
 from views.core.payload import pack
 from views.core.run_context import Moved, RunContext, moved_name
@@ -82,7 +82,7 @@ class LongContext(RunContext):
         norms = self.pattern(head).float().abs() * key_lengths(self, head)
         return norms / row_sums(norms)[:, None] if shows == "share" else norms
 
-    def edited(self, head: Head) -> Tensor | None:
+    def edited_cells(self, head: Head) -> Tensor | None:
         """Cells of one head that edits put there, u8 pos key as `touched_cells` has it; None where no edit acts."""
         crosses = head.focus == "cross_attn"
         if not touched_heads(self.trace, self.lane(head.side).config, head.side, crosses)[head.layer, head.head]:
@@ -116,12 +116,12 @@ class LongContext(RunContext):
         element = f"print(values[{row}, {col}].item())"
         if moved is None:
             return self.script({}, [f'values = trace["{hook}"][0, {head}]  # query key', element], (hook,))
-        v, where = hook.replace("pattern", "v"), f"{shown.layer}, {quoted(shown.side)}, {shown.focus == 'cross_attn'}"
+        v, where = hook.replace("pattern", "v"), f"{shown.layer}, {quote(shown.side)}, {shown.focus == 'cross_attn'}"
         imports = {"engine.analysis.averages": {"value_norms"}, "engine.analysis.weights.circuit": {"attention_of"}}
         lines = [
             f"attention = attention_of(checkpoint.model, {where})",
-            f"norm_by_key = value_norms(attention, trace[{quoted(v)}][0])[{head}]",
-            f"values = trace[{quoted(hook)}][0, {head}].abs() * norm_by_key  # query key",
+            f"norm_by_key = value_norms(attention, trace[{quote(v)}][0])[{head}]",
+            f"values = trace[{quote(hook)}][0, {head}].abs() * norm_by_key  # query key",
             *(["values = values / values.sum(-1, keepdim=True).clamp(min=1e-38)"] if moved == "share" else []),
             element,
         ]
@@ -187,11 +187,11 @@ def overview_side(lanes: Sequence[Lane]) -> int:
 def attention_long(long: LongContext, *, name: str, look: Mapping[str, int], notes: Mapping[str, Any]) -> bytes:
     """The payload: the overviews, and of the head that is shown first the whole pattern in tiles and one row."""
     lanes, trace = long.lanes, long.trace
-    pattern, edited = long.pattern(long.shown), long.edited(long.shown)
+    pattern, edited = long.pattern(long.shown), long.edited_cells(long.shown)
     row = min(look.get("query", first_row(pattern, lanes[-1], long.shown)), len(pattern) - 1)
     arrays, tiles = overviews(long), []
     for number, (rows, columns) in enumerate(at_rest(*pattern.shape)):
-        about, parts = tiled(pattern, rows, columns, edited)
+        about, parts = cut_tile(pattern, rows, columns, edited)
         tiles.append(about)
         arrays |= {f"tile.{number}.{part}": value for part, value in parts.items()}
     listed, parts = heaviest(pattern, row)
@@ -245,7 +245,7 @@ def spans(size: int) -> list[tuple[int, int]]:
     return [(first, min(first + width, size)) for first in starts]
 
 
-def tiled(
+def cut_tile(
     pattern: Tensor, rows: tuple[int, int], columns: tuple[int, int], edited: Tensor | None = None, side: int = TILE
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """A window as at most `side` x `side` cells: `weight` row column, each the largest of its block and exact.

@@ -31,11 +31,11 @@ from views.attention.long import (
     TINY,
     LongContext,
     at_rest,
+    cut_tile,
     heads_of,
     heaviest,
     key_lengths,
     row_sums,
-    tiled,
 )
 from views.attention.long import Focus as FocusName
 from views.attention.long import Head as HeadPlace
@@ -97,7 +97,7 @@ def ask_tile(
     if not 0 < cells <= LARGEST_TILE:
         raise ValueError(f"a tile has 1 to {LARGEST_TILE} cells along each side, got {cells}.")
     shown = long.place(layer, head, side, focus)
-    header, arrays = tiled(long.lengths(shown, shows), rows, columns, long.edited(shown), cells)
+    header, arrays = cut_tile(long.lengths(shown, shows), rows, columns, long.edited_cells(shown), cells)
     return Answer(arrays, header)
 
 
@@ -245,11 +245,11 @@ class Layers:
     def all(self) -> Iterator[Tensor]:
         return self.between(0, self.lane.config.layers - 1)
 
-    def beside(self, focus: FocusName) -> Layers:
+    def other_attention(self, focus: FocusName) -> Layers:
         """The other attention of the same stack."""
         return Layers(self.long, self.side, focus, self.head)
 
-    def kept(self, what: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
+    def cache(self, what: tuple[object, ...], make: Callable[[], Tensor]) -> Tensor:
         return library.glances.cached(self.long.made, (self.side, self.focus, self.head, *what), lambda: (make(),))[0]
 
 
@@ -305,7 +305,7 @@ def ask_long_rollout(
 @question("flow", returns={"flow": ("key",)})
 def ask_long_flow(long: LongContext, side: Side, pos: Pos, focus: Focus = "attn") -> Tensor:
     """Maximum flow from each input position to one output position (Abnar & Zuidema 2020, section 3)."""
-    return flowing(layers_of(long, side, focus), pos)
+    return flow_of_position(layers_of(long, side, focus), pos)
 
 
 @question("flows")
@@ -335,7 +335,7 @@ def mean(layers: Layers) -> Tensor:
             total = total + layer / count
         return total
 
-    return layers.kept(("layers",), make)
+    return layers.cache(("layers",), make)
 
 
 def rolled_out(layers: Layers, first: int, last: int) -> Tensor:
@@ -346,11 +346,11 @@ def rolled_out(layers: Layers, first: int, last: int) -> Tensor:
             products = roll_out(layers.between(first, last))
         else:
             encoded = last_of(roll_out(encoder(layers).all()))
-            both = zip(layers.beside("attn").between(first, last), layers.between(first, last), strict=True)
+            both = zip(layers.other_attention("attn").between(first, last), layers.between(first, last), strict=True)
             products = (source for source, _ in rolled_both(encoded, both))
         return last_of(products).float()
 
-    return layers.kept(("rollout", first, last), make)
+    return layers.cache(("rollout", first, last), make)
 
 
 def last_of(products: Iterator[Tensor]) -> Tensor:
@@ -362,16 +362,16 @@ def encoder(layers: Layers) -> Layers:
     return Layers(layers.long, "encoder", "attn")
 
 
-def flowing(layers: Layers, pos: int) -> Tensor:
+def flow_of_position(layers: Layers, pos: int) -> Tensor:
     """Attention flow of one position through all layers, to each key."""
 
     def make() -> Tensor:
         if layers.focus == "attn":
             return flow_from(list(layers.all()), pos)
-        own, fetched = layers.beside("attn").all(), layers.all()
+        own, fetched = layers.other_attention("attn").all(), layers.all()
         return crossed_flow_from(list(encoder(layers).all()), list(own), list(fetched), pos)
 
-    return layers.kept(("flow", pos), make)
+    return layers.cache(("flow", pos), make)
 
 
 # --- a file without a server: one head down to single weights, the others at rest ---

@@ -48,10 +48,11 @@ def window_of(long: LongContext, head: Head, first: int, key: int | None, beside
     others = [pattern_rows(long, one, first)[one.head] for one in beside]
     keys = chosen(seen["pattern"], key, others)
     block = head.hook.removesuffix("pattern")
-    arrays = {f"{block}{part}": listed(part, value, keys) for part, value in seen.items()}
-    arrays |= edited(long, head, first, keys) | weighted(long, head, seen, keys) | outside(seen, head.head, keys)
+    arrays = {f"{block}{part}": key_rows(part, value, keys) for part, value in seen.items()}
+    arrays |= edited_cells(long, head, first, keys) | weight_by_value(long, head, seen, keys)
+    arrays |= outside(seen, head.head, keys)
     for number, (one, pattern) in enumerate(zip(beside, others, strict=True)):
-        drawn = compared(long, one, first, pattern, keys)
+        drawn = head_parts(long, one, first, pattern, keys)
         arrays |= {f"beside.{number}.{part}": value for part, value in drawn.items()}
     dtype = str(seen["scores"].dtype).removeprefix("torch.")
     header = {"first": first, "count": seen["pattern"].shape[-1], "dtype": dtype}
@@ -74,31 +75,31 @@ def chosen(pattern: Tensor, key: int | None, beside: Sequence[Tensor] = ()) -> T
     return weights.topk(min(KEYS_OF_SEVERAL if beside else KEYS, some)).indices.sort().values
 
 
-def compared(long: LongContext, head: Head, first: int, pattern: Tensor, keys: Tensor) -> Parts:
+def head_parts(long: LongContext, head: Head, first: int, pattern: Tensor, keys: Tensor) -> Parts:
     """Parts of a head that are drawn beside another: `pattern` of the listed keys, `share` of the others, `edited`."""
     left = torch.ones(pattern.shape[-1], dtype=torch.bool).index_fill(0, keys, False)
     parts = {"pattern": pattern[:, keys], "share": pattern[:, left].double().sum(-1).float()}
-    cells = list(edited(long, head, first, keys).values())
+    cells = list(edited_cells(long, head, first, keys).values())
     return parts | ({"edited": cells[0][0]} if cells else {})
 
 
-def listed(part: str, value: Tensor, keys: Tensor) -> Tensor:
+def key_rows(part: str, value: Tensor, keys: Tensor) -> Tensor:
     if part in SQUARES:
         return value[None][..., keys]
     return value[keys][:, None] if part in OF_KEYS else value if part == "temperature" else value[:, None]
 
 
-def edited(long: LongContext, head: Head, first: int, keys: Tensor) -> Parts:
+def edited_cells(long: LongContext, head: Head, first: int, keys: Tensor) -> Parts:
     """u8 head row key as `touched_cells` has it, where an edit put any."""
-    cells = long.edited(head)
+    cells = long.edited_cells(head)
     found = None if cells is None else cells[first : first + ROWS][:, keys]
     return {} if found is None or not found.any() else {head.hook.replace("pattern", "edited"): found[None]}
 
 
 @torch.no_grad()
-def weighted(long: LongContext, head: Head, seen: Parts, keys: Tensor) -> Parts:
+def weight_by_value(long: LongContext, head: Head, seen: Parts, keys: Tensor) -> Parts:
     """Value-weighted attention, as `engine.analysis.averages.by_norm` computes it, and its shares: head row key."""
-    attention = attention_of(long.made.model, *where(head))
+    attention = attention_of(long.made.model, *engine_place(head))
     moved = (seen["v"] @ rows(attention.out.weight.mT, attention)[head.head]).float().norm(dim=-1)
     norms = seen["pattern"].float().abs() * moved
     total = norms.sum(-1, keepdim=True).clamp(min=torch.finfo(norms.dtype).tiny)
@@ -120,14 +121,14 @@ def one_head(every: Parts, head: int) -> Parts:
     """Parts of one query head: row key, or (row | key) d_head; `temperature` of all heads."""
     count = len(every["pattern"])
 
-    def of(part: str, value: Tensor) -> Tensor:
+    def head_of(part: str, value: Tensor) -> Tensor:
         if part == "temperature":
             return value
         if part in SQUARES:
             return value[head]
         return value[:, head * value.shape[1] // count]
 
-    return {part: of(part, value) for part, value in every.items()}
+    return {part: head_of(part, value) for part, value in every.items()}
 
 
 def strip(long: LongContext, head: Head, first: int) -> Parts:
@@ -136,7 +137,7 @@ def strip(long: LongContext, head: Head, first: int) -> Parts:
     kept: tuple[Parts, object] | None = library.traces.shelf.find(key)
     if kept is not None:
         return kept[0]
-    names, width = named(made.model, block), attention_of(made.model, *where(head)).d_head
+    names, width = hooks_by_part(made.model, block), attention_of(made.model, *engine_place(head)).d_head
     cut = {name: partial(cut_to, part=part, first=first, width=width) for part, name in names.items()}
     seen = rerun_reduced(made.model, made.read, cut, long.trace, made.edits, target=made.target)
     found = {part: seen[name] for part, name in names.items()}
@@ -174,7 +175,7 @@ def cut_to(value: Tensor, part: str, first: int, width: int) -> Tensor:
     return (value if part in OF_KEYS else value[first : first + ROWS]).clone()
 
 
-def named(model: Transformer, block: str) -> dict[str, str]:
+def hooks_by_part(model: Transformer, block: str) -> dict[str, str]:
     """The hooks within an attention by their last part; what is computed on request only is not among them."""
     hooks = [name for name in model.hook_names if name.startswith(block) and is_attention(name)]
     return {name.removeprefix(block): name for name in hooks if name not in model.requested}
@@ -194,20 +195,20 @@ def points_of(long: LongContext, head: Head, how: How) -> HeadPoints:
 def vectors(long: LongContext, head: Head) -> Trace:
     """A trace of what became of the head's queries and keys and of nothing else, as if it were the only head."""
     made, base, block = long.made, long.trace, head.hook.removesuffix("pattern")
-    attention = attention_of(made.model, *where(head))
+    attention = attention_of(made.model, *engine_place(head))
 
-    def alone(value: Tensor) -> Tensor:
+    def first_group(value: Tensor) -> Tensor:
         value = value if value.dim() == 4 else value.unflatten(-1, (-1, attention.d_head))
         group = head.head * value.shape[2] // attention.heads
         return value[:1, :, group : group + 1].clone()
 
     parts = ("q", "q_norm.out", "q_rotated", "k", "k_norm.out", "k_rotated")
-    wanted = {name: alone for part, name in named(made.model, block).items() if part in parts}
+    wanted = {name: first_group for part, name in hooks_by_part(made.model, block).items() if part in parts}
     seen = rerun_reduced(made.model, made.read, wanted, base, made.edits, target=made.target)
-    return holding(base, seen)
+    return trace_of(base, seen)
 
 
-def where(head: Head) -> tuple[int, str, bool]:
+def engine_place(head: Head) -> tuple[int, str, bool]:
     """Layer, stack and whether it is cross-attention: a head's attention as the engine's functions take it."""
     return head.layer, head.side, head.focus == "cross_attn"
 
@@ -223,20 +224,20 @@ def column_of(long: LongContext, head: Head, key: int) -> Column:
     def masked(mask: Tensor) -> Tensor:
         return mask[:1, head.head, None].clone()
 
-    def valued(v: Tensor) -> Tensor:
+    def value_column(v: Tensor) -> Tensor:
         group = head.head * v.shape[2] // heads
         return v[:1, :, group : group + 1].clone()
 
     made, base = long.made, long.trace
-    wanted = {f"{name}mask": masked, f"{name}v": valued}
+    wanted = {f"{name}mask": masked, f"{name}v": value_column}
     seen = rerun_reduced(made.model, made.read, wanted, base, made.edits, target=made.target)
     values = {**seen, head.hook: pattern[None, None]}
-    alone = holding(base, values)
+    alone = trace_of(base, values)
     read = long.encoding("encoder" if crosses else head.side)
     return column(alone, 0, key, 0, head.side, crosses, read)  # of the one layer and the one head that are there
 
 
-def holding(base: Trace, values: Mapping[str, Tensor]) -> Trace:
+def trace_of(base: Trace, values: Mapping[str, Tensor]) -> Trace:
     """A trace of the same text that holds `values` and nothing else."""
     return Trace(
         dict(values), base.hooks, base.ids, base.padding, base.encodings, target=base.target,

@@ -28,14 +28,14 @@ def charts_wait() -> bool:
     A browser shows nothing of a page before it has loaded the libraries of all charts on it, which takes seconds. So
     the view comes first, reports that it is drawn, and the page runs again with `release_charts`.
     """
-    return st.session_state.get(PAGE) not in _shown()
+    return st.session_state.get(PAGE) not in _shown_charts()
 
 
 def release_charts() -> None:
-    _shown().add(st.session_state.get(PAGE))
+    _shown_charts().add(st.session_state.get(PAGE))
 
 
-def _shown() -> set[str | None]:
+def _shown_charts() -> set[str | None]:
     shown: set[str | None] = st.session_state.setdefault(SHOWN, {None})
     return shown
 
@@ -61,7 +61,7 @@ class NamedChart:
 
     def show(self, key: str, **options: Any) -> Any:
         """Draws it. `options` are those of st.vega_lite_chart, whose result is returned."""
-        spec = compiled(self.chart, self.arguments, current_shade())
+        spec = compile_chart(self.chart, self.arguments, current_shade())
         named = [one | {"value": self.params.get(one["name"], one.get("value"))} for one in spec.get("params", [])]
         kept = [{name: value for name, value in one.items() if value is not None} for one in named]
         shown = {**spec, "datasets": dict(self.data), **({"params": kept} if kept else {})}
@@ -79,7 +79,7 @@ class NamedChart:
 
 
 @lru_cache(maxsize=256)
-def compiled(chart: Callable[..., AltairChart], arguments: tuple[Hashable, ...], shade: Shade) -> dict[str, Any]:
+def compile_chart(chart: Callable[..., AltairChart], arguments: tuple[Hashable, ...], shade: Shade) -> dict[str, Any]:
     found: dict[str, Any] = apply_altair_theme(chart(*arguments, shade), shade).to_dict()
     return found
 

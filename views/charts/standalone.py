@@ -35,7 +35,7 @@ def chart_file(
     name: str = "loupe",
 ) -> str:
     """Text of the file. `tables` are drawn below the figures; a picture that is saved from one is called `name`."""
-    drawn = [described(figure, name) for figure in figures]
+    drawn = [figure_json(figure, name) for figure in figures]
     libraries = [bundle() for library, bundle in BUNDLES.items() if any(one["library"] == library for one in drawn)]
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in caption if line)
     return PAGE % {
@@ -49,7 +49,7 @@ def chart_file(
     }
 
 
-def described(figure: Figure, name: str) -> dict[str, Any]:
+def figure_json(figure: Figure, name: str) -> dict[str, Any]:
     """{library, light, dark, config} of a figure, as JSON."""
     made = {shade: figure(shade) for shade in SHADES}
     if isinstance(made["light"], go.Figure):

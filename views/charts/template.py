@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import plotly.graph_objects as go
 
-from views.core.theme import SERIES, Shade, diverging, ramp, tokens
+from views.core.theme import SERIES, Shade, diverging_scale, ramp, tokens
 
 FONT_SIZE = 12  # px
 ALTAIR_ACTIONS = {"export": True, "source": False, "compiled": False, "editor": False}
@@ -59,7 +59,7 @@ def altair_theme(shade: Shade) -> dict[str, Any]:
             "category": [of[role] for role in SERIES],
             "heatmap": ramp(shade, "attention"),
             "ramp": ramp(shade, "attention"),
-            "diverging": diverging(shade, "attention"),
+            "diverging": diverging_scale(shade, "attention"),
         },
     }  # fmt: skip
 
@@ -95,7 +95,7 @@ def plotly_template(shade: Shade) -> go.layout.Template:
             "colorway": [of[role] for role in SERIES],
             "colorscale": {
                 "sequential": list(zip(even, ramp(shade, "attention"), strict=True)),
-                "diverging": list(zip(even, diverging(shade, "attention"), strict=True)),
+                "diverging": list(zip(even, diverging_scale(shade, "attention"), strict=True)),
             },
             "xaxis": axis,
             "yaxis": axis,

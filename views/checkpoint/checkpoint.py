@@ -15,7 +15,7 @@ from engine.checkpoints.facts import Facts
 from engine.checkpoints.parity import Parity
 from engine.checkpoints.report import Status
 from engine.model.config import Attention, ModelConfig, kv_heads
-from views.architecture.architecture import drawing
+from views.architecture.architecture import model_drawing
 from views.core.payload import pack
 
 LANGUAGES = {"bpe": "BPE", "wordpiece": "WordPiece", "unigram": "Unigram", "byte": "bytes", "char": "characters"}
@@ -29,7 +29,7 @@ Fact = tuple[str, str]
 
 def card(name: str, checkpoint: Checkpoint, notes: Mapping[str, Any] | None = None) -> bytes:
     """Payload of checkpoint.js: the architecture, and where its parameters are."""
-    return pack({"name": name, "model": drawing(name, checkpoint.config), **(notes or {})}, {})
+    return pack({"name": name, "model": model_drawing(name, checkpoint.config), **(notes or {})}, {})
 
 
 def facts(checkpoint: Checkpoint, about: Facts | None) -> list[Fact]:
@@ -54,7 +54,7 @@ def facts(checkpoint: Checkpoint, about: Facts | None) -> list[Fact]:
     return [*found, *([("trained", ", ".join(trained))] if trained else [])]
 
 
-def described(config: ModelConfig) -> list[Fact]:
+def config_facts(config: ModelConfig) -> list[Fact]:
     """A config in the words of the field."""
     stacks = [("encoder", config.encoder_stack), ("decoder", config)] if config.encoder else [("blocks", config)]
     found = [(name, blocks(stack)) for name, stack in stacks]

@@ -14,7 +14,7 @@ from engine.analysis.weights import Matrix, Neighbours, Projection, neighbours, 
 from engine.checkpoints import Checkpoint
 from engine.model.transformer import Transformer
 from views.checkpoint.weights import drawn_matrices
-from views.core.codegen import quoted, source_of
+from views.core.codegen import quote, source_of
 from views.core.table_files import Table
 
 Method = Literal["pca", "tsne"]
@@ -140,8 +140,8 @@ def table_lines(name: str, checkpoint: Checkpoint, table: str, method: Method, a
         "from engine.analysis.weights import neighbours, projection",
         "",
         f"checkpoint = load({source}){note}",
-        f"table = checkpoint.model.get_parameter({quoted(table)}).detach()",
-        f"found = projection(table, {quoted(method)}{more})",
+        f"table = checkpoint.model.get_parameter({quote(table)}).detach()",
+        f"found = projection(table, {quote(method)}{more})",
         f"near = neighbours(table, {id})",
         "print(found.points.shape)",
         "for id, similarity in zip(near.ids.tolist(), near.similarity.tolist(), strict=True):",
@@ -153,14 +153,14 @@ def table_lines(name: str, checkpoint: Checkpoint, table: str, method: Method, a
 def point_table(about: dict[str, str], table: VectorTable, found: Projection) -> Table:
     points = found.points.cpu().numpy()
     axes = {"xyz"[axis]: points[:, axis] for axis in range(points.shape[1])}
-    return Table({**named(table, found.ids.cpu().numpy()), **axes}, about)
+    return Table({**name_ids(table, found.ids.cpu().numpy()), **axes}, about)
 
 
 def nearest_table(about: dict[str, str], table: VectorTable, near: Neighbours) -> Table:
-    return Table({**named(table, near.ids.cpu().numpy()), "similarity": near.similarity.cpu().numpy()}, about)
+    return Table({**name_ids(table, near.ids.cpu().numpy()), "similarity": near.similarity.cpu().numpy()}, about)
 
 
-def named(table: VectorTable, ids: np.ndarray) -> dict[str, Any]:
+def name_ids(table: VectorTable, ids: np.ndarray) -> dict[str, Any]:
     """Ids, with the tokens they are of where they are of tokens."""
     pieces = table.pieces
     return {"id": ids} | ({} if pieces is None else {"token": [pieces[int(id)] for id in ids]})

@@ -24,7 +24,7 @@ from engine.analysis.weights.circuit import Which
 from engine.checkpoints import Checkpoint
 from engine.model.transformer import Transformer
 from views.core import matrix_files
-from views.core.codegen import quoted, source_of
+from views.core.codegen import quote, source_of
 from views.core.table_files import Table
 
 MOST = 2**23  # numbers in one file: as a long table in CSV some 200 MB
@@ -137,14 +137,14 @@ def weight_lines(name: str, checkpoint: Checkpoint, weight: Weight) -> str:
     lines = ["from engine import load"]
     if is_circuit(weight, row):
         lines.append("from engine.analysis.weights import circuit")
-        more = f", {quoted(row.matrix.side)}" if row.matrix.side else ""
+        more = f", {quote(row.matrix.side)}" if row.matrix.side else ""
         more += ", crosses=True" if crosses(weight) else ""
-        value = f"circuit(checkpoint.model, {row.matrix.layer}, {weight.head}, {quoted(row.circuit)}{more}).matrix"
+        value = f"circuit(checkpoint.model, {row.matrix.layer}, {weight.head}, {quote(row.circuit)}{more}).matrix"
     elif weight.head is not None:
         lines.append("from engine.analysis.weights import by_head")
-        value = f"by_head(checkpoint.model, {quoted(weight.name)})[{weight.head}]"
+        value = f"by_head(checkpoint.model, {quote(weight.name)})[{weight.head}]"
     else:
-        value = f"checkpoint.model.get_parameter({quoted(weight.name)})"
+        value = f"checkpoint.model.get_parameter({quote(weight.name)})"
     lines += ["", f"checkpoint = load({source}){note}", f"values = {value}.detach()  # {' '.join(dims(weight, row))}"]
     return "\n".join([*lines, "print(values.shape, values.norm().item())"]) + "\n"
 

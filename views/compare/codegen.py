@@ -10,7 +10,7 @@ from engine.tokenizers.encoding import Encoding
 from views.compare.codegen_tabs import tab_lines
 from views.compare.pair import Compared, Shown
 from views.compare.tables import Looked, alignments, place
-from views.core.codegen import Fields, Imports, import_lines, indexed, running
+from views.core.codegen import Fields, Imports, hook_index, import_lines, run_lines
 
 ALIGNING = "engine.analysis.alignment"
 WHOLE = ("product", "steps", "points")  # tabs that look at all that an attention computes
@@ -24,7 +24,7 @@ def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], loo
     for shown in (pairs[0].first, *(pair.second for pair in pairs)):
         name = shown.letter.lower()
         only = needed(pairs, looked, shown)
-        more, lines = running(shown.name, shown.checkpoint, given[shown.letter], shown.trace, bound=name, only=only)
+        more, lines = run_lines(shown.name, shown.checkpoint, given[shown.letter], shown.trace, bound=name, only=only)
         opening += [f"# {shown.letter}", *lines]
         if looked.view == "circuits":
             opening.append(f"model_{name} = checkpoint.model")
@@ -37,7 +37,8 @@ def comparison_lines(pairs: Sequence[Compared], given: Mapping[str, Fields], loo
             values += difference_lines(pair, looked, imports)
     tab = tab_lines(pairs, looked, imports)
     shown_there = ["", *tab] if tab else []
-    return "\n".join([*import_lines(imports), "", *opening, "", *values, printed(pairs, looked), *shown_there]) + "\n"
+    lines = [*import_lines(imports), "", *opening, "", *values, print_line(pairs, looked), *shown_there]
+    return "\n".join(lines) + "\n"
 
 
 def needed(pairs: Sequence[Compared], looked: Looked, shown: Shown) -> str | None:
@@ -53,7 +54,7 @@ def needed(pairs: Sequence[Compared], looked: Looked, shown: Shown) -> str | Non
 
 def pattern_line(shown: Shown, hook: str, head: int) -> str:
     alone = (f"0, {head}", ("query", "key"))  # of a pattern that the trace does not hold
-    index, axes = indexed(shown.trace, hook, head) if shown.long is None else alone
+    index, axes = hook_index(shown.trace, hook, head) if shown.long is None else alone
     name = shown.letter.lower()
     return f'pattern_{name} = {name}["{hook}"][{index}]  # {" ".join(("query", *axes[1:]))}'
 
@@ -61,7 +62,7 @@ def pattern_line(shown: Shown, hook: str, head: int) -> str:
 def difference_lines(pair: Compared, looked: Looked, imports: Imports) -> list[str]:
     """The second pattern less the first, at the tokens that belong together."""
     name = pair.second.letter.lower()
-    (one, other), (queries, keys) = pair.attentions[looked.at(pair)], alignments(pair, looked)
+    (one, other), (queries, keys) = pair.attentions[looked.attention_index(pair)], alignments(pair, looked)
     if not queries.groups or not keys.groups:
         return []
     if plain(queries) and plain(keys):
@@ -73,7 +74,7 @@ def difference_lines(pair: Compared, looked: Looked, imports: Imports) -> list[s
     imports.setdefault(ALIGNING, set()).add("shared")
     lines = []
     for bound, (mine, theirs, alignment) in wanted.items():
-        function, call = aligning(pair, mine, theirs, alignment)
+        function, call = alignment_call(pair, mine, theirs, alignment)
         imports[ALIGNING].update(function)
         lines.append(f"{bound} = {call}")
     rows = f"queries_{name}"
@@ -89,7 +90,7 @@ def plain(alignment: Alignment) -> bool:
     return alignment.first == here and alignment.second == here
 
 
-def aligning(pair: Compared, side: str, other: str, alignment: Alignment) -> tuple[set[str], str]:
+def alignment_call(pair: Compared, side: str, other: str, alignment: Alignment) -> tuple[set[str], str]:
     """The call that pairs the tokens so, from what was read; where none does, the pairs themselves."""
     name = pair.second.letter.lower()
     first, second = read_by(pair.first.trace, side), read_by(pair.second.trace, other)
@@ -109,12 +110,12 @@ def read_by(trace: Trace, side: str) -> tuple[Encoding, str] | None:
     return (found[0], f"{name}[0]") if found else None
 
 
-def printed(pairs: Sequence[Compared], looked: Looked) -> str:
+def print_line(pairs: Sequence[Compared], looked: Looked) -> str:
     """The difference of the pair that is looked at, where both runs have the tokens, else the weight in one run."""
     letter, row, col = looked.cursor
     for pair in pairs:
         if pair.second.letter == looked.beside and looked.number(pair) is not None:
-            met = looked.met(pair)
+            met = looked.cell_groups(pair)
             if met is not None:
                 return f"print(difference_{looked.beside.lower()}[{met[0]}, {met[1]}].item())"
     return f"print(pattern_{letter.lower()}[{row}, {col}].item())"

@@ -36,7 +36,7 @@ class Head:
 
     def __init__(self, shown: Shown, pair: Compared, looked: Looked, block: str, head: int) -> None:
         self.shown, self.block, self.head, self.how = shown, block, head, looked.how
-        self.attention = pair.attentions[looked.at(pair)][shown.letter != "A"]
+        self.attention = pair.attentions[looked.attention_index(pair)][shown.letter != "A"]
         self.name = shown.letter.lower()
         self.layer = int(block.rpartition("blocks.")[2].split(".")[0])
 
@@ -50,12 +50,12 @@ class Head:
             read, target = read.truncate(1), target and target.truncate(1)
         return library.traces.trace(shown.name, read, (), target)
 
-    def where(self) -> str:
+    def place_arguments(self) -> str:
         """The last arguments of the engine's functions about a head; none where they are the usual ones."""
         side, crosses = self.attention.side, self.attention.crosses
         return "" if not side and not crosses else f", {side!r}, {crosses}"
 
-    def passed(self, letter: str) -> str:
+    def input_name(self, letter: str) -> str:
         return next(name for part in PASSED if (name := self.block + part.format(letter)) in self.trace)
 
 
@@ -66,7 +66,7 @@ def cells(pairs: Sequence[Compared], looked: Looked) -> dict[str, tuple[int, int
     mine: tuple[int, int] | None = (cell[0], cell[1]) if letter == "A" else None
     found = {letter: (cell[0], cell[1])}
     for pair in known:
-        if pair.second.letter == letter and (met := looked.met(pair)) is not None:
+        if pair.second.letter == letter and (met := looked.cell_groups(pair)) is not None:
             queries, keys = alignments(pair, looked)
             mine = found["A"] = (queries.first[met[0]][0], keys.first[met[1]][0])
     for pair in known if mine is not None else []:
@@ -79,7 +79,7 @@ def cells(pairs: Sequence[Compared], looked: Looked) -> dict[str, tuple[int, int
 
 
 def product(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
-    q, k = at.passed("q"), at.passed("k")
+    q, k = at.input_name("q"), at.input_name("k")
     shared = at.head * at.trace[k].shape[2] // at.trace[q].shape[2]
     yield f'q_{at.name} = {at.name}["{q}"][0, {row}, {at.head}]  # d_head'
     yield f'k_{at.name} = {at.name}["{k}"][0, {col}, {shared}]  # d_head'
@@ -95,7 +95,7 @@ def steps(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
 def points(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
     imports.setdefault("engine.analysis.points", set()).add("head_points")
     how = "" if at.how == "pca" else f', how="{at.how}"'
-    yield f"points_{at.name} = head_points({at.name}, {at.layer}, {at.head}{at.where()}{how})"
+    yield f"points_{at.name} = head_points({at.name}, {at.layer}, {at.head}{at.place_arguments()}{how})"
     yield f"print(points_{at.name}.queries[{row}].tolist(), points_{at.name}.keys[{col}].tolist())"
 
 
@@ -106,6 +106,6 @@ def circuits(at: Head, row: int, col: int, imports: Imports) -> Iterator[str]:
         return
     imports.setdefault("engine.analysis.circuits", set()).update({"top_outputs", "qk"})
     query, key = ids[0][row], ids[1][col]
-    model, place = f"model_{at.name}, {at.layer}, {at.head}", at.where()
+    model, place = f"model_{at.name}, {at.layer}, {at.head}", at.place_arguments()
     yield f"print(top_outputs({model}, [{key}], {PROMOTED}{place}).tokens.tolist())"
     yield f"print(qk({model}, [{query}], [{key}]{place}).item())"

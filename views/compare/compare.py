@@ -48,7 +48,7 @@ def compare(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
     return pack(header, arrays)
 
 
-def drawn(trace: Trace) -> list[Tensor]:
+def recorded_patterns(trace: Trace) -> list[Tensor]:
     return [trace[hook] for hook in trace if hook.endswith("attn.pattern")]
 
 
@@ -85,4 +85,4 @@ def side_header(one: Shown) -> dict[str, Any]:
 
 def is_whole(pairs: Sequence[Compared]) -> bool:
     """Tells whether every weight is in the payload."""
-    return sum(value.numel() * 4 for one in shown_in(pairs) for value in drawn(one.trace)) <= WHOLE
+    return sum(value.numel() * 4 for one in shown_in(pairs) for value in recorded_patterns(one.trace)) <= WHOLE

@@ -17,8 +17,17 @@ from engine.analysis.predictions import predictions
 from engine.analysis.summarised_run import rerun_reduced
 from engine.runtime import library
 from views.attention.long import Head, LongContext
-from views.compare.pair import LISTED, Attention, Compared, Shown, alike_in_shape, candidates, said, saying
-from views.what_if.effects_long import saying as saying_at
+from views.compare.pair import (
+    LISTED,
+    Attention,
+    Compared,
+    Shown,
+    alike_in_shape,
+    candidates,
+    prediction_arrays,
+    prediction_places,
+)
+from views.what_if.effects_long import logits_at as saying_at
 
 CELLS = 32  # a side of a thumbnail
 ROWS = 64  # by which heads are compared, each with each
@@ -29,7 +38,7 @@ def long_of(shown: Shown) -> LongContext:
     return shown.long
 
 
-def kept(pair: Compared, what: tuple[Hashable, ...], make: Any) -> tuple[Tensor, ...]:
+def cache_pair(pair: Compared, what: tuple[Hashable, ...], make: Any) -> tuple[Tensor, ...]:
     """Caches a value made of both runs, in the store of their patterns."""
     second = long_of(pair.second)
     return library.glances.cached(long_of(pair.first).made, (second.digest, *second.made.key, *what), make)
@@ -37,7 +46,7 @@ def kept(pair: Compared, what: tuple[Hashable, ...], make: Any) -> tuple[Tensor,
 
 def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]]:
     """Predictions of both runs at a group of tokens, and their names. Raises ValueError where they predict nothing."""
-    header = saying(pair)
+    header = prediction_places(pair)
     if header["sentence"]:
         raise ValueError(header["sentence"])
     places = [slice(None)] * 2
@@ -49,26 +58,26 @@ def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]
     logits = [saying_at(long_of(shown), place)["logits"] for shown, place in runs]
     rows = logits if header["once"] else [value[0] for value in logits]
     found = predictions(rows[0], rows[1], [(0, 0)], LISTED)
-    return candidates(pair, found.ids), said(found)
+    return candidates(pair, found.ids), prediction_arrays(found)
 
 
-def differing(pair: Compared, number: int, first: Head, second: Head) -> Tensor:
+def head_difference(pair: Compared, number: int, first: Head, second: Head) -> Tensor:
     """The second run's head less the first's, by the entries of both texts; NaN where one lacks the token."""
 
     def make() -> tuple[Tensor]:
         mine, theirs = long_of(pair.first).pattern(first), long_of(pair.second).pattern(second)
-        return (difference(mine.float(), theirs.float(), *aligned(pair, number)),)
+        return (difference(mine.float(), theirs.float(), *align_sides(pair, number)),)
 
-    return kept(pair, ("difference", first, second), make)[0]
+    return cache_pair(pair, ("difference", first, second), make)[0]
 
 
-def aligned(pair: Compared, number: int) -> tuple[Alignment, Alignment]:
+def align_sides(pair: Compared, number: int) -> tuple[Alignment, Alignment]:
     """Alignments of the queries and of the keys."""
     one, other = pair.attentions[number]
     return pair.alignment(one.side, other.side), pair.alignment(one.keys(), other.keys())
 
 
-def changed(pair: Compared, number: int, layer: int) -> dict[str, Tensor]:
+def layer_change(pair: Compared, number: int, layer: int) -> dict[str, Tensor]:
     """Change of one layer between both runs: `change` (head), and `seen` f16 head row column, what of each head
     differs; neither where heads have no counterpart by place. Caches the rows by which heads are compared."""
     one, other = pair.attentions[number]
@@ -80,12 +89,12 @@ def changed(pair: Compared, number: int, layer: int) -> dict[str, Tensor]:
 
     def make() -> tuple[Tensor, Tensor]:
         patterns = layer_of(pair.first, one, layer), layer_of(pair.second, other, layer)
-        change, seen = layer_changes(*patterns, *aligned(pair, number), CELLS)
+        change, seen = layer_changes(*patterns, *align_sides(pair, number), CELLS)
         for shown, attention, pattern in zip((pair.first, pair.second), (one, other), patterns, strict=True):
             some_rows(pair, number, shown, attention, layer, pattern)  # while they are here
         return change, seen.half()
 
-    change, seen = kept(pair, ("change", one.key, layer), make)
+    change, seen = cache_pair(pair, ("change", one.key, layer), make)
     return {"change": change, "seen": seen}
 
 
@@ -102,7 +111,7 @@ def first_text(pattern: Tensor) -> Tensor:
 
 def compared_rows(pair: Compared, number: int) -> tuple[list[Group], int]:
     """Groups by whose rows heads are compared, each with each, and how many count."""
-    return spread_groups(aligned(pair, number)[0], ROWS)
+    return spread_groups(align_sides(pair, number)[0], ROWS)
 
 
 def some_rows(
@@ -110,14 +119,14 @@ def some_rows(
 ) -> Tensor:
     """The compared rows of a layer of one of the two runs, head query key+1."""
     mine = shown is pair.first
-    groups, (_, keys) = compared_rows(pair, number)[0], aligned(pair, number)
+    groups, (_, keys) = compared_rows(pair, number)[0], align_sides(pair, number)
     rows, columns = ((one.first if mine else one.second for one in groups), keys.first if mine else keys.second)
 
     def make() -> tuple[Tensor]:
         found = layer_of(shown, attention, layer) if pattern is None else pattern
         return (sample_rows(found, list(rows), columns),)
 
-    return kept(pair, ("rows", mine, attention.key, layer), make)[0]
+    return cache_pair(pair, ("rows", mine, attention.key, layer), make)[0]
 
 
 def alike(pair: Compared, number: int) -> tuple[Tensor, int, int]:
@@ -132,4 +141,4 @@ def alike(pair: Compared, number: int) -> tuple[Tensor, int, int]:
             rows.append(torch.cat([some_rows(pair, number, shown, attention, layer) for layer in layers]))
         return (similarity(rows[0], rows[1]),)
 
-    return kept(pair, ("alike", one.key), make)[0], len(groups), count
+    return cache_pair(pair, ("alike", one.key), make)[0], len(groups), count

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.analysis.alignment import Alignment, by_characters, by_pieces
 from engine.analysis.predictions import Predictions, predictions
-from engine.analysis.recorded import patterns
+from engine.analysis.recorded_patterns import patterns
 from engine.analysis.similarity import Pair, head_changes, head_similarity, stream_distance
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading, kind
@@ -127,7 +127,7 @@ class Compared(BareContext):
         one, other = self.attentions[number]
         return max(self.first.lane(one.side).config.layers, self.second.lane(other.side).config.layers)
 
-    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+    def choices(self, axis: str, query: Query) -> range | Collection[str]:
         number = self.number(str(query.get("attention")))
         if axis == "attention" or number is None:
             return [one.key for one, _ in self.attentions]
@@ -136,7 +136,7 @@ class Compared(BareContext):
     def alignment(self, first: str, second: str) -> Alignment:
         """Alignment of the tokens of two stacks."""
         if (first, second) not in self.alignments:
-            self.alignments[first, second] = aligned(self.first, self.second, first, second)
+            self.alignments[first, second] = align_stacks(self.first, self.second, first, second)
         return self.alignments[first, second]
 
     def patterns(self, number: int) -> Pair:
@@ -159,7 +159,7 @@ def shown_in(pairs: Sequence[Compared]) -> list[Shown]:
     return [pairs[0].first, *(pair.second for pair in pairs)]
 
 
-def compared(first: Shown, second: Shown) -> Compared:
+def match_attentions(first: Shown, second: Shown) -> Compared:
     """Attentions of the same name; of models that share none, those of the stacks that speak."""
     mine, theirs = attentions(first.lanes), attentions(second.lanes)
     both = [(one, one) for one in mine if one in theirs]
@@ -171,7 +171,7 @@ def attentions(lanes: Sequence[Lane]) -> list[Attention]:
     return found + [Attention(lane.side, True) for lane in lanes if lane.config.encoder is not None]
 
 
-def aligned(first: Shown, second: Shown, side: str, other: str) -> Alignment:
+def align_stacks(first: Shown, second: Shown, side: str, other: str) -> Alignment:
     """The tokens of two stacks that belong together: none, where the rows are other parts of a picture."""
     mine, theirs = first.lane(side), second.lane(other)
     grids = [lane.grid["side"] if lane.grid else 0 for lane in (mine, theirs)]
@@ -208,7 +208,7 @@ def together(pair: Compared) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """
     arrays: dict[str, Tensor] = {}
     described = [attention_pair(pair, number, arrays) for number in range(len(pair.attentions))]
-    says = saying(pair) if pair.is_long else spoken(pair, arrays)
+    says = prediction_places(pair) if pair.is_long else prediction_header(pair, arrays)
     if says.get("groups") == described[-1]["queries"]:
         says["groups"] = None
     for one in described:
@@ -231,7 +231,7 @@ def attention_pair(pair: Compared, number: int, arrays: dict[str, Tensor]) -> di
             arrays[f"{one.key}.similarity"] = head_similarity([found]).heads
         if not one.crosses and not apart:
             arrays |= {f"{one.key}.{name}": value for name, value in streams(pair, number).items()}
-    return belonging(pair, number) | {"streams": apart, "change": alike}
+    return alignment_header(pair, number) | {"streams": apart, "change": alike}
 
 
 def alike_in_shape(pair: Compared, one: Attention, other: Attention) -> bool:
@@ -260,15 +260,15 @@ def streams(pair: Compared, number: int) -> dict[str, Tensor]:
     return {"relative": found.relative.float(), "cosine": found.cosine.float()}
 
 
-def belonging(pair: Compared, number: int) -> dict[str, Any]:
+def alignment_header(pair: Compared, number: int) -> dict[str, Any]:
     """Says which attentions of the two it is, and which of their queries and keys belong together."""
     one, other = pair.attentions[number]
     return {
         "key": one.key,
         "first": {"side": one.side, "focus": one.focus},
         "second": {"side": other.side, "focus": other.focus},
-        "queries": grouped(pair.alignment(one.side, other.side)),
-        "keys": grouped(pair.alignment(one.keys(), other.keys())),
+        "queries": group_header(pair.alignment(one.side, other.side)),
+        "keys": group_header(pair.alignment(one.keys(), other.keys())),
     }
 
 
@@ -278,24 +278,24 @@ def cost(pair: Pair) -> int:
     return heads[0] * heads[1] * len(pair.queries.groups) * (len(pair.keys.groups) + 2)
 
 
-def grouped(alignment: Alignment) -> list[list[Any]]:
+def group_header(alignment: Alignment) -> list[list[Any]]:
     return [[list(group.first), list(group.second), group.same] for group in alignment.groups]
 
 
-def spoken(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, Any]:
+def prediction_header(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, Any]:
     """Predictions of both runs at the places that belong together; a sentence where their choices differ."""
-    header = saying(pair)
+    header = prediction_places(pair)
     if header["sentence"]:
         return header
     once = header["once"]
     places = [(0, 0)] if once else [(group[0][-1], group[1][-1]) for group in header["groups"]]
     logits = [one.trace["logits"] if once else one.trace["logits"][0] for one in (pair.first, pair.second)]
     found = predictions(logits[0], logits[1], places, LISTED)
-    arrays |= {f"says.{name}": value for name, value in said(found).items()}
+    arrays |= {f"says.{name}": value for name, value in prediction_arrays(found).items()}
     return header | {"names": candidates(pair, found.ids)}
 
 
-def saying(pair: Compared) -> dict[str, Any]:
+def prediction_places(pair: Compared) -> dict[str, Any]:
     """Places at which both runs predict something, or a sentence where their choices differ."""
     first, second = pair.first, pair.second
     if not all("logits" in one.trace for one in (first, second)):
@@ -307,14 +307,14 @@ def saying(pair: Compared) -> dict[str, Any]:
         return {"sentence": "Where an answer starts and ends is looked at on the page Walkthrough."}
     once = "pos" not in first.trace.dims("logits")
     return {
-        "groups": grouped(pair.alignment(first.lanes[-1].side, second.lanes[-1].side)),
+        "groups": group_header(pair.alignment(first.lanes[-1].side, second.lanes[-1].side)),
         "once": once,
         "reads": "next" if first.checkpoint.model.config.generates else "class" if once else "here",
         "sentence": "",
     }
 
 
-def said(found: Predictions) -> dict[str, Tensor]:
+def prediction_arrays(found: Predictions) -> dict[str, Tensor]:
     return {name: getattr(found, name) for name in ("first", "second", "kl", "variation")} | {"ids": found.ids.int()}
 
 

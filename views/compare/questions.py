@@ -18,7 +18,7 @@ from views.attention.long_questions import LONG, Span
 from views.attention.questions import ATTENTION
 from views.compare import tables
 from views.compare.codegen import comparison_lines
-from views.compare.long_pair import alike, changed, differing, says
+from views.compare.long_pair import alike, head_difference, layer_change, says
 from views.compare.pair import Compared, Shown, digest_of, shown_in, streams
 from views.compare.tables import head_at, looked_at
 from views.compare.texts import over_texts
@@ -76,7 +76,7 @@ def ask_streams(pair: Compared, attention: Attention) -> dict[str, Tensor]:
 @LONG_PAIR.question("change", returns={"change": ("head",), "seen": ("head", *CELLS)})
 def ask_change(pair: Compared, attention: Attention, layer: Layer) -> Answer:
     """Difference of each head of a layer; nothing where heads have no counterpart by place."""
-    return Answer(changed(pair, number_of(pair, attention), layer), {"layer": layer})
+    return Answer(layer_change(pair, number_of(pair, attention), layer), {"layer": layer})
 
 
 @LONG_PAIR.question(
@@ -97,7 +97,7 @@ def ask_difference(
         raise ValueError(f"a tile has 1 to {LARGEST_TILE} cells along each side, got {cells}.")
     number = number_of(pair, attention)
     first, second = (head_at(pair, number, mine, place) for mine, place in zip((True, False), heads, strict=True))
-    header, arrays = tile_of(differing(pair, number, first, second), rows, columns, cells)
+    header, arrays = tile_of(head_difference(pair, number, first, second), rows, columns, cells)
     return Answer(arrays, header)
 
 
@@ -112,19 +112,19 @@ class Comparison(BareContext):
     fields: Callable[[], Mapping[str, Fields]] = dict
 
     @property
-    def shown(self) -> list[Shown]:
+    def runs(self) -> list[Shown]:
         return shown_in(self.pairs)
 
     @property
     def digest(self) -> str:
-        return digest_of(self.shown)
+        return digest_of(self.runs)
 
     @property
     def model_name(self) -> str:
-        return " and ".join(dict.fromkeys(one.title for one in self.shown))
+        return " and ".join(dict.fromkeys(one.title for one in self.runs))
 
-    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
-        letters = [one.letter for one in self.shown]
+    def choices(self, axis: str, query: Query) -> range | Collection[str]:
+        letters = [one.letter for one in self.runs]
         known = {
             "letter": letters,
             "second": letters[1:],
@@ -136,7 +136,7 @@ class Comparison(BareContext):
     @property
     def parts(self) -> list[tuple[Any, ...]]:
         """The registries of the page, each with all that it is asked about."""
-        runs: list[Context] = [one.context for one in self.shown]
+        runs: list[Context] = [one.context for one in self.runs]
         long = self.pairs[0].is_long
         return [(LONG if long else ATTENTION, *runs), (LONG_PAIR if long else PAIR, *self.pairs), (COMPARISON, self)]
 
@@ -174,9 +174,9 @@ def carry(comparison: Comparison, of: Query) -> Iterator[Query]:
         del looked["matrix"]
         yield from carry_long(comparison.pairs, looked_at(comparison.pairs, **looked))
         return
-    for one in comparison.shown:
+    for one in comparison.runs:
         for lane in one.lanes:
             for layer in range(lane.config.layers):
                 yield {"trace": one.digest, "ask": "layer", "layer": layer, "side": lane.side}
-    runs = Page((ATTENTION, *(one.context for one in comparison.shown)))
-    yield from (query for query in runs.carried() if query["ask"] in TABS)
+    runs = Page((ATTENTION, *(one.context for one in comparison.runs)))
+    yield from (query for query in runs.carried_queries() if query["ask"] in TABS)

@@ -35,13 +35,13 @@ class Looked:
         """Finds which attention of the pair it is, None where the two share none of the name."""
         return pair.number(self.attention)
 
-    def at(self, pair: Compared) -> int:
+    def attention_index(self, pair: Compared) -> int:
         number = self.number(pair)
         if number is None:
             raise ValueError(NOWHERE)
         return number
 
-    def met(self, pair: Compared) -> tuple[int, int] | None:
+    def cell_groups(self, pair: Compared) -> tuple[int, int] | None:
         """The cell among the groups of tokens that belong together, None where one run lacks a token of it."""
         letter, row, col = self.cursor
         if letter not in ("A", pair.second.letter):
@@ -87,7 +87,7 @@ def place(pair: Compared, looked: Looked, letter: str) -> tuple[str, int]:
 
 
 def head_of(pair: Compared, looked: Looked, letter: str) -> Head:
-    return head_at(pair, looked.at(pair), letter == "A", looked.heads.get(letter, (-1, -1)))
+    return head_at(pair, looked.attention_index(pair), letter == "A", looked.heads.get(letter, (-1, -1)))
 
 
 def head_at(pair: Compared, number: int, mine: bool, place: tuple[int, int]) -> Head:
@@ -109,7 +109,7 @@ def pattern(pair: Compared, looked: Looked, letter: str) -> Tensor:
 
 def alignments(pair: Compared, looked: Looked) -> tuple[Alignment, Alignment]:
     """Alignments of the queries and of the keys."""
-    one, other = pair.attentions[looked.at(pair)]
+    one, other = pair.attentions[looked.attention_index(pair)]
     return pair.alignment(one.side, other.side), pair.alignment(one.keys(), other.keys())
 
 
@@ -140,7 +140,7 @@ def matrix(pairs: Sequence[Compared], looked: Looked, name: str) -> Matrix:
     if shown.long is None:
         return matrix_of(shown.trace, shown.lanes, shown.title, hook, head)
     values = pattern(pair, looked, letter).detach().cpu().float().numpy()
-    attention = pair.attentions[looked.at(pair)][letter != "A"]
+    attention = pair.attentions[looked.attention_index(pair)][letter != "A"]
     tokens = {"query": shown.lane(attention.side).pieces, "key": shown.lane(attention.keys()).pieces}
     return Matrix(hook, shown.title, values, ("query", "key"), tokens)
 
@@ -149,7 +149,7 @@ def of_difference(pair: Compared, looked: Looked) -> Matrix:
     queries, keys = alignments(pair, looked)
     if not queries.groups or not keys.groups:
         raise ValueError(f"A and {pair.second.letter} have no tokens that belong together.")
-    one, other = pair.attentions[looked.at(pair)]
+    one, other = pair.attentions[looked.attention_index(pair)]
     tokens = {
         "query": labels(pair, queries, one.side, other.side),
         "key": labels(pair, keys, one.keys(), other.keys()),

@@ -10,7 +10,7 @@ from engine.inputs.readers import Reading, kind, read_text
 from engine.inputs.samples import samples
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
-from views.compare.pair import Compared, Shown, compared, vocabulary
+from views.compare.pair import Compared, Shown, match_attentions, vocabulary
 from views.walkthrough.walkthrough import lanes
 
 TEXTS = 24
@@ -26,7 +26,7 @@ def over_texts(pair: Compared, number: int) -> Similarity:
 def pairs(pair: Compared, number: int) -> Iterator[Pair]:
     for mine in samples(pair.first.checkpoint, TEXTS, LONGEST):
         theirs = same_for(pair.first, pair.second, mine)
-        yield compared(again(pair.first, mine), again(pair.second, theirs)).patterns(number)
+        yield match_attentions(again(pair.first, mine), again(pair.second, theirs)).patterns(number)
 
 
 def same_for(first: Shown, second: Shown, given: Reading) -> Reading:

@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.analysis.compare_long import entries, largest_differences
 from views.attention.long import ACROSS, LARGEST_TILE, TILE
 from views.attention.long_questions import Span, about_head, ask_tiles
-from views.compare.long_pair import aligned, long_of
+from views.compare.long_pair import align_sides, long_of
 from views.compare.pair import Compared, Shown, shown_in
 from views.compare.tables import Looked, head_of
 
@@ -34,15 +34,15 @@ def tile_sides(pair: Compared, number: int, across: int) -> list[int]:
 
 def own_tile(pair: Compared, number: int, mine: bool, across: int) -> int:
     """Tile width of the first run or of the second."""
-    return fitting(max(one.lengths[0 if mine else 1] for one in aligned(pair, number)), across)
+    return tile_width(max(one.lengths[0 if mine else 1] for one in align_sides(pair, number)), across)
 
 
 def tile_side(pair: Compared, number: int, across: int) -> int:
     """Tile width of a difference, which has the tokens of both texts."""
-    return fitting(max(entries(alignment)[1] for alignment in aligned(pair, number)), across)
+    return tile_width(max(entries(alignment)[1] for alignment in align_sides(pair, number)), across)
 
 
-def fitting(longest: int, across: int) -> int:
+def tile_width(longest: int, across: int) -> int:
     """Cells of a tile along each side, so that as few as `across` cells ask for show the whole, and none overlap."""
     width = -(-longest * TILE // across)
     while width > LARGEST_TILE:
@@ -91,18 +91,18 @@ def cut(size: int, tile: int, whole: bool, across: int) -> list[Span]:
 
 def own_tiles(pair: Compared, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
     for shown, letter in ((pair.first, "A"), (pair.second, pair.second.letter)):
-        head, side = head_of(pair, looked, letter), own_tile(pair, looked.at(pair), letter == "A", across)
+        head, side = head_of(pair, looked, letter), own_tile(pair, looked.attention_index(pair), letter == "A", across)
         seen = side * across // TILE
         down, over = (cut(size, side, whole, seen) for size in long_of(shown).pattern(head).shape)
         yield from ask_tiles(long_of(shown), head, product(down, over), cells=side)
 
 
 def differences(pair: Compared, looked: Looked, whole: bool, across: int) -> Iterator[dict[str, Any]]:
-    number, letters = looked.at(pair), ("A", pair.second.letter)
+    number, letters = looked.attention_index(pair), ("A", pair.second.letter)
     places = [list(looked.heads[letter]) for letter in letters]
     side = tile_side(pair, number, across)
     seen = side * across // TILE
-    down, over = (cut(entries(one)[1], side, whole, seen) for one in aligned(pair, number))
+    down, over = (cut(entries(one)[1], side, whole, seen) for one in align_sides(pair, number))
     for rows, columns in product(down, over):
         more = {"heads": places, "rows": list(rows), "columns": list(columns), "cells": side}
         yield about_pair(pair, ask="difference", attention=looked.attention, **more)
@@ -110,17 +110,17 @@ def differences(pair: Compared, looked: Looked, whole: bool, across: int) -> Ite
 
 def of_all(pair: Compared, looked: Looked) -> Iterator[dict[str, Any]]:
     """Yields the requests about every head and all places."""
-    one, other = pair.attentions[looked.at(pair)]
+    one, other = pair.attentions[looked.attention_index(pair)]
     if not one.crosses:
         yield about_pair(pair, ask="streams", attention=one.key)
     yield about_pair(pair, ask="similarity", attention=one.key, over="here")
-    for layer in range(pair.depth(looked.at(pair))):
+    for layer in range(pair.depth(looked.attention_index(pair))):
         yield about_pair(pair, ask="change", attention=one.key, layer=layer)
-    met = looked.met(pair)
+    met = looked.cell_groups(pair)
     if met is None:
         return
     yield about_pair(pair, ask="says", group=met[0])
-    group = aligned(pair, looked.at(pair))[0].groups[met[0]]
+    group = align_sides(pair, looked.attention_index(pair))[0].groups[met[0]]
     for letter, shown, rows in (("A", pair.first, group.first), (pair.second.letter, pair.second, group.second)):
         for row in rows:
             yield about_head(long_of(shown), head_of(pair, looked, letter), ask="row", pos=row)

@@ -37,12 +37,12 @@ def bind_source(
 
 
 @cache
-def _parsed(function: Callable[..., Any]) -> str:
+def _source_of(function: Callable[..., Any]) -> str:
     return textwrap.dedent(inspect.getsource(function))
 
 
 def _definition(function: Callable[..., Any]) -> ast.FunctionDef:
-    found = ast.parse(_parsed(inspect.unwrap(function))).body[0]
+    found = ast.parse(_source_of(inspect.unwrap(function))).body[0]
     assert isinstance(found, ast.FunctionDef)
     return found
 
@@ -129,28 +129,28 @@ class _Binder(ast.NodeTransformer):
             parts.append(bound)
             if isinstance(bound, ast.Constant) and bool(bound.value) == isinstance(node.op, ast.Or):
                 break
-        return self._folded(ast.BoolOp(node.op, parts) if len(parts) > 1 else parts[0], parts)
+        return self._fold(ast.BoolOp(node.op, parts) if len(parts) > 1 else parts[0], parts)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         bound = ast.Compare(self.visit(node.left), node.ops, [self.visit(one) for one in node.comparators])
-        return self._folded(bound, [bound.left, *bound.comparators])
+        return self._fold(bound, [bound.left, *bound.comparators])
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         bound = ast.BinOp(self.visit(node.left), node.op, self.visit(node.right))
-        return self._folded(bound, [bound.left, bound.right])
+        return self._fold(bound, [bound.left, bound.right])
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         bound = ast.UnaryOp(node.op, self.visit(node.operand))
-        return self._folded(bound, [bound.operand])
+        return self._fold(bound, [bound.operand])
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         bound = self.generic_visit(node)
         assert isinstance(bound, ast.JoinedStr)
         inner = [part.value for part in bound.values if isinstance(part, ast.FormattedValue)]
-        return self._folded(bound, inner)
+        return self._fold(bound, inner)
 
     @staticmethod
-    def _folded(node: ast.expr, parts: list[ast.expr]) -> ast.expr:
+    def _fold(node: ast.expr, parts: list[ast.expr]) -> ast.expr:
         """The value itself where all parts are constants: literals alone are evaluated."""
         if not all(isinstance(part, ast.Constant) for part in parts):
             return node

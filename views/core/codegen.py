@@ -63,12 +63,12 @@ def lines(
     Run it in Loupe's folder. Raises ValueError for a hook that this run does not have.
     """
     only = looked.hook if looked is not None and looked.alone else None
-    imports, opening = running(name, checkpoint, given, trace, only=only)
+    imports, opening = run_lines(name, checkpoint, given, trace, only=only)
     shown = [] if looked is None else ["", *value_lines(trace, looked)]
     return "\n".join([*import_lines(imports), "", *opening, *shown]) + "\n"
 
 
-def running(
+def run_lines(
     name: str,
     checkpoint: Checkpoint,
     given: Fields,
@@ -92,7 +92,7 @@ def running(
     opening = [f"checkpoint = load({source}){note}", *reads, *made]
     whole = "reading.read" if reads[-1].startswith("reading") else "read"
     kept = (only,) if isinstance(only, str) else only
-    more = "" if kept is None else f", [{', '.join(map(quoted, kept))}]"
+    more = "" if kept is None else f", [{', '.join(map(quote, kept))}]"
     more += ", target=reading.target" if trace.target is not None else ""
     more += ", edits=edits" if made else ""
     opening.append(f"{bound} = run(checkpoint.model, {whole}{more})")
@@ -106,26 +106,26 @@ def import_lines(imports: Imports) -> list[str]:
 def source_of(name: str) -> tuple[str, str]:
     """Argument of `load` for a checkpoint of the library, and a remark."""
     if name in shipped_names() or name.startswith(library.HUB):
-        return quoted(name), ""
+        return quote(name), ""
     if name.startswith(library.RUN) and library.knows(name):
-        return quoted(Path(library.parse_name(name).source).as_posix()), ""
+        return quote(Path(library.parse_name(name).source).as_posix()), ""
     if "~" in name:  # a step of a training run, or opened by a person, from a place that only they know
         place = Path(library.parse_name(name).source) if library.knows(name) else Path()
         if Path(RUNS_FOLDER) in place.parents:
-            return quoted(place.as_posix()), ""
-        return quoted(OWN_MODEL), "  # put its path here"
-    return quoted(f"{MODELS_FOLDER}/{name}"), ""
+            return quote(place.as_posix()), ""
+        return quote(OWN_MODEL), "  # put its path here"
+    return quote(f"{MODELS_FOLDER}/{name}"), ""
 
 
 def reading_lines(checkpoint: Checkpoint, given: Fields) -> list[str]:
     """Writes the lines that bind `read`, or `reading` where that takes more than the tokenizer."""
-    text, second, limit = quoted(given.text), quoted(given.second), given.limit
+    text, second, limit = quote(given.text), quote(given.second), given.limit
     match given.kind:
         case "translation":
-            target = quoted(given.target)
+            target = quote(given.target)
             return [f"reading = read_translation(checkpoint, {text}, {target}, {limit})"]
         case "infill":
-            return [f"reading = read_infill(checkpoint, {text}, {quoted(given.span)}, {limit})"]
+            return [f"reading = read_infill(checkpoint, {text}, {quote(given.span)}, {limit})"]
         case "picture":
             return [picture_line(given), f"reading = read_picture(checkpoint, picture, {limit})"]
         case "pixels":
@@ -139,12 +139,12 @@ def reading_lines(checkpoint: Checkpoint, given: Fields) -> list[str]:
     assert tokenizer is not None  # as `plain` says
     pair = [given.second] if given.kind in ("pair", "question") and given.second.strip() else []
     cut = f".truncate({limit})" if len(tokenizer.encode(given.text, *pair)) > limit else ""
-    return [f"read = checkpoint.tokenizer.encode({', '.join(map(quoted, [given.text, *pair]))}){cut}"]
+    return [f"read = checkpoint.tokenizer.encode({', '.join(map(quote, [given.text, *pair]))}){cut}"]
 
 
 def picture_line(given: Fields) -> str:
     if given.picture is None:
-        return f'picture = open_picture(open({quoted(OWN_PICTURE)}, "rb"))  # put its path here'
+        return f'picture = open_picture(open({quote(OWN_PICTURE)}, "rb"))  # put its path here'
     return f"picture = pictures()[0][{given.picture}]"
 
 
@@ -157,11 +157,11 @@ def edit_lines(edits: Sequence[Edit]) -> list[str]:
     if not edits:
         return []
     if len(edits) == 1:
-        return [f"edits = [{written(edits[0])}]"]
-    return ["edits = [", *(f"    {written(edit)}," for edit in edits), "]"]
+        return [f"edits = [{edit_call(edits[0])}]"]
+    return ["edits = [", *(f"    {edit_call(edit)}," for edit in edits), "]"]
 
 
-def written(value: Any) -> str:
+def edit_call(value: Any) -> str:
     """An edit as the call that makes it, without what stands at its default."""
     if not is_dataclass(value):
         return repr(value)
@@ -170,7 +170,7 @@ def written(value: Any) -> str:
         mine = getattr(value, one.name)
         usual = one.default if one.default_factory is MISSING else one.default_factory()
         if mine != usual:
-            parts.append(f"{one.name}={written(mine)}")
+            parts.append(f"{one.name}={edit_call(mine)}")
     return f"{type(value).__name__}({', '.join(parts)})"
 
 
@@ -187,7 +187,7 @@ def value_lines(trace: Trace, looked: Looked) -> list[str]:
     """Writes the lines that bind `values` to a matrix, whose axes a comment names, and print the element that is looked
     at."""
     alone = (f"0, {looked.head}", ("query", "key"))  # of a pattern that `trace` does not hold
-    index, axes = alone if looked.alone else indexed(trace, looked.hook, looked.head)
+    index, axes = alone if looked.alone else hook_index(trace, looked.hook, looked.head)
     flat = looked.head is None and "head" in axes
     where = f"[{index}]" if index else ""
     values = f'values = trace["{looked.hook}"]{where}{".flatten(-2)" if flat else ""}'
@@ -195,7 +195,7 @@ def value_lines(trace: Trace, looked: Looked) -> list[str]:
     return [f"{values}  # {' '.join(axes)}", f"print({element}.item())"]
 
 
-def indexed(trace: Trace, hook: str, head: int | None) -> tuple[str, tuple[str, ...]]:
+def hook_index(trace: Trace, hook: str, head: int | None) -> tuple[str, tuple[str, ...]]:
     """The index that takes the first text and one head of a hook's value, and the axes that are left.
 
     Raises ValueError for a hook that this run does not have, and for a head that it does not have.
@@ -212,7 +212,7 @@ def indexed(trace: Trace, hook: str, head: int | None) -> tuple[str, tuple[str, 
     return ", ".join(parts), tuple(axis for axis in dims if axis not in chosen)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text as Python writes it, in double quotes where nothing in it would have to be escaped."""
     plain = text.isprintable() and '"' not in text and "\\" not in text
     return f'"{text}"' if plain else repr(text)

@@ -97,9 +97,9 @@ def view(name: str, *, events: tuple[str, ...] = ()) -> Callable[..., Any]:
         if unknown := set(on or {}) - set(events):
             known = list(events)
             raise ValueError(f"expected events among {known}, got {sorted(unknown)}; declare them in view()")
-        callbacks = {f"on_{event}_change": (on or {}).get(event, _nothing) for event in events}
+        callbacks = {f"on_{event}_change": (on or {}).get(event, _ignore) for event in events}
         payload = data if isinstance(data, bytes) else pack(data, {})
-        return _registered("core/host", path)(key=key, data=payload, height=height, **callbacks)
+        return _register("core/host", path)(key=key, data=payload, height=height, **callbacks)
 
     return mount
 
@@ -142,10 +142,10 @@ def courier(
         coming = [id for id, _ in streams]
         st.session_state[turn] = count = st.session_state.get(turn, 0) + 1
         data = _answers(count, plain, answer, coming)  # no two alike, so that each one reaches courier.js
-        _registered("core/courier", "courier")(key=key, data=data, on_ask_change=listen)
+        _register("core/courier", "courier")(key=key, data=data, on_ask_change=listen)
         for place, (header, arrays) in enumerate(_parts(streams)):
             data = pack({"turn": count, "place": place, **header}, arrays)
-            _registered("core/courier_part", "courier_part")(key=f"{key} part {place}", data=data)
+            _register("core/courier_part", "courier_part")(key=f"{key} part {place}", data=data)
 
     serve()
 
@@ -185,7 +185,7 @@ def _parts(streams: list[tuple[int, Iterator[bytes]]]) -> Iterator[tuple[dict[st
         yield ended, {}
 
 
-def _registered(module: str, name: str) -> Any:
+def _register(module: str, name: str) -> Any:
     """The mounting command whose loader imports `module` at the address of this run and hands `name` to it."""
     digest = st.session_state.get(PINNED) or _digest(_stamps())
     st.session_state[PINNED] = digest
@@ -234,5 +234,5 @@ def _digest(stamps: tuple[tuple[str, int, int], ...]) -> str:
     return content.hexdigest()[:16]
 
 
-def _nothing() -> None:
+def _ignore() -> None:
     """A callback for events that are read from the result: without one, Streamlit reports no event at all."""

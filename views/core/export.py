@@ -57,7 +57,7 @@ def self_contained(
     charted = CHARTS in modules(view, lazy=False) or any(one.query.get("ask") in CHARTED for one in answers)
     imports = {f"{PREFIX}{name}.js": data_url(source) for name, source in sources.items()}
     known = [{"query": dict(one.query), "payload": one.packed} for one in answers]
-    given = {"view": module_path(view), "state": state, "payload": packed(payload), "answers": known}
+    given = {"view": module_path(view), "state": state, "payload": pack_text(payload), "answers": known}
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in caption)
     return PAGE % {
         "title": html.escape(title),
@@ -93,10 +93,10 @@ def style_sheet(name: str) -> str:
     if not place.is_file():
         return ""
 
-    def imported(match: re.Match[str]) -> str:
+    def import_sheet(match: re.Match[str]) -> str:
         return style_sheet(resolve(match[1], name).removesuffix(".css"))
 
-    return IMPORTED_STYLE.sub(imported, place.read_text(encoding="utf-8"))
+    return IMPORTED_STYLE.sub(import_sheet, place.read_text(encoding="utf-8"))
 
 
 def resolve(path: str, name: str) -> str:
@@ -126,14 +126,14 @@ def data_url(source: str) -> str:
     return "data:text/javascript;base64," + base64.b64encode(source.encode()).decode()
 
 
-def packed(payload: bytes) -> str:
+def pack_text(payload: bytes) -> str:
     """A payload as it stands in the file."""
     return base64.b64encode(gzip.compress(payload, 9, mtime=0)).decode()
 
 
 @cache
 def packed_plotly() -> str:
-    return packed(PLOTLY.read_bytes())
+    return pack_text(PLOTLY.read_bytes())
 
 
 def script_json(value: Any) -> str:
@@ -144,7 +144,7 @@ def script_json(value: Any) -> str:
 
 def page_style() -> str:
     """The page around the view, light or dark as the reader's system is, or as they choose."""
-    light, dark = (grounded(tokens()["colors"][shade]) for shade in ("light", "dark"))
+    light, dark = (ground_rules(tokens()["colors"][shade]) for shade in ("light", "dark"))
     rules = [
         f":root{light}",
         f"@media(prefers-color-scheme:dark){{:root{dark}}}",
@@ -155,7 +155,7 @@ def page_style() -> str:
     return css_variables() + "".join(rules) + STYLE
 
 
-def grounded(colors: Mapping[str, str]) -> str:
+def ground_rules(colors: Mapping[str, str]) -> str:
     ground, ink = colors["ground"], colors["ink"]
     return f"{{--st-background-color:{ground};background:{ground};color:{ink}}}"
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.runtime.trace import Trace
-from views.core.codegen import indexed
+from views.core.codegen import hook_index
 from views.core.table_files import Format, csv_of, npz_of, parquet_of
 from views.walkthrough.walkthrough import Lane
 
@@ -38,7 +38,7 @@ class Matrix:
 
 def matrix_of(trace: Trace, lanes: Sequence[Lane], model: str, hook: str, head: int | None) -> Matrix:
     """Float32 values as the run computed them; `head` None is all heads. Raises ValueError for what the run has not."""
-    _, axes = indexed(trace, hook, head)
+    _, axes = hook_index(trace, hook, head)
     value = trace[hook].detach().cpu()
     for axis, at in (("head", head), ("batch", 0)):
         if axis in trace.dims(hook) and at is not None:

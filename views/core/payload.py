@@ -52,14 +52,14 @@ def pack(
             )
         described[name] = {"dtype": dtype, "shape": list(array.shape), "dims": axes, "offset": offset}
         raw = array.tobytes()
-        pieces += [raw, _padding(len(raw))]
+        pieces += [raw, _pad(len(raw))]
         offset += len(raw) + len(pieces[-1])
     if unknown := set(dims or {}) - set(arrays):
         raise ValueError(
             f"dims names {sorted(unknown)}, but the arrays are {sorted(arrays)}; use the arrays' names"
         )
     text = _header_text({**header, "arrays": described})
-    return b"".join([struct.pack("<I", len(text)), text, _padding(4 + len(text)), *pieces])
+    return b"".join([struct.pack("<I", len(text)), text, _pad(4 + len(text)), *pieces])
 
 
 def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, Named]]:
@@ -72,7 +72,7 @@ def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, Named]]:
             f"expected a header of {length} bytes, got {len(payload) - 4}; the payload is cut off"
         )
     header = json.loads(payload[4 : 4 + length])
-    start = 4 + length + len(_padding(4 + length))
+    start = 4 + length + len(_pad(4 + length))
     return header, {name: _read(payload, start, name, entry) for name, entry in header.pop("arrays").items()}
 
 
@@ -134,5 +134,5 @@ def _read(payload: bytes, start: int, name: str, entry: Mapping[str, Any]) -> Na
     return Named(array.view(bool) if entry["dtype"] == "bool" else array, tuple(entry["dims"]))
 
 
-def _padding(length: int) -> bytes:
+def _pad(length: int) -> bytes:
     return bytes(-length % ALIGNMENT)

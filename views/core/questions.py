@@ -77,7 +77,7 @@ class Context(Protocol):
     def attributes(self) -> Mapping[str, str]:
         """Attribute of the context -> the expression that stands for it in the lines of Python."""
 
-    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+    def choices(self, axis: str, query: Query) -> range | Collection[str]:
         """Indices or names on an axis, given the rest of a query."""
 
     def labels(self, axis: str, query: Query) -> Sequence[str] | None:
@@ -93,7 +93,7 @@ class BareContext:
     attributes: ClassVar[Mapping[str, str]] = {}
     no_script: ClassVar[str] = UNKNOWN
 
-    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+    def choices(self, axis: str, query: Query) -> range | Collection[str]:
         return range(0)
 
     def labels(self, axis: str, query: Query) -> Sequence[str] | None:
@@ -265,7 +265,7 @@ class Page:
                     raise ValueError(f"expected one question named {name!r} on a page, got two; rename one")
                 self.home[name] = question, contexts
 
-    def including(self, registry: Registry, context: Context) -> Page:
+    def with_registry(self, registry: Registry, context: Context) -> Page:
         """This page with further questions, which its exported file leaves out."""
         further = Page((registry, context))
         if both := self.home.keys() & further.home.keys():
@@ -303,7 +303,7 @@ class Page:
         question, context = self.find(query)
         return question.python(context, query, row, col)
 
-    def carried(self) -> Iterator[dict[str, Any]]:
+    def carried_queries(self) -> Iterator[dict[str, Any]]:
         """Queries that an exported file answers, whether they were asked or not: the more useful first, and the same of
         every context before the next of any."""
         for question, contexts in self.home.values():
@@ -331,7 +331,7 @@ def check(annotation: Any, value: Any, name: str, context: Context, query: Query
     if origin is Literal:
         if value not in get_args(annotation) or isinstance(value, bool):
             names = ", ".join(map(str, get_args(annotation)))
-            raise ValueError(f"{name} must be one of {names}, got {shortened(value)}.")
+            raise ValueError(f"{name} must be one of {names}, got {shorten(value)}.")
         return value
     if origin is list and isinstance(value, list) and len(value) <= MOST_ENTRIES:
         (kind,) = get_args(annotation)
@@ -346,7 +346,7 @@ def check(annotation: Any, value: Any, name: str, context: Context, query: Query
             return float(value)
     elif isinstance(annotation, type) and type(value) is annotation:
         return value
-    raise ValueError(f"{name} must be {spelled(annotation)}, got {shortened(value)}.")
+    raise ValueError(f"{name} must be {type_words(annotation)}, got {shorten(value)}.")
 
 
 def check_axes(context: Context, query: Query, names: Iterable[str]) -> None:
@@ -356,21 +356,21 @@ def check_axes(context: Context, query: Query, names: Iterable[str]) -> None:
 
 
 def on_axis(axis: str, value: Any, name: str, context: Context, query: Query) -> Any:
-    allowed = context.allowed(axis, query)
+    allowed = context.choices(axis, query)
     if isinstance(allowed, range):
         if type(value) is not int or value not in allowed:
-            raise ValueError(f"{name} must be in {allowed.start}..{allowed.stop - 1}, got {shortened(value)}.")
+            raise ValueError(f"{name} must be in {allowed.start}..{allowed.stop - 1}, got {shorten(value)}.")
     elif not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {shortened(value)}.")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {shorten(value)}.")
     return value
 
 
-def spelled(annotation: Any) -> str:
+def type_words(annotation: Any) -> str:
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", dict: "a table"}
     return words.get(annotation, "a list")
 
 
-def shortened(value: Any) -> str:
+def shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

@@ -13,7 +13,7 @@ from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.core.bound_source import Imports
-from views.core.codegen import Fields, import_lines, indexed, running
+from views.core.codegen import Fields, hook_index, import_lines, run_lines
 from views.core.matrix_files import Matrix, matrix_of
 from views.core.questions import Query, Registry
 from views.walkthrough.walkthrough import Lane, digest
@@ -56,7 +56,7 @@ class RunContext:
         lane = self.lane(side)
         return Encoding.from_ids(lane.ids, list(lane.pieces)) if lane.ids else None
 
-    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+    def choices(self, axis: str, query: Query) -> range | Collection[str]:
         sides = [lane.side for lane in self.lanes]
         if axis == "side" or query.get("side", sides[-1]) not in sides:
             return sides
@@ -78,7 +78,7 @@ class RunContext:
     def script(self, imports: Imports, lines: Sequence[str], only: tuple[str, ...] | None = None) -> str:
         """Lines behind those that bind `trace`, of all hooks or of some `only`."""
         assert self.fields is not None
-        own, opening = running(self.model_name, self.checkpoint, self.fields(), self.trace, only=only)
+        own, opening = run_lines(self.model_name, self.checkpoint, self.fields(), self.trace, only=only)
         for module, names in imports.items():
             own[module] = own.get(module, set()) | names
         return "\n".join([*import_lines(own), "", *opening, "", *lines]) + "\n"
@@ -94,7 +94,7 @@ class RunContext:
 
     def matrix_script(self, hook: str, head: int | None, moved: Moved | None, row: int, col: int) -> str:
         """A script that binds `values` to the matrix and prints one element."""
-        index, axes = indexed(self.trace, hook, head)
+        index, axes = hook_index(self.trace, hook, head)
         imports: Imports = {}
         if moved is not None and head is not None:
             layer, side, crosses = locate_pattern(self.trace, hook)

@@ -26,7 +26,7 @@ class ShownTables(BareContext):
     def queries(self) -> dict[str, Query]:
         return {title: {"ask": "table", "title": title} for title in self.tables}
 
-    def allowed(self, axis: str, query: Query) -> Collection[str]:
+    def choices(self, axis: str, query: Query) -> Collection[str]:
         return list(self.tables)
 
 

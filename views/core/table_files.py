@@ -37,11 +37,11 @@ def csv_of(columns: Columns) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*map(spelled, columns.values()), strict=True))
+    writer.writerows(zip(*map(spell_floats, columns.values()), strict=True))
     return text.getvalue().encode()
 
 
-def spelled(values: np.ndarray | Sequence[Any]) -> Iterator[Any]:
+def spell_floats(values: np.ndarray | Sequence[Any]) -> Iterator[Any]:
     return (str(value) if isinstance(value, np.floating) else value for value in values)
 
 

@@ -47,7 +47,7 @@ def ramp(shade: Shade, role: str, steps: int = STEPS) -> list[str]:
     return [_mix(colors["zero"], colors[role], step / (steps - 1)) for step in range(steps)]
 
 
-def diverging(shade: Shade, role: str, steps: int = STEPS) -> list[str]:
+def diverging_scale(shade: Shade, role: str, steps: int = STEPS) -> list[str]:
     """Colours for signed quantities, centred at zero: from the negative grey over zero to the role's hue."""
     colors = tokens()["colors"][shade]
     places = [2 * step / (steps - 1) - 1 for step in range(steps)]
@@ -91,7 +91,7 @@ def _streamlit_colors(shade: Shade) -> dict[str, Any]:
         "grayColor": colors["soft"],
         "chartCategoricalColors": [colors[role] for role in SERIES],
         "chartSequentialColors": ramp(shade, "attention"),
-        "chartDivergingColors": diverging(shade, "attention"),
+        "chartDivergingColors": diverging_scale(shade, "attention"),
     }
 
 

@@ -16,16 +16,16 @@ BOTH = (
 MASKS = "The tab Surprise masks each token in turn."
 
 
-def missing(prompt: Prompt) -> dict[str, str]:
+def missing_tabs(prompt: Prompt) -> dict[str, str]:
     """A sentence for each such tab."""
-    why, more = unwritten(prompt), unmeasured(prompt)
+    why, more = unwritten(prompt), why_no_surprise(prompt)
     found = dict.fromkeys(WRITING, why) if why else {}
     return {**found, "surprise": more} if more else found
 
 
 def notice(prompt: Prompt) -> str:
     """Notice above the tabs; empty where there is all to show."""
-    why, more = unwritten(prompt), unmeasured(prompt)
+    why, more = unwritten(prompt), why_no_surprise(prompt)
     if not why or why == more:
         return why
     return f"{why} {more or (WINDOWS if prompt.checkpoint.config.generates else MASKS)}"
@@ -38,7 +38,7 @@ def unwritten(prompt: Prompt) -> str:
     return "" if prompt.fits else beyond(prompt)
 
 
-def unfollowed(prompt: Prompt) -> str:
+def why_no_logits(prompt: Prompt) -> str:
     """Why there are no logits behind a prompt, not even behind its last tokens; empty where there are."""
     return "" if slides(prompt.checkpoint) else unwritten(prompt)
 
@@ -56,7 +56,7 @@ def beyond(prompt: Prompt) -> str:
     return f"{reads} at a time, and the text has {ids:,}, so nothing can be written behind it; shorten it."
 
 
-def unmeasured(prompt: Prompt) -> str:
+def why_no_surprise(prompt: Prompt) -> str:
     """Why the surprise of a prompt cannot be measured; empty where it can."""
     if prompt.fits:
         return ""

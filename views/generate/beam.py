@@ -17,7 +17,7 @@ from views.core.payload import pack
 from views.core.table_files import Table
 from views.generate.beam_report import greedy_told, over_told
 from views.generate.beam_search import EXAMPLES, STATES, Search, Wanted
-from views.generate.codegen import called, joined, opening
+from views.generate.codegen import call_arguments, join_lines, prompt_lines
 from views.generate.session import Writing
 from views.generate.steps import stop_header
 
@@ -53,13 +53,13 @@ def search_header(search: Search, first: int = 0) -> dict[str, Any]:
         "room": search.room,
         "pieces": {str(id): writing.piece(id) for id in sorted(ids)},
         "beams": search.wanted.beams,
-        "best": [search.at(one) for one in search.best],
-        "texts": [written(search, one.ids) for one in search.best],
-        "said": [said(search, one.ids) for one in nodes.values()],
-        "found": [[search.at(one) for one in step.best] for step in search.steps[first:]],
+        "best": [search.index_of(one) for one in search.best],
+        "texts": [text_with_prompt(search, one.ids) for one in search.best],
+        "said": [text_without_prompt(search, one.ids) for one in nodes.values()],
+        "found": [[search.index_of(one) for one in step.best] for step in search.steps[first:]],
         "ended": {str(at): stop_header(one.stopped) for at, one in nodes.items() if one.stopped and is_in(search, one)},
-        "greedy_text": written(search, greedy),
-        "greedy_said": [said(search, greedy[: at + 1]) for at in range(first, len(greedy))],
+        "greedy_text": text_with_prompt(search, greedy),
+        "greedy_said": [text_without_prompt(search, greedy[: at + 1]) for at in range(first, len(greedy))],
         "greedy_ended": stop_header(search.greedy.stopped),
         "greedy_score": search.wanted.beam.score(float(search.greedy.total[-1]), len(greedy)),
         "over": over_told(search) if search.is_over else "",
@@ -77,12 +77,12 @@ def is_in(search: Search, one: Hypothesis) -> bool:
     return search.state(one) == "finished"
 
 
-def said(search: Search, ids: Sequence[int]) -> str:
+def text_without_prompt(search: Search, ids: Sequence[int]) -> str:
     """Text that was written, without the prompt and special tokens."""
     return decode_ids(search.writing.checkpoint, ids, special=False)
 
 
-def written(search: Search, ids: Iterable[int]) -> str:
+def text_with_prompt(search: Search, ids: Iterable[int]) -> str:
     return text_of(search.writing.checkpoint, (*search.writing.prompt.ids, *ids))
 
 
@@ -149,7 +149,7 @@ def is_here(writing: Writing, stop_at: str, example: Mapping[str, Any]) -> bool:
 def node_table(search: Search) -> Table:
     """A row for each hypothesis that was considered; `parent` is one of the rows, or -1, the prompt."""
     writing = search.writing
-    arrays, nodes, best = node_arrays(search), search.nodes, [search.at(one) for one in search.best]
+    arrays, nodes, best = node_arrays(search), search.nodes, [search.index_of(one) for one in search.best]
     columns: dict[str, Any] = {
         "step": (arrays["node.step"] + 1).numpy(),
         "rank": arrays["node.rank"].numpy(),
@@ -162,7 +162,7 @@ def node_table(search: Search) -> Table:
         "margin": arrays["node.margin"].numpy(),
         "on_greedy_path": [at in search.on_greedy for at in range(len(nodes))],
         "n_best": [best.index(at) + 1 if at in best else 0 for at in range(len(nodes))],
-        "text": [written(search, one.ids) for one in nodes],
+        "text": [text_with_prompt(search, one.ids) for one in nodes],
     }
     return Table(columns, {"model": writing.name, "table": "hypotheses of the beam search", **part(search)})
 
@@ -175,10 +175,10 @@ def part(search: Search) -> dict[str, str]:
 def path_table(search: Search) -> Table:
     """A row for each token of the best text, and below them for each of the greedy one."""
     writing = search.writing
-    greedy, line = search.greedy, search.line(search.leading)
+    greedy, line = search.greedy, search.line(search.best_open)
     own = [*(search.own(one) for one in line), *greedy.own.tolist()]
     total = [*(one.log_probability for one in line), *greedy.total.tolist()]
-    ids = [*search.leading.ids, *greedy.ids]
+    ids = [*search.best_open.ids, *greedy.ids]
     columns: dict[str, Any] = {
         "text": ["best"] * len(line) + ["greedy"] * len(greedy.ids),
         "position": [*range(len(line)), *range(len(greedy.ids))],
@@ -194,12 +194,12 @@ def path_table(search: Search) -> Table:
 def beam_script(search: Search) -> str:
     """Writes the lines that bind `found` to the steps of the search, and `steps` to those of the greedy text beside it;
     of a search that is over `result` is all of it."""
-    imports, lines = opening(search.writing)
+    imports, lines = prompt_lines(search.writing)
     imports["engine"] |= {"generate"}
     lines += over_lines(search, imports) if search.is_over else first_lines(search, imports)
     lines += [PRUNED, greedy_line(search)]
     lines += ["log_probability = sum(float(step.logits.log_softmax(-1)[step.id]) for step in steps)"]
-    made = joined(imports, [*lines, 'print("greedy", f"{log_probability:.2f}", repr(steps[-1].text))'])
+    made = join_lines(imports, [*lines, 'print("greedy", f"{log_probability:.2f}", repr(steps[-1].text))'])
     return made if search.is_over else f"from itertools import islice\n\n{made}"
 
 
@@ -223,7 +223,7 @@ def over_lines(search: Search, imports: Imports) -> list[str]:
     imports["engine"] |= {"beam"}
     best = {"n_best": wanted.best} if wanted.best != USUAL.best else {}
     more = settings_of(wanted) | best | stops_of(wanted, "stop_strings")
-    return [f"result = beam({called(search.writing, more, wanted.tokens)})", SHOWN, "found = result.steps"]
+    return [f"result = beam({call_arguments(search.writing, more, wanted.tokens)})", SHOWN, "found = result.steps"]
 
 
 def first_lines(search: Search, imports: Imports) -> list[str]:
@@ -234,7 +234,7 @@ def first_lines(search: Search, imports: Imports) -> list[str]:
     stops = "".join(f", {name}={value!r}" for name, value in stops_of(wanted, "strings").items())
     settings = ", ".join(f"{name}={value!r}" for name, value in settings_of(wanted).items())
     return [
-        f"ending = stopping_rules(begin({called(search.writing, {})}), {wanted.tokens}{stops})",
+        f"ending = stopping_rules(begin({call_arguments(search.writing, {})}), {wanted.tokens}{stops})",
         f"found = list(islice(search(ending, Beam({settings})), {len(search.steps)}))",
         GOING,
     ]
@@ -242,5 +242,6 @@ def first_lines(search: Search, imports: Imports) -> list[str]:
 
 def greedy_line(search: Search) -> str:
     wanted = search.wanted
-    text = f"generate({called(search.writing, {'greedy': True} | stops_of(wanted, 'stop_strings'), wanted.tokens)})"
+    more = {"greedy": True} | stops_of(wanted, "stop_strings")
+    text = f"generate({call_arguments(search.writing, more, wanted.tokens)})"
     return f"steps = list({text if search.is_over else f'islice({text}, {len(search.greedy.ids)})'})"

@@ -74,7 +74,7 @@ def greedy_told(search: Search) -> list[str]:
     if best.ids == greedy.ids:
         count = f"each of its {len(greedy.ids)} tokens is the most probable one there"
         return [f"Greedy finds the best {noun(search)} too: {count}."]
-    return [parting(search, best), outcome(search, best), left(search)]
+    return [parting_sentence(search, best), outcome(search, best), greedy_sentence(search)]
 
 
 def fork(search: Search, best: Hypothesis) -> int:
@@ -83,7 +83,7 @@ def fork(search: Search, best: Hypothesis) -> int:
     return next((at for at, (one, other) in pairs if one != other), min(len(best.ids), len(search.greedy.ids)))
 
 
-def parting(search: Search, best: Hypothesis) -> str:
+def parting_sentence(search: Search, best: Hypothesis) -> str:
     at, own = fork(search, best), search.greedy.own
     line = [search.own(one) for one in search.line(best)]
     gain, behind = float(own[at]) - line[at], float(own[at + 1 :].sum()) - sum(line[at + 1 :])
@@ -112,7 +112,7 @@ def outcome(search: Search, best: Hypothesis) -> str:
     return f"So the best {noun(search)} is {times} as probable as greedy’s: {sums}, {scores}."
 
 
-def left(search: Search) -> str:
+def greedy_sentence(search: Search) -> str:
     """Until where the search followed the greedy path."""
     places, nodes = search.on_greedy, search.nodes
     known = [at for at in places if at >= 0]

@@ -41,7 +41,7 @@ class Wanted:
     stop_at: str = ""
 
     @classmethod
-    def of(cls, query: Query) -> Wanted:
+    def from_query(cls, query: Query) -> Wanted:
         """Reads what a browser asks. Raises ValueError, with a sentence, for what cannot be searched."""
         match query:
             case {"beams": int(beams), "penalty": int() | float() as penalty, "best": int(best),
@@ -83,7 +83,7 @@ class Greedy:
     stopped: Stop | None
 
     @classmethod
-    def of(cls, tokens: Sequence[tuple[int, Tensor, Stop | None]]) -> Greedy:
+    def from_tokens(cls, tokens: Sequence[tuple[int, Tensor, Stop | None]]) -> Greedy:
         """Arrays of id, log-probability and end of each token."""
         ids, own, stops = zip(*tokens, strict=True)
         logs = torch.stack(own)
@@ -114,23 +114,23 @@ class Search:
         return self.steps[-1].best[: self.wanted.best]
 
     @property
-    def leading(self) -> Hypothesis:
+    def best_open(self) -> Hypothesis:
         """The best, or where none is finished the most probable of those that go on."""
         return (*self.best, *self.steps[-1].kept)[0]
 
     @property
     def room(self) -> int:
         """The most steps that it can take."""
-        return min(self.wanted.tokens, self.writing.prompt.left)
+        return min(self.wanted.tokens, self.writing.prompt.tokens_left)
 
-    def at(self, one: Hypothesis) -> int:
+    def index_of(self, one: Hypothesis) -> int:
         """Its place among the nodes."""
         return self.index[len(one.ids) - 1, one.rank]
 
     def parent(self, one: Hypothesis) -> int:
         """The node that it continues; -1 is the prompt."""
         step = len(one.ids) - 1
-        return self.at(self.steps[step - 1].kept[one.parent]) if step else -1
+        return self.index_of(self.steps[step - 1].kept[one.parent]) if step else -1
 
     def own(self, one: Hypothesis) -> float:
         """The log-probability of its last token: by how much the sum went down with it."""
@@ -199,23 +199,23 @@ class Searching:
                 self.text = None
         self.count += 1
 
-    def found(self, wanted: Wanted, most: int | None = None) -> Search:
+    def result(self, wanted: Wanted, most: int | None = None) -> Search:
         """Nodes of the first `most` times that it went on."""
         with self.one_at_a_time:
             count = self.count if most is None else min(most, self.count)
-            greedy = Greedy.of(self.tokens[:count])
+            greedy = Greedy.from_tokens(self.tokens[:count])
             return Search(self.writing, wanted, tuple(self.steps[:count]), greedy, self.is_over and count == self.count)
 
 
-def searched(writing: Writing, wanted: Wanted, most: int | None = None) -> Search:
+def search_to(writing: Writing, wanted: Wanted, most: int | None = None) -> Search:
     """All of it, or the first `most` steps. Raises ValueError as `Searching`."""
-    with searching(writing, wanted) as one:
+    with hold_search(writing, wanted) as one:
         while not one.is_over and (most is None or one.count < most):
             one.go_on()
-        return one.found(wanted, most)
+        return one.result(wanted, most)
 
 
-def searching(writing: Writing, wanted: Wanted) -> AbstractContextManager[Searching]:
+def hold_search(writing: Writing, wanted: Wanted) -> AbstractContextManager[Searching]:
     """The one that waits, or one that begins, which waits again afterwards."""
     key = (writing.digest, replace(wanted, best=1))  # how many are shown changes nothing
-    return writing.live.holding(key, lambda: Searching(writing, wanted))
+    return writing.live.hold(key, lambda: Searching(writing, wanted))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from views.core.codegen import Imports, import_lines, quoted, source_of
-from views.generate.availability import unfollowed, unmeasured, unwritten
+from views.core.codegen import Imports, import_lines, quote, source_of
+from views.generate.availability import unwritten, why_no_logits, why_no_surprise
 from views.generate.session import Settings, Writing
 from views.generate.surprise_cache import STRIDES
 
@@ -18,7 +18,7 @@ WINDOWS = "print([(one.begin, one.asked, one.end) for one in found.windows])"
 PRINTED = ("for step in steps:", '    print(step.piece, f"{step.probability:.3f}", step.rank)')
 
 
-def opening(writing: Writing) -> tuple[Imports, list[str]]:
+def prompt_lines(writing: Writing) -> tuple[Imports, list[str]]:
     """Writes the imports, and the lines that load the checkpoint and bind what the prompt is made of."""
     source, note = source_of(writing.name)
     imports: Imports = {"engine": {"load"}}
@@ -28,12 +28,12 @@ def opening(writing: Writing) -> tuple[Imports, list[str]]:
     return imports, [f"checkpoint = load({source}){note}", *writing.call.lines]
 
 
-def called(writing: Writing, more: Mapping[str, object], most: int | None = None) -> str:
+def call_arguments(writing: Writing, more: Mapping[str, object], most: int | None = None) -> str:
     """The arguments of `generate` or `beam` from this prompt; of text `more` is quoted as a person would."""
     parts = ["checkpoint", writing.call.prompt]
     parts += [] if most is None else [f"max_tokens={most}"]
     parts += [f"target={writing.call.target}"] if writing.call.target else []
-    parts += [f"{name}={quoted(value) if isinstance(value, str) else repr(value)}" for name, value in more.items()]
+    parts += [f"{name}={quote(value) if isinstance(value, str) else repr(value)}" for name, value in more.items()]
     return ", ".join(parts)
 
 
@@ -42,30 +42,30 @@ def written_lines(writing: Writing, said: list[int], begun: int, settings: dict[
     and the others were written with `settings`."""
     if why := unwritten(writing.prompt):
         raise ValueError(why)
-    ids, how = writing.ids(said), Settings.of(settings or {})
+    ids, how = writing.ids(said), Settings.from_browser(settings or {})
     count = begun if 0 <= begun <= len(ids) else 0
     most = len(ids) if count < len(ids) else len(ids) + how.most
     more = how.options | ({"begun": list(ids[:count])} if count else {})
-    imports, lines = opening(writing)
+    imports, lines = prompt_lines(writing)
     imports["engine"] |= {"generate"}
-    lines += [f"steps = list(generate({called(writing, more, most)}))", *PRINTED]
+    lines += [f"steps = list(generate({call_arguments(writing, more, most)}))", *PRINTED]
     lines += ["print(steps[-1].text)", "print(steps[-1].stopped)"]
-    return joined(imports, lines)
+    return join_lines(imports, lines)
 
 
 def temperature_lines(writing: Writing, place: tuple[int, ...], temperature: float) -> str:
     """Writes the lines that bind `found` to the distribution at a temperature, after the ids of `place`."""
-    if unfollowed(writing.prompt):
-        raise ValueError(unfollowed(writing.prompt))
-    imports, lines = opening(writing)
+    if why_no_logits(writing.prompt):
+        raise ValueError(why_no_logits(writing.prompt))
+    imports, lines = prompt_lines(writing)
     imports["engine.generation.sampling"] = {"Sampling", "distribution", "effective_choices", "entropy"}
     if writing.prompt.fits:
         imports["engine"] |= {"generate"}
         more: dict[str, object] = {"begun": list(place)} if place else {}
-        lines += [f"step = next(generate({called(writing, more, len(place) + 1)}))", "logits = step.logits"]
+        lines += [f"step = next(generate({call_arguments(writing, more, len(place) + 1)}))", "logits = step.logits"]
     else:
         imports["engine.generation.prompt"] = {"begin", "follows"}
-        lines += [f"logits = follows(begin({called(writing, {'longer': True})}))"]
+        lines += [f"logits = follows(begin({call_arguments(writing, {'longer': True})}))"]
     lines += [
         f"found = distribution(logits, Sampling(temperature={temperature:g}))",
         "top = found.probabilities.topk(8)",
@@ -73,13 +73,13 @@ def temperature_lines(writing: Writing, place: tuple[int, ...], temperature: flo
         '    print(id, f"{probability:.6f}")',
         "print(entropy(found.probabilities) / math.log(2), effective_choices(found.probabilities))",
     ]
-    return "import math\n\n" + joined(imports, lines)
+    return "import math\n\n" + join_lines(imports, lines)
 
 
 def cache_lines(writing: Writing, ids: tuple[int, ...]) -> str:
     """Writes the lines that bind `cache` to the KV cache after the prompt and `ids`, `k` and `v` to the lengths of its
     vectors."""
-    imports, lines = opening(writing)
+    imports, lines = prompt_lines(writing)
     imports |= {
         "engine.generation.prompt": {"Reader", "begin"},
         "engine.analysis.caching": {"cache_bytes", "multiply_adds_again", "multiply_adds_cached"},
@@ -101,15 +101,15 @@ def cache_lines(writing: Writing, ids: tuple[int, ...]) -> str:
         "dtype = next(checkpoint.model.parameters()).dtype",
         'print(cache_bytes(checkpoint.config, checkpoint.config.context, dtype, source), "bytes when it is full")',
     ]
-    return joined(imports, lines)
+    return join_lines(imports, lines)
 
 
 def surprise_lines(writing: Writing, written: tuple[int, ...], stride: str) -> str:
     """Writes the lines that bind `found` to the Surprise of the prompt and of what was `written` after it."""
-    why = unmeasured(writing.prompt)
+    why = why_no_surprise(writing.prompt)
     if why:
         raise ValueError(why)
-    imports, lines = opening(writing)
+    imports, lines = prompt_lines(writing)
     arguments = ", ".join(filter(None, (writing.call.prompt, writing.call.target)))
     if not writing.checkpoint.config.generates:
         imports["engine.analysis.pseudo"] = {"pseudo_surprise"}
@@ -129,8 +129,8 @@ def surprise_lines(writing: Writing, written: tuple[int, ...], stride: str) -> s
             f"begun = begin(checkpoint, {arguments}{longer})",
             f"found = surprise(checkpoint, {ids}, begun.source{apart})",
         ]
-    return joined(imports, [*lines, *SUMS, *([] if writing.prompt.fits else [WINDOWS])])
+    return join_lines(imports, [*lines, *SUMS, *([] if writing.prompt.fits else [WINDOWS])])
 
 
-def joined(imports: Imports, lines: Iterable[str]) -> str:
+def join_lines(imports: Imports, lines: Iterable[str]) -> str:
     return "\n".join([*import_lines(imports), "", *lines]) + "\n"

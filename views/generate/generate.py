@@ -15,8 +15,8 @@ from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import kind, unit
 from engine.tokenizers import Tokenizer
 from views.core.payload import pack
-from views.generate.availability import missing, notice, unfollowed
-from views.generate.session import Writing, described
+from views.generate.availability import missing_tabs, notice, why_no_logits
+from views.generate.session import Writing, settings_header
 from views.generate.steps import stop_header
 
 LAST = 12  # tokens of a prompt that is too long
@@ -36,18 +36,18 @@ def page_payload(writing: Writing, notes: Mapping[str, Any]) -> bytes:
         "source": text_header(writing, prompt.source) if prompt.source and prompt.fits else None,
         "tokens": len(prompt.ids),
         "gap": None if infill is None else {"mask": infill.mask, "start": infill.start},
-        "spaced": spaced(checkpoint),
+        "spaced": puts_spaces(checkpoint),
         "grid": grid(checkpoint),
         "ends": list(checkpoint.end_ids),
-        "left": prompt.left,
+        "left": prompt.tokens_left,
         "fits": prompt.fits,
-        "follows": not unfollowed(prompt),
-        "missing": missing(prompt),
+        "follows": not why_no_logits(prompt),
+        "missing": missing_tabs(prompt),
         "notice": notice(prompt),
-        "full": None if prompt.left > 0 else stop_header(stopping_rules(prompt).limit),
+        "full": None if prompt.tokens_left > 0 else stop_header(stopping_rules(prompt).limit),
         "context": checkpoint.config.context,
         "vocab": checkpoint.config.outputs,
-        "settings": described(writing.settings),
+        "settings": settings_header(writing.settings),
         **notes,
     }
     return pack(header, palette(checkpoint))
@@ -63,7 +63,7 @@ def text_header(writing: Writing, ids: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def spaced(checkpoint: Checkpoint) -> bool:
+def puts_spaces(checkpoint: Checkpoint) -> bool:
     """Tells whether the tokenizer puts spaces between tokens, which then do not hold them."""
     tokenizer = checkpoint.tokenizer
     if tokenizer is None:

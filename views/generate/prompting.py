@@ -18,9 +18,9 @@ from engine.generation.few_shot import BEHIND, PromptTable
 from engine.generation.generate import Step, generate
 from engine.generation.instructions import InstructedPair, answer_behind, held_out_pairs
 from engine.runtime import library
-from views.core.codegen import Imports, quoted, source_of
+from views.core.codegen import Imports, quote, source_of
 from views.core.table_files import Table
-from views.generate.codegen import joined
+from views.generate.codegen import join_lines
 
 LEARNER = "in-context"  # what is asked first
 ROWS = 8  # of the most probable tokens of a step
@@ -205,14 +205,14 @@ def shots_lines(name: str, table: PromptTable, own: str | None, k: int, query: s
     imports: Imports = {"engine": {"load"}, "engine.generation.few_shot": few_shot}
     lines = [
         f"checkpoint = load({source}){note}",
-        f"table = tables()[{quoted(table.name)}]" if own is None else f"table = table_of({quoted(own)})",
-        f"found = answer(checkpoint, table, {k}, {quoted(query)}, {seed})",
+        f"table = tables()[{quote(table.name)}]" if own is None else f"table = table_of({quote(own)})",
+        f"found = answer(checkpoint, table, {k}, {quote(query)}, {seed})",
         "print(found.prompt, found.written, found.right)",
         f"curve = list(accuracy(checkpoint, table, {examples_of(table)}, {seed}, n={n}))",
         "for one in curve:",
         "    print(one.k, one.share, one.error)",
     ]
-    return joined(imports, lines)
+    return join_lines(imports, lines)
 
 
 def instructed_lines(name: str, text: str) -> str:
@@ -227,8 +227,8 @@ def instructed_lines(name: str, text: str) -> str:
         f"checkpoint = load({source}){note}",
         "written = {}",
         "for task in instructions(checkpoint):",
-        f"    steps = generate(checkpoint, add_instruction({quoted(text)}, task), {ANSWER}, greedy=True)",
+        f"    steps = generate(checkpoint, add_instruction({quote(text)}, task), {ANSWER}, greedy=True)",
         "    written[task] = answer_behind(checkpoint, [step.id for step in steps])",
         "print(written)",
     ]
-    return joined(imports, lines)
+    return join_lines(imports, lines)

@@ -12,16 +12,16 @@ from engine.generation.stopping import Stop
 from views.core.payload import pack
 from views.core.questions import UNKNOWN, Answer, Registry
 from views.core.table_files import Table
-from views.generate.availability import missing
+from views.generate.availability import missing_tabs
 from views.generate.beam import beam_payload, beam_script, node_table, path_table
-from views.generate.beam_search import MOST, Search, Wanted, searched, searching
+from views.generate.beam_search import MOST, Search, Wanted, hold_search, search_to
 from views.generate.codegen import cache_lines, surprise_lines, written_lines
 from views.generate.kv_cache import Cached, cache_arrays, cache_header, cost_table, costs, dtype_of, norm_table
 from views.generate.session import Settings, Writing
 from views.generate.steps import steps_payload, stop_header
 from views.generate.streaming import check_count, grown
 from views.generate.surprise import Stride, between, measurement, surprise_table
-from views.generate.write import replayed, step_payload, step_table, token_table, write_on
+from views.generate.write import replay, step_payload, step_table, token_table, write_on
 
 GENERATE = Registry()
 LONGEST = 2048  # positions of a cache that are drawn
@@ -38,7 +38,7 @@ TABLES = {  # title -> the question that it answers
 
 def require(writing: Writing, tab: str) -> None:
     """Raises ValueError, with the reason, for a tab that has nothing to show of the prompt."""
-    if why := missing(writing.prompt).get(tab):
+    if why := missing_tabs(writing.prompt).get(tab):
         raise ValueError(why)
 
 
@@ -52,7 +52,7 @@ def ask_write(
     """The next tokens, some at a time, until the text has `goal` or has ended, or it is time to ask again; soon where
     the server is `shared`."""
     require(writing, "write")
-    yield from write_on(writing, Settings.of(settings or {}), writing.ids(begun), goal, shared)
+    yield from write_on(writing, Settings.from_browser(settings or {}), writing.ids(begun), goal, shared)
 
 
 def step_script(writing: Writing, begun: list[int], settings: dict | None = None, **_: Any) -> str:
@@ -61,7 +61,7 @@ def step_script(writing: Writing, begun: list[int], settings: dict | None = None
 
 def make_step_table(writing: Writing, begun: list[int], settings: dict | None = None, id: int | None = None) -> Table:
     require(writing, "write")
-    return step_table(writing, writing.ids(begun), Settings.of(settings or {}))
+    return step_table(writing, writing.ids(begun), Settings.from_browser(settings or {}))
 
 
 @GENERATE.question("step", make_table=make_step_table, make_script=step_script)
@@ -69,7 +69,7 @@ def ask_step(writing: Writing, begun: list[int], settings: dict | None = None, i
     """The step after `begun`, at which `id` was chosen, or where that is None nothing has been chosen yet."""
     require(writing, "write")
     chosen = None if id is None else writing.ids([id])[0]
-    return step_payload(writing, Settings.of(settings or {}), writing.ids(begun), chosen)
+    return step_payload(writing, Settings.from_browser(settings or {}), writing.ids(begun), chosen)
 
 
 @GENERATE.question("steps")
@@ -77,9 +77,9 @@ def ask_steps(writing: Writing, begun: list[int], ids: list[int], settings: dict
     """The steps after `begun` at which the `ids` were chosen, and `stops`: what ends the text at each."""
     require(writing, "write")
     before, chosen = writing.ids(begun), writing.ids(ids)
-    if not 0 < len(chosen) <= min(MOST["tokens"], writing.prompt.left - len(before)):
+    if not 0 < len(chosen) <= min(MOST["tokens"], writing.prompt.tokens_left - len(before)):
         raise ValueError(UNKNOWN)
-    steps = replayed(writing, Settings.of(settings or {}), before, chosen)
+    steps = replay(writing, Settings.from_browser(settings or {}), before, chosen)
     header, arrays = steps_payload(writing, steps)
     stops: Sequence[Stop | None] = [step.stopped for step in steps]
     return pack({**header, "stops": [stop_header(one) for one in stops]}, arrays)
@@ -108,7 +108,7 @@ def search_of(writing: Writing, wanted: dict, steps: int | None = None) -> Searc
     require(writing, "beam")
     if steps is not None and steps <= 0:
         raise ValueError(UNKNOWN)
-    return searched(writing, Wanted.of(wanted), steps)
+    return search_to(writing, Wanted.from_query(wanted), steps)
 
 
 def beam_table(writing: Writing, wanted: dict, steps: int | None = None) -> Table:
@@ -129,11 +129,11 @@ def ask_beam(writing: Writing, wanted: dict, steps: int | None = None) -> bytes:
 def ask_beam_parts(writing: Writing, wanted: dict, came: int = 0, shared: bool = False) -> Iterator[bytes]:
     """Steps of a search after those that `came`, as they are found."""
     require(writing, "beam")
-    how = Wanted.of(wanted)
+    how = Wanted.from_query(wanted)
     check_count(came, how.tokens)
-    with searching(writing, how) as one:
+    with hold_search(writing, how) as one:
         for begin, end in grown(one, came, shared):
-            yield beam_payload(one.found(how, end), begin)
+            yield beam_payload(one.result(how, end), begin)
 
 
 def paths_table(writing: Writing, wanted: dict, steps: int | None = None) -> Table:
@@ -144,7 +144,7 @@ def paths_table(writing: Writing, wanted: dict, steps: int | None = None) -> Tab
 def ask_paths(writing: Writing, wanted: dict, steps: int | None = None) -> Answer:
     """The best text and the greedy one, token by token."""
     found = search_of(writing, wanted, steps)
-    return Answer(header={"best": list(found.leading.ids), "greedy": list(found.greedy.ids)})
+    return Answer(header={"best": list(found.best_open.ids), "greedy": list(found.greedy.ids)})
 
 
 # --- Cache ---
@@ -231,9 +231,11 @@ def ask_surprise_parts(
 # --- files ---
 
 
-def carried(writing: Writing, branch: list[int], has_search: bool, has_surprise: bool) -> Iterator[dict[str, Any]]:
+def carry_queries(
+    writing: Writing, branch: list[int], has_search: bool, has_surprise: bool
+) -> Iterator[dict[str, Any]]:
     """Queries that a file answers when somebody turns to another tab, though nobody asked them here."""
-    without = missing(writing.prompt)
+    without = missing_tabs(writing.prompt)
     if "beam" not in without and not has_search:
         yield {"ask": "beam", "wanted": vars(Wanted(stop_at=writing.settings.stop_at))}
     if "cache" not in without:

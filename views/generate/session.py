@@ -54,12 +54,12 @@ class Settings:
             raise ValueError(f"the seed must lie in 0..{2**31 - 1:,}, got {self.seed}.")
 
     @classmethod
-    def of(cls, said: object) -> Settings:
+    def from_browser(cls, said: object) -> Settings:
         """Reads the settings that a browser sends. Raises ValueError for entries that are not there, and for what makes
         no number."""
         if not isinstance(said, Mapping) or not said.keys() <= {one.name for one in fields(cls)}:
             raise ValueError(UNKNOWN)
-        return cls(**{name: checked(name, value) for name, value in said.items()})
+        return cls(**{name: check_value(name, value) for name, value in said.items()})
 
     @property
     def strings(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class Settings:
         return found | ({"stop_strings": list(self.strings)} if self.strings else {})
 
 
-def checked(name: str, value: object) -> Any:
+def check_value(name: str, value: object) -> Any:
     """Raises ValueError for a value of another kind than its setting's."""
     kind = type(getattr(Settings(), name))
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -130,7 +130,7 @@ class Writing:
     def attributes(self) -> Mapping[str, str]:
         return {}
 
-    def allowed(self, axis: str, query: Query) -> range:
+    def choices(self, axis: str, query: Query) -> range:
         raise ValueError(UNKNOWN)  # no question of this page counts along an axis
 
     def labels(self, axis: str, query: Query) -> None:
@@ -148,7 +148,7 @@ class Writing:
     def ids(self, said: object) -> tuple[int, ...]:
         """Tokens that a browser names. Raises ValueError where they are none of this model's, or too many."""
         size = self.checkpoint.config.outputs
-        if not isinstance(said, list) or len(said) > max(self.prompt.left, 0):
+        if not isinstance(said, list) or len(said) > max(self.prompt.tokens_left, 0):
             raise ValueError(UNKNOWN)
         if not all(type(id) is int and 0 <= id < size for id in said):
             raise ValueError(f"token ids must be whole numbers in 0..{size - 1}; reload the page.")
@@ -159,5 +159,5 @@ class Writing:
         return f"#{id}" if tokenizer is None else tokenizer.piece(id)
 
 
-def described(settings: Settings) -> dict[str, Any]:
+def settings_header(settings: Settings) -> dict[str, Any]:
     return asdict(settings)

@@ -53,7 +53,7 @@ def step_arrays(steps: Sequence[Step]) -> dict[str, Tensor]:
         "id": chosen[:, 0],
         "top.id": ids,
         "top.rank": ranks(logits, ids, order if found.penalized is found.logits else None),
-        **kept(shares, list(cuts.values())),
+        **count_left(shares, list(cuts.values())),
         "rest": torch.stack([rest(value, order) for value in (own, shares, probabilities)], -1),
         "entropy": nats / BITS,
         "choices": nats.exp(),  # as `effective_choices` of engine/sampling.py
@@ -66,7 +66,7 @@ def entropies(own: Tensor, probabilities: Tensor) -> Tensor:
     return torch.stack([before, before if probabilities is own else entropy(probabilities)], -1)
 
 
-def kept(shares: Tensor, cuts: Sequence[Tensor]) -> dict[str, Tensor]:
+def count_left(shares: Tensor, cuts: Sequence[Tensor]) -> dict[str, Tensor]:
     """step cut: how many tokens each has left, and their part of the shares. One that is off is the one before it."""
     counts, parts = list[Tensor](), list[Tensor]()
     for place, cut in enumerate(cuts):

@@ -32,20 +32,20 @@ class Growing(Protocol):
     def go_on(self) -> None: ...
 
 
-def paced(work: Iterator[T], shared: bool) -> Iterator[tuple[list[T], float]]:
+def pace_parts(work: Iterator[T], shared: bool) -> Iterator[tuple[list[T], float]]:
     """Yields what `work` makes, part by part, each with the seconds it took, until nothing comes (an empty part says
     so) or it is time to ask again: soon where the server is `shared`."""
     begin, pace = perf_counter(), 0.0
     longest = SHARED if shared else LONGEST
     while True:
-        made, seconds = timed(work, pace)
+        made, seconds = time_part(work, pace)
         yield made, seconds
         if not made or perf_counter() - begin > longest:
             return
         pace = PACE
 
 
-def timed(work: Iterator[T], pace: float) -> tuple[list[T], float]:
+def time_part(work: Iterator[T], pace: float) -> tuple[list[T], float]:
     """Yields one part, and more until `pace` (seconds) is over; none where there are none left."""
     start, made = perf_counter(), list[T]()
     for one in work:
@@ -57,7 +57,7 @@ def timed(work: Iterator[T], pace: float) -> tuple[list[T], float]:
 
 def grown(one: Growing, came: int, shared: bool) -> Iterator[tuple[int, int]]:
     """Goes on, and yields from which step to which there is a part after those that `came`."""
-    for _ in paced(steps(one), shared):
+    for _ in pace_parts(steps(one), shared):
         if one.count > came:
             yield came, one.count
             came = one.count
@@ -84,7 +84,7 @@ class Live:
         self.one_at_a_time = Lock()
 
     @contextmanager
-    def holding(self, key: Hashable, begin: Callable[[], T]) -> Iterator[T]:
+    def hold(self, key: Hashable, begin: Callable[[], T]) -> Iterator[T]:
         """The one that waits there, or one that begins. It waits all the while, so that nothing is lost where the work
         at it is broken off; one that fails waits no more."""
         with self.one_at_a_time:

@@ -10,7 +10,7 @@ from torch import Tensor
 from engine.analysis.surprise import Surprise
 from engine.inputs.readers import kind
 from views.core.table_files import Table
-from views.generate.availability import unmeasured
+from views.generate.availability import why_no_surprise
 from views.generate.session import Writing
 from views.generate.steps import BITS
 from views.generate.surprise_cache import Measurement
@@ -91,10 +91,10 @@ def arrays_of(found: Surprise, rows: int, behind: int) -> dict[str, Tensor]:
 
 def measurement(writing: Writing, written: tuple[int, ...], stride: Stride = "half") -> Measurement:
     """Raises ValueError for a text that is too long even for that."""
-    why = unmeasured(writing.prompt)
+    why = why_no_surprise(writing.prompt)
     if why:
         raise ValueError(why)
-    return writing.measured.of(writing.prompt, written, stride)
+    return writing.measured.measure(writing.prompt, written, stride)
 
 
 def token_frame(writing: Writing, found: Surprise) -> pd.DataFrame:

@@ -90,7 +90,7 @@ class Measured:
         self.kept: OrderedDict[Key, Measurement] = OrderedDict()
         self.one_at_a_time = Lock()
 
-    def of(self, prompt: Prompt, written: tuple[int, ...], apart: str = "half") -> Measurement:
+    def measure(self, prompt: Prompt, written: tuple[int, ...], apart: str = "half") -> Measurement:
         """`apart` is one of STRIDES."""
         ids, stride = (*prompt.ids, *written), STRIDES[apart](prompt.checkpoint.config.context)
         key = (id(prompt.checkpoint.model), ids, prompt.source, prompt.segments, stride)

@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.generation.prompt import follows
 from engine.generation.sampling import Sampling, distribution, effective_choices, entropy
 from views.core.table_files import Table
-from views.generate.availability import unfollowed
+from views.generate.availability import why_no_logits
 from views.generate.charts import HIGHEST_TEMPERATURE, TEMPERATURE_STEP
 from views.generate.session import Settings, Writing
 from views.generate.steps import BITS
@@ -55,8 +55,8 @@ def logits_after(writing: Writing, begun: tuple[int, ...]) -> Tensor:
     """Logits (vocab) after a text; of one longer than the model reads, after as many of its last tokens as it does.
     Raises ValueError where nothing can follow."""
     prompt = writing.prompt
-    if unfollowed(prompt):
-        raise ValueError(unfollowed(prompt))
+    if why_no_logits(prompt):
+        raise ValueError(why_no_logits(prompt))
     if not prompt.fits:
         return follows(prompt).float()
     step = next(writing.generate(Settings(), len(begun) + 1, begun), None)

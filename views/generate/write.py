@@ -19,7 +19,7 @@ from views.core.questions import UNKNOWN
 from views.core.table_files import Table
 from views.generate.session import MOST, Settings, Writing
 from views.generate.steps import BITS, CUTS, STAGES, step_arrays, steps_payload, stop_header
-from views.generate.streaming import paced
+from views.generate.streaming import pace_parts
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,23 @@ def write_on(
     writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, shared: bool
 ) -> Iterator[bytes]:
     """Parts of what is written after `begun` until the text has `goal` tokens. Raises ValueError with a sentence."""
-    if not 0 < goal <= writing.prompt.left + MOST:
+    if not 0 < goal <= writing.prompt.tokens_left + MOST:
         raise ValueError(UNKNOWN)
-    for found in written(writing, settings, begun, goal, shared):
+    for found in write_parts(writing, settings, begun, goal, shared):
         yield written_payload(writing, found)
 
 
-def written(
+def write_parts(
     writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int, shared: bool
 ) -> Iterator[Written]:
-    with writing.live.holding((writing.digest, settings, goal), Text) as text:
-        turn = text.taken()
+    with writing.live.hold((writing.digest, settings, goal), Text) as text:
+        turn = text.take_turn()
         before = begun
-        for steps, seconds in paced(text.behind(begun, turn, partial(writing.generate, settings, goal)), shared):
+        for steps, seconds in pace_parts(text.behind(begun, turn, partial(writing.generate, settings, goal)), shared):
             if not steps and text.turn != turn:
                 return
             ids = (*before, *(step.id for step in steps))
-            stop = steps[-1].stopped if steps else ended(writing, settings, ids, goal)
+            stop = steps[-1].stopped if steps else find_stop(writing, settings, ids, goal)
             yield Written(len(before), steps, seconds, of_this_run(stop, settings))
             if stop is not None:
                 return
@@ -75,7 +75,7 @@ class Text:
         self.turn = 0
         self.one_at_a_time = Lock()
 
-    def taken(self) -> int:
+    def take_turn(self) -> int:
         self.turn += 1
         return self.turn
 
@@ -103,7 +103,7 @@ class Text:
             return self.last
 
 
-def ended(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int) -> Stop:
+def find_stop(writing: Writing, settings: Settings, begun: tuple[int, ...], goal: int) -> Stop:
     """Says what ended a text behind which nothing follows."""
     ending = stopping_rules(writing.prompt, goal, True, settings.strings)
     before = (*writing.prompt.ids, *begun[:-1])
@@ -120,7 +120,7 @@ def step_payload(writing: Writing, settings: Settings, begun: tuple[int, ...], c
     """The step behind `begun`, at which `chosen` was, or where that is None nothing has been chosen yet."""
     step = next(writing.generate(settings, len(begun) + 1, begun), None)
     if step is None:
-        stop = ended(writing, settings, begun, len(begun) + 1)
+        stop = find_stop(writing, settings, begun, len(begun) + 1)
         return pack({"pieces": {}, "stop": stop_header(stop)}, {})
     own = step if chosen is None else replace(step, id=chosen)
     header, arrays = steps_payload(writing, [own])
@@ -131,10 +131,10 @@ def step_payload(writing: Writing, settings: Settings, begun: tuple[int, ...], c
 # --- a branch that another tab found ---
 
 
-def replayed(writing: Writing, settings: Settings, begun: tuple[int, ...], ids: tuple[int, ...]) -> list[Step]:
+def replay(writing: Writing, settings: Settings, begun: tuple[int, ...], ids: tuple[int, ...]) -> list[Step]:
     """Generates as `generate` under the settings, with the `ids` in place of what it chooses. It ends where the first
     of them ends the text."""
-    ending = stopping_rules(writing.prompt, writing.prompt.left, True, settings.strings)
+    ending = stopping_rules(writing.prompt, writing.prompt.tokens_left, True, settings.strings)
     if is_over(ending, begun):
         return []
     if settings.method == "contrastive":  # what it chooses among has to be read, token by token
@@ -176,7 +176,7 @@ def token_table(writing: Writing, ids: tuple[int, ...]) -> Table:
     """A row for each token of the branch that is looked at, by one run over all of it: the model's own distribution."""
     if not ids:
         raise ValueError("Nothing is written yet: write first.")
-    logits = following(writing, ids)
+    logits = logits_of_ids(writing, ids)
     logs = logits.log_softmax(-1)
     chosen = torch.tensor(ids)[:, None]
     own = logs.gather(-1, chosen)[:, 0]
@@ -194,7 +194,7 @@ def token_table(writing: Writing, ids: tuple[int, ...]) -> Table:
 
 
 @torch.inference_mode()
-def following(writing: Writing, ids: tuple[int, ...]) -> Tensor:
+def logits_of_ids(writing: Writing, ids: tuple[int, ...]) -> Tensor:
     """token vocab: the logits from which each of the `ids` followed."""
     prompt, model = writing.prompt, writing.checkpoint.model
     read = torch.tensor([[*prompt.ids, *ids[:-1]]], device=model.device)

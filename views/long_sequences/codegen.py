@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.attention_variants.measure import Setup
-from views.core.codegen import Imports, import_lines, quoted, source_of, written
+from views.core.codegen import Imports, edit_call, import_lines, quote, source_of
 
 
 def cost_lines(model: str, setup: Setup, longest: int) -> str:
@@ -22,11 +22,11 @@ def cost_lines(model: str, setup: Setup, longest: int) -> str:
 def opening_lines(model: str, setup: Setup, imports: Imports) -> list[str]:
     """Lines that bind `model`, its name in the library, and `setup`; what they need is added to `imports`."""
     source, note = source_of(model)
-    opened = quoted(model)
+    opened = quote(model)
     if note:
         imports.setdefault("engine.runtime", set()).add("library")
         opened = f"library.offer(library.Opening({source})){note}"
     imports["engine.attention_variants.measure"] = {"Setup"}
-    if "Settings(" in written(setup):
+    if "Settings(" in edit_call(setup):
         imports["engine.attention_variants.quantize"] = {"Settings"}
-    return [f"model = {opened}", f"setup = {written(setup)}"]
+    return [f"model = {opened}", f"setup = {edit_call(setup)}"]

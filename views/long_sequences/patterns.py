@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.attention_variants.kept import Kept
+from engine.attention_variants.kept_share import Kept
 from engine.attention_variants.measure import KINDS
 from views.core.payload import pack
 

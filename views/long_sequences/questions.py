@@ -36,7 +36,7 @@ class PatternContext:
     def digest(self) -> str:
         return f"{self.model_name} {self.setup} {self.positions}"
 
-    def allowed(self, axis: str, query: Query) -> range | Collection[str]:
+    def choices(self, axis: str, query: Query) -> range | Collection[str]:
         return range(self.heads[0 if axis == "layer" else 1])
 
     def labels(self, axis: str, query: Query) -> Sequence[str] | None:

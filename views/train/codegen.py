@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.training.probe import Probe
-from views.core.codegen import quoted
+from views.core.codegen import quote
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Head:
 def training_lines(folder: Path, probe: Probe, step: int, kept: bool, files: Sequence[Path], at: Head | None) -> str:
     """Writes the lines that bind `frame`, and `pattern` where a head is looked at. `kept`: the run has the weights of
     that step; otherwise the frame is read from its `files`, relative to `folder`."""
-    place = quoted(folder.as_posix())
+    place = quote(folder.as_posix())
     opening = by_weights(place, probe, step) if kept else by_frames(place, step, files)
-    return "\n".join([*opening, *shown(at)]) + "\n"
+    return "\n".join([*opening, *head_lines(at)]) + "\n"
 
 
 def by_weights(place: str, probe: Probe, step: int) -> list[str]:
     said = {"text": probe.text, "target": probe.target}
-    parts = [f"{name}={quoted(text)}" for name, text in said.items() if text is not None]
+    parts = [f"{name}={quote(text)}" for name, text in said.items() if text is not None]
     parts += [] if probe.picture is None else [f"picture={probe.picture}"]
     return [
         "from engine import load",
@@ -56,13 +56,13 @@ def by_frames(place: str, step: int, files: Sequence[Path]) -> list[str]:
         "",
         f"# of step {step} the run kept what was seen of the example, but no weights",
         f"run = Path({place})",
-        f"files = [{', '.join(quoted(file.as_posix()) for file in files)}]",
+        f"files = [{', '.join(quote(file.as_posix()) for file in files)}]",
         "seen = {one.step: one.tensors for file in files for one in read_frames(run / file).frames}",
         f"frame = seen[{step}]",
     ]
 
 
-def shown(at: Head | None) -> list[str]:
+def head_lines(at: Head | None) -> list[str]:
     if at is None:
         return ["print(sorted(frame))"]
     found = [f'pattern = frame["patterns.{at.attention}"][{at.layer}, {at.head}] / 255  # query key', "print(pattern)"]

@@ -120,7 +120,7 @@ def score_table(at: At) -> Table:
         for head in range(values.shape[1])
     ]
     names = ("attention", "score", "layer", "head", "value")
-    return about(at.run, f"scores at step {at.frame.step}", turned(names, rows))
+    return about(at.run, f"scores at step {at.frame.step}", columns_of(names, rows))
 
 
 def curve_table(run: str, lines: Sequence[Line]) -> Table:
@@ -136,14 +136,14 @@ def mark_table(run: str, found: Sequence[Mark]) -> Table:
 def gradient_table(run: str, watched: Sequence[WatchLine]) -> Table:
     """A row for each step that was watched and each part: the norm of its gradient, before clipping."""
     rows = [(one.step, part, norm) for one in watched for part, norm in one.gradients.items()]
-    return about(run, "gradients", turned(("step", "part", "norm"), rows))
+    return about(run, "gradients", columns_of(("step", "part", "norm"), rows))
 
 
 def histogram_table(run: str, watched: Sequence[WatchLine], what: str) -> Table:
     """A row for each bin of the histograms of "weights" or "activations"."""
     found = [(one.step, part, each) for one in watched for part, each in getattr(one, what).items()]
     rows = [(step, part, *bin) for step, part, each in found for bin in bins(each)]
-    return about(run, what, turned(("step", "part", "low", "high", "count"), rows))
+    return about(run, what, columns_of(("step", "part", "low", "high", "count"), rows))
 
 
 def bins(found: Histogram) -> list[tuple[float, float, int]]:
@@ -151,7 +151,7 @@ def bins(found: Histogram) -> list[tuple[float, float, int]]:
     return [(found.low + i * wide, found.low + (i + 1) * wide, count) for i, count in enumerate(found.counts)]
 
 
-def turned(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
+def columns_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
     """Rows as columns by name."""
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 

@@ -168,7 +168,7 @@ def walkthrough(
         arrays.update({f"next.{key}": value for key, value in candidates(outcome.following).items()})
     arrays.update({key: value for key, value in (("picture", picture), ("original", original)) if value is not None})
     axes = {hook: trace.dims(hook) for hook in trace if hook in arrays}
-    return pack(header, arrays, {h: stripped(a) for h, a in axes.items()})
+    return pack(header, arrays, {h: drawable_axes(a) for h, a in axes.items()})
 
 
 def outcome_header(outcome: Outcome) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def drawable(trace: Trace, hook: str) -> Tensor:
     return value if value.dtype == torch.bool else value.float()
 
 
-def stripped(axes: Axes) -> Axes:
+def drawable_axes(axes: Axes) -> Axes:
     """The axes of what `drawable` gives."""
     return ("text", *axes[1:]) if axes in ONCE else axes[1:] if axes[0] == "batch" else axes
 
@@ -264,17 +264,17 @@ def candidates(following: Distribution) -> dict[str, Tensor]:
     count = min(CANDIDATES, following.logits.shape[-1])
     order = following.logits.topk(count).indices
 
-    def at(values: Tensor) -> Tensor:
+    def candidate_values(values: Tensor) -> Tensor:
         return values.gather(-1, order)
 
     return {
         "id": order.int(),
-        "logit": at(following.logits),
-        "scaled": at(following.scaled),
-        "share": at(following.shares),
-        "in_top_k": at(following.in_top_k),
-        "in_top_p": at(following.in_top_p),
-        "probability": at(following.probabilities),
+        "logit": candidate_values(following.logits),
+        "scaled": candidate_values(following.scaled),
+        "share": candidate_values(following.shares),
+        "in_top_k": candidate_values(following.in_top_k),
+        "in_top_p": candidate_values(following.in_top_p),
+        "probability": candidate_values(following.probabilities),
         "kept_k": following.in_top_k.sum(-1).int(),
         "kept_p": following.in_top_p.sum(-1).int(),
         "peak": following.scaled.amax(-1),

@@ -65,7 +65,7 @@ class Terms:
             return "every token"
         listed = [positions] if isinstance(positions, int) else positions
         named = [self.token(one, stack) for one in listed[:FEW]]
-        return joined([*named, f"{len(listed) - FEW} more"] if len(listed) > FEW else named)
+        return join_words([*named, f"{len(listed) - FEW} more"] if len(listed) > FEW else named)
 
     def place(self, hook: str) -> str:
         """Says where a hook stands: "block 2, MLP", or its own name outside of blocks."""
@@ -89,17 +89,17 @@ def in_words(edit: Edit, terms: Terms) -> str:
 def of_masks(edit: Edit, terms: Terms) -> str | None:
     match edit:
         case PresetMask(kind=kind, size=size):
-            of = {"prefix": f" of {counted(size or 0, 'token')}"}.get(kind, f" of {size}") if size else ""
-            return f"{kind} mask{of}, {where(edit)}"
+            of = {"prefix": f" of {count_words(size or 0, 'token')}"}.get(kind, f" of {size}") if size else ""
+            return f"{kind} mask{of}, {attention_words(edit)}"
         case PaintMask(cells=cells, rows=rows, columns=columns, to=to):
             named = [f"the row of {terms.tokens(rows, edit.stack)}"] if rows else []
             read = "encoder" if edit.cross else edit.stack
             named += [f"the column of {terms.tokens(columns, read)}"] if columns else []
-            named += [counted(len(cells), "cell")] if cells else []
+            named += [count_words(len(cells), "cell")] if cells else []
             done = {"flip": "mask painted", "allow": "allow", "forbid": "block"}[to]
-            return f"{done}: {joined(named)}, {where(edit)}"
+            return f"{done}: {join_words(named)}, {attention_words(edit)}"
         case DrawMask():
-            return f"a drawn mask, {where(edit)}"
+            return f"a drawn mask, {attention_words(edit)}"
     return None
 
 
@@ -107,30 +107,30 @@ def of_heads(edit: Edit, terms: Terms) -> str | None:
     match edit:
         case SetPattern(to="position", position=int(position)):
             read = "encoder" if edit.cross else edit.stack
-            return f"{where(edit)}: attend to {terms.token(position, read)} alone"
+            return f"{attention_words(edit)}: attend to {terms.token(position, read)} alone"
         case PaintPattern(cells=[[query, key]], weights=[weight]):
             read = "encoder" if edit.cross else edit.stack
             pair = f"{terms.token(query, edit.stack)} looks at {terms.token(key, read)}"
-            return f"{where(edit)}: {pair} with {100 * weight:g} %"
+            return f"{attention_words(edit)}: {pair} with {100 * weight:g} %"
         case PaintPattern(cells=cells):
             rows = sorted({row for row, _ in cells})
-            painted = f"{counted(len(cells), 'weight')} painted, {'row' if len(rows) == 1 else 'rows'} of"
-            return f"{where(edit)}: {painted} {terms.tokens(rows, edit.stack)}"
+            painted = f"{count_words(len(cells), 'weight')} painted, {'row' if len(rows) == 1 else 'rows'} of"
+            return f"{attention_words(edit)}: {painted} {terms.tokens(rows, edit.stack)}"
         case AttentionTemperature(value=value):
-            return f"attention temperature {value:g}, {where(edit)}"
+            return f"attention temperature {value:g}, {attention_words(edit)}"
         case SilenceHeads(how=how):
-            return f"{where(edit)}: {QUIET[how]}"
+            return f"{attention_words(edit)}: {QUIET[how]}"
         case SetPattern(to=to):
-            return f"{where(edit)}: attend {SEEN[to]}"
+            return f"{attention_words(edit)}: attend {SEEN[to]}"
         case DrawPattern():
-            return f"a drawn pattern, {where(edit)}"
+            return f"a drawn pattern, {attention_words(edit)}"
     return None
 
 
 def of_positions(edit: Edit, terms: Terms) -> str | None:
     if not isinstance(edit, SwapPositions | DropPositions | ShiftPositions):
         return None
-    place = "" if edit.layer is None and edit.stack is None else f", {where(edit)}"
+    place = "" if edit.layer is None and edit.stack is None else f", {attention_words(edit)}"
     match edit:
         case SwapPositions(first=first, second=second):
             return f"{terms.token(first, edit.stack)} and {terms.token(second, edit.stack)} swap positions{place}"
@@ -138,7 +138,8 @@ def of_positions(edit: Edit, terms: Terms) -> str | None:
             return f"{terms.tokens(positions, edit.stack)} without position{place}"
         case ShiftPositions(by=by, positions=positions):
             way = "on" if by >= 0 else "back"
-            return f"{terms.tokens(positions, edit.stack)} stands {counted(abs(by), 'position')} further {way}{place}"
+            far = count_words(abs(by), "position")
+            return f"{terms.tokens(positions, edit.stack)} stands {far} further {way}{place}"
 
 
 def of_values(edit: Edit, terms: Terms) -> str | None:
@@ -158,17 +159,18 @@ def of_runs(edit: Edit, terms: Terms) -> str | None:
             old, new = terms.token(position, edit.stack), f"“{terms.read([token]).strip()}”"
             return f"{old} becomes {new}" if share == 1 else f"{old} becomes {100 * share:g} % {new}"
         case Patch(source=None, source_hook=str(other)) if other.endswith(".pattern"):
-            return f"{attending(edit.hook, edit.at, terms)}: as {attending(other, edit.source_at or {}, terms)} attends"
+            there = head_words(other, edit.source_at or {}, terms)
+            return f"{head_words(edit.hook, edit.at, terms)}: as {there} attends"
         case Patch(hook=hook, source=source, source_hook=other):
             taken = f"{terms.place(other)} in " if other and other != hook else "in "
-            return f"{terms.place(hook)}{chosen(edit.at, hook, terms)}: as {taken}{said(source, terms)}"
+            return f"{terms.place(hook)}{chosen(edit.at, hook, terms)}: as {taken}{source_words(source, terms)}"
         case Steer(hook=hook, factor=factor):
-            apart = f"{said(edit.toward, terms)} − {said(edit.away, terms)}"
+            apart = f"{source_words(edit.toward, terms)} − {source_words(edit.away, terms)}"
             return f"{terms.place(hook)}: + {factor:g} × ({apart}){chosen(edit.at, hook, terms)}"
     return None
 
 
-def where(edit: Any) -> str:
+def attention_words(edit: Any) -> str:
     """Says which attention of which block, and which of its heads."""
     heads = getattr(edit, "heads", None)
     named = of_numbers(heads) if heads else ""
@@ -196,24 +198,24 @@ def of_indices(listed: Sequence[int] | int) -> str:
     """Indices as they are counted, from 0."""
     indices = [listed] if isinstance(listed, int) else listed
     more = [f"{len(indices) - FEW} more"] if len(indices) > FEW else []
-    return joined([*map(str, indices[:FEW]), *more])
+    return join_words([*map(str, indices[:FEW]), *more])
 
 
 def of_numbers(heads: Sequence[int]) -> str:
     """Heads counted from 1 as people do; those that were counted from the end, as they stand."""
     numbers = [str(head + 1 if head >= 0 else head) for head in heads[:FEW]]
     more = [f"{len(heads) - FEW} more"] if len(heads) > FEW else []
-    return f"{'head' if len(heads) == 1 else 'heads'} {joined([*numbers, *more])}"
+    return f"{'head' if len(heads) == 1 else 'heads'} {join_words([*numbers, *more])}"
 
 
-def attending(hook: str, at: Any, terms: Terms) -> str:
+def head_words(hook: str, at: Any, terms: Terms) -> str:
     """A head by the name of its pattern: "block 2, head 1"."""
     place, _, part = terms.place(hook).rpartition(", ")
     cross = "cross-attention " if part.startswith("cross_attn") else ""
     return f"{cross}{place}{chosen(at, hook, terms)}"
 
 
-def said(source: Source | None, terms: Terms) -> str:
+def source_words(source: Source | None, terms: Terms) -> str:
     if source is None:
         return "the run without edits"
     picture = terms.lanes[0].grid is not None
@@ -222,9 +224,9 @@ def said(source: Source | None, terms: Terms) -> str:
     return short if picture else f"“{short}”"
 
 
-def counted(count: int, noun: str) -> str:
+def count_words(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def joined(parts: Sequence[str]) -> str:
+def join_words(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -71,7 +71,7 @@ def effects(
         "trace": digest(name, after),
         "hidden": hidden,
         "took": {"start": after.start, "layers": sum(lane.config.layers for lane in lanes), "seconds": after.seconds},
-        "lanes": [described(lane) for lane in lanes],
+        "lanes": [lane_header(lane) for lane in lanes],
         "head": None,
         "guess": None,
         "writes": writes(checkpoint),
@@ -90,7 +90,7 @@ def effects(
     return pack(header, arrays)
 
 
-def described(lane: Lane) -> dict[str, Any]:
+def lane_header(lane: Lane) -> dict[str, Any]:
     cross = lane.config.cross_attention.heads if lane.config.encoder is not None else 0
     sizes = {"layers": lane.config.layers, "heads": lane.config.attention.heads, "crossHeads": cross}
     return {"side": lane.side, "pieces": list(lane.pieces), "grid": lane.grid, **sizes}
@@ -123,7 +123,7 @@ def shown_shifts(
     logits = before["logits"][0]
     if head.reads in ("class", "answer"):
         return shifts(before, after, [0, 1] if head.reads == "answer" else [0], head), 0
-    first = spoken(checkpoint, reading)
+    first = position_of_question(checkpoint, reading)
     rows = range(len(logits)) if logits.numel() <= AT_ONCE else [len(logits) - 1 if first is None else first]
     arrays = shifts(before, after, list(rows), head)
     if first is None:
@@ -131,7 +131,7 @@ def shown_shifts(
     return arrays, first
 
 
-def spoken(checkpoint: Checkpoint, reading: Reading) -> int | None:
+def position_of_question(checkpoint: Checkpoint, reading: Reading) -> int | None:
     """The position whose distribution is the question that the text puts; None: none is more so than others."""
     config, read = checkpoint.model.config, reading.target or reading.read
     if not isinstance(read, Encoding):

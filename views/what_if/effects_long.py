@@ -18,7 +18,7 @@ from views.core.payload import pack
 from views.walkthrough.walkthrough import candidate_names
 from views.what_if.continuation import writes
 from views.what_if.effects import Head as Decides
-from views.what_if.effects import described, focuses, head_of, in_stream, most_changed, shifts, spoken
+from views.what_if.effects import focuses, head_of, in_stream, lane_header, most_changed, position_of_question, shifts
 
 OFFERED = 12  # keys of a row, in each run
 
@@ -35,16 +35,16 @@ def effects_long(before: LongContext, after: LongContext, reading: Reading, *, h
             "layers": sum(lane.config.layers for lane in lanes),
             "seconds": after.trace.seconds,
         },
-        "lanes": [described(lane) for lane in lanes],
+        "lanes": [lane_header(lane) for lane in lanes],
         "head": None,
         "guess": None,
         "writes": "never" if writes(checkpoint) == "never" else "asked",
         "later": list(attentions(after)),
     }
     if head is not None:
-        first = 0 if head.reads in ("class", "answer") else spoken(checkpoint, reading)
+        first = 0 if head.reads in ("class", "answer") else position_of_question(checkpoint, reading)
         row = len(lanes[-1].pieces) - 1 if first is None else first
-        arrays |= shifted(before, after, head, [0, 1] if head.reads == "answer" else [row])
+        arrays |= shift_rows(before, after, head, [0, 1] if head.reads == "answer" else [row])
         listed = candidate_names(arrays["shift.id"], head.names, extra=())
         header["head"] = {"reads": head.reads, "link": head.link, "names": listed, "row": row}
     asked = question(before, after) if hidden else None
@@ -68,14 +68,14 @@ def question(before: LongContext, after: LongContext) -> tuple[dict[str, Any], d
     return None
 
 
-def shifted(before: LongContext, after: LongContext, head: Decides, rows: list[int]) -> dict[str, Tensor]:
+def shift_rows(before: LongContext, after: LongContext, head: Decides, rows: list[int]) -> dict[str, Tensor]:
     """The change of what is said at these positions, which are not all computed: as `views.what_if.effects.shifts`."""
     whole = head.reads in ("class", "answer")
     at = slice(None) if whole else slice(rows[0], rows[-1] + 1)
-    return shifts(saying(before, at), saying(after, at), rows, head)
+    return shifts(logits_at(before, at), logits_at(after, at), rows, head)
 
 
-def saying(long: LongContext, at: slice) -> Trace:
+def logits_at(long: LongContext, at: slice) -> Trace:
     """The run's logits at these positions, from where its blocks end."""
     made = long.made
     return run(made.model, made.read, "logits", made.edits, long.trace, target=made.target, logits_at=at)
@@ -105,7 +105,7 @@ def asked_later_long(
     head = head_of(after.checkpoint, reading)
     match query:
         case {"effects": "row", "row": int(row)} if head is not None and 0 <= row < len(after.lanes[-1].pieces):
-            changed = shifted(before, after, head, [row])
+            changed = shift_rows(before, after, head, [row])
             return pack({"names": candidate_names(changed["shift.id"], head.names, extra=())}, changed)
         case {"effects": "heads", "attention": str(name), "layer": int(layer)} if name in attentions(after):
             if Head(*attentions(after)[name], layer, 0).hook in after.overviews:

@@ -30,7 +30,7 @@ class EditableValue:
 
 @dataclass(frozen=True)
 class EditableStack:
-    """One stack: its tokens, and what can be weighed, patched and steered, in each block and outside of them.
+    """Stack: its tokens, and what can be weighed, patched and steered, in each block and outside of them.
 
     `positions`: whether they can be changed; `turned`: whether in single blocks; `tokens`: whether it embeds any.
     """
@@ -62,9 +62,9 @@ class EditableAttention:
 
 @dataclass(frozen=True)
 class Editable:
-    """What of a model and its text can be edited. `closed`: every text ends in the same token, at which two of them
-    hold much the same; `pictures`: how many shipped ones there are to take values from, of a model that reads texts 0;
-    `shown`: what the picture of the page is called; `terms`: the words for an edit.
+    """Parts of a model and its text that can be edited. `closed`: every text ends in the same token, at which two of
+    them hold much the same; `pictures`: how many shipped ones there are to take values from, of a model that reads
+    texts 0; `shown`: what the picture of the page is called; `terms`: the words for an edit.
     """
 
     stacks: Sequence[EditableStack]
@@ -76,7 +76,7 @@ class Editable:
 
     @property
     def shape(self) -> Any:
-        """What decides which edits there are; another text has the same."""
+        """Key that is the same for models with the same edits, whatever the text."""
         held = [[value.part for value in (*each.inner, *each.outer)] for each in self.stacks]
         stacks = [(each.stack, each.layers) for each in self.stacks]
         return held, stacks, [(each.label, each.layers, each.heads) for each in self.attentions]
@@ -99,7 +99,7 @@ def editable(checkpoint: Checkpoint, plain: Trace, lanes: Sequence[Lane], shown:
         closed=is_closed(checkpoint),
         pictures=len(pictures()[0]) if kind(checkpoint) in ("picture", "pixels") else 0,
         shown=shown,
-        terms=Terms(lanes, checkpoint.model.hook_names, lambda ids: spelled(checkpoint, ids)),
+        terms=Terms(lanes, checkpoint.model.hook_names, lambda ids: spell(checkpoint, ids)),
     )
 
 
@@ -163,7 +163,7 @@ def editable_attentions(lanes: Sequence[Lane]) -> list[EditableAttention]:
     return found
 
 
-def spelled(checkpoint: Checkpoint, ids: Sequence[int]) -> str:
+def spell(checkpoint: Checkpoint, ids: Sequence[int]) -> str:
     """Ids as a text, in which masks and gaps stand as they are typed; as numbers where there is no tokenizer."""
     tokenizer = checkpoint.tokenizer
     if tokenizer is None:

@@ -54,21 +54,21 @@ def envelope(config: ModelConfig) -> list[Step]:
 def rest(parts: list[Part]) -> list[Step]:
     """Steps for all that is no matrix of a block."""
 
-    def of(*blocks: str) -> Callable[[Part], bool]:
+    def in_blocks(*blocks: str) -> Callable[[Part], bool]:
         return lambda part: part.block.rpartition(".")[2] in blocks
 
-    sublayers = of("attn", "cross_attn", "mlp")
+    sublayers = in_blocks("attn", "cross_attn", "mlp")
     return [
-        Step("patches and [CLS]", sum_parts(parts, of("patches")), "what reads a picture in place of tokens"),
+        Step("patches and [CLS]", sum_parts(parts, in_blocks("patches")), "what reads a picture in place of tokens"),
         Step("map of the tokens", sum_parts(parts, lambda part: part.name.startswith("map")), "from their width to d"),
-        Step("positions", sum_parts(parts, of("positions")), "a vector for each place"),
-        Step("relative positions", sum_parts(parts, of("relative")), "a number for each distance and head"),
-        Step("segments", sum_parts(parts, of("segments")), "a vector for each segment"),
+        Step("positions", sum_parts(parts, in_blocks("positions")), "a vector for each place"),
+        Step("relative positions", sum_parts(parts, in_blocks("relative")), "a number for each distance and head"),
+        Step("segments", sum_parts(parts, in_blocks("segments")), "a vector for each segment"),
         Step("biases", sum_parts(parts, sublayers, "bias"), "of attention and MLP"),
         Step("norms", sum_parts(parts, lambda part: part.block != "head", "norm"), "their weights and biases"),
-        Step("pooler", sum_parts(parts, of("pooler")), "a dense layer on the first position"),
-        Step("next sentence", sum_parts(parts, of("next_sentence")), "the second head"),
-        Step("head", sum_parts(parts, of("head")), "what it does not share with the table of tokens"),
+        Step("pooler", sum_parts(parts, in_blocks("pooler")), "a dense layer on the first position"),
+        Step("next sentence", sum_parts(parts, in_blocks("next_sentence")), "the second head"),
+        Step("head", sum_parts(parts, in_blocks("head")), "what it does not share with the table of tokens"),
     ]
 
 

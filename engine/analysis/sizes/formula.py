@@ -111,7 +111,7 @@ class Style:
         index = rf"\text{{{index}}}" if len(index) > 1 else index
         return f"{base}_{{{index}}}"
 
-    def grouped(self, inside: str) -> str:
+    def parenthesize(self, inside: str) -> str:
         return rf"\left({inside}\right)" if self.tex else f"({inside})"
 
 
@@ -142,7 +142,7 @@ class Symbol(Formula):
         return self.number
 
     @property
-    def meaning(self) -> str:
+    def definition(self) -> str:
         return MEANINGS[self.name]
 
     def symbols(self) -> Iterator[Symbol]:
@@ -172,7 +172,7 @@ class Product(Formula):
         written = []
         for factor, run in groupby(self.factors):
             one = factor.write(style)
-            one = style.grouped(one) if isinstance(factor, Sum) else one
+            one = style.parenthesize(one) if isinstance(factor, Sum) else one
             written.append(one + style.power(len(list(run))))
         return style.times.join(written)
 

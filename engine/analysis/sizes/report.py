@@ -37,7 +37,7 @@ def report(config: ModelConfig, batch: int, length: int, target: int | None = No
     shown += work + cache + kept + adam
     yield ""
     meanings = {symbol.name: symbol for _, formula in shown for symbol in formula.symbols()}
-    yield from (f"  {name:6}{symbol.meaning} = {symbol.value:,}" for name, symbol in meanings.items())
+    yield from (f"  {name:6}{symbol.definition} = {symbol.value:,}" for name, symbol in meanings.items())
 
 
 def part_name(block: str, name: str) -> str:

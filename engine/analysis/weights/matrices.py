@@ -58,11 +58,11 @@ def matrices(model: Transformer) -> tuple[Matrix, ...]:
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names.setdefault(parameter, []).append(name)
 
-    def met(name: str) -> list[int]:
+    def sort_key(name: str) -> list[int]:
         return [int(part) if part.isdigit() else rank.get(part, len(parts)) for part in name.split(".")]
 
     found = [matrix(first, tensor, titles, (*more, *tied.get(first, ()))) for tensor, (first, *more) in names.items()]
-    return tuple(sorted(found, key=lambda each: met(each.name)))
+    return tuple(sorted(found, key=lambda each: sort_key(each.name)))
 
 
 def order(config: ModelConfig) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ class NounPhrases:
         noun = self.pick([each for each in nouns_of(HUMAN) if each != owned])
         return Nominal(noun, determiner=self.pick(self.possessives) if "kin" in noun.kinds else "the")
 
-    def both(self, among: frozenset[str], use: str = ANY, described: float = 0.2) -> Both:
+    def pair_alike(self, among: frozenset[str], use: str = ANY, described: float = 0.2) -> Both:
         """Two of a sort: people keep to people, so that what fits one fits both."""
         first = self.nominal(among, use, described)
         among = among & HUMAN if first.kinds & HUMAN else among - HUMAN
@@ -156,7 +156,7 @@ class Drawing(NounPhrases):
     def subject(self) -> Subject:
         if self.chance(0.22):
             return self.pick(PRONOUNS)
-        return self.both(LIVING) if self.chance(0.12) else self.nominal(LIVING)
+        return self.pair_alike(LIVING) if self.chance(0.12) else self.nominal(LIVING)
 
     # where and with whom
 
@@ -190,7 +190,7 @@ class Drawing(NounPhrases):
         """Negation, how often, or when, as far as the clause has room for it."""
         roll = self.random()
         lasting = clause.verb.english in STATIVE or any(
-            each.adjective.base not in LEXICON.passing for each in clause.qualities
+            each.adjective.base not in LEXICON.passing_adjectives for each in clause.qualities
         )
         often = lasting or (clause.past and clause.verb is not LEXICON.be)
         if roll < 0.24:
@@ -203,12 +203,12 @@ class Drawing(NounPhrases):
             return replace(clause, time=self.pick(LEXICON.adverbs[when]))
         return clause
 
-    def described(self) -> Subject:
+    def subject_to_describe(self) -> Subject:
         """Somebody or something to say a quality of."""
         roll = self.random()
         if roll < 0.15:
             return self.pick(PRONOUNS)
-        return self.both(LIVING, DEFINITE) if roll < 0.22 else self.nominal(DESCRIBED, DEFINITE, described=0.3)
+        return self.pair_alike(LIVING, DEFINITE) if roll < 0.22 else self.nominal(DESCRIBED, DEFINITE, described=0.3)
 
     def state(self, subject: Subject, past: bool, about: Subject, passing: bool = False) -> Clause:
         """ "The door is closed", "she was tired but happy"; `about` is `subject`, or what it stands for."""
@@ -216,7 +216,7 @@ class Drawing(NounPhrases):
         options = [
             each
             for each in adjectives_for(about)
-            if (each.base in LEXICON.passing or not passing)
+            if (each.base in LEXICON.passing_adjectives or not passing)
             and each.base not in LEXICON.never_predicate
             and not any(clash(each, one) for one in said)
         ]
@@ -242,22 +242,22 @@ class Drawing(NounPhrases):
         if verb.english in ("buy", "take") and self.chance(0.3):
             places = (self.companion("for"),)
         if direct and not clause.negation and self.chance(0.1):
-            return replace(clause, object=self.both(verb.objects), places=places)
+            return replace(clause, object=self.pair_alike(verb.objects), places=places)
         return replace(clause, object=self.nominal(verb.objects, use, other_than=subject), places=places)
 
     def verb(self, verbs: Sequence[Verb], subject: Subject, past: bool) -> Verb:
         suited = [each for each in verbs if subject.kinds & each.subjects and (each.past or not past)]
         return self.pick(suited)
 
-    def giving(self, subject: Subject, past: bool) -> Clause:
-        verb = self.pick(LEXICON.giving)
+    def gift(self, subject: Subject, past: bool) -> Clause:
+        verb = self.pick(LEXICON.giving_verbs)
         clause = self.circumstances(Clause(subject, verb, past))
         given = self.nominal(verb.objects, NEGATED if clause.negation else ANY, described=0.35)
         receiver = Where(LEXICON.prepositions["to"], self.nominal(LIVING, DEFINITE, described=0.25, other_than=subject))
         return replace(clause, object=given, places=(receiver,))
 
-    def moving(self, subject: Subject, past: bool) -> Clause:
-        verb = self.pick(LEXICON.moving)
+    def motion(self, subject: Subject, past: bool) -> Clause:
+        verb = self.pick(LEXICON.motion_verbs)
         goal = self.nominal(verb.objects, DEFINITE, described=0.25)
         places = (self.companion("with"),) if self.chance(0.25) else ()
         return self.circumstances(Clause(subject, verb, past, object=goal, places=places))
@@ -285,13 +285,13 @@ class Drawing(NounPhrases):
         if roll < 0.55:
             return self.transitive(subject, past)
         if roll < 0.65 and subject.kinds & HUMAN:
-            return self.giving(subject, past)
-        return self.moving(subject, past) if roll < 0.75 else self.intransitive(subject, past)
+            return self.gift(subject, past)
+        return self.motion(subject, past) if roll < 0.75 else self.intransitive(subject, past)
 
     def clause(self) -> Clause:
         past, roll = self.chance(0.3), self.random()
         if roll < 0.28:
-            subject = self.described()
+            subject = self.subject_to_describe()
             return self.state(subject, past, subject)
         return self.location(past) if roll < 0.36 else self.action(self.subject(), past)
 
@@ -307,12 +307,12 @@ class Drawing(NounPhrases):
         if joint == "because" or (joint == "when" and self.chance(0.5)):
             closing = self.state(second, past, meant, passing=True)
         else:
-            closing = self.closing(joint, second, past, opening.verb)
+            closing = self.joined_clause(joint, second, past, opening.verb)
         if joint in ("when", "while"):
             closing = replace(closing, negation="", often=None, time=None)
         return Compound(opening, joint, closing)
 
-    def closing(self, joint: str, subject: Subject, past: bool, said: Verb) -> Clause:
+    def joined_clause(self, joint: str, subject: Subject, past: bool, said: Verb) -> Clause:
         """Draws what somebody does with another verb than `said`; nobody does anything "while" asleep."""
         act = self.action if joint == "and" else self.intransitive
         while True:
@@ -336,7 +336,7 @@ class Drawing(NounPhrases):
         """A noun phrase alone, always described."""
         return self.nominal(LIVING if self.chance(0.5) else DESCRIBED, described=1.0)
 
-    def meaning(self) -> Meaning:
+    def sentence(self) -> Meaning:
         roll = self.random()
         if roll < 0.08:
             return self.title()
@@ -347,4 +347,4 @@ class Drawing(NounPhrases):
 
 def draw(random: Callable[[], float]) -> Meaning:
     """A meaning from a source of numbers in [0, 1)."""
-    return Drawing(random).meaning()
+    return Drawing(random).sentence()

@@ -73,7 +73,7 @@ def phrase(subject: Subject, at: str) -> list[Word]:
             return noun_phrase(subject, at)
 
 
-def where(place: Where, at: str) -> list[Word]:
+def place_phrase(place: Where, at: str) -> list[Word]:
     return [*say(place.preposition.english, f"{at}.preposition"), *noun_phrase(place.nominal, at)]
 
 
@@ -86,10 +86,10 @@ def action(clause: Clause, at: str) -> list[Word]:
         return [*say(helper, f"{at}.tense"), *say("not", f"{at}.not"), *say(verb.english, f"{at}.verb"), *particle]
     before = say("all", f"{at}.all") if clause.to_all else say(clause.negation, f"{at}.not")
     before += say(clause.often.english, f"{at}.often") if clause.often else []
-    return [*before, *say(inflected(verb, clause.past, third), f"{at}.tense", f"{at}.verb"), *particle]
+    return [*before, *say(inflect(verb, clause.past, third), f"{at}.tense", f"{at}.verb"), *particle]
 
 
-def inflected(verb: Verb, past: bool, third: bool) -> str:
+def inflect(verb: Verb, past: bool, third: bool) -> str:
     return verb.past if past else third_person(verb.english) if third else verb.english
 
 
@@ -109,7 +109,7 @@ def clause(clause: Clause, at: str) -> list[Word]:
     words += phrase(clause.object, f"{at}.object") if clause.object else []
     words += say(clause.manner.english, f"{at}.manner") if clause.manner else []
     for i, place in enumerate(clause.places):
-        words += where(place, f"{at}.place{i}")
+        words += place_phrase(place, f"{at}.place{i}")
     return words + (say(clause.time.english, f"{at}.time") if clause.time else [])
 
 
@@ -118,7 +118,7 @@ def existence(meaning: Existence) -> list[Word]:
         *say("there", "there"),
         *say(be(meaning.past, meaning.nominal.person), "verb"),
         *noun_phrase(meaning.nominal, "nominal"),
-        *where(meaning.place, "place"),
+        *place_phrase(meaning.place, "place"),
     ]
 
 

@@ -165,7 +165,7 @@ def phrase(subject: Subject, at: str, negated: bool = False, to_all: bool = Fals
             return noun_phrase(subject, at, negated, to_all)
 
 
-def where(place: Where, at: str, to_all: bool = False) -> list[Word]:
+def place_phrase(place: Where, at: str, to_all: bool = False) -> list[Word]:
     return [*say(place.preposition.french, f"{at}.preposition"), *noun_phrase(place.nominal, at, to_all=to_all)]
 
 
@@ -203,7 +203,7 @@ def clause(clause: Clause, at: str) -> list[Word]:
     words += say(clause.verb.preposition, f"{at}.particle" if clause.verb.particle else f"{at}.verb")
     words += phrase(clause.object, f"{at}.object", bool(clause.negation), to_all) if clause.object else []
     for i, place in enumerate(clause.places):
-        words += where(place, f"{at}.place{i}", to_all)
+        words += place_phrase(place, f"{at}.place{i}", to_all)
     return words + (say(clause.time.french, f"{at}.time") if clause.time else [])
 
 
@@ -218,7 +218,7 @@ def existence(meaning: Existence) -> list[Word]:
         *say(form("avoir", 2), "verb"),
         *(say("pas", no) if none else []),
         *noun_phrase(meaning.nominal, "nominal"),
-        *where(meaning.place, "place"),
+        *place_phrase(meaning.place, "place"),
     ]
 
 

@@ -115,7 +115,7 @@ class Lexicon:
         return (*map(kinds, self.adjective_tables["rivals"]), self.colors)
 
     @cached_property
-    def passing(self) -> frozenset[str]:
+    def passing_adjectives(self) -> frozenset[str]:
         """French adjectives of what may be so now, often or because; the rest is so for good."""
         return kinds(self.adjective_tables["passing"])
 
@@ -145,11 +145,11 @@ class Lexicon:
         return self.with_objects(self.verb_tables["transitive"])
 
     @cached_property
-    def giving(self) -> tuple[Verb, ...]:
+    def giving_verbs(self) -> tuple[Verb, ...]:
         return self.with_objects(self.verb_tables["giving"])
 
     @cached_property
-    def moving(self) -> tuple[Verb, ...]:
+    def motion_verbs(self) -> tuple[Verb, ...]:
         return self.with_objects(self.verb_tables["moving"])
 
     @cached_property

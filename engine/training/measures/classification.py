@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from engine.training.measures import digits
-from engine.training.sources.labelled import LabelledTexts
+from engine.training.sources.label_texts import LabelledTexts
 from engine.training.trainer import Trainer
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from engine.data.task import Pair
 from engine.training.measures.decoding import decode_continuations, decode_translations
 from engine.training.objectives.completion import prompt
-from engine.training.objectives.padded import pad_rows, real
+from engine.training.objectives.padding import pad_rows, real
 from engine.training.sources.completion import Completion
 from engine.training.sources.pairs import Ids, TaughtPairs
 from engine.training.sources.sequence_to_sequence import SequenceToSequence

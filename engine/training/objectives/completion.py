@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.training.objectives.examples import UNASKED, Examples
-from engine.training.objectives.padded import Rows
+from engine.training.objectives.padding import Rows
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.training.objectives.examples import UNASKED, Examples
-from engine.training.objectives.padded import pad_rows, real
+from engine.training.objectives.padding import pad_rows, real
 
 CHOSEN = 0.15  # of the tokens of a text, to be guessed
 MASKED, REPLACED = 0.8, 0.1  # of those, shown as the mask and as a random token; the rest is shown as it is

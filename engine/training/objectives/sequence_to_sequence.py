@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.training.objectives.examples import UNASKED, Examples
-from engine.training.objectives.padded import Rows
+from engine.training.objectives.padding import Rows
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Marks:
 def teacher_forced(sources: Rows, targets: Rows, marks: Marks) -> Examples:
     """Row by row: the encoder reads x1 .. xm, the decoder start y1 .. yn, and y1 .. yn end is asked."""
     inputs = {
-        "ids": sources.filled(marks.pad),
+        "ids": sources.fill_padding(marks.pad),
         "padding": sources.real,
-        "target": add_column(targets.filled(marks.pad), marks.start, before=True),
+        "target": add_column(targets.fill_padding(marks.pad), marks.start, before=True),
         "target_padding": add_column(targets.real, True, before=True),
     }
-    asked = add_column(targets.filled(UNASKED), UNASKED, before=False)
+    asked = add_column(targets.fill_padding(UNASKED), UNASKED, before=False)
     return Examples(inputs, asked.scatter(1, targets.lengths[:, None], marks.end), whole=True)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from engine.tokenizers import Encoding
 from engine.training.objectives.classification import classification_examples
 from engine.training.objectives.examples import UNASKED, Examples
-from engine.training.objectives.padded import pad_rows, real
+from engine.training.objectives.padding import pad_rows, real
 
 
 def tagging_examples(rows: Sequence[Encoding], classes: Sequence[Sequence[int]], pad: int) -> Examples:

@@ -13,13 +13,13 @@ from engine.training.sources.digits import DigitPixels, NamedDigits
 from engine.training.sources.gapped_windows import GappedWindows
 from engine.training.sources.in_context import Prompts
 from engine.training.sources.infill import GappedPassages
-from engine.training.sources.labelled import LabelledTexts
+from engine.training.sources.label_texts import LabelledTexts
 from engine.training.sources.masked_windows import MaskedWindows
 from engine.training.sources.repeats import RepeatedSequences
 from engine.training.sources.sentence_pairs import PairsOfPassages
 from engine.training.sources.sequence_to_sequence import SequenceToSequence
 from engine.training.sources.source import Source
-from engine.training.sources.tagged import TaggedTexts
+from engine.training.sources.tag_texts import TaggedTexts
 from engine.training.sources.windows import Windows
 
 SOURCES: dict[tuple[str, str], Callable[[Recipe, Path], Source]] = {

@@ -9,10 +9,10 @@ from torch import Tensor
 from engine.training.corpus import Tokens
 from engine.training.objectives import Examples
 from engine.training.objectives.completion import Marks, completion_examples
-from engine.training.objectives.padded import Rows
+from engine.training.objectives.padding import Rows
 from engine.training.recipe import Recipe
 from engine.training.sources.pairs import TaughtPairs
-from engine.training.sources.shelved import END
+from engine.training.sources.shelved_texts import END
 
 
 class Completion(TaughtPairs):

@@ -38,7 +38,7 @@ class Digits(Source):
         labels = self.images.train_labels if part == "train" else self.images.test_labels
         chosen = torch.randint(len(of), (self.recipe.batch.size,), generator=draw)
         images = of[chosen]
-        return self.examples(self._moved(images, draw) if part == "train" else images, labels[chosen])
+        return self.examples(self._shift(images, draw) if part == "train" else images, labels[chosen])
 
     def held_out(self, batches: int) -> Iterator[Examples]:
         """All test pictures, or the first `batches` batches of them."""
@@ -51,7 +51,7 @@ class Digits(Source):
     def examples(self, images: Tensor, labels: Tensor) -> Examples:
         """`images` are levels, batch height width."""
 
-    def _moved(self, images: Tensor, draw: torch.Generator) -> Tensor:
+    def _shift(self, images: Tensor, draw: torch.Generator) -> Tensor:
         digits = self.digits
         moved = augment(images, draw, digits.shift, digits.degrees, digits.scale)
         return torch.where((torch.rand(len(images), generator=draw) < digits.moved)[:, None, None], moved, images)

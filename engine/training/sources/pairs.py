@@ -12,9 +12,9 @@ from engine.data.own_tasks import task_of
 from engine.data.task import Pair, PairTask
 from engine.training.corpus import Document, Documents
 from engine.training.objectives import Examples
-from engine.training.objectives.padded import Rows
+from engine.training.objectives.padding import Rows
 from engine.training.recipe import Recipe
-from engine.training.sources.shelved import ShelvedTexts
+from engine.training.sources.shelved_texts import ShelvedTexts
 from engine.training.sources.source import Part
 
 Ids = tuple[Tensor, Tensor]  # of a source and of its target

@@ -10,11 +10,11 @@ from torch import Tensor
 from engine.model.config import ModelConfig
 from engine.training.corpus import Tokens
 from engine.training.objectives import Examples
-from engine.training.objectives.padded import Rows
+from engine.training.objectives.padding import Rows
 from engine.training.objectives.sequence_to_sequence import Marks, teacher_forced
 from engine.training.recipe import Recipe
 from engine.training.sources.pairs import TaughtPairs
-from engine.training.sources.shelved import END, PAD
+from engine.training.sources.shelved_texts import END, PAD
 
 START = "<s>"
 

@@ -20,11 +20,11 @@ from pages.controls.share.run_export import fields_of, run_export
 from pages.controls.what_if.experiment import (
     current,
     finite,
-    fitting,
     guessed_at,
+    run_fitting,
     show,
     shown_picture,
-    written,
+    write_on,
 )
 from views.attention.long import LongContext, attention_long, long_context
 from views.attention.long_questions import LONG, carry_long
@@ -53,12 +53,12 @@ def long_text(subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit])
     """
     made = current()
     before = run(subject, lanes, controls)
-    after, unfit = edited(subject, lanes, controls, made, before)
+    after, unfit = run_edits(subject, lanes, controls, made, before)
     changed = after.made.edits != before.made.edits
     hidden = changed and guessed_at(after.digest)
     long = before if hidden else after
     compared = effects_long(before, after, subject.reading, hidden=hidden) if changed else pack({"trace": None}, {})
-    model = editable(subject.checkpoint, beginning(subject), lanes, shown_picture())
+    model = editable(subject.checkpoint, run_beginning(subject), lanes, shown_picture())
     show(made, model, unfit, compared, after.digest)
     export = run_export(
         "Attention", "attention", subject, long, ("attention", "what if"), carry=partial(carry_long, long), room=ROOM
@@ -94,7 +94,7 @@ class LongEdits(EditsContext):
         return self.later({"effects": "heads", "attention": attention, "layer": layer})
 
     def continuation(self) -> bytes:
-        return written(self.subject, self.before.made.edits, self.after.made.edits)
+        return write_on(self.subject, self.before.made.edits, self.after.made.edits)
 
     def later(self, query: dict[str, Any]) -> bytes:
         return asked_later_long(query, self.before, self.after, self.subject.reading, self.continuation)
@@ -110,10 +110,10 @@ class LongEdits(EditsContext):
         made = current()
         if number is None or not 0 <= number < len(made.entries):
             return self.after
-        return edited(self.subject, self.lanes, self.controls, made.switch(number, False), self.before)[0]
+        return run_edits(self.subject, self.lanes, self.controls, made.switch(number, False), self.before)[0]
 
 
-def beginning(subject: Subject) -> Trace:
+def run_beginning(subject: Subject) -> Trace:
     """A run on the first token, in which every value has its name; of a picture, which has no first part, on all."""
     read, target = subject.reading.read, subject.reading.target
     if isinstance(read, Encoding):
@@ -131,8 +131,8 @@ def run(subject: Subject, lanes: Sequence[Lane], edits: Sequence[Edit], base: Lo
     return found
 
 
-def edited(
+def run_edits(
     subject: Subject, lanes: Sequence[Lane], controls: Sequence[Edit], made: Experiment, before: LongContext
 ) -> tuple[LongContext, dict[int, str]]:
     """The run under the edits that are on and fit, and by its number why another does not."""
-    return fitting(made, controls, lambda edits: run(subject, lanes, edits, before), lambda: before)
+    return run_fitting(made, controls, lambda edits: run(subject, lanes, edits, before), lambda: before)

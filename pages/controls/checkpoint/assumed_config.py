@@ -19,7 +19,7 @@ def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
             st.caption(said)
             with st.container(horizontal=True, gap="small"):
                 for one in ones:
-                    st.text_input(one.key, written(one.value), help=drawn.plain(one.why), width=170,
+                    st.text_input(one.key, format_value(one.value), help=drawn.plain(one.why), width=170,
                                   key=f"assumed {one.key} {name}")  # fmt: skip
         if not st.form_submit_button("Open with these"):
             return
@@ -31,7 +31,7 @@ def correct(name: str, assumed: tuple[Assumption, ...]) -> None:
             st.rerun()
 
 
-def written(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Writes a value as config.json has it, a text without its quotes."""
     return value if isinstance(value, str) else json.dumps(value)
 

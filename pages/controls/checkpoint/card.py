@@ -68,7 +68,7 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
         st.markdown(f"## {drawn.plain(stem)}" + (f" :gray[\\~{drawn.plain(rest)}]" if rest else ""))
         if found and found.says:
             st.caption(drawn.plain(found.says))
-        rows = [*drawn.facts(checkpoint, found), *drawn.described(checkpoint.config)]
+        rows = [*drawn.facts(checkpoint, found), *drawn.config_facts(checkpoint.config)]
         table = {drawn.plain(label): drawn.plain(value) for label, value in rows}
         st.table(table, border="horizontal", hide_header=True)
         if found and found.files:

@@ -11,29 +11,29 @@ from engine.checkpoints import Checkpoint
 from pages.controls.checkpoint.embedding import FRAMES, SPACES, table_title
 from pages.controls.checkpoint.weights import ALL
 from pages.controls.share.fragment import Adopt
-from pages.controls.share.links import Rule, as_text, lost, one_of, whole
+from pages.controls.share.links import Rule, as_text, lost, one_of, whole_number
 from views.checkpoint.embedding import KINDS, METHODS, table_matrices
 from views.checkpoint.weights import matrix_rows
 
 ASKED, OPENED = "asked by the link", "opened by the link"  # in the session state
 
 
-def kept(name: str) -> Adopt:
+def adopt_as(name: str) -> Adopt:
     return lambda value: (name, str(value))
 
 
 FORMER: Mapping[str, Adopt] = {
-    "matrix": kept("matrix"),
+    "matrix": adopt_as("matrix"),
     "head": lambda value: ("head", str(value + 1) if isinstance(value, int) else str(value)),
     "circuit": lambda value: ("circuit", str(value).lower()),
     "counts": lambda value: ("log_counts", str(value == "log").lower()),
-    "table": kept("table"),
-    "how": kept("how"),
-    "token": kept("token"),
-    "frame": kept("frame"),
+    "table": adopt_as("table"),
+    "how": adopt_as("how"),
+    "token": adopt_as("token"),
+    "frame": adopt_as("frame"),
     "without": lambda value: ("without", ",".join(map(str, value)) if isinstance(value, list) else str(value)),
-    "status": kept("status"),
-    "named": kept("named"),
+    "status": adopt_as("status"),
+    "named": adopt_as("named"),
 }
 
 
@@ -72,5 +72,5 @@ def rules(checkpoint: Checkpoint, asked: Mapping[str, str]) -> dict[str, Rule]:
     row, table = rows.get(asked.get("matrix", "")), asked.get("table", next(iter(tables), ""))
     found = {"matrix": one_of(rows), "how": one_of([*METHODS, *METHODS.values()]), "frame": one_of(FRAMES)}
     found |= {"table": one_of([*tables, *(table_title(name, list(tables)) for name in tables)])}
-    found |= {"axes": one_of(SPACES), "token": whole(0, max(0, tables.get(table, 1) - 1))}
+    found |= {"axes": one_of(SPACES), "token": whole_number(0, max(0, tables.get(table, 1) - 1))}
     return found | ({"head": one_of([ALL, *range(1, row.heads + 1)])} if row else {})

@@ -23,7 +23,7 @@ def sentence(error: Exception, folder: Path | None = None) -> str:
     return text.replace(f"{beside}{os.sep}", "").replace(str(beside), "the folder")
 
 
-def told(name: str, error: Exception) -> str:
+def load_sentence(name: str, error: Exception) -> str:
     source = library.parse_name(name).source if library.knows(name) else None
     return sentence(error, source if isinstance(source, Path) else None)
 

@@ -37,7 +37,7 @@ def remember(name: str) -> None:
         opened.append(name)
 
 
-def entered() -> None:
+def read_address() -> None:
     """Reads what was typed: a name, or a path, which then has a name."""
     typed = str(st.session_state.model or FIRST).strip()
     st.session_state.model = typed
@@ -67,12 +67,12 @@ def show(name: str) -> None:
     st.session_state.model = name
 
 
-def reopened(name: str) -> None:
+def reopen(name: str) -> None:
     """The same checkpoint with its numbers kept otherwise."""
     show(library.rename_with(name, dtype=NUMBERS[st.session_state[f"numbers {name}"]]))
 
 
-def uploaded() -> None:
+def take_upload() -> None:
     """Into a folder of their own, which goes when nobody can ask for it any more."""
     turn = st.session_state.setdefault("uploads", 0)
     files = st.session_state.get(f"files {turn}") or []

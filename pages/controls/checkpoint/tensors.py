@@ -42,14 +42,14 @@ def tensors_section(
             "find a tensor by its name", key="named", bind="query-params", placeholder="find a name", width=240,
             label_visibility="collapsed",
         )  # fmt: skip
-    shown = matching(frame, status, text or "")
+    shown = filter_rows(frame, status, text or "")
     told = [f"{counts[status]:,} {MEANING[status]}" for status in get_args(Status)]
     st.caption(" · ".join([f"{len(shown):,} of {len(frame):,} tensors", *told]))
     if shown.empty:
         st.caption("No tensor has that name.")
     else:
         picked = st.dataframe(
-            painted(shown) if len(shown) <= MOST_COLOURED else shown, key="tensors", hide_index=True,
+            color_statuses(shown) if len(shown) <= MOST_COLOURED else shown, key="tensors", hide_index=True,
             on_select="rerun", selection_mode="single-row", height=min(35 * (len(shown) + 1) + 3, 420),
             column_config={
                 "status": st.column_config.TextColumn(width="small"),
@@ -66,7 +66,7 @@ def tensors_section(
         )  # fmt: skip
 
 
-def matching(frame: pd.DataFrame, status: str | None, text: str) -> pd.DataFrame:
+def filter_rows(frame: pd.DataFrame, status: str | None, text: str) -> pd.DataFrame:
     """Rows of a status, or of all, with the text in either name."""
     names = frame["in the file"] + "\n" + frame["in the model"]
     kept = names.str.contains(text, case=False, regex=False)
@@ -75,7 +75,7 @@ def matching(frame: pd.DataFrame, status: str | None, text: str) -> pd.DataFrame
     return frame[kept]
 
 
-def painted(frame: pd.DataFrame) -> pd.io.formats.style.Styler:
+def color_statuses(frame: pd.DataFrame) -> pd.io.formats.style.Styler:
     """The statuses in their colours, with a sign for each."""
     of = colors(current_shade())
     lost = frame["status"].isin(("missing", "unexpected"))

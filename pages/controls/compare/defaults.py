@@ -12,7 +12,7 @@ from engine.runtime import library
 from engine.training.snapshots import snapshots
 from pages.controls.model_input.browser_history import went_back
 from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, FIRST, KEPT, example
-from pages.controls.share.links import fitting
+from pages.controls.share.links import fit_address
 from pages.controls.what_if.experiment import MADE
 
 LETTERS = "ABCD"
@@ -46,7 +46,7 @@ def begin() -> None:
         return
     kept: dict[str, Any] = state.get(LAST, {})
     first = first_things()
-    start = {"A": first, "B": beside(first)}
+    start = {"A": first, "B": second_side(first)}
     for letter in LETTERS:
         said = with_step({own: text for own in OWN if (text := address.get(key(letter, own))) is not None})
         named = said.get("model")
@@ -60,12 +60,12 @@ def begin() -> None:
         for field in OWN:
             own = key(letter, field)
             before = kept.get(own, default[field]) if same else default[field]
-            state[own] = parsed(field, str(said[field])) if field in said and field != PICTURE else before
+            state[own] = parse_field(field, str(said[field])) if field in said and field != PICTURE else before
 
 
 def remember(said: dict[str, str]) -> None:
     """Puts what the sides are into the address, whatever they opened on, but for texts that are too long for one."""
-    address, said = st.query_params, fitting(said)
+    address, said = st.query_params, fit_address(said)
     mine = {key(letter, field) for letter in LETTERS for field in OWN}
     for own in mine & set(address) - set(said):
         del address[own]
@@ -89,11 +89,11 @@ def with_step(said: dict[str, Any]) -> dict[str, Any]:
     return {**said, "model": f"{RUN}{run}", **({"step": int(step)} if step else {})}
 
 
-def beside(first: dict[str, Any]) -> dict[str, Any]:
+def second_side(first: dict[str, Any]) -> dict[str, Any]:
     """B: the same under the edits that are being tried, or else a text that differs, where A's is an example."""
     experiment = st.session_state.get(MADE)
     if isinstance(experiment, Experiment) and experiment.edits:
-        return {**first, "edits": written(experiment)}
+        return {**first, "edits": format_edits(experiment)}
     plain = all(first[field] == value for field, value in values_of_example(first["model"]).items())
     return {**first, **(OTHER.get(first["model"], {}) if plain else {})}
 
@@ -107,12 +107,12 @@ def values_of_example(name: str) -> dict[str, Any]:
     return {field: found[field] for field in EVERY_FIELD if field in found}
 
 
-def parsed(field: str, text: str) -> Any:
+def parse_field(field: str, text: str) -> Any:
     """Value of a field of the address; a number that is malformed or has over 9 digits becomes the field's default."""
     if field not in NUMBERS:
         return text
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else EMPTY.get(field, 0)
 
 
-def written(experiment: Experiment) -> str:
+def format_edits(experiment: Experiment) -> str:
     return json.dumps(experiment.to_value(), ensure_ascii=False) if experiment.entries else ""

@@ -11,7 +11,7 @@ import streamlit as st
 from engine.inputs.readers import kind
 from pages.controls.attention.long_text import ROOM
 from pages.controls.compare.defaults import PICTURE, RUN, key
-from pages.controls.compare.picture import standing
+from pages.controls.compare.picture import picture_value
 from pages.controls.compare.run import LIMIT, Side
 from pages.controls.compare.runs import in_address
 from pages.controls.model_input.model_input import FIELDS
@@ -53,11 +53,12 @@ def controls(side: Side) -> list[str]:
 def read_by(side: Side) -> str:
     """Text of a side, for a caption."""
     fields = [field for field in FIELDS[kind(side.checkpoint)] if field not in ("picture", "given")]
-    texts = [str(text) for field in fields if (text := standing(side.letter, field))]
+    texts = [str(text) for field in fields if (text := picture_value(side.letter, field))]
     if texts:
         return " / ".join(texts)
-    return "a picture of one’s own" if standing(side.letter, PICTURE) else f"picture {standing(side.letter, 'picture')}"
+    own = picture_value(side.letter, PICTURE)
+    return "a picture of one’s own" if own else f"picture {picture_value(side.letter, 'picture')}"
 
 
 def fields_of(side: Side) -> Fields:
-    return fields_said(side.checkpoint, LIMIT, partial(standing, side.letter))
+    return fields_said(side.checkpoint, LIMIT, partial(picture_value, side.letter))

@@ -42,7 +42,7 @@ def put(own: str, value: Any) -> None:
     st.session_state[own] = value
 
 
-def standing(letter: str, field: str) -> Any:
+def picture_value(letter: str, field: str) -> Any:
     """Value of a field of a side; "upload" is the file of the person's own picture, if there is one."""
     state = st.session_state
     if field == "upload":

@@ -20,7 +20,7 @@ from engine.runtime.trace import Trace
 from engine.training.snapshots import snapshot, snapshots
 from pages.controls.attention.long_text import is_long
 from pages.controls.compare.defaults import RUN, key
-from pages.controls.compare.picture import standing
+from pages.controls.compare.picture import picture_value
 from pages.controls.model_input.model_input import reading
 from pages.controls.what_if.experiment import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
@@ -69,13 +69,13 @@ def library_name(letter: str) -> str:
     return library.offer(library.Opening(snapshot(run, count), title=f"{run}-{count}"))
 
 
-def said(letter: str) -> Said | None:
+def read_side(letter: str) -> Said | None:
     """Reads the controls of a side; None, with a sentence on the page, where that cannot be run."""
     state = st.session_state
     try:
         name = library_name(letter)
         checkpoint = library.checkpoint(name)
-        read = reading(checkpoint, LIMIT, partial(standing, letter))
+        read = reading(checkpoint, LIMIT, partial(picture_value, letter))
     except (ValueError, OSError) as error:
         st.warning(f"{letter}: {error}")
         return None
@@ -94,7 +94,7 @@ def run(sides: Sequence[Said], tell: Callable[[str], Any]) -> list[Side]:
     """All in the same way, so that they can be set side by side: in parts as soon as one text is too long. That takes
     its time, in which `tell` is given a sentence on each."""
     if not any(is_long(side.lanes) for side in sides):
-        return [whole(side) for side in sides]
+        return [run_whole(side) for side in sides]
     found = list[Side]()
     for number, side in enumerate(sides, 1):
         tell(f"Running {side.letter}, {number} of {len(sides)}: {effort(side)}.")
@@ -108,7 +108,7 @@ def effort(said: Said) -> str:
     return f"{said.title} reads {tokens:,} tokens in {layers} layers of {config.attention.heads} heads"
 
 
-def whole(said: Said) -> Side:
+def run_whole(said: Said) -> Side:
     read, name = said.reading.read, said.name
     before = trace = library.traces.trace(name, read, (), said.reading.target)
     fits, refused = list[Edit](), list[str]()
@@ -118,7 +118,7 @@ def whole(said: Said) -> Side:
             fits.append(edit)
         except MISFITS as error:
             refused.append(misfit(error))
-    return Side(**vars(told(said, refused)), trace=trace, before=before)
+    return Side(**vars(with_problems(said, refused)), trace=trace, before=before)
 
 
 def in_parts(said: Said) -> Side:
@@ -134,7 +134,7 @@ def in_parts(said: Said) -> Side:
                 fits.append(edit)
             except MISFITS as error:
                 refused.append(misfit(error))
-    return Side(**vars(told(said, refused)), trace=long.trace, before=None, long=long)
+    return Side(**vars(with_problems(said, refused)), trace=long.trace, before=None, long=long)
 
 
 def glance(said: Said, edits: Sequence[Edit]) -> LongContext:
@@ -144,7 +144,7 @@ def glance(said: Said, edits: Sequence[Edit]) -> LongContext:
     return long_context(said.name, said.checkpoint, said.lanes, made, {}, plain if edits else None)
 
 
-def told(said: Said, refused: Sequence[str]) -> Said:
+def with_problems(said: Said, refused: Sequence[str]) -> Said:
     return replace(said, problem=" ".join(filter(None, [said.problem, *refused])))
 
 

@@ -24,13 +24,13 @@ from pages.controls.compare.defaults import (
     RUN,
     begin,
     empty,
+    format_edits,
     key,
     remember,
     values_of_example,
-    written,
 )
 from pages.controls.compare.picture import picture_of, put
-from pages.controls.compare.run import Side, library_name, run, said
+from pages.controls.compare.run import Side, library_name, read_side, run
 from pages.controls.model_input.model_input import (
     ASKED,
     EMPTY,
@@ -61,7 +61,7 @@ def sides() -> tuple[list[Side], DeltaGenerator]:
     several_lines(key(letter, field) for letter in shown for field in FIELDS[reads(letter)[0]] if field in LABELS)
     st.session_state[LAST] = {own: st.session_state[own] for letter in shown for own in keys(letter)}
     remember({own: value for letter in shown for own, value in in_address(letter).items()})
-    given = [side for letter in shown if (side := said(letter)) is not None]
+    given = [side for letter in shown if (side := read_side(letter)) is not None]
     waiting = st.empty()
     found = run(given, (lambda sentence: waiting.caption(as_text(sentence))) if opens else (lambda sentence: None))
     if len(found) < 2 or found[0].letter != "A":
@@ -169,7 +169,7 @@ def edits_of(letter: str) -> None:
         )  # fmt: skip
         tried = st.session_state.get(MADE)
         if isinstance(tried, Experiment) and tried.entries:
-            st.button("Those of What if", key=f"tried {letter}", on_click=put, args=(own, written(tried)))
+            st.button("Those of What if", key=f"tried {letter}", on_click=put, args=(own, format_edits(tried)))
         if count:
             st.button("None", key=f"none {letter}", on_click=put, args=(own, ""))
 
@@ -185,7 +185,7 @@ def under(shown: str) -> None:
             st.button(f"+ {new}", key="more", on_click=copy, args=(new,), help=about)
 
 
-def everything(letter: str) -> dict[str, Any]:
+def field_values(letter: str) -> dict[str, Any]:
     return {field: st.session_state.get(key(letter, field), value) for field, value in empty().items()}
 
 
@@ -194,13 +194,13 @@ def fill(letter: str, values: dict[str, Any]) -> None:
 
 
 def swap() -> None:
-    first, second = everything("A"), everything("B")
+    first, second = field_values("A"), field_values("B")
     fill("A", second)
     fill("B", first)
 
 
 def copy(letter: str) -> None:
-    fill(letter, everything("A"))
+    fill(letter, field_values("A"))
 
 
 def remove(letter: str) -> None:
@@ -219,7 +219,7 @@ def new_model(letter: str) -> None:
         wanted = set()
     alike = len(wanted) < 2 or wanted == {"text", "pair"}
     own = empty() | values_of_example(state[key(letter, "model")])
-    read = everything(neighbour) if alike else own
+    read = field_values(neighbour) if alike else own
     fill(letter, {field: read[field] for field in (*EVERY_FIELD, PICTURE)} | {"edits": ""})
 
 
@@ -232,4 +232,4 @@ def silence(letter: str, layer: int, head: int, side: str, crosses: bool) -> Non
     text = str(st.session_state.get(own, "")).strip()
     now = from_link(text)[0] if text else Experiment()
     at = next((i for i, entry in enumerate(now.entries) if entry.edit == edit), None)
-    st.session_state[own] = written(now.add(edit) if at is None else now.remove(at))
+    st.session_state[own] = format_edits(now.add(edit) if at is None else now.remove(at))

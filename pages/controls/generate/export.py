@@ -8,17 +8,17 @@ from typing import Any
 
 from engine.inputs.readers import kind
 from pages.controls.generate.settings import CONTROLLED, USED
-from pages.controls.generate.tabs import Shown, changed
-from pages.controls.model_input.model_input import FIELDS, given
+from pages.controls.generate.tabs import Shown, changed_controls
+from pages.controls.model_input.model_input import FIELDS, field_value
 from pages.controls.share.export import Export
 from pages.controls.share.links import VERSION, VERSIONED, address_of
 from pages.controls.share.panel import share_panel
 from views.charts.standalone import chart_file
 from views.core.questions import UNKNOWN, Query
-from views.generate.availability import missing
+from views.generate.availability import missing_tabs
 from views.generate.beam_search import Wanted
 from views.generate.generate import grid, page_payload
-from views.generate.questions import GENERATE, TABLES, carried
+from views.generate.questions import GENERATE, TABLES, carry_queries
 from views.generate.session import Settings, Writing
 
 
@@ -26,8 +26,8 @@ def writing_export(writing: Writing, tab: str, shown: Shown) -> Export:
     """Export of the component of an open tab; for a file, `of` is {kept: the tree of what was written, branch: the ids
     of the one that is shown}."""
     fields = FIELDS[kind(writing.checkpoint)]
-    texts = [str(given(name)) for name in fields if name not in ("picture", "given") and given(name)]
-    without = missing(writing.prompt)
+    texts = [str(field_value(name)) for name in fields if name not in ("picture", "given") and field_value(name)]
+    without = missing_tabs(writing.prompt)
     here = (*USED[writing.settings.method], "method", "most", "stop_at", "seed")
 
     def payload(of: Query) -> bytes:
@@ -38,11 +38,15 @@ def writing_export(writing: Writing, tab: str, shown: Shown) -> Export:
         asks, coming = kept.get("asks"), kept.get("coming")
         still = coming if isinstance(coming, Mapping) else {}
         yield from asks if isinstance(asks, list) else ()
-        more = carried(writing, branch, bool(still.get("beam")), bool(still.get("surprise")))
+        more = carry_queries(writing, branch, bool(still.get("beam")), bool(still.get("surprise")))
         yield from ({"trace": writing.digest, **one} for one in more)
 
     export = Export(
-        "Generate", "generate", writing, " · ".join(texts) or f"picture {given('picture')}", link_of(writing, tab),
+        "Generate",
+        "generate",
+        writing,
+        " · ".join(texts) or f"picture {field_value('picture')}",
+        link_of(writing, tab),
         [*fields, "model", *(name for name in CONTROLLED if name in here)],
         {title: {"ask": ask} for title, ask in TABLES.items() if title.split(":")[0].lower() not in without},
         "a table of a tab", carry=carry,
@@ -70,7 +74,8 @@ def link_of(writing: Writing, tab: str) -> dict[str, str]:
     usual, now = asdict(Settings()), asdict(writing.settings)
     settings = {name: str(value) for name, value in now.items() if value != usual[name]}
     fields = FIELDS[kind(writing.checkpoint)]
-    return address_of(writing.name, fields, ()) | settings | {name: str(value) for name, value in changed(tab).items()}
+    controls = {name: str(value) for name, value in changed_controls(tab).items()}
+    return address_of(writing.name, fields, ()) | settings | controls
 
 
 def share_charts(writing: Writing, tab: str, shown: Shown) -> None:

@@ -13,14 +13,14 @@ from engine.generation.prompt import Prompt, begin, check_generates
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import GAP, SPAN, given_target, kind, require_known_ids, tokens
 from engine.runtime import library
-from pages.controls.model_input.model_input import LABELS, chosen_picture, controls, given, headline
-from views.core.codegen import Fields, picture_line, quoted
+from pages.controls.model_input.model_input import LABELS, chosen_picture, controls, field_value, headline
+from views.core.codegen import Fields, picture_line, quote
 from views.generate.session import Call
 
 BEGUN = {"target": "target so far (may be empty)", "span": "in the gap so far (may be empty)"}
 
 
-def prompted() -> tuple[str, Checkpoint, Prompt, Call]:
+def prompt_controls() -> tuple[str, Checkpoint, Prompt, Call]:
     """Draws the controls of the prompt; ends the page with a sentence where nothing can be written from it."""
     wanted = controls(labels=LABELS | BEGUN)
     name = st.session_state.model
@@ -51,37 +51,37 @@ def sentence(said: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = given) -> Prompt:
+def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) -> Prompt:
     """Prompt of the fields' contents; it may be longer than the model reads. Raises ValueError, with a sentence, for
     what the model cannot continue."""
     if scores(checkpoint):
-        read = filled(tokens(checkpoint, said("text"), said("second")) if said("text").strip() else ())
+        read = require_tokens(tokens(checkpoint, said("text"), said("second")) if said("text").strip() else ())
         return Prompt(checkpoint, read.ids, segments=read.segments)
     match kind(checkpoint):
         case "translation":
             source = tokens(checkpoint, said("text"))
             target = given_target(checkpoint, said("target")) if said("target").strip() else None
-            return begin(checkpoint, filled(source), target, longer=True)
+            return begin(checkpoint, require_tokens(source), target, longer=True)
         case "infill":
-            return begin(checkpoint, filled(gapped(checkpoint, said("text"), said("span"))), longer=True)
+            return begin(checkpoint, require_tokens(encode_gap(checkpoint, said("text"), said("span"))), longer=True)
         case "pixels":
             processor = checkpoint.processor
             assert isinstance(processor, PalettePixels)  # as this kind says
             return begin(checkpoint, processor.ids(chosen_picture(said)).flatten()[: said("given")])
         case _:
-            return begin(checkpoint, filled(tokens(checkpoint, said("text"))), longer=True)
+            return begin(checkpoint, require_tokens(tokens(checkpoint, said("text"))), longer=True)
 
 
-def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = given) -> Call:
+def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) -> Call:
     """The same prompt in Python."""
-    text = quoted(str(said("text")))
+    text = quote(str(said("text")))
     if scores(checkpoint):
-        return Call(text, quoted(said("second")) if said("second").strip() else "")
+        return Call(text, quote(said("second")) if said("second").strip() else "")
     match kind(checkpoint):
         case "translation":
-            return Call(text, quoted(said("target")) if said("target").strip() else "")
+            return Call(text, quote(said("target")) if said("target").strip() else "")
         case "infill" if checkpoint.tokenizer is not None:
-            return Call(quoted(f"{said('text')}{SPAN}{said('span')}"))
+            return Call(quote(f"{said('text')}{SPAN}{said('span')}"))
         case "pixels":
             own = bool(said("upload"))
             fields = Fields("pixels", 0, picture=None if own else int(said("picture")))
@@ -92,13 +92,13 @@ def call_of(checkpoint: Checkpoint, said: Callable[[str], Any] = given) -> Call:
     return Call(text)
 
 
-def filled(read: Any) -> Any:
+def require_tokens(read: Any) -> Any:
     if not len(read):
         raise ValueError("There is nothing to continue yet: type a few words above.")
     return read
 
 
-def gapped(checkpoint: Checkpoint, text: str, span: str) -> Any:
+def encode_gap(checkpoint: Checkpoint, text: str, span: str) -> Any:
     if checkpoint.tokenizer is None or not text.strip():
         return tokens(checkpoint, text)
     if GAP not in text:

@@ -176,7 +176,7 @@ def show_answer(table: PromptTable, found: Written, k: int, query: str, seed: in
     st.html(
         f'<div class="shots" style="background: {of["panel"]}; border-radius: 8px; padding: 10px 14px;'
         f' min-height: 245px; font: 16px/27px monospace; overflow-wrap: anywhere">{lines}<div style="font-weight: 600">'
-        f"<bdi>{html.escape(query)}</bdi>: {marked(found.text, of['probability'])}{sign}</div></div>"
+        f"<bdi>{html.escape(query)}</bdi>: {mark(found.text, of['probability'])}{sign}</div></div>"
     )
     if expected is None:
         st.caption("The query is in no row of the table, so there is no right answer to compare with.")
@@ -186,7 +186,7 @@ def show_answer(table: PromptTable, found: Written, k: int, query: str, seed: in
         st.error(f"Wrong: “{as_text(expected)}” was expected.")
 
 
-def marked(text: str, hue: str) -> str:
+def mark(text: str, hue: str) -> str:
     """Marks a model's text, as HTML."""
     said = html.escape(text or "(nothing)")
     return (
@@ -272,7 +272,7 @@ def draw_instructed(writing: Writing) -> Shown:
             with column:
                 st.markdown(f"**`{task}`**" if task else "**no instruction**: the text goes on")
                 after = f' <code style="color: {of["edited"]}">{html.escape(task)}</code>' if task else ""
-                st.html(f"<p><bdi>{html.escape(text)}</bdi>{after} {marked(written.text, of['probability'])}</p>")
+                st.html(f"<p><bdi>{html.escape(text)}</bdi>{after} {mark(written.text, of['probability'])}</p>")
                 charts += show_tokens(written, task or "no instruction")
                 st.caption(written.stop)
     except ValueError as error:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine.checkpoints import Checkpoint
 from pages.controls.generate.tabs import RULES as TAB_RULES
-from pages.controls.share.links import CONTROLS, RUN, Rule, number, one_of, whole
+from pages.controls.share.links import CONTROLS, RUN, Rule, number, one_of, whole_number
 from views.generate.session import METHODS, MOST, Settings
 
 KEPT = "how it is written"  # in the session state, from one visit of the page to the next
@@ -47,7 +47,7 @@ RULES: dict[str, Rule] = {
     **{name: RUN[name] for name in ("picture", "given", *CONTROLS) if name in RUN and name != "attention"},
     **{name: number(low, high) for name, (_, (low, high, _), _) in SLIDERS.items() if name not in CONTROLS},
     "method": one_of(METHODS),
-    "most": whole(1, MOST),
+    "most": whole_number(1, MOST),
     "stop_at": lambda text: "" if len(text) <= 200 else "at most 200 characters",
 }
 RULES |= TAB_RULES

@@ -31,12 +31,12 @@ def draw_surprise(writing: Writing) -> Shown:
         if not writing.prompt.fits:
             stride = cast(Stride, choose_among("how far apart windows are", "surprise_stride", help=ABOUT))
     ids = () if reads == "prompt" else branch_of(writing)[0]
-    count = charted(writing, ids, stride)
+    count = charted_steps(writing, ids, stride)
     charts = [draw_curve(writing, ids, stride, count)] if count else []
     return Shown(charts=charts, header={"surprise": {"reads": reads, "stride": stride, "charted": count}})
 
 
-def charted(writing: Writing, ids: tuple[int, ...], stride: Stride) -> int:
+def charted_steps(writing: Writing, ids: tuple[int, ...], stride: Stride) -> int:
     """Number of steps of the measurement the chart shows: a single step is measured at once, others as far as the
     component has asked for them."""
     measuring = measurement(writing, ids, stride)

@@ -10,10 +10,10 @@ import streamlit as st
 
 from engine.generation.prompt import Prompt
 from pages.controls.generate.measure import stop_measuring
-from pages.controls.share.links import Rule, number, one_of, whole
+from pages.controls.share.links import Rule, number, one_of, whole_number
 from views.charts.show import NamedChart
 from views.core.table_files import Table
-from views.generate.availability import missing
+from views.generate.availability import missing_tabs
 from views.generate.beam_search import EARLY, MOST, PENALTIES, Wanted
 from views.generate.charts import HIGHEST_TEMPERATURE
 from views.generate.prompting import LONGEST_LINK, QUERIES, QUERY, TEXT
@@ -81,17 +81,17 @@ CONTROLS: Mapping[str, Control] = {
     "view": choice_of("write", {name: name for name in TABS}),  # capitalised by app.css
     "t": Control(1.0, number(0, HIGHEST_TEMPERATURE)),
     "numbers": Control(FIRST, numbers_rule),
-    "beam_beams": Control(Wanted().beams, whole(1, MOST["beams"])),
+    "beam_beams": Control(Wanted().beams, whole_number(1, MOST["beams"])),
     "beam_penalty": Control(Wanted().penalty, number(*PENALTIES)),
-    "beam_best": Control(Wanted().best, whole(1, MOST["beams"])),
+    "beam_best": Control(Wanted().best, whole_number(1, MOST["beams"])),
     "beam_early": Control(Wanted().early, one_of(EARLY)),
-    "beam_tokens": Control(Wanted().tokens, whole(1, MOST["tokens"])),
+    "beam_tokens": Control(Wanted().tokens, whole_number(1, MOST["tokens"])),
     "prompting": choice_of("shots", PARTS),
     "p_model": Control("", at_most(200)),
     "p_table": Control("", at_most(200)),
     "p_query": Control("", at_most(QUERY)),
-    "p_k": Control(4, whole(0, 8)),
-    "p_seed": Control(0, whole(0, 2**31 - 1)),
+    "p_k": Control(4, whole_number(0, 8)),
+    "p_seed": Control(0, whole_number(0, 2**31 - 1)),
     "p_rows": Control("red: rouge\nblue: bleu\ngreen: vert\nwhite: blanc", at_most(LONGEST_LINK)),
     "p_n": Control(30, one_of(QUERIES)),
     "p_instructed": Control("", at_most(200)),
@@ -145,7 +145,7 @@ PREFIXES = {
 }
 
 
-def changed(tab: str) -> dict[str, Any]:
+def changed_controls(tab: str) -> dict[str, Any]:
     """Controls of a tab that stand off their defaults, and the tab itself, for a link."""
     kept = st.session_state.get(KEPT, {})
     own = [name for name in CONTROLS if name == "view" or name.startswith(PREFIXES.get(tab, ("view",)))]
@@ -172,7 +172,7 @@ def choose_among(label: str, name: str, codes: Sequence[str] = (), **options: An
 
 def open_tab(prompt: Prompt) -> str:
     """Draws the tabs that have something to show of the prompt; the name of the open one."""
-    without = missing(prompt)
+    without = missing_tabs(prompt)
     first = next(name for name in FALLBACKS if name not in without)
     shown = [name for name in TABS if name not in without]
     restore("view")
@@ -192,11 +192,11 @@ def events(writing: Writing) -> dict[str, Callable[[], None]]:
     """Callbacks of what the component says: a link's keys after the #, the branch that it shows, a token that is looked
     at, a tab to open."""
 
-    def said(event: str) -> Any:
+    def event_value(event: str) -> Any:
         return getattr(st.session_state[PICTURE], event, None)
 
     def adopt_link() -> None:
-        linked = said("link")
+        linked = event_value("link")
         for name, value in linked.items() if isinstance(linked, dict) else ():
             if name in CONTROLS:
                 try:
@@ -205,7 +205,7 @@ def events(writing: Writing) -> dict[str, Callable[[], None]]:
                     continue  # what somebody typed into an address
 
     def adopt_branch() -> None:
-        branch = said("branch")
+        branch = event_value("branch")
         match branch:
             case {"trace": str(trace), "ids": list(ids), "at": int() | None as at} if trace == writing.digest:
                 try:
@@ -214,11 +214,11 @@ def events(writing: Writing) -> dict[str, Callable[[], None]]:
                     return
 
     def adopt_look() -> None:
-        at = said("look")
+        at = event_value("look")
         st.session_state[LOOKED] = at if type(at) is int and at >= 0 else None
 
     def adopt_tab() -> None:
-        if said("open") in TABS:
-            choose("view", said("open"))
+        if event_value("open") in TABS:
+            choose("view", event_value("open"))
 
     return {"link": adopt_link, "branch": adopt_branch, "look": adopt_look, "open": adopt_tab}

@@ -9,7 +9,7 @@ import torch
 
 from pages.controls.generate.tabs import Shown, branch_of, choose, keep, restore
 from views.charts.show import NamedChart
-from views.generate.availability import unfollowed
+from views.generate.availability import why_no_logits
 from views.generate.charts import named_apart, temperature_chart
 from views.generate.codegen import temperature_lines
 from views.generate.session import Writing
@@ -85,7 +85,7 @@ def of_numbers() -> NamedChart | None:
 
 def of_logits(writing: Writing) -> tuple[NamedChart | None, tuple[int, ...]]:
     """Draws them; the chart, if anything can follow, and the ids after the prompt and before the position."""
-    if why := unfollowed(writing.prompt):
+    if why := why_no_logits(writing.prompt):
         st.info(why)
         return None, ()
     begun = place_of(writing)

@@ -174,15 +174,15 @@ def headline(checkpoint: Checkpoint, wanted: Kind) -> None:
         parts = [f"{layers} layers", f"{config.attention.heads} heads", f"d {config.d_model}"]
         parts.append(f"{sum(p.numel() for p in checkpoint.model.parameters()):,} parameters")
         if "picture" in FIELDS[wanted] and not st.session_state.get("upload"):
-            parts.insert(0, f"somebody’s {int(pictures()[1][given('picture')])}")
+            parts.insert(0, f"somebody’s {int(pictures()[1][field_value('picture')])}")
         st.caption(" · ".join(parts), help=checkpoint.card.get("about"))
 
 
-def given(field: str) -> Any:
+def field_value(field: str) -> Any:
     return st.session_state.get(field, EMPTY.get(field, ""))
 
 
-def reading(checkpoint: Checkpoint, limit: int = MAX_TOKENS, said: Callable[[str], Any] = given) -> Reading:
+def reading(checkpoint: Checkpoint, limit: int = MAX_TOKENS, said: Callable[[str], Any] = field_value) -> Reading:
     """Reads the fields above the picture for the model. Raises ValueError, with a sentence, for what it cannot read."""
     limit = min(limit, checkpoint.model.config.context)
     match kind(checkpoint):
@@ -201,7 +201,7 @@ def reading(checkpoint: Checkpoint, limit: int = MAX_TOKENS, said: Callable[[str
             return read_text(checkpoint, said("text"), limit)
 
 
-def chosen_picture(said: Callable[[str], Any] = given) -> torch.Tensor | Any:
+def chosen_picture(said: Callable[[str], Any] = field_value) -> torch.Tensor | Any:
     file = said("upload")
     if file:
         return open_picture(file)
@@ -243,22 +243,22 @@ def new_model() -> None:
         reads_text = "text" in FIELDS[kind(library.checkpoint(name))]
     except (ValueError, OSError):
         reads_text = True
-    if untouched(["text", "second", "target", "span"]) or not reads_text:
+    if is_example(["text", "second", "target", "span"]) or not reads_text:
         return show_example(name)
     for field in ("second", "target", "span"):
         st.session_state[field] = ""
 
 
-def untouched(fields: Sequence[str]) -> bool:
+def is_example(fields: Sequence[str]) -> bool:
     """Tells whether the text is still the example's."""
     shown = st.session_state.get("example", {})
-    return all(given(field) == shown.get(field, EMPTY.get(field, "")) for field in fields)
+    return all(field_value(field) == shown.get(field, EMPTY.get(field, "")) for field in fields)
 
 
 def look() -> dict[str, int]:
     """The head and row to look at first: those that the example is there for."""
     found: dict[str, int] = st.session_state.example.get("look", {})
-    return found if untouched(EVERY_FIELD) else {}
+    return found if is_example(EVERY_FIELD) else {}
 
 
 def notice(shown: Subject) -> str:

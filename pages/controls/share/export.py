@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from pages.controls.share.links import VERSION, VERSIONED, fitting, offered
+from pages.controls.share.links import VERSION, VERSIONED, fit_address, hideable_controls
 from pages.controls.share.panel import data_file
-from views.core.export import Answered, packed, self_contained
+from views.core.export import Answered, pack_text, self_contained
 from views.core.questions import Answer, BareContext, Context, Page, Query, Registry
 from views.core.table_files import Format
 
@@ -72,7 +72,7 @@ class Export(BareContext):
             "trace": self.digest,
             "link": {VERSIONED: str(VERSION), **self.link},
             "version": VERSION,
-            "controls": offered(self.controls),
+            "controls": hideable_controls(self.controls),
             **chosen,
         }
 
@@ -99,8 +99,8 @@ def export_html(
     export: Export, state: str, asked: list[Any], of: dict | None = None, row: int | None = None
 ) -> np.ndarray:
     """`state` is the part of the address after the #, `asked` the queries that the browser remembers."""
-    ahead = export.carry(of or {}, row or 0) if export.carry else export.page.carried()
-    kept = answered(chain(asked, ahead), export.page.answer, export.most, export.room)
+    ahead = export.carry(of or {}, row or 0) if export.carry else export.page.carried_queries()
+    kept = answer_all(chain(asked, ahead), export.page.answer, export.most, export.room)
     payload = export.payload if isinstance(export.payload, bytes) else export.payload(of or {})
     text = standalone_file(export.view, export.header, payload, state, kept, export.page_name)
     return np.frombuffer(text.encode(), np.uint8)
@@ -116,13 +116,13 @@ def standalone_file(
 ) -> str:
     """Returns the file of a view; `header` is entry "take" of its payload, `page` the page's name if not the view's."""
     link = f"/{page or view}?{urlencode(header['link'])}{state}"  # on whichever Loupe
-    linked = f"In Loupe: {link}" if fitting(header["link"]) == header["link"] else UNLINKED
+    linked = f"In Loupe: {link}" if fit_address(header["link"]) == header["link"] else UNLINKED
     caption = (" · ".join(filter(None, (header["model"], header["read"]))), linked)
     title = f"{header['title']} · Loupe"
     return self_contained(view, payload, title=title, caption=caption, state=state, answers=answers)
 
 
-def answered(
+def answer_all(
     queries: Iterable[Any], answer: Callable[[Query], bytes], most: int = MOST_ANSWERS, room: int = MOST_BYTES
 ) -> list[Answered]:
     """Answers to the queries that can be answered, each once, up to `most` of them and `room` bytes."""
@@ -131,7 +131,7 @@ def answered(
         if len(found) == most or room < LEAST:
             break
         try:
-            content = packed(answer(query))
+            content = pack_text(answer(query))
         except ValueError:
             continue
         if len(content) <= room:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from engine.runtime import library
-from pages.controls.model_input.model_input import EMPTY, KEPT, given, seed
+from pages.controls.model_input.model_input import EMPTY, KEPT, field_value, seed
 
 VERSION = 1
 READABLE = 2**19  # characters of a query; Streamlit reads nothing of a longer one
@@ -96,7 +96,7 @@ def number(low: float, high: float) -> Rule:
     return lambda text: "" if within(text, low, high) else f"a number from {low:g} to {high:g}"
 
 
-def whole(low: int = 0, high: int | None = None) -> Rule:
+def whole_number(low: int = 0, high: int | None = None) -> Rule:
     span = "" if high is None else f" from {low:,} to {high:,}"
 
     def rule(text: str) -> str:
@@ -114,20 +114,20 @@ def one_of(options: Collection[object]) -> Rule:
 
 
 RUN: dict[str, Rule] = {name: number(*ends) for name, ends in CONTROLS.items()}
-RUN |= {"picture": whole(), "given": whole()}
+RUN |= {"picture": whole_number(), "given": whole_number()}
 
 
 def address_of(model: str, fields: Sequence[str], controls: Sequence[str]) -> dict[str, str]:
     """The query of a link to what is shown now: version, model, fields, controls off their defaults, edits."""
-    found: dict[str, Any] = {VERSIONED: VERSION, "model": model, **{field: given(field) for field in fields}}
-    found |= {key: value for key in controls if key in CONTROLS and (value := given(key)) != EMPTY.get(key, 1.0)}
+    found: dict[str, Any] = {VERSIONED: VERSION, "model": model, **{field: field_value(field) for field in fields}}
+    found |= {key: value for key in controls if key in CONTROLS and (value := field_value(key)) != EMPTY.get(key, 1.0)}
     for kept in ("edits", "seed"):
         if kept in st.query_params:
             found[kept] = st.query_params[kept]
     return {key: str(value) for key, value in found.items() if key == "model" or value != ""}
 
 
-def fitting(said: Mapping[str, str]) -> dict[str, str]:
+def fit_address(said: Mapping[str, str]) -> dict[str, str]:
     """Part of a query that an address can hold: all, or what is left without its longest entries."""
     lengths = {name: len(urlencode({name: text})) + 1 for name, text in said.items()}
     found = dict(said)
@@ -144,7 +144,7 @@ def address_now(**said: str) -> dict[str, str]:
     return {VERSIONED: str(VERSION), **found, **said} | {VERSIONED: str(VERSION)}
 
 
-def offered(keys: Iterable[str]) -> list[list[str]]:
+def hideable_controls(keys: Iterable[str]) -> list[list[str]]:
     """Controls of a page that its links can hide, with their names, for the toolbar."""
     return [[key, HIDEABLE[key]] for key in keys if key in HIDEABLE]
 
@@ -174,7 +174,7 @@ def honour_link(
         named = [as_text(part) for part in state[LOST][:NAMED]]
         parts = "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
         st.info(f"Not all of this link could be restored: {parts}. Everything else is as it was saved.")
-    if style := hiding(state.get(HIDDEN, [])):
+    if style := hiding_css(state.get(HIDDEN, [])):
         st.html(f"<style>{style}</style>")
 
 
@@ -183,7 +183,7 @@ def as_text(said: str) -> str:
     return MARKUP.sub(r"\\\1", LINKED.sub("\N{WORD JOINER}", said))
 
 
-def hiding(names: Iterable[str]) -> str:
+def hiding_css(names: Iterable[str]) -> str:
     """CSS that takes controls out of sight; they keep what the link gives them."""
     known = [ELEMENTS.get(name, f".st-key-{name.replace(' ', '-')}") for name in names if name in HIDEABLE]
     return ", ".join(known) + " { display: none !important; }" if known else ""

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.controls.share.links import HIDE, HIDEABLE, READABLE, fitting
+from pages.controls.share.links import HIDE, HIDEABLE, READABLE, fit_address
 from views.core.matrix_files import Matrix, as_file
 from views.core.table_files import FORMATS, Format, Table, table_file
 
@@ -99,7 +99,7 @@ def offer_link(link: Mapping[str, str], hideable: Sequence[str], key: str) -> No
 def link_address(link: Mapping[str, str], hidden: Sequence[str] = (), shade: str = "") -> tuple[str, str]:
     """The whole address, and a sentence in its place where it would be too long to be read."""
     said = dict(link) | ({HIDE: ",".join(hidden)} if hidden else {}) | ({THEME: f"{shade}_theme"} if shade else {})
-    kept = fitting(said)
+    kept = fit_address(said)
     if kept != said:
         lost = " and ".join(sorted(set(said) - set(kept)))
         return "", f"Too long for a link: {lost}. At most {READABLE:,} characters are read; shorten it."

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import kind
-from pages.controls.model_input.model_input import FIELDS, Subject, given, seed
+from pages.controls.model_input.model_input import FIELDS, Subject, field_value, seed
 from pages.controls.share.export import Export
 from pages.controls.share.links import address_of
 from views.core.codegen import Fields
@@ -20,8 +20,8 @@ def run_export(
 ) -> Export:
     """`controls` are keys of what stands above the picture; `options` are an Export's."""
     fields = FIELDS[kind(subject.checkpoint)]
-    texts = [str(given(name)) for name in fields if name not in ("picture", "given") and given(name)]
-    read = " · ".join(texts) if texts else f"picture {given('picture')}"
+    texts = [str(field_value(name)) for name in fields if name not in ("picture", "given") and field_value(name)]
+    read = " · ".join(texts) if texts else f"picture {field_value('picture')}"
     link = address_of(subject.name, fields, controls)
     return Export(title, view, run, read, link, [*fields, "model", *controls], model=subject.name, **options)
 
@@ -33,7 +33,7 @@ def run_context(subject: Subject, trace: Any, lanes: Sequence[Lane], before: Any
 
 def fields_of(subject: Subject) -> Fields:
     """Contents of the page's fields now."""
-    return fields_said(subject.checkpoint, subject.limit, given)
+    return fields_said(subject.checkpoint, subject.limit, field_value)
 
 
 def fields_said(checkpoint: Checkpoint, limit: int, said: Callable[[str], Any]) -> Fields:

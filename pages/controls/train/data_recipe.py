@@ -55,13 +55,13 @@ def of_text(data: Text, objective: str, name: str, text: str) -> Recipe:
 def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recipe:
     """Reading most rows whole. Raises ValueError, with its number, for a row that cannot be learned from."""
     own = Data(rows=data) if isinstance(data, Rows) else Data(hub=data)
-    texts = {key: column(table, getattr(data, key), key) for key in data.given}
+    texts = {key: column(table, getattr(data, key), key) for key in data.names}
     base = like(objective)
     words = base is not None and base.data.tokenizer.kind not in ("char", "byte")
     if objective in OF_TEXT:
         all_of = sum(lengths(texts["text"], words))
         return recipe_like(own, objective, name, 2 ** int(math.log2(max(8, SHARE * all_of - 2))))
-    inputs = [lengths(texts[key], words) for key in data.given if key not in ("label", "tags")]
+    inputs = [lengths(texts[key], words) for key in data.names if key not in ("label", "tags")]
     together = objective == "completion"  # one stack reads all
     rows = sorted(sum(row) if together else max(row) for row in zip(*inputs, strict=True))
     most = rows[int(0.98 * (len(rows) - 1))] + MARKS

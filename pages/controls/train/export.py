@@ -64,7 +64,7 @@ class TrainedRun(BareContext):
     def model_name(self) -> str:
         return self.run or RECORDED_NAME
 
-    def allowed(self, axis: str, query: Query) -> Collection[str]:
+    def choices(self, axis: str, query: Query) -> Collection[str]:
         return [*whole_tables(self.session, self.run), *OF_A_STEP]
 
 
@@ -110,15 +110,15 @@ def ask_training(
 def whole_tables(session: Session, run: str) -> dict[str, Callable[[], Table | Matrix]]:
     name = run or RECORDED_NAME
 
-    def told() -> News:
+    def run_news() -> News:
         return news(session.reader(run).live.run, Cursor())
 
     return {
-        "curves": lambda: curve_table(name, told().metrics),
+        "curves": lambda: curve_table(name, run_news().metrics),
         "what happened": lambda: mark_table(name, session.reader(run).live.since().marks),
-        "gradients": lambda: gradient_table(name, told().watched),
-        "weights": lambda: histogram_table(name, told().watched, "weights"),
-        "activations": lambda: histogram_table(name, told().watched, "activations"),
+        "gradients": lambda: gradient_table(name, run_news().watched),
+        "weights": lambda: histogram_table(name, run_news().watched, "weights"),
+        "activations": lambda: histogram_table(name, run_news().watched, "activations"),
     }
 
 

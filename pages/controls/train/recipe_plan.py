@@ -13,7 +13,7 @@ from engine.training import Recipe, limit_checks
 from engine.training.estimate import estimate
 from engine.training.link import FILES
 from engine.training.names import check_name
-from engine.training.objectives.suited import suit_model
+from engine.training.objectives.suitable_config import suit_model
 from engine.training.recipe_file import as_toml, parse_recipe
 from engine.training.sizing import Sizing, known_size
 from pages.controls.share.links import as_text
@@ -82,7 +82,7 @@ def read(form: Form, seed: int, name: str, task: str, preset: Recipe) -> Plan:
     said = adapt_model(form.draw() | {"seed": seed}, form.recipe)
     with form.text:
         files = places(preset)
-        text_of_recipe(form.turn, as_toml(shown(said, files)), lambda text: apply(text, task, files))
+        text_of_recipe(form.turn, as_toml(without_paths(said, files)), lambda text: apply(text, task, files))
     problem, recipe, line = "; ".join(form.problems), None, ""
     try:
         recipe = parse_recipe(as_toml(said), "the recipe")
@@ -131,15 +131,15 @@ def places(preset: Recipe) -> dict[str, str]:
     return {path: path.rpartition("/")[2]} if path else {}
 
 
-def shown(said: dict[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+def without_paths(said: dict[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
     """Without where the files lie on the server."""
 
-    def of(value: Any) -> Any:
+    def replace_path(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: of(each) for key, each in value.items()}
+            return {key: replace_path(each) for key, each in value.items()}
         return files.get(value, value) if isinstance(value, str) else value
 
-    found: dict[str, Any] = of(said)
+    found: dict[str, Any] = replace_path(said)
     return found
 
 
@@ -157,7 +157,7 @@ def show_link_state(task: str, recipe: Recipe | None, preset: Recipe) -> None:
 
 
 @st.cache_resource
-def sizing() -> Sizing:
+def sizing_cache() -> Sizing:
     return Sizing()
 
 
@@ -166,7 +166,7 @@ def estimate_plan(recipe: Recipe) -> tuple[str, str]:
     size = known_size(recipe)
     with st.container():
         fetched = recipe.data.hub is not None  # a link shall fetch nothing
-        if size is None and not fetched and (sizing().begin(recipe) or sizing().busy):
+        if size is None and not fetched and (sizing_cache().begin(recipe) or sizing_cache().busy):
             wait()
     if size is not None and size.problem:
         return describe_plan(recipe, False), size.problem
@@ -179,7 +179,7 @@ def estimate_plan(recipe: Recipe) -> tuple[str, str]:
 @st.fragment(run_every=0.5)
 def wait() -> None:
     """Until what is tried in the background is known."""
-    if not sizing().busy:
+    if not sizing_cache().busy:
         st.rerun()
 
 

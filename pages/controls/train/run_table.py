@@ -114,7 +114,7 @@ def table(session: Session, shown: str, found: Sequence[Run]) -> None:
     head = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     place = head.container(width="stretch")
     st.session_state.setdefault(ORDER, given_order())
-    order = head.selectbox("sorted by", ORDERS, key=ORDER, format_func=spelled, on_change=link_order, width=230)
+    order = head.selectbox("sorted by", ORDERS, key=ORDER, format_func=order_title, on_change=link_order, width=230)
     words = head.text_input(
         "find", key="runs search", placeholder="name, task or state", live=True, width=230
     ).casefold().split()  # fmt: skip
@@ -153,7 +153,7 @@ def link_order() -> None:
         st.query_params[LINKED] = order
 
 
-def spelled(order: str) -> str:
+def order_title(order: str) -> str:
     column = COLUMNS[order.removeprefix("-")]
     return f"{column.title} {'↓' if column.down is not order.startswith('-') else '↑'}"
 
@@ -313,16 +313,16 @@ def other_run(found: Sequence[Run], picked: Sequence[Run], shown: str) -> Run:
 def open_menu(run: Run, other: Run) -> None:
     steps = RunFolder(run.path).snapshot_steps()
 
-    def named(step: int | None) -> str:
+    def step_title(step: int | None) -> str:
         return "the newest step" if step is None else f"step {step:,}"
 
-    step = st.selectbox("weights of", [None, *reversed(steps)], format_func=named, key=f"open {run.name}")
+    step = st.selectbox("weights of", [None, *reversed(steps)], format_func=step_title, key=f"open {run.name}")
     model = f"run:{run.name}" if step is None else f"run:{run.name}@{step}"
     for title, page in PAGES.items():
         st.page_link(page, label=title, query_params={"model": model})
     last = (steps or [0])[-1] if step is None else step
     if other.name == run.name and steps:
-        first = st.selectbox("compared with", steps, format_func=named, key=f"compare {run.name}")
+        first = st.selectbox("compared with", steps, format_func=step_title, key=f"compare {run.name}")
         label = f"Compare steps {first:,} and {last:,}"
     else:
         first = (RunFolder(other.path).snapshot_steps() or [0])[-1]

@@ -84,7 +84,7 @@ class Form:
             width=SELECT,
         )
 
-    def whole(
+    def whole_number(
         self, label: str, value: int | None, least: int = -LARGEST, most: int = LARGEST, *about: Any, hint: str = ""
     ) -> int | None:
         """A whole number, within the bounds; None where the field is empty."""
@@ -120,8 +120,8 @@ class Form:
     def text(self, label: str, value: str, hint: str, *about: Any) -> str:
         return self.line.text_input(label, value, placeholder=hint, key=self.key(label, *about), width=TEXT)
 
-    def parsed(self, label: str, value: str, hint: str, read: Callable[[str], T], *about: Any) -> T | None:
-        """What `read` makes of a text; None where it raises ValueError, whose sentence is one of `faults`."""
+    def parsed_text(self, label: str, value: str, hint: str, read: Callable[[str], T], *about: Any) -> T | None:
+        """Reads a text with `read`; None where that raises ValueError, whose sentence is one of `faults`."""
         try:
             return read(self.text(label, value, hint, *about))
         except ValueError as error:

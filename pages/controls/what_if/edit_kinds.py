@@ -26,7 +26,7 @@ Values = dict[str, Any]
 
 
 class Place(NamedTuple):
-    """What the page looks at: an attention, its block, its head, and the token that reads."""
+    """Attention, block, head and reading token that the page looks at."""
 
     attention: EditableAttention
     layer: int
@@ -72,11 +72,11 @@ class Kind(ABC):
 
     @abstractmethod
     def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        """Whether the form shows this edit whole."""
+        """Tells whether the form shows this edit whole."""
 
     @abstractmethod
     def blank(self, model: Editable, place: Place) -> Values:
-        """What the form begins with."""
+        """Returns the values that the form begins with."""
 
     @abstractmethod
     def draw(self, form: Form) -> None:
@@ -211,7 +211,7 @@ def choose_hook(form: Form, label: str, suits: Callable[[EditableValue], bool] =
 
 
 def choose_part(form: Form, verb: str) -> None:
-    """What of a hook is meant, an axis at a time: heads and tokens to press, the others as numbers."""
+    """Draws a field for each axis of a hook: heads and tokens to press, the others as numbers."""
     values, model = form.values, form.model
     found = find_hook(values["hook"], model)
     if not found:
@@ -229,7 +229,7 @@ def choose_part(form: Form, verb: str) -> None:
             chosen = form.tokens(label, pieces[axis], now, values["hook"])
         else:
             reads = lambda text, size=size: read_ranges(text, size)  # noqa: E731
-            chosen = form.parsed(axis, ranges(now), f"all {size}", reads, values["hook"])
+            chosen = form.parsed_text(axis, ranges(now), f"all {size}", reads, values["hook"])
         if chosen is not None and sorted(chosen) != now:
             at.pop(axis, None)
             at |= {axis: sorted(chosen)} if chosen else {}
@@ -275,7 +275,7 @@ def choose_source(form: Form, name: str, label: str, hint: str) -> None:
     if way != now:
         source = {"number": blank_source(model), "shown": {"picture": None, "name": model.shown}}.get(way, source)
     if way == "number":
-        number = form.whole(f"number, 0 to {model.pictures - 1}", source["picture"], 0, model.pictures - 1, name)
+        number = form.whole_number(f"number, 0 to {model.pictures - 1}", source["picture"], 0, model.pictures - 1, name)
         source = {"picture": number or 0}
     values[name] = source
 
@@ -305,10 +305,10 @@ class MaskKind(Kind):
             return {"edit": "PaintMask", "cells": [], "rows": [], "columns": [], "to": "flip"}
         if way == "draw":
             return {"edit": "DrawMask", "allowed": None}
-        return {"edit": "PresetMask", "kind": way, "size": 3 if self.sized(way) else None}
+        return {"edit": "PresetMask", "kind": way, "size": 3 if self.has_size(way) else None}
 
     @staticmethod
-    def sized(way: str) -> bool:
+    def has_size(way: str) -> bool:
         return way in ("window", "causal window", "prefix")
 
     def draw(self, form: Form) -> None:
@@ -321,9 +321,9 @@ class MaskKind(Kind):
             form.replace(self.begin(way) | {name: values[name] for name in PLACE})
         if way == "paint":
             values["to"] = form.select("what is painted", self.paints, values["to"])
-        if self.sized(way):
+        if self.has_size(way):
             label = "tokens" if way == "prefix" else "reach"
-            values["size"] = form.whole(label, values["size"], 1, 2**31, way)
+            values["size"] = form.whole_number(label, values["size"], 1, 2**31, way)
         own = choose_attention(form)
         choose_block(form, own.layers)
         choose_heads(form, own)
@@ -377,7 +377,7 @@ class SilenceKind(Kind):
 
 
 class PatternKind(Kind):
-    """What heads attend to. Its form's `to` is the shape, `from` the other head, `brush` the weight to paint."""
+    """Pattern of attention. The form's `to` is its shape, `from` the other head, `brush` the weight to paint."""
 
     name, title, about = "pattern", "Pattern", "say what heads attend to"
     shapes: ClassVar[dict[str, str]] = {
@@ -535,7 +535,7 @@ class PositionKind(Kind):
         if own.turned:
             choose_block(form, own.layers)
         if way == "ShiftPositions":
-            values["by"] = form.whole("by", values["by"])
+            values["by"] = form.whole_number("by", values["by"])
         if way == "SwapPositions":
             values["first"] = form.token("one", own.pieces, values["first"])
             values["second"] = form.token("other", own.pieces, values["second"])
@@ -574,7 +574,7 @@ class PatchKind(Kind):
     name, title, about = "patch", "Patch", "a value from another run"
 
     def shows(self, edit: Mapping[str, Any], model: Editable) -> bool:
-        """Of where it is taken from the form asks the token alone."""
+        """Asks whether the source is the same place but for its token, which is all that the form asks of it."""
         if edit["edit"] != "Patch" or find_hook(edit["hook"], model) is None:
             return False
         there = edit.get("source_at")
@@ -618,12 +618,12 @@ class PatchKind(Kind):
         choose_part(form, "at")
         if held.axes[:1] and held.axes[0][0] == "pos" and values["at"].get("pos"):
             now = (values["source_at"] or {}).get("pos")
-            there = form.whole("its token number", now, 0, 2**31, values["hook"], hint="same")
+            there = form.whole_number("its token number", now, 0, 2**31, values["hook"], hint="same")
             values["source_at"] = None if there is None else {"pos": there}
 
     @staticmethod
     def choose_other_value(form: Form, own: EditableStack, held: EditableValue, where: HookName) -> None:
-        """What of the other run is put there: the same value, or one of the same shape."""
+        """Draws the field of the other run's value: the same, or one of its shape."""
         alike = [one for one in own.inner if one.axes == held.axes]
         options = {SAME: SAME}
         for block in range(own.layers):
@@ -701,13 +701,13 @@ class ValueKind(Kind):
             found = find_hook(values["hook"], form.model)
             free = [each for each in (found[1].axes if found else ()) if not isinstance(values["at"].get(each[0]), int)]
             along = f", along {free[-1][0]} ({free[-1][1]})" if free else ""
-            numbers = form.parsed(f"numbers{along}", write_numbers(values["value"]), "0, 0.5, 1", read_numbers)
+            numbers = form.parsed_text(f"numbers{along}", write_numbers(values["value"]), "0, 0.5, 1", read_numbers)
             values["value"] = values["value"] if numbers is None else numbers
         choose_part(form, "at")
 
 
 def write_numbers(value: Sequence[Any]) -> str:
-    """What `read_numbers` reads; a plain list without its brackets."""
+    """Numbers as `read_numbers` reads them; a plain list without its brackets."""
     text = json.dumps(value)
     return text[1:-1] if "[" not in text[1:] else text
 

@@ -19,7 +19,7 @@ from engine.runtime.trace import Trace
 from pages.controls.model_input.model_input import Subject, look, reading
 from pages.controls.what_if.edit_form import Draft, Form
 from pages.controls.what_if.edit_kinds import KINDS, Kind, kind_of, place_of
-from pages.controls.what_if.experiment_link import clipped, from_link, linkable, to_link, unlinked
+from pages.controls.what_if.experiment_link import clip, from_link, linkable, to_link, unlinkable_sentence
 from views.checkpoint.checkpoint import plain
 from views.core.component import view
 from views.core.payload import pack
@@ -79,7 +79,7 @@ class WhatIf(EditsContext):
         raise ValueError("The heads of this run came with the page; reload it.")
 
     def continuation(self) -> bytes:
-        return written(self.subject, self.before.edits, self.after.edits)
+        return write_on(self.subject, self.before.edits, self.after.edits)
 
     def ground(
         self, side: str, focus: str, layer: int, head: int, without: int | None, rows: tuple[int, int] | None
@@ -91,10 +91,10 @@ class WhatIf(EditsContext):
         made = current()
         if number is None or not 0 <= number < len(made.entries):
             return self.after
-        return edited(self.subject, self.controls, made.switch(number, False), self.before)[0]
+        return run_edits(self.subject, self.controls, made.switch(number, False), self.before)[0]
 
 
-def written(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) -> bytes:
+def write_on(subject: Subject, before: Sequence[Edit], after: Sequence[Edit]) -> bytes:
     """Writes how the text goes on under both. Raises ValueError, with a sentence."""
     checkpoint, read = subject.checkpoint, subject.reading
     try:
@@ -108,7 +108,7 @@ def what_if(subject: Subject, controls: Sequence[Edit] = ()) -> WhatIf:
     """`controls` are the edits that the page's own controls make: both runs that are compared have them."""
     made, read = current(), subject.reading
     before = library.traces.trace(subject.name, read.read, controls, read.target)
-    after, unfit = edited(subject, controls, made, before)
+    after, unfit = run_edits(subject, controls, made, before)
     stacks = lanes(subject.checkpoint, read)
     name = digest(subject.name, after)
     hidden = after is not before and guessed_at(name)
@@ -135,7 +135,7 @@ def edit_panel(drawn: bytes, model: Editable, trace: str) -> None:
         st.rerun()
     if OPENING in state:
         state[DRAFT] = open_draft(state.pop(OPENING), model)
-    draft = followed(state.get(DRAFT), model)
+    draft = follow_draft(state.get(DRAFT), model)
     if draft is not None:
         with st.container(border=True, key="edit form", gap="small"):
             draw_form(draft, Form(model, draft, trace))
@@ -190,7 +190,7 @@ def open_draft(asked: Mapping[str, Any], model: Editable) -> Draft | None:
     return None
 
 
-def followed(draft: Draft | None, model: Editable) -> Draft | None:
+def follow_draft(draft: Draft | None, model: Editable) -> Draft | None:
     """The draft, with the number that its edit has now; None where it was made for another model."""
     state = st.session_state
     if draft is None or state.setdefault(SHAPE, model.shape) != model.shape:
@@ -208,7 +208,7 @@ def notes(made: Experiment, model: Editable) -> dict[str, Any]:
     """Builds what the panel reads beside the edits."""
     state = st.session_state
     said = state.get(SAID, SILENT)
-    broken = said["broken"] if linkable(made) else [*said["broken"], unlinked(made)]
+    broken = said["broken"] if linkable(made) else [*said["broken"], unlinkable_sentence(made)]
     opens = [kind_of(to_form(entry.edit, model.terms), model) is not None for entry in made.entries]
     kinds = [
         {"name": one.name, "title": one.title, "about": one.about, "lacking": "" if one.fits(model) else one.lacking}
@@ -254,7 +254,7 @@ def current() -> Experiment:
     return made
 
 
-def edited(
+def run_edits(
     subject: Subject, controls: Sequence[Edit], made: Experiment, before: Trace
 ) -> tuple[Trace, dict[int, str]]:
     """The run under the edits that are on and fit, and by its number why another does not."""
@@ -263,10 +263,10 @@ def edited(
     def run(edits: Sequence[Edit]) -> Trace:
         return finite(library.traces.trace(subject.name, read.read, edits, read.target, before))
 
-    return fitting(made, controls, run, lambda: before)
+    return run_fitting(made, controls, run, lambda: before)
 
 
-def fitting(
+def run_fitting(
     made: Experiment, controls: Sequence[Edit], run: Callable[[Sequence[Edit]], T], plain: Callable[[], T]
 ) -> tuple[T, dict[int, str]]:
     """Runs `run` under the edits that are on and fit, and by its number why another does not.
@@ -299,14 +299,14 @@ def finite(trace: Trace) -> Trace:
 
 
 def sentence(error: Exception) -> str:
-    return clipped(str(error.args[0])) if error.args else type(error).__name__
+    return clip(str(error.args[0])) if error.args else type(error).__name__
 
 
 def change() -> None:
     """Carries out a request of the panel, which a browser sends, so that anything may come."""
     state = st.session_state
     made: Experiment = state[MADE]
-    asked = heard(PANEL, "change")
+    asked = event_value(PANEL, "change")
     if asked is None:
         return
     asked = asked if isinstance(asked, Mapping) else {}
@@ -315,12 +315,12 @@ def change() -> None:
         return
     state[CHANGED], state[SAID] = True, SILENT
     try:
-        state[MADE] = changed(made, asked)
+        state[MADE] = carry_out(made, asked)
     except MISFITS as error:
         state[SAID] = SILENT | {"refused": sentence(error)}
 
 
-def changed(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
+def carry_out(made: Experiment, asked: Mapping[str, Any]) -> Experiment:
     """Raises ValueError for what is no change."""
     match asked:
         case {"do": "switch", "number": int(number), "on": bool(on)}:
@@ -360,9 +360,9 @@ def from_browser(data: Mapping[str, Any], was: Edit | None = None) -> Edit:
 
 
 def reveal() -> None:
-    st.session_state[REVEALED] = heard(EFFECTS, "reveal")
+    st.session_state[REVEALED] = event_value(EFFECTS, "reveal")
 
 
-def heard(key: str, event: str) -> Any:
+def event_value(key: str, event: str) -> Any:
     """Reads what a view sent; None where its page was left meanwhile."""
     return getattr(st.session_state.get(key), event, None)

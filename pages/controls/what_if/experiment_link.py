@@ -31,7 +31,7 @@ def linkable(experiment: Experiment) -> bool:
     return len(as_text(experiment)) <= LONGEST
 
 
-def unlinked(experiment: Experiment) -> str:
+def unlinkable_sentence(experiment: Experiment) -> str:
     """Says what a person can do about edits that are not `linkable`: it depends on the longest of them."""
     longest = max((entry.edit.to_dict() for entry in experiment.entries), key=lambda data: len(json.dumps(data)))
     pictured = any(isinstance(part, dict) and part.get("pixels") for part in longest.values())
@@ -52,7 +52,7 @@ def from_link(link: str) -> tuple[Experiment, list[str]]:
         by_hand = link.lstrip().startswith("[")
         if by_hand and len(link) > LONGEST:
             return Experiment(), [BROKEN]
-        value = json.loads(link if by_hand else unpressed(link))
+        value = json.loads(link if by_hand else decompress(link))
     except (ValueError, zlib.error, RecursionError):  # of which binascii's and json's errors are some
         return Experiment(), [BROKEN]
     if not isinstance(value, list):
@@ -62,7 +62,7 @@ def from_link(link: str) -> tuple[Experiment, list[str]]:
         try:
             found.append(entry(number + 1, data))
         except ValueError as error:
-            wrong.append(f"One edit in this address could not be read and is left out: {clipped(str(error))}")
+            wrong.append(f"One edit in this address could not be read and is left out: {clip(str(error))}")
     sentences = wrong[:SAID]
     if len(wrong) > SAID:
         sentences.append(f"{len(wrong) - SAID} more edits in it could not be read either.")
@@ -71,11 +71,11 @@ def from_link(link: str) -> tuple[Experiment, list[str]]:
     return Experiment(tuple(found)), sentences
 
 
-def clipped(sentence: str) -> str:
+def clip(sentence: str) -> str:
     return sentence if len(sentence) <= SENTENCE else f"{sentence[:SENTENCE]}…"
 
 
-def unpressed(link: str) -> Any:
+def decompress(link: str) -> Any:
     try:
         raw = urlsafe_b64decode(link + "=" * (-len(link) % 4))
     except binascii.Error:

@@ -10,7 +10,7 @@ from engine.analysis.alignment import by_pieces
 from engine.analysis.effects import pattern_change, shift
 from engine.analysis.effects import stream_distance as distance_of_one_text
 from engine.analysis.predictions import predictions
-from engine.analysis.recorded import patterns
+from engine.analysis.recorded_patterns import patterns
 from engine.analysis.similarity import Pair, head_changes, head_similarity, stream_distance
 from engine.edits import SilenceHeads
 from engine.runtime.run import run

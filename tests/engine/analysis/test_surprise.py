@@ -19,7 +19,7 @@ from engine.training.objectives.infill import infill_examples
 from engine.training.objectives.infill import marks_of as gap_marks
 from engine.training.objectives.next_pixel import next_pixels
 from engine.training.objectives.next_token import next_tokens
-from engine.training.objectives.padded import rows_of
+from engine.training.objectives.padding import rows_of
 from engine.training.objectives.sequence_to_sequence import Marks, teacher_forced
 
 GAP = "Once upon a time, there was a boy named[gMASK]. Tom loved to paint."

@@ -9,7 +9,7 @@ from engine import run
 from engine.attention_variants import measure, shared
 from engine.attention_variants.compare import searches
 from engine.attention_variants.cost import Cost
-from engine.attention_variants.kept import keep, patterns
+from engine.attention_variants.kept_share import keep, patterns
 from engine.attention_variants.material import Material, long_text, material
 from engine.attention_variants.measure import KINDS, Point, Setup, cost, grid, point
 from engine.attention_variants.peak import PeakBytes
@@ -67,9 +67,9 @@ def test_a_grid_is_as_square_as_it_can_be(length: int, expected: tuple[int, int]
 
 def test_only_what_a_kind_depends_on_is_measured_again() -> None:
     plain, wider = Setup(), Setup(window=64)
-    assert [kind for kind in KINDS if plain.of(kind) != wider.of(kind)] == ["window"]
+    assert [kind for kind in KINDS if plain.part_for(kind) != wider.part_for(kind)] == ["window"]
     more = Setup(k=8)
-    assert [kind for kind in KINDS if plain.of(kind) != more.of(kind)] == ["nearest", "quantized"]
+    assert [kind for kind in KINDS if plain.part_for(kind) != more.part_for(kind)] == ["nearest", "quantized"]
 
 
 def test_an_unknown_kind_is_one_sentence() -> None:

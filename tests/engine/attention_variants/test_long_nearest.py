@@ -126,7 +126,7 @@ def test_costs_are_those_counted() -> None:
 def test_shared_key_heads_are_given_to_every_head_of_their_group() -> None:
     layer = nn.Module()
     layer.q, layer.k, layer.v = nn.Linear(24, 32), nn.Linear(24, 16, bias=False), nn.Linear(24, 16)
-    h, x = Heads.of(layer, heads=4), drawn(5, 24)
+    h, x = Heads.from_layer(layer, heads=4), drawn(5, 24)
     with torch.no_grad():
         torch.testing.assert_close(h.queries(x).transpose(0, 1).flatten(1), layer.q(x))
         keys = layer.k(x).unflatten(-1, (2, 8)).transpose(0, 1)

@@ -110,7 +110,7 @@ def rename(folder: Path, change: Any) -> None:
 
 
 def counts(checkpoint: Checkpoint) -> dict[str, int]:
-    found = {status: len(checkpoint.report.of(status)) for status in ("loaded", "tied", "dropped", "unexpected")}
+    found = {status: len(checkpoint.report.rows_with(status)) for status in ("loaded", "tied", "dropped", "unexpected")}
     return {status: count for status, count in found.items() if count}
 
 
@@ -126,7 +126,8 @@ def counts(checkpoint: Checkpoint) -> dict[str, int]:
 def test_every_tensor_is_accounted_for(kind: type, expected: dict[str, int], tmp_path: Path) -> None:
     checkpoint = opened(theirs(kind), tmp_path)
     assert counts(checkpoint) == expected
-    assert {row.name for row in checkpoint.report.of("loaded")} == load_file(tmp_path / "model.safetensors").keys()
+    loaded = {row.name for row in checkpoint.report.rows_with("loaded")}
+    assert loaded == load_file(tmp_path / "model.safetensors").keys()
 
 
 def test_a_file_with_more_heads_than_its_config_names_is_read_with_all_of_them(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_gpt_neo_as_it_is_published(tmp_path: Path) -> None:
     renamed(tmp_path, "", "", **masks)
     rewritten(tmp_path, attention_layers=["global", "local"] * 2, attention_types=[[["global"], 4]])
     checkpoint = load(tmp_path)
-    assert len(checkpoint.report.of("dropped")) == 8
+    assert len(checkpoint.report.rows_with("dropped")) == 8
     assert checkpoint.report.ok
     assert_equal(checkpoint, model)
     assert (checkpoint.config.attention.window, checkpoint.config.attention.windowed) == (3, (1, 3))

@@ -66,7 +66,7 @@ def test_half_precision_is_kept_or_widened(name: str, dtype: torch.dtype, tmp_pa
 
     kept = load(tmp_path, dtype=None)
     assert {parameter.dtype for parameter in kept.model.parameters()} == {dtype}
-    assert {row.dtype for row in kept.report.of("loaded")} == {str(dtype).removeprefix("torch.")}
+    assert {row.dtype for row in kept.report.rows_with("loaded")} == {str(dtype).removeprefix("torch.")}
     trace = run(kept.model, ids, target=target)
     theirs = logits(type(model).from_pretrained(tmp_path, dtype=dtype, attn_implementation="eager").eval(), ids)
     assert (trace["logits"].float() - theirs).abs().max() < CLOSE[dtype] * theirs.abs().max()

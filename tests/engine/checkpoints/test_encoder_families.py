@@ -186,7 +186,7 @@ def stored(folder: Path, change: Any) -> None:
 
 
 def counts(checkpoint: Checkpoint) -> dict[str, int]:
-    found = {status: len(checkpoint.report.of(status)) for status in ("loaded", "tied", "dropped", "unexpected")}
+    found = {status: len(checkpoint.report.rows_with(status)) for status in ("loaded", "tied", "dropped", "unexpected")}
     return {status: count for status, count in found.items() if count}
 
 
@@ -209,11 +209,12 @@ def test_every_tensor_is_accounted_for_in_old_spelling_too(name: str, tmp_path: 
     model = theirs(name)
     checkpoint = opened(model, tmp_path)
     assert counts(checkpoint) == ACCOUNTS[name]
-    assert {row.name for row in checkpoint.report.of("loaded")} == load_file(tmp_path / "model.safetensors").keys()
+    loaded = {row.name for row in checkpoint.report.rows_with("loaded")}
+    assert loaded == load_file(tmp_path / "model.safetensors").keys()
     stored(tmp_path, spelled)
     checkpoint = load(tmp_path)
     assert counts(checkpoint) == ACCOUNTS[name]
-    assert any(row.name.endswith("gamma") for row in checkpoint.report.of("loaded"))
+    assert any(row.name.endswith("gamma") for row in checkpoint.report.rows_with("loaded"))
     assert_same(checkpoint, model)
 
 
@@ -267,7 +268,7 @@ def test_a_head_that_the_config_does_not_name_is_listed_as_unexpected(tmp_path: 
     model.save_pretrained(tmp_path)
     rewritten(tmp_path, architectures=["DistilBertModel"])
     checkpoint = load(tmp_path)
-    assert {row.name for row in checkpoint.report.of("unexpected")} == {"qa_outputs.weight", "qa_outputs.bias"}
+    assert {row.name for row in checkpoint.report.rows_with("unexpected")} == {"qa_outputs.weight", "qa_outputs.bias"}
     equal(run(checkpoint.model, IDS)["blocks.2.norm2.out"], model.distilbert(IDS).last_hidden_state.detach())
 
 

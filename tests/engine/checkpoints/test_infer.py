@@ -212,7 +212,7 @@ def test_what_a_program_puts_before_every_name_is_left_out(prefix: str, with_con
     save_file({prefix + name: tensor for name, tensor in tensors.items()}, tmp_path / "model.safetensors")
     checkpoint = load(tmp_path)
     same(checkpoint, model)
-    assert {row.name for row in checkpoint.report.of("loaded")} == {prefix + name for name in tensors}
+    assert {row.name for row in checkpoint.report.rows_with("loaded")} == {prefix + name for name in tensors}
 
 
 @pytest.mark.parametrize("key", ["state_dict", "model", "model_state_dict", "net"])

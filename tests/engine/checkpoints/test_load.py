@@ -221,8 +221,8 @@ def test_missing_tensors_are_named_and_accounted_for(folder: Path) -> None:
     rewrite(folder, lambda t: [t.pop(Q), t.pop("transformer.ln_f.bias")])
     with pytest.raises(IncompleteWeights, match=f"must hold {Q} and 1 more that are not there") as raised:
         load(folder)
-    assert [row.name for row in raised.value.report.of("missing")] == [Q, "transformer.ln_f.bias"]
-    assert raised.value.report.of("missing")[0].shape == (16, 48)
+    assert [row.name for row in raised.value.report.rows_with("missing")] == [Q, "transformer.ln_f.bias"]
+    assert raised.value.report.rows_with("missing")[0].shape == (16, 48)
 
 
 def test_unexpected_tensors_are_reported_and_left_out(folder: Path) -> None:
@@ -232,7 +232,8 @@ def test_unexpected_tensors_are_reported_and_left_out(folder: Path) -> None:
     )
     checkpoint = load(folder)
     assert not checkpoint.report.ok
-    assert {row.name for row in checkpoint.report.of("unexpected")} == {"score.weight", "transformer.h.9.ln_1.bias"}
+    unexpected = {row.name for row in checkpoint.report.rows_with("unexpected")}
+    assert unexpected == {"score.weight", "transformer.h.9.ln_1.bias"}
     assert "2 tensors have no place in a gpt2 model and were left out" in str(checkpoint.report)
     assert torch.equal(run(checkpoint.model, [1, 2])["logits"], plain)
 
@@ -240,7 +241,7 @@ def test_unexpected_tensors_are_reported_and_left_out(folder: Path) -> None:
 def test_a_report_has_one_row_for_every_tensor_and_reads_as_a_summary(folder: Path) -> None:
     report = load(folder).report
     stored = load_file(folder / "model.safetensors")
-    assert {row.name: row.shape for row in report.of("loaded")} == {n: tuple(t.shape) for n, t in stored.items()}
+    assert {row.name: row.shape for row in report.rows_with("loaded")} == {n: tuple(t.shape) for n, t in stored.items()}
     (row,) = (row for row in report.rows if row.name == Q)
     assert row.ours == tuple(f"blocks.1.attn.{x}.weight" for x in "qkv")
     first = "41 tensors: 40 loaded, 1 tied, 0 dropped on purpose, 0 missing, 0 unexpected"

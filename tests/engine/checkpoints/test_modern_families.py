@@ -226,7 +226,7 @@ def test_pythia_as_it_is_published(tmp_path: Path) -> None:
         state[name + "rotary_emb.inv_freq"] = torch.ones(2)
     torch.save(state, tmp_path / "pytorch_model.bin")
     checkpoint = load(tmp_path)
-    assert len(checkpoint.report.of("dropped")) == 6
+    assert len(checkpoint.report.rows_with("dropped")) == 6
     assert checkpoint.report.ok
     assert_equal(checkpoint, model)
 

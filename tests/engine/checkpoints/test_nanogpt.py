@@ -89,7 +89,7 @@ def test_a_checkpoint_of_nanogpt_gives_its_logits(tmp_path: Path, bias: bool, pr
     checkpoint = opened(tmp_path / "ckpt.pt")
     assert_same(checkpoint, *forward(weights, IDS, F.gelu))
     assert [row.name for row in checkpoint.report.rows if row.status != "loaded"] == [f"{prefix}lm_head.weight"]
-    assert [row.name for row in checkpoint.report.of("tied")] == [f"{prefix}lm_head.weight"]
+    assert [row.name for row in checkpoint.report.rows_with("tied")] == [f"{prefix}lm_head.weight"]
     assert all(row.name.startswith(prefix) for row in checkpoint.report.rows)
 
 
@@ -99,7 +99,7 @@ def test_a_state_dict_of_mingpt_gives_its_logits_and_says_what_was_assumed(tmp_p
     torch.save(weights | masks, tmp_path / "model.pt")
     checkpoint = opened(tmp_path / "model.pt")
     assert_same(checkpoint, *forward(weights, IDS, nn.GELU(approximate="tanh")))
-    assert len(checkpoint.report.of("dropped")) == 3
+    assert len(checkpoint.report.rows_with("dropped")) == 3
     (note,) = checkpoint.report.notes
     assert note.endswith("was read as GPT by its tensors, with n_head 3, activation gelu_new assumed.")
     assert opened(tmp_path / "model.pt", heads=6).config.attention.heads == 6
@@ -132,7 +132,7 @@ def test_names_of_mingpt_before_2022_are_read_too(tmp_path: Path) -> None:
     torch.save(old, tmp_path / "model.pt")
     checkpoint = opened(tmp_path / "model.pt")
     assert_same(checkpoint, *forward(weights, IDS, F.gelu))
-    assert len(checkpoint.report.of("dropped")) == 3
+    assert len(checkpoint.report.rows_with("dropped")) == 3
     assert checkpoint.family == "mingpt"
 
 

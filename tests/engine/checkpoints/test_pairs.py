@@ -119,7 +119,7 @@ def test_one_embedding_under_several_names_is_one(tmp_path: Path) -> None:
     tensors = stored_again(tmp_path, **dict.fromkeys(names, "shared.weight"))
     checkpoint = load(tmp_path)
     assert checkpoint.report.ok
-    assert {row.name for row in checkpoint.report.of("tied")} == {name.replace("__", ".") for name in names}
+    assert {row.name for row in checkpoint.report.rows_with("tied")} == {name.replace("__", ".") for name in names}
     equal_pair(checkpoint, model)
     del tensors["shared.weight"], tensors["lm_head.weight"]
     save_file(tensors, tmp_path / "model.safetensors")
@@ -182,7 +182,7 @@ def test_bart_without_its_bias_is_bart_with_a_bias_of_zero(tmp_path: Path) -> No
 def test_sinusoids_that_a_file_holds_are_left_out_on_purpose(tmp_path: Path) -> None:
     model = theirs("pegasus")
     checkpoint = opened(model, tmp_path)
-    dropped = {row.name for row in checkpoint.report.of("dropped")}
+    dropped = {row.name for row in checkpoint.report.rows_with("dropped")}
     assert dropped == {"model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"}
 
 

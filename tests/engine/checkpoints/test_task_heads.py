@@ -162,14 +162,15 @@ def test_a_head_over_words_beside_one_over_classes_is_left_out_on_purpose(tmp_pa
     stored_again(tmp_path, str, **{"lm_head.weight": torch.ones(40, 32)})
     report = load(tmp_path).report
     assert report.ok
-    assert [row.name for row in report.of("dropped")] == ["lm_head.weight"]
+    assert [row.name for row in report.rows_with("dropped")] == ["lm_head.weight"]
 
 
 def test_of_two_heads_of_gpt2_the_one_over_words_is_kept(tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = shaken(transformers.GPT2DoubleHeadsModel(transformers.GPT2Config(**GPT2, num_labels=1)))
     checkpoint = opened(model, tmp_path)
-    assert {row.name.rpartition(".")[0] for row in checkpoint.report.of("dropped")} == {"multiple_choice_head.summary"}
+    dropped = {row.name.rpartition(".")[0] for row in checkpoint.report.rows_with("dropped")}
+    assert dropped == {"multiple_choice_head.summary"}
     with torch.no_grad():
         equal(run(checkpoint.model, IDS)["logits"], model(IDS).logits)
 
@@ -307,7 +308,7 @@ def test_a_whole_t5_that_calls_itself_an_encoder_is_read_as_one(tmp_path: Path) 
     path.write_text(json.dumps(json.loads(path.read_text()) | {"architectures": ["T5EncoderModel"]}))
     checkpoint = load(tmp_path)
     assert checkpoint.report.ok
-    assert {row.name.partition(".")[0] for row in checkpoint.report.of("dropped")} == {"decoder"}
+    assert {row.name.partition(".")[0] for row in checkpoint.report.rows_with("dropped")} == {"decoder"}
     with torch.no_grad():
         equal(run(checkpoint.model, IDS)["final_norm.out"], model.encoder(IDS).last_hidden_state)
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 from engine.data.names import TAGS, Names, tables, tags_of
 from engine.data.sentiment import BAD, GOOD, Sentiment, templates
-from engine.training.measures.tagged import f1, in_bio, of_names, spans
+from engine.training.measures.tagging import f1, in_bio, of_names, spans
 
 
 def ends(text: str) -> list[bool]:

@@ -18,7 +18,7 @@ from engine.training.measures.decoding import decode_continuations, decode_trans
 from engine.training.measures.digits import draw_levels
 from engine.training.measures.next_pixel import drawn_after
 from engine.training.measures.sequence_to_sequence import Link, alignment, best, links
-from engine.training.objectives.padded import pad_rows, real
+from engine.training.objectives.padding import pad_rows, real
 
 WORDS = ["The red cars sleep", "Les voitures rouges dorment"]
 TOKENIZER = train("word", WORDS, special_tokens=("<pad>", "<s>", "</s>"))

@@ -15,7 +15,7 @@ from engine.training.objectives import masked as masking
 from engine.training.objectives import sequence_to_sequence as translating
 from engine.training.objectives.classification import classification_examples
 from engine.training.objectives.next_pixel import next_pixels
-from engine.training.objectives.padded import gather_rows, rows_of
+from engine.training.objectives.padding import gather_rows, rows_of
 
 CLS, SEP, MASK, PAD = 2, 3, 4, 0
 MARKS = masking.Marks(CLS, SEP, MASK, PAD, torch.arange(5, 105))
@@ -83,9 +83,9 @@ def test_the_target_is_shifted_right_behind_its_start_and_closed_by_its_end() ->
 
 def test_rows_of_a_long_row_are_those_that_begin_there_and_no_longer() -> None:
     rows = gather_rows(torch.arange(10, 20), torch.tensor([0, 7, 4]), torch.tensor([4, 3, 0]))
-    assert rows.filled(0).tolist() == [[10, 11, 12, 13], [17, 18, 19, 0], [0, 0, 0, 0]]
+    assert rows.fill_padding(0).tolist() == [[10, 11, 12, 13], [17, 18, 19, 0], [0, 0, 0, 0]]
     assert rows.real.sum(1).tolist() == [4, 3, 0]
-    assert gather_rows(torch.arange(3), torch.tensor([1]), torch.tensor([0])).filled(0).shape == (1, 0)
+    assert gather_rows(torch.arange(3), torch.tensor([1]), torch.tensor([0])).fill_padding(0).shape == (1, 0)
 
 
 def test_a_gap_is_laid_out_as_glm_does_and_only_the_span_is_asked() -> None:

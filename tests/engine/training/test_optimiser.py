@@ -174,7 +174,8 @@ def test_the_state_has_the_names_that_runs_were_saved_with(kind: str) -> None:
     ]
     written = {f"{key}.{name}": torch.ones(() if key == "step" else parameter.shape) for key in NAMES[kind]}
     load_optimiser_state(model, made, written)
-    assert all(torch.equal(made.of(parameter).state[parameter][key], written[f"{key}.{name}"]) for key in NAMES[kind])
+    state = made.optimizer_of(parameter).state[parameter]
+    assert all(torch.equal(state[key], written[f"{key}.{name}"]) for key in NAMES[kind])
 
 
 def test_a_gradient_that_comes_later_begins_its_own_momentum() -> None:
@@ -187,7 +188,7 @@ def test_a_gradient_that_comes_later_begins_its_own_momentum() -> None:
             p.grad = None if p is late and index == 0 else torch.ones_like(p)
         made.step(SCALER, recipe.lr)
     torch.testing.assert_close(late.detach(), start - 0.1 * (1 + 1.9))
-    torch.testing.assert_close(made.of(late).state[late]["momentum_buffer"], torch.full_like(late, 1.9))
+    torch.testing.assert_close(made.optimizer_of(late).state[late]["momentum_buffer"], torch.full_like(late, 1.9))
 
 
 def test_a_memory_that_is_not_whole_is_refused_and_one_of_another_kind_begins_anew() -> None:
@@ -204,7 +205,7 @@ def test_a_memory_that_is_not_whole_is_refused_and_one_of_another_kind_begins_an
         load_optimiser_state(model, made, kept)
     other = build_optimisers(model, Optimiser(kind="sgd"))
     load_optimiser_state(other_model := model, other, optimiser_state(model, made))
-    assert all(not other.of(p).state[p] for p in other_model.parameters())
+    assert all(not other.optimizer_of(p).state[p] for p in other_model.parameters())
 
 
 def test_the_recipe_says_what_is_wrong() -> None:

@@ -21,11 +21,11 @@ from engine.training.measures.exact import asked_of, by_group, write_targets
 from engine.training.measures.origins import one_a_symbol, weights
 from engine.training.objectives import UNASKED, Examples, score, shares_of
 from engine.training.objectives.completion import Marks, completion_examples, prompt
-from engine.training.objectives.padded import rows_of
+from engine.training.objectives.padding import rows_of
 from engine.training.parallel import Peers
 from engine.training.sources import Source, open_source
 from engine.training.sources.completion import Completion
-from engine.training.sources.labelled import LabelledTexts
+from engine.training.sources.label_texts import LabelledTexts
 from engine.training.sources.pairs import TaughtPairs
 from engine.training.trainer import Trainer
 

@@ -9,7 +9,7 @@ from engine.model.config import ModelConfig
 from engine.model.from_dict import build
 from engine.training import parse_recipe, read_recipe
 from engine.training.objectives import OBJECTIVES, check_model
-from engine.training.objectives.suited import suit_model
+from engine.training.objectives.suitable_config import suit_model
 from engine.training.recipe_file import as_toml
 
 LAB = Path(__file__).parents[3] / "assets" / "lab"

@@ -23,7 +23,7 @@ class Rows:
         """batch pos: True where a token stands, False where the batch is filled up."""
         return torch.arange(self.ids.shape[1]) < self.lengths[:, None]
 
-    def filled(self, fill: int) -> Tensor:
+    def fill_padding(self, fill: int) -> Tensor:
         return self.ids.masked_fill(~self.real, fill)
 
 

@@ -59,9 +59,9 @@ class Source:
         for edit in self.edits:
             if issubclass(Edit.kinds.get(str(edit.get("edit")), Edit), FromRuns):  # before it is made: no end otherwise
                 raise ValueError(f"the run values come from must not need a further one; leave out {edit['edit']}.")
-        self.made()
+        self.as_edits()
 
-    def made(self) -> tuple[Edit, ...]:
+    def as_edits(self) -> tuple[Edit, ...]:
         return tuple(edit_from_dict(data) for data in self.edits)
 
     @property

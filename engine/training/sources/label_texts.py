@@ -12,9 +12,9 @@ from engine.model.config import ModelConfig
 from engine.training.corpus import Document, Documents
 from engine.training.objectives import Examples
 from engine.training.objectives.classification import classification_examples
-from engine.training.objectives.padded import pad_rows, real
+from engine.training.objectives.padding import pad_rows, real
 from engine.training.recipe import Recipe
-from engine.training.sources.shelved import ShelvedTexts, marks, with_classes
+from engine.training.sources.shelved_texts import ShelvedTexts, marks, with_classes
 
 
 class LabelledTexts(ShelvedTexts):

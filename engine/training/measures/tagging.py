@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from engine.data.task import Tagged
-from engine.training.objectives.padded import pad_rows, real
+from engine.training.objectives.padding import pad_rows, real
 from engine.training.objectives.token_classification import first_tokens
-from engine.training.sources.tagged import TaggedTexts
+from engine.training.sources.tag_texts import TaggedTexts
 from engine.training.trainer import Trainer
 
 SENTENCES, AT_ONCE = 2_000, 250

@@ -14,7 +14,7 @@ from engine.training.corpus import Document, Documents
 from engine.training.objectives import Examples
 from engine.training.objectives.token_classification import tagging_examples
 from engine.training.recipe import Recipe
-from engine.training.sources.shelved import ShelvedTexts, marks, with_classes
+from engine.training.sources.shelved_texts import ShelvedTexts, marks, with_classes
 
 
 class TaggedTexts(ShelvedTexts):

@@ -50,7 +50,8 @@ def patterns(checkpoint: Checkpoint, positions: int, layer: int, head: int, setu
     read, attended = f"blocks.{layer}.norm1.out", f"blocks.{layer}.attn.pattern"
     trace = run(checkpoint.model, long_text(checkpoint, positions)[None], keep=[read, attended])
     states, pattern = trace[read][0], trace[attended][0, head]
-    heads = Heads.of(checkpoint.model.get_submodule(f"blocks.{layer}.attn"), checkpoint.model.config.attention.heads)
+    model = checkpoint.model
+    heads = Heads.from_layer(model.get_submodule(f"blocks.{layer}.attn"), model.config.attention.heads)
     queries = fold(heads.queries(states), heads.w_k)[head]
     pos = torch.arange(positions)
     visible = pos + 1
