@@ -1,7 +1,5 @@
 """Compare: two runs or more side by side, of any models, texts, training steps or edits."""
 
-from functools import partial
-
 import streamlit as st
 
 from engine.training.snapshots import snapshots
@@ -13,13 +11,11 @@ from pages.controls.model_input.model_input import EXAMPLES, Subject, notice
 from pages.controls.share.links import Rule, honour_link, one_of, whole_number
 from pages.controls.what_if.experiment import event_value
 from views.compare.compare import compare
-from views.compare.long import compare_long
 from views.compare.pair import Shown, match_attentions
 from views.core.component import courier, plotly_address, view
 
-PICTURE, LONG = "compare", "compare long"
+PICTURE = "compare"
 picture = view("compare", events=("silence",))
-long_picture = view("compare/long", events=("silence",))
 
 
 def shown_side(side: Side) -> Shown:
@@ -29,9 +25,9 @@ def shown_side(side: Side) -> Shown:
     return Shown(*whose, side.trace, side.lanes, said, side.before, side.long)
 
 
-def on_silence(key: str) -> None:
+def on_silence() -> None:
     """A head of one side is silenced, or heard again; a browser sends it, so that anything may come."""
-    match event_value(key, "silence"):
+    match event_value(PICTURE, "silence"):
         case {"letter": str(letter), "layer": int(layer), "head": int(head), "side": str(side), "focus": str(focus)}:
             silence(letter, layer, head, side, focus == "cross_attn")
 
@@ -51,12 +47,7 @@ comparison = comparison_of(found, pairs)
 export = comparison_export(found, comparison)
 look = EXAMPLES.get(first.title, {}).get("look", {})
 notes = {"look": {"layer": 0, "head": 0, **look}, "take": export.header, "plotly": plotly_address()}
-if first.long is None:
-    drawn = compare(pairs, notes)
-    waiting.empty()
-    picture(drawn, key=PICTURE, on={"silence": partial(on_silence, PICTURE)})
-else:
-    drawn = compare_long(pairs, notes)
-    waiting.empty()
-    long_picture(drawn, key=LONG, on={"silence": partial(on_silence, LONG)})
+drawn = compare(pairs, notes)
+waiting.empty()
+picture(drawn, key=PICTURE, on={"silence": on_silence})
 courier("courier", export.answers(drawn, *comparison.parts).answer)

@@ -137,3 +137,32 @@ def test_every_tab_shows_both_long_texts(look: Callable[..., "Page"]) -> None:
             view.locator(shown).first.wait_for()
             if tab in ("Lines", "q·k", "Steps"):
                 expect(view.locator(".window-note")).to_contain_text("Rows ")
+
+
+def test_a_comparison_that_grows_long_is_drawn_in_tiles_and_a_short_one_in_cells_again(
+    look: Callable[..., "Page"], texts: Any
+) -> None:
+    page = look()
+    root(page).evaluate("e => { e.dataset.first = 'yes'; }")
+    page.get_by_role("tab", name="Text").click()
+    for words, ready in ((["Max ran."] * 2, ".map-scroll canvas"), (texts[0], ".long-map canvas")):
+        for number, text in enumerate(words):
+            field = page.get_by_label(f"text of {'AB'[number]}", exact=True)
+            field.fill(text)
+            field.press("Enter")
+            page.wait_for_function(
+                f"([number, long]) => {FIND}.sides[number].trace.length > 99 === long", arg=[number, len(text) > 99]
+            )
+        long = ready.startswith(".long")
+        page.wait_for_function(f"long => {FIND}.source.tiled === long", arg=long)
+        page.locator(".run-of .view-text .texts bdi").first.wait_for()
+        page.get_by_role("tab", name="Map").click()
+        page.wait_for_selector(f".maps {ready}")
+        assert page.locator(".compare[data-first]").count() == 1, "another view was mounted"
+        assert page.locator(".map-of").count() == 3
+        assert (page.locator(".long-map").count() == 3) == long
+        assert root(page).evaluate("e => [e.loupe.state.layer, e.loupe.state.head]") == [1, 2]
+        assert len(said(page)) == 3
+        page.get_by_role("tab", name="Text").click()
+    page.get_by_role("tab", name="Map").click()
+    page.wait_for_function(HERE)

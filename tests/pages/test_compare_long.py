@@ -45,14 +45,14 @@ def long_pair(count: int = COUNT, **address: str) -> AppTest:
 
 
 def ids(app: AppTest, number: int) -> list[int]:
-    found: list[int] = view(app, "compare.long")[0]["sides"][number]["lanes"][""]["ids"]
+    found: list[int] = view(app, "compare")[0]["sides"][number]["lanes"][""]["ids"]
     return found
 
 
 def test_up_to_a_limit_texts_are_compared_whole_and_beyond_it_in_tiles() -> None:
     assert "A/blocks.0.attn.pattern" in view(long_pair(MAX_TOKENS), "compare")[1]
     app = long_pair(MAX_TOKENS + 1)
-    header, arrays = view(app, "compare.long")
+    header, arrays = view(app, "compare")
     assert [len(ids(app, i)) for i in (0, 1)] == [MAX_TOKENS + 1] * 2 and not arrays
     assert [side["notice"] for side in header["sides"]] == ["", ""]
 
@@ -73,14 +73,14 @@ def test_what_is_run_is_said_while_long_texts_are_and_no_sentence_stays() -> Non
 
 def test_a_short_text_beside_a_long_one_is_looked_at_in_the_same_way() -> None:
     app = long_pair(b_text="1 2 3", c_model="stories", c_text="A cat sat.")
-    header, _ = view(app, "compare.long")
+    header, _ = view(app, "compare")
     assert [side["letter"] for side in header["sides"]] == ["A", "B", "C"] and len(ids(app, 1)) == 3
 
 
 def test_a_text_beyond_what_the_page_reads_is_cut_and_that_is_said_with_the_limit() -> None:
     app = long_pair(LONG_TOKENS + 6)
     assert len(ids(app, 0)) == LONG_TOKENS
-    for side in view(app, "compare.long")[0]["sides"]:
+    for side in view(app, "compare")[0]["sides"]:
         assert "the last 6 are cut" in side["notice"] and "LOUPE_LONG_TOKENS" in side["notice"]
 
 
@@ -94,16 +94,16 @@ def test_a_text_beyond_what_the_page_reads_is_cut_and_that_is_said_with_the_limi
     ],
 )
 def test_edits_of_a_long_text_are_made_where_they_fit(edits: str, said: str, count: int) -> None:
-    header, _ = view(long_pair(b_edits=edits), "compare.long")
+    header, _ = view(long_pair(b_edits=edits), "compare")
     side = header["sides"][1]
     assert side["edits"] == count and (said in side["notice"] if said else not side["notice"])
 
 
 def test_a_head_is_silenced_in_one_run_of_a_long_text_from_the_picture() -> None:
     app = long_pair(b_text=texts(COUNT)[0])
-    assert view(app, "compare.long")[0]["pairs"]["B"]["same"]
+    assert view(app, "compare")[0]["pairs"]["B"]["same"]
     app.text_area(key="b_edits").set_value(SILENT).run()
-    header, _ = view(app, "compare.long")
+    header, _ = view(app, "compare")
     assert not header["pairs"]["B"]["same"] and header["sides"][1]["silenced"][0]["heads"] == [1]
     model = library.checkpoint("mine").model
     _, arrays = question(app, header["pairs"]["B"]["trace"], ask="says", group=COUNT - 1)
@@ -130,7 +130,7 @@ def test_lines_and_data_of_long_texts_are_both_whole_patterns_and_their_differen
 ) -> None:
     monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
     app = long_pair()
-    found = ran(asked(app, "compare.long", take="python", **looked())[0]["lines"])
+    found = ran(asked(app, "compare", take="python", **looked())[0]["lines"])
     assert list(found["a"]) == ["blocks.1.attn.pattern"]
     model = library.checkpoint("mine").model
     patterns = [run(model, ids(app, i))["blocks.1.attn.pattern"][0, i] for i in (0, 1)]
@@ -138,7 +138,7 @@ def test_lines_and_data_of_long_texts_are_both_whole_patterns_and_their_differen
         torch.testing.assert_close(found[name], expected, atol=1e-6, rtol=1e-5)
     expected = patterns[1] - patterns[0]
     assert float(found["printed"]) == pytest.approx(float(expected[290, 7]), abs=1e-6)
-    _, answer = asked(app, "compare.long", take="data", matrix="B − A", format="npz", **looked())
+    _, answer = asked(app, "compare", take="data", matrix="B − A", format="npz", **looked())
     with np.load(io.BytesIO(answer["file"].data.tobytes()), allow_pickle=False) as file:
         np.testing.assert_allclose(file["values"], expected.numpy(), atol=1e-6)
         assert len(file["query_tokens"]) == COUNT
@@ -149,19 +149,19 @@ def test_the_lines_of_every_tab_of_a_long_text_run(
     tab: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("views.core.codegen.MODELS_FOLDER", str(tmp_path))
-    found = ran(asked(long_pair(), "compare.long", take="python", **looked(tab))[0]["lines"])
+    found = ran(asked(long_pair(), "compare", take="python", **looked(tab))[0]["lines"])
     lines = found["printed"].splitlines()
     assert len(lines) == {"text": 1, "lines": 1, "product": 3, "points": 3, "circuits": 5, "steps": 7}[tab]
 
 
 def test_a_file_of_long_texts_has_both_heads_and_their_difference_down_to_single_weights() -> None:
     app = long_pair()
-    header, _ = view(app, "compare.long")
-    page = asked(app, "compare.long", take="html", state="#layer=1", asked=[], **looked())[1]["file"].data.tobytes()
+    header, _ = view(app, "compare")
+    page = asked(app, "compare", take="html", state="#layer=1", asked=[], **looked())[1]["file"].data.tobytes()
     assert len(page) < 5e6 and b"/compare?v=1&amp;a_model=mine" in page
     (given,) = re.findall(rb'id="given">(.*?)</script>', page, re.DOTALL)
     said = json.loads(given)
-    assert said["view"] == "compare/long"
+    assert said["view"] == "compare/compare"
     traces = [side["trace"] for side in header["sides"]]
     names = {traces[0]: "A", traces[1]: "B", header["pairs"]["B"]["trace"]: "B − A"}
     whole = {name: np.full((COUNT, COUNT), np.nan, np.float32) for name in names.values()}
@@ -173,7 +173,7 @@ def test_a_file_of_long_texts_has_both_heads_and_their_difference_down_to_single
         values = 0 if answer[0]["empty"] else answer[1]["weight"].data
         whole[names[query["trace"]]][top:bottom, left:right] = values
     for name, values in whole.items():
-        _, matrix = asked(app, "compare.long", take="data", matrix=name, format="npz", **looked())
+        _, matrix = asked(app, "compare", take="data", matrix=name, format="npz", **looked())
         with np.load(io.BytesIO(matrix["file"].data.tobytes())) as file:
             np.testing.assert_allclose(values, file["values"], atol=1e-7, err_msg=name)
     asks = {one["query"]["ask"] for one in said["answers"]}

@@ -56,7 +56,10 @@ def test_what_both_say_stands_beside_one_another_at_the_tokens_that_belong_toget
     first, second = shown("A"), shown("B", SECOND)
     header, arrays = sent(first, second)
     says = header["pairs"]["B"]["says"]
-    for number, (here, there, _) in enumerate(says["groups"]):
+    assert says["groups"] is None  # those of the queries
+    groups = header["pairs"]["B"]["attentions"][-1]["queries"]
+    assert len(groups) == len(arrays["B:says.ids"].data)
+    for number, (here, there, _) in enumerate(groups):
         both = ((first, here), (second, there))
         p, q = (one.trace["logits"][0, places[-1]].double().softmax(-1) for one, places in both)
         ids = arrays["B:says.ids"].data[number].astype(int)

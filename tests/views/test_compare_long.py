@@ -21,12 +21,13 @@ from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, ids
-from views.attention.long import ACROSS, TILE, long_context
-from views.compare.long import LARGEST_TILE, about_pair, carry_long, compare_long, cut
+from views.attention.long import ACROSS, LARGEST_TILE, TILE, long_context
+from views.compare.compare import compare
 from views.compare.long_pair import CELLS, ROWS
 from views.compare.pair import Compared, Shown, match_attentions
 from views.compare.questions import Comparison
 from views.compare.tables import Looked, difference, matrix, pattern
+from views.compare.tiles import about_pair, carry_long, cut
 from views.core.payload import Named, unpack
 from views.core.questions import Page
 from views.walkthrough.walkthrough import lanes
@@ -79,7 +80,7 @@ def by_entries(pair: Compared, layer: int, head: int, other: tuple[int, int]) ->
 
 def test_what_is_sent_names_what_belongs_together_and_holds_no_weight() -> None:
     pair = pair_of()
-    header, arrays = unpack(compare_long([pair], {"look": {}}))
+    header, arrays = unpack(compare([pair], {"look": {}}))
     (found,) = header["pairs"]["B"]["attentions"]
     assert not arrays and found["keys"] is None and header["pairs"]["B"]["says"]["groups"] is None
     places = [b for _, (b,), _ in found["queries"]]
@@ -113,7 +114,7 @@ def test_one_difference_among_a_million_is_seen_at_rest(monkeypatch: pytest.Monk
     planted = torch.full((1000, 1000), 1e-4)
     planted[777, 33] = -0.5
     monkeypatch.setattr("views.compare.questions.differing", lambda *_: planted)
-    side = unpack(compare_long([pair], {}))[0]["pairs"]["B"]["attentions"][0]["tiles"][2]
+    side = unpack(compare([pair], {}))[0]["pairs"]["B"]["attentions"][0]["tiles"][2]
     tiles = cut(1000, side, True, side * ACROSS // TILE)
     assert len(tiles) == 2
     found = []
@@ -129,7 +130,7 @@ def test_one_difference_among_a_million_is_seen_at_rest(monkeypatch: pytest.Monk
 def test_where_two_texts_are_one_no_number_is_sent() -> None:
     model, read = tiny.model(SMALL), ids(LENGTH)
     pair = match_attentions(shown("A", model, read), shown("B", model, Encoding.from_ids(read.ids)))
-    assert unpack(compare_long([pair], {}))[0]["pairs"]["B"]["same"]
+    assert unpack(compare([pair], {}))[0]["pairs"]["B"]["same"]
     header, arrays = answer(pair, ask="difference", heads=[[0, 1], [0, 1]], rows=[0, 128], columns=[0, 128])
     assert header["empty"] and header["max"] == 0 and not arrays
 
@@ -190,7 +191,7 @@ def test_models_of_other_shapes_are_compared_head_with_head_only() -> None:
     read = ids(LENGTH)
     small, other = tiny.model(SMALL), tiny.model(replace(SMALL, layers=3, attention=Attention(2)))
     pair = match_attentions(shown("A", small, read), shown("B", other, read))
-    (described,) = unpack(compare_long([pair], {}))[0]["pairs"]["B"]["attentions"]
+    (described,) = unpack(compare([pair], {}))[0]["pairs"]["B"]["attentions"]
     assert not described["change"] and "one depth and width" in described["streams"]
     for layer in range(3):
         assert not answer(pair, ask="change", layer=layer)[1]
@@ -278,7 +279,7 @@ def test_two_texts_of_1024_tokens_through_gpt2_small_are_compared_within_a_megab
     texts = [Encoding.from_ids(one) for one in (read, [*read[:300], 5, *read[300:700], 7, *read[701:], *range(23)])]
     assert len(texts[1]) == 1024
     pair = match_attentions(*(shown(letter, model, text) for letter, text in zip("AB", texts, strict=True)))
-    opened = compare_long([pair], {})
+    opened = compare([pair], {})
     looked = Looked("attn", {"A": (6, 7), "B": (6, 7)}, "B", ("A", 5, 5))
     cells = unpack(opened)[0]["across"]
     assert cells == ACROSS
@@ -302,7 +303,7 @@ def test_tiles_are_cut_as_the_picture_counts_their_blocks(length: int, sides: in
     texts = [Encoding.from_ids([first, *read.ids[1:]]) for first in range(sides)]
     shown_ones = [shown(letter, model, text) for letter, text in zip("ABC", texts, strict=False)]
     pairs = [match_attentions(shown_ones[0], other) for other in shown_ones[1:]]
-    header, _ = unpack(compare_long(pairs, {}))
+    header, _ = unpack(compare(pairs, {}))
     tiles = {letter: header["pairs"][letter]["attentions"][0]["tiles"] for letter in header["pairs"]}
     looked = Looked("attn", dict.fromkeys("ABC"[:sides], (0, 0)), "B", ("A", 0, 0))
     for query in carry_long(pairs, looked):

@@ -1,4 +1,7 @@
-"""What the page about comparisons draws: two runs or more, and what belongs together in them."""
+"""What the page about comparisons draws: two runs or more, and what belongs together in them.
+
+Of texts too long to be sent whole no weight travels: assets/views/compare/tiled_source.js asks for what is looked at.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +13,38 @@ from torch import Tensor
 from engine.edits import SilenceHeads
 from engine.runtime.trace import Trace
 from views.attention.attention import attention_arrays, edited_cells, edited_heads, in_bytes
-from views.compare.pair import Compared, Shown, digest_of, together
+from views.attention.long import TILE
+from views.compare.long_pair import CELLS
+from views.compare.pair import Compared, Shown, digest_of, shown_in, together
+from views.compare.tiles import cells_across, tile_sides
 from views.core.payload import pack
 from views.walkthrough.walkthrough import lane_header, model_header
 
 WHOLE = 6 * 2**20  # bytes of all patterns together; of larger runs they come in one byte a weight
 PARTS = (".pattern", ".mask")
 
+
 def compare(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
     """Every pair has the same first run. Arrays of a run stand under its letter (`A/blocks.0.attn.pattern`), those of a
     pair under the letter of its second run (`B:attn.change`, layer head)."""
-    shown = [pairs[0].first, *(pair.second for pair in pairs)]
-    whole = is_whole(pairs)
-    arrays: dict[str, Tensor] = {}
-    for one in shown:
-        found = all_layers(one) if whole else in_bytes(one.trace, one.lanes)
-        if one.reading.picture is not None:
-            found["picture"] = one.reading.picture
-        arrays.update({f"{one.letter}/{name}": value for name, value in found.items()})
+    shown, long = shown_in(pairs), pairs[0].is_long
+    arrays = {f"{one.letter}/picture": one.reading.picture for one in shown if one.reading.picture is not None}
     described = {}
     for pair in pairs:
         described[pair.second.letter], more = together(pair)
-        arrays.update(more)
+        arrays |= more
     header = {"trace": digest_of(shown), "sides": [side_header(one) for one in shown], "pairs": described, **notes}
+    if long:
+        across = cells_across(shown)
+        for pair in pairs:
+            for number, one in enumerate(described[pair.second.letter]["attentions"]):
+                one["tiles"] = tile_sides(pair, number, across)
+        header |= {"tile": TILE, "across": across, "cells": CELLS}
+        return pack(header, arrays)
+    whole = is_whole(pairs)
+    for one in shown:
+        found = all_layers(one) if whole else in_bytes(one.trace, one.lanes)
+        arrays |= {f"{one.letter}/{name}": value for name, value in found.items()}
     return pack(header, arrays)
 
 
@@ -73,5 +85,4 @@ def side_header(one: Shown) -> dict[str, Any]:
 
 def is_whole(pairs: Sequence[Compared]) -> bool:
     """Tells whether every weight is in the payload."""
-    shown = [pairs[0].first, *(pair.second for pair in pairs)]
-    return sum(value.numel() * 4 for one in shown for value in recorded_patterns(one.trace)) <= WHOLE
+    return sum(value.numel() * 4 for one in shown_in(pairs) for value in recorded_patterns(one.trace)) <= WHOLE

@@ -14,7 +14,6 @@ from torch import Tensor
 from engine.analysis.alignment import Alignment, Group
 from engine.analysis.compare_long import difference, layer_changes, sample_rows, similarity, spread_groups
 from engine.analysis.predictions import predictions
-from engine.analysis.similarity import stream_distance
 from engine.analysis.summarised_run import rerun_reduced
 from engine.runtime import library
 from views.attention.long import Head, LongContext
@@ -23,7 +22,7 @@ from views.compare.pair import (
     Attention,
     Compared,
     Shown,
-    alignment_header,
+    alike_in_shape,
     candidates,
     prediction_arrays,
     prediction_places,
@@ -43,48 +42,6 @@ def cache_pair(pair: Compared, what: tuple[Hashable, ...], make: Any) -> tuple[T
     """Caches a value made of both runs, in the store of their patterns."""
     second = long_of(pair.second)
     return library.glances.cached(long_of(pair.first).made, (second.digest, *second.made.key, *what), make)
-
-
-def together_long(pair: Compared) -> dict[str, Any]:
-    """Groups of tokens that belong together, without a number: these are asked for. `keys` is None where they are
-    grouped as the queries are, and the groups of `says` where they equal the queries of the last attention."""
-    described: list[dict[str, Any]] = []
-    for number, (one, other) in enumerate(pair.attentions):
-        apart = "" if one.crosses else far(pair, one, other)
-        found = alignment_header(pair, number)
-        keys = None if found["keys"] == found["queries"] else found["keys"]
-        described.append(found | {"keys": keys, "streams": apart, "change": alike_in_shape(pair, one, other)})
-    says = prediction_places(pair)
-    if says.get("groups") == described[-1]["queries"]:
-        says["groups"] = None
-    same = long_of(pair.first).made == long_of(pair.second).made
-    return {"trace": pair.digest, "same": same, "attentions": described, "says": {"names": {}, **says}}
-
-
-def alike_in_shape(pair: Compared, one: Attention, other: Attention) -> bool:
-    """Tells whether each head has one in its place."""
-    mine, theirs = pair.first.lane(one.side).config, pair.second.lane(other.side).config
-    return (mine.layers, mine.attention.heads) == (theirs.layers, theirs.attention.heads)
-
-
-def far(pair: Compared, one: Attention, other: Attention) -> str:
-    """Why the residual streams of the two cannot be compared, or nothing."""
-    mine, theirs = pair.first.lane(one.side).config, pair.second.lane(other.side).config
-    if (mine.layers, mine.d_model) == (theirs.layers, theirs.d_model):
-        return ""
-    try:
-        stream_distance(pair.first.trace, pair.second.trace, Alignment((), (0, 0)), (one.side, other.side))
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
-def streams(pair: Compared, number: int) -> dict[str, Tensor]:
-    """Layer group, as `stream_distance` has them."""
-    one, other = pair.attentions[number]
-    aligned = pair.alignment(one.side, other.side)
-    found = stream_distance(pair.first.trace, pair.second.trace, aligned, (one.side, other.side))
-    return {"relative": found.relative.float(), "cosine": found.cosine.float()}
 
 
 def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]]:

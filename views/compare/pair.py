@@ -106,6 +106,18 @@ class Compared(BareContext):
     def model_name(self) -> str:
         return f"{self.second.title} and {self.first.title}"
 
+    @property
+    def is_long(self) -> bool:
+        """Tells whether the runs hold no pattern; either both do or none."""
+        return self.first.long is not None
+
+    @property
+    def is_same(self) -> bool:
+        """Tells whether both are one run."""
+        if self.first.long and self.second.long:
+            return self.first.long.made == self.second.long.made
+        return self.first.trace is self.second.trace
+
     def number(self, key: str) -> int | None:
         """Finds which attention has that name in the first run, None where the two share none of it."""
         return next((i for i, (one, _) in enumerate(self.attentions) if one.key == key), None)
@@ -140,6 +152,11 @@ class Compared(BareContext):
 def digest_of(shown: Sequence[Shown]) -> str:
     """A name for runs together, the same for the same ones in this order."""
     return hashlib.sha256(" ".join(one.digest for one in shown).encode()).hexdigest()[:16]
+
+
+def shown_in(pairs: Sequence[Compared]) -> list[Shown]:
+    """The runs of pairs that have one first run."""
+    return [pairs[0].first, *(pair.second for pair in pairs)]
 
 
 def match_attentions(first: Shown, second: Shown) -> Compared:
@@ -183,31 +200,64 @@ def vocabulary(shown: Shown) -> tuple[str, ...]:
 
 
 def together(pair: Compared) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Header and arrays of a pair: what belongs together, and the differences there."""
+    """Header and arrays of a pair: what belongs together, and the differences there; of long texts no number, since
+    these are asked for.
+
+    `keys` is None where they are grouped as the queries are, and so are the groups of `says` where they equal the
+    queries of the last attention.
+    """
     arrays: dict[str, Tensor] = {}
     described = [attention_pair(pair, number, arrays) for number in range(len(pair.attentions))]
+    says = prediction_places(pair) if pair.is_long else prediction_header(pair, arrays)
+    if says.get("groups") == described[-1]["queries"]:
+        says["groups"] = None
+    for one in described:
+        one["keys"] = None if one["keys"] == one["queries"] else one["keys"]
     before = f"{pair.second.letter}:"
-    says = prediction_header(pair, arrays)
-    named = {"trace": pair.digest, "same": pair.first.trace is pair.second.trace, "attentions": described, "says": says}
+    named = {"trace": pair.digest, "same": pair.is_same, "attentions": described, "says": says}
     return named, {before + key: value for key, value in arrays.items()}
 
 
 def attention_pair(pair: Compared, number: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
+    """What is said of one attention of both; of whole runs `arrays` gets the differences."""
     one, other = pair.attentions[number]
-    found = pair.patterns(number)
-    shapes = [[len(layer) for layer in side] for side in (found.first, found.second)]
-    if shapes[0] == shapes[1]:
-        arrays[f"{one.key}.change"] = head_changes(found)
-    if cost(found) <= AT_ONCE:
-        arrays[f"{one.key}.similarity"] = head_similarity([found]).heads
-    apart = ""
-    if not one.crosses:
-        try:
-            streams = stream_distance(pair.first.trace, pair.second.trace, found.queries, (one.side, other.side))
-            arrays |= {f"{one.key}.relative": streams.relative.float(), f"{one.key}.cosine": streams.cosine.float()}
-        except ValueError as error:
-            apart = str(error)
-    return alignment_header(pair, number) | {"streams": apart}
+    apart = "" if one.crosses else far(pair, one, other)
+    alike = alike_in_shape(pair, one, other)
+    if not pair.is_long:
+        found = pair.patterns(number)
+        if alike:
+            arrays[f"{one.key}.change"] = head_changes(found)
+        if cost(found) <= AT_ONCE:
+            arrays[f"{one.key}.similarity"] = head_similarity([found]).heads
+        if not one.crosses and not apart:
+            arrays |= {f"{one.key}.{name}": value for name, value in streams(pair, number).items()}
+    return alignment_header(pair, number) | {"streams": apart, "change": alike}
+
+
+def alike_in_shape(pair: Compared, one: Attention, other: Attention) -> bool:
+    """Tells whether each head has one in its place."""
+    mine, theirs = pair.first.lane(one.side).config, pair.second.lane(other.side).config
+    return (mine.layers, mine.attention.heads) == (theirs.layers, theirs.attention.heads)
+
+
+def far(pair: Compared, one: Attention, other: Attention) -> str:
+    """Why the residual streams of the two cannot be compared, or nothing."""
+    mine, theirs = pair.first.lane(one.side).config, pair.second.lane(other.side).config
+    if (mine.layers, mine.d_model) == (theirs.layers, theirs.d_model):
+        return ""
+    try:
+        stream_distance(pair.first.trace, pair.second.trace, Alignment((), (0, 0)), (one.side, other.side))
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def streams(pair: Compared, number: int) -> dict[str, Tensor]:
+    """Layer group, as `stream_distance` has them."""
+    one, other = pair.attentions[number]
+    aligned = pair.alignment(one.side, other.side)
+    found = stream_distance(pair.first.trace, pair.second.trace, aligned, (one.side, other.side))
+    return {"relative": found.relative.float(), "cosine": found.cosine.float()}
 
 
 def alignment_header(pair: Compared, number: int) -> dict[str, Any]:

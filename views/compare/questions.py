@@ -18,11 +18,11 @@ from views.attention.long_questions import LONG, Span
 from views.attention.questions import ATTENTION
 from views.compare import tables
 from views.compare.codegen import comparison_lines
-from views.compare.long import carry_long, tile_of
-from views.compare.long_pair import alike, head_difference, layer_change, says, streams
-from views.compare.pair import Compared, Shown, digest_of
+from views.compare.long_pair import alike, head_difference, layer_change, says
+from views.compare.pair import Compared, Shown, digest_of, shown_in, streams
 from views.compare.tables import head_at, looked_at
 from views.compare.texts import over_texts
+from views.compare.tiles import carry_long, tile_of
 from views.core.codegen import Fields
 from views.core.matrix_files import Matrix
 from views.core.questions import UNKNOWN, Answer, Axes, Axis, BareContext, Context, Layer, Page, Query, Registry
@@ -51,19 +51,17 @@ def number_of(pair: Compared, attention: str) -> int:
 
 @PAIR.question("similarity", returns={"similarity": HEADS})
 def ask_similarity(pair: Compared, attention: Attention, over: Literal["here", "texts"] = "here") -> Answer:
-    """Every head of the first run by every one of the second: on what both read, or over several texts."""
+    """Every head of the first run by every one of the second: on what both read, of long texts over some rows `of` all;
+    or over several texts."""
     number = number_of(pair, attention)
+    if over == "here" and pair.is_long:
+        heads, rows, count = alike(pair, number)
+        return Answer({"similarity": heads}, {"rows": rows, "of": count})
     found = over_texts(pair, number) if over == "texts" else head_similarity([pair.patterns(number)])
     return Answer({"similarity": found.heads}, {"rows": found.rows})
 
 
-@LONG_PAIR.question("similarity", returns={"similarity": HEADS})
-def ask_long_similarity(pair: Compared, attention: Attention, over: Literal["here", "texts"] = "here") -> Answer:
-    """Similarity of the heads over some rows `of` all, or over several texts."""
-    if over == "texts":
-        return ask_similarity(pair, attention, over)
-    found, rows, count = alike(pair, number_of(pair, attention))
-    return Answer({"similarity": found}, {"rows": rows, "of": count})
+LONG_PAIR.questions["similarity"] = PAIR.questions["similarity"]
 
 
 @LONG_PAIR.question("streams", returns={"relative": ("layer", "group"), "cosine": ("layer", "group")})
@@ -115,7 +113,7 @@ class Comparison(BareContext):
 
     @property
     def runs(self) -> list[Shown]:
-        return [self.pairs[0].first, *(pair.second for pair in self.pairs)]
+        return shown_in(self.pairs)
 
     @property
     def digest(self) -> str:
@@ -139,7 +137,7 @@ class Comparison(BareContext):
     def parts(self) -> list[tuple[Any, ...]]:
         """The registries of the page, each with all that it is asked about."""
         runs: list[Context] = [one.context for one in self.runs]
-        long = self.runs[0].long is not None
+        long = self.pairs[0].is_long
         return [(LONG if long else ATTENTION, *runs), (LONG_PAIR if long else PAIR, *self.pairs), (COMPARISON, self)]
 
 
@@ -171,7 +169,7 @@ def ask_comparison(
 def carry(comparison: Comparison, of: Query) -> Iterator[Query]:
     """Queries of the view when somebody turns to another layer or opens another tab: the same of every run before the
     next of any. Of long texts: all queries about the heads that are looked at, which `of` names."""
-    if comparison.runs[0].long is not None:
+    if comparison.pairs[0].is_long:
         looked = COMPARISON.questions["comparison"].bind(comparison, of)
         del looked["matrix"]
         yield from carry_long(comparison.pairs, looked_at(comparison.pairs, **looked))

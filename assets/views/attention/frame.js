@@ -1,19 +1,9 @@
 // What stands around the views of the page about attention: all heads at the left, the title, which attention, the tabs.
 import { isEdited } from "./colours.js";
+import { VIEWS } from "./state.js";
 import { bubble } from "../components/bubble.js";
 import { make } from "../core/dom.js";
 import { byArrows } from "../components/tablist.js";
-
-export const VIEWS = [
-  ["map", "Map", "every weight of this head: queries down, keys across"],
-  ["lines", "Lines", "every weight as a line from a token to the tokens that it reads"],
-  ["product", "q·k", "how query and key make one score, component by component"],
-  ["steps", "Steps", "one row from scores through mask and softmax to the mix of values"],
-  ["text", "Text", "the text itself, coloured by attention"],
-  ["points", "Points", "queries and keys as points of one space"],
-  ["circuits", "Circuits", "what the head's weights do to any token: OV and QK"],
-  ["alignment", "Alignment", "which source words the target was made from"],
-];
 
 /**
  * Builds the frame in `page.element`: {heads, room, details, live, show(), tip(title, value), notice(sentence)}.

@@ -82,8 +82,7 @@ export class WholeSource {
   /** Exact where the layer is here, else in steps of 1/255 with `max` 255. */
   pattern(layer, head) {
     const { trace, state } = this.page;
-    const exact = `blocks.${layer}.${state.focus}.pattern`;
-    return trace.has(exact) ? { block: trace.block(exact, head), max: 1 } : coarse(trace, state.focus, layer, head);
+    return trace.pattern(state.focus, layer, head);
   }
 
   /** The key that a row of the shown head attends to most. */
@@ -171,13 +170,6 @@ export class WholeSource {
   about(key) {
     return { ask: "sink", ...this.page.head, key };
   }
-}
-
-/** A head's pattern in bytes, 255 = 1, as a payload has those of all heads. */
-export function coarse(trace, focus, layer, head) {
-  const { data, shape } = trace.arrays[`patterns.${trace.prefix}${focus}`];
-  const [, heads, rows, cols] = shape;
-  return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
 }
 
 /** Indices of the `count` largest of `weights` that are not 0, largest first. */

@@ -3,6 +3,18 @@
 export const MOST_HEADS = 12; // compared at a time: as many colours as tokens.json has for them
 const OWN = ["side", "focus", "layer", "head", "heads", "query", "key", "view", "score", "order", "threshold"];
 
+/** The tabs: name, title, what each shows. */
+export const VIEWS = [
+  ["map", "Map", "every weight of this head: queries down, keys across"],
+  ["lines", "Lines", "every weight as a line from a token to the tokens that it reads"],
+  ["product", "q·k", "how query and key make one score, component by component"],
+  ["steps", "Steps", "one row from scores through mask and softmax to the mix of values"],
+  ["text", "Text", "the text itself, coloured by attention"],
+  ["points", "Points", "queries and keys as points of one space"],
+  ["circuits", "Circuits", "what the head's weights do to any token: OV and QK"],
+  ["alignment", "Alignment", "which source words the target was made from"],
+];
+
 /** State from the address. `chosen` says that a head is named there, else the example says where to look. */
 export function restore(address) {
   const { side, focus, layer, head, heads, query, key, view, score, order, threshold } = address;

@@ -2,7 +2,7 @@
 // rows of those that are looked at, which are asked for. Scores come layer by layer, and what weights move head by head.
 import { compared } from "./colours.js";
 import { Numbers } from "./numbers.js";
-import { coarse, heaviest, ROOMY } from "./source.js";
+import { heaviest, ROOMY } from "./source.js";
 import { clamp } from "./state.js";
 import { mount as mountWindow, WINDOWED } from "./window.js";
 import { percent } from "../core/format.js";
@@ -90,7 +90,7 @@ export class TiledSource {
   /** A head's overview. */
   pattern(layer, head) {
     const { trace, state } = this.page;
-    return coarse(trace, state.focus, layer, head);
+    return trace.overview(state.focus, layer, head);
   }
 
   /** The key that a row of the shown head attends to most, once the row is here. */

@@ -1,5 +1,6 @@
 // One view of the shown head for every run, side by side: the views of the page about attention, each before the face of its run.
 import { Ends } from "./ends.js";
+import { Face } from "./face.js";
 import { alone } from "./merge.js";
 import { headingOf } from "./heading.js";
 import { make } from "../core/dom.js";
@@ -66,7 +67,7 @@ class Beside {
       ];
       element.setAttribute("aria-label", letter);
       element.append(heading, note, room);
-      return { letter, element, heading, note, room, face: this.lab.face(letter), view: null };
+      return { letter, element, heading, note, room, face: new Face(this.lab, letter), view: null };
     });
     this.scaled = make("p", "sentence one-scale", "Colours and bars end at the same number in every run.");
     this.root.replaceChildren(...this.columns.map(({ element }) => element), this.scaled);
@@ -100,7 +101,7 @@ class Beside {
       const room = make("div", `view view-${name}`);
       column.room.replaceChildren(room);
       column.view = null;
-      column.open = module ? () => this.lab.mountView(name, module, room, column.face) : null;
+      column.open = module ? () => this.lab.source.mountView(name, module, room, column.face) : null;
       if (failure)
         room.append(
           make(

@@ -1,15 +1,15 @@
 // Two runs or more side by side: the same head of all of them under one cursor, what differs, and what is alike. This is the shell:
-// it holds what is looked at; the parts read `lab` (this object) at every update.
+// it holds what is looked at; the parts read `lab` (this object) at every update. How much of the runs is here is its source's affair
+// (source.js; tiled_source.js for texts too long to be sent whole).
 import * as address from "../core/address.js";
 import { mount as mountBeside } from "./beside.js";
 import { Cursor } from "./cursor.js";
-import { Face } from "./face.js";
 import { frame } from "./frame.js";
 import { mount as mountHeads } from "./heads.js";
-import { mount as mountMaps } from "./maps.js";
 import { mount as mountPointed } from "./pointed.js";
 import { mount as mountPredictions } from "./predictions.js";
 import { mount as mountSimilarity } from "./similarity.js";
+import { WholeSource } from "./source.js";
 import { remembered, restore } from "./state.js";
 import { mount as mountStreams } from "./streams.js";
 import { known as isView, missing } from "./tabs.js";
@@ -17,14 +17,14 @@ import { make } from "../core/dom.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 
-/** data is the payload of views/compare/compare.py. Emits "silence" {letter, layer, head, side, focus}. */
+/** data is the payload of views/compare/compare.py, of long texts with `tile`. Emits "silence" {letter, layer, head, side, focus}. */
 export function mount(root, data, emit) {
   const lab = new Compare(root, emit);
   lab.update(data);
   return lab;
 }
 
-export class Compare extends Cursor {
+class Compare extends Cursor {
   constructor(root, emit) {
     super();
     this.emit = emit;
@@ -43,15 +43,40 @@ export class Compare extends Cursor {
   }
 
   destroy() {
+    this.destroyed = true;
     this.resize.disconnect();
+    this.source?.stop();
     window.removeEventListener("keydown", this.onKey);
     this.unfollow();
-    for (const view of this.views ?? []) view.destroy();
+    if (this.parts) for (const view of this.views) view.destroy();
     this.element.remove();
   }
 
+  /** The source of long texts is a module that nobody else needs: it is loaded with the first of them. */
   update(data) {
+    this.newest = data;
+    const tiled = "tile" in data;
+    if (!tiled || this.TiledSource) return this.take(data, tiled ? this.TiledSource : WholeSource);
+    const late = () => this.destroyed || data !== this.newest;
+    const sorry = (error) =>
+      late() ||
+      this.element.replaceChildren(
+        make("p", "sentence", `This view could not be loaded: ${error.message}. Reload the page.`),
+      );
+    import("./tiled_source.js")
+      .then(({ TiledSource }) => {
+        this.TiledSource = TiledSource;
+        if (!late()) this.take(data, TiledSource);
+      })
+      .catch(sorry);
+  }
+
+  take(data, Source) {
     const { state } = this;
+    for (const { attentions, says } of Object.values(data.pairs)) {
+      for (const one of attentions) one.keys ??= one.queries;
+      if (says.groups === null) says.groups = attentions.at(-1).queries;
+    }
     const before = this.data?.sides.map(({ title, model }) => [title, model.name]).join();
     const changed = before !== undefined && before !== data.sides.map(({ title, model }) => [title, model.name]).join();
     if (changed) Object.assign(state, { other: null, heads: {} });
@@ -62,8 +87,13 @@ export class Compare extends Cursor {
     this.data = data;
     this.similar = new Map(); // "B:attn" -> block of similarities, or a sentence, or null while it is on its way
     this.hover = null;
+    const turned = !(this.source instanceof Source);
+    if (turned) this.source?.stop();
+    if (turned) this.source = new Source(this);
+    this.source.begin(data);
     this.fit();
     if (!this.parts) this.build();
+    if (turned) this.lay();
     this.measure();
   }
 
@@ -79,15 +109,11 @@ export class Compare extends Cursor {
 
   build() {
     this.parts = frame(this);
-    const { maps, beside, pointed, heads, predictions, streams, similarity } = this.parts.places;
-    this.maps = this.mountMaps(maps);
+    const { beside, pointed, heads, predictions, streams, similarity } = this.parts.places;
     this.pointed = mountPointed(pointed, this);
     this.beside = mountBeside(beside, this);
-    this.views = [
-      this.maps,
-      this.beside,
-      this.pointed,
-      this.mountHeads(heads),
+    this.panels = [
+      mountHeads(heads, this),
       mountPredictions(predictions, this),
       mountStreams(streams, this),
       mountSimilarity(similarity, this),
@@ -95,22 +121,17 @@ export class Compare extends Cursor {
     this.element.dataset.ready = "true";
   }
 
-  /** @returns {any} */
-  mountMaps(root) {
-    return mountMaps(root, this);
+  /** Puts up what one source draws otherwise than another. */
+  lay() {
+    const { places } = this.parts;
+    this.maps?.destroy();
+    this.maps = this.source.mountMaps(places.maps);
+    this.beside.close();
+    this.source.watch(places);
   }
 
-  mountHeads(root) {
-    return mountHeads(root, this);
-  }
-
-  mountView(name, module, root, face) {
-    return module.mount(root, face);
-  }
-
-  /** One run as the views of one head see it. */
-  face(letter) {
-    return new Face(this, letter);
+  get views() {
+    return [this.maps, this.beside, this.pointed, ...this.panels];
   }
 
   /** How much room there is, and everything drawn again in it. */
@@ -144,7 +165,8 @@ export class Compare extends Cursor {
       cursor.row >= side.trace.length ||
       cursor.col >= this.keys(cursor.letter).length
     )
-      state.cursor = this.first();
+      state.cursor = this.source.first();
+    this.source.settle();
   }
 
   /** Merges `change` into the state, remembers it in the address, and shows it everywhere. */
@@ -201,21 +223,7 @@ export class Compare extends Cursor {
   refresh() {
     this.parts.show();
     for (const view of this.views) view.update();
-    this.bring();
-  }
-
-  /** Layers that are not here yet are fetched, and shown when they are. */
-  bring() {
-    const { data } = this;
-    for (const { letter, trace } of this.sides) {
-      const layer = this.headOf(letter)[0];
-      if (!this.attention(letter) || trace.holds(layer)) continue;
-      const late = () => data === this.data;
-      trace.fetch(layer).then(
-        () => late() && this.refresh(),
-        (error) => late() && this.parts.notice(error.message),
-      );
-    }
+    this.source.bring();
   }
 
   // --- pointer, keyboard ---------------------------------------------------------------------------------------------------

@@ -1,25 +1,10 @@
 // One cursor for all runs: where a place of one of them stands in the others.
-import { at } from "../components/cells.js";
 import { alone } from "./merge.js";
 import { Runs } from "./runs.js";
 import { range } from "../core/dom.js";
 
 /** Reads `this.hover` and `this.state.cursor`, {letter, row, col} in the tokens of one run. */
 export class Cursor extends Runs {
-  /** The first cell to look at: the strongest of A's last row, or of its strongest row where every row has read all. */
-  first() {
-    const { block } = this.pattern("A");
-    const best = (row) =>
-      range(0, block.cols).reduce((found, col) => (at(block, row, col) > at(block, row, found) ? col : found), 0);
-    const { trace } = this.side("A");
-    const full = trace.model.mask === "full" && this.attention("A").focus === "attn";
-    const strongest = (found, row) => (at(block, row, best(row)) > at(block, found, best(found)) ? row : found);
-    const rows = range(0, block.rows).filter((row) => this.shares(row));
-    const wanted = rows.includes(this.data.look.query) ? this.data.look.query : null; // the example's
-    const row = wanted ?? (!rows.length ? block.rows - 1 : full ? rows.reduce(strongest) : rows.at(-1));
-    return { letter: "A", row, col: best(row) };
-  }
-
   /** Whether the run beside A has a token for one of A's rows. */
   shares(row) {
     const merged = this.pair(this.state.beside)?.queries;

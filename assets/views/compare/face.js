@@ -2,32 +2,67 @@
 // of all runs, and what they change goes to all runs.
 import { led } from "../attention/state.js";
 import { request } from "../core/store.js";
-import { Trace } from "../core/trace.js";
 
 const NARROW = 470; // CSS pixels of room below which a view is laid out as on a phone
 
-/** A stack of a run of which a view may want all that a layer's attention computed, and not the pattern alone. */
-export class Detailed extends Trace {
-  holds(layer) {
-    return this.has(`blocks.${layer}.attn.scores`);
-  }
-
-  async fetch(layer) {
-    if (this.holds(layer)) return;
-    const { arrays } = await request({ trace: this.trace, ask: "layer", layer, side: this.side });
-    Object.assign(this.arrays, arrays);
-  }
-}
-
-/** The face of the run `letter` of `lab` (compare.js); `look(width)` brings it up to what is looked at now. */
-export class Face {
+/** The run `letter` of `lab` (compare.js) with the head of it that is shown. */
+export class RunFace {
   constructor(lab, letter) {
     this.lab = lab;
     this.letter = letter;
-    this.trace = null;
-    this.state = null;
     this.width = 0;
     this.narrow = false;
+  }
+
+  get element() {
+    return this.lab.element;
+  }
+
+  get edition() {
+    return this.lab.edition;
+  }
+
+  get trace() {
+    return this.lab.side(this.letter).trace;
+  }
+
+  /** The shown head, as the server names it. */
+  get head() {
+    const { side, focus } = this.lab.attention(this.letter);
+    const [layer, head] = this.lab.headOf(this.letter);
+    return { side, focus, layer, head };
+  }
+
+  /** The pieces of the columns. */
+  get keys() {
+    return this.trace.keys(this.head.focus);
+  }
+
+  /** Whether each column is a special token. */
+  get specialKeys() {
+    return (this.head.focus === "cross_attn" ? this.trace.source : this.trace).special;
+  }
+
+  pattern(layer, head) {
+    return this.lab.source.patternAt(this.letter, layer, head);
+  }
+
+  tip(title, value) {
+    this.lab.tip(title, value);
+  }
+
+  /** @returns {Promise<{ [entry: string]: any }>} */
+  request(query) {
+    return request({ trace: this.trace.trace, ...query });
+  }
+}
+
+/** What a view of one head is mounted with; `look(width)` brings it up to what is looked at now. */
+export class Face extends RunFace {
+  constructor(lab, letter) {
+    super(lab, letter);
+    this.seen = null; // the stack that is looked at
+    this.state = null;
     this.missing = {};
   }
 
@@ -36,7 +71,7 @@ export class Face {
     const { state } = lab;
     const { side, focus } = lab.attention(letter);
     const [layer, head] = lab.headOf(letter);
-    this.trace = lab.detailed(letter);
+    this.seen = lab.source.detailed(letter);
     const { layers, heads } = this.trace.model;
     const chosen = (state.heads[letter] ?? []).filter(([l, h]) => l < layers && h < heads);
     const { row, col } = lab.nearest(letter, state.cursor);
@@ -58,13 +93,18 @@ export class Face {
     this.narrow = width < NARROW;
   }
 
+  get trace() {
+    return this.seen;
+  }
+
+  get head() {
+    const { side, focus, layer, head } = this.state;
+    return { side, focus, layer, head };
+  }
+
   /** Address of plotly.js. */
   get plotly() {
     return this.lab.data.plotly;
-  }
-
-  get edition() {
-    return this.lab.edition;
   }
 
   /** What the pointer is over in any of the runs, in the tokens of this one; null where it has none. */
@@ -74,16 +114,6 @@ export class Face {
     const { row, col } = lab.carry(letter, lab.hover);
     if (row === null) return null;
     return lab.hover.only && col !== null ? { row, col, only: lab.hover.only } : { row, col };
-  }
-
-  /** The pieces of the columns. */
-  get keys() {
-    return this.trace.keys(this.state.focus);
-  }
-
-  /** Whether each column is a special token. */
-  get specialKeys() {
-    return (this.state.focus === "cross_attn" ? this.trace.source : this.trace).special;
   }
 
   /** Where a ramp ends: for all runs at the same number. */
@@ -100,8 +130,14 @@ export class Face {
     return `blocks.${this.state.layer}.${this.state.focus}.${part}`;
   }
 
-  pattern(layer, head) {
-    return this.lab.patternAt(this.letter, layer, head);
+  /** Gives every weight of the chosen row ("out") or column ("in"), or a promise of them; undefined where patterns are here. */
+  get line() {
+    return this.lab.source.line?.(this);
+  }
+
+  /** Gives every weight of any row; undefined where patterns are here. */
+  get weightsOf() {
+    return this.lab.source.weightsOf?.(this);
   }
 
   go({ query, key, layer, head, heads, view, ...own }) {
@@ -127,16 +163,7 @@ export class Face {
     this.lab.point(where && { letter: this.letter, ...where });
   }
 
-  tip(title, value) {
-    this.lab.tip(title, value);
-  }
-
   tell(sentence) {
     this.lab.tell(`${this.letter}: ${sentence}`);
-  }
-
-  /** @returns {Promise<{ [entry: string]: any }>} */
-  request(query) {
-    return request({ trace: this.trace.trace, ...query });
   }
 }

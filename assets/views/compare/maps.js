@@ -1,272 +1,105 @@
-// The shown head of every run side by side, and what each differs in from the first, with one cursor in all of them.
-import { editedCells, editedSign } from "../attention/colours.js";
-import { at } from "../components/cells.js";
-import { map } from "./map.js";
+// The shown head of every run side by side, and what each differs in from the first, with one cursor in all of them: where they
+// stand and what is above them. They are drawn in cells (cell_maps.js), or of long texts in tiles (tile_maps.js).
 import { headingOf, headingOfDifference } from "./heading.js";
-import { alone, subtract } from "./merge.js";
-import { points } from "./pointed.js";
 import { make, range } from "../core/dom.js";
-import { percent } from "../core/format.js";
-import { legend } from "../components/legend.js";
-import { mount as mountPicture } from "../components/picture.js";
 
-const CELL = { least: 3, legible: 13, most: 30 }; // CSS pixels
 const GAP = 22;
 const LARGER = 1.2; // a difference has the tokens of both runs
-const PICTURE = 150;
 
-export function mount(root, lab) {
-  const grid = make("div", "maps");
-  root.append(grid);
-  let shown = ""; // the letters that stand there
-  let revealed = ""; // the cell that was brought into sight
-  let places = []; // {letter, differs, head, map, legend, note}
+/** The place of one map: of the run `letter`, or of what it differs in from A. */
+export class Place {
+  constructor(lab, letter, differs) {
+    this.lab = lab;
+    this.letter = letter;
+    this.differs = differs;
+    this.element = make("div", "map-of");
+    this.heading = make("div", "map-head");
+    this.note = make("p", "sentence");
+    this.body = make("div");
+    this.element.append(this.heading, this.note, this.body);
+  }
 
-  const build = () => {
-    const letters = lab.sides.map(({ letter }) => letter);
-    if (shown === letters.join("")) return;
-    shown = letters.join("");
-    places = [
-      ...letters.map((letter) => place(lab, letter, false)),
-      ...letters.slice(1).map((letter) => place(lab, letter, true)),
+  /** Says whose map it is, and where there is none why. */
+  head(able) {
+    const { lab, letter } = this;
+    this.heading.replaceChildren(...(this.differs ? headingOfDifference(letter) : headingOf(lab, letter)));
+    this.note.hidden = able;
+    this.body.hidden = !able;
+    if (!able) this.note.textContent = lab.absent(letter);
+  }
+
+  /** A cell of this map, {row, col}, in the tokens of a run. */
+  token(where) {
+    return this.differs ? this.lab.unmerged(this.letter, where) : { letter: this.letter, ...where };
+  }
+
+  /** A cell of a run in this map; null where that has no such token. */
+  where(cursor) {
+    return this.differs ? this.lab.merged(this.letter, cursor) : this.lab.carry(this.letter, cursor);
+  }
+
+  /** The pointer is over a cell, over a name on an axis ({row: null} or {col: null}), or over nothing. */
+  point(where) {
+    this.lab.point(where && this.token(where));
+  }
+
+  /** Chooses a cell; of an axis only that axis changes. */
+  pick(where) {
+    const { lab } = this;
+    const { letter, row, col } = this.token(where);
+    const [here, near] = [lab.carry(letter, lab.state.cursor), lab.nearest(letter, lab.state.cursor)];
+    lab.go({ cursor: { letter, row: row ?? here.row ?? near.row, col: col ?? here.col ?? near.col } });
+  }
+}
+
+export class Maps {
+  constructor(root, lab) {
+    this.root = root;
+    this.lab = lab;
+    this.places = [];
+    this.shown = ""; // the letters that stand there
+    this.grid = make("div", "maps");
+    root.append(this.grid);
+  }
+
+  destroy() {
+    this.root.replaceChildren();
+  }
+
+  update() {
+    const { root, lab } = this;
+    root.hidden = lab.state.view !== "map";
+    if (root.hidden) return;
+    this.build();
+    const columns = lab.narrow ? 1 : lab.sides.length === 2 ? 3 : lab.sides.length;
+    const shares = columns === 3 && lab.sides.length === 2 ? [1, 1, LARGER] : range(0, columns).map(() => 1);
+    this.grid.style.gridTemplateColumns = shares.map((share) => `minmax(0, ${share}fr)`).join(" ");
+    this.grid.querySelector(".none")?.toggleAttribute("hidden", lab.narrow);
+    const unit = (lab.across - GAP * (columns - 1)) / shares.reduce((sum, share) => sum + share, 0);
+    this.draw((place) => Math.floor(unit * (place.differs ? shares.at(-1) : 1)));
+  }
+
+  build() {
+    const letters = this.lab.sides.map(({ letter }) => letter);
+    if (this.shown === letters.join("")) return;
+    this.shown = letters.join("");
+    this.clear();
+    this.places = [
+      ...letters.map((letter) => this.place(letter, false)),
+      ...letters.slice(1).map((letter) => this.place(letter, true)),
     ];
-    const elements = places.map(({ element }) => element);
+    const elements = this.places.map(({ element }) => element);
     if (letters.length > 2) elements.splice(letters.length, 0, make("div", "map-of none"));
-    grid.replaceChildren(...elements);
-  };
+    this.grid.replaceChildren(...elements);
+  }
 
-  const view = {
-    update() {
-      root.hidden = lab.state.view !== "map";
-      if (root.hidden) return;
-      build();
-      const columns = lab.narrow ? 1 : lab.sides.length === 2 ? 3 : lab.sides.length;
-      const shares = columns === 3 && lab.sides.length === 2 ? [1, 1, LARGER] : range(0, columns).map(() => 1);
-      grid.style.gridTemplateColumns = shares.map((share) => `minmax(0, ${share}fr)`).join(" ");
-      grid.querySelector(".none")?.toggleAttribute("hidden", lab.narrow);
-      const unit = (lab.across - GAP * (columns - 1)) / shares.reduce((sum, share) => sum + share, 0);
-      const width = (differs) => Math.floor(unit * (differs ? shares.at(-1) : 1));
-      const ready = places.map((one) => ({
-        one,
-        data: (one.differs ? difference : own)(lab, one.letter, width(one.differs)),
-      }));
-      const most = Math.max(...ready.map(({ one, data }) => (one.differs && data ? data.max : 0)));
-      const rooms = ready.flatMap(({ one, data }) => (data ? [one.map.room(data)] : []));
-      const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * Math.min(...rooms)) / 10));
-      for (const { one, data } of ready) {
-        const own = data && Math.max(wide, Math.min(CELL.legible, one.map.room(data))); // of a short text beside a long one
-        one.show(data && one.differs ? { ...data, max: most || 1, differs: most > 0 } : data, own);
-      }
-      view.mark();
-      const where = [lab.edition, ...Object.values(lab.state.cursor)].join();
-      if (where !== revealed) view.reveal();
-      revealed = where;
-    },
-    mark() {
-      if (root.hidden) return;
-      const picked = lab.hover === null;
-      for (const { letter, differs, map: one, look } of places) {
-        const { row, col } = differs ? lab.merged(letter, lab.cursor) : lab.carry(letter, lab.cursor);
-        one.mark(row, col, picked);
-        look?.();
-      }
-    },
-    reveal() {
-      for (const { letter, differs, map: one } of places) {
-        const { row, col } = differs ? lab.merged(letter, lab.state.cursor) : lab.carry(letter, lab.state.cursor);
-        one.reveal(row, col);
-      }
-    },
-    /** What is drawn in the map of a run, or of a difference: for tests. */
-    drawn: (letter, differs) => (differs ? difference(lab, letter, 400) : own(lab, letter, 400)).block,
-    destroy: () => root.replaceChildren(),
-  };
-  return view;
-}
+  clear() {}
 
-/** One map with its heading and its legend. */
-function place(lab, letter, differs) {
-  const element = make("div", "map-of");
-  const heading = make("div", "map-head");
-  const box = make("div");
-  const note = make("p", "sentence");
-  const colours = make("div");
-  const picture = make("div");
-  element.append(heading, box, note, colours, picture);
-  const heard = (event, where) => {
-    if (event === "step") return lab.step(letter, differs, where);
-    const found = where && (differs ? lab.unmerged(letter, where) : { letter, ...where });
-    if (event === "pick") lab.go({ cursor: { ...lab.carry(found.letter, lab.state.cursor), ...present(found) } });
-    else lab.point(found);
-  };
-  const corner = differs
-    ? [
-        ["key →", "role-key"],
-        ["query ↓", "role-query"],
-      ]
-    : null;
-  const one = map(box, heard, corner);
-  const seen = pictures(lab, letter, picture);
-  const show = (data, wide) => {
-    heading.replaceChildren(...(differs ? headingOfDifference(letter) : headingOf(lab, letter)));
-    note.hidden = Boolean(data);
-    box.hidden = colours.hidden = !data;
-    if (!data) return void (note.textContent = lab.absent(letter));
-    one.update(data, wide);
-    const key = [lab.edition, differs && [data.max, data.differs], Boolean(data.edited)].join();
-    if (colours.dataset.shows !== key)
-      colours.replaceChildren(differs ? differences(lab, letter, data) : weights(lab, data));
-    colours.dataset.shows = key;
-    if (!differs) seen.update();
-  };
-  return { element, letter, differs, map: one, show, look: differs ? null : seen.look };
-}
+  /** @returns {any} a place with what draws in it */
+  place(letter, differs) {
+    return new Place(this.lab, letter, differs);
+  }
 
-/** Of a hover on an axis only that axis is said. */
-function present({ letter, row, col }) {
-  return { letter, ...(row === null ? {} : { row }), ...(col === null ? {} : { col }) };
-}
-
-function own(lab, letter, width) {
-  const found = lab.pattern(letter);
-  if (!found) return null;
-  const { trace } = lab.side(letter);
-  const { focus } = lab.attention(letter);
-  const special = focus === "cross_attn" ? trace.source.special : trace.special;
-  const [layer, head] = lab.headOf(letter);
-  return {
-    rows: labels(trace.pieces, trace.special),
-    cols: labels(trace.keys(focus), special),
-    ...found,
-    role: "attention",
-    scale: "unit",
-    hidden: lab.masked(letter),
-    edited: editedCells({ trace, state: { focus } }, layer, head),
-    edition: lab.edition,
-    width,
-    written: { as: "share" },
-    label: `${letter}, block ${layer + 1} head ${head + 1}: ${trace.pieces.length} queries by ${special.length} keys`,
-  };
-}
-
-function labels(pieces, special) {
-  return pieces.map((label, i) => ({ label, special: Boolean(special[i]) }));
-}
-
-function difference(lab, letter, width) {
-  const pair = lab.pair(letter);
-  const [first, second] = [lab.pattern("A"), lab.pattern(letter)];
-  if (!pair || !first || !second || !pair.queries.entries.some((entry) => !alone(entry))) return null;
-  const [rows, cols] = [pair.queries.entries, pair.keys.entries];
-  const block = subtract(first, second, rows, cols);
-  const [closed, shut] = [lab.masked("A"), lab.masked(letter)];
-  const masked = (r, c) =>
-    Boolean(closed && shut) &&
-    rows[r].first.every((i) => cols[c].first.every((j) => closed(i, j))) &&
-    rows[r].second.every((i) => cols[c].second.every((j) => shut(i, j)));
-  const none = (r, c) => Number.isNaN(at(block, r, c));
-  let max = 0;
-  for (const x of block.data) if (Math.abs(x) > max) max = Math.abs(x);
-  const named = (entries) => entries.map((entry) => ({ label: entry.label, special: !entry.same && !alone(entry) }));
-  return {
-    rows: named(rows),
-    cols: named(cols),
-    block,
-    max,
-    role: "edited",
-    scale: "signed",
-    hidden: (r, c) => none(r, c) || masked(r, c),
-    blank: { rows: rows.map(alone), cols: cols.map(alone) },
-    edition: lab.edition,
-    width,
-    written: inPoints(block, max),
-    label: `${letter} less A: ${rows.length} queries by ${cols.length} keys`,
-  };
-}
-
-/** Differences of shares in points of a percentage. */
-function inPoints(block, max) {
-  return { as: "number", block: { ...block, data: block.data.map((x) => 100 * x) }, max: 100 * max };
-}
-
-function weights(lab, { edited }) {
-  const { element } = legend(lab.element, { role: "attention", scale: "unit", width: 72 });
-  element.querySelector(".legend-text").textContent = "weight, 0 to 1 of the row";
-  if (edited) element.append(editedSign("cells"));
-  return element;
-}
-
-function differences(lab, letter, { max, blank, differs }) {
-  const { element } = legend(lab.element, { role: "edited", scale: "signed", width: 72 });
-  const striped = blank.rows.some(Boolean) || blank.cols.some(Boolean);
-  element.title = "grey: more in A; in colour: more in the other; the middle is no difference";
-  element.querySelector(".legend-text").textContent = !differs
-    ? "no weight differs"
-    : `−${points(max)} (more in A) to +${points(max)} (more in ${letter})${striped ? "; striped: no partner" : ""}`;
-  return element;
-}
-
-/** What a model of pictures reads, with the shown row's attention laid over it. */
-function pictures(lab, letter, root) {
-  let view = null;
-  let drawn = ""; // the rows that are drawn, and of what
-  const said = make("p", "picture-note");
-  const data = () => {
-    const { trace } = lab.side(letter);
-    const query = looking(lab, letter);
-    const top = Math.max(
-      ...lab.sides.flatMap((side) => (pictured(lab, side) ? [most(rowOf(lab, side.letter), side.trace.grid)] : [])),
-    );
-    said.textContent = `blue is 0 to ${percent(top)} of the row, in every picture`;
-    return {
-      picture: trace.arrays.picture,
-      original: null,
-      grid: trace.grid,
-      weights: rowOf(lab, letter),
-      top,
-      query,
-      width: Math.min(PICTURE, lab.across),
-    };
-  };
-  const rows = () => lab.sides.map(({ letter: each }) => looking(lab, each)).join();
-  const heard = (event, where) => {
-    if (event === "pick") lab.go({ cursor: { ...lab.carry(letter, lab.state.cursor), letter, row: where.row } });
-    else lab.point(where && { letter, row: where.row, col: null });
-  };
-  return {
-    update() {
-      root.hidden = !pictured(lab, lab.side(letter));
-      if (root.hidden) return;
-      drawn = rows();
-      if (view) return view.update(data());
-      view = mountPicture(root.appendChild(make("div")), data(), heard);
-      root.append(said);
-    },
-    look() {
-      if (root.hidden || !view || drawn === rows()) return;
-      drawn = rows();
-      view.update(data());
-    },
-  };
-}
-
-function pictured(lab, { letter, trace }) {
-  return Boolean(trace.grid && trace.arrays.picture && lab.pattern(letter));
-}
-
-/** The row of a run that is looked at; its first, where the run has no such token. */
-function looking(lab, letter) {
-  return lab.attention(letter)
-    ? (lab.carry(letter, lab.cursor).row ?? lab.carry(letter, lab.state.cursor).row ?? 0)
-    : 0;
-}
-
-function rowOf(lab, letter) {
-  const { block, max } = lab.pattern(letter);
-  const start = block.offset + looking(lab, letter) * block.stride;
-  return Float32Array.from(block.data.subarray(start, start + block.cols), (weight) => weight / max);
-}
-
-function most(weights, { offset }) {
-  return Math.max(...weights.slice(offset), 1e-9);
+  /** Draws every map; `width` gives the CSS pixels that a place has. */
+  draw(width) {} // eslint-disable-line no-unused-vars
 }

@@ -34,7 +34,7 @@ function spoken(lab) {
   if (here.row === null || here.col === null) return [where];
   const values = cells.map(({ letter, row, col }) => ({
     letter,
-    value: lab.attention(letter) && row !== null && col !== null ? lab.weight(letter, row, col) : null,
+    value: lab.attention(letter) && row !== null && col !== null ? lab.source.weight(letter, row, col) : null,
   }));
   const said = values.map(({ letter, value }) =>
     item(letter, value === null ? "–" : value === undefined ? "…" : percent(value)),
@@ -48,7 +48,7 @@ function spoken(lab) {
       ? [
           ["A", "first"],
           [letter, "second"],
-        ].map(([one, part]) => lab.shared(one, r[part], c[part]))
+        ].map(([one, part]) => lab.source.shared(one, r[part], c[part]))
       : null;
     if (sums?.includes(undefined)) {
       said.push(item(`${letter} − A`, "…", "more"));

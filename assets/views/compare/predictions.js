@@ -23,7 +23,7 @@ export function mount(root, lab) {
       about.textContent = missing;
       if (missing) return;
       about.replaceChildren(...reader(lab, beside, says));
-      const found = lab.said(beside, row);
+      const found = lab.source.said(beside, row);
       for (const part of [apart, list]) part.classList.toggle("late", !found);
       if (found) show(found, beside);
     },

@@ -1,8 +1,6 @@
 // The runs that are compared: their numbers, which head of each is shown, and where a place of one stands in the others.
 import { at } from "../components/cells.js";
-import { Detailed } from "./face.js";
-import { between, merge } from "./merge.js";
-import { range } from "../core/dom.js";
+import { merge } from "./merge.js";
 import { request } from "../core/store.js";
 import { Trace } from "../core/trace.js";
 
@@ -20,6 +18,8 @@ export class Runs {
   pairs;
   /** @type {Map<string, any>} what the server said of how alike heads are */
   similar;
+  /** @type {any} how much of the runs is here (source.js, tiled_source.js) */
+  source;
   stacks = new WeakMap(); // payload -> "A decoder Trace" -> that stack
   arrays = new WeakMap(); // payload -> letter -> its arrays
 
@@ -27,15 +27,6 @@ export class Runs {
 
   traced(side) {
     return this.stack(side, this.attention(side.letter)?.side, Trace);
-  }
-
-  /** The stack of a run that is looked at, as the views of one head want it. */
-  detailed(letter) {
-    return this.stack(
-      this.data.sides.find((side) => side.letter === letter),
-      this.attention(letter).side,
-      Detailed,
-    );
   }
 
   /** A stack of a run, the same object as long as the data are the same. */
@@ -107,10 +98,10 @@ export class Runs {
     return found ?? [Math.min(layer, layers - 1), Math.min(head, heads - 1)];
   }
 
-  /** "same" place, or most "alike": what was chosen, else the place where heads of a place have something in common. */
+  /** "same" place, or most "alike": what was chosen, else the place where heads of a place have something in common, or where the most alike are known late. */
   matching(letter) {
     if (!this.sameShape(letter)) return "alike";
-    return this.state.match ?? (this.related(letter) ? "same" : "alike");
+    return this.state.match ?? (this.source.tiled || this.related(letter) ? "same" : "alike");
   }
 
   /** Whether the shown head of a run is the one in A's place, so that the two turn to other heads together. */
@@ -154,6 +145,7 @@ export class Runs {
 
   /** A's heads by another run's, as a block; null while it is on its way, or where the server could not say. */
   similarity(letter) {
+    if (!this.source.comparable(letter)) return null;
     const name = this.similarName(letter);
     const here = this.data.arrays[`${name}.similarity`];
     if (here && !this.similar.has(name)) this.similar.set(name, { block: matrixOf(here) });
@@ -182,68 +174,6 @@ export class Runs {
 
   similarName(letter) {
     return `${letter}:${this.state.attention}${this.state.over ? " over texts" : ""}`;
-  }
-
-  /** A run's shown pattern as a block of cells.js: exact where it is here, else in steps of 1/255 with `max` 255. */
-  pattern(letter) {
-    const attention = this.attention(letter);
-    if (!attention) return null;
-    const { trace } = this.side(letter);
-    const [layer, head] = this.headOf(letter);
-    return this.patternAt(letter, layer, head, trace, attention.focus);
-  }
-
-  patternAt(letter, layer, head, trace = this.side(letter).trace, focus = this.attention(letter).focus) {
-    const exact = `blocks.${layer}.${focus}.pattern`;
-    if (trace.has(exact)) return { block: trace.block(exact, head), max: 1 };
-    const { data, shape } = trace.arrays[`patterns.${trace.prefix}${focus}`];
-    const [, heads, rows, cols] = shape;
-    return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
-  }
-
-  /** One weight of a run's shown head; null where the run has no such attention, undefined while it is on its way. */
-  weight(letter, row, col) {
-    const found = this.pattern(letter);
-    return found && at(found.block, row, col) / found.max;
-  }
-
-  /** What tokens of a run give together to others, as `weight`: summed over keys, averaged over queries. */
-  shared(letter, queries, keys) {
-    const found = this.pattern(letter);
-    return found && between(found.block, found.max, queries, keys);
-  }
-
-  /** What A and another run say at one of the places of `says`: {names, ids, first, second, kl, variation}, of one row each. */
-  said(letter, place) {
-    const { says } = this.data.pairs[letter];
-    const row = (name) => {
-      const { data, shape } = this.data.arrays[`${letter}:says.${name}`];
-      const size = shape[1] ?? 1;
-      return { data: data.subarray(place * size, (place + 1) * size), shape: [1, size] };
-    };
-    return {
-      names: says.names,
-      ...Object.fromEntries(["ids", "first", "second", "kl", "variation"].map((name) => [name, row(name)])),
-    };
-  }
-
-  /** How far the residual streams of A and another run are apart: {relative, cosine}, layer group; undefined where they cannot be compared. */
-  distances(letter) {
-    const [relative, cosine] = ["relative", "cosine"].map(
-      (name) => this.data.arrays[`${letter}:${this.state.attention}.${name}`],
-    );
-    return relative && { relative, cosine };
-  }
-
-  /** (row, col) => whether a run's mask takes the key away; undefined where nothing is known to be masked. */
-  masked(letter) {
-    const { trace } = this.side(letter);
-    const { focus } = this.attention(letter);
-    const [shown, head] = this.headOf(letter);
-    const layer = [shown, ...range(0, trace.model.layers)].find((l) => trace.has(`blocks.${l}.${focus}.mask`));
-    if (layer === undefined) return undefined;
-    const mask = trace.block(`blocks.${layer}.${focus}.mask`, head);
-    return (row, col) => !at(mask, row, col);
   }
 
   /** Why a run or a difference is not drawn. */

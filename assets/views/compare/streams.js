@@ -50,7 +50,7 @@ export function mount(root, lab) {
   const view = {
     update() {
       const { beside, attention } = lab.state;
-      const found = lab.distances(beside);
+      const found = lab.source.distances(beside);
       const key = [lab.edition, beside, attention, Boolean(found)].join();
       if (key === drawn) return view.mark(); // it is the same for every head
       drawn = key;
@@ -62,13 +62,13 @@ export function mount(root, lab) {
         ? ""
         : " Models that were trained apart share no directions: they are far apart even where they do the same.";
       about.textContent = able
-        ? `|${beside} − A| / |A| of what enters block 1 (0), then of what leaves each block.${lab.long ? ` A row is ${Math.ceil(entries.length / MOST)} tokens, and shows the largest.` : ""}${apart}`
+        ? `|${beside} − A| / |A| of what enters block 1 (0), then of what leaves each block.${lab.source.tiled ? ` A row is ${Math.ceil(entries.length / MOST)} tokens, and shows the largest.` : ""}${apart}`
         : found === null && !pair?.streams
           ? "On its way …"
           : missing(pair, beside);
       if (!able) return void (shown = null);
       const whole = spread(found, entries);
-      const per = lab.long ? Math.ceil(entries.length / MOST) : 1;
+      const per = lab.source.tiled ? Math.ceil(entries.length / MOST) : 1;
       shown = { ...together(whole.block, per), cosine: whole.cosine, entries, per };
       const { block } = shown;
       let max = 0;

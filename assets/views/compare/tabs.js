@@ -1,5 +1,5 @@
 // The ways to look at one head, as tabs over all runs: the same view of every one of them.
-import { VIEWS } from "../attention/frame.js";
+import { VIEWS } from "../attention/state.js";
 import { make } from "../core/dom.js";
 import { byArrows } from "../components/tablist.js";
 

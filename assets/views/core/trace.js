@@ -109,6 +109,19 @@ export class Trace {
     return /\.(scores|capped|mask|bias|masked_scores|pattern)$/.test(name);
   }
 
+  /** A head's pattern as a block of cells.js, whose numbers are full at `max`: exact where the layer is here, else in bytes. */
+  pattern(focus, layer, head) {
+    const exact = `blocks.${layer}.${focus}.pattern`;
+    return this.has(exact) ? { block: this.block(exact, head), max: 1 } : this.overview(focus, layer, head);
+  }
+
+  /** The same in bytes, 255 = 1, as a payload has those of all heads: of a long text each the largest of its block. */
+  overview(focus, layer, head) {
+    const { data, shape } = this.arrays[`patterns.${this.prefix}${focus}`];
+    const [, heads, rows, cols] = shape;
+    return { block: { data, offset: (layer * heads + head) * rows * cols, stride: cols, rows, cols }, max: 255 };
+  }
+
   /** Row `pos` of a block as an array view. */
   row(name, pos, head = null) {
     if (name === "embed.sum") return this.embedded(pos);

@@ -22,7 +22,6 @@ from views.compare.questions import Comparison, carry
 from views.compare.tables import names
 from views.core.codegen import Fields
 
-VIEW, LONG_VIEW = "compare", "compare/long"
 TOGETHER = "sides together"  # the key of what swaps, copies and adds sides
 
 
@@ -33,15 +32,14 @@ def comparison_of(sides: Sequence[Side], pairs: Sequence[Compared]) -> Compariso
 
 def comparison_export(sides: Sequence[Side], comparison: Comparison) -> Export:
     """Export of the page; a file of long texts has more room for answers."""
-    long = sides[0].long is not None
     link = {name: text for side in sides for name, text in in_address(side.letter).items()}
     read = " · ".join(f"{side.letter}: {read_by(side)}" for side in sides)
     return Export(
-        "Compare", LONG_VIEW if long else VIEW, comparison, read, link,
+        "Compare", "compare", comparison, read, link,
         [*chain.from_iterable(controls(side) for side in sides), TOGETHER],
         {name: {"ask": "comparison", "matrix": name} for name in names(comparison.pairs)},
         "the matrix that is looked at, its axes named",
-        page_name=VIEW, carry=lambda of, row: carry(comparison, of), room=ROOM if long else MOST_BYTES,
+        carry=lambda of, row: carry(comparison, of), room=MOST_BYTES if sides[0].long is None else ROOM,
     )  # fmt: skip
 
 
@@ -64,4 +62,3 @@ def read_by(side: Side) -> str:
 
 def fields_of(side: Side) -> Fields:
     return fields_said(side.checkpoint, LIMIT, partial(picture_value, side.letter))
-

@@ -1,11 +1,8 @@
-"""What the page about comparisons draws of texts too long to be sent whole: what belongs together in the runs.
-
-Every number is asked for by assets/views/compare/long.js once it is looked at: a tile, a row, a window, a layer.
-"""
+"""Tiles of a comparison of long texts: how patterns and differences are cut, and what an exported file has of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, product
 from typing import Any
 
@@ -15,46 +12,24 @@ from torch import Tensor
 from engine.analysis.compare_long import entries, largest_differences
 from views.attention.long import ACROSS, LARGEST_TILE, TILE
 from views.attention.long_questions import Span, about_head, ask_tiles
-from views.compare.compare import side_header
-from views.compare.long_pair import CELLS, align_sides, long_of, together_long
-from views.compare.pair import Compared, Shown, digest_of
+from views.compare.long_pair import align_sides, long_of
+from views.compare.pair import Compared, Shown, shown_in
 from views.compare.tables import Looked, head_of
-from views.core.payload import pack
 
 
-def shown_in(pairs: Sequence[Compared]) -> list[Shown]:
-    return [pairs[0].first, *(pair.second for pair in pairs)]
-
-
-def compare_long(pairs: Sequence[Compared], notes: Mapping[str, Any]) -> bytes:
-    """Every pair has the same first run."""
-    shown = shown_in(pairs)
-    arrays = {f"{one.letter}/picture": one.reading.picture for one in shown if one.reading.picture is not None}
-    header = {
-        "trace": digest_of(shown),
-        "sides": [side_header(one) for one in shown],
-        "pairs": {pair.second.letter: pair_header(pair, across(shown)) for pair in pairs},
-        "tile": TILE,
-        "across": across(shown),
-        "cells": CELLS,
-        **notes,
-    }
-    return pack(header, arrays)
-
-
-def across(shown: Sequence[Shown]) -> int:
+def cells_across(shown: Sequence[Shown]) -> int:
     """Cells of a map that is seen whole, along each side: fewer where there are more maps, or more to see in one."""
     sparse = all(lane.config.attention.mask == "causal" for one in shown for lane in one.lanes)
     return ACROSS if len(shown) == 2 and sparse else TILE
 
 
-def pair_header(pair: Compared, across: int) -> dict[str, Any]:
-    """`tiles` are those of the first run, of the second and of their difference, for each attention."""
-    found = together_long(pair)
-    for number, described in enumerate(found["attentions"]):
-        own = [own_tile(pair, number, mine, across) for mine in (True, False)]
-        described["tiles"] = [*own, tile_side(pair, number, across)]
-    return found
+def tile_sides(pair: Compared, number: int, across: int) -> list[int]:
+    """Tile widths of the first run, of the second and of their difference."""
+    return [
+        own_tile(pair, number, True, across),
+        own_tile(pair, number, False, across),
+        tile_side(pair, number, across),
+    ]
 
 
 def own_tile(pair: Compared, number: int, mine: bool, across: int) -> int:
@@ -97,7 +72,7 @@ def carry_long(pairs: Sequence[Compared], looked: Looked) -> Iterator[dict[str, 
     """Yields what the view asks of the selected heads: the overviews and what is predicted at every place, then the
     tiles at closer zoom."""
     having = [pair for pair in pairs if looked.number(pair) is not None]
-    cells = across(shown_in(pairs))
+    cells = cells_across(shown_in(pairs))
     for whole in (True, False):
         yield from chain.from_iterable(own_tiles(pair, looked, whole, cells) for pair in having)
         yield from chain.from_iterable(differences(pair, looked, whole, cells) for pair in having)

@@ -1,0 +1,243 @@
+// The maps of a comparison in cells, of runs of which every weight is here; and what a model of pictures reads, below them.
+import { editedCells, editedSign } from "../attention/colours.js";
+import { at } from "../components/cells.js";
+import { map } from "./map.js";
+import { Maps, Place } from "./maps.js";
+import { alone, subtract } from "./merge.js";
+import { points } from "./pointed.js";
+import { make } from "../core/dom.js";
+import { percent } from "../core/format.js";
+import { legend } from "../components/legend.js";
+import { mount as mountPicture } from "../components/picture.js";
+
+const CELL = { least: 3, legible: 13, most: 30 }; // CSS pixels
+const PICTURE = 150;
+
+export class CellMaps extends Maps {
+  revealed = ""; // the cell that was brought into sight
+
+  place(letter, differs) {
+    return new CellPlace(this.lab, letter, differs);
+  }
+
+  draw(width) {
+    const { lab } = this;
+    const ready = this.places.map((one) => ({
+      one,
+      data: (one.differs ? difference : own)(lab, one.letter, width(one)),
+    }));
+    const most = Math.max(...ready.map(({ one, data }) => (one.differs && data ? data.max : 0)));
+    const rooms = ready.flatMap(({ one, data }) => (data ? [one.map.room(data)] : []));
+    const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * Math.min(...rooms)) / 10));
+    for (const { one, data } of ready) {
+      const own = data && Math.max(wide, Math.min(CELL.legible, one.map.room(data))); // of a short text beside a long one
+      one.show(data && one.differs ? { ...data, max: most || 1, differs: most > 0 } : data, own);
+    }
+    this.mark();
+    const where = [lab.edition, ...Object.values(lab.state.cursor)].join();
+    if (where !== this.revealed) this.reveal();
+    this.revealed = where;
+  }
+
+  mark() {
+    if (this.root.hidden) return;
+    const { lab } = this;
+    for (const place of this.places) {
+      const { row, col } = place.where(lab.cursor);
+      place.map.mark(row, col, lab.hover === null);
+      place.picture?.look();
+    }
+  }
+
+  reveal() {
+    for (const place of this.places) {
+      const { row, col } = place.where(this.lab.state.cursor);
+      place.map.reveal(row, col);
+    }
+  }
+
+  /** What is drawn in the map of a run, or of a difference: for tests. */
+  drawn(letter, differs) {
+    return (differs ? difference : own)(this.lab, letter, 400).block;
+  }
+}
+
+/** One map with its legend, and the picture that its run reads. */
+class CellPlace extends Place {
+  constructor(lab, letter, differs) {
+    super(lab, letter, differs);
+    const [box, picture] = [make("div"), make("div")];
+    this.colours = make("div");
+    this.body.append(box, this.colours, picture);
+    const corner = differs
+      ? [
+          ["key →", "role-key"],
+          ["query ↓", "role-query"],
+        ]
+      : null;
+    this.map = map(box, (event, where) => this.heard(event, where), corner);
+    this.picture = differs ? null : pictures(lab, letter, picture);
+  }
+
+  heard(event, where) {
+    if (event === "step") this.lab.step(this.letter, this.differs, where);
+    else if (event === "pick") this.pick(where);
+    else this.point(where);
+  }
+
+  show(data, wide) {
+    const { lab, letter, differs, colours } = this;
+    this.head(Boolean(data));
+    if (!data) return;
+    this.map.update(data, wide);
+    const key = [lab.edition, differs && [data.max, data.differs], Boolean(data.edited)].join();
+    if (colours.dataset.shows !== key)
+      colours.replaceChildren(differs ? differences(lab, letter, data) : weights(lab, data));
+    colours.dataset.shows = key;
+    this.picture?.update();
+  }
+}
+
+function own(lab, letter, width) {
+  const found = lab.source.pattern(letter);
+  if (!found) return null;
+  const { trace } = lab.side(letter);
+  const { focus } = lab.attention(letter);
+  const special = focus === "cross_attn" ? trace.source.special : trace.special;
+  const [layer, head] = lab.headOf(letter);
+  return {
+    rows: labels(trace.pieces, trace.special),
+    cols: labels(trace.keys(focus), special),
+    ...found,
+    role: "attention",
+    scale: "unit",
+    hidden: lab.source.masked(letter),
+    edited: editedCells({ trace, state: { focus } }, layer, head),
+    edition: lab.edition,
+    width,
+    written: { as: "share" },
+    label: `${letter}, block ${layer + 1} head ${head + 1}: ${trace.pieces.length} queries by ${special.length} keys`,
+  };
+}
+
+function labels(pieces, special) {
+  return pieces.map((label, i) => ({ label, special: Boolean(special[i]) }));
+}
+
+function difference(lab, letter, width) {
+  const pair = lab.pair(letter);
+  const [first, second] = [lab.source.pattern("A"), lab.source.pattern(letter)];
+  if (!pair || !first || !second || !pair.queries.entries.some((entry) => !alone(entry))) return null;
+  const [rows, cols] = [pair.queries.entries, pair.keys.entries];
+  const block = subtract(first, second, rows, cols);
+  const [closed, shut] = [lab.source.masked("A"), lab.source.masked(letter)];
+  const masked = (r, c) =>
+    Boolean(closed && shut) &&
+    rows[r].first.every((i) => cols[c].first.every((j) => closed(i, j))) &&
+    rows[r].second.every((i) => cols[c].second.every((j) => shut(i, j)));
+  const none = (r, c) => Number.isNaN(at(block, r, c));
+  let max = 0;
+  for (const x of block.data) if (Math.abs(x) > max) max = Math.abs(x);
+  const named = (entries) => entries.map((entry) => ({ label: entry.label, special: !entry.same && !alone(entry) }));
+  return {
+    rows: named(rows),
+    cols: named(cols),
+    block,
+    max,
+    role: "edited",
+    scale: "signed",
+    hidden: (r, c) => none(r, c) || masked(r, c),
+    blank: { rows: rows.map(alone), cols: cols.map(alone) },
+    edition: lab.edition,
+    width,
+    written: inPoints(block, max),
+    label: `${letter} less A: ${rows.length} queries by ${cols.length} keys`,
+  };
+}
+
+/** Differences of shares in points of a percentage. */
+function inPoints(block, max) {
+  return { as: "number", block: { ...block, data: block.data.map((x) => 100 * x) }, max: 100 * max };
+}
+
+function weights(lab, { edited }) {
+  const { element } = legend(lab.element, { role: "attention", scale: "unit", width: 72 });
+  element.querySelector(".legend-text").textContent = "weight, 0 to 1 of the row";
+  if (edited) element.append(editedSign("cells"));
+  return element;
+}
+
+function differences(lab, letter, { max, blank, differs }) {
+  const { element } = legend(lab.element, { role: "edited", scale: "signed", width: 72 });
+  const striped = blank.rows.some(Boolean) || blank.cols.some(Boolean);
+  element.title = "grey: more in A; in colour: more in the other; the middle is no difference";
+  element.querySelector(".legend-text").textContent = !differs
+    ? "no weight differs"
+    : `−${points(max)} (more in A) to +${points(max)} (more in ${letter})${striped ? "; striped: no partner" : ""}`;
+  return element;
+}
+
+/** What a model of pictures reads, with the shown row's attention laid over it. */
+function pictures(lab, letter, root) {
+  let view = null;
+  let drawn = ""; // the rows that are drawn, and of what
+  const said = make("p", "picture-note");
+  const data = () => {
+    const { trace } = lab.side(letter);
+    const query = looking(lab, letter);
+    const top = Math.max(
+      ...lab.sides.flatMap((side) => (pictured(lab, side) ? [most(rowOf(lab, side.letter), side.trace.grid)] : [])),
+    );
+    said.textContent = `blue is 0 to ${percent(top)} of the row, in every picture`;
+    return {
+      picture: trace.arrays.picture,
+      original: null,
+      grid: trace.grid,
+      weights: rowOf(lab, letter),
+      top,
+      query,
+      width: Math.min(PICTURE, lab.across),
+    };
+  };
+  const rows = () => lab.sides.map(({ letter: each }) => looking(lab, each)).join();
+  const heard = (event, where) => {
+    if (event === "pick") lab.go({ cursor: { ...lab.carry(letter, lab.state.cursor), letter, row: where.row } });
+    else lab.point(where && { letter, row: where.row, col: null });
+  };
+  return {
+    update() {
+      root.hidden = !pictured(lab, lab.side(letter));
+      if (root.hidden) return;
+      drawn = rows();
+      if (view) return view.update(data());
+      view = mountPicture(root.appendChild(make("div")), data(), heard);
+      root.append(said);
+    },
+    look() {
+      if (root.hidden || !view || drawn === rows()) return;
+      drawn = rows();
+      view.update(data());
+    },
+  };
+}
+
+function pictured(lab, { letter, trace }) {
+  return Boolean(trace.grid && trace.arrays.picture && lab.source.pattern(letter));
+}
+
+/** The row of a run that is looked at; its first, where the run has no such token. */
+function looking(lab, letter) {
+  return lab.attention(letter)
+    ? (lab.carry(letter, lab.cursor).row ?? lab.carry(letter, lab.state.cursor).row ?? 0)
+    : 0;
+}
+
+function rowOf(lab, letter) {
+  const { block, max } = lab.source.pattern(letter);
+  const start = block.offset + looking(lab, letter) * block.stride;
+  return Float32Array.from(block.data.subarray(start, start + block.cols), (weight) => weight / max);
+}
+
+function most(weights, { offset }) {
+  return Math.max(...weights.slice(offset), 1e-9);
+}

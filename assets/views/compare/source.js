@@ -1,0 +1,161 @@
+// How much of the runs is here, and what of it a view can have: of runs that were sent whole, every pattern. tiled_source.js says
+// the same of long texts, of which every number is asked for once it is looked at.
+import { CellMaps } from "./cell_maps.js";
+import { between, subtract } from "./merge.js";
+import { at } from "../components/cells.js";
+import { range } from "../core/dom.js";
+import { request } from "../core/store.js";
+import { Trace } from "../core/trace.js";
+
+/** A stack of a run of which a view may want all that a layer's attention computed, and not the pattern alone. */
+class Detailed extends Trace {
+  holds(layer) {
+    return this.has(`blocks.${layer}.attn.scores`);
+  }
+
+  async fetch(layer) {
+    if (this.holds(layer)) return;
+    const { arrays } = await request({ trace: this.trace, ask: "layer", layer, side: this.side });
+    Object.assign(this.arrays, arrays);
+  }
+}
+
+export class WholeSource {
+  tiled = false;
+
+  /** `lab` is compare.js. */
+  constructor(lab) {
+    this.lab = lab;
+  }
+
+  begin() {}
+
+  stop() {}
+
+  watch() {}
+
+  settle() {}
+
+  mountMaps(root) {
+    return new CellMaps(root, this.lab);
+  }
+
+  mountView(name, module, root, face) {
+    return module.mount(root, face);
+  }
+
+  /** The first cell to look at: the strongest of A's last row, or of its strongest row where every row has read all. */
+  first() {
+    const { lab } = this;
+    const { block } = this.pattern("A");
+    const best = (row) =>
+      range(0, block.cols).reduce((found, col) => (at(block, row, col) > at(block, row, found) ? col : found), 0);
+    const full = lab.side("A").trace.model.mask === "full" && lab.attention("A").focus === "attn";
+    const strongest = (found, row) => (at(block, row, best(row)) > at(block, found, best(found)) ? row : found);
+    const rows = range(0, block.rows).filter((row) => lab.shares(row));
+    const wanted = rows.includes(lab.data.look.query) ? lab.data.look.query : null; // the example's
+    const row = wanted ?? (!rows.length ? block.rows - 1 : full ? rows.reduce(strongest) : rows.at(-1));
+    return { letter: "A", row, col: best(row) };
+  }
+
+  /** Layers that are not here yet are fetched, and shown when they are. */
+  bring() {
+    const { lab } = this;
+    const { data } = lab;
+    for (const { letter, trace } of lab.sides) {
+      const layer = lab.headOf(letter)[0];
+      if (!lab.attention(letter) || trace.holds(layer)) continue;
+      const late = () => data === lab.data;
+      trace.fetch(layer).then(
+        () => late() && lab.refresh(),
+        (error) => late() && lab.parts.notice(error.message),
+      );
+    }
+  }
+
+  /** The stack of a run that is looked at, as the views of one head want it. */
+  detailed(letter) {
+    const { lab } = this;
+    const side = lab.data.sides.find((side) => side.letter === letter);
+    return lab.stack(side, lab.attention(letter).side, Detailed);
+  }
+
+  /** A run's shown pattern as a block of cells.js: exact where it is here, else in steps of 1/255 with `max` 255. */
+  pattern(letter) {
+    return this.lab.attention(letter) && this.patternAt(letter, ...this.lab.headOf(letter));
+  }
+
+  patternAt(letter, layer, head) {
+    return this.lab.side(letter).trace.pattern(this.lab.attention(letter).focus, layer, head);
+  }
+
+  /** One weight of a run's shown head; null where the run has no such attention, undefined while it is on its way. */
+  weight(letter, row, col) {
+    const found = this.pattern(letter);
+    return found && at(found.block, row, col) / found.max;
+  }
+
+  /** What tokens of a run give together to others, as `weight`: summed over keys, averaged over queries. */
+  shared(letter, queries, keys) {
+    const found = this.pattern(letter);
+    return found && between(found.block, found.max, queries, keys);
+  }
+
+  /** (row, col) => whether a run's mask takes the key away; undefined where nothing is known to be masked. */
+  masked(letter) {
+    const { lab } = this;
+    const { trace } = lab.side(letter);
+    const { focus } = lab.attention(letter);
+    const [shown, head] = lab.headOf(letter);
+    const layer = [shown, ...range(0, trace.model.layers)].find((l) => trace.has(`blocks.${l}.${focus}.mask`));
+    if (layer === undefined) return undefined;
+    const mask = trace.block(`blocks.${layer}.${focus}.mask`, head);
+    return (row, col) => !at(mask, row, col);
+  }
+
+  /**
+   * Heads' differences between A and another run, by place: {shares: of the heads that are known, seen(layer, head): |difference| as a
+   * block, done, all: blocks, sentence: why there are no more, edition: which others there are as soon as more is known}.
+   */
+  changes(letter) {
+    const { lab } = this;
+    const { data, shape } = lab.data.arrays[`${letter}:${lab.state.attention}.change`];
+    const seen = (layer, head) => {
+      const { queries, keys } = lab.pair(letter);
+      const [first, second] = ["A", letter].map((one) => this.patternAt(one, layer, head));
+      const block = subtract(first, second, queries.entries, keys.entries);
+      for (let i = 0; i < block.data.length; i++) block.data[i] = Math.abs(block.data[i]) || 0; // 0 where one lacks the token
+      return block;
+    };
+    const edition = lab.sides.map(({ trace }) => Object.keys(trace.arrays).length).join(" ");
+    return { shares: Array.from(data), seen, done: shape[0], all: shape[0], sentence: "", edition };
+  }
+
+  /** Whether the server can say which heads are alike. */
+  comparable() {
+    return true;
+  }
+
+  /** What A and another run say at one of the places of `says`: {names, ids, first, second, kl, variation}, of one row each; null while that is on its way. */
+  said(letter, place) {
+    const { arrays, pairs } = this.lab.data;
+    const row = (name) => {
+      const { data, shape } = arrays[`${letter}:says.${name}`];
+      const size = shape[1] ?? 1;
+      return { data: data.subarray(place * size, (place + 1) * size), shape: [1, size] };
+    };
+    return {
+      names: pairs[letter].says.names,
+      ...Object.fromEntries(["ids", "first", "second", "kl", "variation"].map((name) => [name, row(name)])),
+    };
+  }
+
+  /** How far the residual streams of A and another run are apart: {relative, cosine}, layer group; undefined where they cannot be compared, null while they are on their way. */
+  distances(letter) {
+    const { data, state } = this.lab;
+    const [relative, cosine] = ["relative", "cosine"].map(
+      (name) => data.arrays[`${letter}:${state.attention}.${name}`],
+    );
+    return relative && { relative, cosine };
+  }
+}

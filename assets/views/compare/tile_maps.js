@@ -1,0 +1,407 @@
+// The maps of a comparison of long texts, in tiles (attention/tiles.js): one cursor and one zoom in all of them. A difference is signed,
+// empty where it is exactly zero, and chequered where one text lacks the token.
+import { Painter } from "../attention/tile_paint.js";
+import { TileMap } from "../attention/tiles.js";
+import { RunFace } from "./face.js";
+import { Maps } from "./maps.js";
+import { alone } from "./merge.js";
+import { points } from "./pointed.js";
+import { at } from "../components/cells.js";
+import { legend } from "../components/legend.js";
+import { colour, ramp, step } from "../core/palette.js";
+import { request } from "../core/store.js";
+
+const NARROW = 620; // CSS pixels of a map below which its axes are narrow
+const OFF = -99; // a row or key outside every map
+
+export class TileMaps extends Maps {
+  following = false;
+
+  destroy() {
+    this.clear();
+    super.destroy();
+  }
+
+  clear() {
+    for (const { map } of this.places) map?.destroy();
+  }
+
+  place(letter, differs) {
+    const place = super.place(letter, differs);
+    place.body.className = "long-cells";
+    return Object.assign(place, { page: new (differs ? DifferencePage : RunPage)(place, this), map: null });
+  }
+
+  draw(width) {
+    for (const place of this.places) {
+      const { page, differs, body } = place;
+      place.able = page.able;
+      place.head(page.able);
+      if (!page.able) continue;
+      page.look(width(place));
+      place.map ??= differs ? new DifferenceMap(body, page) : new RunMap(body, page);
+      place.map.measure();
+    }
+    this.follow(null);
+    this.show();
+  }
+
+  get maps() {
+    return this.places.filter(({ able, map }) => able && map);
+  }
+
+  /** Draws what is here, and asks for what is not. */
+  show() {
+    if (this.root.hidden) return;
+    for (const { page, map } of this.maps) {
+      page.see();
+      map.update();
+    }
+    this.mark();
+  }
+
+  /** Shows the one cursor. */
+  mark() {
+    if (this.root.hidden) return;
+    for (const { page, map } of this.maps) {
+      page.see();
+      map.mark();
+    }
+  }
+
+  /** Another part of one map is looked at: the others follow, and the address says so in A's tokens. */
+  moved(page) {
+    if (this.following) return;
+    const { lab } = this;
+    const { map } = this.places.find((place) => place.page === page);
+    const { zoom, top, left, wide } = map.window;
+    const first = this.places[0];
+    const at = lab.nearest("A", page.cell(top, left));
+    const apart = [top - Math.floor(top), left - Math.floor(left)]; // within a token
+    Object.assign(
+      lab.state,
+      zoom === 1
+        ? { zoom: undefined, from: undefined }
+        : {
+            zoom: Number((page === first.page ? zoom : wide / first.map.rest.wide).toFixed(3)),
+            from: [at.row + apart[0], at.col + apart[1]].map((x) => Number(x.toFixed(2))),
+          },
+    );
+    lab.remember();
+    this.follow(page);
+  }
+
+  /** Brings every map but that of `page` to where the state says. */
+  follow(page) {
+    const { zoom, from } = this.lab.state;
+    const [first] = this.maps;
+    if (!first) return;
+    this.following = true;
+    for (const { page: other, map } of this.maps) {
+      if (other === page) continue;
+      if (zoom === undefined) map.look(1, 0, 0);
+      else {
+        const place = other.nearest({ letter: "A", row: Math.floor(from[0]), col: Math.floor(from[1]) });
+        map.look((zoom * first.map.rest.wide) / map.rest.wide, place.row + (from[0] % 1), place.col + (from[1] % 1));
+      }
+    }
+    this.following = false;
+  }
+
+  /** Brings the chosen cell into view where it is out of it. */
+  reveal() {
+    const [first] = this.maps;
+    if (!first) return;
+    const { row, col } = first.page.nearest(this.lab.state.cursor);
+    first.map.reveal(row, col);
+  }
+
+  /** The largest difference that is known, of all maps: where the ramp of each ends. */
+  get most() {
+    return Math.max(0, ...this.maps.map(({ page }) => page.largest ?? 0));
+  }
+}
+
+// --- what a map (attention/tiles.js) sees in place of a page of its own ---
+
+/** A run. `see()` brings it up to what is looked at now, `look(width)` says how much room it has. */
+class RunPage extends RunFace {
+  constructor(place, maps) {
+    super(place.lab, place.letter);
+    this.place = place;
+    this.maps = maps;
+    this.state = {};
+    this.hover = null;
+  }
+
+  get able() {
+    return Boolean(this.lab.attention(this.letter));
+  }
+
+  look(width) {
+    this.width = width;
+    this.narrow = width < NARROW;
+    this.see();
+  }
+
+  see() {
+    const [layer, head] = this.lab.headOf(this.letter);
+    const { row, col } = this.place.where(this.lab.cursor);
+    Object.assign(this.state, { layer, head, query: row ?? OFF, key: col ?? OFF });
+  }
+
+  get data() {
+    return this.lab.source.tilesOf(this.letter);
+  }
+
+  get numbers() {
+    return this.lab.source.numbers(this.letter).tiles;
+  }
+
+  row() {
+    return this.lab.source.row(this.letter, this.state.query);
+  }
+
+  go({ query, key, jump = false }) {
+    this.place.pick({ row: query ?? null, col: key ?? null });
+    if (jump) this.maps.reveal();
+  }
+
+  remember() {
+    this.maps.moved(this);
+  }
+
+  tell() {
+    this.lab.tell(this.lab.pointed.said());
+  }
+
+  /** A cell of this map, which may be between two, as a cell of a run. */
+  cell(row, col) {
+    return this.place.token({ row: Math.floor(row), col: Math.floor(col) });
+  }
+
+  /** A cell of a run in this map, or the nearest that this has. */
+  nearest(cursor) {
+    return this.lab.nearest(this.letter, cursor);
+  }
+}
+
+/** What a run differs in from A. */
+class DifferencePage extends RunPage {
+  known = new Map(); // of a pair of heads, the largest difference
+
+  get data() {
+    return this.lab.source.tilesOf(this.letter, true);
+  }
+
+  get entries() {
+    const { queries, keys } = this.lab.pair(this.letter);
+    return [queries.entries, keys.entries];
+  }
+
+  get able() {
+    return Boolean(this.lab.pair(this.letter)) && this.entries.every((axis) => axis.some((entry) => !alone(entry)));
+  }
+
+  /** Whether one of the texts has a token that the other lacks. */
+  get lonely() {
+    return this.entries.some((axis) => axis.some(alone));
+  }
+
+  get trace() {
+    return named(this.entries[0]);
+  }
+
+  get keys() {
+    return named(this.entries[1]).pieces;
+  }
+
+  get specialKeys() {
+    return named(this.entries[1]).special;
+  }
+
+  /** Both heads, in the entries by which numbers are kept. */
+  get head() {
+    const { lab, letter } = this;
+    const [first, second] = ["A", letter].map((one) => lab.headOf(one));
+    return { side: letter, focus: lab.state.attention, layer: first, head: second };
+  }
+
+  get numbers() {
+    const { lab } = this;
+    if (this.of !== lab.data) {
+      this.of = lab.data;
+      this.own?.stop();
+      this.known.clear();
+      this.own = lab.source.numbersOf(this, lab.data.trace);
+    }
+    return this.own;
+  }
+
+  get largest() {
+    return this.known.get(String(Object.values(this.head)));
+  }
+
+  async request({ ask, focus, layer, head, rows, columns }) {
+    if (ask === "row") return EMPTY; // a difference is read in tiles, and the cursor's in both runs
+    /** @type {import("../core/store.js").Query<"difference">} */
+    const query = { ask: "difference", attention: focus, heads: [layer, head], rows, columns, cells: this.data.tile };
+    const answer = await request({ ...query, trace: this.lab.data.pairs[this.letter].trace });
+    this.known.set(String([this.letter, focus, layer, head]), answer.max);
+    return answer;
+  }
+
+  row() {
+    return null;
+  }
+
+  cell(row, col) {
+    const [queries, keys] = this.entries;
+    const inside = (i, { length }) => Math.max(0, Math.min(length - 1, Math.floor(i)));
+    return this.place.token({ row: inside(row, queries), col: inside(col, keys) });
+  }
+
+  nearest(cursor) {
+    const { row, col } = this.place.where(cursor);
+    const near = this.place.where({ letter: "A", ...this.lab.nearest("A", cursor) });
+    return { row: row ?? near.row ?? 0, col: col ?? near.col ?? 0 };
+  }
+}
+
+const EMPTY = {
+  rest: 0,
+  others: 0,
+  arrays: Object.fromEntries(["key", "weight", "weights"].map((name) => [name, { data: new Float32Array() }])),
+};
+const axes = new WeakMap(); // entries -> what an axis shows of them
+
+function named(entries) {
+  if (!axes.has(entries))
+    axes.set(entries, {
+      pieces: entries.map(({ label }) => label),
+      special: entries.map((entry) => !entry.same && !alone(entry)),
+      length: entries.length,
+    });
+  return axes.get(entries);
+}
+
+// --- the maps ---
+
+/** In one of several maps: without a small one of its own, and every other follows it. */
+class RunMap extends TileMap {
+  constructor(root, page) {
+    super(root, page);
+    for (const part of [this.minimap, this.switcher]) part.element.remove();
+    this.minimap = { ...this.minimap, update() {} };
+    this.switcher = { ...this.switcher, show() {} };
+  }
+
+  /** Patterns, and nothing that their weights move. */
+  get kind() {
+    return undefined;
+  }
+
+  point(x, y) {
+    super.point(x, y);
+    this.page.place.point(this.hover && { row: this.hover.row, col: this.hover.col });
+  }
+
+  /** From the keyboard the chosen cell is moved, wherever the pointer rests. */
+  key(event) {
+    this.point(null);
+    super.key(event);
+  }
+
+  /** Shows the cursor; over this map stands what the pointer found. */
+  mark() {
+    if (!this.pointer) this.hover = null;
+    if (this.rest) super.mark();
+  }
+}
+
+/** Colours are signed, and end where the largest difference of all maps is. */
+class DifferenceMap extends RunMap {
+  constructor(root, page) {
+    super(root, page);
+    this.painter = new SignedPainter(this.canvas, page.element, page);
+  }
+
+  showLegend() {
+    const { page } = this;
+    const { letter } = page;
+    const { most } = page.maps;
+    const shows = [page.edition, most, page.largest, letter].join();
+    if (this.legendEdition === shows) return;
+    this.legendEdition = shows;
+    const { element } = legend(page.element, { role: "edited", scale: "signed", width: 72 });
+    element.title = "grey: more in A; in colour: more in the other; empty: exactly 0";
+    const ends = most
+      ? `−${points(most)} (more in A) to +${points(most)} (more in ${letter})`
+      : page.largest === 0
+        ? "no weight differs"
+        : "the difference is on its way";
+    element.querySelector(".legend-text").textContent =
+      `${ends}; empty: exactly 0${page.lonely ? "; chequered: no partner" : ""}`;
+    this.legend.replaceChildren(element);
+  }
+
+  say(seen) {
+    super.say(seen);
+    const [strong, line] = this.where.childNodes;
+    const [high, wide] = [this.wanted.high, this.wanted.wide].map((width) => width / this.page.data.tile);
+    this.where.replaceChildren(
+      strong,
+      line,
+      high * wide === 1 ? "a cell is one difference" : `a cell is the largest difference of ${high} × ${wide}`,
+    );
+  }
+
+  point(x, y) {
+    const { page } = this;
+    super.point(x, y);
+    if (!this.hover) return;
+    const { row, col, weight, high, wide } = this.hover;
+    const value =
+      weight === null
+        ? ""
+        : Number.isNaN(weight)
+          ? "no partner"
+          : `${weight < 0 ? "−" : "+"}${points(weight)}${high * wide > 1 && weight ? `  largest of ${high} × ${wide}` : ""}`;
+    page.tip(`${page.trace.pieces[row]} → ${page.keys[col]}`, value);
+  }
+}
+
+class SignedPainter extends Painter {
+  /** The ramp ends where that of all maps does (`page.maps.most`). */
+  constructor(canvas, root, page) {
+    super(canvas, root);
+    this.page = page;
+  }
+
+  tileImage(one, edition) {
+    const most = this.page.maps.most || 1;
+    return super.tileImage(one, `${edition} ${most}`, most);
+  }
+
+  image(block, max) {
+    const table = ramp(this.root, "edited", "signed");
+    const squares = ["panel", "hairline"].map((name) => rgba(colour(this.root, name)));
+    const image = new ImageData(block.cols, block.rows);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let r = 0, i = 0; r < block.rows; r++) {
+      for (let c = 0; c < block.cols; c++, i++) {
+        const value = at(block, r, c);
+        if (Number.isNaN(value)) pixels[i] = squares[(r + c) % 2];
+        else if (value !== 0) pixels[i] = table[step(value, "signed", max)];
+      }
+    }
+    const canvas = new OffscreenCanvas(block.cols, block.rows);
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return canvas;
+  }
+}
+
+function rgba(hex) {
+  const [red, green, blue] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+  return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+}

@@ -1,0 +1,287 @@
+// Runs on texts too long to be sent whole, as a source (source.js) of a comparison: tiles and rows of the heads that are looked at, what both
+// say at a place, how far their streams are apart. What is missing is asked for once the cursor stands still.
+import { Numbers } from "../attention/numbers.js";
+import { mount as mountWindow, WINDOWED } from "../attention/window.js";
+import { RunFace } from "./face.js";
+import { TileMaps } from "./tile_maps.js";
+import { range } from "../core/dom.js";
+import { request } from "../core/store.js";
+
+const PATIENCE = 150; // ms at one place until what is said there is asked for
+const SETTLED = 200; // ms until what lies below the maps is asked for, which is when these have asked
+const PANELS = ["heads", "streams", "similarity"]; // which ask once they are in sight
+const NOTHING = { block: { data: new Uint8Array(1), offset: 0, stride: 1, rows: 1, cols: 1 }, max: 255 };
+
+export class TiledSource {
+  tiled = true;
+
+  constructor(lab) {
+    this.lab = lab;
+    this.runs = new Map(); // letter -> {tiles, rows}: numbers of what the maps show, and of the rows under the cursor
+    this.seen = new Set(); // panels that were in sight once
+    this.sight = new IntersectionObserver((entries) => this.saw(entries));
+  }
+
+  begin(data) {
+    this.clear();
+    this.data = data;
+    this.runs = new Map();
+    this.collected = new Map(); // question about every block of a pair -> what `layers` gives
+    this.answers = new Map(); // question about a pair -> answer, or a sentence, or null while it is on its way
+  }
+
+  stop() {
+    this.clear();
+    this.data = null;
+    this.sight.disconnect();
+  }
+
+  clear() {
+    clearTimeout(this.timer);
+    for (const { tiles, rows } of this.runs.values()) for (const one of [tiles, rows]) one.stop();
+  }
+
+  /** Panels ask nothing before they are in sight. */
+  watch(places) {
+    this.panels = places;
+    for (const name of PANELS) this.sight.observe(places[name]);
+  }
+
+  saw(entries) {
+    const names = PANELS.filter((name) =>
+      entries.some(({ target, isIntersecting }) => isIntersecting && target === this.panels[name]),
+    );
+    for (const name of names) this.sight.unobserve(this.panels[name]);
+    setTimeout(() => {
+      for (const name of names) this.seen.add(name);
+      if (this.lab.across && this.data) this.lab.refresh();
+    }, SETTLED);
+  }
+
+  mountMaps(root) {
+    return new TileMaps(root, this.lab);
+  }
+
+  /** A view that wants every number of a pattern gets a window of them. */
+  mountView(name, module, root, face) {
+    return WINDOWED.includes(name) ? mountWindow(root, face, module) : module.mount(root, face);
+  }
+
+  /** The first cell to look at: of the last row that is shared, or of the example's. */
+  first() {
+    const { lab } = this;
+    const { length } = lab.side("A").trace;
+    const rows = range(0, length).filter((row) => lab.shares(row));
+    const row = rows.includes(lab.data.look.query) ? lab.data.look.query : (rows.at(-1) ?? length - 1);
+    return { letter: "A", row, col: Math.min(row, lab.keys("A").length - 1), loose: true };
+  }
+
+  /** A cursor that nobody chose goes to the strongest key of its row, once that is here. */
+  settle() {
+    const { state } = this.lab;
+    if (!state.cursor?.loose) return;
+    const { row } = state.cursor;
+    const weights = this.weights("A", row);
+    if (!weights) return;
+    const col = weights.reduce((best, weight, key) => (weight > weights[best] ? key : best), 0);
+    state.cursor = { letter: "A", row, col };
+  }
+
+  /** Numbers of a run, or of a difference, have come. */
+  arrived() {
+    const { lab } = this;
+    this.settle();
+    if (lab.state.view === "map") lab.maps.show();
+    else lab.beside.again(lab.sides.map(({ letter }) => letter));
+    lab.pointed.mark();
+  }
+
+  /** Layers are not sent. */
+  bring() {}
+
+  detailed(letter) {
+    return this.lab.side(letter).trace;
+  }
+
+  /** Of a head there are no numbers but those that are asked for. */
+  patternAt() {
+    return NOTHING;
+  }
+
+  // --- rows and tiles ------------------------------------------------------------------------------------------------------
+
+  numbers(letter) {
+    if (!this.runs.has(letter)) {
+      const run = new TiledRun(this.lab, letter);
+      const [tiles, rows] = [RunNumbers, Numbers].map((Kind) => this.numbersOf(run, run.trace.trace, Kind));
+      this.runs.set(letter, { tiles, rows });
+    }
+    return this.runs.get(letter);
+  }
+
+  /** Numbers that `page` asks for, of the run or the runs with that name. */
+  numbersOf(page, name, Kind = Numbers) {
+    const numbers = new Kind(page, {
+      arrived: () => this.arrived(),
+      failed: (sentence) => this.lab.parts.notice(sentence),
+    });
+    numbers.run = name;
+    return numbers;
+  }
+
+  /** How the tiles of a run are cut, or of what it differs in from A. */
+  tilesOf(letter, differs = false) {
+    const { lab } = this;
+    const { data } = lab;
+    const { tiles } = lab.described(letter === "A" ? data.sides[1].letter : letter);
+    const tile = tiles[differs ? 2 : letter === "A" ? 0 : 1];
+    return { ...data, tile, across: (tile * data.across) / data.tile };
+  }
+
+  /** {key, weight, weights, ...} of a row of the shown head, null while it is on its way. */
+  row(letter, row) {
+    const { tiles, rows } = this.numbers(letter);
+    const { head } = rows.page;
+    const found = tiles.row(head, row) ?? rows.row(head, row);
+    if (!found) rows.want(head, [], row);
+    return found;
+  }
+
+  weights(letter, row) {
+    return this.row(letter, row)?.weights ?? null;
+  }
+
+  weight(letter, row, col) {
+    return this.weights(letter, row)?.[col];
+  }
+
+  shared(letter, queries, keys) {
+    const rows = queries.map((row) => this.weights(letter, row));
+    if (rows.some((row) => !row)) return undefined;
+    return rows.reduce((sum, row) => sum + keys.reduce((part, key) => part + row[key], 0), 0) / queries.length;
+  }
+
+  /** (way) => every weight of the chosen row ("out") or column ("in") of a run's face, or a promise where it is not here. */
+  line(face) {
+    const asked = (query) =>
+      face.request({ ...query, ...face.head }).then(({ arrays }) => Float64Array.from(arrays.weights.data));
+    return (way) => {
+      const { query, key } = face.state;
+      if (way === "in") return asked({ ask: "column", key });
+      const found = this.weights(face.letter, query);
+      return found ? Float64Array.from(found) : asked({ ask: "row", pos: query });
+    };
+  }
+
+  /** (pos) => every weight of any row of the shown head; none while they are on their way. */
+  weightsOf(face) {
+    return (pos) => Float64Array.from(this.weights(face.letter, pos) ?? new Float64Array(face.keys.length));
+  }
+
+  // --- A and another run ---------------------------------------------------------------------------------------------------
+
+  said(letter, place) {
+    const query = this.pair(letter, { ask: "says", group: place });
+    const found = this.known(query);
+    if (found !== undefined) return found && { names: found.names, ...found.arrays };
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.ask(query), PATIENCE);
+    return null;
+  }
+
+  distances(letter) {
+    if (!this.seen.has("streams")) return null;
+    const query = this.pair(letter, { ask: "streams", attention: this.lab.state.attention });
+    if (this.known(query) === undefined) this.ask(query);
+    return this.known(query)?.arrays ?? null;
+  }
+
+  changes(letter) {
+    const known = this.seen.has("heads") ? this.layers(letter) : { layers: [], all: 0, sentence: "" };
+    const { layers, all, sentence } = known;
+    const seen = (layer, head) => {
+      const { data, shape } = layers[layer].seen;
+      const [, rows, cols] = shape;
+      return { data: data.subarray(head * rows * cols, (head + 1) * rows * cols), offset: 0, stride: cols, rows, cols };
+    };
+    const shares = layers.flatMap(({ change }) => Array.from(change.data));
+    return { shares, seen, done: layers.length, all, sentence, edition: `${this.data.trace} ${layers.length}` };
+  }
+
+  /** Heads are compared by rows that are kept as their blocks are: every block comes first. */
+  comparable(letter) {
+    const { lab } = this;
+    if (!lab.described(letter) || !(this.seen.has("similarity") || lab.matching(letter) === "alike")) return false;
+    if (lab.state.over) return true;
+    const { layers, all, sentence } = this.layers(letter);
+    if (sentence) lab.similar.set(lab.similarName(letter), { sentence });
+    return layers.length === all;
+  }
+
+  /** Of a pair, block by block: {layers: [{change, seen}, ...] of those that are here, all, sentence where the others cannot be had}. */
+  layers(letter) {
+    const query = this.pair(letter, { ask: "change", attention: this.lab.state.attention });
+    const name = JSON.stringify(query);
+    if (!this.collected.has(name)) {
+      const all = Math.max(...["A", letter].map((one) => this.lab.side(one).trace.model.layers));
+      this.collected.set(name, { layers: [], all, sentence: "" });
+      this.collect(query, this.collected.get(name));
+    }
+    return this.collected.get(name);
+  }
+
+  /** One block after the other, so that what somebody looks at meanwhile comes between. */
+  async collect(query, found) {
+    const { data } = this;
+    try {
+      for (const layer of range(0, found.all)) {
+        const { arrays } = await request({ ...query, layer });
+        if (data !== this.data) return;
+        found.layers.push(arrays);
+        this.lab.refresh();
+      }
+    } catch (error) {
+      if (data !== this.data) return;
+      found.sentence = error.message;
+      this.lab.refresh();
+    }
+  }
+
+  /** A question about A and another run. */
+  pair(letter, query) {
+    return { ...query, trace: this.data.pairs[letter].trace };
+  }
+
+  known(query) {
+    return this.answers.get(JSON.stringify(query));
+  }
+
+  ask(query) {
+    const { data } = this;
+    const name = JSON.stringify(query);
+    if (this.answers.has(name)) return;
+    this.answers.set(name, null);
+    request(query).then(
+      (answer) => data === this.data && (this.answers.set(name, answer), this.lab.refresh()),
+      (error) => data === this.data && this.lab.parts.notice(error.message), // it stays unanswered, and is not asked again
+    );
+  }
+}
+
+/** A run as Numbers sees it: tiles are of as many cells as fit its text. */
+class TiledRun extends RunFace {
+  get data() {
+    return this.lab.source.tilesOf(this.letter);
+  }
+
+  request(query) {
+    return super.request(query.ask === "tile" ? { ...query, cells: this.data.tile } : query);
+  }
+}
+
+/** Tiles of a run, whose map has no row where the cursor has no partner. */
+class RunNumbers extends Numbers {
+  want(head, windows, pos, ...more) {
+    super.want(head, windows, Math.max(0, pos), ...more);
+  }
+}
