@@ -113,7 +113,7 @@ def test_one_difference_among_a_million_is_seen_at_rest(monkeypatch: pytest.Monk
     pair = match_attentions(shown("A", model, read), shown("B", model, Encoding.from_ids([2, *read.ids[1:]])))
     planted = torch.full((1000, 1000), 1e-4)
     planted[777, 33] = -0.5
-    monkeypatch.setattr("views.compare.questions.differing", lambda *_: planted)
+    monkeypatch.setattr("views.compare.questions.head_difference", lambda *_: planted)
     side = unpack(compare([pair], {}))[0]["pairs"]["B"]["attentions"][0]["tiles"][2]
     tiles = cut(1000, side, True, side * ACROSS // TILE)
     assert len(tiles) == 2
