@@ -219,7 +219,7 @@ def together(pair: Compared) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def attention_pair(pair: Compared, number: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
-    """What is said of one attention of both; of whole runs `arrays` gets the differences."""
+    """Header of one attention of both runs; of whole runs `arrays` gets the differences."""
     one, other = pair.attentions[number]
     apart = "" if one.crosses else far(pair, one, other)
     alike = alike_in_shape(pair, one, other)
