@@ -180,13 +180,15 @@ def examples_of(checkpoint: Checkpoint, ids: Sequence[int], source: Sequence[int
     """Text as its model's training objective asks for it.
 
     A decoder is asked for every token behind the first, a picture's start token included among what it reads. A target
-    and a filled gap are asked for whole, with the end token behind them that training puts there.
+    and a filled gap are asked for whole, with the end token after them that training puts there, unless their last
+    token has no place to be read.
     """
     config, ends = checkpoint.config, tuple(checkpoint.end_ids)
     if config.encoder is None and config.infill is None:
         read = torch.tensor([list(ids)])
         return Examples({"ids": read[:, :-1]}, read[:, 1:])
-    closed = list(ids) if ids[-1:] and ids[-1] in ends else [*ids, *ends[:1]]
+    ended = len(ids) > config.context or (len(ids) > 0 and ids[-1] in ends)
+    closed = list(ids) if ended else [*ids, *ends[:1]]
     read, targets = torch.tensor([closed[:-1]]), torch.tensor([closed[1:]])
     if config.infill is not None:
         return Examples({"ids": read}, spans_of(read, targets, config.infill, ends))

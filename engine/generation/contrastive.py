@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 from engine.edits import Edit
 from engine.generation.edited_reader import EditedReader
-from engine.generation.prompt import Prompt
+from engine.generation.prompt import Prompt, picture_pixels
 from engine.generation.sampling import Sampling
 from engine.generation.stopping import Stop, Stopping
 from engine.model.transformer import Transformer
@@ -45,20 +45,21 @@ def check_settings(alpha: float, sampling: Sampling) -> None:
 
 
 def readable(ending: Stopping, begun: int) -> Stopping:
-    """Ends contrastive search before a token whose candidates have no place to be read, and so no hidden
-    state: a picture's last pixel is written where the context ends. Raises ValueError where that is the next one behind
-    `begun` tokens.
+    """Ends contrastive search before a token whose candidates have no place to be read, and so no hidden state: the
+    last one, which is written where the context ends. Raises ValueError where that is the next one after `begun`
+    tokens.
     """
     context = ending.prompt.checkpoint.config.context
     room = context - len(ending.prompt.ids)
     if ending.room <= max(room, begun):
         return ending
+    unit = "token" if picture_pixels(ending.prompt.checkpoint) is None else "pixel"
     if begun >= room:
         raise ValueError(
             f"contrastive search reads each candidate before it chooses one, and the context of {context:,} tokens has "
-            "no place left for that; write the last pixel with another method."
+            f"no place left for that; write the last {unit} with another method."
         )
-    return replace(ending, room=room, limit=Stop("candidates", count=context))
+    return replace(ending, room=room, limit=Stop("candidates", unit, count=context))
 
 
 class ContrastiveReader:

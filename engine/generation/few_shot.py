@@ -167,7 +167,7 @@ def line_behind(checkpoint: Checkpoint, prompt: str, most: int) -> str:
     tokens."""
     assert checkpoint.tokenizer is not None
     read = len(decoder_ids(checkpoint, prompt))
-    if read >= checkpoint.config.context:
+    if read > checkpoint.config.context:
         raise ValueError(
             f"this model reads at most {checkpoint.config.context} tokens, and this prompt has {read}, which leaves "
             "none to write; give fewer examples."

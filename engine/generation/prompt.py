@@ -37,13 +37,13 @@ class Prompt:
 
     @property
     def tokens_left(self) -> int:
-        """Number of tokens that the context leaves.
+        """Number of tokens that may still be written.
 
-        A picture is full with its last pixel, which is written even where the context has no place to read it; any
-        other model stops so early that what it wrote can be read again.
+        The last one follows from the logits at the last position of the context and takes no position itself, as no
+        model reads it. A picture is full with its last pixel.
         """
         pixels = picture_pixels(self.checkpoint)
-        return (self.checkpoint.config.context if pixels is None else pixels + 1) - len(self.ids)
+        return (self.checkpoint.config.context if pixels is None else pixels) + 1 - len(self.ids)
 
     @property
     def fits(self) -> bool:

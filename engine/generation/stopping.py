@@ -17,8 +17,8 @@ class Stop:
 
     "end": the end token `id`, drawn as `text`. "string": the stop string `text` was written. "max_tokens": `count`
     tokens were asked for. "context": the model reads no more than `count` tokens. "picture": all its `count` pixels
-    are there. "candidates": the last pixel is missing, for contrastive search has no place left in a context of `count`
-    tokens to read what it might be.
+    are there. "candidates": the last token, or pixel, as `text` says, is missing, for contrastive search has no place
+    left in a context of `count` tokens to read what it might be.
     """
 
     kind: Ending
@@ -38,8 +38,8 @@ class Stop:
             return f"It stopped because the model's context of {self.count:,} tokens is full."
         if self.kind == "candidates":
             return (
-                "It stopped before the last pixel: contrastive search reads each candidate before it chooses one, and "
-                f"the model's context of {self.count:,} tokens has no place left for that."
+                f"It stopped before the last {self.text}: contrastive search reads each candidate before it chooses "
+                f"one, and the model's context of {self.count:,} tokens has no place left for that."
             )
         return f"The picture is complete, with all its {self.count:,} pixels."
 

@@ -43,7 +43,7 @@ if shown.python is None:  # else the panel of the charts has it all
     notes["take"] = export.header
 with middle:
     picture(page_payload(writing, notes), key=PICTURE, on=events(writing))
-with above if tab in ABOVE else below:
+with above if shown.python else below:  # below what the component offers of itself
     if shown.charts:
         share_charts(writing, tab, shown)
 courier("courier", export.page.answer, export.page.parts)

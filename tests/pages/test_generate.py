@@ -265,6 +265,11 @@ def test_what_cannot_be_taken_is_refused_with_a_sentence() -> None:
             asked(app, **query)
 
 
+def test_a_tab_that_is_not_there_is_refused_by_the_names_of_those_that_are() -> None:
+    app = opened(view="nothing")
+    assert "one of write, beam, temperature, prompting, cache, surprise." in app.info[0].value
+
+
 def test_the_temperature_charts_hold_the_distribution_of_numbers_and_of_the_models_logits() -> None:
     app = opened(view="temperature", t="2")
     (numbers, logits) = charts(app)

@@ -266,13 +266,15 @@ def test_stop_strings_and_a_full_context_stop_it() -> None:
     one = writing()
     sentence = in_pieces(one, Settings(method="greedy", stop_at="zzz|."), 60)[1]["stop"]
     assert sentence["kind"] == "string" and "'.'" in sentence["sentence"]
-    small = writing("stories", [5] * 254)
+    small = writing("stories", [5] * 255)
     assert small.prompt.tokens_left == 2
     ids, header = in_pieces(small, Settings(method="greedy"), 60)
     assert len(ids) == 2 and header["stop"]["kind"] == "context"
-    full = writing("stories", [5] * 256)
-    assert next(parts(full, begun=[], goal=60))[0]["stop"]["kind"] == "context"
+    assert next(parts(small, begun=ids, goal=60))[0]["stop"]["kind"] == "context"
+    longer = begin(small.checkpoint, [5] * 257, longer=True)
+    full = replace(small, prompt=longer)
     assert "256" in unpack(page_payload(full, {}))[0]["full"]["sentence"]
+    assert unpack(page_payload(writing("stories", [5] * 256), {}))[0]["full"] is None
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_what_ends_the_text_is_told_of_its_last_step() -> None:
     dot = one.checkpoint.tokenizer.encode(".").ids[0]
     header, _ = asked(one, replace(GREEDY, stop_at="."), ask="steps", begun=[], ids=[5, dot])
     assert [stop and stop["kind"] for stop in header["stops"]] == [None, "string"]
-    small = writing("stories", [5] * 254)
+    small = writing("stories", [5] * 255)
     header, _ = asked(small, GREEDY, ask="steps", begun=[], ids=[6, 7])
     assert [stop and stop["kind"] for stop in header["stops"]] == [None, "context"]
     assert asked(one, GREEDY, ask="steps", begun=[end], ids=[6])[0]["stops"] == []

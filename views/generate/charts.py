@@ -44,10 +44,10 @@ def row_axis(field: str, **axis: Any) -> alt.Y:
 def share_bars(base: alt.Chart, color: Any, shade: Shade, room: float = 0.14) -> tuple[alt.Chart, alt.Chart]:
     """Bars of probabilities, and the shares after them, for which there is `room` beyond a whole bar."""
     width = alt.X("probability:Q", axis=None, scale=alt.Scale(domain=[0, 1 + room], nice=False))
-    text = base.mark_text(align="left", dx=5, color=colors(shade)["ink"])
+    share = base.transform_calculate(share="format(100 * datum.probability, '.3r') + ' %'")
     return (
         base.mark_bar(height=BAR, cornerRadius=2, minBandSize=1).encode(x=width, color=color),
-        text.encode(x=width, text=alt.Text("probability:Q", format=".3p")),
+        share.mark_text(align="left", dx=5, color=colors(shade)["ink"]).encode(x=width, text="share:N"),
     )
 
 
@@ -57,9 +57,9 @@ def next_token_bars(shade: Shade) -> AltairChart:
     base = alt.Chart(alt.NamedData("rows")).encode(
         y=row_axis("token:N"), tooltip=[alt.Tooltip("token:N"), alt.Tooltip("probability:Q", format=".6f")]
     )
-    hue = alt.Scale(domain=[True, False], range=[of["attention"], of["probability"]])
-    bars = share_bars(base, alt.Color("is_chosen:N", scale=hue, legend=None), shade)
-    return alt.layer(*bars).properties(height=alt.Step(ROW))
+    bars, shares = share_bars(base, alt.value(of["probability"]), shade)
+    rim = alt.condition("datum.is_chosen", alt.value(of["ink"]), alt.value("transparent"))
+    return alt.layer(bars.encode(stroke=rim), shares).properties(height=alt.Step(ROW))
 
 
 def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
@@ -103,6 +103,7 @@ def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
         "probability:Q", title="probability", axis=alt.Axis(format="%", **WIDE), scale=alt.Scale(domain=[0, 1])
     )
     lines = curves.encode(x=x, y=share, color=color, tooltip=exact)
+    dashes = alt.condition("isValid(datum.logit)", alt.value([1, 0]), alt.value([5, 4]))  # the rest is no token
     choices = alt.Y("choices:Q", title="effective choices", axis=alt.Axis(**WIDE), scale=alt.Scale(domainMin=0))
     uncertainty = totals.encode(x=x, y=choices, tooltip=found)
     rule = totals.transform_filter(here).mark_rule(color=of["ink"]).encode(x=x)
@@ -110,11 +111,17 @@ def temperature_chart(rows: int, with_rest: bool, shade: Shade) -> AltairChart:
         "'entropy ' + format(datum.entropy, '.3f') + ' bits · ' + format(datum.choices, ',.2f') + ' choices'"
     )
     label = totals.transform_filter(here).transform_calculate(said=said)
+    over: dict[str, Any] = {"baseline": "bottom", "color": of["soft"]}
+    heading = totals.transform_filter(here).encode(y=alt.value(-4))
+    headings = (
+        heading.mark_text(align="left", **over).encode(x=alt.value(0), text=alt.value("probability")),
+        heading.mark_text(align="right", **over).encode(x=alt.value("width"), text=alt.value("logit")),
+    )
     dot: dict[str, Any] = {"filled": True, "size": 60, "opacity": 1}
     panels = (
-        alt.layer(*bars).properties(height=ROW * len(hues)),
+        alt.layer(*bars, *headings).properties(height=ROW * len(hues)),
         alt.layer(
-            lines.mark_line(strokeWidth=2),
+            lines.mark_line(strokeWidth=2).encode(strokeDash=dashes),
             rule,
             lines.transform_filter(here).mark_point(**dot),
             lines.mark_point(size=120, opacity=0),
@@ -138,13 +145,14 @@ def cost_chart(
     """Draws what a token costs by the length before it. `costs`: series, length, value. `now`: length of a rule."""
     of = colors(shade)
     hues, dashes = [of[COSTS[name][0]] for name in series], [COSTS[name][1] for name in series]
-    legend = alt.Legend(orient="top", columns=1 if len(series) > 2 else 2, labelLimit=260)
+    columns = 1 if len(series) > 2 else 2
+    legend = alt.Legend(orient="top", columns=columns, labelLimit=260, symbolType="stroke", symbolSize=300)
     y = alt.Scale(type="log") if logarithmic else alt.Scale(domainMin=0)
     base = alt.Chart(alt.NamedData("costs")).encode(
         x=alt.X("length:Q", title="length, positions", scale=alt.Scale(domain=[1, longest], nice=False)),
         y=alt.Y("value:Q", title=unit, axis=alt.Axis(format="~s", tickCount=6), scale=y),
         color=alt.Color("series:N", title=None, scale=alt.Scale(domain=series, range=hues), legend=legend),
-        strokeDash=alt.StrokeDash("series:N", scale=alt.Scale(domain=series, range=dashes), legend=None),
+        strokeDash=alt.StrokeDash("series:N", title=None, scale=alt.Scale(domain=series, range=dashes), legend=legend),
         tooltip=[
             alt.Tooltip("series:N"),
             alt.Tooltip("length:Q", format=","),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -36,7 +37,7 @@ def page_payload(writing: Writing, notes: Mapping[str, Any]) -> bytes:
         "source": text_header(writing, prompt.source) if prompt.source and prompt.fits else None,
         "tokens": len(prompt.ids),
         "gap": None if infill is None else {"mask": infill.mask, "start": infill.start},
-        "spaced": puts_spaces(checkpoint),
+        "spaced": checkpoint.tokenizer is None or puts_spaces(checkpoint.tokenizer),
         "grid": grid(checkpoint),
         "ends": list(checkpoint.end_ids),
         "left": prompt.tokens_left,
@@ -63,14 +64,12 @@ def text_header(writing: Writing, ids: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def puts_spaces(checkpoint: Checkpoint) -> bool:
+def puts_spaces(tokenizer: Tokenizer) -> bool:
     """Tells whether the tokenizer puts spaces between tokens, which then do not hold them."""
-    tokenizer = checkpoint.tokenizer
-    if tokenizer is None:
-        return True
     special = set(tokenizer.special_tokens.values())
-    words = [id for id in range(min(TRIED, tokenizer.vocab_size)) if id not in special and is_word(tokenizer, id)]
-    return len(words) > 1 and " " in tokenizer.decode(words[-2:])
+    backwards = reversed(range(min(TRIED, tokenizer.vocab_size)))
+    words = list(islice((id for id in backwards if id not in special and is_word(tokenizer, id)), 2))
+    return len(words) > 1 and " " in tokenizer.decode(words)
 
 
 def is_word(tokenizer: Tokenizer, id: int) -> bool:

@@ -31,7 +31,7 @@ class Cached:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """Positions that are read; the last pixel of a picture has no place."""
+        """Positions that are read; the last token of a text that fills the context takes none."""
         return (*self.writing.prompt.ids, *self.begun)[: self.config.context]
 
     @property

@@ -52,7 +52,8 @@ def draw_beam(writing: Writing) -> Shown:
             bind="query-params",
             help="  \n".join(f"**{name}**: {about}." for name, about in EARLY.items()),
         )
-        number("maximum tokens", 1, MOST["tokens"], "beam_tokens", "What is unfinished then counts as finished.")
+        about = "What is unfinished then counts as finished."
+        number("maximum tokens", 1, MOST["tokens"], "beam_tokens", about, width=150)
         st.caption(draws_nothing(stop_at, pictures))
     keep(*NAMES)
     st.caption("Where greedy misses the best text: " + " · ".join(link(one) for one in EXAMPLES))
@@ -61,8 +62,8 @@ def draw_beam(writing: Writing) -> Shown:
     return Shown(header={"beam": vars(wanted)})
 
 
-def number(label: str, low: int, high: int, key: str, help: str) -> None:
-    st.number_input(label, low, high, key=key, bind="query-params", width=112, help=help)
+def number(label: str, low: int, high: int, key: str, help: str, width: int = 112) -> None:
+    st.number_input(label, low, high, key=key, bind="query-params", width=width, help=help)
 
 
 def draws_nothing(stop_at: str, pictures: bool) -> str:

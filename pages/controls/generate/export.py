@@ -89,6 +89,7 @@ def share_charts(writing: Writing, tab: str, shown: Shown) -> None:
         shown.python,
         shown.tables,
         lambda: chart_file(f"{title} · Loupe", [one.figure for one in shown.charts], caption=caption),
+        label="Share & export" if shown.python else "Share & export the charts",
         key=f"share {tab}",
         names=[writing.name],
     )

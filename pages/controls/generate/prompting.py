@@ -64,7 +64,7 @@ def draw_shots(writing: Writing) -> Shown:
     fields.selectbox(
         "table", [*tables, OWN], key="p_table", bind="query-params", width=170, on_change=choose, args=("p_query", "")
     )
-    left, middle, right = st.columns([1, 2, 1.5], gap="large")
+    left, middle, right = st.columns([1.4, 2, 1.4], gap="large")
     own = state.p_table == OWN
     with left:
         st.markdown("**The table**")

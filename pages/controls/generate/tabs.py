@@ -62,7 +62,7 @@ class Control:
 
 
 def choice_of(default: str, labels: Mapping[str, str]) -> Control:
-    return Control(labels[default], one_of((*labels, *labels.values())), labels)
+    return Control(labels[default], one_of(dict.fromkeys((*labels, *labels.values()))), labels)
 
 
 def numbers_rule(text: str) -> str:

@@ -161,7 +161,7 @@ def test_a_hypothesis_reads_as_generation_would_show_it() -> None:
 
 def test_no_room_is_no_text() -> None:
     assert beam(pictures(), [1], max_tokens=0).hypotheses == ()
-    assert beam(Checkpoint(tiny.model()), [1] * 24).steps == ()
+    assert len(beam(Checkpoint(tiny.model()), [1] * 24).steps) == 1  # its token takes no place
 
 
 @pytest.mark.parametrize(

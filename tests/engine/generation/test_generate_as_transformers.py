@@ -14,10 +14,11 @@ from transformers import (
 from transformers.generation.stopping_criteria import StopStringCriteria
 
 from engine.checkpoints import Checkpoint, load
+from engine.edits import PresetMask
 from engine.generation.beam import beam
 from engine.generation.generate import generate
 from engine.generation.prompt import Prompt
-from engine.generation.stopping import stopping_rules
+from engine.generation.stopping import Stop, stopping_rules
 from engine.tokenizers.trainers import train
 from tests.engine import tiny
 from tests.engine.checkpoints.against import opened, shaken
@@ -102,6 +103,37 @@ def test_the_beams_of_a_picture_are_those_of_transformers(pair: Twins) -> None:
     mine = beam(ours, SOURCE, 4, 10, n_best=3, stop_at_end=False).hypotheses
     assert [list(one.ids) for one in mine] == found.sequences[:, read.shape[1] :].tolist()
     assert [one.score for one in mine] == pytest.approx(found.sequences_scores.tolist(), abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Twins:
+    """A GPT-2 with places for 10 tokens, four more than the source."""
+    torch.manual_seed(0)
+    shape = {"vocab_size": 17, "n_positions": len(SOURCE) + 4, "n_embd": 24, "n_layer": 2, "n_head": 4}
+    theirs = shaken(GPT2LMHeadModel(GPT2Config(**shape, bos_token_id=None, eos_token_id=None)))
+    return opened(theirs, tmp_path_factory.mktemp("short")), theirs
+
+
+@pytest.mark.parametrize("cached", [True, False], ids=["cache", "no cache"])
+def test_the_last_token_of_a_full_context_is_written_as_transformers_writes_it(short: Twins, cached: bool) -> None:
+    """Five tokens after six in a context of ten: the last takes no place, for nothing reads it."""
+    ours, theirs = short
+    settings = {"max_new_tokens": 5, "use_cache": cached}
+    edits = [] if cached else [PresetMask("causal")]  # under which all is read again for each token
+
+    ids, _ = written_by(theirs, len(SOURCE), do_sample=False, **settings)
+    steps = list(generate(ours, SOURCE, greedy=True, edits=edits))
+    assert [step.id for step in steps] == ids and len(ids) == 5
+    assert steps[-1].stopped == Stop("context", count=10)
+
+    sampled, scores = written_by(theirs, len(SOURCE), do_sample=True, top_k=5, temperature=1.5, **settings)
+    for at, expected in enumerate(scores):
+        step = next(generate(ours, SOURCE, begun=sampled[:at], top_k=5, temperature=1.5, edits=edits))
+        torch.testing.assert_close(step.distribution.probabilities, expected[0].softmax(-1), atol=1e-5, rtol=1e-4)
+    assert len(scores) == 5 and list(generate(ours, SOURCE, begun=sampled, edits=edits)) == []
+
+    beams, _ = written_by(theirs, len(SOURCE), do_sample=False, num_beams=3, **settings)
+    assert list(beam(ours, SOURCE, 3).hypotheses[0].ids) == beams and len(beams) == 5
 
 
 def contrasted(theirs, source: list[int], begun: list[int], count: int, alpha: float, k: int) -> list[list[tuple]]:

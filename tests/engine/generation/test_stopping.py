@@ -52,8 +52,8 @@ def test_only_the_last_step_says_what_stopped_it(kind: str) -> None:
 
 def test_a_full_context_and_a_whole_picture_are_told_from_a_number_of_tokens() -> None:
     assert written(decoder(), [1] * 20, 50)[-1].stopped == Stop("context", count=24)
-    assert written(decoder(), [1] * 20, 4)[-1].stopped == Stop("context", count=24)
-    assert written(decoder(), [1] * 20, 3)[-1].stopped == Stop("max_tokens", count=3)
+    assert written(decoder(), [1] * 20, 5)[-1].stopped == Stop("context", count=24)
+    assert written(decoder(), [1] * 20, 4)[-1].stopped == Stop("max_tokens", count=4)
     assert written(pictures(), [0, 1])[-1].stopped == Stop("picture", count=9)
     assert written(pictures(), [0, 1], 4)[-1].stopped == Stop("max_tokens", count=4)
 
@@ -202,7 +202,7 @@ def test_contrastive_search_ends_before_a_pixel_whose_candidates_have_no_place_t
     checkpoint = Checkpoint(tiny.model(tiny.config(vocab_size=9, context=16, head=Head(outputs=8), tied=False)))
     settings = {"penalty_alpha": 0.8, "top_k": 3}
     *before, last = written(checkpoint, [7], **settings)  # behind the start token and a pixel
-    assert (last.index, last.stopped) == (13, Stop("candidates", count=16))
+    assert (last.index, last.stopped) == (13, Stop("candidates", "pixel", count=16))
     assert last.stopped and "before the last pixel" in last.stopped.sentence and "16 tokens" in last.stopped.sentence
     assert written(checkpoint, [7], 14, **settings)[-1].stopped == Stop("max_tokens", count=14)
     ids = [step.id for step in (*before, last)]
@@ -211,3 +211,15 @@ def test_contrastive_search_ends_before_a_pixel_whose_candidates_have_no_place_t
     assert written(checkpoint, [7], begun=[*ids, 1], **settings) == []
     (pixel,) = written(checkpoint, [7], begun=ids, greedy=True)
     assert pixel.stopped == Stop("picture", count=16)
+
+
+def test_contrastive_search_ends_before_a_token_whose_candidates_have_no_place_to_be_read() -> None:
+    settings = {"penalty_alpha": 0.8, "top_k": 3}
+    steps = written(decoder(), [1] * 20, 50, **settings)
+    assert [step.stopped for step in steps] == [None] * 3 + [Stop("candidates", "token", count=24)]
+    assert "before the last token: contrastive search reads" in steps[-1].stopped.sentence
+    ids = [step.id for step in steps]
+    with pytest.raises(ValueError, match="no place left for that; write the last token with another method"):
+        written(decoder(), [1] * 20, begun=ids, **settings)
+    (last,) = written(decoder(), [1] * 20, begun=ids, greedy=True)
+    assert last.stopped == Stop("context", count=24)
