@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -15,9 +17,10 @@ from torch.overrides import TorchFunctionMode
 
 from engine.checkpoints.family import Family, Row, invert_rows, translate
 from engine.checkpoints.memory import available_memory
+from engine.checkpoints.recomputed import Recomputed
 from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
 from engine.checkpoints.weights import Weights
-from engine.model.config import ModelConfig
+from engine.model.config import ModelConfig, Positions
 from engine.model.transformer import Transformer
 
 FLOATS = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.float64, torch.float32, torch.float16)}
@@ -40,16 +43,26 @@ def assemble(
     model, rows, names = build_skeleton(family, config, weights.shapes)
     for stored in (stored for theirs, stored in names.items() if not family.drops(theirs)):
         check_kind(stored, weights)
+    differing = find_differing(family, config, names, weights)
+    trained = family.stores_sinusoids and bool(differing)
+    if trained:
+        config = replace(config, positions=Positions("learned"))
+        check_plausible(config, weights.shapes)
     if config.tied and not are_tied(family, weights, names):
-        model, rows, names = build_skeleton(family, replace(config, tied=False), weights.shapes)
-    report = account_for_tensors(family, model, rows, names, weights)
+        config = replace(config, tied=False)
+    if config != model.config:
+        model, rows, names = build_skeleton(family, config, weights.shapes)
+        for stored in (names[source] for source in source_names(rows) if source in names):
+            check_kind(stored, weights)
+    notes = describe_differing(differing, trained)
+    report = account_for_tensors(family, model, rows, names, weights, () if trained else differing)
     places = {source: names[source] for row in rows for source in row.source}
     native = most_common_dtype(weights, places.values())
     check_memory(model, dtype or native, native, name)
     check_twins(family, rows, weights, names)
     fill_model(model, rows, weights, places, dtype or native)
     return model.requires_grad_(False).eval(), replace(
-        report, notes=report.notes + describe_dtypes(report, dtype or native)
+        report, notes=report.notes + notes + describe_dtypes(report, dtype or native)
     )
 
 
@@ -65,6 +78,12 @@ def build_skeleton(
 def build_without_memory(config: ModelConfig) -> Transformer:
     with torch.device("meta"), NoInitialisation():
         return Transformer(config)
+
+
+@lru_cache(maxsize=128)
+def list_parameters(config: ModelConfig) -> Mapping[str, Tensor]:
+    """A model's parameters by name, without memory; kept: a form asks for those of many models at each change."""
+    return MappingProxyType(dict(build_without_memory(config).named_parameters()))
 
 
 class NoInitialisation(TorchFunctionMode):
@@ -167,10 +186,46 @@ def are_equal(one: str, other: str, weights: Weights) -> bool:
     return torch.equal(weights[one], weights[other].to(weights[one].dtype))
 
 
+def find_differing(
+    family: Family, config: ModelConfig, names: Mapping[str, str], weights: Weights
+) -> dict[str, Recomputed]:
+    """The file's names of tensors that are not what Loupe computes in their place, and what that is."""
+    differing = {}
+    for theirs, stored in names.items():
+        must_equal, layer = family.find_dropped(theirs) or (None, 0)
+        if must_equal is None:
+            continue
+        if not must_equal.equals(weights[stored], config, layer):
+            differing[stored] = must_equal
+        weights.release(stored)
+    return differing
+
+
+def describe_differing(differing: Mapping[str, Recomputed], trained: bool) -> tuple[str, ...]:
+    """Sentence for each kind of tensor that is not what Loupe computes in its place."""
+    kinds: dict[str, list[str]] = {}
+    for stored, computed in differing.items():
+        kinds.setdefault(computed.label, []).append(stored)
+    fate = "are loaded as learned positions" if trained else "are left out; the logits are those of what is computed"
+    return tuple(
+        f"{len(stored)} tensors ({', '.join(stored[:2])}{', ...' * (len(stored) > 2)}) "
+        f"should equal {label}, which Loupe computes, and do not: they {fate}."
+        for label, stored in kinds.items()
+    )
+
+
 def account_for_tensors(
-    family: Family, model: Transformer, rows: Sequence[Row], names: Mapping[str, str], weights: Weights
+    family: Family,
+    model: Transformer,
+    rows: Sequence[Row],
+    names: Mapping[str, str],
+    weights: Weights,
+    differing: Collection[str] = (),
 ) -> Report:
-    """A row for every tensor that is expected or came. Raises ValueError where the model cannot be filled."""
+    """A row for every tensor that is expected or came. Raises ValueError where the model cannot be filled.
+
+    Those that are `differing` from what is computed in their place are unexpected.
+    """
     shapes = weights.shapes
     ours = {name: row.target for row in rows for name in row.source}
     expected = shapes_by_row(rows, family, model)
@@ -192,10 +247,11 @@ def account_for_tensors(
             if names.get(one) != names.get(other):  # else the row of `other` stands for both
                 found.append(TensorRow(names.get(one, one), "tied", expected[other], ours[other]))
     taken = {row.name for row in found}
-    dropped = {stored for name, stored in names.items() if family.drops(name)}
+    dropped = {stored for name, stored in names.items() if family.drops(name)} - set(differing)
     for name in (n for n in shapes if n not in taken):
         found.append(TensorRow(name, "dropped" if name in dropped else "unexpected", shapes[name]))
-    return check_report(Report(tuple(replace(row, dtype=weights.dtypes.get(row.name, "")) for row in found)), family)
+    report = Report(tuple(replace(row, dtype=weights.dtypes.get(row.name, "")) for row in found))
+    return check_report(report, family, differing)
 
 
 def expected_shapes(family: Family, model: Transformer) -> dict[str, tuple[int, ...]]:
@@ -213,13 +269,13 @@ def shapes_by_row(rows: Sequence[Row], family: Family, model: Transformer) -> di
     return {name: tuple(tensor.shape) for name, tensor in translate(state, invert_rows(rows), model.config)}
 
 
-def check_report(report: Report, family: Family) -> Report:
-    missing, unexpected = report.rows_with("missing"), report.rows_with("unexpected")
+def check_report(report: Report, family: Family, differing: Collection[str]) -> Report:
+    missing = report.rows_with("missing")
+    unexpected = [row for row in report.rows_with("unexpected") if row.name not in differing]
     if missing:
         more = f" and {len(missing) - 1} more that are" if len(missing) > 1 else ", which is"
         raise IncompleteWeights(
-            f"the weights must hold {missing[0].name}{more} not there; "
-            "is a shard absent, or the config of another model?",
+            f"the weights must hold {missing[0].name}{more} not there; {ask_for_names(unexpected)}",
             report,
         )
     if not unexpected:
@@ -227,6 +283,14 @@ def check_report(report: Report, family: Family) -> Report:
     names = ", ".join(row.name for row in unexpected[:3])
     note = f"{len(unexpected)} tensors have no place in a {family.name} model and were left out: {names}."
     return replace(report, notes=(note,))
+
+
+def ask_for_names(unexpected: Sequence[TensorRow]) -> str:
+    """What may have happened to tensors that are missing, a part of a sentence."""
+    if not unexpected:
+        return "is a shard absent, or the config of another model?"
+    names = ", ".join(row.name for row in unexpected[:3])
+    return f"if they are what has no place here ({names}, ...), map the names with rename={{old: new}}."
 
 
 def check_kind(name: str, weights: Weights) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.keys import Key, read_model_config, write_table
+from engine.checkpoints.recomputed import SINUSOIDS, Recomputed
 from engine.model.config import ModelConfig
 
 DROPPED = None  # in a row, in place of Loupe's name: left out on purpose
@@ -55,7 +56,8 @@ class Row:
 @dataclass(frozen=True)
 class Family:
     """`rows` are (their name or names, our name or names, transform); `{}` stands for the layer. Of rows that make
-    the same tensor the first counts whose tensors a model has all.
+    the same tensor the first counts whose tensors a model has all. A row of a tensor that Loupe computes is (their
+    name, DROPPED, what it must equal).
 
     `name` is config.json's `model_type`, `always` what Loupe's config is wherever the family has no key for it (a
     value, or a function of config.json), `only` the keys of theirs of which Loupe can represent a single value,
@@ -93,7 +95,10 @@ class Family:
             **self.extra,
             **write_table(config, self.keys, self.only),
         }
-        if canonical_config(self.read_config(theirs)) != canonical_config(config):
+        read = self.read_config(theirs)
+        if self.stores_sinusoids and config.positions.kind == "learned":
+            read = replace(read, positions=config.positions)
+        if canonical_config(read) != canonical_config(config):
             raise ValueError(f"the {self.name} family cannot express {config}.")
         return theirs
 
@@ -115,8 +120,22 @@ class Family:
 
     def drops(self, theirs: str) -> bool:
         """True for the name of a tensor that is left out on purpose."""
-        dropped = [name for name, ours, *_ in self.rows if ours is DROPPED]
-        return any(re.fullmatch(re.escape(name).replace(r"\{\}", r"\d+"), theirs) for name in dropped)
+        return self.find_dropped(theirs) is not None
+
+    def find_dropped(self, theirs: str) -> tuple[Recomputed | None, int] | None:
+        """What the tensor `theirs` must equal to be left out, if anything, and its layer; None where it is not."""
+        for name, ours, *must_equal in self.rows:
+            if ours is not DROPPED:
+                continue
+            match = re.fullmatch(re.escape(name).replace(r"\{\}", r"(\d+)"), theirs)
+            if match is not None:
+                return next(iter(must_equal), None), int(next(iter(match.groups()), 0))
+        return None
+
+    @property
+    def stores_sinusoids(self) -> bool:
+        """True where files hold sinusoids as tables. One that was trained makes the positions learned ones."""
+        return any(ours is DROPPED and SINUSOIDS in must_equal for _, ours, *must_equal in self.rows)
 
     def spellings(self, stored: str) -> tuple[str, ...]:
         """The names that a tensor called `stored` in a file may have in the rows."""

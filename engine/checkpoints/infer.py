@@ -17,10 +17,10 @@ import torch
 from engine.checkpoints.assemble import are_equal, build_skeleton, iterate_leaves, shapes_by_row
 from engine.checkpoints.canonical import canonical_config
 from engine.checkpoints.families import FAMILIES, NATIVE
-from engine.checkpoints.family import Family
+from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import REQUIRED, Key
 from engine.checkpoints.nanogpt import FAMILIES as UNCONFIGURED
-from engine.checkpoints.report import Assumption
+from engine.checkpoints.report import Assumption, UnknownNames
 from engine.checkpoints.sizes import (
     BY_DEFAULT,
     GIVEN,
@@ -98,12 +98,43 @@ def filter_by_names(shapes: Shapes, among: Sequence[Family]) -> list[Family]:
     counts = [count_known_names(family, kinds) for family in among]
     most = max(counts, default=0)
     if 2 * most < len(kinds) or not most:
-        names = ", ".join(sorted(shapes)[:3])
-        raise ValueError(
-            f"their names ({names}, ...) are those of no family that Loupe knows, or of another than was asked for; "
-            "put the config.json of the model there."
-        )
+        raise describe_nearest(shapes, among)
     return [family for family, count in zip(among, counts, strict=True) if count >= NEARLY * most]
+
+
+def describe_nearest(shapes: Shapes, among: Sequence[Family]) -> UnknownNames:
+    """Error that names the family that comes nearest: of pictures or not, by whole names, then by their words."""
+    kinds = {NUMBER.sub("{}", name) for name in shapes}
+    words = split_words(kinds)
+    convolves = any(len(shape) == 4 and shape[-1] > 1 for shape in shapes.values())  # as the map of patches does
+
+    def likeness(family: Family) -> tuple[bool, int, float]:
+        own = split_words(name_templates(family))
+        cuts = any("embed.patches" in str(row[1]) for row in family.rows)
+        return cuts == convolves, count_known_names(family, kinds), len(words & own) / max(len(words | own), 1)
+
+    family = max(among or CANDIDATES, key=likeness)
+    spelled = {spelling for kind in kinds for spelling in family.spellings(kind)}
+    needed = {
+        NUMBER.sub("{}", name)
+        for row in family.rows
+        if row[1] is not DROPPED
+        for name in ((row[0],) if isinstance(row[0], str) else row[0])
+    }
+    lacks = tuple(name for name in sorted(needed) if name not in spelled)
+    names, missing = ", ".join(sorted(shapes)[:3]), ", ".join(lacks[:3])
+    return UnknownNames(
+        f"their names ({names}, ...) are those of no family that Loupe knows, or of another than was asked for; "
+        f"the nearest is {family.architecture}, of whose names {len(lacks)} are missing ({missing}, ...): "
+        "map yours to them with rename={old: new}, where {} stands for the number of a layer.",
+        tuple(sorted(kinds)),
+        str(family.architecture),
+        lacks,
+    )
+
+
+def split_words(names: Iterable[str]) -> set[str]:
+    return {word for name in names for word in re.split(r"[._]", name) if word}
 
 
 def accept_wrapper(family: Family, shapes: Shapes) -> Family:

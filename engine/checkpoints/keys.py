@@ -58,7 +58,8 @@ class Key:
         if self.values is None:
             return found[0]
         if not isinstance(found[0], str) or found[0] not in self.values:
-            raise ValueError(f"config.json's {self.theirs} must be one of {', '.join(self.values)}, got {found[0]!r}.")
+            known = ", ".join(self.values)
+            raise ValueError(f"config.json's {self.theirs} must be one of {known}, got {found[0]!r:.80}.")
         return self.values[found[0]]
 
     def write(self, value: Any, ours: Table) -> dict[str, Any]:
@@ -77,7 +78,8 @@ def write_only_key(theirs: str, writes: Callable[[Table], Any]) -> Key:
 def read_model_config(theirs: Table, keys: Sequence[Key], always: Table, only: Table) -> ModelConfig:
     for name, value in only.items():
         if theirs.get(name, value) != value:
-            raise ValueError(f"config.json's {name} must be {value!r}, got {theirs[name]!r}: Loupe has no such model.")
+            got = f"{theirs[name]!r:.80}"
+            raise ValueError(f"config.json's {name} must be {value!r}, got {got}: Loupe has no such model.")
     ours: dict[str, Any] = {}
     for key in keys:
         value = evaluate(key.read, theirs, key.theirs)

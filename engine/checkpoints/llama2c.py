@@ -171,7 +171,7 @@ FAMILY = Family(
         ("w2.{}", "blocks.{}.mlp.out.weight"),
         ("w3.{}", "blocks.{}.mlp.up.weight"),
         ("rms_final_weight", "final_norm.weight"),
-        ("freq_cis_real", DROPPED),  # cosines and sines of the angles, which we compute
+        ("freq_cis_real", DROPPED),  # cosines and sines of the angles, which run.c skips as well
         ("freq_cis_imag", DROPPED),
         ("wcls", "head.weight"),
     ),

@@ -18,7 +18,8 @@ from engine.checkpoints.family import Family
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import Place, locate
-from engine.checkpoints.report import Assumption, Report
+from engine.checkpoints.rename import rename_tensors
+from engine.checkpoints.report import Assumption, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json
 from engine.inputs.processors import read_processor
@@ -41,21 +42,25 @@ class OpenedModel(NamedTuple):
 
 
 def load(
-    name_or_path: str | Path, dtype: torch.dtype | None = torch.float32, config: Mapping[str, Any] | None = None
+    name_or_path: str | Path,
+    dtype: torch.dtype | None = torch.float32,
+    config: Mapping[str, Any] | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> Checkpoint:
     """Open a checkpoint: a shipped name, a folder (a training run's too), a weights file in one (also llama2.c's `.bin`
     and nanoGPT's or minGPT's `.pt`), or `hub:org/name[@revision]`.
 
     Weights are converted to `dtype`; None leaves them as most are stored, and then they stay a map of their file.
     `config` are keys of config.json that count before those of the file. Where there is no such file it is inferred
-    from the weights, and `report.assumed` says what was.
+    from the weights, and `report.assumed` says what was. `rename` maps names of the file's tensors to those of a
+    family, for a file of a layout of its own: {"layer{}.norm.*": "transformer.h.{}.ln_1.*"}.
 
     Raises FileNotFoundError where there is nothing of the kind, ValueError for what cannot be read as a whole
     model or is larger than the memory, PermissionError and ConnectionError where a hub does not give it; a tokenizer
     or a processor that cannot be read is a note in the report.
     """
     place = find_place(name_or_path)
-    opened = open_model(place, dict(config or {}))
+    opened = open_model(place, dict(config or {}), dict(rename or {}))
     model, report = assemble(opened.family, opened.config, opened.weights, dtype, place.name)
     with unpack_header(place, opened.weights.metadata) as beside:
         tokenizer, notes = open_tokenizer(beside, opened.config)
@@ -87,13 +92,13 @@ def find_place(name_or_path: str | Path) -> Place:
     return replace(locate(download_folder(name_or_path, MAX_DOWNLOAD)), name=name_or_path)
 
 
-def open_model(place: Place, corrections: Mapping[str, Any]) -> OpenedModel:
+def open_model(place: Place, corrections: Mapping[str, Any], rename: Mapping[str, str]) -> OpenedModel:
     """Choose a model by what the file says of itself, by config.json, or by names and shapes of the tensors."""
     path = place.weights
     if path.suffix == ".bin" and is_llama2c(path):
-        refuse_corrections(corrections, path)
+        refuse_corrections({**corrections, **rename}, path)
         return OpenedModel(*read_llama2c(path))
-    weights = open_weights(path)
+    weights = rename_tensors(open_weights(path), rename)
     if CONFIG in weights.metadata:
         refuse_corrections(corrections, path)
         return OpenedModel(NATIVE, parse_own_config(weights.metadata[CONFIG], path), weights)
@@ -138,7 +143,7 @@ def read_family_config(family: Family, theirs: Mapping[str, Any]) -> ModelConfig
 def open_with_config(place: Place, weights: Weights, corrections: Mapping[str, Any]) -> OpenedModel:
     theirs = read_config_files(place)
     notes = tuple(
-        f"config.json's {name}, {theirs.get(name)!r}, was given as {value!r}."
+        f"config.json's {name}, {theirs.get(name)!r:.80}, was given as {value!r:.80}."
         for name, value in corrections.items()
         if theirs.get(name) != value
     )
@@ -171,8 +176,12 @@ def open_by_inference(weights: Weights, path: Path, corrections: Mapping[str, An
     try:
         found = infer(weights, corrections)
         config = read_family_config(found.family, found.theirs)
+    except UnknownNames as error:
+        message = f"{path} has no config.json beside it, and from its tensors alone: {error}"
+        raise UnknownNames(message, error.names, error.family, error.expected) from None
     except ValueError as error:
-        raise ValueError(f"{path} has no config.json beside it, and from its tensors alone: {error}") from None
+        told = str(error).replace("config.json describes no model that Loupe can build: ", "")
+        raise ValueError(f"{path} has no config.json beside it, and from its tensors alone: {told}") from None
     guessed = ", ".join(f"{one.key} {one.value}" for one in found.assumed if not one.certain)
     note = f"There is no config.json: {path.name} was read as {found.family.architecture} by its tensors"
     note += f", with {guessed} assumed." if guessed else "."
@@ -189,12 +198,12 @@ def choose_family(theirs: Mapping[str, Any], stored: Collection[str]) -> Family:
     of_type = of_type or tuple(f for families in FAMILIES.values() for f in families if declares_family(theirs, f))
     if not of_type or (named is not None and named != of_type[0].name):
         raise ValueError(
-            f"config.json's model_type must be one of {', '.join(FAMILIES)}, got {named!r}: no such family yet."
+            f"config.json's model_type must be one of {', '.join(FAMILIES)}, got {named!r:.80}: no such family yet."
         )
     heads = {family.head for family in of_type if declares_family(theirs, family)}
     if not heads and len(of_type) > 1 and theirs.get("architectures"):
         known = ", ".join(dict.fromkeys(name for f in of_type for name in (f.architecture or "", *f.also)))
-        raise ValueError(f"config.json's architectures must be one of {known}, got {theirs['architectures']}.")
+        raise ValueError(f"config.json's architectures must be one of {known}, got {theirs['architectures']!r:.80}.")
     among = [family for family in of_type if not heads or family.head in heads]
     return next((family for family in among if family.shows(stored)), among[0])
 

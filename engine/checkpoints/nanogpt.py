@@ -15,6 +15,7 @@ from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.recomputed import CAUSAL_MASK
 from engine.model.config import ModelConfig
 
 SIZES = ("n_layer", "n_head", "n_embd", "block_size", "vocab_size")
@@ -26,7 +27,7 @@ def read_settings(args: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """nanoGPT's `model_args` as the config of one of FAMILIES. Raises ValueError for sizes of no model."""
     for name in SIZES:
         if type(args.get(name)) is not int or args[name] < 1:
-            raise ValueError(f"{path} must give {name} as a whole number above 0, got {args.get(name)!r}.")
+            raise ValueError(f"{path} must give {name} as a whole number above 0, got {args.get(name)!r:.80}.")
     if args["n_layer"] > MOST_LAYERS:
         raise ValueError(f"{path} must have at most {MOST_LAYERS} layers, got {args['n_layer']}; is it damaged?")
     architecture = (WITH_BIAS if args.get("bias", True) else WITHOUT_BIAS).architecture
@@ -113,7 +114,7 @@ def build_family(bias: bool, architecture: str) -> Family:
                 for theirs, ours in LINEAR.items()
                 for part in PARTS
             ),
-            ("transformer.h.{}.attn.bias", DROPPED),  # the causal mask, which we compute
+            ("transformer.h.{}.attn.bias", DROPPED, CAUSAL_MASK),
             *norm_rows("transformer.h.{}.ln_2", "blocks.{}.norm2", bias),
             *norm_rows("transformer.ln_f", "final_norm", bias),
             ("lm_head.weight", "head.weight"),
@@ -137,7 +138,7 @@ OLD_MINGPT = Family(
             for theirs, ours in OLD_LINEAR.items()
             for part in PARTS
         ),
-        ("blocks.{}.attn.mask", DROPPED),  # which we compute
+        ("blocks.{}.attn.mask", DROPPED, CAUSAL_MASK),
         *norm_rows("ln_f", "final_norm", bias=True),
         ("head.weight", "head.weight"),
     ),

@@ -71,6 +71,17 @@ class Report:
         return "\n".join([f"{len(self.rows)} tensors: {summary}", *remarkable, *self.notes])
 
 
+class UnknownNames(ValueError):
+    """Weights whose names are no family's: `names` are theirs, `expected` those of the nearest `family`.
+
+    The number of a layer stands as {} in both.
+    """
+
+    def __init__(self, message: str, names: tuple[str, ...], family: str, expected: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.names, self.family, self.expected = names, family, expected
+
+
 class IncompleteWeights(ValueError):
     """A checkpoint that lacks tensors; `report` accounts for those it has."""
 

@@ -21,7 +21,7 @@ def read_rope_table(theirs: Table) -> Table:
     """Read the table of rotary settings; of two, the old one counts, as in transformers."""
     found = theirs.get("rope_scaling") or theirs.get("rope_parameters") or {}
     if not isinstance(found, Mapping) or any(isinstance(value, Mapping) for value in found.values()):
-        raise ValueError(f"config.json's rope_parameters must be one table for all layers, got {found!r}.")
+        raise ValueError(f"config.json's rope_parameters must be one table for all layers, got {found!r:.80}.")
     return found
 
 
@@ -37,7 +37,7 @@ def read_scaling(theirs: Table) -> dict[str, Any] | None:
         return None
     if kind not in get_args(ScalingKind):
         known = ", ".join((PLAIN, *get_args(ScalingKind)))
-        raise ValueError(f"config.json's rope_type must be one of {known}, got {kind!r}.")
+        raise ValueError(f"config.json's rope_type must be one of {known}, got {kind!r:.80}.")
     context: Any = theirs.get(CONTEXT)
     if kind in ("linear", "dynamic"):
         return {"kind": kind, "factor": require(rope, kind, "factor"), "trained": context}
@@ -51,7 +51,8 @@ def read_scaling(theirs: Table) -> dict[str, Any] | None:
     if kind == "longrope":
         return made | {ours: require(rope, kind, f"{ours}_factor") for ours in ("short", "long")}
     if rope.get("truncate", True) is not True:
-        raise ValueError(f"config.json's rope truncate must be true, got {rope['truncate']!r}: Loupe has no such yarn.")
+        got = f"{rope['truncate']!r:.80}"
+        raise ValueError(f"config.json's rope truncate must be true, got {got}: Loupe has no such yarn.")
     if made["attention"] is None and rope.get("mscale") and rope.get("mscale_all_dim"):
         made["attention"] = yarn_attention_factor(made["factor"], rope["mscale"]) / yarn_attention_factor(
             made["factor"], rope["mscale_all_dim"]
@@ -97,7 +98,7 @@ def read_whole_heads(theirs: Table) -> tuple[Any, dict[str, Any] | None]:
     """theta and scaling, where every component of a head must turn."""
     part = read_rope_table(theirs).get("partial_rotary_factor", theirs.get("partial_rotary_factor"))
     if part not in (None, 1):
-        raise ValueError(f"config.json's partial_rotary_factor must be 1 for this model_type, got {part!r}.")
+        raise ValueError(f"config.json's partial_rotary_factor must be 1 for this model_type, got {part!r:.80}.")
     return read_theta(theirs), read_scaling(theirs)
 
 

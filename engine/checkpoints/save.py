@@ -19,11 +19,15 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, Literal
 from zipfile import ZIP_STORED, ZipFile
 
-from engine.checkpoints.assemble import build_without_memory, expected_shapes
+import torch
+from torch import Tensor
+
+from engine.checkpoints.assemble import build_without_memory, expected_shapes, find_twins
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.families import FAMILIES, NATIVE
-from engine.checkpoints.family import Family, invert_rows, translate
+from engine.checkpoints.family import DROPPED, Family, invert_rows, translate
 from engine.checkpoints.locate import Place
+from engine.checkpoints.recomputed import SINUSOIDS
 from engine.checkpoints.weights import LARGEST_HEADER, LARGEST_JSON, write_weights
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer
@@ -58,9 +62,16 @@ def save_weights(model: Transformer, path: Path) -> None:
 def family_for(config: ModelConfig, first: str = "") -> tuple[Family, dict[str, Any]]:
     """Find the first family that expresses `config` exactly, or Loupe's own, and the config.json it writes.
 
-    It also has to have a row for every tensor of such a model. Those called `first` are tried before all others.
+    It also has to have a row for every tensor of such a model. Those called `first` are tried before all others; one
+    whose files hold sinusoids is asked for learned positions only where the checkpoint came from such a file.
     """
-    published = [family for families in FAMILIES.values() for family in families if family is not NATIVE]
+    learned = config.positions.kind == "learned"
+    published = [
+        family
+        for families in FAMILIES.values()
+        for family in families
+        if family is not NATIVE and not (learned and family.stores_sinusoids and family.name != first)
+    ]
     for family in sorted(published, key=lambda family: family.name != first):
         try:
             theirs = family.write_config(config)
@@ -78,9 +89,25 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
     if family is NATIVE:
         save_weights(model, folder / "model.safetensors")
     else:
-        tensors = dict(translate(state, invert_rows(family.bind(state)), model.config))
+        rows = family.bind(state)
+        tensors = dict(translate(state, invert_rows(rows), model.config))
+        if config.get("tie_word_embeddings") is False:  # then transformers looks for each of two tensors that are one
+            tensors |= {one: tensors[other].clone() for one, other in find_twins(family, rows).items()}
+        if family.stores_sinusoids and model.config.positions.kind == "sinusoidal":
+            tensors |= compute_sinusoids(family, model)
         write_weights(folder / "model.safetensors", tensors, {"format": "pt"})
     write_other_files(checkpoint, folder, config)
+
+
+def compute_sinusoids(family: Family, model: Transformer) -> dict[str, Tensor]:
+    """The tables of sinusoids that the family's files hold, which are no tensors of a model here."""
+    config = model.config
+    table = torch.empty(config.context, config.d_model, dtype=model.dtype)
+    return {
+        name: SINUSOIDS.compute(table, config, 0).to(model.dtype)
+        for name, ours, *must_equal in family.rows
+        if ours is DROPPED and SINUSOIDS in must_equal
+    }
 
 
 def write_other_files(checkpoint: Checkpoint, folder: Path, config: Mapping[str, Any]) -> None:

@@ -19,6 +19,8 @@ import torch
 from torch import Tensor
 
 LARGEST_PICKLE = 2**22  # bytes without the tensors' numbers; 10,000 tensors take a third of it
+MOST_WORK = 2**27  # letters and parts that building all objects may touch; 10,000 tensors take 2**23
+DEEPEST = 100  # objects in objects, of which a state dict has 5
 PICKLES_BEFORE_NUMBERS = 5  # of a file from before PyTorch 1.6: magic number, protocol, machine, values, keys
 UNREADABLE = (
     pickle.UnpicklingError,
@@ -36,6 +38,8 @@ UNREADABLE = (
     OSError,
     ImportError,
 )
+ENCODE = "_codecs encode"
+CHANGES = ("APPEND", "APPENDS", "SETITEM", "SETITEMS", "ADDITEMS", "BUILD")  # which change the first that they take
 HARMLESS = ("torch.Size", "torch.device", "torch.Tensor", "torch.nn.parameter.Parameter", "_codecs.encode")
 COLLECTIONS = ("collections.OrderedDict", "collections.Counter", "builtins.set")
 REBUILD = ("torch._utils._rebuild_", "torch._tensor._rebuild_", "torch.serialization._get_")
@@ -72,7 +76,13 @@ def read_torch_pickle(path: Path) -> PickledWeights:
         if tensor.device.type != "cpu" or stored < tensor.numel() * tensor.element_size():
             raise ValueError(f"{name} in {path} must be stored whole, got less than its shape; do not trust this file.")
     settings = loaded.get(SETTINGS)
-    return PickledWeights(tensors, zipped, settings if isinstance(settings, dict) else None, notes)
+    return PickledWeights(tensors, zipped, _keep_plain(settings) if isinstance(settings, dict) else None, notes)
+
+
+def _keep_plain(settings: Mapping[Any, Any]) -> dict[str, Any]:
+    """Names with a number or a short text."""
+    plain = (int, float, str, bool, type(None))
+    return {name: value for name, value in settings.items() if isinstance(name, str) and isinstance(value, plain)}
 
 
 def _find_table(loaded: Any, path: Path) -> tuple[Mapping[str, Tensor], tuple[str, ...]]:
@@ -85,7 +95,7 @@ def _find_table(loaded: Any, path: Path) -> tuple[Mapping[str, Tensor], tuple[st
         raise ValueError(f"{path} must hold a table of names and tensors; save the model's state_dict() alone.")
     others = ", ".join(sorted(str(key)[:40] for key in loaded if key not in (named, SETTINGS))[:8])
     left = f", and the rest ({others}) is left out" if others else ""
-    return tables[named], (f"The weights are what {path.name} calls {named!r}{left}.",)
+    return tables[named], (f"The weights are what {path.name} calls {named!r:.80}{left}.",)
 
 
 def _is_table(found: Any) -> bool:
@@ -119,13 +129,82 @@ def _scan_plain(path: Path) -> None:
 
 
 def _scan(file: BinaryIO) -> None:
-    """Check every name that a pickle refers to, from its opcodes, without running one of them."""
+    """Check every name that a pickle refers to, and what building its objects would take, from its opcodes, without
+    running one of them."""
     start = file.tell()
+    objects = ObjectSizes()
     for opcode, argument, position in pickletools.genops(file):
         if opcode.name == "GLOBAL":
             _check_name(str(argument).replace(" ", "."))
+        objects.apply(opcode, argument)
         if (position or 0) - start > LARGEST_PICKLE:
             raise PickleRefusal(f"its table of names is of more than {LARGEST_PICKLE:,} bytes; save it as safetensors")
+
+
+@dataclass(slots=True)
+class ObjectSize:
+    """Size of an object as if nothing in it were shared: what hashing or copying it touches."""
+
+    parts: int = 1
+    depth: int = 1
+    encodes: bool = False  # it is the function that writes bytes anew, each as up to four
+
+
+class ObjectSizes:
+    """Stack and memo of a pickle, with the size of each object in place of it.
+
+    A tuple of twice the same tuple, sixty times over, is short in the file and has 2^60 parts for its hash.
+    """
+
+    def __init__(self) -> None:
+        self.stack: list[ObjectSize | None] = []  # None for a mark
+        self.memo: dict[int, ObjectSize | None] = {}
+        self.work = 0
+
+    def apply(self, opcode: pickletools.OpcodeInfo, argument: Any) -> None:
+        """Does to the sizes what an opcode does to the objects. Raises LookupError where a stack has too few."""
+        if opcode.name in ("BINGET", "LONG_BINGET", "GET"):
+            self.stack.append(self.memo[int(argument)])
+        elif opcode.name in ("BINPUT", "LONG_BINPUT", "PUT", "MEMOIZE"):
+            self.memo[len(self.memo) if argument is None else int(argument)] = self.stack[-1]
+        elif opcode.name == "MARK":
+            self.stack.append(None)
+        elif not opcode.stack_before:
+            letters = len(argument) if isinstance(argument, str | bytes) else 0
+            encodes = opcode.name == "GLOBAL" and argument == ENCODE
+            self.stack += [ObjectSize(1 + letters, 1, encodes)] * len(opcode.stack_after)
+        else:
+            taken = self._take(opcode)
+            if opcode.name in CHANGES:
+                self._build(taken[0], taken[1:])
+                self.stack.append(taken[0])
+            else:
+                made = ObjectSize()
+                self._build(made, taken)
+                made.parts *= 4 if opcode.name == "REDUCE" and taken[0].encodes else 1
+                self.stack += [made] * len(opcode.stack_after)
+
+    def _take(self, opcode: pickletools.OpcodeInfo) -> list[ObjectSize]:
+        """What an opcode takes from the stack, in order; with a mark, all that came after it."""
+        taken: list[ObjectSize] = []
+        for kind in reversed(opcode.stack_before):
+            if kind is pickletools.stackslice:
+                continue
+            size = self.stack.pop()
+            while kind is pickletools.markobject and size is not None:
+                taken.append(size)
+                size = self.stack.pop()
+            if size is not None:
+                taken.append(size)
+        return taken[::-1]
+
+    def _build(self, whole: ObjectSize, parts: list[ObjectSize]) -> None:
+        for size in parts:
+            whole.parts += size.parts
+            whole.depth = max(whole.depth, size.depth + 1)
+            self.work += size.parts
+        if self.work > MOST_WORK or whole.depth > DEEPEST:
+            raise PickleRefusal("its objects lie in one another without end; save its state_dict() anew")
 
 
 def _check_name(name: str) -> None:
@@ -133,4 +212,4 @@ def _check_name(name: str) -> None:
     plain = name.startswith("torch.") and last in dir(torch) and not callable(getattr(torch, last))  # a dtype
     storage = name.startswith("torch.") and last.endswith("Storage")
     if not (plain or storage or name in (*HARMLESS, *COLLECTIONS) or name.startswith(REBUILD)):
-        raise PickleRefusal(f"it would call {name!r}; do not trust it, or save its state_dict() anew as safetensors")
+        raise PickleRefusal(f"it would call {name!r:.80}; do not trust it, or save its state_dict() as safetensors")

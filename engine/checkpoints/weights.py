@@ -139,7 +139,7 @@ def shards(index: Path) -> list[Path]:
     files = sorted(set(named.values()))
     for name in files:
         if name != Path(name).name or name in ("", ".", "..") or "\\" in name or not name.isprintable():
-            raise ValueError(f"{index.name} must name files beside itself, got {name!r}; do not trust this checkpoint.")
+            raise ValueError(f"{index.name} must name files beside itself, got {name!r:.80}; do not trust it.")
         if len(name) > 255 or not (index.parent / name).is_file():
             raise FileNotFoundError(f"{index.name} names {name}, which is not in {index.parent}; fetch that file too.")
         if name.endswith(".index.json"):

@@ -27,9 +27,13 @@ Cell = str | tuple[str, ...] | None
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 MAX_ROWS = 1_000_000
 MAX_COLUMNS = 1_000
+MAX_CELLS = 16_000_000  # of all rows and columns; empty ones take memory too
 CELL_LENGTH = 200  # characters of a cell in a preview
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 SEPARATOR_ROWS = 50  # from which the separator is found
+LINE_ENDS = "\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+BLANK_LINES = 4  # lines of a .txt file for each that has text, at most
+LARGEST_FOOTER = 2**23  # bytes of a Parquet file's list of columns and groups of rows
 PARQUET_BATCH = 256  # rows, which may unpack to far more than they take in the file
 MIB = 2**20
 
@@ -62,7 +66,7 @@ class Table:
     def cells(self, column: str) -> Iterator[Cell]:
         if column not in self.columns:
             known = ", ".join(map(repr, self.columns))
-            raise ValueError(f"the column must be one of {known[:300]}, got {column!r}; choose one of them.")
+            raise ValueError(f"the column must be one of {known[:300]}, got {column!r:.80}; choose one of them.")
         at = self.columns.index(column)
         return (row[at] for row in self.rows)
 
@@ -101,7 +105,10 @@ def parse_table(raw: bytes, name: str, header: bool = True) -> Table:
 
 def parse_text(text: str, encoding: str, kind: str, header: bool) -> Table:
     if kind == ".txt":
-        return Table(("text",), tuple((line,) for line in map(str.strip, text.splitlines()) if line), encoding)
+        check_rows(sum(map(text.count, LINE_ENDS)) // BLANK_LINES)
+        lines = [line for line in map(str.strip, text.splitlines()) if line]
+        check_rows(len(lines))
+        return Table(("text",), tuple((line,) for line in lines), encoding)
     if kind == ".jsonl":
         return parse_jsonl(text, encoding)
     return parse_csv(text, encoding, header, "\t" if kind == ".tsv" else find_separator(text))
@@ -111,11 +118,13 @@ def parse_csv(text: str, encoding: str, header: bool, separator: str) -> Table:
     """Raises ValueError for the first row with more or fewer cells than the first line."""
     lines = split_cells(text, separator)
     first = next(lines, [])
+    check_column_count(len(first))
     named = [name.strip() for name in first] if header else [""] * len(first)
     columns = check_columns([name or f"column {n}" for n, name in enumerate(named, 1)])
     rows: list[tuple[Cell, ...]] = [] if header or not first else [tuple(cell or None for cell in first)]
     for line in lines:
         check_rows(len(rows) + 1)
+        check_cells((len(rows) + 1) * len(columns))
         if len(line) != len(columns):
             raise ValueError(
                 f"row {len(rows) + 1:,} must have {len(columns)} cells as the first line has, got {len(line)}; put "
@@ -159,13 +168,17 @@ def parse_jsonl(text: str, encoding: str) -> Table:
     ValueError for the first row that is no object."""
     objects: list[dict[str, Any]] = []
     columns: dict[str, None] = {}
+    words = 0
     for line in text.split("\n"):
         if line.strip():
             check_rows(len(objects) + 1)
             objects.append(parse_object(line, len(objects) + 1))
+            words += sum(len(value) for value in objects[-1].values() if isinstance(value, list))
+            check_cells(words)
             if not objects[-1].keys() <= columns.keys():
                 columns |= dict.fromkeys(objects[-1])
                 check_columns(tuple(columns))
+    check_cells(len(objects) * len(columns))
     rows = (tuple(to_cell(one.get(name)) for name in columns) for one in objects)
     return Table(tuple(columns), tuple(rows), encoding)
 
@@ -186,37 +199,60 @@ def parse_object(line: str, row: int) -> dict[str, Any]:
 
 def parse_parquet(raw: bytes) -> Table:
     """Columns of texts, numbers and lists of them; pictures, sounds and nested tables are left out. Raises ValueError
-    for what is no such file, and for one that unpacks to more than a file may have."""
+    for what is no such file, and for one that unpacks to more than a file may have: by its own sizes before any of it
+    is read, then by what comes."""
     import pyarrow  # type: ignore[import-untyped]  # slow to import
     from pyarrow import parquet
 
+    footer = int.from_bytes(raw[-8:-4], "little")
     try:
-        file = parquet.ParquetFile(BytesIO(raw))
-        check_rows(file.metadata.num_rows)
+        if footer > LARGEST_FOOTER:
+            raise pyarrow.ArrowInvalid
+        metadata = parquet.read_metadata(BytesIO(raw))
+        groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+        chunks = [group.column(n) for group in groups for n in range(group.num_columns)]
+        texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
+        file = parquet.ParquetFile(BytesIO(raw), read_dictionary=sorted(texts))  # a text that comes often is kept once
+        check_rows(metadata.num_rows)
         columns = check_columns([field.name for field in file.schema_arrow if is_readable(field.type)])
+        chosen = [chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns]
+        check_unpacked(sum(chunk.total_uncompressed_size for chunk in chosen))
+        check_cells(max(metadata.num_rows * len(columns), sum(chunk.num_values for chunk in chosen)))
         rows: list[tuple[Cell, ...]] = []
         unpacked = 0
         for batch in file.iter_batches(PARQUET_BATCH, columns=list(columns)):
-            unpacked += batch.nbytes
-            if unpacked > limits.MAX_DATA:
-                raise ValueError(
-                    f"a file of data may have {limits.MAX_DATA / MIB:,.0f} MiB, and this one unpacks to more; take a "
-                    "part of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
-                )
+            unpacked += sum(map(unpacked_bytes, batch.columns))
+            check_unpacked(unpacked)
             values = [batch.column(name).to_pylist() for name in columns]
             rows += [tuple(map(to_cell, row)) for row in zip(*values, strict=True)]
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"the file must be a Parquet file, got {str(error)[:200]}; write or fetch it again.") from None
+    except (pyarrow.ArrowException, OSError, UnicodeError, LookupError, MemoryError, OverflowError):
+        raise ValueError(
+            "the file must be a Parquet file, got a damaged one or something else; write or fetch it again."
+        ) from None
     return Table(columns, tuple(rows), "Parquet")
+
+
+def unpacked_bytes(column: Any) -> int:
+    """Bytes of an Arrow column's values, each as often as it is there."""
+    from pyarrow import compute, types
+
+    if types.is_list(column.type) or types.is_large_list(column.type):
+        return unpacked_bytes(column.flatten())
+    if not types.is_dictionary(column.type):
+        return int(column.nbytes)
+    words = column.dictionary
+    if not (types.is_string(words.type) or types.is_large_string(words.type)):
+        return int(column.indices.nbytes) * 2  # a number has at most twice the bytes of its index
+    return int(compute.sum(compute.binary_length(words).take(column.indices)).as_py() or 0)
 
 
 def is_readable(kind: Any) -> bool:
     """Tells whether cells of this Arrow type are texts, numbers or lists of them."""
     from pyarrow import types
 
-    if types.is_dictionary(kind):
-        return is_readable(kind.value_type)
     if types.is_list(kind) or types.is_large_list(kind):
+        kind = kind.value_type
+    if types.is_dictionary(kind):
         kind = kind.value_type
     tests = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
     return any(test(kind) for test in tests)
@@ -249,10 +285,30 @@ def check_rows(rows: int) -> None:
         raise ValueError(f"a file of data may have {MAX_ROWS:,} rows, got more; take a part of it.")
 
 
+def check_cells(cells: int) -> None:
+    if cells > MAX_CELLS:
+        raise ValueError(
+            f"a file of data may have {MAX_CELLS:,} cells and words, got {cells:,}; take a part of it, or leave out "
+            "columns."
+        )
+
+
+def check_unpacked(size: int) -> None:
+    if size > limits.MAX_DATA:
+        raise ValueError(
+            f"a file of data may have {limits.MAX_DATA / MIB:,.0f} MiB, and this one unpacks to more; take a "
+            "part of it, or raise LOUPE_MAX_DATA_MIB where Loupe is started."
+        )
+
+
+def check_column_count(count: int) -> None:
+    if count > MAX_COLUMNS:
+        raise ValueError(f"a file of data may have {MAX_COLUMNS:,} columns, got {count:,}; leave some out.")
+
+
 def check_columns(names: Sequence[str]) -> tuple[str, ...]:
     """Raises ValueError where two are called the same, or there are too many."""
-    if len(names) > MAX_COLUMNS:
-        raise ValueError(f"a file of data may have {MAX_COLUMNS:,} columns, got {len(names):,}; leave some out.")
+    check_column_count(len(names))
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise ValueError(f"each column must have a name of its own, and two are called {twice[:80]!r}; rename one.")
@@ -279,7 +335,7 @@ def require_text(cell: Cell, row: int, column: str) -> str:
     if cell is None or isinstance(cell, tuple) or not cell.strip():
         got = "a list" if isinstance(cell, tuple) else "nothing"
         raise ValueError(
-            f"row {row:,} must have a text in the column {column!r}, got {got}; correct or remove the row."
+            f"row {row:,} must have a text in the column {column!r:.80}, got {got}; correct or remove the row."
         )
     return cell
 
@@ -288,9 +344,9 @@ def require_words(cell: Cell, row: int, column: str) -> tuple[str, ...]:
     words = cell if isinstance(cell, tuple) else tuple((cell or "").split())
     bad = next((word for word in words if not word or any(map(str.isspace, word))), None)
     if not words or bad is not None:
-        got = "none" if not words else repr(bad)
+        got = "none" if not words else f"{bad!r:.80}"
         raise ValueError(
-            f"row {row:,} must have words in the column {column!r}, each without a space, got {got}; correct or remove "
-            "the row."
+            f"row {row:,} must have words in the column {column!r:.80}, each without a space, got {got}; correct or "
+            "remove the row."
         )
     return words

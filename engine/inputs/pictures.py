@@ -7,6 +7,9 @@ those of a PIL image are always out of 255.
 
 from __future__ import annotations
 
+import struct
+import zlib
+from math import prod
 from typing import IO, Any, TypeAlias
 
 import numpy as np
@@ -17,6 +20,22 @@ from torch import Tensor
 Picture: TypeAlias = Image.Image | NDArray[Any] | Tensor
 
 MOST_PIXELS = 50_000_000
+PROGRAMS = ("EPS",)  # formats whose pictures another program would have to draw
+UNREADABLE = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+    RuntimeError,  # NotImplementedError and RecursionError among them
+    AssertionError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+)  # what Pillow's readers raise, each in its own words
 MODES = {1: "L", 3: "RGB"}  # PIL's names for one and three channels
 
 
@@ -24,12 +43,19 @@ def open_picture(file: IO[bytes]) -> Image.Image:
     """The picture in a file. Raises ValueError for what is no picture, is damaged, or is too large to unpack."""
     try:
         picture = Image.open(file)
-        if picture.width * picture.height > MOST_PIXELS:
-            size = f"{picture.width} x {picture.height}"
-            raise ValueError(f"Expected a picture of at most {MOST_PIXELS:,} pixels, got {size}; shrink it.")
-        picture.load()
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise ValueError(f"Expected a picture such as PNG or JPEG, got something else ({error}).") from error
+        size, program = picture.size, picture.format in PROGRAMS
+        if prod(size) <= MOST_PIXELS and not program:
+            picture.load()
+    except UNREADABLE as error:
+        raise ValueError(
+            "Expected a picture such as PNG or JPEG, got a damaged one or something else; save it as PNG."
+        ) from error
+    if prod(size) > MOST_PIXELS:
+        raise ValueError(
+            f"Expected a picture of at most {MOST_PIXELS:,} pixels, got {size[0]} x {size[1]}; shrink it."
+        )
+    if program:
+        raise ValueError(f"Expected a picture such as PNG or JPEG, got {picture.format}, a program; save it as PNG.")
     return picture
 
 

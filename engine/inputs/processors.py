@@ -234,7 +234,7 @@ def _channels(values: Any) -> tuple[float, ...]:
 
 def _numbers(values: Any) -> tuple[float, ...]:
     if not isinstance(values, list | tuple) or not all(isinstance(value, int | float) for value in values):
-        raise TypeError(f"{values!r} instead of numbers")
+        raise TypeError(f"{values!r:.80} instead of numbers")
     return tuple(map(float, values))
 
 

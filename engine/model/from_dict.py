@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 def build(cls: Any, data: Any, path: str = "") -> Any:
     """A dataclass from plain data, checked against its annotations; `path`, where it stands, is for errors."""
     if not isinstance(data, dict):
-        raise ValueError(f"{path or cls.__name__} must be a table, got {data!r}.")
+        raise ValueError(f"{path or cls.__name__} must be a table, got {data!r:.80}.")
     known = {f.name: f for f in fields(cls)}
     hints = get_type_hints(cls)
     prefix = f"{path}." if path else ""
@@ -50,7 +50,7 @@ def check_value(hint: Any, value: Any, path: str) -> Any:
         return build(hint, value, path)
     if get_origin(hint) is Literal:
         if value not in get_args(hint):
-            raise ValueError(f"{path} must be one of {', '.join(map(str, get_args(hint)))}, got {value!r}.")
+            raise ValueError(f"{path} must be one of {', '.join(map(str, get_args(hint)))}, got {value!r:.80}.")
         return value
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -58,7 +58,7 @@ def check_value(hint: Any, value: Any, path: str) -> Any:
     if kind is tuple and isinstance(value, list):
         value = tuple(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"{path} must be {NOUNS.get(kind, kind.__name__)}, got {value!r}.")
+        raise ValueError(f"{path} must be {NOUNS.get(kind, kind.__name__)}, got {value!r:.80}.")
     if kind in (list, tuple):
         of = (get_args(hint) or (Any,))[0]
         return kind(check_value(of, item, f"{path}[{i}]") for i, item in enumerate(value))

@@ -37,7 +37,8 @@ LONGEST = 40  # letters of a title
 
 @dataclass(frozen=True)
 class Opening:
-    """Arguments of `engine.load`: `dtype` None keeps the numbers as stored, `config` corrects config.json.
+    """Arguments of `engine.load`: `dtype` None keeps the numbers as stored, `config` corrects config.json, `rename`
+    maps the names of tensors.
 
     `folder` is deleted with the last of its openings.
     """
@@ -45,6 +46,7 @@ class Opening:
     source: str | Path
     dtype: torch.dtype | None = torch.float32
     config: Mapping[str, Any] = field(default_factory=dict)
+    rename: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
     folder: TemporaryDirectory[str] | None = None
 
@@ -52,7 +54,7 @@ class Opening:
     def key(self) -> tuple[object, ...]:
         """Equal for what opens to the same model; a file that was written again is another one."""
         given = json.dumps(dict(self.config), sort_keys=True)
-        return str(self.source), str(self.dtype), given, _stamp(self.source)
+        return str(self.source), str(self.dtype), given, tuple(self.rename.items()), _stamp(self.source)
 
 
 def names(*more: str) -> list[str]:
@@ -169,7 +171,7 @@ class Checkpoints:
         with self._opening.setdefault(name, Lock()):  # however many ask at once
             found = self._shelf.find(key)
             if found is None:
-                opened = load(how.source, dtype=how.dtype, config=how.config)
+                opened = load(how.source, dtype=how.dtype, config=how.config, rename=how.rename)
                 found = self._shelf.keep(key, opened, weight(opened))
         return found
 

@@ -82,7 +82,12 @@ def is_damaged(table: bytes) -> bool:
     if size % 4 or not 4 + size < len(table) or size == 0 or table[-1]:
         return bool(table)
     strings = table[4 + size :]
-    return strings.decode("utf-8", "ignore").encode() != strings or max(map(len, strings.split(b"\0"))) > LONGEST_STRING
+    return strings.decode("utf-8", "ignore").encode() != strings or longest_string(table) > LONGEST_STRING
+
+
+def longest_string(table: bytes) -> int:
+    """Bytes of the longest string that a table writes."""
+    return max(map(len, table[4 + _trie_size(table) :].split(b"\0")))
 
 
 def _trie_size(table: bytes) -> int:

@@ -15,12 +15,14 @@ from tokenizers import models
 from tokenizers.processors import TemplateProcessing
 
 from engine.tokenizers.encoding import Encoding
-from engine.tokenizers.pieces import draw_piece, draw_stray_bytes, read_spelling
+from engine.tokenizers.pieces import draw_piece, draw_stray_bytes, read_spelling, read_state
+from engine.tokenizers.pipeline_limits import bound_growth, check_growth, flatten_steps, refuse_failure
 from engine.tokenizers.special import guess_roles
 from engine.tokenizers.vocabulary import check_unicode
 
 BETWEEN = "\n"  # the two texts of a pair, in `Encoding.text`
 FIRST, LAST = "[CLS]", "[SEP]"
+LONGEST_SHOWN = 80  # characters of a word in a message
 KINDS = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
 
 
@@ -85,13 +87,14 @@ class FastTokenizer:
     def _read(self, text: str, pair: str | None, special: bool) -> tokenizers.Encoding:
         for each in [text] if pair is None else [text, pair]:
             check_unicode(each)
+            check_growth(self.fast.normalizer, self._growth, each)
             check_words(self.fast, self._ids, each)
-        try:
+        with refuse_failure("the tokenizer must write any text, and fails", "fetch its files again"):
             return self.fast.encode(text, pair, add_special_tokens=special)
-        except Exception as error:  # `tokenizers` raises nothing narrower
-            raise ValueError(
-                f"the tokenizer must write any text, and fails ({error}); fetch its files again."
-            ) from error
+
+    @cached_property
+    def _growth(self) -> float:
+        return bound_growth(list(flatten_steps(read_state(self.fast.normalizer), "normalizers")))
 
     @contextmanager
     def as_text(self) -> Iterator[None]:
@@ -125,7 +128,7 @@ class FastTokenizer:
         file.parent.mkdir(parents=True, exist_ok=True)
         self.fast.save(str(file))
         config: dict[str, object] = {"tokenizer_class": "PreTrainedTokenizerFast", **self.roles}
-        if 1 in self.fast.encode("", "").type_ids:  # transformers leaves segment ids out unless told
+        if 1 in self._read("", "", True).type_ids:  # transformers leaves segment ids out unless told
             config["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
         file.with_name("tokenizer_config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
 
@@ -152,7 +155,8 @@ class FastTokenizer:
 
     def _text(self, ids: list[int]) -> str:
         if not self._spelling.splits_characters:
-            return self.fast.decode(ids, skip_special_tokens=False)
+            with refuse_failure("the tokenizer must read any of its tokens, and fails", "fetch its files again"):
+                return self.fast.decode(ids, skip_special_tokens=False)
         # `fast.decode` would write U+FFFD for a part of a character; here its bytes stay readable.
         text = draw_stray_bytes(b"".join(self._meanings[id] or b"" for id in ids))
         return text.removeprefix(" ") if self._spelling.dummy_prefix else text
@@ -174,14 +178,16 @@ def check_words(fast: tokenizers.Tokenizer, ids: Mapping[str, int], text: str) -
     model = fast.model
     if not isinstance(model, models.WordLevel) or model.unk_token in ids:
         return
-    plain = fast.normalizer.normalize_str(text) if fast.normalizer else text
-    words = fast.pre_tokenizer.pre_tokenize_str(plain) if fast.pre_tokenizer else [(plain, (0, len(plain)))]
+    with refuse_failure("the tokenizer must find the words of any text, and fails", "fetch its files again"):
+        plain = fast.normalizer.normalize_str(text) if fast.normalizer else text
+        words = fast.pre_tokenizer.pre_tokenize_str(plain) if fast.pre_tokenizer else [(plain, (0, len(plain)))]
     unknown = next((word for word, _ in words if word and word not in ids), None)
     if unknown is not None:
-        nearest = ", ".join(map(repr, get_close_matches(unknown, ids, n=5, cutoff=0.0)))
+        near = get_close_matches(unknown[:LONGEST_SHOWN], ids, n=5, cutoff=0.0)
+        nearest = ", ".join(f"{word!r:.{LONGEST_SHOWN}}" for word in near)
         raise ValueError(
-            f"Expected words of this vocabulary, got {unknown!r}, and it has no token for unknown words; "
-            f"use one of its {len(ids)} words, such as {nearest}."
+            f"Expected words of this vocabulary, got {unknown!r:.{LONGEST_SHOWN}}, and it has no token for unknown "
+            f"words; use one of its {len(ids)} words, such as {nearest}."
         )
 
 

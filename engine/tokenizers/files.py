@@ -11,7 +11,8 @@ import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 
 from engine.tokenizers.fast import FastTokenizer
-from engine.tokenizers.jsonfile import check_ids, check_largest, read_object
+from engine.tokenizers.jsonfile import check_file_size, check_ids, check_largest, read_object
+from engine.tokenizers.pipeline_limits import check_pipeline, refuse_failure
 from engine.tokenizers.special import END, UNKNOWN, read_roles, register_special_tokens
 from engine.tokenizers.spm_checkpoints import find_only_model_file, find_sentencepiece_file, read_sentencepiece
 from engine.tokenizers.wordpiece import build_bert_pipeline
@@ -48,7 +49,7 @@ def read_tokenizer(folder: Path) -> FastTokenizer | None:
 
 
 def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
-    read_object(path)
+    check_pipeline(read_object(path), path)
     fast = _build(path, lambda: tokenizers.Tokenizer.from_file(str(path)))
     check_largest(fast.get_vocab(), path)
     return fast
@@ -60,6 +61,7 @@ def _read_gpt2(path: Path) -> tokenizers.Tokenizer:
     if not merges.is_file():
         raise ValueError(f"Expected merges.txt beside {path}, found none; add it, or a tokenizer.json.")
     check_ids(read_object(path), path)
+    check_file_size(merges)
     fast = tokenizers.Tokenizer(_build(merges, lambda: models.BPE.from_file(str(path), str(merges))))
     fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     fast.decoder = decoders.ByteLevel()
@@ -79,7 +81,7 @@ def _read_bert(path: Path) -> tokenizers.Tokenizer:
     roles = BERT_ROLES | read_roles(path.parent)
     if roles["unk_token"] not in ids:
         raise ValueError(
-            f"Expected {roles['unk_token']!r} among the {len(ids)} lines of {path}, found none; fetch it again."
+            f"Expected {roles['unk_token']!r:.80} among the {len(ids)} lines of {path}, found none; fetch it again."
         )
     normalizer = normalizers.BertNormalizer(
         handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
@@ -93,6 +95,7 @@ def _read_bert(path: Path) -> tokenizers.Tokenizer:
 
 def _read_lines(path: Path) -> dict[str, int]:
     """Ids by line number; of an entry that stands twice the later one counts, as in the reference."""
+    check_file_size(path)
     try:
         with path.open(encoding="utf-8") as lines:
             return {line.removesuffix("\n"): id for id, line in enumerate(lines)}
@@ -128,8 +131,5 @@ READERS: dict[str, Callable[[Path], tokenizers.Tokenizer]] = {
 
 
 def _build(path: Path, build: Callable[[], T]) -> T:
-    """`tokenizers` raises a bare Exception for a file it cannot read, so nothing narrower can be caught."""
-    try:
+    with refuse_failure(f"Expected a tokenizer in {path}, got something else", "fetch it again"):
         return build()
-    except Exception as error:
-        raise ValueError(f"Expected a tokenizer in {path}, got something else ({error}); fetch it again.") from error

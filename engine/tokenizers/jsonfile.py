@@ -7,16 +7,29 @@ from pathlib import Path
 from typing import Any
 
 ID_LIMIT = 10_000_000
+LARGEST_FILE = 2**26  # bytes; of published tokenizers the largest has half
+MOST_LISTS = 2**21  # and objects, each of which takes 30 times its two bytes; a merge is one
 
 
 def read_object(path: Path) -> dict[str, Any]:
+    """Raise ValueError, naming the file, for what is no JSON object, or takes more memory than any tokenizer does."""
+    check_file_size(path)
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if (lists := text.count("[") + text.count("{")) > MOST_LISTS:
+            raise ValueError(f"{lists:,} lists and objects")
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"Expected JSON in {path}, got something else ({error}); fetch it again.") from error
+        raise ValueError(f"Expected JSON in {path}, got something else ({error!s:.120}); fetch it again.") from error
     if not isinstance(value, dict):
         raise ValueError(f"Expected a JSON object in {path}, got a {type(value).__name__}; fetch it again.")
     return value
+
+
+def check_file_size(path: Path) -> None:
+    """Raise ValueError for a file that is larger than any tokenizer's."""
+    if (size := path.stat().st_size) > LARGEST_FILE:
+        raise ValueError(f"Expected at most {LARGEST_FILE:,} bytes in {path}, got {size:,}; is it a tokenizer?")
 
 
 def check_ids(vocabulary: Any, path: Path) -> dict[str, int]:

@@ -121,10 +121,13 @@ def read_spelling(fast: tokenizers.Tokenizer) -> Spelling:
 
 
 def _read_steps(component: Any) -> list[dict[str, Any]]:
-    """The steps of a pre-tokenizer or decoder, as `tokenizer.json` writes them, with sequences laid flat."""
-    if component is None:
-        return []
-    return _flatten_steps(json.loads(component.__getstate__()))
+    """The steps of a pre-tokenizer or decoder, with sequences laid flat."""
+    return [] if component is None else _flatten_steps(read_state(component))
+
+
+def read_state(component: Any) -> dict[str, Any]:
+    """A part of a tokenizer as `tokenizer.json` writes it; nothing where it has no such part."""
+    return {} if component is None else json.loads(component.__getstate__())
 
 
 def _flatten_steps(state: dict[str, Any]) -> list[dict[str, Any]]:

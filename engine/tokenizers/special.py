@@ -10,6 +10,7 @@ import tokenizers
 from tokenizers import AddedToken
 
 from engine.tokenizers.jsonfile import check_ids, read_object
+from engine.tokenizers.pipeline_limits import refuse_failure
 
 END = "<|endoftext|>"
 UNKNOWN = "<unk>"
@@ -54,10 +55,11 @@ def register_special_tokens(fast: tokenizers.Tokenizer, folder: Path) -> None:
     """
     declared = _read_declared_tokens(folder)
     for id, token in sorted(_read_added_tokens(folder, declared).items(), key=lambda item: item[0]):
-        fast.add_tokens([token])
+        with refuse_failure(f"Expected an added token in {folder}, got what fails", "fetch its files again"):
+            fast.add_tokens([token])
         if (got := fast.token_to_id(token.content)) != id:
             raise ValueError(
-                f"Expected the added token {token.content!r} in {folder} to have id {id}, got {got}, the "
+                f"Expected the added token {token.content!r:.80} in {folder} to have id {id}, got {got}, the "
                 "next free one; number the added tokens from the end of the vocabulary, without gaps."
             )
     registered = {token.content for token in fast.get_added_tokens_decoder().values()}

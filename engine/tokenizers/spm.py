@@ -212,6 +212,7 @@ def _place_spans(found: Encoding, text: str, read: PlacedText) -> Encoding:
 def _build_normalizer(model: Model) -> normalizers.Normalizer:
     steps: list[normalizers.Normalizer] = [normalizers.Precompiled(model.charsmap)] if model.charsmap else []
     if model.one_space:
-        steps += [normalizers.Strip(left=True, right=True), normalizers.Replace(Regex(" {2,}"), " ")]
+        ends = Regex(rf"\A +|[ {SPACE}]+\z")  # Strip would remove every white space: line ends, tabs, U+00A0
+        steps += [normalizers.Replace(ends, ""), normalizers.Replace(Regex(" {2,}"), " ")]
     steps += [normalizers.Prepend(SPACE)] if model.dummy_prefix else []
     return normalizers.Sequence([*steps, normalizers.Replace(" ", SPACE)])

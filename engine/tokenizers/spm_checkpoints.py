@@ -173,7 +173,7 @@ def _choose_convention(path: Path, config: Mapping[str, Any]) -> Convention:
 def _read_extra_ids(path: Path, config: Mapping[str, Any], use: Convention) -> int:
     count = config.get("extra_ids", use.extra) if use.ends else 0
     if type(count) is not int or not 0 <= count <= MOST_EXTRA:
-        raise ValueError(f"Expected extra_ids of 0 to {MOST_EXTRA:,} beside {path}, got {count!r}; correct it.")
+        raise ValueError(f"Expected extra_ids of 0 to {MOST_EXTRA:,} beside {path}, got {count!r:.80}; correct it.")
     return count
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine.attention_variants.material import suits
 from engine.checkpoints import Checkpoint, IncompleteWeights
+from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.save import Form, export_checkpoint
 from engine.runtime import library
 from engine.runtime.limits import MAX_UPLOAD
@@ -17,6 +18,7 @@ from pages.controls.checkpoint.embedding import embedding_section
 from pages.controls.checkpoint.link import ASKED, FORMER, arrive, say_lost
 from pages.controls.checkpoint.load_errors import load_sentence, sentence, warn
 from pages.controls.checkpoint.open_form import FIRST, NUMBERS, read_address, remember, reopen, show, take_upload
+from pages.controls.checkpoint.tensor_names import edit_names
 from pages.controls.checkpoint.tensors import tensors_section
 from pages.controls.checkpoint.weights import weights_section
 from pages.controls.share.fragment import adopt_fragment
@@ -44,6 +46,8 @@ def open_checkpoint(name: str) -> Checkpoint | None:
         return library.checkpoint(name)
     except IncompleteWeights as error:
         warn(sentence(error, place.folders[0]))
+        st.session_state.pop(ASKED, None)  # else the next rerun would choose what the link asked for again
+        edit_names(name, error)
         tensors_section(error.report)
         return None
 
@@ -60,9 +64,9 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
     st.page_link(ATTENTION, label="Attention", icon=":material/arrow_forward:", query_params=query)
     if checkpoint.config.generates:
         st.page_link(GENERATE, label="Generate", icon=":material/arrow_forward:", query_params=query)
-    st.page_link(ARCHITECTURE, label="Architecture", icon=":material/arrow_forward:", query_params=query)
+    st.page_link(ARCHITECTURE, label="Anatomy", icon=":material/arrow_forward:", query_params=query)
     if suits(checkpoint):
-        st.page_link(LONG, label="Long sequences", icon=":material/arrow_forward:", query_params=query)
+        st.page_link(LONG, label="Long context", icon=":material/arrow_forward:", query_params=query)
     with st.popover("Export"):
         stem = name.partition("~")[0].replace(":", "-").replace("/", "-")
         st.download_button(
@@ -121,7 +125,10 @@ except FileNotFoundError as error:
         warn(load_sentence(name, error))
     st.stop()
 except (ValueError, OSError) as error:
+    state.pop(ASKED, None)  # else the next rerun would choose what the link asked for again
     warn(load_sentence(name, error))
+    if isinstance(error, UnknownNames):
+        edit_names(name, error)
     st.stop()
 if checkpoint is None:
     st.stop()

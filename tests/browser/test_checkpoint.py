@@ -14,7 +14,7 @@ from engine.checkpoints.parity import available
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
-from tests.browser.harness import comes_to, expect, settle
+from tests.browser.harness import comes_to, expect, settle, turn_to
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -155,7 +155,7 @@ def test_uploaded_files_are_shown_carried_and_taken_away(show: Open, folder: Pat
     name = page.locator("h2").first.inner_text().strip().replace(" ", "")
     assert re.fullmatch(r"model~[0-9a-f]{10}", name)
     expect(page.locator(".st-key-facts").get_by_text("onerror")).to_be_visible()
-    assert page.title() == "Checkpoint · Loupe"
+    assert page.title() == "Open a model · Loupe"
     page.keyboard.press("Escape")
     settle(page)  # until then, what stood there before stands beside what comes
     page.get_by_role("button", name="Export", exact=True).click()
@@ -166,10 +166,10 @@ def test_uploaded_files_are_shown_carried_and_taken_away(show: Open, folder: Pat
     download.value.save_as(taken)
     assert all(torch.equal(tensor, expected[key]) for key, tensor in load(taken).model.state_dict().items())
     page.keyboard.press("Escape")
-    page.get_by_role("link", name="Walkthrough").last.click()
+    turn_to(page, "Walkthrough")
     page.wait_for_selector(".walkthrough[data-ready='true']")
     page.wait_for_function("name => new URL(location).searchParams.get('model') === name", arg=name)
-    page.get_by_role("link", name="Architecture").first.click()
+    turn_to(page, "Anatomy")
     page.wait_for_selector(".architecture[data-ready='true']")
     page.get_by_role("combobox", name=re.compile("model")).first.click()
     page.keyboard.type(name[:8])

@@ -19,6 +19,8 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from engine import Checkpoint, load
+from engine.checkpoints import trial
+from engine.checkpoints.locate import SHIPPED
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
@@ -221,6 +223,28 @@ def test_weights_alone_say_what_was_assumed_and_can_be_corrected(folder: Path, m
     assert name_of(page("bare").run()) == "bare"
 
 
+def test_names_of_ones_own_are_mapped_in_a_form(folder: Path, models: Path) -> None:
+    (models / "own").mkdir()
+    tensors = load_file(folder / "model.safetensors")
+    own = {name.replace("transformer.h.", "layer").replace(".ln_", ".norm"): t for name, t in tensors.items()}
+    own = {name.replace("transformer.", "outer."): tensor for name, tensor in own.items()}
+    torch.save(own, models / "own" / "pytorch_model.bin")
+    app = page("own").run()
+    assert "the nearest is" in told(app) and str(models) not in told(app)
+    (area,) = app.text_area
+    assert "outer.wte.weight ->" in area.value.splitlines()
+    area.set_value("absent -> transformer.wte.weight")
+    app.button(key="FormSubmitter:names of tensors-Open with these names").click().run()
+    assert "must name tensors of the file" in told(app)
+    outside = "outer.normf.* -> transformer.ln_f.*\nouter.* -> transformer.*\n"
+    inside = "layer{}.norm*.* -> transformer.h.{}.ln_*.*\nlayer{}.* -> transformer.h.{}.*"
+    app.text_area[0].set_value(outside + inside)
+    app.button(key="FormSubmitter:names of tensors-Open with these names").click().run()
+    assert not app.exception and not app.text_area
+    opened = library.checkpoint(name_of(app))
+    assert opened.report.ok and opened.family == "gpt2"
+
+
 def test_half_precision_is_widened_or_kept(models: Path) -> None:
     half = initialise(Transformer(CONFIG), 0).to(torch.bfloat16)
     Checkpoint(half, name="half").save(models / "half")
@@ -260,6 +284,15 @@ def test_an_upload_that_is_no_checkpoint_is_one_sentence() -> None:
     app = page().run()
     app.file_uploader[0].set_value(("x.zip", b"PK no zip", "application/zip")).run()
     assert "x.zip" in told(app) and name_of(app) == "stories"
+
+
+def test_an_upload_whose_tokenizer_takes_too_much_is_one_sentence_and_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "MEMORY", 2**24)
+    app = page().run()
+    app.file_uploader[0].set_value(("x.zip", zipped(SHIPPED / "induction"), "application/zip")).run()
+    assert "the tokenizer must read a short text within" in told(app) and name_of(app) == "stories"
 
 
 @pytest.fixture
@@ -349,3 +382,10 @@ def test_a_token_is_found_and_its_nearest_are_listed() -> None:
     listed = next(each.value for each in app.dataframe if "cosine" in each.value)
     assert listed["token"].tolist() == [table.label(id) for id in near.ids.tolist()]
     assert listed["cosine"].tolist() == pytest.approx(near.similarity.tolist())
+
+
+def test_no_figure_of_a_matrix_is_cut_by_the_end_of_a_line() -> None:
+    said = [one.value for one in page("stories").run().caption if "**" in one.value]
+    figures = [figure for caption in said for figure in caption.split("  \n")[0].split(" &ensp; ")]
+    assert len(figures) == 11 and any(one.startswith("90\u00a0%\u00a0of\u00a0‖W‖²\u00a0**") for one in figures)
+    assert not any(" " in one or "-" in one for one in figures)  # a minus is one, no hyphen

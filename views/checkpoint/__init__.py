@@ -1,1 +1,1 @@
-"""The page Checkpoint: its report, its tensors, its weights, its tables of vectors."""
+"""The page Open a model: its report, its tensors, its weights, its tables of vectors."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table
+from engine.checkpoints.recomputed import POSITION_IDS
 from engine.model.config import ModelConfig
 
 
@@ -70,7 +71,7 @@ ROWS = (
     ("bert.embeddings.token_type_embeddings.weight", "embed.segments.weight"),
     ("bert.embeddings.LayerNorm.weight", "embed.norm.weight"),
     ("bert.embeddings.LayerNorm.bias", "embed.norm.bias"),
-    ("bert.embeddings.position_ids", DROPPED),  # 0, 1, 2, ...
+    ("bert.embeddings.position_ids", DROPPED, POSITION_IDS),
     ("bert.encoder.layer.{}.attention.self.query.weight", "blocks.{}.attn.q.weight"),
     ("bert.encoder.layer.{}.attention.self.query.bias", "blocks.{}.attn.q.bias"),
     ("bert.encoder.layer.{}.attention.self.key.weight", "blocks.{}.attn.k.weight"),

@@ -20,6 +20,7 @@ from engine.checkpoints.families.bert import (
 )
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.recomputed import POSITION_IDS
 
 KEYS = (
     Key("vocab_size", "vocab_size"),
@@ -50,7 +51,7 @@ ROWS = (
     ("distilbert.embeddings.position_embeddings.weight", "embed.positions.weight"),
     ("distilbert.embeddings.LayerNorm.weight", "embed.norm.weight"),
     ("distilbert.embeddings.LayerNorm.bias", "embed.norm.bias"),
-    ("distilbert.embeddings.position_ids", DROPPED),  # 0, 1, 2, ...
+    ("distilbert.embeddings.position_ids", DROPPED, POSITION_IDS),
     *(
         (f"distilbert.transformer.layer.{{}}.{theirs}.{part}", f"blocks.{{}}.{ours}.{part}")
         for theirs, ours in LINEAR.items()

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, TRANSPOSED, Family, Transform, concatenate
 from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.recomputed import CAUSAL_MASK, MASK_VALUE
 from engine.checkpoints.tasks import with_tasks
 from engine.model.config import ModelConfig
 
@@ -79,8 +80,8 @@ ROWS = (
     ("transformer.h.{}.attn.c_attn.bias", QKV_BIAS, THIRDS),
     ("transformer.h.{}.attn.c_proj.weight", "blocks.{}.attn.out.weight", TRANSPOSED),
     ("transformer.h.{}.attn.c_proj.bias", "blocks.{}.attn.out.bias"),
-    ("transformer.h.{}.attn.bias", DROPPED),  # the causal mask, which we compute
-    ("transformer.h.{}.attn.masked_bias", DROPPED),  # what it fills with
+    ("transformer.h.{}.attn.bias", DROPPED, CAUSAL_MASK),
+    ("transformer.h.{}.attn.masked_bias", DROPPED, MASK_VALUE),
     ("transformer.h.{}.ln_2.weight", "blocks.{}.norm2.weight"),
     ("transformer.h.{}.ln_2.bias", "blocks.{}.norm2.bias"),
     ("transformer.h.{}.mlp.c_fc.weight", "blocks.{}.mlp.pre.weight", TRANSPOSED),

@@ -7,6 +7,7 @@ from __future__ import annotations
 from engine.checkpoints.families.gpt2 import ALWAYS, CAUSAL
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, write_only_key
+from engine.checkpoints.recomputed import MASK_VALUE, WINDOWED_MASK
 from engine.checkpoints.tasks import with_tasks
 from engine.checkpoints.windows import layer_types
 
@@ -74,8 +75,8 @@ ROWS = (
         for theirs, ours in LINEAR.items()
         for part in ("weight", "bias")
     ),
-    ("transformer.h.{}.attn.attention.bias", DROPPED),  # the mask, which we compute
-    ("transformer.h.{}.attn.attention.masked_bias", DROPPED),  # what it fills with
+    ("transformer.h.{}.attn.attention.bias", DROPPED, WINDOWED_MASK),
+    ("transformer.h.{}.attn.attention.masked_bias", DROPPED, MASK_VALUE),
     ("transformer.ln_f.weight", "final_norm.weight"),
     ("transformer.ln_f.bias", "final_norm.bias"),
     ("lm_head.weight", "head.weight"),

@@ -14,6 +14,7 @@ from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.families.llama import HEADS, attention_bias_key
 from engine.checkpoints.family import DROPPED, Family, Transform
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, write_only_key
+from engine.checkpoints.recomputed import CAUSAL_MASK, FREQUENCIES, MASK_VALUE
 from engine.checkpoints.rotary import (
     CONTEXT_KEY,
     OLD_SCALING,
@@ -105,9 +106,9 @@ ROWS = (
     ),
     (f"{LAYER}attention.dense.weight", "blocks.{}.attn.out.weight"),
     (f"{LAYER}attention.dense.bias", "blocks.{}.attn.out.bias"),
-    (f"{LAYER}attention.bias", DROPPED),  # the causal mask, which we compute
-    (f"{LAYER}attention.masked_bias", DROPPED),  # what it fills with
-    (f"{LAYER}attention.rotary_emb.inv_freq", DROPPED),  # the frequencies, which we compute
+    (f"{LAYER}attention.bias", DROPPED, CAUSAL_MASK),
+    (f"{LAYER}attention.masked_bias", DROPPED, MASK_VALUE),
+    (f"{LAYER}attention.rotary_emb.inv_freq", DROPPED, FREQUENCIES),
     (f"{LAYER}post_attention_layernorm.weight", "blocks.{}.norm2.weight"),
     (f"{LAYER}post_attention_layernorm.bias", "blocks.{}.norm2.bias"),
     (f"{LAYER}mlp.dense_h_to_4h.weight", "blocks.{}.mlp.pre.weight"),

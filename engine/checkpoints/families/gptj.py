@@ -8,6 +8,7 @@ from __future__ import annotations
 from engine.checkpoints.families.gpt2 import CAUSAL, four_times_the_width
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.recomputed import CAUSAL_MASK, MASK_VALUE
 from engine.checkpoints.tasks import with_tasks
 
 KEYS = (
@@ -44,8 +45,8 @@ ROWS = (
     ("transformer.h.{}.attn.k_proj.weight", "blocks.{}.attn.k.weight"),
     ("transformer.h.{}.attn.v_proj.weight", "blocks.{}.attn.v.weight"),
     ("transformer.h.{}.attn.out_proj.weight", "blocks.{}.attn.out.weight"),
-    ("transformer.h.{}.attn.bias", DROPPED),  # the causal mask, which we compute
-    ("transformer.h.{}.attn.masked_bias", DROPPED),  # what it fills with
+    ("transformer.h.{}.attn.bias", DROPPED, CAUSAL_MASK),
+    ("transformer.h.{}.attn.masked_bias", DROPPED, MASK_VALUE),
     ("transformer.h.{}.mlp.fc_in.weight", "blocks.{}.mlp.pre.weight"),
     ("transformer.h.{}.mlp.fc_in.bias", "blocks.{}.mlp.pre.bias"),
     ("transformer.h.{}.mlp.fc_out.weight", "blocks.{}.mlp.out.weight"),

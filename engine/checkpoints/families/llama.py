@@ -7,6 +7,7 @@ from typing import Any
 from engine.checkpoints.families.gpt2 import CAUSAL
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table
+from engine.checkpoints.recomputed import FREQUENCIES
 from engine.checkpoints.rotary import KEYS as ROTARY
 from engine.checkpoints.tasks import with_tasks
 
@@ -72,7 +73,7 @@ ROWS = (
     ("model.layers.{}.self_attn.v_proj.bias", "blocks.{}.attn.v.bias"),
     ("model.layers.{}.self_attn.o_proj.weight", "blocks.{}.attn.out.weight"),
     ("model.layers.{}.self_attn.o_proj.bias", "blocks.{}.attn.out.bias"),
-    ("model.layers.{}.self_attn.rotary_emb.inv_freq", DROPPED),  # the frequencies, which we compute
+    ("model.layers.{}.self_attn.rotary_emb.inv_freq", DROPPED, FREQUENCIES),
     ("model.layers.{}.post_attention_layernorm.weight", "blocks.{}.norm2.weight"),
     ("model.layers.{}.mlp.gate_proj.weight", "blocks.{}.mlp.pre.weight"),
     ("model.layers.{}.mlp.gate_proj.bias", "blocks.{}.mlp.pre.bias"),

@@ -1,6 +1,6 @@
 """Marian (Junczys-Dowmunt et al. 2018; the translators of OPUS-MT), as transformers names it.
 
-Its positions are sinusoids, all the sines before all the cosines.
+Its positions are sinusoids, all the sines before all the cosines, and stored as tables that may have been trained.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from dataclasses import replace
 from engine.checkpoints.families import bart
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import Key
+from engine.checkpoints.recomputed import SINUSOIDS
 
 VOCABULARY = Key("vocab_size", "vocab_size", also=("decoder_vocab_size",))
 ALWAYS = bart.ALWAYS | {"positions.kind": "sinusoidal", "positions.pairs": "halves", "embedding.norm": False}
 ROWS = (
     bart.TOKENS,
-    ("model.encoder.embed_positions.weight", DROPPED),  # the sinusoids, which we compute
-    ("model.decoder.embed_positions.weight", DROPPED),
+    *((f"model.{side}.embed_positions.weight", DROPPED, SINUSOIDS) for side in ("encoder", "decoder")),
+    *((f"model.{side}.embed_positions.weight", f"{side}.embed.positions.weight") for side in ("encoder", "decoder")),
     *bart.LAYERS,
     bart.HEAD,
 )

@@ -10,6 +10,7 @@ from engine.checkpoints.families.gpt_neox import partial_rotary_keys
 from engine.checkpoints.families.llama import HEADS, TIED
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import ACTIVATIONS, Key
+from engine.checkpoints.recomputed import FREQUENCIES
 from engine.checkpoints.rotary import CONTEXT_KEY, OLD_SCALING
 from engine.checkpoints.tasks import with_tasks
 
@@ -63,7 +64,7 @@ ROWS = (
         for theirs, ours in LINEAR.items()
         for part in ("weight", "bias")
     ),
-    ("model.layers.{}.self_attn.rotary_emb.inv_freq", DROPPED),  # the frequencies, which we compute
+    ("model.layers.{}.self_attn.rotary_emb.inv_freq", DROPPED, FREQUENCIES),
     ("model.final_layernorm.weight", "final_norm.weight"),
     ("model.final_layernorm.bias", "final_norm.bias"),
     ("lm_head.weight", "head.weight"),

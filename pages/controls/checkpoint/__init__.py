@@ -1,1 +1,1 @@
-"""Controls of the page Checkpoint: opening, downloading, load errors."""
+"""Controls of the page Open a model: opening, downloading, load errors."""

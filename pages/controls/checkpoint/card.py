@@ -54,7 +54,7 @@ def card_section(name: str, checkpoint: Checkpoint) -> None:
         {"parameters": lambda: part_table(name, config), "tensors": lambda: tensor_table(name, checkpoint)},
         lambda: size_lines(name, config, {}, sizes(config)),
     )  # fmt: skip
-    export = Export("Checkpoint", "checkpoint", tables, "", address_now(model=name), CONTROLS, tables.queries)
+    export = Export("Open a model", "checkpoint", tables, "", address_now(model=name), CONTROLS, tables.queries)
     payload = drawn.card(name, checkpoint, {"take": export.header, "reports": charts_wait()})
     with right:
         architecture(payload, key="card", on={"drawn": release_charts})
@@ -113,7 +113,8 @@ def compare(name: str, checkpoint: Checkpoint) -> tuple[Parity, str]:
     cannot be told."""
     reading, read = sample(name, checkpoint)
     opening = library.parse_name(name)
-    return parity(checkpoint, None if opening.config else library.checkpoint_place(name).weights, reading), read
+    changed = opening.config or opening.rename
+    return parity(checkpoint, None if changed else library.checkpoint_place(name).weights, reading), read
 
 
 def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:

@@ -1,4 +1,4 @@
-"""What the page Checkpoint tells a person: quoting a file, but not where it lies on the server."""
+"""What the page Open a model tells a person: quoting a file, but not where it lies on the server."""
 
 import os
 from pathlib import Path

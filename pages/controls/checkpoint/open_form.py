@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 import streamlit as st
 import torch
 
+from engine.checkpoints.trial import check_upload
 from engine.checkpoints.unpack import unpack
 from engine.runtime import library
 from pages.controls.checkpoint.load_errors import say, sentence
@@ -81,6 +82,7 @@ def take_upload() -> None:
     folder = TemporaryDirectory(prefix="loupe-upload-")
     try:
         found = unpack([(file.name, file) for file in files], Path(folder.name))
+        check_upload(found.folder)
     except (ValueError, OSError) as error:
         return say(sentence(error, Path(folder.name)))
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import isfinite
 
@@ -83,7 +84,7 @@ def one_matrix(name: str, checkpoint: Checkpoint, row: MatrixRow) -> None:
         with st.container(
             horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", height=HEAD, border=False
         ):
-            st.markdown(":gray[**How its numbers are distributed**]")
+            st.markdown(":gray[**Distribution**]", width="content")  # short: both fit on one line of a phone
             log = st.toggle("log counts", key="log_counts", bind="query-params")
         counts = partial(charts.histogram_chart, found.histogram, log, role)
         show_altair(counts, key="histogram")
@@ -137,11 +138,16 @@ def chosen_weight(row: MatrixRow) -> Weight:
 
 
 def histogram_figures(found: Measures) -> str:
-    return " &ensp; ".join(f"{name} **{value}**" for name, value in figures_of_numbers(found))
+    return unbroken(figures_of_numbers(found))
 
 
 def spectrum_figures(found: Measures) -> str:
-    return " &ensp; ".join(f"{name} **{value}**" for name, value in figures_of_rank(found))
+    return unbroken(figures_of_rank(found))
+
+
+def unbroken(figures: Sequence[tuple[str, str]]) -> str:
+    """Markdown of figures, of which none is cut by the end of a line."""
+    return " &ensp; ".join(f"{name} **{value}**".replace(" ", "\N{NO-BREAK SPACE}") for name, value in figures)
 
 
 def plain_figures(found: Measures) -> str:
@@ -151,7 +157,7 @@ def plain_figures(found: Measures) -> str:
 def figures_of_numbers(found: Measures) -> list[tuple[str, str]]:
     counted = found.histogram
     named = [("mean", counted.mean), ("std", counted.std), ("min", counted.min), ("max", counted.max)]
-    shown = [(name, f"{value:.5g}") for name, value in [*named, ("‖W‖F", counted.norm)]]
+    shown = [(name, f"{value:.5g}".replace("-", "−")) for name, value in [*named, ("‖W‖F", counted.norm)]]
     shown.append(("zeros", f"{counted.zeros:,}"))
     return [*shown, *([("beyond the edges", f"{counted.outside:,}")] if counted.outside else [])]
 

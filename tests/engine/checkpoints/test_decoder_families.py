@@ -161,7 +161,8 @@ def test_gpt_neo_as_it_is_published(tmp_path: Path) -> None:
     model = theirs("gpt_neo")
     model.save_pretrained(tmp_path)
     mask = torch.ones(1, 1, 32, 32).tril().bool()
-    masks = {f"transformer.h.{i}.attn.attention.bias": mask.clone() for i in range(4)}
+    near = mask & ~mask.tril(-3)
+    masks = {f"transformer.h.{i}.attn.attention.bias": (mask, near)[i % 2].clone() for i in range(4)}
     masks |= {f"transformer.h.{i}.attn.attention.masked_bias": torch.tensor(-1e9) for i in range(4)}
     renamed(tmp_path, "", "", **masks)
     rewritten(tmp_path, attention_layers=["global", "local"] * 2, attention_types=[[["global"], 4]])

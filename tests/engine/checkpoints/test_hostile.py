@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from engine.checkpoints import IncompleteWeights, assemble, load
+from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.weights import LARGEST_HEADER, open_weights
 from engine.runtime.run import run
 from tests.engine.checkpoints.mutate import CHECKPOINTS, damage, gpt2
@@ -68,7 +69,8 @@ def read_and_run(folder: Path) -> None:
 
 
 def names_something(message: str, names: set[str]) -> bool:
-    return any(name in message for name in (*names, "config.json", "shape", "the weights must hold"))
+    others = ("config.json", "shape", "the weights must hold", "the tokenizer must write")
+    return any(name in message for name in (*names, *others))
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +102,7 @@ def test_a_damaged_checkpoint_computes_or_is_one_sentence(kind: str, originals: 
                 read_and_run(folder)
         except (ValueError, FileNotFoundError) as error:
             message = str(error)
-            assert type(error) in (ValueError, FileNotFoundError, IncompleteWeights), repr(error)
+            assert type(error) in (ValueError, FileNotFoundError, IncompleteWeights, UnknownNames), repr(error)
             assert "\n" not in message and len(message) < 2000 and message.endswith((".", "?")), message
             assert names_something(message, {*files, *names_of(originals / kind)}), message
         assert set(tmp_path.iterdir()) == {folder}
@@ -200,6 +202,47 @@ def test_a_pickle_that_would_do_more_than_hold_tensors_is_refused(
     assert [path.name for path in tmp_path.iterdir()] == ["w.pt"]
 
 
+TABLE, KEYED, END = b"\x80\x02}(X\1\0\0\0a", b"K\1u", b"."
+DOUBLED = b"X\1\0\0\0x\x85" + b"q\0h\0\x86" * 60  # a tuple that holds another one twice, and so on
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80\x02}(" + DOUBLED + KEYED + END,
+        b"\x80\x02}" + DOUBLED + b"K\1s" + END,
+        b"\x80\x02cbuiltins\nset\n](" + DOUBLED + b"e\x85R" + END,
+        b"\x80\x02}(X\1\0\0\0x" + b"\x85" * 10**6 + KEYED + END,
+        b"\x80\x02}(c_codecs\nencode\nq\1X\1\0\0\0xX\6\0\0\0latin1\x86R"
+        + b"q\0h\1h\0X\3\0\0\0hex\x86R" * 40 + KEYED + END,
+        TABLE + b"](" + DOUBLED * 3 + b"eu" + END,
+        b"\x80\x02}(" + b"X\1\0\0\0x(" + b"K\1" * 10**4 + b"tq\0" + b"K\1h\0" * 10**5 + KEYED + END,
+    ],
+    ids=["key", "one key", "set", "deep", "encoded", "value", "many keys"],
+)  # fmt: skip
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_pickle_whose_objects_take_endless_work_is_refused(content: bytes, zipped: bool, tmp_path: Path) -> None:
+    torch.save({"a": torch.zeros(3)}, tmp_path / "good.pt")
+    if zipped:
+        with zipfile.ZipFile(tmp_path / "good.pt") as good, zipfile.ZipFile(tmp_path / "w.pt", "w") as bomb:
+            for item in good.infolist():
+                bomb.writestr(item.filename, content if item.filename.endswith("data.pkl") else good.read(item))
+    else:
+        torch.save({"a": torch.zeros(3)}, tmp_path / "w.pt", _use_new_zipfile_serialization=False)
+        head, _, rest = (tmp_path / "w.pt").read_bytes().partition(b"\x80\x02}q\x00X\x01\x00\x00\x00a")
+        assert rest
+        (tmp_path / "w.pt").write_bytes(head + content)
+    with bounded(), pytest.raises(ValueError, match=r"w\.pt must be .*, and its objects lie in one another"):
+        open_weights(tmp_path / "w.pt")
+
+
+def test_a_large_state_dict_is_scanned_within_its_bounds(tmp_path: Path) -> None:
+    one = torch.zeros(3)
+    torch.save({f"transformer.h.{layer}.attention.weight": one for layer in range(10_000)}, tmp_path / "w.pt")
+    with bounded():
+        assert len(open_weights(tmp_path / "w.pt")) == 10_000
+
+
 def test_a_packed_pickle_is_refused_before_it_is_inflated(tmp_path: Path) -> None:
     torch.save({"a": torch.zeros(10**6)}, tmp_path / "good.pt")
     with zipfile.ZipFile(tmp_path / "good.pt") as good, zipfile.ZipFile(tmp_path / "w.pt", "w") as bomb:
@@ -295,6 +338,21 @@ def test_numbers_of_another_kind_are_named(dtype: torch.dtype, zipped: bool, fol
     kind = str(dtype).removeprefix("torch.")
     with pytest.raises(ValueError, match=rf"{name} in .*(bin|safetensors) must be one of float64, .*, got {kind}; deq"):
         load(folder)
+
+
+LONG = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    "key", ["model_type", "architectures", "activation_function", "n_embd", "n_layer", "layer_norm_epsilon"]
+)
+@pytest.mark.parametrize("value", [LONG, [LONG], {LONG: 1}], ids=["text", "list", "table"])
+def test_what_a_message_quotes_of_config_json_is_short(key: str, value: Any, folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text()) | {key: value}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"config\.json.*[.?]$") as caught:
+        load(folder)
+    assert len(str(caught.value)) < 700 and "x" * 81 not in str(caught.value)
 
 
 def test_weights_that_config_json_calls_quantised_are_refused(folder: Path) -> None:

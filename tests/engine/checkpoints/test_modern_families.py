@@ -223,7 +223,7 @@ def test_pythia_as_it_is_published(tmp_path: Path) -> None:
         name = f"gpt_neox.layers.{layer}.attention."
         state[name + "bias"] = torch.ones(1, 1, 32, 32).tril()
         state[name + "masked_bias"] = torch.tensor(-1e9)
-        state[name + "rotary_emb.inv_freq"] = torch.ones(2)
+        state[name + "rotary_emb.inv_freq"] = 500 ** -(torch.arange(0, 4, 2) / 4)
     torch.save(state, tmp_path / "pytorch_model.bin")
     checkpoint = load(tmp_path)
     assert len(checkpoint.report.rows_with("dropped")) == 6

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import resource
+import time
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas
+import pyarrow  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet as arrow_parquet
 
+from engine.data import table
 from engine.data.table import KINDS, Table, parse_table, read_table
 from engine.runtime import limits
 
@@ -135,3 +142,88 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         read_table(tmp_path / "none.csv")
     with pytest.raises(ValueError, match="must be a file, got a folder"):
         read_table(tmp_path)
+
+
+def peak_memory() -> int:
+    """Bytes that this process has had at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def arrow_file(columns: dict[str, Any], **options: Any) -> bytes:
+    file = BytesIO()
+    arrow_parquet.write_table(pyarrow.table(columns), file, compression="zstd", **options)
+    return file.getvalue()
+
+
+ZEROS = pyarrow.array(np.zeros(2**20 - 2**16, dtype=np.int64))
+OFTEN = pyarrow.DictionaryArray.from_arrays(np.zeros(5000, dtype=np.int32), ["x" * 2**20])  # 5 GB of text
+LISTED = pyarrow.ListArray.from_arrays([0, 5000], OFTEN)
+NOTHING = pyarrow.ListArray.from_arrays([0, 2**24], pyarrow.nulls(2**24, pyarrow.int64()))
+PARQUETS = {
+    "plain columns": (lambda: arrow_file({f"c{n}": ZEROS for n in range(9)}, use_dictionary=False), "unpacks to more"),
+    "one text often": (lambda: arrow_file({"a": OFTEN}, store_schema=False), "unpacks to more"),
+    "an Arrow dictionary": (lambda: arrow_file({"a": OFTEN}), "unpacks to more"),
+    "one word often": (lambda: arrow_file({"a": LISTED}, store_schema=False), "unpacks to more"),
+    "long lists": (lambda: arrow_file({"a": NOTHING}), "may have 16,000,000 cells and words"),
+    "many columns": (
+        lambda: arrow_file({f"c{n}": ZEROS for n in range(40)}), "may have 16,000,000 cells and words, got 39,3",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PARQUETS)
+def test_a_parquet_that_unpacks_to_far_more_is_refused_by_its_sizes(kind: str) -> None:
+    write, said = PARQUETS[kind]
+    raw = write()
+    assert len(raw) < 2**20
+    before, started = peak_memory(), time.process_time()
+    with pytest.raises(ValueError, match=said):
+        parse_table(raw, "x.parquet")
+    assert time.process_time() - started < 2 and peak_memory() - before < 2**28
+
+
+def test_a_parquet_with_dictionaries_is_read_as_the_same_without() -> None:
+    columns = {"a": ["x", None, "é" * 300, "x"], "w": [["p", "q"], [], None, ["p"]], "n": [1, 2, None, 1]}
+    tables = [
+        parse_table(arrow_file(columns, use_dictionary=dictionaries), "x.parquet") for dictionaries in (True, False)
+    ]
+    arrow = {name: pyarrow.array(values) for name, values in columns.items()}
+    arrow["a"] = arrow["a"].dictionary_encode()
+    tables.append(parse_table(arrow_file(arrow), "x.parquet"))
+    rows = (("x", ("p", "q"), "1"), (None, (), "2"), ("é" * 300, None, None), ("x", ("p",), "1"))
+    assert [table.rows for table in tables] == [rows] * 3
+
+
+@pytest.mark.parametrize("at", [0, 4, 40, -1, -6, -8, -20, -100])
+def test_a_damaged_parquet_is_one_sentence_without_the_librarys_words(at: int) -> None:
+    raw = bytearray(arrow_file({"a": ["some text", "more"], "n": [1, 2]}))
+    raw[at] ^= 0x55
+    try:
+        parse_table(bytes(raw), "x.parquet")
+    except ValueError as error:
+        assert str(error) == (
+            "the file must be a Parquet file, got a damaged one or something else; write or fetch it again."
+        )
+
+
+@pytest.mark.parametrize(
+    ("raw", "name", "said"),
+    [
+        (b"a\n" * 1_000_001, "x.txt", "may have 1,000,000 rows"),
+        (b"\n" * 5_000_000, "x.txt", "may have 1,000,000 rows"),
+        (b"," * 2**22, "x.csv", "may have 1,000 columns, got 4,194,305"),
+        (b'{"a": [' + b"0," * 10_000 + b"0]}", "x.jsonl", "may have 10,000 cells and words, got 10,001"),
+        (
+            b"{" + b",".join(b'"%d":0' % n for n in range(1000)) + b"}\n" + b"{}\n" * 10,
+            "x.jsonl",
+            "may have 10,000 cells and words, got 11,000",
+        ),
+    ],
+    ids=["lines", "blank lines", "columns", "words", "empty cells"],
+)
+def test_a_short_text_of_very_many_cells_is_refused(
+    raw: bytes, name: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "MAX_CELLS", 10_000)
+    with pytest.raises(ValueError, match=said):
+        parse_table(raw, name)

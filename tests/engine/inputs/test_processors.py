@@ -1,6 +1,7 @@
 """Pictures as model input: the numbers of transformers' processors, and back to what can be drawn."""
 
 import json
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from engine.inputs.pictures import Picture
+from engine.inputs.pictures import Picture, open_picture
 from engine.inputs.processors import ImageProcessor, PalettePixels, read_processor
 
 RNG = np.random.default_rng(0)
@@ -199,3 +200,34 @@ def test_a_file_that_describes_no_known_processor_is_named(text: str, tmp_path: 
     (tmp_path / "preprocessor_config.json").write_text(text)
     with pytest.raises(ValueError, match=r"preprocessor_config\.json.*\.$"):
         read_processor(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"P6 4x4 255\n" + bytes(48),
+        b"P6 4 4 99999\n" + bytes(48),
+        b"P3 2 2 255 " + b"9" * 100,
+        b"P5 -4 4 255\n" + bytes(16),
+        b"Image type: x image\r\nImage size (x*y): a*b\r\n" + bytes(600),
+        b"Image type: L image\r\nImage size (x*y): 4*4*\r\n" + bytes(600),
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n{} loop\n",
+        b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR" + bytes(17),
+        b"GIF89a" + bytes(20),
+        b"BM" + b"\xff" * 60,
+        b"no picture",
+        b"",
+    ],
+    ids=lambda content: ascii(content)[:20],
+)
+def test_a_file_that_is_no_picture_is_one_sentence_without_the_librarys_words(content: bytes) -> None:
+    with pytest.raises(
+        ValueError,
+        match=r"^Expected a picture such as PNG or JPEG, got (a damaged one or something else|EPS, a program); save it",
+    ):
+        open_picture(BytesIO(content))
+
+
+def test_a_picture_of_too_many_pixels_is_refused_before_it_is_unpacked() -> None:
+    with pytest.raises(ValueError, match="of at most 50,000,000 pixels, got 10000 x 9000; shrink it"):
+        open_picture(BytesIO(b"P6 10000 9000 255\n"))

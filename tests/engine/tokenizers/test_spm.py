@@ -238,6 +238,20 @@ def test_what_is_saved_gives_the_same_ids_to_us_and_to_transformers(tmp_path: Pa
     assert again.roles == ours.roles
 
 
+@pytest.mark.parametrize("rule", ["identity", "nfkc", "nmt_nfkc"])
+def test_what_is_saved_keeps_all_white_space_but_spaces_at_the_ends_of_a_text(tmp_path: Path, rule: str) -> None:
+    model = trained(normalization_rule_name=rule, **BYTES)
+    ours = written(tmp_path, model)
+    ours.save(tmp_path / "saved")
+    again = read(tmp_path / "saved")
+    theirs = SentencePieceProcessor(model_proto=model)
+    spaces = ["\n", "\t", "\r\n", "\u00a0", "\u3000", "\u2028", " ", "  \n ", "\n  ", "\u2581", " \u2581", "\u2581 "]
+    texts = [f"{space}{text}{end}" for space in spaces for text in ("the dog", "") for end in (space, "", " ")]
+    for text in texts:
+        assert list(ours.encode(text).ids) == theirs.encode(text), repr(text)
+        assert again.encode(text).ids == ours.encode(text).ids, repr(text)
+
+
 def test_a_class_that_numbers_its_pieces_otherwise_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="got a MBartTokenizer"):
         written(tmp_path, trained(), tokenizer_class="MBartTokenizer")
