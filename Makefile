@@ -7,14 +7,14 @@ SCRIPTS := assets/views tests/js eslint.config.js
 FORMATTED := "assets/views/**/*.js" "tests/js/*.js" eslint.config.js
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test bench lint format checkpoints screenshot
+.PHONY: run test bench load lint format checkpoints screenshot
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
-	@exec $(BIN)/uvicorn asgi:app --host 127.0.0.1 --port $(PORT) --ws-per-message-deflate false \
+	@exec $(BIN)/uvicorn asgi:app --host 127.0.0.1 --port $(PORT) --ws-per-message-deflate false --ws-ping-timeout 60 \
 		--h11-max-incomplete-event-size 4194304 --no-access-log
 
-test: .venv/installed-dev
+test: .venv/installed-dev node_modules/installed
 	$(BIN)/node --test "tests/js/*.test.js"
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
@@ -27,6 +27,9 @@ lint: .venv/installed-dev node_modules/installed
 
 format: .venv/installed-dev node_modules/installed
 	$(BIN)/node $(NODE)/prettier --log-level warn --write $(FORMATTED)
+
+load: .venv/installed-dev
+	$(BIN)/python -m bench.load
 
 bench: .venv/installed-dev
 	$(BIN)/python -m bench

@@ -6,6 +6,7 @@ from typing import Literal
 import streamlit as st
 
 from views.core.component import begin
+from views.core.turns import turns
 
 THEME = Path(__file__).parent / "assets" / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."
@@ -17,20 +18,27 @@ named = (st.context.url or "").endswith("/walkthrough")
 at_root: Literal["hidden", "visible"] = "hidden" if named else "visible"
 at_name: Literal["hidden", "visible"] = "visible" if named else "hidden"
 
-page = st.navigation(
-    [
+GROUPS = {
+    "Explore": [
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="home", default=True, visibility=at_root),
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="walkthrough", visibility=at_name),
         st.Page("pages/explore/attention.py", title="Attention", url_path="attention"),
         st.Page("pages/explore/generate.py", title="Generate", url_path="generate"),
         st.Page("pages/explore/compare.py", title="Compare", url_path="compare"),
-        st.Page("pages/train/lab.py", title="Train", url_path="train"),
-        st.Page("pages/inspect/architecture.py", title="Architecture", url_path="architecture"),
-        st.Page("pages/inspect/checkpoint.py", title="Checkpoint", url_path="checkpoint"),
-        st.Page("pages/inspect/long_sequences.py", title="Long sequences", url_path="long_sequences"),
     ],
-    position="top",
-)
+    "Train": [st.Page("pages/train/lab.py", title="Train a model", url_path="train")],
+    "Models": [
+        st.Page("pages/inspect/checkpoint.py", title="Open a model", url_path="checkpoint"),
+        st.Page("pages/inspect/architecture.py", title="Anatomy", url_path="architecture"),
+        st.Page("pages/inspect/long_sequences.py", title="Long context", url_path="long_sequences"),
+    ],
+}
+# Streamlit marks the present page in an open menu only; its name stands behind that of its menu too.
+PRESENT = """<style>[data-testid="stTopNav"] .rc-overflow-item:nth-child(%d) [data-testid="stTopNavSection"] p
+{opacity:1}[data-testid="stTopNav"] .rc-overflow-item:nth-child(%d) [data-testid="stTopNavSection"] p::after
+{content:" · %s";font-weight:600}</style>"""
+
+page = st.navigation(GROUPS, position="top")
 
 st.set_page_config(
     page_title=f"{page.title} · Loupe",
@@ -40,5 +48,8 @@ st.set_page_config(
 )
 st.logo(str(THEME / "loupe.svg"), size="small")
 st.html(THEME / "app.css")
+group = next(number for number, pages in enumerate(GROUPS.values(), 1) if page in pages)
+st.html(PRESENT % (group, group, page.title))
 begin(page.url_path)  # by which a page knows that it has just been turned to
-page.run()
+with turns.take():
+    page.run()

@@ -1,9 +1,12 @@
-"""How Loupe is served: `make run`, which is
+r"""How Loupe is served: `make run`, which is
 
-uvicorn asgi:app --host 127.0.0.1 --port 8501 --ws-per-message-deflate false --h11-max-incomplete-event-size 4194304
+uvicorn asgi:app --host 127.0.0.1 --port 8501 --ws-per-message-deflate false --ws-ping-timeout 60 \
+    --h11-max-incomplete-event-size 4194304
 
-The last is twice the longest address that a browser opens, so that each one reaches the page, which says what of it is
-too long; with uvicorn's own limit of 64 KiB the answer would be a bare 400.
+A browser that draws a long text on a busy machine answers no ping before it has read what came first; a connection
+that is closed meanwhile loses what was typed. The last is twice the longest address that a browser opens, so that each
+one reaches the page, which says what of it is too long; with uvicorn's own limit of 64 KiB the answer would be a bare
+400.
 """
 
 import asyncio
@@ -27,6 +30,8 @@ from engine.training.warm_trainer import shared as warm_trainer
 
 SCRIPT = Path(__file__).resolve().parent / "app.py"
 FIRST_RUN_LIMIT = 120.0  # seconds
+SERVED_FIRST = 10.0  # seconds from the start, in which a first visitor has the processor alone
+PAGES = ("attention", "generate", "compare", "architecture")  # whose first run imports and opens what they share
 
 
 class FirstVisitor(SessionClient):
@@ -44,8 +49,8 @@ class FirstVisitor(SessionClient):
         return None
 
 
-async def run_script_once(runtime: Runtime) -> None:
-    """Take the place of the first visitor, so that none has to be it.
+async def run_script_once(runtime: Runtime, page: str = "") -> None:
+    """Take the place of the first visitor of a page, the first one for "", so that none has to be it.
 
     Beside a folder named pages, Streamlit takes the first run of a process for an app of its old multipage
     mode, in which a link such as /walkthrough is answered with a "Page not found" dialog; the script's
@@ -54,7 +59,7 @@ async def run_script_once(runtime: Runtime) -> None:
     visitor = FirstVisitor()
     session = runtime.connect_session(visitor, user_info={})
     message = BackMsg()
-    message.rerun_script.query_string = ""
+    message.rerun_script.page_name = page
     runtime.handle_backmsg(session, message)
     with suppress(TimeoutError):  # a slow first run delays the server's start, and does not prevent it
         await asyncio.wait_for(visitor.finished.wait(), FIRST_RUN_LIMIT)
@@ -72,8 +77,17 @@ async def warm(app: st.App) -> AsyncIterator[None]:
     gc.collect()
     gc.freeze()
     warm_trainer.enabled = True  # the page about training starts it
+    others = asyncio.create_task(visit_pages(get_instance()))
     yield
+    others.cancel()
     warm_trainer.close()
+
+
+async def visit_pages(runtime: Runtime) -> None:
+    """Import what the other pages need, once the first visitor is likely to have been served."""
+    await asyncio.sleep(SERVED_FIRST)
+    for page in PAGES:
+        await run_script_once(runtime, page)
 
 
 IMMUTABLE = ("/component/views.core.component.modules-", "/component/views.core.component.plotly-")

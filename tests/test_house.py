@@ -32,7 +32,7 @@ LAYERS = [
 ABOVE_A_RUN = ["engine.analysis", "engine.training", "engine.generation", "engine.checkpoints", "engine.inputs"]
 BELOW = re.compile(r"engine/runtime/(run|recording|trace|batch|lru_cache|limits|memory)\.py")
 OWN = ("app", "asgi", "pages", "views", "engine", "bench", "tests")
-SHOWS_STREAMLIT = ("app.py", "asgi.py", "pages/", "views/core/component.py", "views/charts/show.py")
+SHOWS_STREAMLIT = ("app.py", "asgi.py", "pages/", "views/core/component.py", "views/charts/show.py", "bench/load.py")
 SECRET_PLACES = re.compile(r"/work\b|/home/\w|/Users/\w|/\.library\b|\.\./shared")
 # Namespaces are names, not places that anything is fetched from.
 OTHER_HOSTS = re.compile(r"""["'`(](?:https?:)?//(?!www\.w3\.org/)[\w.-]+\.\w+""")

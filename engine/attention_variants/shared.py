@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial, wraps
+from threading import RLock
+from typing import ParamSpec, TypeVar
 
 from engine.attention_variants.compare import Searched, searches
 from engine.attention_variants.cost import Cost
@@ -17,8 +19,24 @@ LENGTHS = (256, 512, 1024, 2048, 4096, 8192, 16384)
 
 Key = tuple[object, ...]
 _points: dict[Key, Point] = {}
+_lock = RLock()
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
+def one_at_a_time(compute: Callable[P, R]) -> Callable[P, R]:
+    """Wraps a function that remembers its results: sessions that ask for the same wait for the first, and no two are
+    timed at once."""
+
+    @wraps(compute)
+    def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _lock:
+            return compute(*args, **kwargs)
+
+    return locked
+
+
+@one_at_a_time
 @lru_cache(maxsize=2)
 def states(name: str, length: int) -> Material:
     return material(library.checkpoint(name), length)
@@ -30,6 +48,7 @@ def formulas(name: str, setup: Setup) -> dict[str, list[Cost]]:
     return {kind: [cost(kind, length, heads, d_head, d_model, setup) for length in LENGTHS] for kind in KINDS}
 
 
+@one_at_a_time
 def cached_point(name: str, kind: str, given: Material, setup: Setup) -> Point:
     """Measures as `measure.point`, once for each model, kind, length and what of the set-up concerns the kind."""
     key = (name, kind, len(given.states), *setup.part_for(kind))
@@ -65,11 +84,13 @@ def expected_seconds(name: str, longest: int, setup: Setup) -> dict[tuple[str, i
     }
 
 
+@one_at_a_time
 @lru_cache(maxsize=64)
 def compare_searches(name: str, length: int, setup: Setup) -> list[Searched]:
     return searches(states(name, length), setup)
 
 
+@one_at_a_time
 @lru_cache(maxsize=64)
 def kept_patterns(name: str, positions: int, layer: int, head: int, setup: Setup) -> dict[str, Kept]:
     return patterns(library.checkpoint(name), positions, layer, head, setup)

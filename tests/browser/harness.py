@@ -26,14 +26,14 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 ]
 UVICORN = [
     *"uvicorn asgi:app --host 127.0.0.1 --port {port} --ws-per-message-deflate false".split(),
-    *"--h11-max-incomplete-event-size 4194304".split(),  # as `make run` serves it
+    *"--ws-ping-timeout 60 --h11-max-incomplete-event-size 4194304".split(),  # as `make run` serves it
 ]
 STARTUP = 90.0  # seconds until a server must answer
 # In a page: numbers as the bytes of single precision, which hold infinities and cost little to hand over.
 BYTES = """(numbers => { const bytes = new Uint8Array(Float32Array.from(numbers).buffer); let text = "";
 for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
 return btoa(text); })"""
-PATIENCE = 30.0  # seconds until a page must show what a test waits for, as Playwright's own waits have
+PATIENCE = 60.0  # seconds until a page must show what a test waits for; a check may run on a busy machine
 
 
 def browser_path() -> str | None:
@@ -78,6 +78,13 @@ def settle(page: "Page") -> None:
         '[data-testid="stMainBlockContainer"]',
         state="attached",
     )
+
+
+def turn_to(page: "Page", title: str) -> None:
+    """Chooses another page in the menus of the header."""
+    group = {"Open a model": "Models", "Anatomy": "Models", "Long context": "Models", "Train a model": "Train"}
+    page.get_by_test_id("stTopNavSection").filter(has_text=group.get(title, "Explore")).click()
+    page.get_by_test_id("stTopNavDropdownLink").filter(has_text=title).click()
 
 
 def expect(shown: "Locator", about: str | None = None) -> "LocatorAssertions":

@@ -12,6 +12,7 @@ with its session, and `asset_dir` wants an installed package.
 import hashlib
 import json
 import mimetypes
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from streamlit.components.v1 import declare_component
 
 from views.core.payload import pack
 from views.core.theme import css_variables
+from views.core.turns import turns
 
 MODULES = Path(__file__).resolve().parents[2] / "assets" / "views"
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
@@ -141,7 +143,8 @@ def courier(
         streams = [(one.id, parts(one.query)) for one in questions if parts and one.streamed]
         coming = [id for id, _ in streams]
         st.session_state[turn] = count = st.session_state.get(turn, 0) + 1
-        data = _answers(count, plain, answer, coming)  # no two alike, so that each one reaches courier.js
+        with turns.take():
+            data = _answers(count, plain, answer, coming)  # no two alike, so that each one reaches courier.js
         _register("core/courier", "courier")(key=key, data=data, on_ask_change=listen)
         for place, (header, arrays) in enumerate(_parts(streams)):
             data = pack({"turn": count, "place": place, **header}, arrays)
@@ -221,8 +224,10 @@ def _command(name: str, address: str) -> Any:
 
 def _stamps() -> tuple[tuple[str, int, int], ...]:
     """Path, time of change and size of every module: as long as they stay, so does the hash."""
-    files = [(path, path.stat()) for suffix in ("*.js", "*.css") for path in MODULES.rglob(suffix)]
-    return tuple(sorted((path.relative_to(MODULES).as_posix(), stat.st_mtime_ns, stat.st_size) for path, stat in files))
+    places = (os.path.join(folder, name) for folder, _, names in os.walk(MODULES) for name in names)
+    files = [(path, os.stat(path)) for path in places if path.endswith((".js", ".css"))]
+    start = len(os.path.join(MODULES, ""))
+    return tuple(sorted((path[start:].replace(os.sep, "/"), at.st_mtime_ns, at.st_size) for path, at in files))
 
 
 @lru_cache(maxsize=4)
