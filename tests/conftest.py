@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.harness import BROWSERS, FLAGS, ROOT, UVICORN, browser_path, served, settle, streamlit_run
+from tests.browser.harness import BROWSERS, FLAGS, PATIENCE, ROOT, UVICORN, browser_path, served, settle, streamlit_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,7 +94,9 @@ def browser() -> "Iterator[Browser]":
 @pytest.fixture(scope="session")
 def context(browser: "Browser") -> "BrowserContext":
     """One for all tests, so that Streamlit's own scripts are fetched once."""
-    return browser.new_context(viewport={"width": 1440, "height": 950}, color_scheme="light")
+    context = browser.new_context(viewport={"width": 1440, "height": 950}, color_scheme="light")
+    context.set_default_timeout(1000 * PATIENCE)
+    return context
 
 
 @pytest.fixture

@@ -40,6 +40,18 @@ class Stories:
 
 
 @dataclass(frozen=True)
+class Everyday:
+    """Everyday English of `engine.data.everyday`; `held_out` documents come from another stream of the same seed."""
+
+    documents: int = 60_000
+    held_out: int = 1_000
+
+    def __post_init__(self) -> None:
+        at_least("data.everyday.documents", self.documents, 1)
+        at_least("data.everyday.held_out", self.held_out, 1)
+
+
+@dataclass(frozen=True)
 class Text:
     """A plain text file, UTF-8; a relative path is taken from where the recipe stands. Its last part is held out."""
 
@@ -183,6 +195,7 @@ class Data:
     hub: Hub | None = None
     sentence_pairs: SentencePairs | None = None
     infill: Gaps | None = None
+    everyday: Everyday | None = None
     digits: Digits | None = None
     tokenizer: TokenizerRecipe = field(default_factory=TokenizerRecipe)
 
@@ -219,4 +232,4 @@ def tables(of: type) -> tuple[str, ...]:
 
 
 PAIRS, LABELLED, TAGGED, OWN = tables(PairTask), tables(LabelTask), tables(TagTask), tables(Columns)
-RUNNING = ("stories", "text", "python_reference", "bilingual", *OWN)  # what windows are cut from
+RUNNING = ("stories", "everyday", "text", "python_reference", "bilingual", *OWN)  # what windows are cut from

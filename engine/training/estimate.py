@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 from engine.analysis.sizes.memory import activations
 from engine.analysis.sizes.shape import stacks
 from engine.analysis.sizes.work import forward
-from engine.checkpoints.assemble import build_without_memory
+from engine.checkpoints.assemble import list_parameters
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import limits
@@ -74,7 +74,7 @@ class Speed:
 def estimate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Estimate:
     """Every row is taken to have batch.context tokens, on both sides where there are two stacks."""
     config = as_far_as_known(recipe)
-    named = dict(build_without_memory(config).named_parameters())
+    named = list_parameters(config)
     count = sum(p.numel() for p in named.values())
     matrices = sum(p.numel() for name, p in named.items() if is_muon_matrix(name, p))
     remembered = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engine.checkpoints.assemble import build_without_memory
+from engine.checkpoints.assemble import list_parameters
 from engine.runtime import limits
 from engine.training.folder import size
 from engine.training.recipe import Recipe
@@ -52,4 +52,4 @@ def recipe_parameters(recipe: Recipe) -> int:
     """Number of parameters as far as the recipe tells: without the vocabulary where its size depends on the data."""
     told = recipe.data.tokenizer.vocab_size
     model = recipe.model if told is None else replace(recipe.model, vocab_size=max(told, recipe.model.vocab_size))
-    return sum(parameter.numel() for parameter in build_without_memory(model).parameters())
+    return sum(parameter.numel() for parameter in list_parameters(model).values())

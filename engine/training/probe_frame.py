@@ -71,8 +71,6 @@ def build_frame(
     tensors = input_ids(trace) | attention_patterns(trace) | predictions(trace, question)
     tensors |= score_heads(trace, checkpoint)
     if question.prompt is not None:
-        if not written and checkpoint.config.encoder is None:  # the prompt fills the context: one word is all there is
-            written = [int(trace["logits"][0, len(question.prompt) - 1].argmax())]
         tensors["free.ids"] = torch.tensor(written, dtype=torch.int32)
     return Frame(step, {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, kept)
 

@@ -105,7 +105,7 @@ def of_pair(read: Encoding, target: str | None, checkpoint: Checkpoint, tokenize
     """Behind an encoder. Without a target what the model writes itself is what its decoder reads."""
     if checkpoint.config.rereads:
         return Question(read, (class_of(target, checkpoint.labels),), pieces=read.pieces)
-    room = checkpoint.config.context - 1
+    room = checkpoint.config.context  # the last token is written and not read
     if target is None:
         return Question(read, (), None, read.ids, min(room, len(read) + MORE), read.pieces)
     encode_probe(target, tokenizer)
@@ -193,7 +193,7 @@ def check_size(made: Question, config: ModelConfig) -> None:
     if isinstance(made.read, Tensor):
         return
     source, target = len(made.read), 0 if made.target is None else len(made.target)
-    longest = max(source, target, (made.room + 1 if config.encoder is not None else 0))
+    longest = max(source, target, (made.room if config.encoder is not None else 0))
     if longest > config.context:
         raise ValueError(f"this model reads at most {config.context} tokens, got {longest}; shorten the probe.")
     encoder = config.encoder.layers * config.encoder.attention.heads if config.encoder is not None else 0

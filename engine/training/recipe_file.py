@@ -96,7 +96,7 @@ def _section(key: str, value: Any, data: dict[str, Any]) -> Any:
         return build(SECTIONS[key], _model(value, data) if key == "model" else value, key)
     expected = int if key == "seed" else str
     if type(value) is not expected:
-        raise ValueError(f"{key} must be {'a whole number' if expected is int else 'text'}, got {value!r}.")
+        raise ValueError(f"{key} must be {'a whole number' if expected is int else 'text'}, got {value!r:.80}.")
     return value
 
 

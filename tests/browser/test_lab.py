@@ -179,8 +179,10 @@ def test_of_ten_thousand_lines_the_extremes_are_drawn(look: Callable[..., "Page"
     found = asked(page, many)
     height = found["room"]["bottom"] - found["room"]["top"]
     assert 1000 < found["points"] < 12000
-    assert found["high"] == pytest.approx(height - 3.9 / 4 * height, abs=0.2)
-    assert found["low"] == pytest.approx(height - 0.01 / 4 * height, abs=0.2)
+    rim = 4 * 2.4 / 2 / height  # half a line's width, which the axis goes on for at each end
+    high, low = (height - (value + rim) / (4 + 2 * rim) * height for value in (3.9, 0.01))
+    assert found["high"] == pytest.approx(high, abs=0.2)
+    assert found["low"] == pytest.approx(low, abs=0.2)
 
 
 def test_a_zoom_of_the_curves_moves_the_track_with_them_and_asks_for_nothing(

@@ -38,8 +38,10 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path / "runs"
 
 
-def page(**address: str) -> AppTest:
+def page(options: bool = True, **address: str) -> AppTest:
+    """The page with every option of the recipe open, or as a visitor finds it."""
     app = AppTest.from_file(APP, default_timeout=60).run()
+    app.session_state["recipe open"] = options
     for name, value in address.items():
         app.query_params[name] = value
     return app.switch_page("pages/train/lab.py").run()
@@ -76,9 +78,10 @@ def controls(app: AppTest) -> dict[str, Any]:
     return {one.key.split(".", 1)[1]: one for one in keyed if re.match(r"\S.* \d+\.", one.key)}
 
 
+@pytest.mark.parametrize("options", [True, False])
 @pytest.mark.parametrize("task", NAMES)
-def test_what_the_controls_say_at_first_is_the_preset(task: str) -> None:
-    app = page(task=task)
+def test_what_the_controls_say_at_first_is_the_preset(task: str, options: bool) -> None:
+    app = page(options, task=task)
     assert recipe_of(app) == presets()[task].recipe
     assert not app.warning and not app.info and "recipe" not in app.query_params
 
@@ -160,6 +163,19 @@ def test_another_objective_brings_the_model_that_it_needs_and_says_so() -> None:
     assert "For the objective masked, of the model head.kind is masked and attention.mask is full" in told(app)
     controls(app)["objective.kind"].select("next").run()
     assert recipe_of(app) == presets()["stories"].recipe and "For the objective" not in told(app)
+
+
+def test_options_that_nobody_opened_are_not_drawn_and_are_the_presets() -> None:
+    app = page(options=False, task="reverse")
+    assert not controls(app) and recipe_of(app) == presets()["reverse"].recipe
+    app.number_input(key="reverse 0 seed").set_value(7).run()
+    app.session_state["recipe open"] = True
+    app.run()
+    assert recipe_of(app) == replace(presets()["reverse"].recipe, seed=7) and len(controls(app)) > 40
+    controls(app)["optimiser.betas"].set_value("0.9, much").run()
+    app.session_state["recipe open"] = False
+    app.run()
+    assert controls(app)["optimiser.betas"].value == "0.9, much" and "betas must be numbers" in told(app)
 
 
 def test_a_task_keeps_what_was_changed_while_another_is_looked_at() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.generation.generate import generate
-from engine.training.measures import in_context
+from engine.training.measures import everyday, in_context
 from engine.training.trainer import Trainer
 
 PROMPT = "Once upon a time"
@@ -13,8 +13,11 @@ LONGEST = 300  # tokens; a story ends before
 
 
 def measure_text(trainer: Trainer) -> dict[str, Any]:
-    """Loss and accuracy on held-out text, which the card has of every model, say it; of prompts there is more."""
-    return in_context.measure_in_context(trainer) if trainer.recipe.data.in_context is not None else {}
+    """Loss and accuracy on held-out text say it, and the card has them of every model; of some data there is more."""
+    data = trainer.recipe.data
+    if data.in_context is not None:
+        return in_context.measure_in_context(trainer)
+    return everyday.measure_everyday(trainer) if data.everyday is not None else {}
 
 
 def sample_text(trainer: Trainer) -> str:

@@ -1,7 +1,8 @@
-"""Windows of a running text: stories, a file, the Python reference, or the texts of a table one after the other."""
+"""Windows of a running text: what is generated, a file, the Python reference, or the texts of a table one by one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -9,6 +10,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from engine.data import everyday
 from engine.data.instructions import Bilingual
 from engine.data.own import Columns
 from engine.data.own_tasks import OwnTexts
@@ -17,7 +19,7 @@ from engine.data.stories import story
 from engine.data.text import python_reference, read_text, split
 from engine.tokenizers import END
 from engine.training.corpus import Document, Documents, open_corpus
-from engine.training.data_recipe import Data, Stories, Text
+from engine.training.data_recipe import Data, Everyday, Stories, Text
 from engine.training.objectives import Examples
 from engine.training.objectives.next_token import next_tokens
 from engine.training.recipe import Recipe
@@ -67,7 +69,9 @@ class Windows(Source):
 
 def documents(data: Data, seed: int) -> Documents:
     if data.stories is not None:
-        return _stories(data.stories, seed)
+        return _streams(story, "stories", data.stories, seed)
+    if data.everyday is not None:
+        return _streams(everyday.document, "everyday", data.everyday, seed)
     if data.text is not None:
         return _file(data.text)
     if data.python_reference is not None:
@@ -79,11 +83,12 @@ def documents(data: Data, seed: int) -> Documents:
     raise ValueError(f"windows are cut from running text, and [data.{data.kind}] is none.")
 
 
-def _stories(recipe: Stories, seed: int) -> Documents:
-    ours, theirs = seed_for(seed, "stories"), seed_for(seed, "held-out stories")
+def _streams(write: Callable[[int, int], str], name: str, recipe: Stories | Everyday, seed: int) -> Documents:
+    """Generated texts, held out by a seed of their own."""
+    ours, theirs = seed_for(seed, name), seed_for(seed, f"held-out {name}")
     return Documents(
-        lambda: (Document((story(ours, index),)) for index in range(recipe.documents)),
-        lambda: (Document((story(theirs, index),)) for index in range(recipe.held_out)),
+        lambda: (Document((write(ours, index),)) for index in range(recipe.documents)),
+        lambda: (Document((write(theirs, index),)) for index in range(recipe.held_out)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -289,8 +289,10 @@ def plan_training() -> Plan:
         seed = st.number_input("seed", 0, 2**31 - 1, recipe.seed, key=f"{turn} seed", width=110)
         name = st.text_input("name of the run", name, key=f"{turn} name", width=210)
     about.caption(as_text(recipe.about))
-    with st.expander("Recipe: every option", key="recipe open"):
-        made = read(Form(recipe, turn), int(seed), name, task, preset)
+    with st.expander("Recipe: every option", key="recipe open", on_change="rerun") as options:
+        # Some eighty controls, which most visitors never open; from then on they stay, with what is half written.
+        drawn = options.open or f"{turn} text" in st.session_state
+        made = read(Form(recipe, turn), drawn, int(seed), name, task, preset)
     if made.recipe is not None:
         keep(task, made.recipe, preset)
     with about:
@@ -302,12 +304,14 @@ def choose(task: str) -> None:
     st.session_state.task = task
 
 
-def read(form: Form, seed: int, name: str, task: str, preset: Recipe) -> Plan:
-    """Reads the recipe that the controls make; the text follows them, whether or not they make a recipe."""
-    said = adapt_model(form.draw() | {"seed": seed}, form.recipe)
-    with form.text:
-        files = places(preset)
-        text_of_recipe(form.turn, as_toml(without_paths(said, files)), lambda text: apply(text, task, files))
+def read(form: Form, drawn: bool, seed: int, name: str, task: str, preset: Recipe) -> Plan:
+    """Reads the recipe that the controls make, or what they begin with where they are not drawn; the text follows
+    them, whether or not they make a recipe."""
+    said = adapt_model((form.draw() if drawn else asdict(form.recipe)) | {"seed": seed}, form.recipe)
+    if drawn:
+        with form.text:
+            files = places(preset)
+            text_of_recipe(form.turn, as_toml(without_paths(said, files)), lambda text: apply(text, task, files))
     problem, recipe, line = "; ".join(form.problems), None, ""
     try:
         recipe = parse_recipe(as_toml(said), "the recipe")

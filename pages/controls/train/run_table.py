@@ -38,9 +38,9 @@ PAGES = {
     "Walkthrough": "pages/explore/walkthrough.py",
     "Attention": "pages/explore/attention.py",
     "Generate": "pages/explore/generate.py",
-    "Checkpoint": "pages/inspect/checkpoint.py",
-    "Architecture": "pages/inspect/architecture.py",
-    "Long sequences": "pages/inspect/long_sequences.py",
+    "Open a model": "pages/inspect/checkpoint.py",
+    "Anatomy": "pages/inspect/architecture.py",
+    "Long context": "pages/inspect/long_sequences.py",
 }
 COMPARE = "pages/explore/compare.py"
 
@@ -207,9 +207,9 @@ CONFIG = {
     "": st.column_config.TextColumn(width=28, pinned=True, help="the run that the page shows"),
     "run": st.column_config.TextColumn(width="medium", pinned=True, help="click a cell to show its run above"),
     "progress": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1, width="small"),
-    "loss": st.column_config.NumberColumn(format="%.4f", help="nats, of the last batch that was logged"),
+    "loss": st.column_config.NumberColumn(format="%.3g", help="nats, of the last batch that was logged"),
     "held out": st.column_config.NumberColumn(
-        format="%.4f", help="nats, loss on data that is not trained on, when it was measured last"
+        format="%.3g", help="nats, loss on data that is not trained on, when it was measured last"
     ),
     "accuracy": st.column_config.NumberColumn(
         format="%.1f %%", help="on data that is not trained on; of the last batch where nothing else was measured"

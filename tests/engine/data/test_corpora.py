@@ -14,7 +14,7 @@ from itertools import islice
 
 import pytest
 
-from engine.data import sentences
+from engine.data import everyday, sentences
 from engine.data.addition import Addition
 from engine.data.brackets import Brackets
 from engine.data.dates import Dates
@@ -61,8 +61,13 @@ def examples(task: object, method: str, count: int = 300) -> Callable[[int], Ite
     return both_parts
 
 
+def documents(seed: int) -> Iterator[object]:
+    return (everyday.document(seed, index) for index in range(300))
+
+
 CORPORA: dict[str, Callable[[int], Iterator[object]]] = {
     "stories": stories,
+    "everyday": documents,
     "translations": translations,
     "passages": passages,
     "prompts": prompts,
@@ -79,6 +84,7 @@ CORPORA: dict[str, Callable[[int], Iterator[object]]] = {
 }
 DIGESTS = {
     "stories": ("a83cb7ae4fd63905", "4ec703cc457eb466"),
+    "everyday": ("2d9f105e0aa088cd", "cd827ba564b9a35f"),
     "translations": ("545eb233d269886a", "31e786dabfae56bb"),
     "passages": ("a58ff1bbef911174", "bf04a33449cb998a"),
     "prompts": ("8549406a0f599b5f", "a5e0f2c59d1ba146"),

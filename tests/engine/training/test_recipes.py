@@ -21,7 +21,16 @@ from engine.data.rewriting import Rewriting
 from engine.data.sentiment import Sentiment
 from engine.model.config import ModelConfig
 from engine.training import Recipe, RunFolder, read_recipe, train
-from engine.training.data_recipe import Data, Digits, Gaps, SentencePairs, Stories, TokenizerRecipe, Translation
+from engine.training.data_recipe import (
+    Data,
+    Digits,
+    Everyday,
+    Gaps,
+    SentencePairs,
+    Stories,
+    TokenizerRecipe,
+    Translation,
+)
 from engine.training.measures import MEASURES
 from engine.training.objectives import OBJECTIVES
 from engine.training.recipe import Objective
@@ -31,6 +40,7 @@ ASSETS = Path(__file__).parents[3] / "assets"
 RECIPES, LAB = ASSETS / "recipes", ASSETS / "lab"
 LITTLE: dict[str, dict[str, Any]] = {
     "stories": {"stories": Stories(20, 5), "tokenizer": TokenizerRecipe("bpe", 300)},
+    "everyday": {"everyday": Everyday(40, 10), "tokenizer": TokenizerRecipe("bpe", 300)},
     "induction": {},
     "stories-bert": {"sentence_pairs": SentencePairs(40, 10), "tokenizer": TokenizerRecipe("wordpiece", 300)},
     "translate-en-fr": {"translation": Translation(40, 10)},
@@ -81,6 +91,7 @@ MEASURED = {
     "digits-vit": {"test_accuracy", "pictures"},
     "digits-imagegpt": {"bits_per_pixel", "pictures", "completion"},
     "instruct": WRITTEN | {"by_instruction"},
+    "everyday": {"whole_words", "facts", "bits_per_byte", "unseen"},
     "in-context": {"accuracy_by_examples", "prompts", "decoding", "unseen"},
 }
 
