@@ -56,6 +56,8 @@ test("a name that may cover points takes their place, and one that must stand co
     [70, 50],
     [30, 50],
     [50, 70],
+    [65, 35],
+    [65, 65],
   ];
   const room = new Room({ width: 200, height: 100 }, around, 9);
   assert.equal(room.find([50, 50], 40), undefined);

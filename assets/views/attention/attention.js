@@ -6,7 +6,7 @@ import { mount as mountDetails } from "./details.js";
 import { frame, viewsOf } from "./frame.js";
 import { mount as mountHeads } from "./heads.js";
 import { WholeSource } from "./source.js";
-import { clamp, led, remembered, restore } from "./state.js";
+import { clamp, led, remembered, restore, VIEWS } from "./state.js";
 import { make } from "../core/dom.js";
 import { request } from "../core/store.js";
 import { Trace } from "../core/trace.js";
@@ -14,6 +14,7 @@ import { Trace } from "../core/trace.js";
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 const LEFT = { least: 300, share: 0.265, most: 380 }; // the width of all heads
 const GAP = 28;
+const PRINTED = 660; // CSS pixels of one part on paper: letters of 11 px are then 7.2 points high at 17 cm
 
 /** data is the payload of views/attention/attention.py, or of views/attention/long.py, which comes with `tile`. */
 export function mount(root, data) {
@@ -119,9 +120,28 @@ class Attention {
     this.refresh();
   }
 
+  /** Parts of which a picture can be made, the whole among them. */
+  pictures() {
+    const tab = VIEWS.find(([name]) => name === this.state.view)[1];
+    return [
+      ["", "everything"],
+      ["plot", `${tab} alone`],
+      ["heads", "all heads"],
+    ];
+  }
+
+  /** For a picture of one part: it is laid out again, as wide as its letters are legible on paper. */
+  unfold(on, part = "") {
+    const { element } = this;
+    if (!on) delete element.dataset.part;
+    else if (part) element.dataset.part = part;
+    element.parentElement.style.maxWidth = on && part ? `${PRINTED}px` : "";
+    this.measure();
+  }
+
   lay() {
     const { element, source } = this;
-    this.narrow = this.across < NARROW;
+    this.narrow = this.across < NARROW || Boolean(element.dataset.part);
     const left = Math.round(Math.max(LEFT.least, Math.min(LEFT.most, this.across * LEFT.share)));
     const right = this.narrow ? this.across : this.across - left - GAP;
     const beside = !this.narrow && right >= source.roomy();

@@ -100,10 +100,7 @@ function weightLine(page, { query, key }, as, weight, most, exact) {
   name.title = piece;
   button.dataset[as] = i;
   button.classList.toggle(`as-${as}`, key === state.key && query === state.query);
-  button.setAttribute(
-    "aria-label",
-    `${source.tiled ? `${i}, ` : ""}${piece}: ${written(weight, exact)}, look at this ${as}`,
-  );
+  button.setAttribute("aria-description", `look at this ${as}`);
   button.append(
     ...(source.tiled ? [make("span", "place", i)] : []),
     name,

@@ -15,16 +15,21 @@ export class Room {
   }
 
   /**
-   * The box of a name beside a point, or undefined. The sides are tried right, left, above, below; `leftward` tries the left one first. A name
+   * The box of a name beside a point, or undefined. The sides are tried right, left, above, below, then the corners; `leftward` tries the left one first. A name
    * that `may` cover points takes one that covers no other name, and one that `must` stand else the first inside the frame.
    */
   find(spot, wide, { leftward = false, may = false, must = false } = {}) {
     const [[x, y], { gap }] = [spot, this];
+    const corner = 0.7 * gap;
     const sides = [
       [x + gap, y],
       [x - gap - wide, y],
       [x - wide / 2, y - gap - LINE / 2],
       [x - wide / 2, y + gap + LINE / 2],
+      ...[y - corner - LINE / 2, y + corner + LINE / 2].flatMap((middle) => [
+        [x + corner, middle],
+        [x - corner - wide, middle],
+      ]),
     ];
     if (leftward) sides.unshift(...sides.splice(1, 1));
     const boxes = sides

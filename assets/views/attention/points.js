@@ -50,7 +50,7 @@ class Points {
     this.frame = make("div", "points-frame");
     this.plot = this.frame.appendChild(make("div", "points-plot"));
     this.plot.tabIndex = 0;
-    this.plot.setAttribute("role", "img");
+    this.plot.setAttribute("role", "figure");
     this.axes = make("p", "points-axes");
     this.note = make("p", "points-note");
     this.sentence = make("p", "sentence");

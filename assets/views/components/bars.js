@@ -45,7 +45,7 @@ function barRow(row, index, most, { open, link, chosen, idName }) {
   const button = make("button", "bar-row");
   const value = link === "identity" ? number(row.logit) : percent(row.probability);
   button.dataset.index = index;
-  button.setAttribute("aria-label", `${row.piece}, ${value}, show the arithmetic`);
+  button.setAttribute("aria-description", "show the arithmetic");
   button.classList.toggle("cut", !row.inTopP);
   button.classList.toggle("picked", index === chosen);
   const name = make("bdi", "piece", row.piece);

@@ -86,7 +86,7 @@ class Pen {
       class: `target ${className}${marked ? " marked" : ""}`,
       tabindex: 0,
       role: "button",
-      "aria-label": said,
+      "aria-description": said,
     });
     group.dataset.block = full;
     group.append(svg("rect", { x: left, y: top, width, height, rx: height < 30 ? height / 2 : 7, class: "face" }));

@@ -7,6 +7,9 @@
 
 const DELAY = 150; // ms: dragging across heads writes the address once; browsers refuse hundreds of writes a minute
 const LONGEST = 20000; // characters
+const CARRIED = ["side", "focus", "layer", "head"]; // from one page to the next of those that show the same run
+const PAGES_OF_HEADS = ["", "walkthrough", "attention", "compare"];
+const NARROW = "(max-width: 768px)"; // where Streamlit has a drawer in place of menus
 /** Characters of a query: Streamlit reads nothing of a longer one, and a browser opens no address above 2 MiB. */
 export const READABLE = 2 ** 19;
 /** The query that the page was opened with; from another one on it is nobody's business any more. */
@@ -96,11 +99,28 @@ function opened() {
   return address?.pathname === location.pathname ? address.hash : "";
 }
 
-/** Another page begins with what stands behind the # there; whoever follows is of the page before, and is not told. */
+/**
+ * Another page begins with what stands behind the # there, or with the head that was looked at; whoever follows is of the page
+ * before, and is not told.
+ */
 function turn() {
+  const before = state;
+  const carries = pageOfHeads(path) && pageOfHeads(location.pathname) && !location.hash;
   adopt();
+  if (carries) state = Object.fromEntries(Object.entries(before).filter(([name]) => CARRIED.includes(name)));
   path = location.pathname;
   left = true;
+  closeDrawer();
+}
+
+function pageOfHeads(place) {
+  return PAGES_OF_HEADS.includes(place.slice(place.lastIndexOf("/") + 1));
+}
+
+/** On a phone Streamlit's list of pages stays open, over the page that was chosen in it. */
+function closeDrawer() {
+  if (!matchMedia(NARROW).matches) return;
+  /** @type {HTMLElement | null} */ (document.querySelector('[data-testid="stSidebarCollapseButton"] button'))?.click();
 }
 
 function adopt() {
@@ -134,6 +154,19 @@ function print(object) {
   return query && `#${query}`;
 }
 
+/**
+ * Streamlit makes an entry of the browser's history of every change of a control, of each letter that is typed too. They all
+ * belong to one entry here, so that the way back leads to the page before at once, as it was left.
+ */
+function oneEntryPerPage() {
+  const push = history.pushState;
+  history.pushState = (data, unused, url) => {
+    const stays = new URL(url ?? "", location.href).pathname === location.pathname;
+    (stays ? history.replaceState : push).call(history, data, unused, url);
+  };
+}
+
+oneEntryPerPage();
 shorten();
 put();
 addEventListener("hashchange", watch);

@@ -78,6 +78,7 @@ export class Chart {
   draw(traces, layout, config) {
     this.waiting = [traces, layout, config];
     if (this.library) return this.show();
+    this.reserve(`${layout.width}px`, `${layout.height}px`);
     if (this.loading) return;
     this.loading = loadPlotly(this.address).then(
       (library) => {
@@ -86,9 +87,15 @@ export class Chart {
       },
       (error) => {
         this.loading = null;
+        this.reserve("", "");
         this.heard.failed?.(error.message);
       },
     );
+  }
+
+  /** Keeps the place of a chart whose library is on its way, so that what stands below it does not jump. */
+  reserve(minWidth, minHeight) {
+    Object.assign(this.element.style, { minWidth, minHeight });
   }
 
   /** Changes entries of the layout. New shapes take milliseconds: the traces are not drawn again. */
@@ -101,6 +108,7 @@ export class Chart {
     if (!this.waiting || !this.element.isConnected) return;
     const [traces, layout, config] = this.waiting;
     this.waiting = null;
+    this.reserve("", "");
     const first = !this.element._fullLayout;
     // Only once: buttons of one's own never equal a copy of themselves, for which plotly.js 7.1 would draw anew without an end.
     this.library.react(this.element, traces, layout, first ? config : undefined);

@@ -28,6 +28,7 @@ export interface Queries {
   flow: { side: string; pos: number; focus?: string };
   flows: { side: string; focus?: string };
   fork: { run: string; step: number };
+  head_scores: { side: string; focus?: string };
   kept: { layer: number; head: number };
   layer: { side: string; layer: number };
   lines: { side: string; heads: Array<[number, number]>; least: number; focus?: string; pos?: number | null; key?: number | null };
@@ -38,6 +39,7 @@ export interface Queries {
   ov: { layer: number; head: number; side: string; focus?: string };
   paths: { wanted: object; steps?: number | null };
   pattern: { layer: number; head: number; kind?: "full" | "window" | "blocks" | "nearest" | "quantized" };
+  patterns: { side: string; focus?: string };
   points: { layer: number; head: number; side: string; focus?: string; how?: "pca" | "tsne" };
   positional: { side: string; whole?: boolean };
   probe: { run: string; text?: string | null; target?: string | null; picture?: number | null };
@@ -95,6 +97,7 @@ export interface Answers {
   flow: { arrays: { flow: NamedArray }; [entry: string]: any };
   flows: { arrays: { flow: NamedArray }; [entry: string]: any };
   fork: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  head_scores: { arrays: { previous: NamedArray; duplicate: NamedArray; induction: NamedArray; first: NamedArray; own: NamedArray; entropy: NamedArray; distance: NamedArray; copying: NamedArray; positional: NamedArray; strongest: NamedArray; last: NamedArray }; [entry: string]: any };
   kept: { arrays: { "pattern.full": NamedArray; "pattern.window": NamedArray; "pattern.blocks": NamedArray; "pattern.nearest": NamedArray; "pattern.quantized": NamedArray }; [entry: string]: any };
   layer: { arrays: Record<string, NamedArray>; [entry: string]: any };
   lines: { arrays: { layer: NamedArray; head: NamedArray; query: NamedArray; key: NamedArray; weight: NamedArray }; [entry: string]: any };
@@ -105,6 +108,7 @@ export interface Answers {
   ov: { arrays: { ids: NamedArray; top: NamedArray; logits: NamedArray }; [entry: string]: any };
   paths: { arrays: Record<string, NamedArray>; [entry: string]: any };
   pattern: { arrays: { values: NamedArray }; [entry: string]: any };
+  patterns: { arrays: { pattern: NamedArray }; [entry: string]: any };
   points: { arrays: { queries: NamedArray; keys: NamedArray }; [entry: string]: any };
   positional: { arrays: { positional: NamedArray }; [entry: string]: any };
   probe: { arrays: Record<string, NamedArray>; [entry: string]: any };

@@ -29,7 +29,8 @@ export class StepView {
     this.title = make("h2", "step-title");
     this.facts = make("dl", "step-facts");
     this.table = make("div", "step-table");
-    this.table.setAttribute("role", "table");
+    this.table.setAttribute("role", "group");
+    this.table.setAttribute("aria-label", "the most probable tokens");
     this.candidates = make("div", "step-candidates");
     this.note = make("p", "sentence step-note");
     root.append(this.title, this.facts, this.candidates, this.table, this.note);
@@ -218,12 +219,7 @@ export class StepView {
     line.dataset.row = i;
     line.classList.toggle("is-chosen", row.id === node?.id);
     line.classList.toggle("cut", drawn && !row.in_typical);
-    line.setAttribute(
-      "aria-label",
-      row.id === node?.id
-        ? `${row.piece}, ${percent(value(row))}, chosen`
-        : `${row.piece}, ${percent(value(row))}, choose this`,
-    );
+    line.setAttribute("aria-description", row.id === node?.id ? "chosen" : "choose this");
     return line;
   }
 

@@ -15,6 +15,7 @@ const FORMATS = [
   ["npz", "npz", "application/zip"],
 ];
 
+const LOOKED_AT = "what is looked at"; // in place of a table's name
 const CLIPPED = 400; // characters of a text in a caption
 const ROWS = ["link", "picture", "file", "python", "data"];
 
@@ -72,7 +73,7 @@ class TakeAway {
     if (names.join() === this.named) return;
     this.named = names.join();
     const before = this.which.value;
-    this.which.replaceChildren(...names.map((name) => Object.assign(make("option", "", name), { value: name })));
+    this.which.replaceChildren(...names.map((name) => new Option(name || LOOKED_AT, name)));
     this.which.hidden = names.length < 2;
     if (names.includes(before)) this.which.value = before;
   }
@@ -269,7 +270,9 @@ class TakeAway {
     const { trace } = this.take;
     const { tab, tables, file, of, hook, head, moved, row, col } = asks ?? {};
     const matrix = this.which.value;
-    const chosen = (kind === "data" && tables?.[matrix]) || tab || this.take.tables?.[matrix];
+    const own = this.take.tables?.[matrix];
+    const picked = kind !== "html" && this.take.matrices?.includes("") ? own : undefined; // in place of what is looked at
+    const chosen = (kind === "data" && tables?.[matrix]) || picked || tab || own;
     const question = { ...(chosen ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) }), ...of };
     const looked = file ?? ((of || (hook && !tables)) && { of: question, row: row ?? null }); // a long text has more of it in its file
     if (kind === "html") return request({ trace, ask: "export_html", ...looked, ...query });

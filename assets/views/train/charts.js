@@ -79,3 +79,9 @@ export function chartConfig(filename) {
     toImageButtonOptions: { format: "svg", filename, scale: 1 },
   };
 }
+
+/** Range of an axis from 0 to `most` over so many pixels, in which a line along an edge is drawn in its whole width. */
+export function valueRange(most, pixels, thick) {
+  const rim = (most * thick) / 2 / pixels;
+  return [-rim, most + rim];
+}

@@ -4,7 +4,7 @@ import { choices } from "../components/choices.js";
 import { make } from "../core/dom.js";
 import { colour } from "../core/palette.js";
 import { Chart, literal } from "../core/plotly.js";
-import { axisOfSteps, chartConfig, extent, logged, scaleOf } from "./charts.js";
+import { axisOfSteps, chartConfig, extent, logged, scaleOf, valueRange } from "./charts.js";
 import { measuredCurves } from "./run.js";
 import * as track from "./track.js";
 
@@ -14,6 +14,7 @@ const APART = 8; // px between panels
 const HEIGHTS = { loss: 170, accuracy: 96, third: 52 };
 const TRACK = 44; // px: flags and rail
 const POINTS = 3000; // of a line
+const THICK = 2.4; // px of a bold line
 const LABEL = 13; // px between two names at the ends of lines
 const LONGEST = 26; // letters of such a name
 const COLORS = 11; // of runs that are laid over
@@ -42,7 +43,7 @@ class Curves {
     this.range = null;
     this.box = make("div", "curves-box");
     this.plot = make("div", "curves-plot");
-    this.plot.setAttribute("role", "img");
+    this.plot.setAttribute("role", "figure");
     this.plot.setAttribute("aria-label", "curves of the training over its steps");
     this.readouts = Object.fromEntries(Object.keys(HEIGHTS).map((name) => [name, readout()]));
     this.empty = make("p", "curves-empty");
@@ -133,7 +134,7 @@ class Curves {
               xaxis: "x",
               yaxis: `y${panel ? panel + 1 : ""}`,
               meta: column,
-              line: { color: colour(plot, run.role), width: bold ? 2.4 : 1.2 },
+              line: { color: colour(plot, run.role), width: bold ? THICK : 1.2 },
               opacity: bold || !called ? 1 : 0.68,
               hovertemplate: "%{y}",
               showlegend: false,
@@ -152,7 +153,7 @@ class Curves {
       const columns = runs.flatMap(({ metrics }) => kinds.map(([column]) => metrics.column(column)));
       const axis = {
         domain: [share(low), share(high)],
-        range: [0, bound(columns)],
+        range: valueRange(bound(columns), low - high, THICK),
         nticks: name === "loss" ? 5 : ticks + 1,
         automargin: false,
         hoverformat: ".5~g",

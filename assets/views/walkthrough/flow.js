@@ -320,7 +320,7 @@ function fillFacts(list, { trace, state }) {
     [`to the previous ${cell}`, shown(of("previous"), alone)],
     [trace.pieces[0] === "[CLS]" ? "to [CLS]" : `to the first ${cell} (sink)`, shown(of("first"), alone)],
     ["to itself", shown(of("own"), alone)],
-    ...(trace.grid ? [] : [["after an earlier copy (induction)", shown(of("induction"), "no repeated token")]]),
+    ...(trace.grid ? [] : [["after an earlier copy (induction)", shown(of("induction"), "no repeats")]]),
     ["entropy", Number.isNaN(of("entropy")) ? alone : `${number(of("entropy"))} bits`],
   ];
   fill(list, rows);

@@ -149,9 +149,9 @@ class Panel {
   }
 }
 
-/** To Compare by the menu's link, which keeps the session. */
+/** To Compare by the page's unseen link, which keeps the session. */
 function leave() {
-  /** @type {HTMLElement | null} */ (document.querySelector('a[href$="/compare"]'))?.click();
+  /** @type {HTMLElement | null} */ (document.querySelector(".st-key-way-to-compare a"))?.click();
 }
 
 function told(sentence) {

@@ -1,0 +1,35 @@
+"""What axe-core, the usual checker of WCAG 2, finds on every page as it opens, light and dark."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.harness import ROOT, settle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+PAGES = ("walkthrough", "attention", "generate", "compare", "train", "checkpoint", "architecture", "long_sequences")
+# Of each finding: the rule, the element, and what is wrong with it.
+FIND = """async () => {
+  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+  return violations.filter(({ impact }) => impact === "serious" || impact === "critical").flatMap(({ id, nodes }) =>
+    nodes.map(({ html, any, all, none }) => `${id}: ${html.slice(0, 160)}: ${[...any, ...all, ...none][0]?.message}`));
+}"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_serious_finding_light_or_dark(name: str, page: "Page", server: str) -> None:
+    page.goto(f"{server}/{name}")
+    settle(page)
+    page.locator("[data-testid=stBidiComponentIsolated]").first.wait_for(state="attached")
+    page.wait_for_load_state("networkidle")
+    found: dict[str, Any] = {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        settle(page)
+        if scheme == "light":
+            page.evaluate(AXE.read_text(encoding="utf-8"))
+        found[scheme] = page.evaluate(FIND)
+    assert found == {"light": [], "dark": []}
