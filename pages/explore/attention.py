@@ -18,7 +18,7 @@ from views.attention.attention import attention
 from views.attention.charts import CHARTS
 from views.attention.questions import ATTENTION
 from views.core.component import courier, plotly_address, view
-from views.core.questions import Page
+from views.core.questions import Page, Query
 from views.core.run_context import RUN
 from views.walkthrough.walkthrough import Lane, lanes
 from views.what_if.questions import WHAT_IF
@@ -36,6 +36,18 @@ def temperature() -> None:
     )  # fmt: skip
 
 
+def tables_of(stacks: list[Lane]) -> dict[str, Query]:
+    """Questions whose answers can be downloaded in place of what is looked at, by title."""
+    found: dict[str, Query] = {"": {}}
+    for stack in stacks:
+        for focus, kind in (("attn", "self"), ("cross_attn", "cross"))[: 2 if stack.config.encoder else 1]:
+            where = f", {stack.side} {kind}" if stack.side else ""
+            for ask in ("patterns", "head_scores"):
+                title = f"{ask.removeprefix('head_')} of all heads{where}"
+                found[title] = {"ask": ask, "side": stack.side, "focus": focus}
+    return found
+
+
 def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> tuple[bytes, Page, Export]:
     """Payload (every weight of every head), answers and export of the page; draws what edits changed.
 
@@ -47,7 +59,7 @@ def whole_text(subject: Subject, stacks: list[Lane], controls: list[Edit]) -> tu
     if len(stacks) > 1:
         measured["decoder.cross_attn"] = vars(cross_scores(trace))
     run = run_context(subject, trace, stacks, conducted.before)
-    export = run_export("Attention", "attention", subject, run, ("attention", "what if"))
+    export = run_export("Attention", "attention", subject, run, ("attention", "what if"), tables=tables_of(stacks))
     drawn = attention(
         trace,
         stacks,

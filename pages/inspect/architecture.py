@@ -156,7 +156,7 @@ tables = ShownTables(
     lambda: size_lines(name, own, chosen, numbers, None if other is None else against),
 )  # fmt: skip
 export = Export(
-    "Architecture", "architecture", tables, source(name), address_now(model=name), CONTROLS, tables.queries,
+    "Anatomy", "architecture", tables, source(name), address_now(model=name), CONTROLS, tables.queries,
     "parameters by part, with their formulas",
 )  # fmt: skip
 with left:

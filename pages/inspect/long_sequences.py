@@ -1,4 +1,4 @@
-"""Long sequences: what attention costs as the length grows, measured here, and what cheaper kinds of it keep."""
+"""Long context: what attention costs as the length grows, measured here, and what cheaper kinds of it keep."""
 
 from collections.abc import Collection
 
@@ -103,7 +103,7 @@ honour_link(RULES, models, refusal)
 if state.get("model") not in models:
     state.pop("model", None)
 
-st.markdown("#### Long sequences")
+st.markdown("#### Long context")
 st.caption(
     "Full attention compares every position with every other: here is what that costs on this machine, what four "
     "other kinds cost, and how much of a real head's attention each of them keeps."
@@ -111,7 +111,7 @@ st.caption(
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     model = st.selectbox("model", models, key="model", bind="query-params", width=130,
-        help="Models opened on the page Checkpoint are offered too, except those with rotary positions."
+        help="Models opened on the page Open a model are offered too, except those with rotary positions."
     )  # fmt: skip
     st.select_slider("length", CHOICES["length"], AUTOMATIC, key="length", bind="query-params", width=150,
         help="The longest text to measure. What takes more than a moment a button starts."
@@ -219,10 +219,10 @@ st.caption(
     "index can do without the states if nothing is compared again."
 )
 share_panel(
-    "Long sequences", address_now(model=model), CONTROLS, lambda: cost_lines(model, setup, reached),
+    "Long context", address_now(model=model), CONTROLS, lambda: cost_lines(model, setup, reached),
     cost_tables(model, {"measured": measurements, "formulas": by_formula, "searches": searches}),
     lambda: chart_file(
-        "Long sequences · Loupe", [chart.figure for chart in cost_charts(KINDS)],
+        "Long context · Loupe", [chart.figure for chart in cost_charts(KINDS)],
         caption=[f"{model} · measured up to {reached:,} positions"],
         tables={f"What a search finds among {reached:,} states": searches.to_dict("list")}, name="loupe-long-sequences",
     ),

@@ -13,7 +13,7 @@ from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from pages.controls.what_if.experiment_link import from_link, to_link
-from tests.browser.harness import comes_to, expect
+from tests.browser.harness import comes_to, expect, turn_to
 from views.what_if.continuation import completion
 
 if TYPE_CHECKING:
@@ -213,17 +213,17 @@ def test_a_picture_is_completed_before_and_after_and_a_guess_points_at_it(shown:
 
 def test_one_click_compares_the_page_with_itself_under_the_edits(shown: "Callable[..., Page]") -> None:
     page = shown(edits=linked(QUIET))
-    page.get_by_role("link", name="Compare").click()
+    turn_to(page, "Compare")
     page.get_by_label("text of B").fill("Anna laughed")
     page.wait_for_function("new URL(location).searchParams.get('b_text') === 'Anna laughed'")
-    page.get_by_role("link", name="Attention").click()
+    turn_to(page, "Attention")
     page.locator('[data-name="compare"]').click()
     page.wait_for_function("location.pathname === '/compare' && new URL(location).searchParams.get('b_edits')")
     for letter in "AB":
         expect(page.get_by_label(f"text of {letter}")).to_have_value(TEXT)
     assert not page.evaluate("new URL(location).searchParams.get('a_edits')")
     assert from_link(page.evaluate("new URL(location).searchParams.get('b_edits')"))[0].edits == (QUIET,)
-    page.get_by_role("link", name="Walkthrough").click()
+    turn_to(page, "Walkthrough")
     expect(page.locator(".edit .words")).to_have_text("block 4, head 4: silenced")
 
 

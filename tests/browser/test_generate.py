@@ -9,6 +9,7 @@ import pytest
 
 from engine.generation.generate import generate
 from engine.runtime import library
+from tests.browser.harness import turn_to
 from tests.browser.test_take import saved
 from views.generate.beam_search import Wanted
 
@@ -87,9 +88,9 @@ def test_a_text_is_written_branches_and_outlives_the_page(look: Callable[..., "P
     assert told(page, "page.written") == branch + written(branch, 16, seed=7)
     assert told(page, "page.run.told") == "Reached the 12-token limit."
     assert page.locator(".branch").count() == 2 and page.locator(".tok.chosen").count() == 1
-    page.get_by_role("link", name="Attention").click()
+    turn_to(page, "Attention")
     page.locator(".attention:not(.generate)").wait_for()
-    page.get_by_role("link", name="Generate").click()
+    turn_to(page, "Generate")
     page.locator(".branch").nth(1).wait_for()
     page.locator(".branch").nth(0).click()
     assert told(page, "page.written") == first
@@ -131,8 +132,10 @@ def test_escape_stops_it_where_it_stands(look: Callable[..., "Page"]) -> None:
 def test_what_was_written_when_the_page_is_reloaded_meanwhile_stays(look: Callable[..., "Page"]) -> None:
     page = look(most="240", method="greedy", text="One day", repetition_penalty="1.4")
     go(page).click()
+    # The mark outlives the reload, by which the browser may end this call before it answers.
     begun = f"() => {{ const page = {FIND}?.loupe; return page?.run.active && page.written.length"
-    page.wait_for_function(f"{begun} && (location.reload(), true); }}")
+    reload = "(sessionStorage.setItem('reloaded', ''), location.reload(), true)"
+    page.wait_for_function(f"{begun} && {reload} || 'reloaded' in sessionStorage; }}")
     page.locator(".branch").wait_for()
     assert told(page, "page.written.length") > 0 and not told(page, "page.run.active")
 

@@ -209,9 +209,9 @@ def test_any_kept_step_of_a_run_opens_on_the_other_pages(show: Open, runs: Path)
         body.get_by_label(label).click()
         page.get_by_role("option", name=f"step {step:,}", exact=True).click()
 
-    pages = {"Walkthrough", "Attention", "Generate", "Checkpoint", "Architecture", "Long sequences"}
+    pages = {"Walkthrough", "Attention", "Generate", "Open a model", "Anatomy", "Long context"}
     comes_to(page, lambda: pages < set(links()), True)
-    assert parse_qs(urlsplit(links()["Checkpoint"]).query)["model"] == [f"run:{NAME}"]
+    assert parse_qs(urlsplit(links()["Open a model"]).query)["model"] == [f"run:{NAME}"]
     choose("weights of", kept[-2])
     choose("compared with", kept[1])
     comparing = f"Compare steps {kept[1]:,} and {kept[-2]:,}"
@@ -223,7 +223,7 @@ def test_any_kept_step_of_a_run_opens_on_the_other_pages(show: Open, runs: Path)
     page.wait_for_selector(".walkthrough[data-ready='true']")
     page.wait_for_function("model => new URL(location).searchParams.get('model') === model", arg=model)
     home = page.url.split("/walkthrough")[0]
-    page.goto(urljoin(home, found["Checkpoint"]))
+    page.goto(urljoin(home, found["Open a model"]))
     expect(page.locator("h2").first).to_have_text(model)
     page.goto(urljoin(home, found[comparing]))
     page.wait_for_selector(".compare[data-ready='true']")

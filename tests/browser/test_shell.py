@@ -5,7 +5,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.browser.harness import comes_to, expect, settle
+from tests.browser.harness import comes_to, expect, settle, turn_to
 from views.core.theme import tokens
 
 if TYPE_CHECKING:
@@ -67,25 +67,47 @@ def test_what_a_page_says_in_the_header_leaves_the_words_of_the_pages_alone(
     page.set_viewport_size({"width": width, "height": 700})
     open_walkthrough(page, f"{server}/?model=digits-imagegpt")
     page.locator(".st-key-headline").get_by_text("parameters").wait_for()
-    page.get_by_test_id("stTopNavLink").last.wait_for()
+    page.get_by_test_id("stTopNavSection").last.wait_for()
     said = page.locator(".st-key-headline").bounding_box()
-    words = [link.bounding_box() for link in page.get_by_test_id("stTopNavLink").all()]
+    words = [link.bounding_box() for link in page.get_by_test_id("stTopNavSection").all()]
     assert said and max(box["x"] + box["width"] for box in words if box) <= said["x"]
 
 
-def test_the_way_back_leads_through_every_page_to_what_was_looked_at(server: str, page: "Page") -> None:
+def test_another_page_opens_on_the_head_that_was_looked_at_and_names_itself_in_its_menu(
+    server: str, page: "Page"
+) -> None:
+    open_walkthrough(page, f"{server}/walkthrough?model=stories-bert#layer=1&head=2")
+    for title, root in (("Attention", ".attention"), ("Compare", ".compare"), ("Walkthrough", ".walkthrough")):
+        turn_to(page, title)
+        page.wait_for_selector(f'{root}[data-ready="true"]')
+        looked = page.locator(root).evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")
+        assert looked == [1, 2], title
+        group = page.get_by_test_id("stTopNavSection").filter(has_text="Explore")
+        named = group.locator("p").evaluate("p => getComputedStyle(p, '::after').content")
+        assert title in named
+    expect(page.get_by_role("combobox").first).to_have_value("stories-bert")
+
+
+def test_on_a_phone_the_list_of_pages_closes_over_the_page_that_is_chosen(server: str, page: "Page") -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    open_walkthrough(page, server)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Compare").click()
+    page.wait_for_selector('.compare[data-ready="true"]')
+    expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
+
+
+def test_the_way_back_leads_at_once_to_the_page_before_as_it_was_left(server: str, page: "Page") -> None:
     page.goto(f"{server}/attention?model=induction#layer=1&head=1&query=9&key=2")
     page.wait_for_selector(".attention[data-ready]")
-    page.get_by_role("link", name="Compare", exact=True).first.click()
+    turn_to(page, "Compare")
     page.wait_for_url("**b_text=*")
     page.wait_for_selector(".compare[data-ready]")
     page.wait_for_timeout(300)  # in which an address is written
     assert "query" not in page.url, "a page's link has what the page before looked at"
-    for _ in range(6):  # a page's name alone, without what its controls put there, is an entry of its own
-        page.go_back()
-        if "/attention" in page.url:
-            break
-        page.wait_for_url("**b_text=*")  # a reload finds the comparison again
+    page.get_by_label("text of B").fill("Anna laughed")
+    page.wait_for_url("**b_text=Anna+laughed*")
+    page.go_back()
     page.wait_for_selector(".attention[data-ready]")
     page.wait_for_function("location.search.includes('induction') && location.hash === '#layer=1&head=1&query=9&key=2'")
     for _ in range(2):  # as it was come back to, and opened anew

@@ -66,6 +66,21 @@ def test_a_picture_is_made_of_shapes_and_text_and_says_what_it_shows(look: Look,
     assert path.name == f"loupe-{view}-stories.svg"
 
 
+def test_one_plot_is_a_picture_whose_letters_are_legible_on_paper(look: Look, tmp_path: Path) -> None:
+    page = look(hash="#layer=1&head=2")
+    size = "e => [e.clientWidth, e.clientHeight]"
+    before = page.locator(".attention").evaluate(size)
+    for part, own, others in (("Map alone", "key →", "All heads "), ("all heads", "All heads ", "key →")):
+        page.get_by_label("which part").select_option(label=part)
+        picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
+        texts = [element.text or "" for element in picture.iter(f"{SVG}text")]
+        assert any(own in text for text in texts) and not any(others in text for text in texts), part
+        wide = float((picture.get("viewBox") or "").split()[2])
+        sizes = [float(element.get("font-size") or "nan") for element in picture.iter(f"{SVG}text")]
+        assert min(sizes) * 17 / 2.54 * 72 / wide >= 7, part  # points, at 17 cm
+    assert page.locator(".attention").evaluate(size) == before  # the page is as it was
+
+
 def test_the_cells_of_a_picture_have_the_colours_of_the_canvas(look: Look, tmp_path: Path) -> None:
     """Every cell of the map is a rectangle with the colour that its pixels have on the screen."""
     page = look()

@@ -40,7 +40,7 @@ def as_question(query: dict[str, Any], take: dict[str, Any]) -> dict[str, Any]:
     """What share.js asks for what it shows; `take` is what the page has to export."""
     kind = query.get("take")
     rest = {key: query[key] for key in ("state", "asked", "format", "trace") if key in query}
-    tables = take.get("tables", {})
+    tables = {} if "" in take.get("matrices", []) else take.get("tables", {})  # what is looked at, unless one is chosen
     looked = {key: value for key, value in query.items() if key not in (*rest, "take", "matrix")}
     if kind in ("python", "data") and tables:
         rest["of"] = {**table_of(tables, query.get("matrix")), **looked}

@@ -8,8 +8,11 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.analysis.heads import cross_scores, head_scores
 from engine.analysis.recorded_patterns import patterns
-from tests.pages.test_take import asked, opened, ran
+from pages.controls.share.panel import data_file
+from tests.pages.test_take import asked, opened, ran, view
+from views.core.matrix_files import Matrix
 
 MODELS = {"stories": ("", "attn"), "translate-en-fr": ("decoder", "cross_attn"), "digits-vit": ("", "attn")}
 MEASURES: dict[str, dict[str, Any]] = {
@@ -215,3 +218,34 @@ def test_a_tab_that_is_not_there_is_a_sentence(tab: Any) -> None:
     for query in ({"take": "python"}, {"take": "data", "format": "csv"}):
         with pytest.raises(ValueError, match=r"[.;]"):
             asked(app, "attention", tab=tab, **query)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_patterns_and_scores_of_all_heads_are_files(model: str) -> None:
+    app = opened("attention", model=model)
+    header, _ = view(app, "attention")
+    tables = header["take"]["tables"]
+    assert header["take"]["matrices"] == ["", *tables]
+    side, focus = MODELS[model]
+    of = {name: tables[name] for name in tables if (tables[name]["side"], tables[name]["focus"]) == (side, focus)}
+    weights, scored = of.values()
+    trace = lines(app, model, weights)["trace"]
+    held = [one.numpy() for one in patterns(trace, side, focus == "cross_attn")]
+    with np.load(file(app, weights), allow_pickle=False) as kept:
+        np.testing.assert_array_equal(kept["values"], np.stack(held))
+        assert kept["dims"].tolist() == ["layer", "head", "query", "key"]
+    found = pd.read_csv(file(app, scored, "csv"))
+    crosses = focus == "cross_attn"
+    expected = vars(cross_scores(trace) if crosses else head_scores(trace, side))
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values.flatten().numpy(), rtol=1e-6, err_msg=name)
+    assert len(found) == values.numel() and found["head"].nunique() == values.shape[1]
+    assert ("copying" in found) == ("positional" in found) == (not crosses)
+
+
+def test_a_table_longer_than_a_spreadsheet_takes_is_refused_but_as_npz() -> None:
+    long = Matrix("pattern", "none", np.zeros((12, 12, 128, 128), np.float32), ("layer", "head", "query", "key"), {})
+    for format in ("csv", "parquet"):
+        with pytest.raises(ValueError, match=r"has 2,359,296 rows .* takes 1,048,576; choose npz\.$"):
+            data_file(long, format)  # type: ignore[arg-type]
+    assert data_file(long, "npz").startswith(b"PK")

@@ -1,1 +1,1 @@
-"""The page Architecture: blocks, parameters, memory and work of a configuration."""
+"""The page Anatomy: blocks, parameters, memory and work of a configuration."""

@@ -17,6 +17,7 @@ from engine.analysis.copying import copying_scores
 from engine.analysis.edges import Edges, edges
 from engine.analysis.entropy import attention_entropy
 from engine.analysis.flow import crossed_network, flow, flows, network
+from engine.analysis.heads import CROSS_SCORES, SCORES, cross_scores, head_scores
 from engine.analysis.points import HeadPoints, head_points, shared_key_head, vectors
 from engine.analysis.positional import positional
 from engine.analysis.rollout import rollout, rollout_across
@@ -42,6 +43,7 @@ SECONDS = 1.0  # for the flows of all rows
 HOUR = 3600.0  # for the same in a script, which may take its time
 FEW = 600  # columns of all heads together, each of which a file answers by itself
 CROSSES = "cross_attn"
+MEASURES = dict.fromkeys(score.key for score in (*SCORES, *CROSS_SCORES))
 STAGES = ("raw", "scores", "capped", "bias", "masked_scores", "pattern", "moved")
 # Of each open model, by stack: no text changes it, and a large vocabulary takes most of a second.
 COPYING: WeakKeyDictionary[Transformer, dict[str, Tensor]] = WeakKeyDictionary()
@@ -142,6 +144,29 @@ def ask_weighted(run: RunContext, side: Side, layer: Layer, focus: Focus = "attn
 
 
 # --- many heads at once ---
+
+
+def title_patterns(**_: Any) -> str:
+    return "patterns of all heads"
+
+
+def title_head_scores(**_: Any) -> str:
+    return "scores of all heads"
+
+
+@ATTENTION.question("patterns", returns={"pattern": ("layer", "head", *PAIRS)}, title=title_patterns)
+def ask_patterns(run: RunContext, side: Side, focus: Focus = "attn") -> Tensor:
+    """Weights of every head."""
+    return run.trace.stack(f"{side}.{focus}.pattern" if side else f"{focus}.pattern")[:, 0]
+
+
+@ATTENTION.question("head_scores", returns=dict.fromkeys(MEASURES, ("layer", "head")), title=title_head_scores)
+def ask_head_scores(run: RunContext, side: Side, focus: Focus = "attn") -> dict[str, Tensor]:
+    """Every score of every head, as SCORES of engine.analysis.heads defines them."""
+    if focus == CROSSES:
+        return vars(cross_scores(run.trace))
+    found = vars(head_scores(run.trace, side))
+    return found | {"copying": copying_scores(run.model, side), "positional": positional(run.model, run.trace, side)}
 
 
 @ATTENTION.question("rollout", returns={"rollout": PAIRS})

@@ -1,1 +1,1 @@
-"""The page Long sequences: costs and patterns of attention variants."""
+"""The page Long context: costs and patterns of attention variants."""

@@ -1,4 +1,4 @@
-"""Python that reproduces the page Long sequences: a model and a set-up, and what they cost by length."""
+"""Python that reproduces the page Long context: a model and a set-up, and what they cost by length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page Long sequences is asked after it is drawn: what each kind of attention keeps of a head's pattern."""
+"""What the page Long context is asked after it is drawn: what each kind of attention keeps of a head's pattern."""
 
 from __future__ import annotations
 

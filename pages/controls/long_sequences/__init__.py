@@ -1,1 +1,1 @@
-"""Controls of the page Long sequences."""
+"""Controls of the page Long context."""

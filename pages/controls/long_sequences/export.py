@@ -1,4 +1,4 @@
-"""Share & export of the page Long sequences: the patterns of any head, and the tables of its charts."""
+"""Share & export of the page Long context: the patterns of any head, and the tables of its charts."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ LEAST = 300  # bytes of one of them
 class Export(BareContext):
     """Export of the component `view` about `context`, which its questions are about; `read` is what that reads.
 
-    `tables` are the questions of the data to choose from, by their titles; without any it is that of what is looked at.
+    `tables` are the questions of the data to choose from, by their titles; without any, or with the title "", it is
+    that of what is looked at.
     `link` is the query of a link, `controls` are keys of what it can hide, `page_name` is the page's if not the view's.
     A file draws `payload` and carries at most `most` answers within `room` bytes: to the queries that were asked, and
     those that `carry` lists for what is looked at (a query, and its row) or else the page's questions do.
@@ -64,7 +65,8 @@ class Export(BareContext):
     @property
     def header(self) -> dict[str, Any]:
         """Entry `take` of the payload's header, by which the browser knows what there is to export."""
-        chosen = {"tables": self.tables, "matrices": [*self.tables], "data": self.data} if self.tables else {}
+        named = {title: query for title, query in self.tables.items() if title}
+        chosen = {"tables": named, "matrices": [*self.tables], "data": self.data} if self.tables else {}
         return {
             "title": self.title,
             "model": self.model or self.context.model_name,

@@ -22,6 +22,7 @@ MIME_TYPES: dict[Format, str] = {
     "parquet": "application/vnd.apache.parquet",
     "npz": "application/zip",
 }
+MOST_ROWS = 2**20  # of a table; what spreadsheets open
 THEME = "embed_options"  # Streamlit's own, which fixes light or dark
 
 Data = Callable[[], Table | Matrix]
@@ -35,6 +36,7 @@ def share_panel(
     tables: Mapping[str, Data | str] | None = None,
     html: Callable[[], str] | None = None,
     *,
+    label: str = "Share & export",
     key: str,
     names: Sequence[str] = (),
 ) -> None:
@@ -49,7 +51,7 @@ def share_panel(
 
     @st.fragment(key=key)
     def draw() -> None:
-        panel = st.popover("Share & export", key=key, on_change="rerun", icon=":material/ios_share:")
+        panel = st.popover(label, key=key, on_change="rerun", icon=":material/ios_share:")
         if not panel.open:
             return
         with panel:
@@ -130,6 +132,10 @@ def table_bytes(data: Data, format: Format) -> bytes:
 
 
 def data_file(data: Table | Matrix, format: Format) -> bytes:
+    """Raises ValueError for a table of more rows than a program that reads tables opens."""
+    rows = data.values.size if isinstance(data, Matrix) else len(next(iter(data.columns.values())))
+    if rows > MOST_ROWS and format != "npz":
+        raise ValueError(f"This table has {rows:,} rows and a {format} file takes {MOST_ROWS:,}; choose npz.")
     return table_file(data, format) if isinstance(data, Table) else as_file(data, format)
 
 

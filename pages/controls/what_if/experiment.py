@@ -131,6 +131,8 @@ def edit_panel(drawn: bytes, model: Editable, trace: str) -> None:
     """The list of edits and under it the form of one, which is opened and filled in without a run of the page."""
     state = st.session_state
     experiment_panel(drawn, key=PANEL, on={"change": change})
+    with st.container(key="way to compare"):  # unseen: the panel takes it, since st.switch_page refuses bound fields
+        st.page_link("pages/explore/compare.py", label="Compare")
     if state.pop(CHANGED, False):
         st.rerun()
     if OPENING in state:
