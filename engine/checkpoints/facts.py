@@ -13,8 +13,8 @@ from engine.checkpoints.locate import Place
 from engine.checkpoints.weights import read_json, shards
 
 BESIDE = re.compile(r"(.*config|generation_config|card|vocab|tokenizer|special_tokens_map|added_tokens)\.json|"
-                    r"(merges|vocab)\.txt|.*\.(model|spm)|README\.md|LICENSE(\.\w+)?", re.IGNORECASE)  # fmt: skip
-README_BYTES = 2**16  # bytes of a README
+                    r"(merges|vocab)\.txt|.*\.(model|spm)|README\.md|(LICEN[CS]E|COPYING)([.-]\w+)?", re.IGNORECASE)  # fmt: skip
+README_BYTES = 2**16  # bytes of a README or a licence
 LONGEST_SUMMARY = 600  # letters of it
 MARKS = (
     (re.compile(r"```.*?(?:```|\Z)", re.DOTALL), ""),  # code
@@ -22,13 +22,28 @@ MARKS = (
     (re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)"), ""),  # pictures
     (re.compile(r"\[([^\]\n]{0,200})\]\([^)\n]{0,500}\)"), r"\1"),  # links
 )
+LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING)([.-]\w+)?", re.IGNORECASE)
+TITLES = (  # of the usual texts, by what their first lines say (SPDX's names)
+    (re.compile(r"\bMIT License\b|Permission is hereby granted, free of charge, to any person", re.IGNORECASE), "MIT"),
+    (re.compile(r"Apache License\W+Version 2\.0", re.IGNORECASE), "Apache-2.0"),
+    (re.compile(r"GNU AFFERO GENERAL PUBLIC LICENSE\W+Version 3", re.IGNORECASE), "AGPL-3.0"),
+    (re.compile(r"GNU LESSER GENERAL PUBLIC LICENSE\W+Version 3", re.IGNORECASE), "LGPL-3.0"),
+    (re.compile(r"GNU GENERAL PUBLIC LICENSE\W+Version 3", re.IGNORECASE), "GPL-3.0"),
+    (re.compile(r"GNU GENERAL PUBLIC LICENSE\W+Version 2", re.IGNORECASE), "GPL-2.0"),
+    (re.compile(r"Mozilla Public License\W+Version 2\.0", re.IGNORECASE), "MPL-2.0"),
+    (re.compile(r"BSD 3-Clause|Neither the name of", re.IGNORECASE), "BSD-3-Clause"),
+    (re.compile(r"BSD 2-Clause", re.IGNORECASE), "BSD-2-Clause"),
+    (re.compile(r"CC0 1\.0 Universal", re.IGNORECASE), "CC0-1.0"),
+    (re.compile(r"Attribution 4\.0 International", re.IGNORECASE), "CC-BY-4.0"),
+)
 FIELD = re.compile(r"^(licen[cs]e|license_name):[ \t]*['\"]?([^'\"\n#]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Facts:
     """`files` are names and bytes, the weights first. `format` is whose way of writing a model it is, `model_type` of
-    config.json. `licence` and `says` are the makers' own words, "" where there are none."""
+    config.json. `licence` and `says` are the makers' own words, "" where there are none; a licence that stands in a
+    file alone is called by its SPDX name, or by the name of the file."""
 
     files: tuple[tuple[str, int], ...]
     format: str
@@ -53,14 +68,25 @@ def read_facts(place: Place, card: Mapping[str, Any] | None = None) -> Facts:
     front, body = _split_readme(readme)
     fields = {name.replace("licence", "license"): value.strip() for name, value in FIELD.findall(front)}
     licence = fields.get("license", "")
+    stated = fields.get("license_name", licence) if licence == "other" else licence
     card = card or {}
     return Facts(
         files=tuple((path.name, path.stat().st_size) for path in _list_files(place)),
         format=str(theirs.get("model_type") or _format_without_config(place)),
         architecture=str(named[0]) if isinstance(named, list) and named else "",
-        licence=str(card.get("licence") or (fields.get("license_name", licence) if licence == "other" else licence)),
+        licence=str(card.get("licence") or stated or _licence_of_file(place)),
         says=str(card.get("about") or body)[:LONGEST_SUMMARY],
     )
+
+
+def _licence_of_file(place: Place) -> str:
+    """Licence whose text lies beside the weights, "" without one."""
+    here = (path for folder in place.folders for path in sorted(folder.iterdir()) if path.is_file())
+    file = next((path for path in here if LICENCE_FILE.fullmatch(path.name)), None)
+    if file is None:
+        return ""
+    text = _read_start(file)
+    return next((name for title, name in TITLES if title.search(text)), f"see {file.name}")
 
 
 def _list_files(place: Place) -> list[Path]:

@@ -3,9 +3,11 @@
 import contextlib
 import io
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from engine.checkpoints import shipped_names
 from engine.edits import AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
@@ -23,7 +25,7 @@ from engine.inputs.readers import (
 from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
-from views.core.codegen import Fields, Looked, lines, source_of
+from views.core.codegen import OWN_MODEL, OWN_PATH, Fields, Looked, lines, source_of
 
 TEXT = 'She said "no", and\\or went.'
 SETTINGS = {"temperature": 0.7, "top_k": 5, "top_p": 0.9}
@@ -128,11 +130,54 @@ def test_a_text_is_cut_only_where_the_page_cuts_it() -> None:
     assert ".truncate(9)" in lines("stories", checkpoint, given("stories"), traced("stories", given("stories")))
 
 
-def test_a_model_that_only_one_person_has_is_named_without_where_it_lies() -> None:
+def test_a_model_of_the_library_is_loaded_by_its_name_and_one_that_is_gone_by_a_path_to_fill_in() -> None:
     assert source_of("stories") == ('"stories"', "") and source_of("hub:a/b") == ('"hub:a/b"', "")
-    source, remark = source_of("mine~0123456789")
-    assert "~" not in source and remark
-    assert Path("models").name in source_of("own")[0]
+    assert source_of("mine~0123456789") == (f'"{OWN_MODEL}"', OWN_PATH)
+    assert source_of("own")[0] == '"models/own"'
+
+
+def test_the_lines_of_a_folder_that_somebody_opened_run_as_they_stand(tmp_path: Path) -> None:
+    """With everything that the checkpoint was opened with."""
+    folder = tmp_path / 'a "folder"'
+    library.checkpoint("stories").save(folder)
+    weights = load_file(folder / "model.safetensors")
+    save_file({name.replace("ln_f", "last"): tensor for name, tensor in weights.items()}, folder / "model.safetensors")
+    rename = {"transformer.last.*": "transformer.ln_f.*"}
+    opening = library.Opening(folder, None, {"layer_norm_epsilon": 0.5}, rename, title="stories")
+    name = library.offer(opening)
+    fields = given("stories")
+    trace = traced(name, fields)
+    script = lines(name, library.checkpoint(name), fields, trace)
+    assert OWN_MODEL not in script and "dtype=None, config={'layer_norm_epsilon': 0.5}, rename={" in script
+    assert torch.equal(ran(script)["trace"]["logits"], trace["logits"])
+    assert not torch.equal(trace["logits"], traced("stories", fields)["logits"])
+
+
+def test_the_lines_of_an_upload_run_once_its_path_is_filled_in(tmp_path: Path) -> None:
+    folder = TemporaryDirectory()
+    library.checkpoint("induction").save(folder.name)
+    library.checkpoint("induction").save(tmp_path)
+    name = library.offer(library.Opening(Path(folder.name), title="mine", folder=folder))
+    fields = given("induction")
+    trace = traced(name, fields)
+    script = lines(name, library.checkpoint(name), fields, trace)
+    assert f'load("{OWN_MODEL}"){OWN_PATH}\n' in script and folder.name not in script
+    assert torch.equal(ran(script.replace(OWN_MODEL, str(tmp_path)))["trace"]["logits"], trace["logits"])
+
+
+def test_the_lines_of_a_run_open_the_weights_of_its_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path))
+    folder = tmp_path / "tried"
+    library.checkpoint("induction").save(folder)
+    file = folder / "snapshots" / "step-0000020.safetensors"
+    file.parent.mkdir()
+    (folder / "model.safetensors").rename(file)
+    assert source_of("run:tried@20") == (f'"{file.as_posix()}"', "")
+    assert source_of("run:tried@21")[0] == '"models/run:tried@21"'
+    fields = given("induction")
+    trace = traced("run:tried@20", fields)
+    script = lines("run:tried@20", library.checkpoint("run:tried@20"), fields, trace)
+    assert torch.equal(ran(script)["trace"]["logits"], trace["logits"])
 
 
 def test_a_hook_or_a_head_that_is_not_there_is_refused() -> None:

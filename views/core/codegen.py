@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 from engine.checkpoints import Checkpoint, shipped_names
@@ -13,10 +12,9 @@ from engine.inputs.readers import Kind
 from engine.runtime import library
 from engine.runtime.limits import MODELS_FOLDER
 from engine.runtime.trace import Trace
-from engine.training.snapshots import RUNS_FOLDER
 
-OWN_PICTURE = "your picture.png"
-OWN_MODEL = "the folder or file that you opened"
+OWN_PICTURE = "path/to/your/picture.png"
+OWN_MODEL, OWN_PATH = "path/to/your/checkpoint", "  # put the path of your files here"
 
 Imports = dict[str, set[str]]  # names by module
 
@@ -104,17 +102,19 @@ def import_lines(imports: Imports) -> list[str]:
 
 
 def source_of(name: str) -> tuple[str, str]:
-    """Argument of `load` for a checkpoint of the library, and a remark."""
+    """Arguments of `load` for a checkpoint of the library, and a remark where somebody has to put a path."""
     if name in shipped_names() or name.startswith(library.HUB):
         return quote(name), ""
-    if name.startswith(library.RUN) and library.knows(name):
-        return quote(Path(library.parse_name(name).source).as_posix()), ""
-    if "~" in name:  # a step of a training run, or opened by a person, from a place that only they know
-        place = Path(library.parse_name(name).source) if library.knows(name) else Path()
-        if Path(RUNS_FOLDER) in place.parents:
-            return quote(place.as_posix()), ""
-        return quote(OWN_MODEL), "  # put its path here"
-    return quote(f"{MODELS_FOLDER}/{name}"), ""
+    if not library.knows(name):
+        return (quote(OWN_MODEL), OWN_PATH) if "~" in name else (quote(f"{MODELS_FOLDER}/{name}"), "")
+    opening = library.parse_name(name)
+    source = opening.source if isinstance(opening.source, str) else opening.source.as_posix()
+    given = {"config": dict(opening.config), "rename": dict(opening.rename)}
+    more = ["dtype=None"] if opening.dtype is None else []
+    more += [f"{key}={value!r}" for key, value in given.items() if value]
+    if opening.folder is not None:  # an upload, whose folder is the server's and goes with the last who look at it
+        return ", ".join([quote(OWN_MODEL), *more]), OWN_PATH
+    return ", ".join([quote(source), *more]), ""
 
 
 def reading_lines(checkpoint: Checkpoint, given: Fields) -> list[str]:

@@ -148,9 +148,10 @@ function labels(axis, pieces, special, pitch, put) {
   return list;
 }
 
+/** `special` is true for a special token, or says what else sets this piece apart. */
 export function named(text, special) {
   const element = make("bdi", special ? "special" : "", text);
-  element.title = special ? `${text}: a special token` : text;
+  element.title = special ? `${text}: ${special === true ? "a special token" : special}` : text;
   return element;
 }
 

@@ -66,3 +66,8 @@ export function subtract(first, second, rows, cols) {
 export function alone({ first, second }) {
   return !first.length || !second.length;
 }
+
+/** What sets an entry apart on an axis: that its tokens are not the same in both runs; false of any other. */
+export function difference(entry) {
+  return !entry.same && !alone(entry) && "different tokens in the two runs";
+}

@@ -64,3 +64,22 @@ def test_any_readme_is_read(folder: Path, content: bytes) -> None:
 def test_weights_alone_have_no_format_of_their_own(folder: Path) -> None:
     (folder / "config.json").unlink()
     assert read_facts(locate(folder)).format == "weights alone"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "licence"),
+    [
+        ("LICENSE", "MIT License\n\nCopyright (c) 2023 A Cat\n", "MIT"),
+        ("LICENSE.txt", "                 Apache License\n           Version 2.0, January 2004\n", "Apache-2.0"),
+        ("LICENCE", "BSD 3-Clause License\n", "BSD-3-Clause"),
+        ("COPYING", "GNU GENERAL PUBLIC LICENSE\n Version 3, 29 June 2007\n", "GPL-3.0"),
+        ("LICENSE.md", "The cat licence: be kind.\n", "see LICENSE.md"),
+        ("LICENSE", "\ufffe\0", "see LICENSE"),
+    ],
+)
+def test_a_licence_is_read_from_its_file(folder: Path, file: str, text: str, licence: str) -> None:
+    (folder / file).write_text(text)
+    assert read_facts(locate(folder)).licence == licence
+    assert file in [name for name, _ in read_facts(locate(folder)).files]
+    (folder / "README.md").write_text(README)
+    assert read_facts(locate(folder)).licence == "apache-2.0"
