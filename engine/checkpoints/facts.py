@@ -13,7 +13,8 @@ from engine.checkpoints.locate import Place
 from engine.checkpoints.weights import read_json, shards
 
 BESIDE = re.compile(r"(.*config|generation_config|card|vocab|tokenizer|special_tokens_map|added_tokens)\.json|"
-                    r"(merges|vocab)\.txt|.*\.(model|spm)|README\.md|(LICEN[CS]E|COPYING)([.-]\w+)?", re.IGNORECASE)  # fmt: skip
+                    r"(merges|vocab)\.txt|.*\.(model|spm)|README\.md|(LICEN[CS]E|COPYING)([.-]\w+)?",
+                    re.IGNORECASE)  # fmt: skip
 README_BYTES = 2**16  # bytes of a README or a licence
 LONGEST_SUMMARY = 600  # letters of it
 MARKS = (

@@ -31,7 +31,8 @@ class Scale(Edit):
         if value.dtype == torch.bool:
             raise ValueError(f"{hook.name} is true or false and has no scale; use Replace or DrawMask.")
         if not value.is_floating_point():
-            raise ValueError(f"{hook.name} counts positions and has no scale; use ShiftPositions or DropPositions.")
+            other = "ShiftPositions or DropPositions" if hook.name.endswith("position_ids") else "Replace"
+            raise ValueError(f"{hook.name} holds whole numbers and has no scale; use {other}.")
         return merge_at(hook, value, self.at, value * self.factor)
 
     def is_anchored(self, hook: HookPoint) -> bool:

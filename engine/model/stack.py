@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.model.config import ModelConfig
+from engine.model.hooks import HookPoint
 from engine.model.layers.attention import Shared
 from engine.model.layers.block import Block
 from engine.model.layers.cache import KVCache
@@ -48,6 +49,8 @@ class Stack(nn.Module):
     def build(self, config: ModelConfig, shared: bool = False) -> None:
         self.config = config
         heads, positions = config.attention.heads, config.positions
+        if config.embedding.patches is None:
+            self.hook_tokens = HookPoint("tokens", "batch pos", on_request=True)
         self.embed = Embed(config, shared)
         self.relative = nn.Embedding(positions.buckets, heads) if positions.kind == "relative" else None
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
@@ -78,6 +81,8 @@ class Stack(nn.Module):
         at: slice = slice(None),
     ) -> Tensor:
         """The last residual stream at the positions `at`, behind the final norm, batch pos d_model."""
+        if resid is None and self.config.embedding.patches is None:
+            ids = self.replace_tokens(ids)
         whole, past = self.read_so_far(ids, cache)
         index = torch.arange(past, past + self.length(ids), device=ids.device)
         pos = self.positions(whole, index)
@@ -97,6 +102,18 @@ class Stack(nn.Module):
         if cache is not None:
             cache.tokens += len(index)
         return self.final_norm(resid[:, at])
+
+    def replace_tokens(self, ids: Tensor) -> Tensor:
+        """`ids` or what an edit puts in their place. Raises ValueError for ids that are not in the vocabulary."""
+        read = self.hook_tokens(ids)
+        if read is not ids:
+            low, high = (int(end) for end in read.aminmax())
+            if low < 0 or high >= self.config.vocab_size:
+                raise ValueError(
+                    f"an edit of tokens must leave ids in 0..{self.config.vocab_size - 1}, got "
+                    f"{low if low < 0 else high}; name another token."
+                )
+        return read
 
     def length(self, ids: Tensor) -> int:
         patches = self.config.embedding.patches

@@ -38,6 +38,7 @@ class Transformer(Stack):
 
     def _add_head(self, config: ModelConfig) -> None:
         kind = config.head.kind
+        one_score = kind == "sequence" and config.outputs == 1
         self.pooler = Pooler(config) if config.head.pooler else None
         self.next_sentence = nn.Linear(config.d_model, 2) if config.head.next_sentence else None
         self.head = make_head(config)
@@ -45,6 +46,9 @@ class Transformer(Stack):
             self.hook_logits = HookPoint("logits", "batch pos vocab")
         elif kind != "none":
             self.hook_logits = HookPoint("logits", "batch class" if kind == "sequence" else "batch pos class")
+        if kind != "none":
+            axes = " ".join(self.hook_logits.axes)
+            self.hook_probs = None if one_score else HookPoint("probs", axes, on_request=True)
         if config.head.next_sentence:
             self.hook_next_sentence = HookPoint("next_sentence", "batch class")
 
@@ -84,7 +88,7 @@ class Transformer(Stack):
             last = self.forward_resid(
                 ids, segments=segments, mask=mask, padding=padding, cache=cache, start=start, resid=resid, at=at
             )
-            return self.heads(last, padding)
+            return self.heads(last, padding, at)
         layers = self.config.encoder.layers
         if memory is None and cache is not None:
             memory = cache.memory
@@ -107,17 +111,37 @@ class Transformer(Stack):
             memory_padding=padding,
             at=at,
         )
-        return self.heads(last, target_padding)
+        return self.heads(last, target_padding, at)
 
-    def heads(self, last: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """Logits from the last residual stream, batch pos d_model."""
+    def heads(
+        self, last: Tensor, padding: Tensor | None = None, at: slice = slice(None)
+    ) -> tuple[Tensor, Tensor | None]:
+        """Logits from the last residual stream, batch pos d_model, which has the positions `at`."""
         whole = self.pool_text(last, padding)
         pooled = whole if self.pooler is None else self.pooler(whole)
         second = None if self.next_sentence is None else self.hook_next_sentence(self.next_sentence(pooled))
         if self.head is None or self.config.head.kind == "none":
             return last if self.head is None else self.head(last), second
         read = pooled if self.config.head.kind == "sequence" and not self.config.head.averaged else last
-        return self.hook_logits(self.head(read, self.table)), second
+        logits = self.hook_logits(self.head(read, self.table))
+        if self.hook_probs is not None and self.hook_probs.is_active:
+            self.hook_probs(self.probabilities(logits, None if padding is None else padding[:, at]))
+        return logits, second
+
+    def probabilities(self, logits: Tensor, padding: Tensor | None = None) -> Tensor:
+        """Distribution that the head gives at temperature 1, in float32 and with the axes of `logits`.
+
+        Over the vocabulary or the classes; of a span over the positions, for its start and its end (Devlin et al. 2019,
+        section 4.2); of one class at each position the probability that it holds.
+        """
+        kind = self.config.head.kind
+        if kind == "token" and self.config.outputs == 1:
+            return logits.float().sigmoid()
+        if kind != "span":
+            return logits.float().softmax(-1)
+        if padding is not None:
+            logits = logits.masked_fill(~padding[..., None], float("-inf"))
+        return logits.float().softmax(1)
 
     def pool_text(self, last: Tensor, padding: Tensor | None) -> Tensor:
         """The position that stands for the whole text, or the mean of all, batch d_model."""

@@ -196,11 +196,13 @@ def layer_of(name: str, layers: int, encoder: int = 0) -> int:
     Of two stacks the first `encoder` layers are the encoder's, and what comes after those is part of the last of them.
     """
     found = re.search(r"blocks\.(\d+)\.", name)
-    if name.startswith("encoder."):
-        return int(found[1]) if found else 0 if ".embed." in name else max(encoder - 1, 0)
+    side, _, part = name.rpartition("coder.")
+    first = part == "tokens" or part.startswith("embed.")
+    if side == "en":
+        return int(found[1]) if found else 0 if first else max(encoder - 1, 0)
     if found:
         return encoder + int(found[1])
-    return encoder if name.removeprefix("decoder.").startswith("embed") else layers
+    return encoder if first else layers
 
 
 def earlier(base: Trace, start: int, kept: frozenset[str], model: Transformer) -> Mapping[str, Tensor]:

@@ -11,9 +11,9 @@ from torch import Tensor
 Role = Literal["query", "key", "value", "attention", "residual", "mlp", "probability"]
 Form = Literal["number", "operand", "setting", "percent"]
 Operation = Literal[
-    "embedding row", "sinusoid", "vector", "pixel", "copy", "sum", "mean", "linear map", "norm", "scale of a norm",
-    "rotation", "dot product", "softcap", "position bias", "mask", "masking", "softmax", "weighted sum", "activation",
-    "temperature", "position", "probability",
+    "token id", "embedding row", "sinusoid", "vector", "pixel", "copy", "sum", "mean", "linear map", "norm",
+    "scale of a norm", "rotation", "dot product", "softcap", "position bias", "mask", "masking", "softmax",
+    "weighted sum", "activation", "temperature", "position", "probability",
 ]  # fmt: skip
 Index = tuple[int | slice, ...]
 WHOLE = slice(None)  # of an axis, inside an index

@@ -40,6 +40,7 @@ from engine.model.layers.embed import Embed, PatchEmbed
 from engine.model.layers.head import AveragedHead, BareHead, ClassHead, LanguageHead, Pooler
 from engine.model.layers.mlp import ACTIVATIONS, MLP
 from engine.model.layers.norm import LayerNorm, RMSNorm
+from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
 
@@ -117,6 +118,8 @@ def steps_of(source: Source, pos: int, unit: int, head: int | None, column: str)
             return pixel(source, owner, pos, unit)
         case Pooler() | LanguageHead() | ClassHead() | BareHead():
             return head_part(source, owner, name, pos, unit, column)
+        case Stack() if name == "tokens":
+            return token_id(source, pos)
         case Transformer():
             return outcome(source, name, pos, unit, column)
     raise ValueError(f"the arithmetic of {source.hook!r} is not known; explain another hook.")
@@ -170,6 +173,11 @@ def attention(source: Source, module: Attention, name: str, pos: int, unit: int,
         case "position_ids":
             return position_id(source, pos)
     return explain_attention(source, name, pos, unit, head)
+
+
+def token_id(source: Source, pos: int) -> Steps:
+    value = int(source.ids()[0, pos])
+    return Steps("token id", float(value), ((f"the token at position {source.trace.past + pos} has the id {value}",),))
 
 
 def position_id(source: Source, pos: int) -> Steps:
@@ -446,8 +454,10 @@ def position_mean(source: Source, unit: int) -> Steps:
 
 
 def outcome(source: Source, name: str, pos: int, unit: int, column: str) -> Steps:
-    """A logit: a row of weights, or the mean of what two heads give."""
+    """A logit: a row of weights, or the mean of what two heads give; and its probability."""
     model = source.model
+    if name == "probs":
+        return head_probability(source, pos, unit)
     if name == "next_sentence":
         assert model.next_sentence is not None
         return linear_map(source, "pooler.out", pos, model.next_sentence, unit=unit, parameter="next_sentence.weight",
@@ -472,3 +482,23 @@ def outcome(source: Source, name: str, pos: int, unit: int, column: str) -> Step
                    parameter=parameter, result_name="logit", column=column)  # fmt: skip
     cap = head.softcap if isinstance(head, LanguageHead) else None
     return steps if cap is None else softcap(steps, cap)
+
+
+def head_probability(source: Source, pos: int, unit: int) -> Steps:
+    """Explains the probability of one token, class or place of an answer, at temperature 1."""
+    head, logits = source.model.config.head, source.value_of("logits")[0].double()
+    logit = source.element("logits", pos, unit)
+    entry = single("logit", logit, source, "logits", pos, unit, "probability")
+    if head.kind == "token" and source.model.config.outputs == 1:
+        value = 1 / (1 + math.exp(-logit))
+        return Steps("probability", value, (("1 / (1 + e^−(", number(logit), ")) = ", result(value)),), (entry,))
+    others = logits[:, unit] if head.kind == "span" else logits if logits.dim() == 1 else logits[pos]
+    noun = {"span": "positions", "language": "tokens", "masked": "tokens"}.get(head.kind, "classes")
+    peak = float(others.max())
+    exponential, total = math.exp(logit - peak), float((others - peak).exp().sum())
+    value = exponential / total
+    line: Line = (
+        "e^(", number(logit), " − ", operand(peak), f") / Σ over {len(others):,} {noun} = ",
+        number(exponential), " / ", number(total), " = ", result(value),
+    )  # fmt: skip
+    return Steps("softmax", value, (line,), (entry,))

@@ -138,5 +138,5 @@ def test_a_wildcard_means_no_hook_that_is_made_on_request() -> None:
 
 
 def test_positions_have_no_scale() -> None:
-    with pytest.raises(ValueError, match="counts positions and has no scale; use ShiftPositions"):
+    with pytest.raises(ValueError, match="holds whole numbers and has no scale; use ShiftPositions"):
         run(tiny.model(), tiny.IDS, edits=[Scale("embed.position_ids", 0.0)])

@@ -1,6 +1,8 @@
 """Every hook of every kind of model: recorded, with the axes it names, and open to edits."""
 
+import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -255,6 +257,92 @@ def test_on_the_meta_device_a_model_takes_no_memory_and_has_the_same_tensors_and
     logits = run(empty.eval(), given.ids, target=given.target)  # its buffers were never on the meta device
     for hook, value in recorded(CONFIGS[name]).items():
         torch.testing.assert_close(logits[hook], value)
+
+
+def documented() -> dict[str, tuple[set[str], bool]]:
+    """Hooks of docs/hooks.md without their stack: axes they may have, and whether they are made on request."""
+    rows: dict[str, tuple[set[str], bool]] = {}
+    for line in Path("docs/hooks.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 4 or not cells[0].startswith("`"):
+            continue
+        assert all(cells), line
+        first, *others = re.findall(r"`(.*?)`", cells[0])
+        for other in ["", *others]:
+            parts = other.removeprefix(".").split(".")
+            full = other if other and not other.startswith(".") else ".".join(first.split(".")[: -len(parts)] + parts)
+            rows[full if other else first] = (set(cells[1].split(" or ")), "on request" in cells[2])
+    return rows
+
+
+def test_every_hook_is_documented_with_its_axes() -> None:
+    rows, seen = documented(), set()
+    for config in CONFIGS.values():
+        for name, hook in tiny.model(config).hooks.items():
+            plain = re.sub(r"^(en|de)coder\.", "", re.sub(r"blocks\.\d+", "blocks.l", name))
+            axes = " ".join(hook.axes)
+            if "cross_attn" in plain:
+                plain, axes = plain.replace("cross_attn", "attn"), axes.replace("batch key", "batch pos")
+            assert plain in rows, name
+            assert axes in rows[plain][0] and hook.on_request == rows[plain][1], (name, axes)
+            seen.add(plain)
+    distilled = {"head.cls", "head.distilled"}  # of a picture's two classifiers, which the configs above do without
+    assert rows.keys() - seen <= distilled
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_probabilities_are_those_of_the_logits_and_sum_to_one(name: str) -> None:
+    config = CONFIGS[name]
+    trace = recorded(config, keep=["*", *(hook for hook in ("probs",) if hook in tiny.model(config).hooks)])
+    if config.head.kind == "none":
+        assert "probs" not in trace.hooks
+        return
+    over = 1 if config.head.kind == "span" else -1
+    assert torch.equal(trace["probs"], trace["logits"].softmax(over))
+    assert torch.allclose(trace["probs"].sum(over), torch.ones(()))
+
+
+def test_padding_has_no_share_of_where_an_answer_stands() -> None:
+    model = tiny.model(replace(BASE, attention=FULL, head=Head("span")))
+    both, alone = (run(model, texts, keep="probs")["probs"] for texts in ([[3, 1, 4], [5, 9, 2, 6, 5]], [[3, 1, 4]]))
+    assert torch.allclose(both[0, :3], alone[0], atol=1e-6) and not both[0, 3:].any()
+
+
+def test_one_class_holds_or_does_not_and_a_score_has_no_probability() -> None:
+    ids = torch.tensor([[3, 1, 4]])
+    trace = run(tiny.model(replace(BASE, attention=FULL, head=Head("token", 1))), ids, keep=["logits", "probs"])
+    assert torch.equal(trace["probs"], trace["logits"].sigmoid())
+    assert "probs" not in tiny.model(replace(BASE, attention=FULL, head=Head("sequence", 1))).hooks
+
+
+@pytest.mark.parametrize("name", ["GPT-2", "BART", "GLM, two tables"])
+def test_tokens_are_the_ids_that_were_read_and_an_edit_puts_others_in_their_place(name: str) -> None:
+    config = CONFIGS[name]
+    model, given = tiny.model(config), read(config)
+    side = "encoder." if config.encoder else ""
+    plain = run(model, given.ids, ["*", f"{side}tokens"], target=given.target)
+    assert torch.equal(plain[f"{side}tokens"], given.ids)
+    other = given.ids.clone()
+    other[:, 2] = 8
+    edit = Replace(f"{side}tokens", 8, {"pos": 2})
+    edited = run(model, given.ids, edits=[edit], target=given.target)
+    assert torch.equal(edited["logits"], run(model, other, target=given.target)["logits"])
+    assert torch.equal(run(model, given.ids, edits=[edit], target=given.target, base=plain)["logits"], edited["logits"])
+    if config.encoder:
+        assert recorded(config, "decoder.tokens")["decoder.tokens"].tolist() == given.target
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (Scale("tokens", 0.5), "tokens holds whole numbers and has no scale; use Replace"),
+        (Replace("tokens", 99), "an edit of tokens must leave ids in 0..12, got 99"),
+        (Replace("tokens", -1), "an edit of tokens must leave ids in 0..12, got -1"),
+    ],
+)
+def test_an_edit_of_tokens_must_leave_ids_of_the_vocabulary(edit: Edit, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        recorded(BASE, edits=[edit])
 
 
 COMPILED = ("BERT, masked", "T5", "Llama, by length", "Gemma 2", "GLM, two turns", "ViT, squares")
