@@ -104,7 +104,7 @@ def test_silencing_the_head_that_is_looked_at_takes_three_clicks_and_shows_the_e
 def test_a_mask_is_painted_by_dragging_and_the_picture_below_is_of_that_run(shown: "Callable[..., Page]") -> None:
     page = shown("attention")
     page.locator(".experiment .start").click()
-    page.get_by_role("button", name="Mask who may see whom").click()
+    page.get_by_role("button", name="Mask", exact=True).click()
     canvas = page.locator(".mask canvas")
     canvas.wait_for()
     box = canvas.bounding_box()
@@ -132,7 +132,7 @@ def test_a_mask_is_painted_by_dragging_and_the_picture_below_is_of_that_run(show
 def test_weights_are_painted_and_the_row_is_that_of_the_run(shown: "Callable[..., Page]") -> None:
     page = shown("attention")
     page.locator(".experiment .start").click()
-    page.get_by_role("button", name="Pattern say what").click()
+    page.get_by_role("button", name="Pattern", exact=True).click()
     choose(page, "attend", "weights painted by hand")
     canvas = page.locator(".mask canvas")
     canvas.wait_for()
@@ -169,7 +169,7 @@ def test_what_only_a_link_could_bring_is_made_and_changed_by_hand(shown: "Callab
     page.get_by_role("button", name="Change", exact=True).click()
     page.get_by_text("replaced by 2").wait_for()
     page.locator(".experiment .start").click()
-    page.get_by_role("button", name="Pattern say what").click()
+    page.get_by_role("button", name="Pattern", exact=True).click()
     choose(page, "attend", "to one token")
     page.get_by_role("radio", name="·Anna").click()
     page.get_by_role("button", name="Add", exact=True).click()
@@ -301,7 +301,7 @@ def test_a_form_that_is_opened_while_an_edit_is_computed_keeps_what_is_typed(sho
 def test_a_picture_is_patched_from_another_one_by_hand(shown: "Callable[..., Page]") -> None:
     page = shown(model="digits-vit")
     page.locator(".experiment .start").click()
-    assert "Token: this model reads patches" in page.locator(".offers").inner_text()
+    assert "Token: this model reads patches" in page.locator(".experiment").inner_text()
     page.get_by_role("button", name="Patch a value").click()
     page.get_by_label("number, 0 to").wait_for()
     page.get_by_role("toolbar", name="at").get_by_role("button", pressed=True).click()  # and so at every place

@@ -445,6 +445,64 @@ def test_every_control_of_the_picture_has_a_name_and_arrows_move_the_cell(walk: 
     assert "came to give" in page.locator(".live").inner_text()
 
 
+def assert_explained(page: "Page", models: str) -> None:
+    """Every title says in two sentences, and in a formula, what its stage does."""
+    titles = page.locator(".flow .stage-head button, .stage-tokens .title")
+    said = set()
+    for i in range(titles.count()):
+        titles.nth(i).focus()
+        about = page.locator(".about")
+        text = about.locator("span").inner_text()
+        assert about.locator("code").inner_text() and len(text.split(". ")) == 2 and text.endswith("."), (models, text)
+        said.add(about.inner_text())
+    assert len(said) > 10
+
+
+@pytest.mark.parametrize(
+    "model", ["stories", "stories-bert", "translate-en-fr", "digits-vit", "digits-imagegpt", "infill"]
+)
+def test_every_stage_is_explained_while_it_has_the_focus(open_page: Open, server: str, model: str) -> None:
+    page = open_page(f"{server}/?model={model}")
+    page.wait_for_selector(READY)
+    before = page.locator(".about").inner_text()
+    assert_explained(page, model)
+    page.keyboard.press("Tab")
+    page.locator(".flow").focus()
+    assert page.locator(".about").inner_text() == before
+    page.locator(".stage-attention .stage-head button").first.click()
+    assert_explained(page, model)
+
+
+def test_titles_do_not_touch_while_a_stage_is_open(browser: "Browser", server: str) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    for stage in ("q", "attention", "mlp", "next"):
+        page.goto(f"{server}/?text={quote(TEXT)}#open={stage}")
+        page.wait_for_selector(READY)
+        boxes = page.evaluate(
+            f"[...{FIND}.querySelectorAll('.stage-head button')].map(b => b.getBoundingClientRect().toJSON())"
+        )
+        row = sorted((box for box in boxes if box["width"]), key=lambda box: box["left"])
+        assert all(right["left"] - left["right"] >= 2 for left, right in zip(row, row[1:], strict=False)), stage
+    page.close()
+
+
+def test_a_phone_has_the_prediction_first_and_a_sheet_that_closes(browser: "Browser", server: str) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(f"{server}/?text={quote(TEXT)}")
+    page.wait_for_selector(READY)
+    assert page.locator(".stage-next").bounding_box()["y"] < page.locator(".stage-tokens").bounding_box()["y"]
+    sheet = page.locator(".panel-arithmetic")
+    expect(sheet).to_be_hidden()
+    page.locator(".jumps button", has_text="value").click()
+    page.wait_for_function(f"() => {FIND}.querySelector('.stage-v').getBoundingClientRect().top < 200")
+    page.locator(".stage-v canvas").first.click(position={"x": 30, "y": 30})
+    expect(sheet).to_be_visible()
+    expect(sheet).to_contain_text("attn.v[")
+    sheet.get_by_label("close the arithmetic").click()
+    expect(sheet).to_be_hidden()
+    page.close()
+
+
 def test_it_works_under_streamlit_run_too(open_page: Open, streamlit_server: str) -> None:
     page = open_page(f"{streamlit_server}/?text={quote(TEXT)}")
     page.wait_for_selector(READY)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Room } from "../../assets/views/attention/names.js";
-import { alone, between, difference, merge, subtract } from "../../assets/views/compare/merge.js";
+import { alone, between, merge, mismatch, subtract } from "../../assets/views/compare/merge.js";
 
 const block = (values, cols) => ({
   data: Float32Array.from(values),
@@ -24,7 +24,7 @@ test("tokens that belong together are one entry, and those of one run stand betw
   assert.deepEqual(mine, [0, 1, 2]);
   assert.deepEqual(theirs, [0, 1, 1]);
   assert.deepEqual(entries.map(alone), [false, false, true]);
-  assert.deepEqual(entries.map(difference), [false, "different tokens in the two runs", false]);
+  assert.deepEqual(entries.map(mismatch), [false, "different tokens in the two runs", false]);
 });
 
 test("attention between groups is summed over keys and averaged over queries", () => {

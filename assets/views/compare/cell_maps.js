@@ -3,7 +3,7 @@ import { editedCells, editedSign } from "../attention/colours.js";
 import { at } from "../components/cells.js";
 import { map } from "./map.js";
 import { Maps, Place } from "./maps.js";
-import { alone, difference, subtract } from "./merge.js";
+import { alone, mismatch, subtract } from "./merge.js";
 import { points } from "./pointed.js";
 import { make } from "../core/dom.js";
 import { percent } from "../core/format.js";
@@ -138,7 +138,7 @@ function difference(lab, letter, width) {
   const none = (r, c) => Number.isNaN(at(block, r, c));
   let max = 0;
   for (const x of block.data) if (Math.abs(x) > max) max = Math.abs(x);
-  const named = (entries) => entries.map((entry) => ({ label: entry.label, special: difference(entry) }));
+  const named = (entries) => entries.map((entry) => ({ label: entry.label, special: mismatch(entry) }));
   return {
     rows: named(rows),
     cols: named(cols),

@@ -68,6 +68,6 @@ export function alone({ first, second }) {
 }
 
 /** What sets an entry apart on an axis: that its tokens are not the same in both runs; false of any other. */
-export function difference(entry) {
+export function mismatch(entry) {
   return !entry.same && !alone(entry) && "different tokens in the two runs";
 }

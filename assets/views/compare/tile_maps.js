@@ -4,7 +4,7 @@ import { Painter } from "../attention/tile_paint.js";
 import { TileMap } from "../attention/tiles.js";
 import { RunFace } from "./face.js";
 import { Maps } from "./maps.js";
-import { alone, difference } from "./merge.js";
+import { alone, mismatch } from "./merge.js";
 import { points } from "./pointed.js";
 import { at } from "../components/cells.js";
 import { legend } from "../components/legend.js";
@@ -279,7 +279,7 @@ function named(entries) {
   if (!axes.has(entries))
     axes.set(entries, {
       pieces: entries.map(({ label }) => label),
-      special: entries.map(difference),
+      special: entries.map(mismatch),
       length: entries.length,
     });
   return axes.get(entries);

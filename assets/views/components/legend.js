@@ -5,6 +5,7 @@ import { css, curve, ramp, STEPS } from "../core/palette.js";
 
 const STOPS = 8; // of the gradient
 const WIDEST = 72; // CSS pixels
+const CLOSE = 11; // CSS pixels of a key, below which its label is small and steep
 
 /** The keys' pieces under a matrix, slanted: {element, labels}. */
 export function axis(pieces, width) {
@@ -14,6 +15,7 @@ export function axis(pieces, width) {
     label.style.left = `${((i + 0.5) * width) / pieces.length}px`;
     return label;
   });
+  element.classList.toggle("close", width / pieces.length < CLOSE);
   element.classList.toggle(
     "upright",
     pieces.every((piece) => [...piece].length <= 2),

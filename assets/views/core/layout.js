@@ -14,6 +14,8 @@ const SQUEEZE = 0.8; // of its least, to which a panel gives way
 const CELL_MOST = 34; // of a closed matrix, so that few tokens make a small matrix and not a few wide cells
 const TITLE = 48; // what the title over a small matrix needs
 const MINI = 12; // another block's strip
+export const TIGHT = 1360; // of the page, below which titles are set smaller
+const OPEN_LEAST = 112; // of an open panel
 const OPEN_CELL = { strip: 5, matrix: 15 };
 const OPEN_MOST = 640;
 
@@ -47,7 +49,7 @@ function tallest() {
 }
 
 /** The height of the flow, so that all heads and the arithmetic stay in view below it; walkthrough.css has it as variables. */
-export const FLOW = { least: 350, rest: 440 };
+export const FLOW = { least: 388, rest: 480 };
 
 /**
  * Widths for `stages` (stages.js) in `width` pixels: {tokens, next, minis, panel: Map of panel -> width, lines}.
@@ -61,14 +63,17 @@ export function widths(width, stages, open, trace, layer) {
   const minis = (trace.model.layers - 1) * (mini + 3) + 12;
   const panel = new Map();
   const shared = [];
+  const titled = titleWidths(width < TIGHT);
+  const floor = new Map(); // what a panel's title needs beside the next one's
   let fixed = tokens + next + minis + 58;
   for (const stage of stages) {
     fixed += stage.joint || stage.lines ? JOINT : GAP;
     const shown = open.has(stage.id) ? stage.open : stage.closed;
     for (const one of shown) {
       fixed += shown.length > 1 ? GAP - 3 : 0;
+      floor.set(one, titled(shown.length > 1 ? one.title : stage.title) - GAP + 5);
       if (one.open) {
-        const size = Math.min(OPEN_MOST, opened(one, trace, layer));
+        const size = Math.max(Math.min(OPEN_MOST, opened(one, trace, layer)), floor.get(one));
         panel.set(one, size);
         fixed += size;
       } else shared.push(one);
@@ -81,7 +86,7 @@ export function widths(width, stages, open, trace, layer) {
   const spare = Math.max(0, width - fixed - needed);
   const weight = shared.reduce((total, one) => total + one.weight, 0);
   for (const one of shared) {
-    const size = one.least * squeeze + (spare * one.weight) / weight;
+    const size = Math.max(one.least * squeeze + (spare * one.weight) / weight, floor.get(one));
     panel.set(
       one,
       Math.round(
@@ -94,14 +99,32 @@ export function widths(width, stages, open, trace, layer) {
       ),
     );
   }
+  const over = fixed + shared.reduce((total, one) => total + panel.get(one), 0) - width;
+  const wide = [...panel.keys()].filter((one) => one.open && panel.get(one) > OPEN_LEAST);
+  const most = wide.reduce((total, one) => total + panel.get(one) - OPEN_LEAST, 0);
+  if (over > 0)
+    for (const one of wide)
+      panel.set(one, Math.round(panel.get(one) - (Math.min(over, most) * (panel.get(one) - OPEN_LEAST)) / most));
   return { tokens, next, mini, panel, lines };
 }
 
 /** The width of the longest piece as the token column writes it, CSS pixels. */
 function widest(pieces) {
+  const measured = textWidths("600 14px");
+  return Math.max(...pieces.map(measured));
+}
+
+/** Measures titles of panels. */
+function titleWidths(tight) {
+  const measured = textWidths(`600 ${tight ? 11 : 12}px`);
+  return (title) => measured(title) - (tight ? 0.22 * title.length : 0);
+}
+
+/** Measures texts of one line in a font of the page, CSS pixels. */
+function textWidths(font) {
   const pen = document.createElement("canvas").getContext("2d");
-  pen.font = `600 14px ${getComputedStyle(document.body).fontFamily}`;
-  return Math.max(...pieces.map((piece) => pen.measureText(piece).width));
+  pen.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
+  return (text) => pen.measureText(text).width;
 }
 
 /** A phone's width: every panel as wide as the page allows beside its row labels. */
@@ -116,7 +139,7 @@ export function stacked(width, stages, open) {
 function opened(panel, trace, layer) {
   const { cols } = trace.block(panel.hook.replace("{l}", layer), panel.flat ? null : 0);
   return Math.max(
-    112,
+    OPEN_LEAST,
     cols * (panel.kind === "matrix" && trace.length > 40 ? Math.max(3, 600 / trace.length) : OPEN_CELL[panel.kind]),
   );
 }

@@ -2,17 +2,18 @@
 import { extent, paint } from "../components/cells.js";
 import { make, range, section } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
+import { TIGHT } from "../core/layout.js";
 import { axis, legend } from "../components/legend.js";
 import { mount as mountTokens } from "../components/tokens.js";
 import { Trace } from "../core/trace.js";
-import { nextStage } from "./outcome.js";
-import { sources } from "./stages.js";
+import { nextStage, titleOf } from "./outcome.js";
+import { about, sources, stageOf } from "./stages.js";
 
 /** Builds the page in `page.element` and returns its places and the functions that move its marks. */
 export function build(page, stages) {
   const scroll = { top: page.parts?.flow.scrollTop ?? 0, left: page.parts?.flow.scrollLeft ?? 0 };
   const { trace, state, narrow } = page;
-  const parts = { panels: [], tokens: [], axes: [], lines: null, bars: [] };
+  const parts = { panels: [], tokens: [], axes: [], lines: null, bars: [], point: () => {} };
   const flow = make("div", "flow");
   flow.tabIndex = 0;
   flow.setAttribute("role", "group");
@@ -33,6 +34,9 @@ export function build(page, stages) {
   box.append(...groups.block);
   const before = range(0, state.layer).map((l) => mini(page, l));
   const after = range(state.layer + 1, trace.model.layers).map((l) => mini(page, l));
+  const next = trace.reads ? nextStage(page, parts) : "";
+  if (next) points(next.querySelector("button"), parts, { id: "next", hook: "" });
+  if (narrow) line.append(next, jumps(page, stages)); // on a phone what the model gives comes first
   line.append(
     tokenStage(page, parts),
     ...groups.in,
@@ -41,12 +45,15 @@ export function build(page, stages) {
     minis(after, "after"),
     ...groups.out,
   );
-  if (trace.reads) line.append(nextStage(page, parts));
+  if (!narrow) line.append(next);
   flow.append(line);
 
   const below = make("div", "below");
   const grid = allHeads(page);
   const arithmetic = make("section", "panel-arithmetic");
+  const told = explanation(page, stages);
+  parts.point = told.point;
+  if (narrow) arithmetic.append(closing(page, arithmetic), told.element);
   const facts = section(`This head, measured on this ${trace.grid ? "picture" : "text"}`, "");
   const list = make("dl", "facts");
   facts.append(list, hint());
@@ -75,6 +82,7 @@ export function build(page, stages) {
     notice,
     ...stacksBefore,
     flow,
+    ...(narrow ? [] : [told.element]),
     ...stacksAfter,
     below,
     ...(narrow ? [arithmetic] : []),
@@ -85,6 +93,8 @@ export function build(page, stages) {
 
   Object.assign(parts, {
     flow,
+    about: told.show,
+    sheet: (open) => arithmetic.classList.toggle("shut", !open),
     live,
     scrollBack: () => flow.scrollTo(scroll),
     title: title.show,
@@ -118,8 +128,7 @@ export function build(page, stages) {
   return parts;
 }
 
-const TIGHT = 1360; // CSS pixels of width below which titles are set smaller
-const LABELLED = 10; // CSS pixels a key must have for its piece to be written below
+const LABELLED = 8; // CSS pixels a key must have for its piece to be written below
 const HEAD = 66; // CSS pixels above the first row: block title and stage titles
 
 function buildStage(page, parts, stage) {
@@ -137,20 +146,21 @@ function buildStage(page, parts, stage) {
   for (const [i, panel] of shown.entries()) {
     const column = make("div", "column");
     column.style.width = `${sizes.panel.get(panel)}px`;
-    column.append(head(page, stage, panel, single, i === 0));
+    column.append(head(page, parts, stage, panel, single, i === 0));
     const row = make("div", "body");
     if (narrow) parts.tokens.push({ place: row.appendChild(make("div", "row-labels")), ids: false });
     const place = row.appendChild(make("div"));
     if (!narrow && !panel.source) place.style.marginTop = `${trace.begins(page.name(panel)) * page.rows.pitch}px`;
     const { element: below, show } = foot(page, parts, panel);
     column.append(row, below);
+    if (narrow && open && i === 0) column.insertBefore(explained(page, stage, panel), row);
     parts.panels.push({ place, panel, legend: show });
     section.append(column);
   }
   return section;
 }
 
-function head(page, stage, panel, single, first) {
+function head(page, parts, stage, panel, single, first) {
   const element = make("div", "stage-head");
   const button = make("button", `role-${stage.role}`);
   const isOpen = page.state.open.has(stage.id);
@@ -160,6 +170,7 @@ function head(page, stage, panel, single, first) {
   if (stage.focus) button.title = `look at the ${stage.name} step by step`;
   button.addEventListener("click", () => (stage.focus ? page.go({ focus: stage.focus }) : page.toggle(stage.id)));
   if (first || single) button.dataset.stage = stage.id;
+  points(button, parts, { id: stage.id, hook: panel.hook });
   const formula = make("span", "formula", single ? stage.formula : (panel.formula ?? ""));
   if (page.trace.edited.some((hook) => touches(hook, page.trace.named(page.name(panel))))) {
     formula.textContent = "edited";
@@ -167,6 +178,75 @@ function head(page, stage, panel, single, first) {
   }
   element.append(button, formula);
   return element;
+}
+
+/** While a title is pointed at or has the focus, what its stage does is explained. */
+function points(title, parts, where) {
+  for (const event of ["pointerenter", "focus"]) title.addEventListener(event, () => parts.point(where));
+  for (const event of ["pointerleave", "blur"]) title.addEventListener(event, () => parts.point(null));
+}
+
+/**
+ * What the stage in focus does: of the title that is pointed at, else of the cell that is chosen. {element, show(), point(where)},
+ * `where` {id, hook} or null.
+ */
+function explanation(page, stages) {
+  const element = make("section", "about");
+  element.setAttribute("aria-label", "what this stage does");
+  let pointed = null;
+  const show = () => {
+    const { cell } = page.state;
+    const chosen = stageOf(stages, cell);
+    const id = pointed?.id ?? chosen.stage?.id ?? (cell?.hook ? "v" : "next"); // a source's keys and values have no stage
+    const hook = pointed ? pointed.hook : (chosen.panel?.hook ?? "");
+    const stage = stages.find((one) => one.id === id);
+    const panel = stage && [...stage.closed, ...stage.open].find((one) => one.hook === hook && one.title);
+    const last = id === "next";
+    const name = (id === "attention" && panel?.title) || stage?.name || (last ? titleOf(page.trace) : id);
+    const title = make("strong", `role-${stage?.role ?? (last ? "probability" : "residual")}`, name);
+    element.replaceChildren(title, ...sentences(page, id, hook));
+  };
+  show();
+  const point = (where) => {
+    pointed = where;
+    show();
+  };
+  return { element, show, point };
+}
+
+/** The formula of a stage and what it does. */
+function sentences(page, id, hook) {
+  const { formula, text } = about(page.trace, id, hook);
+  return [make("code", "", formula), make("span", "", text)];
+}
+
+function explained(page, stage, panel) {
+  const element = make("p", "about");
+  element.append(...sentences(page, stage.id, panel.hook));
+  return element;
+}
+
+/** On a phone: one button a stage, which leads to it. */
+function jumps(page, stages) {
+  const element = make("nav", "jumps");
+  element.setAttribute("aria-label", "stages");
+  for (const { id, title, role } of stages) {
+    const button = make("button", `role-${role}`, title);
+    button.addEventListener("click", () =>
+      page.element.querySelector(`.stages .stage-${id}`)?.scrollIntoView({ block: "start" }),
+    );
+    element.append(button);
+  }
+  return element;
+}
+
+/** Closes the sheet with the arithmetic, which the next cell that is chosen opens again. */
+function closing(page, sheet) {
+  const button = make("button", "close", "×");
+  button.setAttribute("aria-label", "close the arithmetic");
+  button.addEventListener("click", () => page.openSheet(false));
+  sheet.classList.toggle("shut", !page.sheet);
+  return button;
 }
 
 /** Whether an edited hook pattern is what makes this panel's values different: its own, or the temperature of a pattern. */
@@ -200,7 +280,10 @@ function tokenStage(page, parts) {
   const what = trace.grid
     ? ["picture", "its cells in order"]
     : [trace.called, trace.positions.length ? "piece, positions" : "piece and id"];
-  element.append(make("span", "title", what[0]), make("span", "formula", what[1]));
+  const title = make("span", "title", what[0]);
+  title.tabIndex = 0;
+  points(title, parts, { id: "tokens", hook: "" });
+  element.append(title, make("span", "formula", what[1]));
   const body = make("div", "body");
   parts.tokens.push({ place: body, ids: true });
   column.append(element, body, make("div", "foot"));
@@ -334,7 +417,7 @@ function hint() {
   const element = make("p", "hint control");
   const keys = (text) => make("kbd", "", text);
   element.append(
-    "Click any cell for its arithmetic; a title opens its stage. Arrow keys move the cell, ",
+    "A “·” in a token is a space. Click any cell for its arithmetic; a title opens its stage. Arrow keys move the cell, ",
     keys("["),
     " ",
     keys("]"),

@@ -3,7 +3,7 @@ import { make } from "../core/dom.js";
 import { percent } from "../core/format.js";
 
 /** The title of the last stage. */
-function titleOf(trace) {
+export function titleOf(trace) {
   if (trace.grid?.predicts) return "next pixel";
   if (trace.link === "logistic") return `${trace.names[0]}?`;
   if (trace.link === "identity") return "score";

@@ -37,6 +37,14 @@ export function stages(trace, focus) {
   return [...entering(trace), ...block(trace, focus), ...leaving(trace)].filter(Boolean);
 }
 
+/** The stage that shows a cell, and which of its panels: {stage, panel}, either null where nothing does. */
+export function stageOf(list, cell) {
+  if (!cell?.hook) return { stage: null, panel: null };
+  const shows = (panel) => panel.hook === cell.hook;
+  const stage = list.find((one) => one.closed.some(shows) || one.open.some(shows)) ?? null;
+  return { stage, panel: stage && ([...stage.closed, ...stage.open].find(shows) ?? null) };
+}
+
 function entering(trace) {
   const { model } = trace;
   const read = model.embed_scale === 1 ? "W_E[id]" : `W_E·${Number(model.embed_scale.toPrecision(3))}`;
@@ -254,3 +262,213 @@ function stage(id, title, formula, role, closed, { group = "block", open = null,
   const opened = (open ?? closed.map((panel) => wide(panel, title))).filter(Boolean);
   return { id, group, title, name: NAMES[title] ?? title, formula, role, closed, open: opened, joint: "", ...more };
 }
+
+// --- what a stage does, in two sentences and a formula ------------------------------------------------------------------
+
+/** @typedef {{ formula: string, text: string }} About */
+
+/**
+ * What the stage `id` computes: its formula and two sentences. `hook` is that of the panel that is looked at, where a stage
+ * has several steps.
+ * @returns {About}
+ */
+export function about(trace, id, hook = "") {
+  const { model } = trace;
+  const step = id === "attention" ? ATTENTION_STEPS[hook.split(".").at(-1)] : null;
+  return (step ?? ABOUT[id])(model, trace);
+}
+
+const plus = (model, what) => (model.residual ? `x + ${what}` : what);
+const added = (model, from) =>
+  model.residual
+    ? `What ${from} gives is added to the residual stream. Nothing that stood there is overwritten; later blocks read the sum.`
+    : `This model has no residual connections: what ${from} gives takes the place of the stream. What stood there is lost to later blocks.`;
+const normed = (model, use) => ({
+  formula: model.norm === "rms" ? "x / √(mean(x²) + ε) · γ" : "(x − mean) / √(variance + ε) · γ + β",
+  text: `Every token’s vector is brought to one scale over its own features, never across tokens; learned weights γ then stretch each feature. ${use}`,
+});
+const scaled = (model) =>
+  model.scale === null
+    ? `q · k / √${model.d_head}`
+    : model.scale === 1
+      ? "q · k"
+      : `q · k · ${+model.scale.toPrecision(3)}`;
+const turned = (model) => model.positions === "rotary";
+
+/** @type {Record<string, (model: any) => About>} the panels of an attention, by the last word of their hook */
+const ATTENTION_STEPS = {
+  scores: (model) => ({
+    formula: `score = ${scaled(model)}`,
+    text:
+      "A score is the dot product of one token’s query with another token’s key: how well they match. " +
+      (model.scale === null
+        ? "Dividing by √d keeps the scores of wide heads from growing, which would leave the softmax a single winner."
+        : "Rows are the tokens that ask, columns those that are asked."),
+  }),
+  capped: (model) => ({
+    formula: `${model.softcap} · tanh(score / ${model.softcap})`,
+    text: "Scores are bent so that none is larger than the cap. Small scores stay nearly as they are.",
+  }),
+  bias: () => ({
+    formula: "score + bias(distance)",
+    text: "A bias that depends on how far two tokens stand apart is added to their score. It is how this model knows the order of tokens.",
+  }),
+  mask: () => ({
+    formula: "0, or −∞ where a token may not be seen",
+    text: "Filled cells may be attended to; every other score is replaced by −∞, of which the softmax makes a weight of exactly 0. In a causal model a token sees itself and what stands before it.",
+  }),
+  masked_scores: () => ({
+    formula: "score + mask",
+    text: "These are the numbers that the softmax reads, each row by itself. A score of −∞ has been closed by the mask.",
+  }),
+  pattern: () => ({
+    formula: "pattern = softmax(score + mask)",
+    text: "Softmax turns each row of scores into weights between 0 and 1 that sum to 1. They are the shares in which the row’s token receives the values of the others.",
+  }),
+};
+
+/** @type {Record<string, (model: any, trace: any) => About>} */
+const ABOUT = {
+  attention: ATTENTION_STEPS.pattern,
+  attn: () => ({
+    formula: "softmax(q · k / √d) v",
+    text: "In self-attention the target’s tokens look at each other. Choose it to see its steps in place of those of cross-attention.",
+  }),
+  cross_attn: () => ({
+    formula: "softmax(q · k / √d) v",
+    text: "In cross-attention queries come from the target, keys and values from the source. Choose it to see its steps.",
+  }),
+  tokens: () => ({
+    formula: "text → ids",
+    text: "The tokenizer cuts the text into pieces of its vocabulary and replaces each by its number. A “·” at the start of a piece is the space before it.",
+  }),
+  embed: (model) => ({
+    formula: model.embed_scale === 1 ? "x = W_E[id]" : `x = ${+model.embed_scale.toPrecision(3)} · W_E[id]`,
+    text: "A token’s number picks one row of the embedding table W_E. That learned vector is all the model knows of the token by itself.",
+  }),
+  patches: () => ({
+    formula: "x = pixels · W + b",
+    text: "The pixels of each patch are multiplied by a learned matrix, which makes one vector of them. From here on a picture is a row of vectors, as a text is.",
+  }),
+  embed_map: () => ({
+    formula: "x · W",
+    text: "Token vectors are narrower than the residual stream. A learned matrix makes them as wide.",
+  }),
+  segments: () => ({
+    formula: "x + W_S[segment]",
+    text: "A learned vector says whether a token belongs to the first text or to the second. It is added to the token’s own vector.",
+  }),
+  position: (model) =>
+    model.positions === "learned"
+      ? {
+          formula: "x + W_P[pos]",
+          text: "Attention by itself does not know the order of tokens. A learned vector for each position is added, so that the same token differs from place to place.",
+        }
+      : {
+          formula: "x + sin, cos(pos / 10000^(2i/d))",
+          text: "Attention by itself does not know the order of tokens. Sines and cosines of the position, at wavelengths from short to long, are added; nothing about them is trained.",
+        },
+  within: () => ({
+    formula: "x + W_B[j]",
+    text: "A learned vector says where in its gap a written token stands. Tokens of the given text have j = 0.",
+  }),
+  embed_norm: (model) => normed(model, "The blocks begin with what it gives."),
+  resid_pre: () => ({
+    formula: "x",
+    text: "The residual stream carries one vector for each token through all blocks. Every sublayer reads it and adds what it found.",
+  }),
+  norm1: (model) =>
+    normed(
+      model,
+      model.norm_place === "after" ? "Here it follows attention." : "Queries, keys and values are made from it.",
+    ),
+  norm1_after: (model) => normed(model, "Here it follows attention, before its result is added."),
+  norm_cross: (model) =>
+    normed(
+      model,
+      model.norm_place === "after" ? "Here it follows cross-attention." : "Cross-attention’s queries are made from it.",
+    ),
+  norm2: (model) => normed(model, model.norm_place === "after" ? "Here it follows the MLP." : "The MLP reads it."),
+  norm2_after: (model) => normed(model, "Here it follows the MLP, before its result is added."),
+  final_norm: (model) => normed(model, "The head reads the last stream through it."),
+  q: (model) => ({
+    formula: `q = x W_Q${turned(model) ? ", rotated by its position" : ""}`,
+    text:
+      "A token’s query says what this head looks for. " +
+      (turned(model)
+        ? "RoPE rotates it by an angle that grows with its position, so that scores depend on distance."
+        : "It is compared with the key of every token that may be seen."),
+  }),
+  k: (model) => ({
+    formula: `k = x W_K${turned(model) ? ", rotated by its position" : ""}`,
+    text: "A token’s key says what it can be found by. A query that points the same way gives it a high score.",
+  }),
+  v: () => ({
+    formula: "v = x W_V",
+    text: "A token’s value is what it hands over when it is attended to. How much of it another token receives, the pattern decides.",
+  }),
+  z: () => ({
+    formula: "z = Σ p · v",
+    text: "The values of all tokens are added up, each times its weight in this row of the pattern. The sum is what this head read for the token.",
+  }),
+  out: (model) => ({
+    formula: `[z of ${model.heads} heads] W_O`,
+    text: "The results of all heads are put side by side and mapped to the width of the stream. This is what attention adds to it.",
+  }),
+  resid_mid: (model) => ({ formula: plus(model, "attention"), text: added(model, "attention") }),
+  resid_cross: (model) => ({ formula: plus(model, "cross-attention"), text: added(model, "cross-attention") }),
+  resid_post: (model, trace) => ({
+    formula: plus(model, trace.beside() ? "attention + MLP" : "MLP"),
+    text: added(model, trace.beside() ? "each of the two" : "the MLP"),
+  }),
+  mlp: (model) => ({
+    formula: model.gated ? `(${model.activation}(x W_in) · x W_up) W_out` : `${model.activation}(x W_in) W_out`,
+    text: `Each token’s vector is widened to ${model.d_mlp} features, passed through ${model.activation} and mapped back. The MLP works on every token alone; only attention moves something from one token to another.`,
+  }),
+  transform: (model) => ({
+    formula: `norm(${model.head_activation}(x W + b))`,
+    text: "One more dense layer prepares the stream for the vocabulary. Its result is compared with every token’s vector.",
+  }),
+  mean: () => ({
+    formula: "Σ x / n",
+    text: "The last vectors of all positions are averaged. That one vector stands for the whole.",
+  }),
+  narrow: () => ({
+    formula: "x · W",
+    text: "The stream is mapped back to the width of the token vectors. The head works at that width.",
+  }),
+  pooler: (model) => ({
+    formula: `${model.pooler_activation}(x W + b)`,
+    text: "The vector of one position goes through a dense layer. What it gives stands for the whole text.",
+  }),
+  follows: () => ({
+    formula: "pooled · W + b",
+    text: "A second head judges whether the second text follows the first. Its two scores are for yes and for no.",
+  }),
+  cls: () => ({
+    formula: "x · W + b",
+    text: "The first classifier reads the class token. Its scores and those of the second one are averaged.",
+  }),
+  distilled: () => ({
+    formula: "x · W + b",
+    text: "The second classifier reads the distillation token, which learned from a teacher model. Its scores and those of the first one are averaged.",
+  }),
+  logits: () => ({
+    formula: "x · W + b",
+    text: "The head gives a score for every class. Softmax makes probabilities of them.",
+  }),
+  next: (model, trace) => ({
+    formula:
+      trace.link === "logistic"
+        ? "1 / (1 + e^−logit)"
+        : trace.link === "identity"
+          ? "x · W + b"
+          : "softmax(logits / T)",
+    text:
+      trace.reads === "next"
+        ? "The last vector of the row is compared with every token of the vocabulary, which gives the logits; softmax makes probabilities of them. Temperature, top-k and top-p say from which of them the next token is drawn."
+        : trace.reads === "answer"
+          ? "Every token has a score for being the start of the answer and one for being its end. Softmax over all positions makes probabilities of them."
+          : "The head gives a score for everything it can choose from. The bars are the probabilities that these scores stand for.",
+  }),
+};

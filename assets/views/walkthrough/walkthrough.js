@@ -40,6 +40,7 @@ class Walkthrough {
     this.hover = null;
     this.turn = 0;
     this.width = 0;
+    this.sheet = false; // whether the arithmetic lies over a phone's page
     this.resize = new ResizeObserver(() => this.element.clientWidth !== this.width && this.trace && this.build());
     this.resize.observe(this.element);
     this.onKey = (event) => this.key(event);
@@ -158,6 +159,7 @@ class Walkthrough {
     if (turned) state.cell = null;
     this.choose();
     this.remember();
+    if (change.cell) this.openSheet(true);
     if (opened || moved) this.build();
     else {
       this.parts.title();
@@ -175,6 +177,11 @@ class Walkthrough {
     }
     if (switched)
       this.announce(`${trace.side ? `${trace.side}, ` : ""}block ${state.layer + 1}, head ${state.head + 1}`);
+  }
+
+  openSheet(open) {
+    this.sheet = open;
+    this.parts.sheet(open);
   }
 
   toggle(id) {
@@ -264,6 +271,7 @@ class Walkthrough {
     const pinned = state.cell?.hook && /pattern|scores|mask|capped/.test(state.cell.hook) ? state.cell : null;
     const crosses = hover ? hover.crosses : pinned?.hook.includes("cross_attn");
     const key = hover ? hover.col : (pinned?.col ?? null);
+    this.parts.about();
     this.parts.bands(state.query, hover?.row ?? null);
     for (const tokens of this.tokens) tokens.mark({ query, key: crosses ? null : key });
     this.parts.source?.(crosses ? key : null);

@@ -39,12 +39,11 @@ class Panel {
     const name = root.contains(focused) ? focused.dataset.name : null;
     const scrolled = root.querySelector(".edits")?.scrollTop ?? 0;
     const started = data.entries.length > 0 || data.undo || data.redo || data.guessing;
-    root.classList.toggle("resting", !started && !this.adding);
+    root.classList.toggle("resting", !started);
     root.replaceChildren(
       this.top(started),
       ...[...data.broken, ...(data.refused ? [data.refused] : [])].map((sentence) => told(sentence)),
       ...(data.entries.length ? [this.list()] : []),
-      ...(this.adding ? [this.offers()] : []),
     );
     if (data.entries.length) root.querySelector(".edits").scrollTop = scrolled;
     if (name) root.querySelector(`[data-name="${name}"]`)?.focus({ preventScroll: true });
@@ -58,6 +57,7 @@ class Panel {
     add.setAttribute("aria-expanded", String(this.adding));
     add.title = "change something inside the model, and see what follows";
     row.append(add);
+    if (this.adding) row.append(...this.offers());
     if (!started) return row;
     const undo = button("↶", "undo", () => this.ask({ do: "undo" }), "undo");
     const redo = button("↷", "redo", () => this.ask({ do: "redo" }), "redo");
@@ -134,11 +134,11 @@ class Panel {
     for (const { name, title, about } of kinds.filter(({ lacking }) => !lacking)) {
       const one = button("", `offer ${name}`, () => this.open({ do: "open", kind: name }));
       one.append(make("strong", "", title), make("span", "", about));
+      one.title = about;
       box.append(one);
     }
     const others = kinds.filter(({ lacking }) => lacking);
-    box.append(...others.map(({ title, lacking }) => make("p", "note", `${title}: ${lacking}`)));
-    return box;
+    return [box, ...others.map(({ title, lacking }) => make("p", "note", `${title}: ${lacking}`))];
   }
 
   /** Asks for a form, which begins at what the page looks at. */
