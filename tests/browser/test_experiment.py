@@ -175,7 +175,7 @@ def test_what_only_a_link_could_bring_is_made_and_changed_by_hand(shown: "Callab
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("attend to “·Anna” alone").wait_for()
     page.locator(".experiment .start").click()
-    page.get_by_role("button", name="Patch a value").click()
+    page.get_by_role("button", name="Patch", exact=True).click()
     choose(page, "block", "outside of the blocks")
     choose(page, "value", "final_norm.out")
     page.get_by_role("button", name="·said", exact=True).click()
@@ -302,7 +302,7 @@ def test_a_picture_is_patched_from_another_one_by_hand(shown: "Callable[..., Pag
     page = shown(model="digits-vit")
     page.locator(".experiment .start").click()
     assert "Token: this model reads patches" in page.locator(".experiment").inner_text()
-    page.get_by_role("button", name="Patch a value").click()
+    page.get_by_role("button", name="Patch", exact=True).click()
     page.get_by_label("number, 0 to").wait_for()
     page.get_by_role("toolbar", name="at").get_by_role("button", pressed=True).click()  # and so at every place
     fill(page, "number, 0 to", "7")
