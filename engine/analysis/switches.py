@@ -5,7 +5,7 @@ BERT, GPT, T5, Llama, GLM and ViT are one picture in which these differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -51,6 +51,10 @@ def fixed_options(*options: str) -> Callable[[ModelConfig], Sequence[str]]:
     return lambda config: options
 
 
+MAY_BE_NONE = ("layers", "d_mlp")  # sizes that may be 0
+REACH = 130  # sizes on either side of one that does not fit; heads are rarely wider than 128
+
+
 def sizes(config: ModelConfig) -> dict[str, int]:
     """The numbers beside the switches: how deep, how wide, how many heads."""
     return {
@@ -77,6 +81,37 @@ def with_sizes(config: ModelConfig, layers: int, d_model: int, heads: int, d_mlp
     if config.mlp is not None and d_mlp != present["d_mlp"]:
         config = setting.mlp(config, replace(config.mlp, d_mlp=d_mlp))
     return config
+
+
+def single_changes(
+    config: ModelConfig, settings: Mapping[str, str], numbers: Mapping[str, int]
+) -> dict[str, str | int]:
+    """Changes of one switch or one size alone that make `settings` and `numbers`, which do not fit, a model: by name, the
+    nearest size within REACH, or the first option. Empty where one change is not enough.
+    """
+
+    def fits(name: str, value: str | int) -> bool:
+        chosen = {**settings, **({name: str(value)} if name in settings else {})}
+        sized = {**numbers, **({name: int(value)} if name in numbers else {})}
+        try:
+            with_sizes(thrown(config, chosen), **sized)
+        except ValueError:
+            return False
+        return True
+
+    found: dict[str, str | int] = {}
+    for name, present in numbers.items():
+        least = 0 if name in MAY_BE_NONE else 1
+        near = (value for far in range(1, REACH) for value in (present - far, present + far) if value >= least)
+        value = next((value for value in near if fits(name, value)), None)
+        if value is not None:
+            found[name] = value
+    for switch in SWITCHES:
+        options = (one for one in switch.options(config) if one != settings.get(switch.name))
+        option = next((one for one in options if fits(switch.name, one)), None)
+        if option is not None:
+            found[switch.name] = option
+    return found
 
 
 SWITCHES: tuple[Switch, ...] = (

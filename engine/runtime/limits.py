@@ -1,4 +1,4 @@
-"""What one session may ask for, in one place. Each limit can be raised by an environment variable of the same name."""
+"""What one session may ask for and where it begins, in one place, each set by an environment variable."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ MAX_EDITS = int(os.environ.get("LOUPE_MAX_EDITS", "64"))  # of one what-if, and 
 FLOW_WORK = int(os.environ.get("LOUPE_FLOW_WORK", "80000000"))  # weights x keys of a token's attention flow: some 5 s
 TRACE_MEMORY = int(os.environ.get("LOUPE_TRACE_MEMORY_MIB", "1024")) * 2**20  # bytes of traces kept for all sessions
 MAX_DOWNLOAD = int(os.environ.get("LOUPE_MAX_DOWNLOAD_MIB", "8192")) * 2**20  # bytes of one checkpoint from a hub
+FIRST_MODEL = os.environ.get("LOUPE_MODEL", "everyday")  # that a visitor meets: a shipped one, or one of MODELS_FOLDER
 MODELS_FOLDER = os.environ.get("LOUPE_MODELS", "models")  # folders in it are offered beside the shipped models
 MAX_UPLOAD = int(os.environ.get("LOUPE_MAX_UPLOAD_MIB", "2048")) * 2**20  # bytes of one uploaded checkpoint, unpacked
 UPLOADS_DISK = int(os.environ.get("LOUPE_UPLOADS_DISK_MIB", "16384")) * 2**20  # bytes of all uploads that are kept

@@ -5,7 +5,16 @@ from functools import partial
 import streamlit as st
 
 from engine.analysis.sizes import BACKWARD, activations, count, envelope, forward, kv_cache, per_token, states
-from engine.analysis.switches import SWITCHES, differing_switches, option_label, sizes, thrown, with_sizes
+from engine.analysis.switches import (
+    MAY_BE_NONE,
+    SWITCHES,
+    differing_switches,
+    option_label,
+    single_changes,
+    sizes,
+    thrown,
+    with_sizes,
+)
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED, blueprint
 from engine.runtime import library
@@ -30,6 +39,9 @@ from views.core.shown_tables import TABLES, ShownTables
 FIRST = "bert-base"  # the model a visitor meets
 NOBODY = "nothing"
 SIZES = {"layers": "layers", "d_model": "width, d", "heads": "heads", "d_mlp": "MLP width"}
+KEYS = {name: "d" if name == "d_model" else name for name in SIZES}  # "d_model" is the model of D on the page Compare
+SHOWN = "anatomy"  # in the session state: switches and sizes of the last model that was possible
+OFFERED = 3  # changes that make a model possible again
 WIDE = 132  # CSS pixels of a switch: two fit beside each other, on a phone too
 POINTS = 48  # of a curve
 LARGER = 3  # times the side of the pictures that a model reads is where its curves end
@@ -66,7 +78,7 @@ def rules() -> dict[str, Rule]:
     asked = st.query_params.get("model", FIRST)
     found: dict[str, Rule] = {"against": one_of([NOBODY, *models]), "number": one_of(BYTES)}
     found["batch"] = whole_number(1, 256)
-    found |= {key: whole_number(0 if key in ("layers", "d_mlp") else 1, 2**20) for key in SIZES}
+    found |= {KEYS[name]: whole_number(0 if name in MAY_BE_NONE else 1, 2**20) for name in SIZES}
     try:
         config = config_named(asked if asked in models else FIRST)
     except (ValueError, OSError):
@@ -83,8 +95,8 @@ def as_published() -> None:
         return  # the page says why this model does not open
     for switch in SWITCHES:
         st.session_state[switch.name] = switch.get(config)
-    for key, value in sizes(config).items():
-        st.session_state[key] = value
+    for size, value in sizes(config).items():
+        st.session_state[KEYS[size]] = value
     if "length" in st.session_state:
         st.session_state.length = min(config.context, LENGTH)
 
@@ -106,10 +118,49 @@ def throw_switches(config: ModelConfig, other: ModelConfig | None) -> dict[str, 
 
 def choose_sizes(config: ModelConfig) -> dict[str, int]:
     chosen = {}
-    for key, present in sizes(config).items():
-        least = 0 if key in ("layers", "d_mlp") else 1
-        chosen[key] = int(st.number_input(SIZES[key], least, 2**20, present, key=key, bind="query-params", width=WIDE))
+    for size, present in sizes(config).items():
+        least, key = 0 if size in MAY_BE_NONE else 1, KEYS[size]
+        chosen[size] = int(
+            st.number_input(SIZES[size], least, 2**20, present, key=key, bind="query-params", width=WIDE)
+        )
     return chosen
+
+
+def older_link() -> None:
+    """A link made while the width stood in the address as d_model keeps it."""
+    width = st.query_params.get("d_model", "")
+    if width.isascii() and width.isdigit():
+        del st.query_params["d_model"]
+        st.session_state[KEYS["d_model"]] = min(max(int(width[:8]), 1), 2**20)
+
+
+def last_possible(name: str, config: ModelConfig) -> tuple[dict[str, str], dict[str, int]]:
+    """Switches and sizes of the model called `name` when it was drawn last, or as published."""
+    kept_for, switches, numbers = st.session_state.get(SHOWN, ("", {}, {}))
+    if kept_for == name:
+        return switches, numbers
+    return {switch.name: switch.get(config) for switch in SWITCHES}, sizes(config)
+
+
+def offer_changes(
+    name: str, config: ModelConfig, chosen: dict[str, str], numbers: dict[str, int], error: ValueError
+) -> None:
+    """Says why the choices make no model, and offers the nearest that do, those of what was changed last first."""
+    switches_before, numbers_before = last_possible(name, config)
+    before = {**switches_before, **numbers_before}
+    st.warning(f"This configuration is not possible: {error} The picture shows the last one that was.")
+    changes = single_changes(config, chosen, numbers)
+    latest = [other for other in changes if {**chosen, **numbers}[other] != before[other]]
+    titles = SIZES | {switch.name: switch.title for switch in SWITCHES}
+    for other in [*latest, *(other for other in changes if other not in latest)][:OFFERED]:
+        value = changes[other]
+        shown = f"{value:,}" if isinstance(value, int) else option_label(value)
+        key = KEYS.get(other, other)
+        st.button(f"{titles[other]}: {shown}", key=f"instead {other}", on_click=choose, args=(key, value))
+
+
+def choose(key: str, value: str | int) -> None:
+    st.session_state[key] = value
 
 
 def tabulate(rows: drawn.Rows, total: int, unit: str, key: str) -> None:
@@ -118,6 +169,7 @@ def tabulate(rows: drawn.Rows, total: int, unit: str, key: str) -> None:
         st.markdown(drawn.table(rows, total, unit, narrow=key == "envelope"))
 
 
+older_link()
 honour_link(rules(), names())
 st.html("<style>[class*=st-key-table-] { overflow-x: auto; }</style>")
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
@@ -137,14 +189,18 @@ except (ValueError, OSError) as error:
     st.stop()
 
 left, right = st.columns([3.1, 1], gap="medium")
+said = right.container(key="misfit")
 with right, st.container(horizontal=True, gap="small", key="switches"):
     chosen = throw_switches(own, other)
     numbers = choose_sizes(own)
 try:
     config = with_sizes(thrown(own, chosen), **numbers)
 except ValueError as error:
-    left.warning(f"This configuration is not possible: {error}")
-    st.stop()
+    with said:
+        offer_changes(name, own, chosen, numbers, error)
+    chosen, numbers = last_possible(name, own)
+    config = with_sizes(thrown(own, chosen), **numbers)
+st.session_state[SHOWN] = (name, chosen, numbers)
 
 total = count(config)
 with st.container(key="headline"):

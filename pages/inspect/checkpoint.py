@@ -10,14 +10,14 @@ from engine.checkpoints import Checkpoint, IncompleteWeights
 from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.save import Form, export_checkpoint
 from engine.runtime import library
-from engine.runtime.limits import MAX_UPLOAD
+from engine.runtime.limits import FIRST_MODEL, MAX_UPLOAD
 from pages.controls.checkpoint.assumed_config import correct
 from pages.controls.checkpoint.card import card_section
 from pages.controls.checkpoint.download import download
 from pages.controls.checkpoint.embedding import embedding_section
 from pages.controls.checkpoint.link import ASKED, FORMER, arrive, say_lost
 from pages.controls.checkpoint.load_errors import load_sentence, sentence, warn
-from pages.controls.checkpoint.open_form import FIRST, NUMBERS, read_address, remember, reopen, show, take_upload
+from pages.controls.checkpoint.open_form import NUMBERS, read_address, remember, reopen, show, take_upload
 from pages.controls.checkpoint.tensor_names import edit_names
 from pages.controls.checkpoint.tensors import tensors_section
 from pages.controls.checkpoint.weights import weights_section
@@ -82,9 +82,9 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
 if "next_model" in st.session_state:
     show(st.session_state.pop("next_model"))
 state = st.session_state
-wanted = state.get("model") or st.query_params.get("model", FIRST)
+wanted = state.get("model") or st.query_params.get("model", FIRST_MODEL)
 listed = library.names(*state.get("opened", ()), wanted)
-offered = [FIRST, *(other for other in listed if other != FIRST)]
+offered = [FIRST_MODEL, *(other for other in listed if other != FIRST_MODEL)]
 offered += [wanted] if wanted.startswith(library.HUB) and wanted not in offered else []
 arrive()
 honour_link({}, [wanted, st.query_params.get("model", "")])  # of a model that is not here the page itself says why

@@ -91,6 +91,26 @@ def test_what_cannot_be_built_is_one_sentence(query: dict[str, str], said: str) 
     assert not app.exception
     (warning,) = app.warning
     assert warning.value.startswith("This configuration is not possible: ") and said in warning.value
+    assert [model["name"] for model in models(app)] == [query["model"]]  # the picture stays
+
+
+def test_a_choice_that_fits_no_model_keeps_the_picture_and_offers_the_nearest_that_fits() -> None:
+    app = opened(model="gpt2")
+    app.number_input(key="layers").set_value(6).run()
+    before = models(app)[0]
+    app.number_input(key="heads").set_value(7).run()
+    assert models(app)[0] == before and "d_model 768 cannot be split into 7 heads" in app.warning[0].value
+    offers = {button.label: button for button in app.button if button.key and button.key.startswith("instead ")}
+    assert list(offers)[:2] == ["heads: 6", "width, d: 770"]
+    offers["heads: 6"].click().run()
+    assert not app.warning and not app.exception and app.number_input(key="heads").value == 6
+
+
+def test_an_older_link_keeps_its_width_and_the_model_of_side_d_is_no_width() -> None:
+    app = opened(model="gpt2", d_model="96")
+    assert app.number_input(key="d").value == 96 and "d_model" not in app.query_params
+    app = opened(model="gpt2", d_model="stories")
+    assert not app.exception and app.number_input(key="d").value == 768
 
 
 @pytest.mark.parametrize("name", ["stories", "vit-b-16", "mistral-7b", "chatglm-6b", "gpt3-175b"])

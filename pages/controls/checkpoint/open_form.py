@@ -10,9 +10,9 @@ import torch
 from engine.checkpoints.trial import check_upload
 from engine.checkpoints.unpack import unpack
 from engine.runtime import library
+from engine.runtime.limits import FIRST_MODEL
 from pages.controls.checkpoint.load_errors import say, sentence
 
-FIRST = "stories"
 AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
 USUAL = ("model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")  # names that say nothing
@@ -40,18 +40,18 @@ def remember(name: str) -> None:
 
 def read_address() -> None:
     """Reads what was typed: a name, or a path, which then has a name."""
-    typed = str(st.session_state.model or FIRST).strip()
+    typed = str(st.session_state.model or FIRST_MODEL).strip()
     st.session_state.model = typed
     if library.knows(typed) or typed.startswith(library.HUB):
         return
     if not on_this_machine():
         say(f'No model named "{typed}". A path is opened for visitors on the server\'s own machine alone.')
-        st.session_state.model = FIRST
+        st.session_state.model = FIRST_MODEL
         return
     path = Path(typed).expanduser().absolute()
     if not path.exists():
         say(f'No model or folder named "{typed}". The name of a model of a hub begins with hub:, as hub:org/name.')
-        st.session_state.model = FIRST
+        st.session_state.model = FIRST_MODEL
         return
     show(library.offer(library.Opening(path, title=title(path))))
 

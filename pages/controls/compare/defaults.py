@@ -9,9 +9,10 @@ import streamlit as st
 
 from engine.edits.experiment import Experiment
 from engine.runtime import library
+from engine.runtime.limits import FIRST_MODEL
 from engine.training.snapshots import snapshots
 from pages.controls.model_input.browser_history import went_back
-from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, FIRST, KEPT, example
+from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, KEPT, example
 from pages.controls.share.links import fit_address
 from pages.controls.what_if.experiment import MADE
 
@@ -76,7 +77,7 @@ def remember(said: dict[str, str]) -> None:
 def first_things() -> dict[str, Any]:
     """Model and text that the other pages look at, or what they would open on."""
     kept = st.session_state.get(KEPT, {})
-    named = kept.get("model", FIRST)
+    named = kept.get("model", FIRST_MODEL)
     return with_step({**empty(), **(kept if kept else values_of_example(named)), "model": named})
 
 

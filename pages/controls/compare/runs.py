@@ -15,6 +15,7 @@ from engine.edits import SilenceHeads
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import Kind, kind
 from engine.runtime import library
+from engine.runtime.limits import FIRST_MODEL
 from engine.training.snapshots import snapshots
 from pages.controls.compare.defaults import (
     LAST,
@@ -36,7 +37,6 @@ from pages.controls.model_input.model_input import (
     EMPTY,
     EVERY_FIELD,
     FIELDS,
-    FIRST,
     KEPT,
     LABELS,
     pixels,
@@ -96,7 +96,7 @@ def models() -> list[str]:
     state = st.session_state
     asked = [str(state.get(key(letter, "model"), "")) for letter in LETTERS]
     names = library.names(*state.get("opened", ()), *asked, state.get(KEPT, {}).get("model", ""))
-    return [FIRST, *(name for name in names if name != FIRST), *(f"{RUN}{run}" for run in snapshots())]
+    return [FIRST_MODEL, *(name for name in names if name != FIRST_MODEL), *(f"{RUN}{run}" for run in snapshots())]
 
 
 def row(letter: str, options: list[str]) -> None:

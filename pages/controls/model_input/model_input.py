@@ -31,12 +31,12 @@ from engine.inputs.readers import (
     readable,
 )
 from engine.runtime import library
-from engine.runtime.limits import LONG_TOKENS, MAX_TOKENS
+from engine.runtime.limits import FIRST_MODEL, LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.browser_history import complete, went_back
 from pages.controls.model_input.text_field import several_lines, text_field
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
-FIRST = "stories"  # the model a visitor meets
+PLAIN = "everyday"  # whose text any other model opens on
 FIELDS: dict[Kind, list[str]] = {
     "text": ["text"],
     "pair": ["text", "second"],
@@ -96,7 +96,7 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
     opened_here = state.get("opened", ())  # on the page about checkpoints
     asked = [st.query_params.get("model", ""), state.get("model", ""), state.get(KEPT, {}).get("model", "")]
     names = library.names(*opened_here, *asked)
-    models = [FIRST, *(name for name in names if name != FIRST)]
+    models = [FIRST_MODEL, *(name for name in names if name != FIRST_MODEL)]
     begin(models)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
         try:
@@ -105,7 +105,7 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
         except (ValueError, OSError):
             wanted, most = "text", 1  # the page says below why this model does not open
         show_fields(wanted, most, labels)
-        complete("model", FIRST)
+        complete("model", FIRST_MODEL)
         st.selectbox("model", models, key="model", bind="query-params", on_change=new_model, width=145)
         more()
     several_lines(field for field in FIELDS[wanted] if field in LABELS)
@@ -120,8 +120,8 @@ def begin(models: list[str]) -> None:
     kept = state.get(KEPT, {})
     if kept.get("page") == state.page and not went_back():
         return
-    name = address.get("model", kept.get("model", state.get("model", FIRST)))
-    name = name if name in models else FIRST
+    name = address.get("model", kept.get("model", state.get("model", FIRST_MODEL)))
+    name = name if name in models else FIRST_MODEL
     said = {field: state[field] for field in EVERY_FIELD if field in state and (not kept or field in address)}
     if kept.get("model") == name:
         state.update({key: value for key, value in kept.items() if key != "page"})
@@ -130,7 +130,7 @@ def begin(models: list[str]) -> None:
         state.model = name
         leave_to_address(field for field in EVERY_FIELD if field not in said)
     state.update(said)
-    if name != FIRST and "model" not in address and not went_back():
+    if name != FIRST_MODEL and "model" not in address and not went_back():
         with suppress(StreamlitAPIException):  # the box of the page before is still bound, and writes it there itself
             address["model"] = name  # a reload, or the link, finds it again
 
@@ -218,7 +218,7 @@ def show_example(name: str) -> None:
 def example(name: str) -> dict[str, Any]:
     """Chooses the text to open `name` on: what was written for it, the first model's text, or a few of its own
     words."""
-    found: dict[str, Any] = EXAMPLES.get(name, {"text": EXAMPLES[FIRST]["text"]})
+    found: dict[str, Any] = EXAMPLES.get(name, {"text": EXAMPLES[PLAIN]["text"]})
     try:
         checkpoint = library.checkpoint(name)
     except (ValueError, OSError):
