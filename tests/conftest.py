@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Opened at /walkthrough, Streamlit first asks below that path where its server is; the misses are no faults.
 PROBE = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
 
-os.environ.setdefault("LOUPE_MODEL", "stories")  # that pages begin with here; test_first_model.py has what visitors meet
+os.environ.setdefault("LOUPE_MODEL", "stories")  # browser/test_first_model.py has what visitors meet
 REQUIRE_BROWSER = os.environ.get("LOUPE_REQUIRE_BROWSER") == "1"
 NO_BROWSER = f"no browser found (looked for {', '.join(BROWSERS)}): the tests in a browser are skipped"
 

@@ -86,8 +86,9 @@ def with_sizes(config: ModelConfig, layers: int, d_model: int, heads: int, d_mlp
 def single_changes(
     config: ModelConfig, settings: Mapping[str, str], numbers: Mapping[str, int]
 ) -> dict[str, str | int]:
-    """Changes of one switch or one size alone that make `settings` and `numbers`, which do not fit, a model: by name, the
-    nearest size within REACH, or the first option. Empty where one change is not enough.
+    """Changes of one switch or one size that alone make a model of `settings` and `numbers`, which do not fit, by name.
+
+    Of a size the nearest within REACH, of a switch the first option. Empty where one change is not enough.
     """
 
     def fits(name: str, value: str | int) -> bool:

@@ -26,6 +26,23 @@ def build(cls: Any, data: Any, path: str = "") -> Any:
         raise ValueError(f"{path or cls.__name__} lacks {', '.join(missing)}.") from None
 
 
+def build_from_valid(cls: Any, data: Any, required: Mapping[str, Any] | None = None) -> tuple[Any, str]:
+    """A dataclass from what of `data` fits it, over `required`, and in words what does not; "" where all does."""
+    values, faults = dict(required or {}), []
+    if not isinstance(data, dict):
+        return cls(**values), f"it must hold a table, got {data!r:.80}"
+    for name, value in data.items():
+        try:
+            build(cls, {**values, name: value})
+            values[name] = value
+        except (ValueError, OverflowError) as error:  # a whole number may be too large for a float
+            faults.append(str(error).rstrip("."))
+    return build(cls, values), "; ".join(faults[:FAULTS])
+
+
+FAULTS = 3  # of a file, that are named
+
+
 def _option(options: list[Any], value: Any) -> Any:
     return next((option for option in options if isinstance(value, get_origin(option) or option)), options[0])
 

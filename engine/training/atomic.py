@@ -53,8 +53,10 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """None where there is no such file."""
+    """None where there is no such file. Raises ValueError for what is no JSON, or nests too deeply to be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
+    except RecursionError:
+        raise ValueError("it nests too deeply to be read") from None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from engine.model.from_dict import build
+from engine.model.from_dict import build_from_valid
 from engine.training.atomic import read_json, write_json
 from engine.training.folder import RunFolder
 from engine.training.status import read_status
@@ -24,16 +25,23 @@ class Order:
     lr: float | None = None
 
     def __post_init__(self) -> None:
-        if self.lr is not None and self.lr < 0:
+        if self.lr is not None and not (0 <= self.lr < math.inf):
             raise ValueError(f"lr must be at least 0, got {self.lr}; give null to follow the schedule again.")
 
 
 def read_order(path: Path) -> Order:
-    data = read_json(path)
+    """What control.json asks for, without what of it cannot be read."""
+    return read_with_faults(path)[0]
+
+
+def read_with_faults(path: Path) -> tuple[Order, str]:
+    """The order, and a sentence about what of it cannot be read and is ignored."""
     try:
-        return Order() if data is None else build(Order, data)
+        data = read_json(path)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        return Order(), f"{path.name} is ignored: {error}."
+    order, fault = (Order(), "") if data is None else build_from_valid(Order, data)
+    return order, f"{path.name} is ignored in part: {fault}." if fault else ""
 
 
 def pause(folder: Path | str) -> None:
@@ -84,10 +92,10 @@ def _change(folder: Path | str, **change: object) -> None:
 
 
 class Orders:
-    """control.json, read again only when it has been replaced or rewritten."""
+    """control.json, read again only when it has been replaced or rewritten. `fault` says what of it is ignored."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.fault = path, ""
         self.seen: tuple[int, int, int] | None = None
         self.order = Order()
 
@@ -98,7 +106,7 @@ class Orders:
             return Order()
         stamp = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
         if stamp != self.seen:
-            self.order, self.seen = read_order(self.path), stamp
+            (self.order, self.fault), self.seen = read_with_faults(self.path), stamp
         return self.order
 
     def clear(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -107,6 +108,11 @@ class Journal:
 
     def order(self, step: int) -> Order:
         order, self.reached = self.orders.now(), step
+        if self.orders.fault != self.status.notice:
+            self.status = replace(self.status, notice=self.orders.fault)
+            if self.orders.fault:
+                print(self.orders.fault, file=sys.stderr, flush=True)  # log.txt, where it has one
+            self.tell(self.status.state, step)
         resumed = self.status.state == "paused" and order.mode == "run"
         if resumed or time.time() - self.status.heartbeat > HEARTBEAT:
             self.tell("running" if resumed else self.status.state, step)

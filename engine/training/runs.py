@@ -27,7 +27,7 @@ UNREADABLE = (ValueError, OSError, RecursionError, LookupError, TypeError)
 
 @dataclass(frozen=True)
 class Run:
-    """`state` is that of the run's status, "new" where it was never started, "damaged" where its status does not read.
+    """`state` is that of the run's status, "new" where it was never started.
 
     `loss` and `accuracy` are those of the last logged step that has them, `seconds` were spent on updates, `size` is
     in bytes, `created` in seconds since 1970. `position` is the place in the queue, 1 the next. `fork_of` is the run
@@ -91,7 +91,6 @@ def read_run(run: RunFolder) -> Run:
         try:
             found |= part(run)
         except UNREADABLE as error:
-            found |= {"state": "damaged"} if name == "status.json" else {}
             told = " ".join(str(error).split()).replace(f"{run.path}/", "") or type(error).__name__
             faults.append(told[:300] if name in told else f"{name} does not read: {told[:300]}")
     return Run(**found, fault=" ".join(faults))
@@ -113,7 +112,8 @@ def _of_status(run: RunFolder) -> dict[str, Any]:
     if status is None:
         return {}
     names = ("state", "step", "cause", "error", "can_resume")
-    return {name: getattr(status, name) for name in names} | ({"steps": status.steps} if status.steps else {})
+    found = {name: getattr(status, name) for name in names} | {"error": status.error or status.notice}
+    return found | ({"steps": status.steps} if status.steps else {})
 
 
 def _of_metrics(run: RunFolder) -> dict[str, Any]:

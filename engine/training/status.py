@@ -5,18 +5,21 @@ Standard library only: who waits for a turn to train imports this before PyTorch
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from engine.model.from_dict import build
+from engine.model.from_dict import build_from_valid
 from engine.training import process
 from engine.training.atomic import read_json, write_json
 
 ACTIVE = ("queued", "preparing", "running", "paused")
 RESUMABLE = ("stopped", "killed", "failed")
+STATES = (*ACTIVE, *RESUMABLE, "finished")
+DAMAGED = "killed"  # state of a run whose status cannot be read
 STALE = 600.0  # seconds without a heartbeat after which a process is taken to be gone where nobody can look
 BEGINS = "--- "  # of the line in log.txt that tells of a start; behind it stands what that start said
 SAID = 4096  # bytes of the end of log.txt that are looked at
@@ -28,6 +31,7 @@ class Status:
     process ended without a word. `error` is a sentence with what to do, `cause` its kind in a word or two: "out of
     memory", "not a number", "disk full", "time limit", "killed"; empty where there is no more to say.
 
+    `notice` says what of control.json or of this file is ignored, since it cannot be read.
     `chosen` says in sentences how the machine is used. `heartbeat` is in seconds since 1970; `started` and `oom_kills`
     are of engine.training.process, the latter as it was when this was written.
     """
@@ -43,8 +47,13 @@ class Status:
     started: str | None = None
     oom_kills: int = 0
     chosen: tuple[str, ...] = ()
+    notice: str = ""
 
     def __post_init__(self) -> None:
+        if self.state not in STATES:
+            raise ValueError(f"state must be one of {', '.join(STATES)}, got {self.state!r:.80}.")
+        if self.step < 0 or self.steps < 0 or not 0 < self.pid < 2**31 or not math.isfinite(self.heartbeat):
+            raise ValueError("step and steps must be at least 0, pid a process, and heartbeat a time.")
         if self.started is None:
             object.__setattr__(self, "started", process.start_time(self.pid))
 
@@ -59,16 +68,23 @@ def write_status(path: Path, status: Status) -> None:
 
 
 def as_written(path: Path) -> Status | None:
-    """Status that its process wrote last. None where nothing was started yet; raises ValueError for what is no
-    status."""
-    data = read_json(path)
+    """Status that its process wrote last, without what of it cannot be read. None where nothing was started yet."""
+    try:
+        data = read_json(path)
+    except ValueError as error:
+        return damaged(f"{path.name} is ignored: {error}")
     if data is None:
         return None
-    try:
-        status: Status = build(Status, {"started": "", **data} if isinstance(data, dict) else data)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    return status
+    status, fault = build_from_valid(Status, data, {"state": DAMAGED, "started": "", "heartbeat": 0.0})
+    if fault and status.state == DAMAGED:
+        return damaged(f"{path.name} is ignored: {fault}")
+    return replace(status, notice=f"{path.name} is ignored in part: {fault}.") if fault else status
+
+
+def damaged(why: str) -> Status:
+    """Status of a run of which nothing is known, and which can be resumed."""
+    told = f"{why}; resume the training to go on from its newest saved step."
+    return Status(DAMAGED, cause="damaged", error=told, started="")
 
 
 def read_status(path: Path) -> Status | None:

@@ -225,3 +225,14 @@ def test_what_somebody_typed_into_the_address_breaks_nothing(look: Callable[...,
     open_tab(page, "temperature")
     page.locator(".vega-bind input").first.wait_for()
     assert page.get_by_label("numbers", exact=True).input_value() == "2, 4, 5"
+
+
+@pytest.mark.parametrize("width", [390, 853, 1100, 1280])
+def test_the_text_keeps_its_width_on_every_screen(browser: "Browser", server: str, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 720})
+    page.goto(f"{server}/generate?text=One%20day")
+    page.locator(".write-body .tok").first.wait_for()
+    texts = page.locator(".write-body .tok").first.locator("xpath=ancestor::*[contains(@class, 'text')][1]")
+    assert texts.bounding_box()["width"] >= min(320, width - 60)
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    page.close()

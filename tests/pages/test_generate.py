@@ -325,6 +325,23 @@ def test_the_surprise_of_a_text_is_drawn_along_it() -> None:
     assert data["tokens"]["is_picked"].tolist() == [one == max(bits) for one in bits]
 
 
+def test_the_settings_stand_on_the_tab_that_writes_and_hold_on_every_other() -> None:
+    app = opened(top_k="40", min_p="0.1", seed="7")
+    row = {"method", "temperature", "most"}
+    behind = {"top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "stop_at", "seed"}
+    assert row | behind <= keys(app)
+    assert "top-k 40 · min-p 0.1 · seed 7" in [caption.value for caption in app.caption]
+    app.slider(key="top_p").set_value(0.9).run()
+    for tab in ("cache", "temperature", "surprise", "beam"):
+        app.get("button_group")[0].set_value(tab).run()
+        assert not (row | behind) - {"stop_at"} & keys(app), tab
+        assert ("stop_at" in keys(app)) == (tab == "beam")
+        header = view(app)[0]["settings"]
+        assert (header["top_k"], header["top_p"], header["min_p"], header["seed"]) == (40, 0.9, 0.1, 7), tab
+    app.get("button_group")[0].set_value("write").run()
+    assert (app.slider(key="top_k").value, app.slider(key="top_p").value) == (40, 0.9)
+
+
 def test_a_tab_keeps_its_controls_and_an_address_without_sense_opens_the_usual() -> None:
     app = opened(view="beam", beam_tokens="6")
     assert view(app)[0]["view"] == "beam" and view(app)[0]["beam"]["tokens"] == 6

@@ -28,7 +28,6 @@ from engine.inputs.readers import (
 from engine.runtime import library
 from engine.runtime.limits import MAX_TOKENS
 from pages.controls.checkpoint.load_errors import warn
-from pages.controls.checkpoint.open_form import FIRST
 from pages.controls.checkpoint.tensors import tensor_table
 from pages.controls.share.export import Export
 from pages.controls.share.links import address_now
@@ -121,7 +120,7 @@ def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:
     """Returns what both models are given to read, and its name."""
     config = checkpoint.config
     limit = min(MAX_TOKENS, config.context)
-    text = TEXTS.get(name, TEXTS[FIRST])["text"] if "text" in TEXTS.get(name, TEXTS[FIRST]) else ""
+    text = TEXTS.get(name, TEXTS["everyday"]).get("text", "")
     if not readable(checkpoint, text):
         text = own_words(checkpoint)
     match kind(checkpoint):

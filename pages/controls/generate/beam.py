@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from pages.controls.generate.settings import stop_string
 from pages.controls.generate.tabs import Shown, keep, restore
 from pages.controls.share.links import as_text
 from views.generate.beam_search import EXAMPLES, MOST, PENALTIES, Wanted
@@ -54,7 +55,10 @@ def draw_beam(writing: Writing) -> Shown:
         )
         about = "What is unfinished then counts as finished."
         number("maximum tokens", 1, MOST["tokens"], "beam_tokens", about, width=150)
-        st.caption(draws_nothing(stop_at, pictures))
+        if not pictures:
+            stop_string(width=150)
+    if pictures:
+        st.caption("All finished pictures have one length, so the length penalty changes no order.")
     keep(*NAMES)
     st.caption("Where greedy misses the best text: " + " · ".join(link(one) for one in EXAMPLES))
     best = min(state.beam_best, state.beam_beams)
@@ -64,14 +68,6 @@ def draw_beam(writing: Writing) -> Shown:
 
 def number(label: str, low: int, high: int, key: str, help: str, width: int = 112) -> None:
     st.number_input(label, low, high, key=key, bind="query-params", width=width, help=help)
-
-
-def draws_nothing(stop_at: str, pictures: bool) -> str:
-    if pictures:
-        return "All finished pictures have one length, so the length penalty changes no order."
-    strings = " or ".join(f"“{as_text(one)}”" for one in stop_at.split("|") if one)
-    only = f"only the stop string {strings} counts" if strings else "only a stop string would count"
-    return f"The search draws nothing at random: of the settings above, {only}."
 
 
 def link(example: dict[str, str | int]) -> str:

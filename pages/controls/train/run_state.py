@@ -112,7 +112,7 @@ def describe_status(folder: RunFolder, update: Update, reader: Reader, steps: in
         "state": "new" if found is None else found.state,
         "step": 0 if found is None else found.step,
         "steps": steps if found is None or not found.steps else found.steps,
-        "error": "" if found is None else found.error,
+        "error": "" if found is None else found.error or found.notice,
         "cause": "" if found is None else found.cause,
         "resumable": found is not None and found.can_resume,
         "chosen": [] if found is None else list(found.chosen),

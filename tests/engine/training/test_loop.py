@@ -25,6 +25,7 @@ from engine.training import (
     stop,
     train,
 )
+from engine.training.control import Order, begin_anew, read_order
 from engine.training.journal import early
 from engine.training.schedule import learning_rate, snapshot_steps
 
@@ -154,13 +155,65 @@ def test_a_new_learning_rate_holds_from_the_next_step_until_it_is_given_back(rec
     assert rates[8] == learning_rate(8, recipe.schedule, 1e-2)
 
 
-def test_an_order_that_cannot_be_read_fails_the_run_and_says_why(recipe: Recipe, run: RunFolder) -> None:
-    with pytest.raises(ValueError, match="mode must be one of run, pause, stop, got 'halt'"):
-        for step in train(recipe, run.path):
-            if step.step == 2:
-                run.control.write_text('{"mode": "halt"}')
+NESTED = "[" * 100_000
+GARBAGE = {
+    '{"mode": "halt"}': "mode must be one of run, pause, stop, got 'halt'",
+    '{"mode": "run", "colour": "red"}': "colour is not a known key",
+    '{"until": "soon", "lr": true}': "until must be a whole number, got 'soon'; lr must be a number, got True",
+    '{"lr": NaN}': "lr must be at least 0, got nan",
+    '{"lr": 1' + "0" * 400 + "}": "int too large",
+    "[]": "it must hold a table, got []",
+    NESTED: "it nests too deeply to be read",
+    "\x00\x01": "Expecting value",
+}
+
+
+@pytest.mark.parametrize("text", GARBAGE, ids=lambda text: text[:30])
+def test_what_cannot_be_read_of_an_order_is_ignored_and_said(
+    recipe: Recipe, run: RunFolder, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = set()
+    for step in train(recipe, run.path):
+        if step.step == 2:
+            run.control.write_text(text)
+        if step.step > 3:
+            said.add(read_status(run.status).notice)
     status = read_status(run.status)
-    assert status is not None and status.state == "failed" and "'halt'" in status.error
+    assert status is not None and status.state == "finished"
+    assert all(one.startswith("control.json is ignored") and GARBAGE[text] in one for one in said) and said
+    assert GARBAGE[text] in capsys.readouterr().err
+    assert begin_anew(run.path) and read_order(run.control) == Order()  # a next start
+
+
+def test_what_can_be_read_of_an_order_counts(recipe: Recipe, run: RunFolder) -> None:
+    run.path.mkdir(parents=True, exist_ok=True)
+    run.control.write_text('{"lr": 0.25, "mode": "halt", "colour": 1}')
+    assert read_order(run.control) == Order(lr=0.25)
+
+
+@pytest.mark.parametrize("text", [*GARBAGE, '{"state": "bored"}', '{"state": "running", "pid": -5}', '{"step": 1e999}'])
+def test_a_status_that_cannot_be_read_keeps_no_run_from_being_resumed(
+    recipe: Recipe, run: RunFolder, text: str
+) -> None:
+    for step in train(recipe, run.path):
+        if step.step == 6:
+            stop(run.path)
+    run.status.write_text(text)
+    status = read_status(run.status)
+    assert (
+        status is not None and status.can_resume and status.error.startswith(("status.json is ignored", "its process"))
+    )
+    assert list(train(recipe, run.path))[-1].step == recipe.schedule.steps
+    status = read_status(run.status)
+    assert status is not None and (status.state, status.notice) == ("finished", "")
+
+
+def test_an_unknown_key_of_a_status_is_ignored_and_said(recipe: Recipe, run: RunFolder) -> None:
+    list(train(recipe, run.path))
+    run.status.write_text(json.dumps(json.loads(run.status.read_text()) | {"colour": "red"}))
+    status = read_status(run.status)
+    assert status is not None and status.state == "finished"
+    assert status.notice.startswith("status.json is ignored in part: colour is not a known key")
 
 
 def test_a_run_that_diverges_says_at_which_step(recipe: Recipe, run: RunFolder) -> None:

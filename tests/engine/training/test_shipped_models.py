@@ -1,6 +1,8 @@
 """The models trained by the objectives that are not plain text do on fresh data what their cards say they do."""
 
+import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,15 +11,18 @@ import torch
 from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.locate import SHIPPED
 from engine.data import sentences, translation
+from engine.data.corpora import read_corpus
 from engine.data.digits import split
+from engine.data.everyday import unseen_facts
 from engine.data.instructions import Bilingual, Instructions, pair_with_instruction
 from engine.generation.generate import generate
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.runtime.run import run
+from engine.training.measures import everyday
 
 UNSEEN = 987_654  # a seed that no recipe uses
 MEGABYTES = {"digits-vit": 1, "digits-imagegpt": 3, "translate-en-fr": 8, "stories-bert": 8, "infill": 8}
-MEGABYTES |= {"instruct": 3, "in-context": 2}
+MEGABYTES |= {"instruct": 3, "in-context": 2, "everyday": 10}
 
 
 def opened(name: str) -> tuple[Checkpoint, Mapping[str, Any]]:
@@ -44,6 +49,35 @@ def written(checkpoint: Checkpoint, english: str) -> str:
         if target[-1] in checkpoint.end_ids:
             break
     return tokenizer.decode(target, special=False)
+
+
+def test_words_of_a_visitor_stay_whole_and_facts_are_known_as_the_card_says() -> None:
+    checkpoint, measured = opened("everyday")
+    tokenizer = checkpoint.tokenizer
+    assert tokenizer is not None and tokenizer.vocab_size == 4096
+    sentences = read_corpus("everyday/visitors")["sentences"]
+    shares = [everyday.whole_share(tokenizer, text) for text in sentences]
+    assert measured["whole_words"]["sentences"] == len(sentences) == 300
+    assert sum(share >= 0.8 for share in shares) / len(shares) == measured["whole_words"]["mostly_whole"] > 0.95
+    asked = unseen_facts()[::10]
+    right = everyday.count_known(checkpoint.model, tokenizer, asked)
+    said = measured["facts"]["right"] / measured["facts"]["asked"]
+    assert abs(right / len(asked) - said) < 0.2 and said > 0.4
+    ours, stories = (measured["bits_per_byte"]["everyday stories"][name] for name in ("this model", "stories"))
+    assert ours < stories / 10
+
+
+def test_the_first_text_has_several_continuations_and_a_head_that_looks_at_its_verb() -> None:
+    checkpoint, _ = opened("everyday")
+    shown = tomllib.loads(Path("assets/texts/examples.toml").read_text())["everyday"]
+    assert checkpoint.tokenizer is not None
+    encoding = checkpoint.tokenizer.encode(shown["text"])
+    pattern, look = f"blocks.{shown['look']['layer']}.attn.pattern", shown["look"]["head"]
+    trace = run(checkpoint.model, encoding, keep=["probs", pattern])
+    likely = trace["probs"][0, -1].topk(3)
+    assert {checkpoint.tokenizer.piece(int(i)) for i in likely.indices} == {"·orange", "·egg", "·apple"}
+    assert likely.values.min() > 0.1 and likely.values.max() < 0.5
+    assert encoding.pieces[int(trace[pattern][0, look, -1].argmax())] == "·ate"
 
 
 def test_sentences_never_seen_are_translated_exactly() -> None:

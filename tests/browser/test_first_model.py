@@ -1,0 +1,30 @@
+"""What a visitor meets: the model, its text, and what follows it, in a browser and without an address."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.runtime import library
+from engine.runtime.run import run
+from tests.browser.harness import UVICORN, served
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+READY = '.walkthrough[data-ready="true"]'
+
+
+def test_the_first_page_is_that_of_everyday(tmp_path: "Path", monkeypatch: pytest.MonkeyPatch, page: "Page") -> None:
+    monkeypatch.delenv("LOUPE_MODEL")
+    with served(UVICORN, "/_stcore/health", tmp_path / "server.log") as address:
+        page.goto(address)
+        page.wait_for_selector(READY)
+        text = page.get_by_label("text", exact=True).input_value()
+        checkpoint = library.checkpoint("everyday")
+        trace = run(checkpoint.model, checkpoint.tokenizer.encode(text), keep="probs")
+        best = trace["probs"][0, -1].topk(3)
+        rows = page.locator(".stage-next .bar-row").all_inner_texts()[:3]
+        for row, share, token in zip(rows, best.values.tolist(), best.indices.tolist(), strict=True):
+            assert checkpoint.tokenizer.piece(token) in row and f"{100 * share:.1f}" in row
