@@ -27,7 +27,9 @@ name, checkpoint, prompt, call = prompt_controls()
 live = st.session_state.setdefault("live writing", Live())
 measured = st.session_state.setdefault("measured texts", Measured())
 tab = open_tab(prompt)
-writing = Writing(name, checkpoint, prompt, call, settings(checkpoint, tab), live, measured)
+with st.container():  # empty on other tabs: the picture below keeps its place, and so what it is at
+    how = settings(checkpoint, tab)
+writing = Writing(name, checkpoint, prompt, call, how, live, measured)
 above, middle, below = st.container(), st.container(), st.container()
 shown = Shown()
 with above:
