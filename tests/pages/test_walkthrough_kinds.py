@@ -9,6 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import Checkpoint, load, run
+from engine.checkpoints import shipped_names
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import pictures
 from engine.model.config import MLP, Attention, Head, ModelConfig
@@ -184,10 +185,24 @@ def test_a_gap_is_filled_and_a_text_without_one_is_told_so() -> None:
     assert "shorten it" in told(opened("glm", text="The dog ran. " * 60 + "[gMASK]"))
 
 
-@pytest.mark.parametrize("model", ["original", "bert", "glm"])
-def test_nothing_to_read_is_one_sentence(model: str) -> None:
-    app = opened(model, text="")
-    assert "nothing to read" in told(app) or picture(app)[0]["lanes"]
+def test_an_empty_text_keeps_the_picture_and_says_so_until_the_example_is_put_back() -> None:
+    app = opened("original", text="The delighted dog")
+    before = picture(app)[0]["lanes"]
+    app.text_input(key="text").set_value("").run()
+    assert [one.value for one in app.info] == [
+        "There is no text: the picture is that of the text before. Type a few words above."
+    ]
+    assert picture(app)[0]["lanes"] == before
+    app.button(key="example text").click().run()
+    assert not app.info and app.text_input(key="text").value and picture(app)[0]["lanes"] != before
+    app = opened("stories", text="")
+    assert app.info and picture(app)[0]["lanes"][""]["pieces"][:3] == ["M", "ax", "·gave"]  # that of the example
+
+
+def test_the_menu_says_what_each_shipped_model_reads_and_does() -> None:
+    (menu,) = [one for one in opened("stories").selectbox if one.key == "model"]
+    for name in shipped_names():
+        assert f"**{name}**: {library.checkpoint(name).card['about']}" in menu.help
 
 
 @pytest.mark.parametrize("given", [0, 1, 32, 63, 64])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ import streamlit as st
 import torch
 from streamlit.errors import StreamlitAPIException
 
-from engine.checkpoints import Checkpoint
+from engine.checkpoints import Checkpoint, shipped_names
+from engine.checkpoints.locate import SHIPPED
 from engine.inputs.pictures import open_picture
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import (
@@ -58,16 +61,18 @@ QUESTION = {"text": "Who has the red ball?", "second": "Max gave the red ball to
 # What stands in a field that no example fills, and in a control that the page does not have; a text is "".
 EMPTY = {"picture": 0, "given": 32, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
 KEPT = "subject"  # in the session state: what was looked at last, for the next page
+READ = "read last"  # in the session state: fields of the last input that was not empty
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model by its name, and what it reads, of which at most `limit` tokens are drawn."""
+    """A model by its name, and what it reads, of which at most `limit` tokens are drawn. `said` gives a field of it."""
 
     name: str
     checkpoint: Checkpoint
     reading: Reading
     limit: int
+    said: Callable[[str], Any] = lambda field: field_value(field)
 
 
 def nothing_more() -> None:
@@ -83,11 +88,15 @@ def subject(more: Callable[[], None] = nothing_more, limit: int = MAX_TOKENS) ->
     except (ValueError, OSError) as error:
         st.warning(str(error))
         st.stop()
-    if not len(shown.read):
-        st.info("There is nothing to read yet: type a few words above.")
-        st.stop()
+    said: Callable[[str], Any] = field_value
+    if len(shown.read):
+        st.session_state[READ] = {field: field_value(field) for field in ("model", *EVERY_FIELD)}
+    else:
+        said = read_before(st.session_state.model).get
+        shown = reading(checkpoint, limit, said)
+        st.info("There is no text: the picture is that of the text before. Type a few words above.")
     headline(checkpoint, wanted)
-    return Subject(st.session_state.model, checkpoint, shown, min(limit, checkpoint.model.config.context))
+    return Subject(st.session_state.model, checkpoint, shown, min(limit, checkpoint.model.config.context), said)
 
 
 def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] = LABELS) -> Kind:
@@ -105,8 +114,13 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
         except (ValueError, OSError):
             wanted, most = "text", 1  # the page says below why this model does not open
         show_fields(wanted, most, labels)
+        if {"text", "target", "span"} & set(FIELDS[wanted]):
+            about = "Puts the text here that was written for this model."
+            st.button("Example", type="tertiary", key="example text", help=about, on_click=show_own_example)
         complete("model", FIRST_MODEL)
-        st.selectbox("model", models, key="model", bind="query-params", on_change=new_model, width=145)
+        st.selectbox(
+            "model", models, key="model", bind="query-params", on_change=new_model, width=145, help=about_models()
+        )
         more()
     several_lines(field for field in FIELDS[wanted] if field in LABELS)
     state[KEPT] = {key: state[key] for key in ("page", "model", *EVERY_FIELD) if key in state}
@@ -206,6 +220,23 @@ def chosen_picture(said: Callable[[str], Any] = field_value) -> torch.Tensor | A
     if file:
         return open_picture(file)
     return pictures()[0][said("picture") % len(pictures()[0])]
+
+
+def read_before(name: str) -> dict[str, Any]:
+    """Fields of what the model called `name` read before its text was emptied, or of its example."""
+    kept: dict[str, Any] = st.session_state.get(READ, {})
+    return kept if kept.get("model") == name else {field: EMPTY.get(field, "") for field in EVERY_FIELD} | example(name)
+
+
+@lru_cache(maxsize=1)
+def about_models() -> str:
+    """What each shipped model reads and does, a line each, for the help of the menu."""
+    cards = {name: json.loads((SHIPPED / name / "card.json").read_text()) for name in shipped_names()}
+    return "\n".join(f"- **{name}**: {card['about']}" for name, card in cards.items())
+
+
+def show_own_example() -> None:
+    show_example(st.session_state.model)
 
 
 def show_example(name: str) -> None:

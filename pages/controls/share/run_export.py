@@ -33,7 +33,7 @@ def run_context(subject: Subject, trace: Any, lanes: Sequence[Lane], before: Any
 
 def fields_of(subject: Subject) -> Fields:
     """Contents of the page's fields now."""
-    return fields_said(subject.checkpoint, subject.limit, field_value)
+    return fields_said(subject.checkpoint, subject.limit, subject.said)
 
 
 def fields_said(checkpoint: Checkpoint, limit: int, said: Callable[[str], Any]) -> Fields:

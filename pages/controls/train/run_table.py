@@ -32,7 +32,7 @@ HEADINGS = 35, 35  # px of a row and of the headings
 MOST_ROWS = 16  # in sight at once
 STATES = {
     "new": "not begun", "preparing": "preparing", "running": "training", "queued": "waiting", "paused": "paused",
-    "stopped": "stopped", "finished": "finished", "failed": "failed", "killed": "ended", "damaged": "damaged",
+    "stopped": "stopped", "finished": "finished", "failed": "failed", "killed": "ended",
 }  # fmt: skip
 PAGES = {
     "Walkthrough": "pages/explore/walkthrough.py",
