@@ -11,13 +11,15 @@ one reaches the page, which says what of it is too long; with uvicorn's own limi
 
 import asyncio
 import gc
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -90,6 +92,7 @@ async def visit_pages(runtime: Runtime) -> None:
         await run_script_once(runtime, page)
 
 
+COOKIE = "loupe_visitor"  # as pages/controls/share/visitor.py reads it
 IMMUTABLE = ("/component/views.core.component.modules-", "/component/views.core.component.plotly-")
 
 
@@ -114,11 +117,35 @@ class ImmutableModules:
         await self.app(scope, receive, send_immutable)
 
 
+class VisitorCookie:
+    """Gives each browser a random name, by which a run is known to belong to whoever started it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or COOKIE in HTTPConnection(scope).cookies:
+            return await self.app(scope, receive, send)
+
+        async def send_named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if headers.get("content-type", "").startswith("text/html"):
+                    value = f"{COOKIE}={secrets.token_hex(16)}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax"
+                    headers.append("set-cookie", value)
+            await send(message)
+
+        await self.app(scope, receive, send_named)
+
+
 async def health(request: Request) -> JSONResponse:
     """Answers only once the warm-up is over: the server takes no request before."""
     return JSONResponse({"status": "ok"})
 
 
 app = st.App(
-    SCRIPT, lifespan=warm, routes=[Route("/health", health)], middleware=[Middleware(ImmutableModules)]
+    SCRIPT,
+    lifespan=warm,
+    routes=[Route("/health", health)],
+    middleware=[Middleware(ImmutableModules), Middleware(VisitorCookie)],
 )

@@ -50,6 +50,7 @@ class RunFolder:
         self.data = self.path / "data"
         self.checkpoint = self.path / "checkpoint"
         self.said = self.path / "log.txt"  # standard output and errors of its processes
+        self.owner = self.path / "owner.txt"  # hash of the visitor who started it in a browser
         self.origin = self.path / "origin.json"  # when it was made, and from which run it was forked
 
     def snapshot(self, step: int) -> Path:

@@ -26,7 +26,7 @@ from engine.training.snapshots import latest_step
 from engine.training.status import Status, write_status
 from engine.training.trash import at_rest, delete
 
-OF_A_START = ("status.json", "control.json", "origin.json", "recipe.toml", "log.txt", "marks.json")
+OF_A_START = ("status.json", "control.json", "origin.json", "recipe.toml", "log.txt", "marks.json", "owner.txt")
 FIXED = ("model", "data", "seed", "base")  # a fork goes on with weights, and with the ids that its texts were cut into
 TRIES = 3
 

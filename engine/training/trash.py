@@ -15,6 +15,7 @@ from engine.training.names import check_name, existing_run, unused_name
 from engine.training.status import ACTIVE, read_status
 
 WHEN = "%Y%m%dT%H%M%S%f"
+DELETED = ".deleted"  # folder among the runs
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,14 @@ def delete(name: str, folder: Path | str = RUNS_FOLDER) -> str:
     at_rest(path)
     empty(place)
     token = f"{path.name}~{datetime.now(UTC).strftime(WHEN)}"
-    (place / ".deleted").mkdir(exist_ok=True)
-    os.rename(path, place / ".deleted" / token)
+    (place / DELETED).mkdir(exist_ok=True)
+    os.rename(path, place / DELETED / token)
     return token
 
 
 def list_deleted(folder: Path | str = RUNS_FOLDER) -> list[Deleted]:
     """Lists the runs that can still be had back, the last deleted first."""
-    place, found = Path(folder) / ".deleted", []
+    place, found = Path(folder) / DELETED, []
     for path in place.iterdir() if place.is_dir() else ():
         name, _, when = path.name.rpartition("~")
         try:
@@ -50,17 +51,22 @@ def list_deleted(folder: Path | str = RUNS_FOLDER) -> list[Deleted]:
     return sorted(found, key=lambda one: one.when, reverse=True)
 
 
-def undo_delete(token: str, folder: Path | str = RUNS_FOLDER) -> str:
-    """Returns the name that the run has again, with a number behind it where another has taken that meanwhile."""
-    place = Path(folder)
-    found = next((one for one in list_deleted(place) if one.token == token), None)
-    if found is None:
+def deleted_folder(token: str, folder: Path | str = RUNS_FOLDER) -> Path:
+    """Where a deleted run lies. Raises ValueError for one that is not kept any more."""
+    if not any(one.token == token for one in list_deleted(folder)):
         raise ValueError(
             f"this run cannot be had back: it was deleted more than {limits.DELETED_DAYS} days ago, or its room was "
             "needed."
         )
-    name = unused_name(found.name, place)
-    os.rename(place / ".deleted" / token, place / name)
+    return Path(folder) / DELETED / token
+
+
+def undo_delete(token: str, folder: Path | str = RUNS_FOLDER) -> str:
+    """Returns the name that the run has again, with a number behind it where another has taken that meanwhile."""
+    place = Path(folder)
+    kept = deleted_folder(token, place)
+    name = unused_name(token.rpartition("~")[0], place)
+    os.rename(kept, place / name)
     return name
 
 
@@ -69,7 +75,7 @@ def empty(folder: Path | str = RUNS_FOLDER, most: int = 0) -> int:
     old, freed = datetime.now(UTC) - timedelta(days=limits.DELETED_DAYS), 0
     for one in reversed(list_deleted(folder)):
         if one.when < old or freed < most:
-            path = Path(folder) / ".deleted" / one.token
+            path = Path(folder) / DELETED / one.token
             freed += size(path)
             rmtree(path, ignore_errors=True)
     return freed

@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine.training import warm_trainer
 from pages.controls.share.links import address_now, honour_link
+from pages.controls.share.visitor import on_this_machine, visitor_name
 from pages.controls.train.export import training_export
 from pages.controls.train.questions import answer, start_contrast
 from pages.controls.train.recipe_plan import Plan, plan_training
@@ -67,6 +68,7 @@ def offer_contrasts(session: Session, plan: Plan) -> None:
 honour_link({})
 warm_trainer.shared.keep()  # so that Play begins at once
 session, plan = training_session(), plan_training()
+session.visitor, session.at_machine = visitor_name(), on_this_machine()
 session.plan, session.name, session.contrasts = plan.recipe, plan.name, plan.contrasts
 offer_contrasts(session, plan)
 run, overlays = st.query_params.get("run", ""), st.session_state.get(OVERLAID, [])

@@ -11,6 +11,7 @@ from shutil import copytree
 import pandas as pd
 import pytest
 import streamlit as st
+from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from engine.runtime import limits
@@ -45,6 +46,7 @@ def place(learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     for name in ("first", "second"):
         copytree(learnt, tmp_path / name)
     monkeypatch.setattr(Sizing, "begin", lambda self, recipe: False)
+    monkeypatch.setattr(ContextProxy, "ip_address", property(lambda self: None))  # at the server's own machine
     for function in (runs, trash.delete, trash.list_deleted, trash.undo_delete, trash.rename):
         monkeypatch.setattr(function, "__defaults__", (str(tmp_path), *(function.__defaults__ or ())[1:]))
     monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(tmp_path))
@@ -119,3 +121,13 @@ def test_a_table_that_nothing_is_in_says_how_to_fill_it(place: Path) -> None:
         trash.delete(name, place)
     app = page("")
     assert not app.dataframe and any("No run has been made yet" in one.value for one in app.caption)
+
+
+def test_the_runs_of_others_are_looked_at_and_not_changed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ContextProxy, "ip_address", property(lambda self: "10.0.0.7"))
+    app = page("second")
+    button = app.button(key="runs delete")
+    assert button.disabled and "belongs to whoever started it" in button.help
+    assert set(shown(app)["run"]) == {"first", "second"}
+    trash.delete("first", place)
+    assert not [one for one in page("second").button if one.key == "runs undo"]

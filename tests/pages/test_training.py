@@ -170,3 +170,59 @@ def test_a_cursor_that_is_none_begins_anew(session: Session, trained: str) -> No
 def test_a_name_with_more_behind_it_is_no_longer_than_a_name_may_be() -> None:
     assert extend_name("a" * 60, "from 1200") == "a" * (LONGEST - 10) + " from 1200"
     assert extend_name("tried", "one head") == "tried one head"
+
+
+def visiting(session: Session, visitor: str) -> Session:
+    """The same server as another visitor meets it, whose browser is elsewhere."""
+    return Session(
+        launcher=session.launcher, plan=session.plan, name="tried", contrasts=session.contrasts, visitor=visitor,
+        at_machine=False,
+    )  # fmt: skip
+
+
+CHANGES: list[dict[str, Any]] = [
+    *({"ask": "order", "order": order} for order in ("play", "pause", "steps", "stop", "rate", "reset")),
+    {"ask": "rename", "name": "mine now"},
+    {"ask": "delete"},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.get("order", change["ask"]))
+def test_a_run_is_changed_by_whoever_started_it_and_at_the_machine_alone(
+    session: Session, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    anna, max_ = visiting(session, "a" * 32), visiting(session, "b" * 32)
+    run = ask(anna, ask="start", once="1")[0]["run"]
+    for other in (max_, visiting(session, "")):
+        with pytest.raises(ValueError, match="belongs to whoever started it; fork it"):
+            ask(other, **change, run=run, once="2")
+        header, _ = ask(other, ask="live", run=run)
+        assert header["status"]["locked"].startswith("This run belongs to")
+    assert ask(anna, ask="live", run=run)[0]["status"]["locked"] == ""
+    assert ask(session, ask="live", run=run)[0]["status"]["locked"] == ""
+    assert (tmp_path / run / "owner.txt").read_text() == "a" * 32
+    ask(anna, **change, run=run, once="3")
+    if change.get("order") == "reset":
+        assert (tmp_path / run / "owner.txt").read_text() == "a" * 32  # whoever resets it
+
+
+def test_a_run_of_the_command_line_is_that_of_the_machine_and_a_fork_is_ones_own(
+    session: Session, trained: str, tmp_path: Path
+) -> None:
+    anna, max_ = visiting(session, "a" * 32), visiting(session, "b" * 32)
+    with pytest.raises(ValueError, match="belongs to whoever started it"):
+        ask(anna, ask="delete", run=trained, once="1")
+    forked = ask(anna, ask="fork", run=trained, step=RunFolder(tmp_path / trained).snapshot_steps()[1], once="2")[0][
+        "run"
+    ]
+    with pytest.raises(ValueError, match="belongs to whoever started it"):
+        ask(max_, ask="delete", run=forked, once="3")
+    token = ask(anna, ask="delete", run=forked, once="4")[0]["token"]
+    with pytest.raises(ValueError, match="belongs to whoever started it"):
+        ask(max_, ask="undo", token=token, once="5")
+    assert ask(anna, ask="undo", token=token, once="6")[0]["run"] == forked
+    ask(session, ask="delete", run=trained, once="7")
+
+
+def test_the_run_that_came_with_loupe_says_what_it_is_to_every_visitor(session: Session) -> None:
+    assert ask(visiting(session, "a" * 32), ask="live", run="")[0]["status"]["locked"] == ""

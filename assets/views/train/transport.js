@@ -146,7 +146,7 @@ function stateLine(resume) {
     const { status } = lab;
     element.dataset.state = status?.state ?? "none";
     text.title = (status?.chosen ?? []).join("\n");
-    button.hidden = !(lab.run && status?.resumable) || mainAction(lab).what === "play";
+    button.hidden = !(lab.run && status?.resumable) || Boolean(status?.locked) || mainAction(lab).what === "play";
     trouble.textContent = lab.trouble;
     done.style.width = `${status?.steps ? (100 * status.step) / status.steps : 0}%`;
   };
@@ -323,6 +323,7 @@ export function mainAction(lab) {
   const { plan } = lab.data;
   const state = lab.run ? lab.status?.state : "none";
   const unchanged = lab.recipe === plan.recipe;
+  if (lab.run && lab.status?.locked) return { label: "Train", what: "start", why: plan.problem || "" };
   if (state === "running" || state === "preparing") return { label: "Pause", what: "pause", why: "" };
   if (state === "queued")
     return { label: "Pause", what: "pause", why: "It waits for its turn; Stop takes it out of the queue." };
@@ -344,17 +345,18 @@ export function obstacles(lab) {
     : "There is no run yet; press Play.";
   if (!lab.run || !status)
     return Object.fromEntries(["steps", "stop", "reset", "fork", "rate"].map((name) => [name, none]));
+  const { locked = "" } = status;
   const finished =
     status.state === "finished" ? "The run is finished; reset it, or fork it from a step before its end." : "";
   const kept = lab.kept(lab.shown);
   const nowhere = "There is no snapshot at this step or before; the next ones come as it trains.";
   const end = kept >= status.steps ? "This is the last step; go back to an earlier one to go on from there." : "";
   return {
-    steps: finished || (status.state === "queued" ? "It waits for its turn." : ""),
-    stop: lab.active ? "" : "It is not training.",
-    reset: status.state === "new" ? "It is at its first step." : "",
+    steps: locked || finished || (status.state === "queued" ? "It waits for its turn." : ""),
+    stop: locked || (lab.active ? "" : "It is not training."),
+    reset: locked || (status.state === "new" ? "It is at its first step." : ""),
     fork: kept < 0 ? nowhere : end,
-    rate: finished,
+    rate: locked || finished,
   };
 }
 

@@ -1,6 +1,5 @@
 """Bringing a checkpoint in: typed as a name or a path, uploaded, or opened again with its numbers kept otherwise."""
 
-from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,23 +11,11 @@ from engine.checkpoints.unpack import unpack
 from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
 from pages.controls.checkpoint.load_errors import say, sentence
+from pages.controls.share.visitor import on_this_machine
 
 AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
 USUAL = ("model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")  # names that say nothing
-FORWARDED = ("x-forwarded-for", "x-real-ip", "forwarded")
-
-
-def on_this_machine() -> bool:
-    """Tells whether the visitor's browser runs where the server does, with nobody in between who could be another
-    one."""
-    address = st.context.ip_address
-    if any(name in st.context.headers for name in FORWARDED):
-        return False
-    try:
-        return address is None or ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def remember(name: str) -> None:

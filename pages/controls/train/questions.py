@@ -17,7 +17,7 @@ from engine.training.probe import Probe, watch
 from engine.training.snapshot_frames import frames_of_snapshots
 from engine.training.status import ACTIVE, read_status
 from pages.controls.train.run_state import catch_up, describe_run, look_at, probe_of, tokenizer_of
-from pages.controls.train.session import Session, own_run
+from pages.controls.train.session import Session, own_run, runs_place
 from views.core.questions import Answer, Page, Query, Registry
 from views.train.train import pack_metrics, pack_update
 
@@ -53,7 +53,8 @@ def ask_live(session: Session, run: str, cursor: Any = None) -> bytes:
         session.places.popitem(last=False)
     reading = probe_of(reader, update)
     place = {"cursor": session.turn, "fresh": since is None or known != run}
-    return pack_update(update, place | describe_run(run, reader, update, reading), tokenizer_of(reading))
+    locked = session.locked(reader.live.run.path) if run else ""
+    return pack_update(update, place | describe_run(run, reader, update, reading, locked), tokenizer_of(reading))
 
 
 @QUESTIONS.command("curve")
@@ -67,7 +68,7 @@ def start_run(session: Session) -> Answer:
     """Trains the recipe of the controls as a new run."""
     if session.plan is None:
         raise ValueError("the recipe above cannot be trained as it stands; correct what it complains about.")
-    return Answer(header={"run": session.launcher.start(session.plan, session.name).name})
+    return Answer(header={"run": session.begin(session.launcher.start(session.plan, session.name))})
 
 
 @QUESTIONS.command("contrast")
@@ -78,7 +79,7 @@ def start_contrast(session: Session, change: str) -> Answer:
         raise ValueError("there is nothing to compare with this choice; choose one of those that are offered.")
     first = session.launcher.start(session.plan, session.name)
     second = session.launcher.start(other, extend_name(session.name, change))
-    return Answer(header={"runs": [first.name, second.name]})
+    return Answer(header={"runs": [session.begin(first), session.begin(second)]})
 
 
 def extend_name(name: str, more: str) -> str:
@@ -96,7 +97,7 @@ def order_run(
 ) -> Answer:
     """Tells a run to go on, to pause, to make so many steps, to stop, to hold a learning rate (None: to follow its
     schedule), or to begin again from step 0."""
-    folder = own_run(run)
+    folder = session.changeable(run)
     if order == "play" and not is_active(folder):
         session.launcher.resume(run)
     elif order == "play":
@@ -117,7 +118,11 @@ def order_run(
         control.set_rate(folder, lr)
     else:
         await_rest(folder)
-        reset(run)
+        owner = RunFolder(folder).owner
+        name = owner.read_text(encoding="utf-8") if owner.is_file() else ""
+        reset(run, folder.parent)
+        if name:
+            owner.write_text(name, encoding="utf-8")  # the same folder, made anew
         session.readers.pop(run, None)
     return Answer(header={"run": run})
 
@@ -141,8 +146,9 @@ def await_rest(folder: Path) -> None:
 @QUESTIONS.command("fork")
 def fork_run(session: Session, run: str, step: int) -> Answer:
     """Starts a new run that goes on from a kept step of another."""
-    own_run(run)
-    return Answer(header={"run": session.launcher.resume(fork(run, step, extend_name(run, f"from {step}")).name).name})
+    place = own_run(run).parent
+    made = session.begin(fork(run, step, extend_name(run, f"from {step}"), folder=place))
+    return Answer(header={"run": session.launcher.resume(made).name})
 
 
 @QUESTIONS.command("probe")
@@ -163,14 +169,16 @@ def watch_probe(
 
 @QUESTIONS.command("rename")
 def rename_run(session: Session, run: str, name: str) -> Answer:
-    return Answer(header={"run": trash.rename(run, name, own_run(run).parent).name})
+    return Answer(header={"run": trash.rename(run, name, session.changeable(run).parent).name})
 
 
 @QUESTIONS.command("delete")
 def delete_run(session: Session, run: str) -> Answer:
-    return Answer(header={"token": trash.delete(run, own_run(run).parent)})
+    return Answer(header={"token": trash.delete(run, session.changeable(run).parent)})
 
 
 @QUESTIONS.command("undo")
 def restore_run(session: Session, token: str) -> Answer:
-    return Answer(header={"run": trash.undo_delete(token)})
+    if why := session.locked(trash.deleted_folder(token, runs_place())):
+        raise ValueError(why)
+    return Answer(header={"run": trash.undo_delete(token, runs_place())})

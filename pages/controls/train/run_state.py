@@ -29,14 +29,17 @@ from views.train.train import list_attentions
 AT_ONCE = 1.5  # seconds that one answer may take for the past of a new probe
 
 
-def describe_run(run: str, reader: Reader, update: Update, reading: ProbeReading | None) -> dict[str, Any]:
-    """Header of every answer about a run: its status, its task, its attentions, its probe."""
+def describe_run(
+    run: str, reader: Reader, update: Update, reading: ProbeReading | None, locked: str = ""
+) -> dict[str, Any]:
+    """Header of every answer about a run: its status, its task, its attentions, its probe. `locked` says why whoever
+    looks may not change it."""
     folder = reader.live.run
     recipe = recipe_of(folder.recipe, folder.recipe.stat().st_mtime_ns)
     about = {"data": recipe.data.kind, "objective": recipe.objective.kind, "about": recipe.about, "name": task(recipe)}
     return {
         "run": run,
-        "status": describe_status(folder, update, reader, recipe.schedule.steps),
+        "status": describe_status(folder, update, reader, recipe.schedule.steps) | {"locked": locked},
         "attentions": list_attentions(recipe.model),
         "task": about,
         "lr": recipe.optimiser.lr,

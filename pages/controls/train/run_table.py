@@ -21,7 +21,7 @@ from engine.training.runs import Run, runs
 from engine.training.status import ACTIVE
 from pages.controls.share.links import as_text
 from pages.controls.train.questions import delete_run, fork_run, order_run, rename_run, restore_run
-from pages.controls.train.session import Session
+from pages.controls.train.session import Session, runs_place
 
 KEY, FRAGMENT, ORDER = "runs table", "runs", "runs order"
 PACE = 2.5  # seconds between two looks at the files while something trains
@@ -263,22 +263,29 @@ def actions(session: Session, found: Sequence[Run], picked: Sequence[Run], shown
     names = ", ".join(run.name for run in picked)
     run = picked[-1]
     several = "Choose a single run for this." if len(picked) > 1 else ""
+    locked = next((why for one in picked if (why := session.locked(one.path))), "")
     bare = "It has kept no weights yet." if run.parameters is None else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="runs actions"):
         st.markdown(as_text(names), width="content")
         if run.name != shown:
             st.button("Show", key="runs show", on_click=show, args=(run.name,), help="show this run above")
-        if run.can_resume and run.state != "damaged":
-            st.button("Resume", key="runs resume", on_click=resume, args=(session, run.name), type="primary")
+        if run.can_resume:
+            st.button(
+                "Resume", key="runs resume", on_click=resume, args=(session, run.name), type="primary",
+                disabled=bool(locked), help=locked or None,
+            )  # fmt: skip
         with st.popover("Open", disabled=bool(bare), help=bare or "the weights of any kept step, on another page"):
             open_menu(run, other_run(found, picked, shown))
         with st.popover("Export", disabled=bool(several), help=several or None):
             export_menu(run)
-        with st.popover("Rename", disabled=bool(several), help=several or None):
+        with st.popover("Rename", disabled=bool(several or locked), help=several or locked or None):
             rename_menu(session, run)
         with st.popover("Fork or reset", disabled=bool(several or bare), help=several or bare or None):
-            fork_menu(session, run)
-        st.button("Delete", key="runs delete", on_click=delete, args=(session, [one.name for one in picked]))
+            fork_menu(session, run, locked)
+        st.button(
+            "Delete", key="runs delete", on_click=delete, args=(session, [one.name for one in picked]),
+            disabled=bool(locked), help=locked or None,
+        )  # fmt: skip
     for one in picked:
         if problem := one.fault or one.error:
             st.warning(f"{as_text(one.name)}: {as_text(problem)}")
@@ -408,7 +415,7 @@ def replace_name(before: str, after: str | None) -> None:
             st.query_params.pop("run")
 
 
-def fork_menu(session: Session, run: Run) -> None:
+def fork_menu(session: Session, run: Run, locked: str) -> None:
     steps = RunFolder(run.path).snapshot_steps()
     key = f"fork {run.name}"
     st.selectbox("go on from", list(reversed(steps)), format_func=lambda step: f"step {step:,}", key=key)
@@ -418,7 +425,8 @@ def fork_menu(session: Session, run: Run) -> None:
     )  # fmt: skip
     st.button(
         "Reset", key="runs reset", on_click=reset, args=(session, run.name),
-        help="begin again from step 0 with the same seed; what was learned can be undeleted below",
+        disabled=bool(locked),
+        help=locked or "begin again from step 0 with the same seed; what was learned can be undeleted below",
     )  # fmt: skip
 
 
@@ -451,7 +459,8 @@ def offer_undo(session: Session) -> None:
     """The run that was deleted last can be had back, and what could not be done is said."""
     if problem := st.session_state.pop("runs problem", ""):
         st.warning(as_text(problem))
-    gone = trash.list_deleted()
+    place = runs_place()
+    gone = [one for one in trash.list_deleted(place) if not session.locked(place / trash.DELETED / one.token)]
     if not gone:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -11,6 +12,7 @@ from typing import ClassVar
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training import Recipe, warm_trainer
+from engine.training.folder import RunFolder
 from engine.training.frames import Frame
 from engine.training.launcher import Launcher, Processes
 from engine.training.live import Live
@@ -20,6 +22,7 @@ from engine.training.probe import Probe
 from engine.training.question import Question
 from views.core.questions import BareContext
 
+OTHERS = "This run belongs to whoever started it; fork it to go on from one of its steps as your own."
 RECORDED = Path(__file__).parents[3] / "assets" / "lab" / "recorded"  # the run that a visitor meets; its name is ""
 
 
@@ -56,6 +59,8 @@ class Session(BareContext):
     done: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
     turn: int = 0
     commands: int = 0  # that the table of runs has given, so that the view looks at what comes of them
+    visitor: str = ""  # hash of the cookie of whoever looks
+    at_machine: bool = True  # whether that is the person at the server's own machine, who may change every run
     plan: Recipe | None = None
     name: str = "run"
     contrasts: Mapping[str, Recipe] = field(default_factory=dict)
@@ -68,8 +73,37 @@ class Session(BareContext):
         return known
 
 
+    def begin(self, folder: Path) -> str:
+        """Keeps whose a new run is; returns its name."""
+        if self.visitor:
+            with suppress(FileNotFoundError):  # deleted at once
+                RunFolder(folder).owner.write_text(self.visitor, encoding="utf-8")
+        return folder.name
+
+    def locked(self, folder: Path) -> str:
+        """Why this visitor may look at a run and not change it; "" where they may."""
+        if self.at_machine:
+            return ""
+        try:
+            owner = RunFolder(folder).owner.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            owner = ""
+        return "" if owner and owner == self.visitor else OTHERS
+
+    def changeable(self, run: str) -> Path:
+        """Folder of a run that this visitor may change. Raises ValueError for another's."""
+        folder = own_run(run)
+        if why := self.locked(folder):
+            raise ValueError(why)
+        return folder
+
+
+def runs_place() -> Path:
+    return Path(RUNS_FOLDER)
+
+
 def folder_of(run: str) -> Path:
-    return existing_run(run, Path(RUNS_FOLDER)) if run else RECORDED
+    return existing_run(run, runs_place()) if run else RECORDED
 
 
 def own_run(run: str) -> Path:
