@@ -34,6 +34,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """A training leaves as many threads behind as it took; sums are rounded otherwise with another number of them."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
 def program() -> Iterator[None]:
     """AppTest leaves its script behind as the main module, which processes that another test starts would then run."""
     before = sys.modules["__main__"]

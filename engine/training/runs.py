@@ -93,6 +93,8 @@ def read_run(run: RunFolder) -> Run:
         except UNREADABLE as error:
             told = " ".join(str(error).split()).replace(f"{run.path}/", "") or type(error).__name__
             faults.append(told[:300] if name in told else f"{name} does not read: {told[:300]}")
+    if found.get("cause") == "damaged":
+        faults.append(found["error"])
     return Run(**found, fault=" ".join(faults))
 
 
