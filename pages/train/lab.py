@@ -10,7 +10,7 @@ from pages.controls.share.links import address_now, honour_link
 from pages.controls.share.visitor import on_this_machine, visitor_name
 from pages.controls.train.export import training_export
 from pages.controls.train.questions import answer, start_contrast
-from pages.controls.train.recipe_plan import Plan, plan_training
+from pages.controls.train.recipe_plan import FIRST, Plan, plan_training
 from pages.controls.train.run_state import digest
 from pages.controls.train.run_table import OVERLAID, refresh, runs_table, sort_as_linked
 from pages.controls.train.session import RECORDED, Session
@@ -74,8 +74,8 @@ offer_contrasts(session, plan)
 run, overlays = st.query_params.get("run", ""), st.session_state.get(OVERLAID, [])
 shown = {
     "run": run,
-    "recorded": RECORDED.is_dir(),
-    "plan": {"name": plan.name, "line": plan.line, "problem": plan.problem}
+    "recorded": RECORDED.is_dir() and st.session_state.task == FIRST,  # it learned that one
+    "plan": {"name": plan.name, "line": plan.line, "problem": plan.problem, "asks": plan.asks}
     | {"recipe": "" if plan.recipe is None else digest(plan.recipe)},
     "overlays": overlays,
     "commands": session.commands,

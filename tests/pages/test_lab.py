@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import limits
-from engine.training import Recipe, sources
+from engine.training import Recipe, RunFolder, sources
 from engine.training.link import pack_recipe
 from engine.training.names import check_name
 from engine.training.objectives import score
@@ -47,11 +47,15 @@ def page(options: bool = True, **address: str) -> AppTest:
     return app.switch_page("pages/train/lab.py").run()
 
 
-def plan(app: AppTest) -> dict[str, Any]:
+def shown(app: AppTest) -> dict[str, Any]:
+    """What the view is given."""
     assert not app.exception, app.exception
     (found,) = (e.proto for e in app.get("bidi_component") if ".train.train." in e.proto.component_name)
-    header, _ = unpack(found.bytes)
-    return dict(header["plan"])
+    return unpack(found.bytes)[0]
+
+
+def plan(app: AppTest) -> dict[str, Any]:
+    return dict(shown(app)["plan"])
 
 
 def recipe_of(app: AppTest) -> Recipe:
@@ -294,3 +298,16 @@ def test_each_contrast_makes_a_model_that_trains(task: str, tmp_path: Path) -> N
                 parameter -= 1e-3 * (torch.zeros(()) if parameter.grad is None else parameter.grad)
             after = score(model.forward_with_pooled(**batch.inputs), batch)["loss"]
         assert after < before, title  # it learns
+
+
+def test_the_recorded_run_is_shown_of_the_task_that_it_learned_alone() -> None:
+    assert shown(page())["recorded"]
+    assert not shown(page(task="sort"))["recorded"]
+
+
+def test_a_link_to_a_run_opens_on_its_task_unless_it_names_another(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.controls.train.session.RUNS_FOLDER", str(runs))
+    RunFolder(runs / "mine").adopt(presets()["sort"].recipe)
+    assert page(run="mine").selectbox(key="task").value == "sort"
+    assert page(run="mine", task="copy").selectbox(key="task").value == "copy"
+    assert page(run="nobody").selectbox(key="task").value == "reverse"

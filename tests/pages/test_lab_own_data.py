@@ -54,7 +54,7 @@ def prepared(app: AppTest, folder: Path) -> Any:
 
 def test_nothing_is_trained_before_there_is_data() -> None:
     app = page(task="own-data")
-    assert "paste a text or upload" in plan(app)["problem"] and not app.warning
+    assert plan(app)["problem"].startswith("Paste a text or upload") and plan(app)["asks"] and not app.warning
 
 
 def test_a_pasted_text_becomes_a_recipe_that_trains(tmp_path: Path) -> None:

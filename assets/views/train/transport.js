@@ -240,7 +240,7 @@ function planLine(lab, start) {
     const changed = lab.run && lab.status && lab.recipe !== plan.recipe;
     const said = plan.problem || `${changed ? "the recipe now: " : ""}${plan.line}`;
     if (text.textContent !== said) text.textContent = said;
-    text.classList.toggle("problem", Boolean(plan.problem));
+    text.classList.toggle("problem", Boolean(plan.problem) && !plan.asks);
     button.hidden = !changed || mainAction(lab).what === "start";
     enable(button, plan.problem, "the run that you look at goes on beside it");
   };

@@ -14,15 +14,17 @@ import streamlit as st
 from engine.model.config import ModelConfig, PositionKind
 from engine.training import Recipe, limit_checks
 from engine.training.estimate import estimate
+from engine.training.folder import RunFolder
 from engine.training.link import FILES, pack_recipe, unpack_recipe
 from engine.training.names import check_name
 from engine.training.objectives.suitable_config import suit_model
-from engine.training.recipe_file import as_toml, parse_recipe, write_recipe
+from engine.training.recipe_file import as_toml, parse_recipe, read_recipe, write_recipe
 from engine.training.sizing import Sizing, known_size
 from pages.controls.share.links import as_text
 from pages.controls.train.presets import OWN, duration, gallery, presets
 from pages.controls.train.recipe_form import Form
 from pages.controls.train.recipe_options import format_value as as_option
+from pages.controls.train.session import folder_of
 from pages.controls.train.user_data import SHARED as DATA
 from pages.controls.train.user_data import own_data
 
@@ -258,17 +260,20 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Plan:
-    """`recipe` is None where the controls do not make one: `problem` says why. `line` tells what would be trained."""
+    """`recipe` is None where the controls do not make one: `problem` says why, or what to do first where `asks`. `line`
+    tells what would be trained."""
 
     name: str
     recipe: Recipe | None
     problem: str = ""
     line: str = ""
     contrasts: Mapping[str, Recipe] = field(default_factory=dict)
+    asks: bool = False
 
 
 def plan_training() -> Plan:
     """Draws the controls."""
+    follow_run()
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="task row")
     with row:
         task = st.selectbox(
@@ -279,7 +284,7 @@ def plan_training() -> Plan:
     if task == OWN:
         own = own_data()
         if own is None:
-            return Plan("own", None, "paste a text or upload a file to learn from.")
+            return Plan("own", None, "Paste a text or upload a file to learn from.", asks=True)
         task, preset, name = own.task, own.recipe, own.title.removesuffix(PurePath(own.title).suffix)
     else:
         st.query_params.pop(DATA, None)
@@ -298,6 +303,20 @@ def plan_training() -> Plan:
     with about:
         show_link_state(task, made.recipe, preset)
     return made
+
+
+def follow_run() -> None:
+    """A link to a run opens on the task that it learns, where it names none."""
+    state, run = st.session_state, st.query_params.get("run", "")
+    if not run or "task" in state or "task" in st.query_params:
+        return
+    try:
+        recipe = read_recipe(RunFolder(folder_of(run)).recipe)
+    except (ValueError, OSError):
+        return  # the view says why there is no such run
+    alike = (name for name, one in presets().items() if one.recipe.data == recipe.data)
+    if (task := next(alike, None)) is not None:
+        state.task = task
 
 
 def choose(task: str) -> None:
