@@ -5,9 +5,10 @@ BIN := .venv/bin
 NODE := node_modules/.bin
 SCRIPTS := assets/views tests/js eslint.config.js
 FORMATTED := "assets/views/**/*.js" "tests/js/*.js" eslint.config.js
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test bench load lint format checkpoints screenshot
+.PHONY: run test test-long lock bench load lint format checkpoints screenshot
 
 run: .venv/installed
 	@echo "Loupe: http://127.0.0.1:$(PORT)"
@@ -16,7 +17,10 @@ run: .venv/installed
 
 test: .venv/installed-dev node_modules/installed
 	$(BIN)/node --test "tests/js/*.test.js"
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not long"
+
+test-long: .venv/installed-dev node_modules/installed
+	$(PYTEST) -m long
 
 lint: .venv/installed-dev node_modules/installed
 	$(BIN)/ruff check .
@@ -45,13 +49,21 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("expected Python 3.11 or newer, got %d.%d; name one with make PYTHON=..." % sys.version_info[:2])'
 	$(PYTHON) -m venv .venv
 
-.venv/installed: requirements.txt | $(BIN)/python
+.venv/installed: requirements.txt constraints.txt | $(BIN)/python
 	$(PIP) -r requirements.txt
 	@touch $@
 
-.venv/installed-dev: requirements.txt requirements-dev.txt | $(BIN)/python
+.venv/installed-dev: requirements.txt requirements-dev.txt constraints.txt | $(BIN)/python
 	$(PIP) -r requirements-dev.txt
 	@touch $@ .venv/installed
+
+# Notes what a fresh environment takes of all that requirements-dev.txt allows; what torch brings for a GPU it pins itself.
+lock:
+	: > constraints.txt
+	$(PYTHON) -m venv --clear .venv-lock
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	.venv-lock/bin/python -m pip freeze | sed 's/+cpu$$//' | grep -Ev '^(cuda|nvidia|triton)' > constraints.txt
+	rm -r .venv-lock
 
 # Node.js comes with the Python packages; npm with it brings what checks the JavaScript.
 node_modules/installed: package-lock.json .venv/installed-dev

@@ -25,7 +25,7 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         page = browser.new_page(viewport={"width": 1440, "height": 950}, color_scheme="light")
         page.goto(f"{address}/walkthrough")
-        page.wait_for_selector('[data-ready="true"]')
+        page.wait_for_selector('[data-ready]')
         settle(page)
         picture = page.screenshot(animations="disabled")
         browser.close()

@@ -7,9 +7,10 @@ skipped, and one line says so at the end; with LOUPE_REQUIRE_BROWSER=1 they fail
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 import pytest
 
@@ -18,12 +19,14 @@ from tests.browser.harness import BROWSERS, FLAGS, PATIENCE, ROOT, UVICORN, brow
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, WebSocket
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, WebSocket
 
 # Opened at /walkthrough, Streamlit first asks below that path where its server is; the misses are no faults.
 PROBE = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
 
 os.environ.setdefault("LOUPE_MODEL", "stories")  # browser/test_first_model.py has what visitors meet
+SIZE: "ViewportSize" = {"width": 1440, "height": 950}
+FAILED = pytest.StashKey[bool]()
 REQUIRE_BROWSER = os.environ.get("LOUPE_REQUIRE_BROWSER") == "1"
 NO_BROWSER = f"no browser found (looked for {', '.join(BROWSERS)}): the tests in a browser are skipped"
 
@@ -102,40 +105,19 @@ def browser() -> "Iterator[Browser]":
 @pytest.fixture(scope="session")
 def context(browser: "Browser") -> "BrowserContext":
     """One for all tests, so that Streamlit's own scripts are fetched once."""
-    context = browser.new_context(viewport={"width": 1440, "height": 950}, color_scheme="light")
+    context = browser.new_context(viewport=SIZE, color_scheme="light")
     context.set_default_timeout(1000 * PATIENCE)
     return context
-
-
-@pytest.fixture
-def faults() -> list[str]:
-    """Console errors and uncaught exceptions so far; a test that causes one on purpose clears the list."""
-    return []
-
-
-@pytest.fixture
-def page(context: "BrowserContext", faults: list[str]) -> "Iterator[Page]":
-    """A fresh tab, 1440 x 950, light; it must not have complained when the test ends."""
-    page = context.new_page()
-    page.on("console", lambda message: _note(message, faults))
-    page.on("pageerror", lambda error: faults.append(f"uncaught: {error}"))
-    yield page
-    page.close()
-    assert not faults, "the page complained:\n" + "\n".join(faults)
-
-
-def _note(message: "ConsoleMessage", faults: list[str]) -> None:
-    where = message.location.get("url", "")
-    if message.type == "error" and not PROBE.search(where):
-        faults.append(f"{message.text} ({where})")
 
 
 class Wire:
     """What goes over the page's websocket; of what it sends, only the requests to rerun."""
 
-    def __init__(self, page: "Page") -> None:
+    def __init__(self) -> None:
         self.reruns = 0
         self.received: list[int] = []  # bytes of each message, in order
+
+    def listen(self, page: "Page") -> None:
         page.on("websocket", self._listen)
 
     def _listen(self, websocket: "WebSocket") -> None:
@@ -149,18 +131,89 @@ class Wire:
             self.reruns += BackMsg.FromString(payload).WhichOneof("type") == "rerun_script"
 
 
-@pytest.fixture
-def wire(page: "Page") -> Wire:
-    """Counts messages from before the page is opened."""
-    return Wire(page)
+class Tab:
+    """One tab for all tests of a module: what only looks elsewhere on a page that is open need not open it again."""
+
+    def __init__(self, context: "BrowserContext") -> None:
+        self.context = context
+        self.faults: list[str] = []
+        self.page: Page | None = None
+        self.wire = Wire()
+
+    def begin(self) -> "Page":
+        """The page for a test: 1440 x 950, light, and fresh where the test before failed."""
+        if self.page is None:
+            self.page = self.context.new_page()
+            self.page.on("console", lambda message: _note(message, self.faults))
+            self.page.on("pageerror", lambda error: self.faults.append(f"uncaught: {error}"))
+            self.wire.listen(self.page)
+        if self.page.viewport_size != SIZE:
+            self.page.set_viewport_size(SIZE)
+        self.page.emulate_media(color_scheme="light")
+        self.page.unroute_all()
+        self.faults.clear()
+        return self.page
+
+    def close(self) -> None:
+        if self.page is not None:
+            self.page.close()
+        self.page = None
+
+
+@pytest.fixture(scope="module")
+def tab(context: "BrowserContext") -> Iterator[Tab]:
+    tab = Tab(context)
+    yield tab
+    tab.close()
 
 
 @pytest.fixture
-def open_page(page: "Page") -> "Callable[[str], Page]":
-    """Opens an address and waits until Streamlit has run the script to its end."""
+def faults(tab: Tab) -> list[str]:
+    """Console errors and uncaught exceptions so far; a test that causes one on purpose clears the list."""
+    return tab.faults
 
-    def opened(address: str) -> "Page":
+
+@pytest.fixture
+def page(tab: Tab, request: pytest.FixtureRequest) -> "Iterator[Page]":
+    """The module's tab, where the test before left it; it must not have complained when the test ends."""
+    yield tab.begin()
+    if request.node.stash.get(FAILED, False) or tab.faults:
+        tab.close()
+    assert not tab.faults, "the page complained:\n" + "\n".join(tab.faults)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = report.failed or item.stash.get(FAILED, False)
+    return report
+
+
+def _note(message: "ConsoleMessage", faults: list[str]) -> None:
+    where = message.location.get("url", "")
+    if message.type == "error" and not PROBE.search(where):
+        faults.append(f"{message.text} ({where})")
+
+
+@pytest.fixture
+def wire(tab: Tab) -> Wire:
+    return tab.wire
+
+
+@pytest.fixture
+def open_page(page: "Page") -> "Callable[..., Page]":
+    """Opens an address and waits until Streamlit has run the script to its end. Where the page stands there already but
+    for what is behind the #, its views follow that, without a reload; `anew` opens it as a visitor's new tab would."""
+
+    def opened(address: str, anew: bool = False) -> "Page":
+        place, _, fragment = address.partition("#")
+        if anew or not fragment or page.url.partition("#")[0] != place:
+            page.goto(urljoin(address, "/_stcore/health"))
+            page.evaluate("sessionStorage.clear()")
+        else:
+            page.evaluate("dispatchEvent(new Event('pagehide'))")  # what waits to be written behind the # is, now
         page.goto(address)
+        page.evaluate("new Promise((done) => setTimeout(done))")  # the views have heard of it
         settle(page)
         return page
 

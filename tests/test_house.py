@@ -248,7 +248,7 @@ def check_requirements(listed: Set[str], imported: Set[str]) -> Iterator[str]:
 
 def test_requirements_are_what_is_imported() -> None:
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    listed = {distribution(line) for line in lines if line and not line.startswith("#")}
+    listed = {distribution(line) for line in lines if line and not line.startswith(("#", "-c "))}
     imported = {
         name.split(".")[0]
         for path in sources(".py")

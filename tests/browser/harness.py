@@ -19,8 +19,11 @@ import numpy as np
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, LocatorAssertions, Page
 
+    from engine.runtime.trace import Trace
+
 ROOT = Path(__file__).resolve().parents[2]
-BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
+BROWSERS = ["chromium-headless-shell", "chromium", "chromium-browser"]  # the first costs two thirds of the second
+BROWSERS += ["google-chrome", "google-chrome-stable", "chrome"]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"] + [
     f"--disable-{what}" for what in ("background-networking", "component-update", "sync")
 ]
@@ -33,7 +36,7 @@ STARTUP = 90.0  # seconds until a server must answer
 BYTES = """(numbers => { const bytes = new Uint8Array(Float32Array.from(numbers).buffer); let text = "";
 for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
 return btoa(text); })"""
-PATIENCE = 60.0  # seconds until a page must show what a test waits for; a check may run on a busy machine
+PATIENCE = 20.0  # seconds until a page must show what a test waits for
 
 
 def browser_path() -> str | None:
@@ -85,6 +88,24 @@ def turn_to(page: "Page", title: str) -> None:
     group = {"Open a model": "Models", "Anatomy": "Models", "Long context": "Models", "Train a model": "Train"}
     page.get_by_test_id("stTopNavSection").filter(has_text=group.get(title, "Explore")).click()
     page.get_by_test_id("stTopNavDropdownLink").filter(has_text=title).click()
+
+
+def shows(page: "Page", view: str, trace: "Trace", model: str = "stories") -> None:
+    """Waits until a view has drawn the run of a trace, whose digest it names."""
+    from views.walkthrough.walkthrough import digest
+
+    page.wait_for_selector(f'.{view}[data-ready="{digest(model, trace)}"]')
+
+
+def choose(page: "Page", label: str, option: str) -> None:
+    """Chooses in one of Streamlit's menus."""
+    box = page.get_by_role("combobox", name=label, exact=True)
+    settle(page)  # a list that is opened while the page is being drawn closes again
+    if box.input_value() != option:
+        box.click()
+        page.keyboard.type(option)
+        page.get_by_role("option", name=option, exact=True).click()
+    expect(box).to_have_value(option)
 
 
 def expect(shown: "Locator", about: str | None = None) -> "LocatorAssertions":

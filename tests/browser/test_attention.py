@@ -15,7 +15,7 @@ from engine.inputs.readers import read_text
 from engine.runtime import library
 from engine.runtime.trace import Trace
 from pages.controls.what_if.experiment_link import to_link
-from tests.browser.harness import expect
+from tests.browser.harness import expect, shows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TEXT = 'Max gave the red ball to Anna. "Thank you," said'
 LONG = "The dog was happy. " * 60
-READY = '.attention[data-ready="true"] .view canvas'
+READY = '.attention[data-ready] .view canvas'
 FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.attention')).find(Boolean).loupe"
 DRAWN = """e => { const { block, max } = e.loupe.view.found();
 return Array.from({length: block.rows}, (_, r) => Array.from(block.data.subarray(block.offset + r * block.stride,
@@ -167,11 +167,10 @@ def test_another_text_is_painted_into_the_thumbnails_that_are_there(look: Callab
     page = look()
     thumbnails = page.locator(".headgrid button canvas")
     before = thumbnails.nth(5).evaluate("canvas => { canvas.kept = true; return canvas.toDataURL(); }")
-    run = root(page).evaluate("e => e.loupe.trace.trace")
     field = page.get_by_label("text", exact=True)
     field.fill("The dog saw a cat in the garden")
     field.press("Enter")
-    page.wait_for_function(f"run => {FIND}.trace.trace !== run", arg=run)
+    shows(page, "attention", traced("The dog saw a cat in the garden"))
     after, kept = thumbnails.nth(5).evaluate("canvas => [canvas.toDataURL(), canvas.kept]")
     assert kept and after != before
 

@@ -20,8 +20,7 @@ from engine.model.config import MLP, Attention, ModelConfig, Positions
 from engine.runtime.run import run
 from engine.tokenizers import END, train
 from pages.controls.what_if.experiment_link import from_link, to_link
-from tests.browser.harness import UVICORN, comes_to, expect, served
-from tests.browser.test_experiment import choose
+from tests.browser.harness import UVICORN, choose, comes_to, expect, served
 from tests.browser.test_take import saved
 from tests.engine import tiny
 
@@ -30,11 +29,13 @@ if TYPE_CHECKING:
 
     from tests.conftest import Wire
 
-READY = '.attention.long[data-ready="true"] .long-map canvas'
+pytestmark = pytest.mark.long
+
+READY = '.attention.long[data-ready] .long-map canvas'
 FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.attention')).find(Boolean).loupe"
 HERE = f"""() => {{ const page = {FIND}; const {{ map }} = page;
 const same = (a, b) => `${{a.rows}} ${{a.columns}}` === `${{b.rows}} ${{b.columns}}`;
-return !!page.row() && map.missing(map.window).every(one => map.tiles.some(tile => same(one, tile))); }}"""
+return map && !!page.row() && map.missing(map.window).every(one => map.tiles.some(tile => same(one, tile))); }}"""
 COLOURED = """e => { const pen = document.createElement("canvas").getContext("2d");
 pen.fillStyle = getComputedStyle(e).getPropertyValue("--edited");
 const wanted = [1, 3, 5].map(at => parseInt(pen.fillStyle.slice(at, at + 2), 16));

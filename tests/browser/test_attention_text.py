@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TEXT = "The little dog was sad because he lost his ball"
 ENGLISH = "The delighted dog sees a small white cat."
-READY = '.attention[data-ready="true"]'
+READY = '.attention[data-ready]'
 
 Open = Callable[[str], "Page"]
 Show = Callable[..., "Page"]

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import torch
 
 from engine import Checkpoint, load
 from engine.analysis.weights import by_head, spectrum
-from engine.checkpoints.parity import available
 from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
@@ -24,12 +24,15 @@ Open = Callable[..., "Page"]
 
 
 @pytest.fixture
-def show(page: "Page", server: str) -> Open:
-    def shown(fragment: str = "", **query: str) -> "Page":
-        given = "&".join(f"{name}={value}" for name, value in query.items())
-        page.goto(f"{server}/checkpoint?{given}{fragment}")
+def show(open_page: Callable[[str], "Page"], page: "Page", server: str) -> Open:
+    """The page of a model: as the test before left it, where that was of the same one."""
+
+    def shown(model: str = "stories") -> "Page":
+        asked = dict(parse_qsl(urlsplit(page.url).query)).get("model", "stories")
+        if not urlsplit(page.url).path == "/checkpoint" or asked != model:
+            open_page(f"{server}/checkpoint?model={model}")
         page.wait_for_selector(READY, state="attached")
-        page.wait_for_selector(".card[data-ready='true']")
+        page.wait_for_selector(".card[data-ready]")
         settle(page)
         return page
 
@@ -134,7 +137,7 @@ def test_the_table_of_tensors_is_searched_and_filtered(show: Open) -> None:
     page.wait_for_function("new URL(location).searchParams.get('named') === 'h.3.mlp'")
 
 
-@pytest.mark.skipif(not available(), reason="transformers is not installed")
+@pytest.mark.long
 def test_the_badge_compares_with_transformers(show: Open) -> None:
     page = show(model="stories-bert")
     page.get_by_role("button", name="Compare with transformers").click()
@@ -167,10 +170,10 @@ def test_uploaded_files_are_shown_carried_and_taken_away(show: Open, folder: Pat
     assert all(torch.equal(tensor, expected[key]) for key, tensor in load(taken).model.state_dict().items())
     page.keyboard.press("Escape")
     turn_to(page, "Walkthrough")
-    page.wait_for_selector(".walkthrough[data-ready='true']")
+    page.wait_for_selector(".walkthrough[data-ready]")
     page.wait_for_function("name => new URL(location).searchParams.get('model') === name", arg=name)
     turn_to(page, "Anatomy")
-    page.wait_for_selector(".architecture[data-ready='true']")
+    page.wait_for_selector(".architecture[data-ready]")
     page.get_by_role("combobox", name=re.compile("model")).first.click()
     page.keyboard.type(name[:8])
     expect(page.get_by_role("option", name=name)).to_have_count(1)
@@ -179,7 +182,7 @@ def test_uploaded_files_are_shown_carried_and_taken_away(show: Open, folder: Pat
 @pytest.mark.parametrize("model", ["stories", "translate-en-fr", "digits-vit"])
 def test_nothing_leaves_the_page_on_a_phone(page: "Page", show: Open, model: str) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
-    show(model=model)
+    show(model)
     parts = page.locator(".card, [data-testid='stVegaLiteChart'], [data-testid='stPlotlyChart']")
     expect(parts).to_have_count(6)
     page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")

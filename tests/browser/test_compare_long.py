@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Locator, Page
 
-READY = '.compare[data-ready="true"] .long-map canvas'
+pytestmark = pytest.mark.long
+
+READY = '.compare[data-ready] .long-map canvas'
 FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.compare')).find(Boolean).loupe"
 HERE = f"""() => {{ const {{ maps }} = {FIND};
 const same = (a, b) => `${{a.rows}} ${{a.columns}}` === `${{b.rows}} ${{b.columns}}`;

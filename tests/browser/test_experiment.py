@@ -13,7 +13,7 @@ from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from pages.controls.what_if.experiment_link import from_link, to_link
-from tests.browser.harness import comes_to, expect, turn_to
+from tests.browser.harness import choose, comes_to, expect, shows, turn_to
 from views.what_if.continuation import completion
 
 if TYPE_CHECKING:
@@ -54,14 +54,6 @@ def in_the_address(page: "Page") -> tuple[object, ...]:
 
 def comes_to_the_address(page: "Page", *edits: object) -> None:
     comes_to(page, lambda: in_the_address(page), edits)
-
-
-def choose(page: "Page", label: str, option: str) -> None:
-    """Chooses in a list of the form."""
-    box = page.get_by_role("combobox", name=label, exact=True)
-    box.click()
-    page.get_by_role("option", name=option, exact=True).click()
-    expect(box).to_have_value(option)
 
 
 def fill(page: "Page", label: str, text: str) -> None:
@@ -118,12 +110,10 @@ def test_a_mask_is_painted_by_dragging_and_the_picture_below_is_of_that_run(show
     page.locator(".edit .words").wait_for()
     painted = PaintMask(cells=[[13, key] for key in range(2, 8)], layer=3)
     comes_to_the_address(page, painted)
+    shows(page, "attention", traced(painted))
     pattern = traced(painted)["blocks.3.attn.pattern"][0, 3, 13]
-    weights = page.locator(".attention").first.evaluate(
-        """async ({ loupe }) => {
-          while (!loupe.trace.edited.length) await new Promise((soon) => setTimeout(soon, 20));
-          return Array.from(loupe.trace.row("blocks.3.attn.pattern", 13, 3));
-        }"""
+    weights = page.locator(".attention").evaluate(
+        "({ loupe }) => Array.from(loupe.trace.row('blocks.3.attn.pattern', 13, 3))"
     )
     torch.testing.assert_close(torch.tensor(weights), pattern)
     assert not any(weights[2:8])

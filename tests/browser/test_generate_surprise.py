@@ -23,6 +23,7 @@ LOGS = "page.tab.tokens.map(({log}) => log)"
 WHOLE = f"() => {TAB}?.found?.whole"
 
 
+@pytest.mark.long
 def test_a_long_text_is_read_in_windows_can_be_stopped_and_is_taken_along_whole(
     open_page: Open, server: str, browser: "Browser", tmp_path: Path
 ) -> None:

@@ -67,9 +67,9 @@ def lab_server(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def look(open_page: Callable[[str], "Page"], lab_server: str) -> Callable[..., "Page"]:
-    def open_(run: str = "", hash: str = "") -> "Page":
-        page = open_page(f"{lab_server}/train{f'?run={run}' if run else ''}{hash}")
-        page.wait_for_selector('.lab[data-ready="true"]')
+    def open_(run: str = "", hash: str = "", anew: bool = False) -> "Page":
+        page = open_page(f"{lab_server}/train{f'?run={run}' if run else ''}{hash}", anew)
+        page.wait_for_selector('.lab[data-ready]')
         if run:
             page.wait_for_selector(".lab[data-state]")
         return page
@@ -285,7 +285,7 @@ def test_a_run_is_taken_as_a_picture_of_each_part_and_as_a_file_that_goes_throug
 
 
 def test_a_link_says_what_of_it_a_run_has_not(look: Callable[..., "Page"]) -> None:
-    page = look("short", "#step=5000&attention=cross_attn&head=9")
+    page = look("short", "#step=5000&attention=cross_attn&head=9", anew=True)
     notice = page.locator(".lab .notice", has_text="Not all of this link could be restored")
     notice.wait_for()
     assert "step 5,000 is not here, the run has come to 60" in notice.inner_text()

@@ -123,10 +123,8 @@ def reversal(checkpoint: Checkpoint, text: str) -> tuple[torch.Tensor, torch.Ten
 def hover(page: Page, root: str, row: int, col: int, shape: Sequence[int]) -> str:
     """What the bubble says of a cell."""
     canvas = page.locator(f"{root} canvas").first
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] * (col + 0.5) / shape[1], box["y"] + box["height"] * (row + 0.5) / shape[0])
+    wide, tall = canvas.evaluate("({ clientWidth, clientHeight }) => [clientWidth, clientHeight]")
+    canvas.hover(position={"x": wide * (col + 0.5) / shape[1], "y": tall * (row + 0.5) / shape[0]})
     return page.locator(".lab .tip strong").text_content() or ""
 
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from engine.generation.generate import generate
 from engine.runtime import library
 from tests.browser.harness import UVICORN, comes_to, expect, free_port, served, settle
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
     from tests.conftest import Wire
+
+pytestmark = pytest.mark.long
 
 MODEL = "in-context"
 ADDRESS = f"/generate?model={MODEL}&text=lion&method=greedy&repetition_penalty=1.2"

@@ -11,7 +11,7 @@ from views.core.theme import tokens
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-VIEW = '[data-ready="true"]'
+VIEW = '[data-ready]'
 PASTE = """(e, text) => { e.focus(); e.setSelectionRange(3, 3);
 const clipboardData = new DataTransfer(); clipboardData.setData("text/plain", text);
 e.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true })); }"""
@@ -79,7 +79,7 @@ def test_another_page_opens_on_the_head_that_was_looked_at_and_names_itself_in_i
     open_walkthrough(page, f"{server}/walkthrough?model=stories-bert#layer=1&head=2")
     for title, root in (("Attention", ".attention"), ("Compare", ".compare"), ("Walkthrough", ".walkthrough")):
         turn_to(page, title)
-        page.wait_for_selector(f'{root}[data-ready="true"]')
+        page.wait_for_selector(f'{root}[data-ready]')
         looked = page.locator(root).evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")
         assert looked == [1, 2], title
         group = page.get_by_test_id("stTopNavSection").filter(has_text="Explore")
@@ -93,7 +93,7 @@ def test_on_a_phone_the_list_of_pages_closes_over_the_page_that_is_chosen(server
     open_walkthrough(page, server)
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Compare").click()
-    page.wait_for_selector('.compare[data-ready="true"]')
+    page.wait_for_selector('.compare[data-ready]')
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
 
 

@@ -30,12 +30,14 @@ Look = Callable[..., "Page"]
 
 @pytest.fixture
 def look(open_page: Callable[[str], "Page"], server: str) -> Look:
-    def open_(view: str = "attention", hash: str = "", **query: object) -> "Page":
+    def open_(view: str = "attention", hash: str = "", anew: bool = False, **query: object) -> "Page":
         named = {"text": TEXT, **query}
         address = "&".join(f"{name}={quote(str(value))}" for name, value in named.items())
-        page = open_page(f"{server}/{view}?{address}{hash}")
-        page.wait_for_selector(f'.{view}[data-ready="true"] canvas')
-        page.get_by_role("button", name="Share & export").click()
+        page = open_page(f"{server}/{view}?{address}{hash}", anew)
+        page.wait_for_selector(f'.{view}[data-ready] canvas')
+        panel = page.get_by_role("button", name="Share & export")
+        if panel.get_attribute("aria-expanded") != "true":
+            panel.click()
         return page
 
     return open_
@@ -69,6 +71,7 @@ def test_a_picture_is_made_of_shapes_and_text_and_says_what_it_shows(look: Look,
 def test_one_plot_is_a_picture_whose_letters_are_legible_on_paper(look: Look, tmp_path: Path) -> None:
     page = look(hash="#layer=1&head=2")
     size = "e => [e.clientWidth, e.clientHeight]"
+    expect(page.locator(".why")).to_contain_text("(key ")  # the last sentence of the column, which comes by itself
     before = page.locator(".attention").evaluate(size)
     for part, own, others in (("Map alone", "key →", "All heads "), ("all heads", "All heads ", "key →")):
         page.get_by_label("which part").select_option(label=part)
@@ -117,7 +120,7 @@ def test_the_file_is_alive_without_a_network(look: Look, browser: "Browser", tmp
     alone.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     alone.on("request", lambda request: requests.append(request.url[:60]))
     alone.goto(path.as_uri())
-    alone.wait_for_selector('.attention[data-ready="true"] .view canvas')
+    alone.wait_for_selector('.attention[data-ready] .view canvas')
     trace = traced()
     for head in (2, 3):
         drawn = alone.locator(".attention").evaluate(
@@ -150,7 +153,7 @@ def test_a_link_opens_on_what_was_looked_at_and_hides_what_a_teacher_chose(
     query = parse_qs(urlsplit(link).query)
     assert query == {"v": ["1"], "model": ["stories"], "text": [TEXT], "attention": ["0.5"], "hide": ["model"]}
     page = open_page(link)
-    page.wait_for_selector('.attention[data-ready="true"] canvas')
+    page.wait_for_selector('.attention[data-ready] canvas')
     state = page.locator(".attention").evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")
     assert state == [1, 2]
     expect(page.locator(".st-key-model")).to_be_hidden()
@@ -176,7 +179,7 @@ def test_what_a_tab_shows_in_place_of_the_pattern_is_what_is_taken(look: Look, t
 
 
 def test_a_link_to_a_head_that_is_not_here_says_so(look: Look) -> None:
-    page = look(hash="#layer=9&head=1")
+    page = look(hash="#layer=9&head=1", anew=True)
     expect(page.locator(".loupe-lost")).to_contain_text("block 10 is not here, there are 4")
 
 
@@ -197,6 +200,7 @@ def test_no_link_is_made_that_no_page_could_read(look: Look) -> None:
     assert said[0] > 500_000 and said[1].startswith(f"The text is too long for a link: {sizes}.")
 
 
+@pytest.mark.long
 def test_a_text_that_no_address_can_hold_is_said_once_and_stays_until_the_reload(look: Look) -> None:
     """A browser opens no address above 2 MiB: what stood there would be gone with a reload, and the model with it."""
     page = look(model="stories-bert", text="It began to [MASK].")
@@ -211,7 +215,7 @@ def test_a_text_that_no_address_can_hold_is_said_once_and_stays_until_the_reload
     page.get_by_role("button", name="Copy link").click()
     page.locator("output.said").get_by_text(said.inner_text()).wait_for()
     page.reload()
-    page.wait_for_selector('.attention[data-ready="true"] canvas')
+    page.wait_for_selector('.attention[data-ready] canvas')
     model = page.locator(".attention")
     comes_to(page, lambda: model.evaluate("e => e.loupe.data.model.name"), "stories-bert")
     expect(page.get_by_text("too long for a link")).to_have_count(0)

@@ -107,7 +107,7 @@ def test_patterns_are_exported_as_shapes_and_as_a_file_in_which_every_head_is_th
     open_page: Callable[[str], "Page"], server: str, browser: "Browser", tmp_path: Path
 ) -> None:
     page = open_page(f"{server}/long_sequences#layer=1&head=2&query=90")
-    page.wait_for_selector('.kept-patterns[data-ready="true"] .panels canvas')
+    page.wait_for_selector('.kept-patterns[data-ready] .panels canvas')
     page.locator(".loupe-take").get_by_role("button", name="Share & export").click()
     picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
     texts = [text.text or "" for text in picture.iter(f"{SVG}text")]
@@ -116,7 +116,7 @@ def test_patterns_are_exported_as_shapes_and_as_a_file_in_which_every_head_is_th
     path = saved(page, "HTML", tmp_path)
     assert path.stat().st_size < 5_000_000
     file = alone(browser, path)
-    file.wait_for_selector('.kept-patterns[data-ready="true"] .panels canvas')
+    file.wait_for_selector('.kept-patterns[data-ready] .panels canvas')
     file.get_by_label("head", exact=True).select_option(label="block 1, head 4")
     kept = shared.kept_patterns("stories", 128, 0, 3, Setup())
     share = f"keeps {100 * kept['quantized'].mass:.1f}\u00a0% of the attention"

@@ -10,6 +10,8 @@ from tests.browser.harness import settle
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.long
+
 ASK = "delay => { window.probe.request({size: Math.random(), delay}).catch(() => {}); }"
 CLICK_AND_ASK = """wait => {
     const ask = () => window.probe.request({size: 2}).catch(() => {});

@@ -10,7 +10,7 @@ import pytest
 from engine.edits import AttentionTemperature
 from engine.runtime import library
 from engine.runtime.trace import Trace
-from tests.browser.harness import BYTES, expect, floats, settle
+from tests.browser.harness import BYTES, expect, floats, settle, shows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.conftest import Wire
 
 TEXT = "The little dog was sad because he lost his ball"
-READY = '.walkthrough[data-ready="true"]'
+READY = '.walkthrough[data-ready]'
 FIND = "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.walkthrough')).find(Boolean)"
 STAGES = [
     "embed",
@@ -111,7 +111,7 @@ def test_a_new_text_is_drawn_into_the_canvases_that_are_there(walk: Callable[...
         page.locator(selector).evaluate("c => c.was = true")
     page.get_by_label("text", exact=True).fill("The dog ran to a tree")
     page.get_by_label("text", exact=True).press("Enter")
-    page.wait_for_function(f"{FIND}.loupe.trace.pieces.length > 5")
+    shows(page, "walkthrough", traced("The dog ran to a tree"))
     for selector in kept:
         assert page.locator(selector).evaluate("c => c.was === true")
     count = page.locator(".stage-attention canvas").last.get_attribute("aria-label")
@@ -298,7 +298,7 @@ def test_hovering_a_token_lights_its_row_its_column_and_its_lines(walk: Callable
 def test_typing_another_sentence_redraws_it(walk: Callable[..., "Page"]) -> None:
     page = walk()
     page.get_by_label("text", exact=True).fill("She was happy")
-    page.locator(".token bdi", has_text="·happy").wait_for()
+    shows(page, "walkthrough", traced("She was happy"))
     assert_drawn_equals(page, traced("She was happy"))
 
 
@@ -344,6 +344,7 @@ def test_focus_stays_on_the_control_that_was_used(walk: Callable[..., "Page"]) -
 
 def test_attention_temperature_changes_the_maps_and_is_marked_as_an_edit(walk: Callable[..., "Page"]) -> None:
     page = walk(attention="2.0")
+    shows(page, "walkthrough", traced(temperature=2.0))
     assert_drawn_equals(page, traced(temperature=2.0))
     assert page.locator(".stage-attention .role-edited").first.inner_text() == "edited"
     recomputed, stored = explained(page, "came to give")

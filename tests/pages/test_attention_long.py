@@ -18,6 +18,8 @@ from pages.controls.what_if.experiment_link import to_link
 from tests.pages.mounted import field
 from tests.pages.test_attention import opened, view
 
+pytestmark = pytest.mark.long
+
 CONFIG = ModelConfig(11, 2 * LONG_TOKENS, 16, 2, Attention(2), MLP(24), Positions("rotary"))
 
 

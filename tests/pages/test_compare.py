@@ -29,7 +29,6 @@ def opened(**address: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for name, value in address.items():
         app.query_params[name] = value
-    app.run()
     return app.switch_page(COMPARE).run()
 
 

@@ -27,6 +27,8 @@ from tests.pages.test_take import asked, ran, view
 from views.core.payload import unpack
 from views.walkthrough.walkthrough import lanes
 
+pytestmark = pytest.mark.long
+
 COUNT = MAX_TOKENS + 40
 MIDDLE = 100  # where the second text has another token
 WHO = (("A", "first", "mine"), ("B", "second", "mine"))

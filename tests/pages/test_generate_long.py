@@ -18,6 +18,8 @@ from views.generate import availability as generate_missing
 from views.generate.codegen import temperature_lines
 from views.generate.session import Call, Writing
 
+pytestmark = pytest.mark.long
+
 LONG = "the dog " * 300
 WRITING = ["write", "beam", "cache"]
 

@@ -18,6 +18,8 @@ from tests.pages.test_attention_long import long_page, mine  # noqa: F401
 from tests.pages.test_take import asked, ran, view
 from views.core.payload import unpack
 
+pytestmark = pytest.mark.long
+
 HOOK = "blocks.1.attn.pattern"
 
 

@@ -44,7 +44,6 @@ from views.long_sequences.charts import formula_rows
 
 def opened(page: str, **address: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.run()
     app.session_state[SHOWN] = {page}  # no browser reports that the view is drawn
     app.switch_page(str(Path("pages/inspect") / f"{page}.py")).run()
     for name, value in address.items():

@@ -28,6 +28,8 @@ from views.core.payload import Named, unpack
 from views.core.questions import Page
 from views.walkthrough.walkthrough import lanes
 
+pytestmark = pytest.mark.long
+
 LENGTH = 301
 SMALL = ModelConfig(23, 512, 16, 2, Attention(4), MLP(24), Positions("rotary"))
 READER = Encoder(3, Attention(4, mask="full"), MLP(24), 0)

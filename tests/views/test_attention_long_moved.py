@@ -17,6 +17,8 @@ from tests.engine import tiny
 from tests.views.test_attention_long import GPT2, LENGTH, SMALL, TWO, answer, asked, check_tile, ids, looked_at
 from views.attention.long import ACROSS, TILE, Head, LongContext, at_rest, attention_long
 
+pytestmark = pytest.mark.long
+
 KINDS = [("length", False), ("share", True)]
 
 

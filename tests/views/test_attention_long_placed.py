@@ -9,6 +9,8 @@ from engine.runtime.run import run
 from tests.engine import tiny
 from tests.views.test_attention_long import LENGTH, SMALL, TWO, asked, ids, looked_at
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("side", ["", "encoder", "decoder"])
 def test_step_by_step_every_head_gets_the_share_that_it_has_in_a_whole_run(side: str) -> None:

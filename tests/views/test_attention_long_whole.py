@@ -22,6 +22,8 @@ from views.attention.long import LongContext, long_context
 from views.attention.questions import FEWEST, LONGEST, TEXTS
 from views.walkthrough.walkthrough import lanes
 
+pytestmark = pytest.mark.long
+
 MODEL, READ = tiny.model(SMALL), ids(LENGTH)
 PAIR = (tiny.model(TWO), ids(280), ids(LENGTH, 1))
 ATTENTIONS = [("encoder", "attn"), ("decoder", "attn"), ("decoder", "cross_attn")]

@@ -21,6 +21,8 @@ from views.attention.attention import is_attention
 from views.attention.long_window import KEYS, KEYS_OF_SEVERAL, OF_KEYS, ROWS, SEVERAL, SQUARES, chosen
 from views.core.payload import Named
 
+pytestmark = pytest.mark.long
+
 ALIBI = replace(SMALL, positions=Positions("alibi"))
 CAPPED = replace(SMALL, attention=Attention(4, softcap=5.0))
 GROUPED = replace(SMALL, attention=Attention(4, kv_heads=2, qk_norm="head"))

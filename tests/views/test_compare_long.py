@@ -32,6 +32,8 @@ from views.core.payload import Named, unpack
 from views.core.questions import Page
 from views.walkthrough.walkthrough import lanes
 
+pytestmark = pytest.mark.long
+
 MIDDLE = 150  # where the second text has one token more
 
 

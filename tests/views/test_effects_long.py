@@ -16,6 +16,8 @@ from views.what_if.effects import effects
 from views.what_if.effects_long import asked_later_long, effects_long
 from views.what_if.paint_ground import painted_on, painted_on_long
 
+pytestmark = pytest.mark.long
+
 QUIET = SilenceHeads(1, [1])
 HEADS = {"effects": "heads", "attention": "attn", "layer": 0}
 UNKNOWN = "asked for something"

@@ -46,7 +46,7 @@ class Attention {
     this.onKey = (event) => this.key(event);
     window.addEventListener("keydown", this.onKey);
     this.unfollow = address.follow(
-      (state) => this.trace && this.go({ zoom: undefined, from: undefined, ...restore(state) }),
+      (state) => this.trace && this.go({ ...without(Object.keys(this.state)), ...restore(state) }),
     );
   }
 
@@ -109,7 +109,6 @@ class Attention {
     this.parts = frame(this);
     this.heads = mountHeads(this.parts.heads, this);
     this.details = mountDetails(this.parts.details, this);
-    this.element.dataset.ready = "true";
   }
 
   /** How much room there is, and everything drawn again in it. */
@@ -212,6 +211,7 @@ class Attention {
     this.parts.show();
     this.heads.update();
     this.show();
+    this.element.dataset.ready = this.data.trace;
   }
 
   /** The open tab and the details. */
@@ -393,4 +393,9 @@ class Attention {
     if (all) this.refresh();
     else this.heads.update();
   }
+}
+
+/** Entries that are not there, for what the address does not name any more. */
+function without(names) {
+  return Object.fromEntries(names.map((name) => [name, undefined]));
 }

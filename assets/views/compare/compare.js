@@ -118,7 +118,6 @@ class Compare extends Cursor {
       mountStreams(streams, this),
       mountSimilarity(similarity, this),
     ];
-    this.element.dataset.ready = "true";
   }
 
   /** Puts up what one source draws otherwise than another. */
@@ -224,6 +223,7 @@ class Compare extends Cursor {
     this.parts.show();
     for (const view of this.views) view.update();
     this.source.bring();
+    this.element.dataset.ready = this.data.trace;
   }
 
   // --- pointer, keyboard ---------------------------------------------------------------------------------------------------

@@ -81,6 +81,7 @@ class Generate {
     this.data = data;
     this.alone = Boolean(data.kept); // in a file, where nothing can be asked that is not there
     this.tree = treeOf(data.trace, data.kept);
+    this.element.dataset.trace = data.trace;
     this.notice.textContent = data.notice ?? "";
     this.notice.hidden = !data.notice;
     if (!this.alone) this.view = data.view;

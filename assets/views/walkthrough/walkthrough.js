@@ -129,7 +129,7 @@ class Walkthrough {
       mountPicture(this.parts.picture, pictureData(this), (event, where) => this.onToken(event, where));
     this.drawHeads();
     this.keepArithmetic();
-    this.element.dataset.ready = "true";
+    this.element.dataset.ready = this.data.trace;
     this.mark();
     this.parts.scrollBack();
     if (focused)

@@ -18,6 +18,8 @@ from engine.analysis.compare_long import (
 )
 from engine.analysis.similarity import Pair, head_changes, head_similarity
 
+pytestmark = pytest.mark.long
+
 FIRST, SECOND = "a b c d e f g h i".split(), "a b x y d e z g h j k i".split()
 ALIGNED = by_pieces(FIRST, SECOND)
 GROUPED = Alignment((Group((0,), (0, 1)), Group((1, 2), (2,)), Group((4,), (3, 4, 5)), Group((6, 7), (7,))), (9, 12))

@@ -14,6 +14,8 @@ from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelC
 from engine.runtime.run import run
 from tests.engine import tiny
 
+pytestmark = pytest.mark.long
+
 IDS = [3, 1, 4, 1, 5, 9, 3, 1, 2]
 WIDE = Attention(4, mask="full")
 PAIR = tiny.config(encoder=Encoder(3, Attention(2, mask="full"), MLP(12)))

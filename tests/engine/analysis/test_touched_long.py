@@ -23,6 +23,8 @@ from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.twins import twins
 
+pytestmark = pytest.mark.long
+
 MODEL = tiny.model(tiny.config("alibi", attention={"kv_heads": 2, "softcap": 2.0}))
 WEIGHTS = run(MODEL, tiny.IDS)["blocks.0.attn.pattern"][0, 1]
 

@@ -25,6 +25,8 @@ from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.engine.checkpoints.against import shaken
 
+pytestmark = pytest.mark.long
+
 NUMBERS = Encoding.from_ids([5, 3, 30, 7, 7, 31, 12, 2])
 TEXT, PAIR = Reading(NUMBERS), Reading(NUMBERS, target=Encoding.from_ids([2, 17, 4, 33]))
 ENDS = {"vocab_size": 40, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}

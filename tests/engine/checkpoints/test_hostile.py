@@ -27,6 +27,8 @@ from engine.checkpoints.weights import LARGEST_HEADER, open_weights
 from engine.runtime.run import run
 from tests.engine.checkpoints.mutate import CHECKPOINTS, damage, gpt2
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = 150 * int(os.environ.get("LOUPE_HOSTILE_EXAMPLES", "1"))  # damaged files of each kind of checkpoint
 MEMORY = 2**30  # bytes that reading a broken file of 100 kB may take
 SECONDS = 5  # of the processor

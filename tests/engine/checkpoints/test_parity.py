@@ -45,6 +45,8 @@ from engine.tokenizers.encoding import Encoding
 from tests.engine import tiny
 from tests.engine.checkpoints.against import shaken
 
+pytestmark = pytest.mark.long
+
 GPT2: dict[str, Any] = {"vocab_size": 40, "n_positions": 32, "n_embd": 24, "n_layer": 2, "n_head": 4}
 LLAMA: dict[str, Any] = {"vocab_size": 40, "hidden_size": 24, "intermediate_size": 36, "num_hidden_layers": 2}
 LLAMA |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 32}

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROUNDS = """
 import resource, sys
 import numpy as np

@@ -4,12 +4,15 @@ import random
 import time
 from pathlib import Path
 
+import pytest
 import torch
 
 from engine.checkpoints import load
 from engine.training import RunFolder, read_recipe, read_status, train
 from engine.training.latest import read_progress
 from tests.engine.training.starting import start
+
+pytestmark = pytest.mark.long
 
 KILLS, STEPS = 20, 200
 LONGEST = 120.0  # seconds for one start to come as far as it is waited for

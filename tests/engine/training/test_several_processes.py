@@ -17,6 +17,8 @@ from engine.training.probe import read_probe
 from engine.training.snapshot_frames import frame_files
 from tests.engine.training.starting import start
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -22,6 +22,8 @@ from engine.training.status import BEGINS
 from engine.training.warm_trainer import BACKGROUND, WarmTrainer
 from tests.engine.training.waiting import command_of, until
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 LATER = 3600.0  # seconds; no test waits for the next process
 
