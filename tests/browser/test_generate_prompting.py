@@ -42,7 +42,7 @@ def test_an_instruction_is_followed_and_asking_can_be_stopped_and_begun_again(op
     page.locator(".answer").nth(1).wait_for()
     assert page.locator(".answer").nth(1).inner_text() == "the black cat sleeps"
     page.get_by_role("button", name="Measure 60 of them").click()
-    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop", exact=True).click()  # Streamlit has one, too
     page.get_by_role("button", name="Measure again").wait_for()
 
 

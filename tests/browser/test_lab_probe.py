@@ -195,6 +195,8 @@ def test_two_steps_say_what_changed_of_a_head_and_of_every_loss(look: Look, runs
     change = new["patterns.cross_attn"][0, 1].int() - old["patterns.cross_attn"][0, 1].int()
     row, col = divmod(int(change.abs().argmax()), change.shape[1])
     points = 100 * float(change[row, col]) / 255
+    page.locator(".two-maps").scroll_into_view_if_needed()  # it is drawn where it is in sight
+    page.locator(".two-maps h3", has_text=f"Step {step} ").wait_for()
     said = hover(page, ".two-maps section:nth-child(3)", row, col, (change.shape[0], change.shape[1]))
     assert said == f"≈ {'+' if points > 0 else '−'}{abs(points):.0f} points"
     rows = [texts(page, f".two-losses .two-row:nth-child({i + 1}) .number") for i in range(len(new["loss"]))]
