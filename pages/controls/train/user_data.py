@@ -18,6 +18,7 @@ from engine.data.own import FORMS, Rows
 from engine.data.table import KINDS, Table, read_table
 from engine.data.text import read_text
 from engine.runtime import limits
+from engine.tokenizers.vocabulary import check_unicode
 from engine.training import Recipe
 from engine.training.atomic import replace_atomically
 from engine.training.data_recipe import Text
@@ -226,7 +227,11 @@ def read_pasted() -> None:
     text = st.session_state.get(f"pasted {st.session_state[TURN]}") or ""
     if len(text.strip()) < LEAST:
         return say(f"A text must have at least {LEAST} characters to learn from, got {len(text.strip())}; paste more.")
-    take("pasted.txt", text.encode())
+    try:
+        data = check_unicode(text).encode()
+    except ValueError as error:
+        return say(str(error))
+    take("pasted.txt", data)
 
 
 def read_uploaded() -> None:
@@ -296,7 +301,7 @@ def table_in(path: str, header: bool) -> Table:
 
 
 def first_lines(name: str, text: str) -> None:
-    lines = text.splitlines()
+    lines = text.removesuffix("\n").split("\n")
     st.caption(
         f"{as_text(name)} · {len(text):,} characters, {len(set(text)):,} different ones · {len(lines):,} lines · the "
         f"last {SHARE:.0%} are held out"
