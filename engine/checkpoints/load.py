@@ -64,8 +64,8 @@ def load(
     model, report = assemble(opened.family, opened.config, opened.weights, dtype, place.name)
     with unpack_header(place, opened.weights.metadata) as beside:
         tokenizer, notes = open_tokenizer(beside, opened.config)
-        processor, more = open_processor(beside)
         theirs = opened.theirs or read_config_files(beside)
+        processor, more = open_processor(beside, theirs)
         card = beside.find("card.json")
         return Checkpoint(
             model=model,
@@ -228,9 +228,9 @@ def open_tokenizer(place: Place, config: ModelConfig) -> tuple[Tokenizer | None,
     return tokenizer, ()
 
 
-def open_processor(place: Place) -> tuple[Processor | None, tuple[str, ...]]:
+def open_processor(place: Place, theirs: Mapping[str, Any]) -> tuple[Processor | None, tuple[str, ...]]:
     try:
-        found = (read_processor(folder) for folder in place.folders)
+        found = (read_processor(folder, theirs) for folder in place.folders)
         return next((processor for processor in found if processor is not None), None), ()
     except ValueError as error:
         return None, (f"No processor of pictures: {error}",)

@@ -42,7 +42,7 @@ MODES = {1: "L", 3: "RGB"}  # PIL's names for one and three channels
 
 
 def open_picture(file: IO[bytes]) -> Image.Image:
-    """The picture in a file, upright. Raises ValueError for what is no picture, is damaged, or is too large to unpack."""
+    """The picture in a file, upright. Raises ValueError for what is none, is damaged, or is too large to unpack."""
     try:
         picture: Image.Image = Image.open(file)
         size, program = picture.size, picture.format in PROGRAMS
@@ -160,6 +160,27 @@ def _in_channels(array: NDArray[Any], channels: int) -> NDArray[Any]:
         return array.repeat(3, axis=-1)
     grey = array @ np.array([[0.299], [0.587], [0.114]])  # ITU-R BT.601, as PIL weighs the colours
     return grey.round().astype(np.uint8) if array.dtype == np.uint8 else grey.astype(np.float32)
+
+
+def resize_shorter(array: NDArray[Any], side: int, resample: int) -> NDArray[Any]:
+    """Resizes until the shorter side has `side` pixels, the longer rounded down, as the reference does."""
+    height, width = array.shape[:2]
+    longer = int(side * max(height, width) / min(height, width))
+    if side * longer > MOST_PIXELS:
+        raise ValueError(
+            f"Expected a picture less long, got {width} x {height} pixels, which come to more than {MOST_PIXELS:,} "
+            f"with {side} along the shorter side; cut it."
+        )
+    return resize_channels(array, (side, longer) if height <= width else (longer, side), resample)
+
+
+def crop_center(array: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
+    """The middle of height width channel, with black around what is smaller, to the pixel as the reference does."""
+    room = [(max(want - have, 0) + 1) // 2 for want, have in zip(size, array.shape, strict=False)]
+    full = np.zeros((*map(max, size, array.shape), array.shape[2]), array.dtype)
+    full[room[0] :, room[1] :][: array.shape[0], : array.shape[1]] = array
+    top, left = ((have - want) // 2 + pad for want, have, pad in zip(size, array.shape, room, strict=False))
+    return full[top:, left:][: size[0], : size[1]]
 
 
 def resize_channels(array: NDArray[Any], size: tuple[int, int], resample: int) -> NDArray[Any]:

@@ -68,6 +68,70 @@ def test_what_transformers_wrote_is_read(tmp_path: Path) -> None:
     torch.testing.assert_close(ours.pixels(PHOTO), expected, rtol=0, atol=1e-6)
 
 
+SIZE = {"height": 30, "width": 20}
+STEPS: list[dict[str, Any]] = [
+    {"size": 32},
+    {"size": [30, 20], "resample": 3},
+    {"size": SIZE, "do_center_crop": True, "crop_size": 17},
+    {"size": {"shortest_edge": 19}, "do_center_crop": True, "crop_size": {"height": 18, "width": 15}},
+    {"size": {"shortest_edge": 11}, "do_center_crop": True, "crop_size": [16, 12]},
+    {"size": 11, "default_to_square": False, "do_center_crop": True, "crop_size": 16},
+    {"do_resize": False, "do_center_crop": True, "crop_size": 24},
+    {"do_resize": False, "do_center_crop": True, "crop_size": [40, 33]},
+    {"size": 9, "do_center_crop": False, "crop_size": 4},
+    {"size": 9, "do_rescale": False, "image_mean": [127.5] * 3, "image_std": [127.5] * 3},
+    {"size": 9, "do_rescale": False, "do_normalize": False},
+    {"size": 9, "rescale_factor": 1 / 127.5, "image_mean": [1.0] * 3, "image_std": 1.0},
+    {"size": 9, "rescale_factor": 1 / 127, "do_normalize": False},
+    {"size": [9, 8, 7], "do_normalize": False, "resample": 0},
+    {"size": 9, "do_convert_rgb": True, "do_pad": True},
+    {},
+]
+
+
+@pytest.mark.parametrize("steps", STEPS, ids=str)
+@pytest.mark.parametrize("kind", ["vit", "deit"])
+def test_every_step_of_a_file_is_obeyed_as_transformers_obeys_it(
+    kind: str, steps: dict[str, Any], tmp_path: Path
+) -> None:
+    """The file of 2021 names no type: config.json does."""
+    transformers = pytest.importorskip("transformers")
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(steps))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+    theirs = transformers.AutoImageProcessor.from_pretrained(tmp_path, backend="pil")
+    ours = read_processor(tmp_path)
+    assert isinstance(ours, ImageProcessor) and type(theirs).__name__.lower() == f"{kind}imageprocessorpil"
+    ours.save(tmp_path / "again")
+    for photo in (PHOTO, PHOTO.transpose(1, 0, 2)):
+        expected = theirs(photo, return_tensors="pt")["pixel_values"].float()
+        torch.testing.assert_close(ours.pixels(photo), expected, rtol=1e-6, atol=2e-6)
+        again = transformers.ViTImageProcessorPil.from_pretrained(tmp_path / "again")(photo, return_tensors="pt")
+        if "rescale_factor" not in steps and "do_rescale" not in steps:
+            torch.testing.assert_close(again["pixel_values"].float(), expected, rtol=1e-6, atol=2e-6)
+    assert read_processor(tmp_path / "again") == ours
+
+
+def test_a_processor_within_a_processor_comes_first_and_old_and_new_names_of_a_type_are_known(tmp_path: Path) -> None:
+    (tmp_path / "preprocessor_config.json").write_text('{"feature_extractor_type": "DeiTFeatureExtractor", "size": 9}')
+    ours = read_processor(tmp_path)
+    assert isinstance(ours, ImageProcessor) and (ours.size, ours.resize, ours.resample) == ((224, 224), (9, 9), 3)
+    nested = {"processor_class": "X", "image_processor": {"image_processor_type": "ViTImageProcessorFast", "size": 7}}
+    (tmp_path / "processor_config.json").write_text(json.dumps(nested))
+    assert read_processor(tmp_path) == ImageProcessor((7, 7))
+
+
+def test_without_a_crop_the_model_says_what_has_to_come_out(tmp_path: Path) -> None:
+    (tmp_path / "preprocessor_config.json").write_text('{"size": {"shortest_edge": 16}}')
+    ours = read_processor(tmp_path, {"model_type": "vit", "image_size": 16})
+    assert isinstance(ours, ImageProcessor) and ours.pixels(PHOTO[:, :37]).shape[2:] == (16, 16)
+    with pytest.raises(ValueError, match="comes to 16 x 16 pixels, .* makes it 21 x 16; cut it to that shape"):
+        ours.pixels(PHOTO)
+    with pytest.raises(ValueError, match="Expected a picture less long, got 400000 x 1 pixels"):
+        ours.pixels(np.zeros((1, 400_000), np.uint8))
+    with pytest.raises(ValueError, match="image_processor_type, got none, and a model of type 'beit'; no other is kn"):
+        read_processor(tmp_path, {"model_type": "beit"})
+
+
 def test_palette_ids_are_those_of_transformers(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     ours = PalettePixels(ImageProcessor((9, 11)), PALETTE)
@@ -301,13 +365,17 @@ def test_an_impossible_processor_is_refused(fields: dict[str, Any]) -> None:
         "[]",
         "{}",
         '{"image_processor_type": "CLIPImageProcessor"}',
-        '{"image_processor_type": "ViTImageProcessor"}',
-        '{"image_processor_type": "ViTImageProcessor", "size": {"shortest_edge": 3}}',
         '{"image_processor_type": "ViTImageProcessor", "size": 1e999}',
         '{"image_processor_type": "ViTImageProcessor", "size": 8, "rescale_factor": 1e-300}',
-        '{"image_processor_type": "ViTImageProcessor", "size": 8, "rescale_factor": 0.3}',
-        '{"image_processor_type": "ViTImageProcessor", "size": 8, "do_rescale": false}',
         '{"image_processor_type": "ViTImageProcessor", "size": 8, "do_center_crop": true}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 8, "do_center_crop": true, "crop_size": {"height": 3}}',
+        '{"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 8}}',
+        '{"image_processor_type": "ViTImageProcessor", "size": {"shortest_edge": 8, "longest_edge": 9}}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 8, "do_pad": true, "pad_size": 9}',
+        '{"image_processor_type": "ViTImageProcessor", "size": [1]}',
+        '{"image_processor_type": "ViTImageProcessor", "do_resize": false}',
+        '{"image_processor_type": "ViTImageProcessor", "size": 8, "rescale_factor": -1}',
+        '{"image_processor_type": "ImageGPTImageProcessor", "clusters": [[1, 2, 3]], "do_color_quantize": 0}',
         '{"image_processor_type": "ViTImageProcessor", "size": 8, "image_mean": "grey"}',
         '{"image_processor_type": "ViTImageProcessor", "size": 8, "rescale_factor": "1/255"}',
         '{"image_processor_type": "ViTImageProcessor", "size": 8, "resample": "bilinear"}',
