@@ -78,6 +78,7 @@ class FastTokenizer:
             spans=tuple(_place_spans(found.offsets, starts, added)),
             special=tuple(mark == 1 or id in self._marker_ids for mark, id in zip(added, found.ids, strict=True)),
             segments=tuple(found.type_ids),
+            second=None if pair is None else len(text) + len(BETWEEN),
         )
 
     def ids(self, text: str, *, special: bool = True) -> list[int]:

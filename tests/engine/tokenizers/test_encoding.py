@@ -1,8 +1,12 @@
 """Encodings that come from raw ids, and cuts."""
 
+from itertools import product
+
 import pytest
+from tokenizers.processors import TemplateProcessing
 
 from engine.tokenizers import Encoding, train
+from engine.tokenizers.fast import FastTokenizer
 
 
 def test_raw_ids_are_drawn_by_number() -> None:
@@ -20,3 +24,38 @@ def test_a_cut_keeps_the_text_that_spans_index() -> None:
     cut = whole.truncate(2)
     assert (cut.text, cut.pieces, cut.spans) == ("abc", ("a", "b"), ((0, 1), (1, 2)))
     assert whole.truncate(99) == whole
+
+
+TEMPLATES = {
+    "BERT": ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
+    "RoBERTa": ("[CLS] $A [SEP]", "[CLS] $A [SEP] [SEP] $B [SEP]"),
+    "T5": ("$A [SEP]", "$A [SEP] $B [SEP]"),
+    "Llama": ("[CLS] $A", "[CLS] $A [CLS]:1 $B:1"),
+    "GPT-2": ("$A", "$A $B"),
+}
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
+def test_a_cut_is_that_of_transformers(template: tuple[str, str]) -> None:
+    """Whatever stands around the texts, a mark that is typed, and whichever of two texts is the longer one."""
+    tokenizer = train("wordpiece", ["one two three four [SEP] five"] * 3, 60)
+    assert isinstance(tokenizer, FastTokenizer)
+    marks = [(name, tokenizer.special_tokens[name]) for name in ("[CLS]", "[SEP]")]
+    tokenizer.fast.post_processor = TemplateProcessing(single=template[0], pair=template[1], special_tokens=marks)
+    words = "one two [SEP] four five one two".split()
+    for first, second, length in product(range(0, 8, 2), range(0, 8), range(4, 16)):
+        texts = [" ".join(words[:first]), " ".join(words[:second])]
+        for given in (texts, texts[:1]):
+            cut = tokenizer.encode(*given).truncate(length)
+            tokenizer.fast.enable_truncation(length)
+            expected = tokenizer.fast.encode(*given)
+            tokenizer.fast.no_truncation()
+            assert (list(cut.ids), list(cut.segments)) == (expected.ids, expected.type_ids)
+
+
+def test_the_first_tokens_are_those_whatever_they_are() -> None:
+    whole = Encoding("a", (1, 2, 3), ("^", "a", "$"), ((0, 0), (0, 1), (1, 1)), (True, False, True), (0, 0, 0))
+    assert whole.first(2).ids == (1, 2) and whole.truncate(2).ids == (1, 3)
+    assert whole.truncate(1) == whole.first(1) and whole.first(9) == whole and not whole.truncate(0)
+    with pytest.raises(ValueError, match="Expected a length of at least 0, got -1"):
+        whole.truncate(-1)
