@@ -13,7 +13,8 @@ class Encoding:
     A span is [start, end) in Python string indices of `text`. It is empty, at the end of what came before,
     for a token that the tokenizer added. Tokens that hold parts of one character all span that character.
     Of a pair, `text` is the first, a line break, and the second; `segments` is 0 and 1 for the two where the
-    tokenizer tells them apart, and `second` is where in `text` the second begins.
+    tokenizer tells them apart, and `second` is where in `text` the second begins. `cut_left`:
+    a text that is too long loses its beginning.
     """
 
     text: str
@@ -23,6 +24,7 @@ class Encoding:
     special: tuple[bool, ...]
     segments: tuple[int, ...]
     second: int | None = None
+    cut_left: bool = False
 
     def __post_init__(self) -> None:
         counts = [len(self.ids), len(self.pieces), len(self.spans), len(self.special), len(self.segments)]
@@ -71,7 +73,9 @@ class Encoding:
         if 2 * shorter > room:
             shorter = room // 2
         counts = [shorter, room - shorter] if len(texts[0]) <= len(texts[1]) else [room - shorter, shorter]
-        return sorted([*added, *texts[0][: counts[0]], *texts[1][: counts[1]]])
+        for text, count in zip(texts, counts, strict=True):
+            added += text[max(len(text) - count, 0) :] if self.cut_left else text[:count]
+        return sorted(added)
 
     def _select(self, positions: Sequence[int]) -> Encoding:
         return replace(

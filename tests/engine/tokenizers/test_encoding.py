@@ -1,11 +1,13 @@
 """Encodings that come from raw ids, and cuts."""
 
+import json
 from itertools import product
+from pathlib import Path
 
 import pytest
 from tokenizers.processors import TemplateProcessing
 
-from engine.tokenizers import Encoding, train
+from engine.tokenizers import Encoding, read_tokenizer, train
 from engine.tokenizers.fast import FastTokenizer
 
 
@@ -43,11 +45,12 @@ def test_a_cut_is_that_of_transformers(template: tuple[str, str]) -> None:
     marks = [(name, tokenizer.special_tokens[name]) for name in ("[CLS]", "[SEP]")]
     tokenizer.fast.post_processor = TemplateProcessing(single=template[0], pair=template[1], special_tokens=marks)
     words = "one two [SEP] four five one two".split()
-    for first, second, length in product(range(0, 8, 2), range(0, 8), range(4, 16)):
+    for side, first, second, length in product(["left", "right"], range(0, 8, 3), range(0, 8), range(4, 16)):
+        tokenizer.cut_left = side == "left"
         texts = [" ".join(words[:first]), " ".join(words[:second])]
         for given in (texts, texts[:1]):
             cut = tokenizer.encode(*given).truncate(length)
-            tokenizer.fast.enable_truncation(length)
+            tokenizer.fast.enable_truncation(length, direction=side)
             expected = tokenizer.fast.encode(*given)
             tokenizer.fast.no_truncation()
             assert (list(cut.ids), list(cut.segments)) == (expected.ids, expected.type_ids)
@@ -59,3 +62,18 @@ def test_the_first_tokens_are_those_whatever_they_are() -> None:
     assert whole.truncate(1) == whole.first(1) and whole.first(9) == whole and not whole.truncate(0)
     with pytest.raises(ValueError, match="Expected a length of at least 0, got -1"):
         whole.truncate(-1)
+
+
+def test_the_side_that_is_cut_is_the_one_that_the_files_name(tmp_path: Path) -> None:
+    tokenizer = train("wordpiece", ["one two three"] * 3, 60)
+    tokenizer.save(tmp_path)
+    file = tmp_path / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"truncation_side": "left"}))
+    read = read_tokenizer(tmp_path)
+    theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(tmp_path)
+    assert read is not None
+    read.save(tmp_path)
+    for one in (read, read_tokenizer(tmp_path)):
+        assert one is not None
+        cut = one.encode("one two three", "two three one").truncate(7)
+        assert list(cut.ids) == theirs("one two three", "two three one", truncation=True, max_length=7)["input_ids"]
