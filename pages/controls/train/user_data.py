@@ -18,7 +18,6 @@ from engine.data.own import FORMS, Rows
 from engine.data.table import KINDS, Table, read_table
 from engine.data.text import read_text
 from engine.runtime import limits
-from engine.tokenizers.vocabulary import check_unicode
 from engine.training import Recipe
 from engine.training.atomic import replace_atomically
 from engine.training.data_recipe import Text
@@ -227,11 +226,7 @@ def read_pasted() -> None:
     text = st.session_state.get(f"pasted {st.session_state[TURN]}") or ""
     if len(text.strip()) < LEAST:
         return say(f"A text must have at least {LEAST} characters to learn from, got {len(text.strip())}; paste more.")
-    try:
-        data = check_unicode(text).encode()
-    except ValueError as error:
-        return say(str(error))
-    take("pasted.txt", data)
+    take("pasted.txt", text.encode())
 
 
 def read_uploaded() -> None:
