@@ -62,7 +62,7 @@ class Checkpoint:
             raise ValueError(f"a target is for an encoder-decoder with a tokenizer, and this model has {lacks}.")
         written = tokenizer.encode(text)
         if written.ids and written.ids[-1] in self.end_ids:
-            written = written.truncate(len(written) - 1)
+            written = written.first(len(written) - 1)
         start = encoder.start
         return Encoding(
             text,

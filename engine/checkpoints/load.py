@@ -22,7 +22,7 @@ from engine.checkpoints.rename import rename_tensors
 from engine.checkpoints.report import Assumption, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json
-from engine.inputs.processors import read_processor
+from engine.inputs.processors import ImageProcessor, read_processor
 from engine.model.config import ModelConfig, check_config
 from engine.runtime.limits import MAX_DOWNLOAD
 from engine.tokenizers import Tokenizer, read_tokenizer
@@ -64,8 +64,8 @@ def load(
     model, report = assemble(opened.family, opened.config, opened.weights, dtype, place.name)
     with unpack_header(place, opened.weights.metadata) as beside:
         tokenizer, notes = open_tokenizer(beside, opened.config)
-        processor, more = open_processor(beside)
         theirs = opened.theirs or read_config_files(beside)
+        processor, more = open_processor(beside, theirs, opened.config)
         card = beside.find("card.json")
         return Checkpoint(
             model=model,
@@ -228,12 +228,19 @@ def open_tokenizer(place: Place, config: ModelConfig) -> tuple[Tokenizer | None,
     return tokenizer, ()
 
 
-def open_processor(place: Place) -> tuple[Processor | None, tuple[str, ...]]:
+def open_processor(
+    place: Place, theirs: Mapping[str, Any], config: ModelConfig
+) -> tuple[Processor | None, tuple[str, ...]]:
     try:
-        found = (read_processor(folder) for folder in place.folders)
-        return next((processor for processor in found if processor is not None), None), ()
+        found = (read_processor(folder, theirs) for folder in place.folders)
+        processor = next((processor for processor in found if processor is not None), None)
     except ValueError as error:
         return None, (f"No processor of pictures: {error}",)
+    patches = config.embedding.patches
+    if patches and isinstance(processor, ImageProcessor) and processor.size != (patches.image, patches.image):
+        sizes = f"Its preprocessor_config.json makes pictures {processor.size[1]} x {processor.size[0]} pixels large"
+        return processor, (f"{sizes} and the model reads {patches.image} x {patches.image}; correct size there.",)
+    return processor, ()
 
 
 def read_labels(theirs: Mapping[str, Any], config: ModelConfig) -> tuple[str, ...]:

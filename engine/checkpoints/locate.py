@@ -18,6 +18,7 @@ BESIDE = (
     "config.json",
     "generation_config.json",
     "preprocessor_config.json",
+    "processor_config.json",
     "card.json",
     "README.md",
     "tokenizer.json",

@@ -70,5 +70,5 @@ def fill_in(new: str, groups: Iterable[str]) -> str:
 
 def parse_lines(text: str) -> dict[str, str]:
     """The lines `old -> new` of a form; one without a new name leaves its tensors as they are."""
-    pairs = (line.partition("->") for line in text.splitlines())
+    pairs = (line.partition("->") for line in text.split("\n"))
     return {old.strip(): new.strip() for old, arrow, new in pairs if arrow and new.strip()}

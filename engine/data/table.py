@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from engine.data.text import name_stray_byte
 from engine.runtime import limits
 
 Cell = str | tuple[str, ...] | None
@@ -31,7 +33,9 @@ MAX_CELLS = 16_000_000  # of all rows and columns; empty ones take memory too
 CELL_LENGTH = 200  # characters of a cell in a preview
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 SEPARATOR_ROWS = 50  # from which the separator is found
-LINE_ENDS = "\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+NAMED_SEPARATOR = re.compile(r'("?)sep=([^"\n])\1[ \t]*(?:\n|$)', re.IGNORECASE)  # a spreadsheet's own first line
+UTF8_LETTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+AFTER_WORDS = "‚„…‹‘’“”•–—™›\xa0©«®·»".encode("cp1252")
 BLANK_LINES = 4  # lines of a .txt file for each that has text, at most
 LARGEST_FOOTER = 2**23  # bytes of a Parquet file's list of columns and groups of rows
 PARQUET_BATCH = 256  # rows, which may unpack to far more than they take in the file
@@ -105,12 +109,14 @@ def parse_table(raw: bytes, name: str, header: bool = True) -> Table:
 
 def parse_text(text: str, encoding: str, kind: str, header: bool) -> Table:
     if kind == ".txt":
-        check_rows(sum(map(text.count, LINE_ENDS)) // BLANK_LINES)
-        lines = [line for line in map(str.strip, text.splitlines()) if line]
+        check_rows(text.count("\n") // BLANK_LINES)
+        lines = [line.strip(" \t") for line in text.split("\n") if line.strip()]
         check_rows(len(lines))
         return Table(("text",), tuple((line,) for line in lines), encoding)
     if kind == ".jsonl":
         return parse_jsonl(text, encoding)
+    if named := NAMED_SEPARATOR.match(text):
+        return parse_csv("\n" + text[named.end() :], encoding, header, named[2])  # lines count as they do in the file
     return parse_csv(text, encoding, header, "\t" if kind == ".tsv" else find_separator(text))
 
 
@@ -128,10 +134,10 @@ def parse_csv(text: str, encoding: str, header: bool, separator: str) -> Table:
         if len(line) != len(columns):
             raise ValueError(
                 f"row {len(rows) + 1:,} must have {len(columns)} cells as the first line has, got {len(line)}; put "
-                f"quotation marks around a cell with {SEPARATORS[separator]} in it, or remove the row."
+                f"quotation marks around a cell with {name_separator(separator)} in it, or remove the row."
             )
         rows.append(tuple(cell or None for cell in line))
-    return Table(columns, tuple(rows), f"{encoding}, {SEPARATORS[separator]} between the columns")
+    return Table(columns, tuple(rows), f"{encoding}, {name_separator(separator)} between the columns")
 
 
 def split_cells(text: str, separator: str) -> Iterator[list[str]]:
@@ -145,9 +151,13 @@ def split_cells(text: str, separator: str) -> Iterator[list[str]]:
                 yield line
     except csv.Error as error:
         raise ValueError(
-            f"row {max(count, 1):,}, line {reader.line_num:,} of the file, must be cells with {SEPARATORS[separator]} "
-            f"between them, got {error}; correct or remove the row."
+            f"row {max(count, 1):,}, line {reader.line_num:,} of the file, must be cells with "
+            f"{name_separator(separator)} between them, got {error}; correct or remove the row."
         ) from None
+
+
+def name_separator(separator: str) -> str:
+    return SEPARATORS.get(separator, repr(separator))
 
 
 def find_separator(text: str) -> str:
@@ -189,6 +199,15 @@ def parse_object(line: str, row: int) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         problem = "what is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise ValueError(f"row {row:,} must be a JSON object, got {problem}; correct or remove the row.") from None
+    if "\\u" in line:  # an escape is the only way to half a pair
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])[1:-1]
+            raise ValueError(
+                f"row {row:,} must be Unicode text, got {half}, one half of a surrogate pair without the other; write "
+                "the whole character, or remove it."
+            ) from None
     if not isinstance(value, dict):
         raise ValueError(
             f"row {row:,} must be a JSON object, such as {{\"text\": \"...\"}}, got {line.strip()[:40]!r}; correct or "
@@ -259,17 +278,34 @@ def is_readable(kind: Any) -> bool:
 
 
 def decode(raw: bytes) -> tuple[str, str]:
-    """The text of a file and its encoding: UTF-8, UTF-16 where it says so itself, else Windows-1252."""
-    encodings = ["utf-16"] if raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else ["utf-8-sig", "cp1252"]
-    for encoding in encodings:
-        try:
-            text = raw.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if "\0" not in text:
-            named = {"utf-16": "UTF-16", "utf-8-sig": "UTF-8", "cp1252": "Windows-1252"}[encoding]
-            return text.replace("\r\n", "\n").replace("\r", "\n"), named
-    raise ValueError("the file must be a text, and is none in UTF-8, UTF-16 or Windows-1252; save it as UTF-8.")
+    """The text of a file and its encoding: UTF-8, UTF-16 where it says so itself, else Windows-1252.
+
+    One with letters in UTF-8 is no Windows-1252, whatever else is in it. Raises ValueError for the first byte that is
+    not in the encoding, by its place.
+    """
+    encoding = "utf-16" if raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8"
+    try:
+        text, named = raw.decode(encoding), encoding.upper()
+    except UnicodeDecodeError as error:
+        text, named = raw.decode("cp1252", "replace"), "Windows-1252"
+        if encoding == "utf-16" or ("\0" not in text and (has_utf8_letters(raw) or "\ufffd" in text)):
+            raise ValueError(
+                f"the file must be {encoding.upper()} throughout, got {name_stray_byte(error)}; correct that place, or "
+                "save the whole file as UTF-8."
+            ) from None
+    if "\0" in text:
+        raise ValueError("the file must be a text, and is none in UTF-8, UTF-16 or Windows-1252; save it as UTF-8.")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), named
+
+
+def has_utf8_letters(raw: bytes) -> bool:
+    """Tells whether letters beyond ASCII stand in UTF-8, be it halves of a surrogate pair.
+
+    Bytes that Windows-1252 reads as a letter and what may follow a word, such as "ß…" or "é »", show nothing; Â and Ã
+    excepted, with which most letters of western languages begin.
+    """
+    found = {one[0] for one in UTF8_LETTER.finditer(raw)}
+    return any(one[0] in b"\xc2\xc3" or one[1:].strip(AFTER_WORDS) for one in found)
 
 
 def check_size(size: int, name: str) -> None:

@@ -13,16 +13,22 @@ def read_text(path: str | Path) -> str:
     """
     raw = Path(path).read_bytes()
     try:
-        text = raw.decode("utf-8-sig")
+        text = raw.decode()
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path} should be UTF-8 text, but byte {error.start} is 0x{error.object[error.start]:02x}; "
-            "save it as UTF-8, or choose another file."
+            f"{path} should be UTF-8 text, got {name_stray_byte(error)}; save it as UTF-8, or choose another file."
         ) from error
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise ValueError(f"{path} should contain text, but it is empty; choose a file with text in it.")
     return text
+
+
+def name_stray_byte(error: UnicodeDecodeError) -> str:
+    """The byte that stopped the decoding of a file, with its line and its place, both from 1."""
+    before = error.object[: error.start].decode(error.encoding, "replace")
+    line = before.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
+    return f"0x{error.object[error.start]:02x} in line {line:,} (byte {error.start + 1:,} of the file)"
 
 
 def python_reference() -> str:

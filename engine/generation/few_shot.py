@@ -55,7 +55,7 @@ class PromptTable:
 def table_of(text: str, name: str = "table", about: str = "") -> PromptTable:
     """A row from each line, "input: output", empty lines left out. Raises ValueError for a line that is none."""
     rows = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         given, found, output = line.partition(BETWEEN)
         if found and given.strip() and output.strip():
             rows.append((given.strip(), output.strip()))

@@ -10,7 +10,7 @@ import json
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isclose, isfinite
+from math import isclose, isqrt
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,21 +20,34 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from engine.inputs.pictures import MODES, Picture, picture_array, resize_channels
+from engine.inputs.pictures import MODES, Picture, crop_center, picture_array, resize_channels, resize_shorter
+from engine.tokenizers.jsonfile import read_object
 
 Floats: TypeAlias = NDArray[np.float32]
 
-FILE = "preprocessor_config.json"
+FILE, NESTED = "preprocessor_config.json", "processor_config.json"
 METHODS = tuple(map(int, Image.Resampling))
-BILINEAR = int(Image.Resampling.BILINEAR)
+BILINEAR, BICUBIC = int(Image.Resampling.BILINEAR), int(Image.Resampling.BICUBIC)
 LONGEST_SIDE = 4096
 MOST_LEVELS = 256
+FAR = 1e30  # float32 still has its inverse
+USUAL: dict[str, Any] = {
+    "do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True,
+    "image_mean": (0.5,) * 3, "image_std": (0.5,) * 3, "resample": BILINEAR,
+}  # fmt: skip
+KINDS: dict[str, dict[str, Any]] = {
+    "ViT": USUAL | {"size": 224},
+    "DeiT": USUAL | {"size": 256, "do_center_crop": True, "crop_size": 224, "resample": BICUBIC},
+    "ImageGPT": USUAL | {"size": 256, "do_color_quantize": True},
+}  # what transformers' classes take for keys that a file leaves out
 
 
 @dataclass(frozen=True)
 class ImageProcessor:
     """Resizes to `size` (height, width), scales levels to 0..1, then gives (value - mean) / std a channel.
 
+    With `resize` a picture is resized to that instead: a height and a width, or its shorter side, or not at all (0);
+    then `crop` cuts its middle out, of `size`, and without it what has not come out at `size` is refused.
     A grey picture fills three channels alike; of a coloured one a single channel keeps the brightness.
     `resample` is PIL's number of the method (2 bilinear, 3 bicubic).
     """
@@ -45,16 +58,18 @@ class ImageProcessor:
     std: tuple[float, ...] = (0.5, 0.5, 0.5)
     levels: int = 256
     resample: int = BILINEAR
+    resize: tuple[int, int] | int | None = None
+    crop: bool = False
 
     def __post_init__(self) -> None:
-        if not all(1 <= side <= LONGEST_SIDE for side in self.size):
-            raise ValueError(
-                f"Expected a height and a width from 1 to {LONGEST_SIDE} pixels, got {self.size}; correct size."
-            )
+        resized = self.resize if isinstance(self.resize, tuple) else (self.resize or 1,)
+        if not all(1 <= side <= LONGEST_SIDE for side in (*self.size, *resized)):
+            got = self.size if self.resize is None else f"{self.size} and {self.resize}"
+            raise ValueError(f"Expected a height and a width from 1 to {LONGEST_SIDE} pixels, got {got}; correct size.")
         if self.channels not in MODES:
             raise ValueError(f"Expected 1 channel (grey) or 3 (red, green, blue), got {self.channels}; choose one.")
-        given = (*self.mean, *self.std)
-        if not len(self.mean) == len(self.std) == self.channels or not all(self.std) or not all(map(isfinite, given)):
+        fit = all(abs(mean) < FAR for mean in self.mean) and all(1 / FAR < abs(std) < FAR for std in self.std)
+        if not len(self.mean) == len(self.std) == self.channels or not fit:
             raise ValueError(
                 f"Expected a mean and a std other than 0 for each of {self.channels} channels, "
                 f"got {self.mean} and {self.std}; give one of each a channel."
@@ -93,9 +108,12 @@ class ImageProcessor:
 
     def fields(self) -> dict[str, Any]:
         """Settings in transformers' names."""
+        size = self.size if not self.resize else self.resize
+        cropped = {"do_center_crop": True, "crop_size": _sides(self.size)} if self.crop else {}
         return {
-            "do_resize": True,
-            "size": {"height": self.size[0], "width": self.size[1]},
+            "do_resize": self.resize != 0,
+            "size": {"shortest_edge": size} if isinstance(size, int) else _sides(size),
+            **cropped,
             "resample": self.resample,
             "do_rescale": True,
             "rescale_factor": 1 / (self.levels - 1),
@@ -107,9 +125,23 @@ class ImageProcessor:
     def _pixels(self, picture: Picture) -> Floats:
         array, highest = picture_array(picture, self.channels, self.levels)
         mean, std = np.asarray(self.mean, np.float32), np.asarray(self.std, np.float32)
-        resized = resize_channels(array, self.size, self.resample).astype(np.float64)
-        values = (resized * (1 / highest)).astype(np.float32)
+        values = (self._in_size(array).astype(np.float64) * (1 / highest)).astype(np.float32)
         return np.ascontiguousarray(((values - mean) / std).transpose(2, 0, 1))
+
+    def _in_size(self, array: NDArray[Any]) -> NDArray[Any]:
+        if isinstance(self.resize, int) and self.resize:
+            array = resize_shorter(array, self.resize, self.resample)
+        elif self.resize != 0:
+            array = resize_channels(array, self.resize or self.size, self.resample)
+        if self.crop:
+            return crop_center(array, self.size)
+        if array.shape[:2] != self.size:
+            (height, width), (wanted, across) = array.shape[:2], self.size
+            raise ValueError(
+                f"Expected a picture that comes to {across} x {wanted} pixels, as its model reads them, and the "
+                f"processor, which cuts nothing, makes it {width} x {height}; cut it to that shape."
+            )
+        return array
 
 
 @dataclass(frozen=True)
@@ -176,55 +208,95 @@ class PalettePixels:
         _write(folder, {"image_processor_type": "ImageGPTImageProcessor", **self.image.fields(), **clusters})
 
 
-def read_processor(folder: Path) -> ImageProcessor | PalettePixels | None:
-    """None where `folder` has no `preprocessor_config.json`; ValueError for one of another kind of model."""
-    file = folder / FILE
-    if not file.is_file():
+def read_processor(folder: Path, config: Mapping[str, Any] | None = None) -> ImageProcessor | PalettePixels | None:
+    """None where `folder` has no file of a processor; ValueError for one that cannot be obeyed.
+
+    `config` is the model's config.json, by default the one in `folder`: it says of what kind a processor is whose file
+    does not, and what size comes out where the file leaves that to the picture.
+    """
+    file, fields = folder / FILE, None
+    if (folder / NESTED).is_file() and "image_processor" in (nested := read_object(folder / NESTED)):
+        file, fields = folder / NESTED, nested["image_processor"]
+    elif file.is_file():
+        fields = read_object(file)
+    if fields is None:
         return None
+    if config is None:
+        config = read_object(folder / "config.json") if (folder / "config.json").is_file() else {}
     try:
-        fields: Any = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"Expected JSON in {file}, got something else ({error}); fetch it again.") from error
-    if not isinstance(fields, dict):
-        raise ValueError(f"Expected a JSON object in {file}, got a {type(fields).__name__}; fetch it again.")
-    try:
-        return _read(fields)
-    except (KeyError, TypeError) as error:
+        return _read(fields, config)
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"Expected a size and colours in {file}, got something else ({error}); correct it.") from error
     except ValueError as error:
         raise ValueError(f"{file} cannot be used. {error}") from error
 
 
-def _read(fields: Mapping[str, Any]) -> ImageProcessor | PalettePixels:
-    name = str(fields.get("image_processor_type") or fields.get("feature_extractor_type"))
-    kind = name.removesuffix("Fast").removesuffix("ImageProcessor").removesuffix("FeatureExtractor")
-    if kind not in ("ViT", "ImageGPT"):
-        raise ValueError(f"Expected a ViTImageProcessor or an ImageGPTImageProcessor, got {name}; no other is known.")
-    image = _read_image(fields)
-    if kind == "ViT":
-        return image
+def _read(fields: dict[str, Any], config: Mapping[str, Any]) -> ImageProcessor | PalettePixels:
+    types = [*map(fields.get, ("image_processor_type", "feature_extractor_type")), config.get("image_processor_type")]
+    name = next((each for each in types if each is not None), None)
+    of_model = {kind.lower(): kind for kind in KINDS}.get(str(config.get("model_type")))
+    kind = str(name).removesuffix("Fast").removesuffix("ImageProcessor").removesuffix("FeatureExtractor")
+    kind = of_model or kind if name is None else kind
+    if kind not in KINDS:
+        got = f"none, and a model of type {config.get('model_type')!r:.80}" if name is None else f"{name!s:.80}"
+        known = " or ".join(f"{each}ImageProcessor" for each in KINDS)
+        raise ValueError(f"Expected a {known} in image_processor_type, got {got}; no other is known.")
+    fields = KINDS[kind] | fields
+    if kind != "ImageGPT":
+        return _read_image(fields, config)
+    if not fields["do_color_quantize"]:
+        raise ValueError("Expected do_color_quantize, got it turned off; an ImageGPT reads numbers of colours.")
+    image = _read_image(fields | {"do_center_crop": False, "do_pad": False}, config)  # which it has no use for
     return PalettePixels(image, tuple(map(_numbers, fields["clusters"])))
 
 
-def _read_image(fields: Mapping[str, Any]) -> ImageProcessor:
-    """Without do_normalize the mean is 0 and the deviation 1; no other step can be left out."""
-    if fields.get("do_center_crop") or not (fields.get("do_resize", True) and fields.get("do_rescale", True)):
-        raise ValueError("Expected pictures to be resized and rescaled, got other steps; nothing else is known.")
-    (factor,) = _numbers([fields.get("rescale_factor", 1 / 255)])
-    levels = round(1 / factor) + 1 if 1 / MOST_LEVELS <= factor <= 1 else 0
-    if not levels or not isclose(factor, 1 / (levels - 1), rel_tol=1e-6):
-        raise ValueError(f"Expected rescale_factor to be one over 1 to 255, got {factor}; 1/255 is usual.")
-    normalised = fields.get("do_normalize", True)
-    mean = _channels(fields.get("image_mean", (0.5,) * 3))
-    std = _channels(fields.get("image_std", (0.5,) * 3))
+def _read_image(fields: Mapping[str, Any], config: Mapping[str, Any]) -> ImageProcessor:
+    """The mean and the std take up any rescale_factor but that of levels; without do_normalize they are 0 and 1."""
+    if fields.get("do_pad") and fields.get("pad_size") is not None:
+        raise ValueError(f"Expected pictures that are not padded, got pad_size {fields['pad_size']!r:.80}; remove it.")
+    (factor,) = _numbers([fields["rescale_factor"] if fields["do_rescale"] else 1])
+    mean, std = _channels(fields["image_mean"]), _channels(fields["image_std"])
+    channels = len(mean)
+    if not fields["do_normalize"]:
+        mean, std = (0.0,) * channels, (1.0,) * channels
+    if not 1 / FAR < factor < FAR:
+        raise ValueError(f"Expected rescale_factor to be more than 0, got {factor}; 1/255 is usual.")
+    levels = round(1 / factor) + 1 if channels == 1 and 1 / (MOST_LEVELS - 0.5) < factor <= 1 else MOST_LEVELS
+    scale = 1.0 if isclose(factor, 1 / (levels - 1), rel_tol=1e-6) else 255 * factor
+    size, resize, crop = _steps(fields, config)
     return ImageProcessor(
-        size=_size(fields["size"]),
-        channels=len(mean),
-        mean=mean if normalised else (0.0,) * len(mean),
-        std=std if normalised else (1.0,) * len(std),
-        levels=levels,
-        resample=operator.index(fields.get("resample", BILINEAR)),
+        size=size,
+        channels=channels,
+        mean=tuple(value / scale for value in mean),
+        std=tuple(value / scale for value in std),
+        levels=levels if scale == 1 else MOST_LEVELS,
+        resample=operator.index(fields["resample"]),
+        resize=resize,
+        crop=crop,
     )
+
+
+def _steps(
+    fields: Mapping[str, Any], config: Mapping[str, Any]
+) -> tuple[tuple[int, int], tuple[int, int] | int | None, bool]:
+    """`size`, `resize` and `crop` of a processor."""
+    square = fields.get("default_to_square", True) is not False
+    resize = _size(fields["size"], square) if fields["do_resize"] else 0
+    if fields.get("do_center_crop"):
+        crop = _size(fields["crop_size"])
+        if isinstance(crop, int):
+            raise ValueError("Expected crop_size to be a height and a width, got shortest_edge; correct it.")
+        return crop, resize, True
+    if isinstance(resize, tuple):
+        return resize, None, False
+    side = config.get("image_size") or isqrt(operator.index(config.get("n_positions") or 0)) or resize
+    if not side:
+        raise ValueError(
+            "Expected do_resize or do_center_crop, got neither, and no image_size in config.json; add one of them."
+        )
+    size = _size(side)
+    assert isinstance(size, tuple)  # as a number is a square
+    return size, resize, False
 
 
 def _channels(values: Any) -> tuple[float, ...]:
@@ -238,10 +310,21 @@ def _numbers(values: Any) -> tuple[float, ...]:
     return tuple(map(float, values))
 
 
-def _size(size: Any) -> tuple[int, int]:
-    """A number is the side of a square, in older files."""
-    height, width = (size, size) if isinstance(size, int) else (size["height"], size["width"])
-    return operator.index(height), operator.index(width)
+def _size(size: Any, square: bool = True) -> tuple[int, int] | int:
+    """Height and width, or the shorter side. A number is the side of a square, in older files, unless that is off."""
+    if isinstance(size, int):
+        return (size, size) if square else size
+    if isinstance(size, list | tuple):
+        size = dict(zip(("height", "width"), size, strict=False))
+    if set(size) == {"shortest_edge"}:
+        return operator.index(size["shortest_edge"])
+    if set(size) != {"height", "width"}:
+        raise ValueError(f"Expected a size of height and width, or shortest_edge, got {size!r:.80}; no other is known.")
+    return operator.index(size["height"]), operator.index(size["width"])
+
+
+def _sides(size: tuple[int, int]) -> dict[str, int]:
+    return {"height": size[0], "width": size[1]}
 
 
 def _write(folder: Path, fields: Mapping[str, Any]) -> None:

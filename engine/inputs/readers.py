@@ -108,7 +108,8 @@ def own_words(checkpoint: Checkpoint) -> str:
 
 
 def read_text(checkpoint: Checkpoint, text: str, limit: int, second: str = "") -> Reading:
-    """Reads a text, cut to `limit` tokens; the target is the text again where the decoder rereads it."""
+    """Reads a text, or two, cut to `limit` tokens within its marks; the target is the text again where the decoder
+    rereads it."""
     whole = tokens(checkpoint, text, second)
     read = whole.truncate(limit)
     if not read or not checkpoint.model.config.rereads:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 
@@ -13,7 +13,8 @@ class Encoding:
     A span is [start, end) in Python string indices of `text`. It is empty, at the end of what came before,
     for a token that the tokenizer added. Tokens that hold parts of one character all span that character.
     Of a pair, `text` is the first, a line break, and the second; `segments` is 0 and 1 for the two where the
-    tokenizer tells them apart.
+    tokenizer tells them apart, and `second` is where in `text` the second begins. `cut_left`:
+    a text that is too long loses its beginning.
     """
 
     text: str
@@ -22,6 +23,8 @@ class Encoding:
     spans: tuple[tuple[int, int], ...]
     special: tuple[bool, ...]
     segments: tuple[int, ...]
+    second: int | None = None
+    cut_left: bool = False
 
     def __post_init__(self) -> None:
         counts = [len(self.ids), len(self.pieces), len(self.spans), len(self.special), len(self.segments)]
@@ -43,14 +46,43 @@ class Encoding:
         return cls("", ids, drawn, ((0, 0),) * count, (False,) * count, (0,) * count)
 
     def truncate(self, length: int) -> Encoding:
-        """Keep the first `length` tokens; `text` stays whole, so that the spans go on meaning the same."""
+        """Cut to `length` tokens as transformers does by `truncation=True`: the texts get shorter, of two the longer
+        first, and the tokens that the tokenizer added stay. `text` stays whole, so that spans go on meaning the same.
+        """
+        return self._select(self.positions_within(length))
+
+    def first(self, count: int) -> Encoding:
+        """The first `count` tokens, whatever they are; `text` stays whole."""
+        return self._select(range(min(count, len(self))))
+
+    def positions_within(self, length: int) -> Sequence[int]:
+        """Positions of the tokens that `truncate` keeps; the first ones where not even those added have room."""
         if length < 0:
             raise ValueError(f"Expected a length of at least 0, got {length}; say how many tokens to keep.")
+        if length >= len(self):
+            return range(len(self))
+        added: list[int] = []
+        texts: tuple[list[int], list[int]] = ([], [])
+        for position, ((start, end), special) in enumerate(zip(self.spans, self.special, strict=True)):
+            which = self.second is not None and start >= self.second
+            (added if special and start == end else texts[which]).append(position)
+        room = length - len(added)
+        if room < 0:
+            return range(length)
+        shorter = min(map(len, texts))
+        if 2 * shorter > room:
+            shorter = room // 2
+        counts = [shorter, room - shorter] if len(texts[0]) <= len(texts[1]) else [room - shorter, shorter]
+        for text, count in zip(texts, counts, strict=True):
+            added += text[max(len(text) - count, 0) :] if self.cut_left else text[:count]
+        return sorted(added)
+
+    def _select(self, positions: Sequence[int]) -> Encoding:
         return replace(
             self,
-            ids=self.ids[:length],
-            pieces=self.pieces[:length],
-            spans=self.spans[:length],
-            special=self.special[:length],
-            segments=self.segments[:length],
+            ids=tuple(self.ids[i] for i in positions),
+            pieces=tuple(self.pieces[i] for i in positions),
+            spans=tuple(self.spans[i] for i in positions),
+            special=tuple(self.special[i] for i in positions),
+            segments=tuple(self.segments[i] for i in positions),
         )

@@ -35,6 +35,7 @@ class FastTokenizer:
 
     def __init__(self, fast: tokenizers.Tokenizer, roles: Mapping[str, str] | None = None) -> None:
         fast.no_padding()
+        self.cut_left = (fast.truncation or {}).get("direction") == "left"
         fast.no_truncation()
         self.fast = fast
         self._ids = fast.get_vocab(with_added_tokens=True)
@@ -78,6 +79,8 @@ class FastTokenizer:
             spans=tuple(_place_spans(found.offsets, starts, added)),
             special=tuple(mark == 1 or id in self._marker_ids for mark, id in zip(added, found.ids, strict=True)),
             segments=tuple(found.type_ids),
+            second=None if pair is None else len(text) + len(BETWEEN),
+            cut_left=self.cut_left,
         )
 
     def ids(self, text: str, *, special: bool = True) -> list[int]:
@@ -128,6 +131,8 @@ class FastTokenizer:
         file.parent.mkdir(parents=True, exist_ok=True)
         self.fast.save(str(file))
         config: dict[str, object] = {"tokenizer_class": "PreTrainedTokenizerFast", **self.roles}
+        if self.cut_left:
+            config["truncation_side"] = "left"
         if 1 in self._read("", "", True).type_ids:  # transformers leaves segment ids out unless told
             config["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
         file.with_name("tokenizer_config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")

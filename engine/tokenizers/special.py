@@ -49,11 +49,13 @@ def read_roles(folder: Path) -> dict[str, str]:
 
 
 def register_special_tokens(fast: tokenizers.Tokenizer, folder: Path) -> None:
-    """Make `fast` know every special token that the files in `folder` name.
+    """Make `fast` know every special token that the files in `folder` name, and which side of a text they cut.
 
     A role's token that is neither in the vocabulary nor given an id is left out: it has no row in the model.
     """
     declared = _read_declared_tokens(folder)
+    if (side := declared.get("truncation_side")) in ("left", "right"):
+        fast.enable_truncation(2**20, direction=side)  # to which length, the model decides
     for id, token in sorted(_read_added_tokens(folder, declared).items(), key=lambda item: item[0]):
         with refuse_failure(f"Expected an added token in {folder}, got what fails", "fetch its files again"):
             fast.add_tokens([token])

@@ -180,9 +180,8 @@ class SentencePieceTokenizer(FastTokenizer):
         found = super().encode(first.text, second.text, special=special)
         between = PlacedText(BETWEEN, ((0, len(BETWEEN)),))
         start = len(text) + len(BETWEEN)
-        return _place_spans(
-            found, text + BETWEEN + pair, join_texts([(0, first), (len(text), between), (start, second)])
-        )
+        joined = join_texts([(0, first), (len(text), between), (start, second)])
+        return replace(_place_spans(found, text + BETWEEN + pair, joined), second=start)
 
     def normalise(self, text: str) -> PlacedText:
         """Normalise the text that is cut into pieces. Raises ValueError for a lone surrogate."""

@@ -102,7 +102,7 @@ threads = 0
 def pack_recipe(recipe: Recipe) -> str:
     """Letters, digits, - and _. Raises ValueError for a recipe that learns from a file, which no link can carry."""
     without_files(recipe)
-    text = "\n".join(line for line in write_recipe(recipe).splitlines() if line)
+    text = "\n".join(line for line in write_recipe(recipe).split("\n") if line)
     made = zlib.compressobj(9, wbits=-15, zdict=WORDS)
     found = VERSION + urlsafe_b64encode(made.compress(text.encode()) + made.flush()).decode().rstrip("=")
     if len(found) > LONGEST or len(text.encode()) > LARGEST:

@@ -253,8 +253,8 @@ def test_of_a_long_text_every_value_is_offered_in_its_own_size_though_only_the_f
     for name in ("stories", "translate-en-fr", "stories-bert", "infill"):
         checkpoint, reading = read_by(name)
         stacks = lanes(checkpoint, reading)
-        target = reading.target and reading.target.truncate(1)
-        first = run(checkpoint.model, reading.read.truncate(1), target=target)
+        target = reading.target and reading.target.first(1)
+        first = run(checkpoint.model, reading.read.first(1), target=target)
         assert editable(checkpoint, first, stacks).stacks == offered(checkpoint, reading).stacks
 
 

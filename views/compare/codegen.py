@@ -51,7 +51,7 @@ class Head:
         if shown.long is None:
             return shown.trace
         if isinstance(read, Encoding):
-            read, target = read.truncate(1), target and target.truncate(1)
+            read, target = read.first(1), target and target.first(1)
         return library.traces.trace(shown.name, read, (), target)
 
     def place_arguments(self) -> str:

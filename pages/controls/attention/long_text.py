@@ -117,7 +117,7 @@ def run_beginning(subject: Subject) -> Trace:
     """A run on the first token, in which every value has its name; of a picture, which has no first part, on all."""
     read, target = subject.reading.read, subject.reading.target
     if isinstance(read, Encoding):
-        read, target = read.truncate(1), target and target.truncate(1)
+        read, target = read.first(1), target and target.first(1)
     return library.traces.trace(subject.name, read, (), target)
 
 

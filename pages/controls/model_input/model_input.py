@@ -297,12 +297,15 @@ def notice(shown: Subject) -> str:
     whole, limit = shown.reading.whole, shown.limit
     if whole is None or len(whole) <= limit:
         return ""
-    lost = whole.text[whole.spans[limit][0] :].strip()
+    kept = set(whole.positions_within(limit))
+    start = next(whole.spans[at][0] for at in range(len(whole)) if at not in kept)
+    lost = whole.text[start : whole.second if start < (whole.second or 0) else None].strip()
     reads = limit == shown.checkpoint.model.config.context
     raised = "LOUPE_LONG_TOKENS" if limit == LONG_TOKENS else "LOUPE_MAX_TOKENS"
     whose = "this model reads" if reads else f"this page draws (raise it with {raised})"
     return (
-        f"The text has {len(whole):,} tokens and {whose} {limit}; the last {len(whole) - limit:,} are cut, "
+        f"The text has {len(whole):,} tokens and {whose} {limit}; {'the last ' if whole.second is None else ''}"
+        f"{len(whole) - limit:,} are cut, "
         f"from “{lost[:40]}{'…' if len(lost) > 40 else ''}”."
     )
 

@@ -296,7 +296,7 @@ def table_in(path: str, header: bool) -> Table:
 
 
 def first_lines(name: str, text: str) -> None:
-    lines = text.splitlines()
+    lines = text.removesuffix("\n").split("\n")
     st.caption(
         f"{as_text(name)} · {len(text):,} characters, {len(set(text)):,} different ones · {len(lines):,} lines · the "
         f"last {SHARE:.0%} are held out"

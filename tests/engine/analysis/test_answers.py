@@ -46,7 +46,7 @@ def test_answers_stand_in_the_second_text_alone() -> None:
     marks = where_answers_stand(read, QUESTION)
     inside = [segment == 1 and not special for segment, special in zip(read.segments, read.special, strict=True)]
     assert marks.tolist() == inside
-    cut = read.truncate(read.pieces.index("[SEP]") + 1)
+    cut = read.first(read.pieces.index("[SEP]") + 1)
     assert where_answers_stand(cut, QUESTION).tolist() == [not special for special in cut.special]
 
 

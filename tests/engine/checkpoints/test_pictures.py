@@ -102,6 +102,19 @@ def test_a_processor_that_cannot_be_read_is_a_note_and_not_a_failure(tmp_path: P
     assert "No processor of pictures: " in str(checkpoint.report)
 
 
+def test_a_processor_goes_by_the_type_of_its_model_and_a_size_that_does_not_fit_is_a_note(tmp_path: Path) -> None:
+    checkpoint = opened(vit(), tmp_path)
+    patches = checkpoint.config.embedding.patches
+    assert patches is not None
+    fitting: dict[str, Any] = {"size": patches.image, "image_mean": 0.4}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(fitting))
+    fitted = load(tmp_path)
+    assert fitted.processor == ImageProcessor((patches.image,) * 2, mean=(0.4,) * 3)
+    assert fitted.report.notes == checkpoint.report.notes
+    (tmp_path / "preprocessor_config.json").write_text("{}")
+    assert f"224 x 224 pixels large and the model reads {patches.image} x " in str(load(tmp_path).report)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import time
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,75 @@ def test_lines_of_a_text_file_are_rows_and_a_file_without_a_header_has_numbered_
 def test_a_text_is_read_in_the_encoding_that_it_has(encoding: str, told: str) -> None:
     table = parse_table("word;meaning\ncafé;coffee – or a place\n".encode(encoding), "words.csv")
     assert table.texts("word") == ("café",) and table.format.startswith(told)
+
+
+@pytest.mark.parametrize("sign", "\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+def test_a_line_ends_only_at_a_line_end(sign: str) -> None:
+    """As open() and every CSV and JSON Lines reader have it; str.splitlines() knows ten more ends."""
+    row = f"one{sign}still one{sign}"
+    lines = f"{row}\r\ntwo\n"
+    assert list(StringIO(lines, newline=None)) == [f"{row}\n", "two\n"]
+    assert parse_table(lines.encode(), "x.txt").texts("text") == (row, "two")
+    assert parse_table(f"text\ta\n{row}\t1\r\ntwo\t2\n".encode(), "x.tsv").texts("text") == (row, "two")
+    assert parse_table(f'text,a\n"{row}",1\n'.encode(), "x.csv").texts("text") == (row,)
+    if not sign.isascii():  # JSON has the others as escapes
+        objects = f'{{"text": "{row}"}}\n{{"text": "two"}}\n'
+        assert parse_table(objects.encode(), "x.jsonl").texts("text") == (row, "two")
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("sep=;\r\na;b\r\n1,5;2\r\n", "x.csv"),
+        ("\ufeffSEP=;\na;b\n1,5;2\n", "x.csv"),
+        ('"sep=^"\na^b\n"1,5"^2', "x.csv"),
+        ("sep=\t\na\tb\n1,5\t2\n", "x.csv"),
+        ('sep=,\na,b\n"1,5",2\n', "x.tsv"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_spreadsheets_first_line_names_what_stands_between_the_columns(raw: str, name: str, encoding: str) -> None:
+    table = parse_table(raw.encode(encoding), name)
+    assert table.columns == ("a", "b") and table.rows == (("1,5", "2"),)
+
+
+def test_lines_are_counted_with_the_one_that_names_what_stands_between_the_columns() -> None:
+    with pytest.raises(ValueError, match="row 1, line 3 of the file, must be cells with semicolons between them"):
+        parse_table(b'sep=;\na;b\n1;"2" 3\n', "x.csv")
+    assert parse_table(b"sep=a\nb\n", "x.txt").count == 2
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("é\n".encode() + b"na\xefve", "UTF-8 throughout, got 0xef in line 2 .byte 6 of the file."),
+        (b"\xe9\xe8\xea\r" + "“".encode(), "UTF-8 throughout, got 0xe9 in line 1 .byte 1 of the file."),
+        ("日本\r\n日".encode() + b"\x80", "UTF-8 throughout, got 0x80 in line 2 .byte 12 of the file."),
+        (b"\xef\xbb\xbfa\n\xe9", "UTF-8 throughout, got 0xe9 in line 2 .byte 6 of the file."),
+        (b"a\nhalf a pair: \xed\xa0\xbd", "UTF-8 throughout, got 0xed in line 2"),
+        (b"caf\xe9 \x81", "UTF-8 throughout, got 0xe9 in line 1"),  # Windows-1252 has no 0x81
+        ("a\n".encode("utf-16") + b"\x3d\xd8", "UTF-16 throughout, got 0x3d in line 2"),
+        ("a\n".encode("utf-16") + b"\x3d", "UTF-16 throughout, got 0x3d in line 2"),
+    ],
+)
+def test_a_stray_byte_is_named_and_turns_no_file_into_another_encoding(raw: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^the file must be {said}.*; correct that place, or save"):
+        parse_table(raw, "x.txt")
+
+
+@pytest.mark.parametrize("text", ["Spaß… und Gruß» für Ä™", "l’élevé\xa0» était là", "naïve", "ÄÖÜ – “quoted”"])
+def test_bytes_that_are_utf8_only_by_chance_leave_a_file_in_its_own_encoding(text: str) -> None:
+    table = parse_table(text.encode("cp1252"), "x.txt")
+    assert table.texts("text") == (text,) and table.format == "Windows-1252"
+
+
+@pytest.mark.parametrize("half", ["\\ud83d", "\\uDE00", "\\ude00\\ud83d"])
+@pytest.mark.parametrize("line", ['{"text": "bad %s one"}', '{"text": ["a", "%s"]}', '{"%s": 1}', '{"a": {"b": "%s"}}'])
+def test_half_a_surrogate_pair_is_named_by_its_row(half: str, line: str) -> None:
+    raw = '{"text": "\\ud83d\\ude00"}\n' + line % half
+    with pytest.raises(ValueError, match=r"^row 2 must be Unicode text, got .ud.*; write the whole character"):
+        parse_table(raw.encode(), "x.jsonl")
+    assert parse_table(b'{"text": "\\ud83d\\ude00"}', "x.jsonl").texts("text") == ("😀",)
 
 
 def test_numbers_lists_and_what_is_missing_are_cells() -> None:

@@ -17,8 +17,8 @@ def test_line_ends_and_the_byte_order_mark_are_normalised(tmp_path: Path) -> Non
 
 def test_a_file_that_is_not_utf8_is_refused_with_the_byte(tmp_path: Path) -> None:
     file = tmp_path / "latin.txt"
-    file.write_bytes(b"caf\xe9 au lait")
-    with pytest.raises(ValueError, match=r"latin\.txt should be UTF-8 text, but byte 3 is 0xe9; save it"):
+    file.write_bytes(b"one\r\ncaf\xe9 au lait")
+    with pytest.raises(ValueError, match=r"latin\.txt should be UTF-8 text, got 0xe9 in line 2 \(byte 9 of .*; save"):
         read_text(file)
 
 

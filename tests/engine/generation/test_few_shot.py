@@ -34,6 +34,7 @@ def test_a_table_is_read_line_by_line() -> None:
     assert COLORS.rows == (("sky", "blue"), ("grass", "green"), ("snow", "white"), ("coal", "black"))
     assert (COLORS.name, COLORS.most, COLORS.output("snow"), COLORS.output("sun")) == ("colors", 3, "white", None)
     assert table_of("time: 10:30\nday: Monday").rows[0] == ("time", "10:30")
+    assert table_of("a: b\u2028c\x0cd\ne: f").rows == (("a", "b\u2028c\x0cd"), ("e", "f"))
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tokenizers import Tokenizer
 
-from engine.checkpoints import Checkpoint
+from engine.checkpoints import Checkpoint, load
 from engine.inputs.processors import PalettePixels
-from engine.inputs.readers import kind, own_words, read_picture, readable
+from engine.inputs.readers import kind, own_words, read_picture, read_text, read_translation, readable
 from engine.model.config import Head, ModelConfig
 from engine.runtime.run import run
+from engine.tokenizers import Encoding
 from engine.tokenizers.char import train
 from tests.engine import tiny
 
@@ -58,3 +60,33 @@ def test_the_words_of_a_model_of_its_own_are_no_special_tokens_and_fit_in_what_i
     words = own_words(checkpoint)
     assert words and set(words) <= set("abcdef") and readable(checkpoint, words, whole=True)
     assert readable(checkpoint, "abcabcabc") and not readable(checkpoint, "abcabcabc", whole=True)
+
+
+TEXT = "the cat sat on the mat and the dog ran to the red ball " * 3
+
+
+@pytest.mark.parametrize("second", ["", "the dog sat", TEXT])
+def test_a_text_that_is_cut_keeps_its_marks_and_a_pair_its_second_text(second: str) -> None:
+    checkpoint = load("stories-bert")
+    tokenizer = checkpoint.tokenizer
+    assert tokenizer is not None
+    reading = read_text(checkpoint, TEXT, 16, second)
+    assert isinstance(reading.read, Encoding) and len(reading.read) == 16 < len(reading.whole or ())
+    ends = [i for i, id in enumerate(reading.read.ids) if id == tokenizer.sep_id]
+    assert ends == {"": [15], "the dog sat": [11, 15], TEXT: [7, 15]}[second]
+    fast = load_fast(checkpoint)
+    fast.enable_truncation(16)
+    assert list(reading.read.ids) == fast.encode(*filter(None, [TEXT, second])).ids
+
+
+def test_a_source_that_is_cut_keeps_its_end_mark_and_a_target_its_start() -> None:
+    checkpoint = load("translate-en-fr")
+    reading = read_translation(checkpoint, TEXT, TEXT, 8)
+    assert isinstance(reading.read, Encoding) and reading.target is not None and reading.whole is not None
+    assert len(reading.read) == len(reading.target) == 8
+    assert reading.read.special[-1] == reading.whole.special[-1] and reading.target.special[0]
+
+
+def load_fast(checkpoint: Checkpoint) -> Tokenizer:
+    assert checkpoint.source is not None
+    return Tokenizer.from_file(str(checkpoint.source / "tokenizer.json"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer, sentencepiece_model_pb2
 
 from engine.data.stories import story
-from engine.tokenizers import FastTokenizer, read_tokenizer
+from engine.tokenizers import Encoding, FastTokenizer, read_tokenizer
 from engine.tokenizers.charsmap import Charsmap, Normaliser
 
 proto: Any = sentencepiece_model_pb2
@@ -154,6 +154,14 @@ def test_spans_of_a_pair_follow_one_another(tmp_path: Path) -> None:
     assert [encoding.text[start:end].strip() for start, end in encoding.spans if end > start][0] == "the"
     second = encoding.ids.index(1) + 1
     assert encoding.spans[second] == (10, 13) and encoding.pieces[second] == "·the"
+    long = tokenizer.encode("the dog " * 5, "the cat")
+    cut = long.truncate(len(long) - 4)
+    assert cut.ids == (*long.ids[: first_ends(long) - 4], *long.ids[first_ends(long) :])
+
+
+def first_ends(pair: Encoding) -> int:
+    """Place of the end mark of the first text."""
+    return pair.ids.index(1)
 
 
 def test_a_typed_special_token_counts_and_parts_are_read_as_texts_of_their_own(tmp_path: Path) -> None:

@@ -51,6 +51,11 @@ def test_everything_a_person_changed_comes_with_it() -> None:
     assert unpack_recipe(pack_recipe(changed)) == changed
 
 
+def test_a_line_separator_in_a_text_of_the_recipe_comes_back() -> None:
+    recipe = replace(parse_recipe(SMALL), about="one\u2028two\x85three")
+    assert unpack_recipe(pack_recipe(recipe)) == recipe
+
+
 def test_the_words_of_a_version_never_change() -> None:
     """They are part of every link that was ever made."""
     assert zlib.crc32(WORDS) == 3031306873
