@@ -175,6 +175,16 @@ def test_another_text_is_painted_into_the_thumbnails_that_are_there(look: Callab
     assert kept and after != before
 
 
+def test_what_is_said_of_a_column_is_of_the_run_that_is_shown(look: Callable[..., "Page"]) -> None:
+    page = look(hash="#layer=3&head=3&key=0")
+    why = page.locator(".why")
+    expect(why).to_contain_text("(key 0)")
+    before = why.inner_text()
+    page.get_by_role("slider", name="attention temperature").press("ArrowRight")
+    expect(why).not_to_have_text(before)
+    expect(why).to_contain_text("(key 0)")
+
+
 def test_heads_are_measured_sorted_and_dimmed_by_a_score(look: Callable[..., "Page"]) -> None:
     page = look()
     pattern = traced().stack("attn.pattern")[:, 0]

@@ -135,6 +135,12 @@ def test_the_table_of_tensors_is_searched_and_filtered(show: Open) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_text("4 of 53 tensors")).to_be_visible()
     page.wait_for_function("new URL(location).searchParams.get('named') === 'h.3.mlp'")
+    table = page.locator(".st-key-tensors canvas").first
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 18, box["y"] + 1.5 * 35)  # the box of the first row
+    expect(page.locator("h5").nth(1)).to_contain_text("layer 4")
 
 
 @pytest.mark.long

@@ -119,6 +119,15 @@ def test_a_mask_is_painted_by_dragging_and_the_picture_below_is_of_that_run(show
     assert not any(weights[2:8])
 
 
+def test_a_mask_with_a_whole_row_is_opened_again_and_more_of_it_is_painted(shown: "Callable[..., Page]") -> None:
+    page = shown("attention", edits=linked(PaintMask(rows=[4], layer=3)))
+    page.locator(".edit .words").click()
+    page.locator(".mask canvas").focus()
+    page.keyboard.press(" ")
+    page.get_by_role("button", name="Change", exact=True).click()
+    comes_to(page, lambda: [(edit.rows, len(edit.cells)) for edit in in_the_address(page)], [([4], 1)])
+
+
 def test_weights_are_painted_and_the_row_is_that_of_the_run(shown: "Callable[..., Page]") -> None:
     page = shown("attention")
     page.locator(".experiment .start").click()

@@ -1,5 +1,6 @@
 """The page Generate in a browser: a text is written and stopped, branches stay, and the numbers are the engine's."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,6 +113,9 @@ def test_the_step_of_a_token_shows_the_engines_numbers(look: Callable[..., "Page
     for id, logit, probability in rows:
         assert logit == pytest.approx(float(step.logits[id]), abs=1e-4)
         assert probability == pytest.approx(float(step.distribution.probabilities[id]), abs=1e-5)
+    before = step.logits.double().log_softmax(-1)
+    bits = float(-(before.exp() * before).sum()) / math.log(2)
+    assert f"{bits:.2f} bits" in page.locator(".step-facts").inner_text()
     assert page.locator(".step-row.heading").inner_text().split("\n").count("5 left") >= 1
     chosen = page.locator(".step-row.is-chosen .piece").inner_text()
     assert chosen == library.checkpoint("stories").tokenizer.piece(ids[2])

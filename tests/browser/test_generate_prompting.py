@@ -1,5 +1,6 @@
 """The tabs Prompting and Surprise in a browser: asked, measured, taken away, and the numbers are the engine's."""
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -51,6 +52,8 @@ def test_a_surprise_is_painted_as_computed_and_adds_up_to_the_loss_of_training(o
     loaded = library.checkpoint("stories")
     found = surprise(loaded, begin(loaded, TEXT).ids)
     page.locator(".tok.surprising").first.wait_for()
+    blind = f"{math.log2(loaded.config.vocab_size):.1f} bits or more"
+    assert blind in page.locator(".s-text").inner_text()
     logs = told(page, "page.tab.tokens.map(({log}) => log)")
     assert logs == pytest.approx(found.log_probabilities.tolist(), abs=1e-5)
     tint = "(one) => parseInt(one.style.getPropertyValue('--tint'))"

@@ -231,16 +231,6 @@ def test_a_run_that_failed_says_why_and_can_be_resumed(look: Callable[..., "Page
     assert state(runs / "died")["step"] == STEPS
 
 
-def test_another_run_is_laid_over_and_taken_away(look: Callable[..., "Page"], runs: Path) -> None:
-    page = look("short")
-    asked(page, "lab.emit('overlay', ['died'])")
-    page.locator(".curves-plot .annotation-text", has_text="died").first.wait_for()
-    assert asked(page, "lab.overlays.get('died').column('step')[0]") == 0
-    page.locator(".other-run").click()
-    page.locator(".other-run").wait_for(state="detached")
-    comes_to(page, lambda: asked(page, "lab.overlays.size"), 0)
-
-
 def test_a_run_that_is_not_there_yet_is_asked_for_again(look: Callable[..., "Page"], runs: Path) -> None:
     page = look()
     asked(page, "lab.follow('late')")
@@ -314,6 +304,8 @@ def test_play_pause_ten_steps_the_rate_and_stop_are_done_by_the_training(
     until(page, f"paused at step {at + 11} of")
     page.wait_for_function(f"{FIND}.loupe.frame.step === {at + 11}")  # where it rests is seen
     assert json.loads((folder / "control.json").read_text())["lr"] == 0.0123
+    page.get_by_role("button", name="by schedule").click()
+    comes_to(page, lambda: json.loads((folder / "control.json").read_text())["lr"], None)
     page.locator(".transport-small.stop").click()
     until(page, f"stopped at step {at + 11}")
     expect(page.locator(".transport-play")).to_have_text("Resume")

@@ -71,8 +71,8 @@ def state(page: "Page") -> dict:
 def explained(page: "Page", title: str) -> tuple[float, float]:
     """Waits for the arithmetic whose title holds `title`; (recomputed, stored)."""
     page.locator(".arithmetic h3", has_text=title).wait_for()
-    verdict = page.locator(".verdict")
-    return float(verdict.get_attribute("data-recomputed")), float(verdict.get_attribute("data-stored"))
+    said = page.locator(".verdict").evaluate("({ dataset }) => [dataset.recomputed, dataset.stored]")
+    return float(said[0]), float(said[1])
 
 
 def assert_drawn_equals(page: "Page", trace: Trace, within: float = 0.0) -> set[str]:
@@ -194,6 +194,9 @@ def test_open_stages_explain_activations_and_the_heads_joined(walk: Callable[...
         canvas.click(position={"x": 40, "y": 30})
         recomputed, stored = explained(page, title)
         assert recomputed == pytest.approx(stored, abs=2e-5)
+        cell = root(page).evaluate("e => e.loupe.state.cell")
+        drawn = traced()[cell["hook"].replace("{l}", "0")][0].flatten(1)[cell["row"], cell["col"]]
+        assert stored == pytest.approx(float(drawn), abs=1e-6), f"the arithmetic of {stage} is that of another cell"
 
 
 def test_a_candidates_probability_is_explained_from_its_logit(walk: Callable[..., "Page"]) -> None:

@@ -37,6 +37,7 @@ def test_first_open_shows_bert_base_counted_to_the_last_parameter() -> None:
     assert "Together they are 109,482,240; the tensors of the model itself, built without memory, have 109,482,240" in (
         words(app)
     )
+    assert "| Adam's two moments in float32 |" in words(app)
     assert "about 101.3 million" in words(app) and "$W_O$ | 7,077,888 | ${L \\cdot d^{2}}$" in words(app)
     assert "continues no text, so it keeps none" in words(app)
 
