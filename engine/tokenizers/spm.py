@@ -115,7 +115,7 @@ def _find_faults(read: Any, pieces: Sequence[Piece]) -> Iterator[str]:
 
 def build_pipeline(model: Model) -> tokenizers.Tokenizer:
     """Build the cutting alone: it expects text that was normalised, and has the model's own special tokens."""
-    fast = tokenizers.Tokenizer(_build_unigram(model) if model.kind == UNIGRAM else _build_bpe(model))
+    fast = tokenizers.Tokenizer(build_unigram(model) if model.kind == UNIGRAM else _build_bpe(model))
     if model.kind == UNIGRAM and model.byte_fallback:
         fast.pre_tokenizer = pre_tokenizers.Split(Regex(TYPED_BYTE), "merged_with_previous")
     steps: list[decoders.Decoder] = [decoders.Replace(SPACE, " ")]
@@ -133,7 +133,7 @@ def build_pipeline(model: Model) -> tokenizers.Tokenizer:
     return fast
 
 
-def _build_unigram(model: Model) -> models.Unigram:
+def build_unigram(model: Model) -> models.Unigram:
     unknown = next(id for id, piece in enumerate(model.pieces) if piece.type == UNKNOWN)
     scores = [(piece.text, _score(piece)) for piece in model.pieces]
     return models.Unigram(scores, unknown, model.byte_fallback)

@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers
+from tokenizers import AddedToken
 from tokenizers.processors import TemplateProcessing
 
+from engine.tokenizers.classes import CLASSES, finish_class, name_class
+from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.jsonfile import check_ids, read_object
+from engine.tokenizers.settings import read_settings
 from engine.tokenizers.special import UNKNOWN as UNK
 from engine.tokenizers.special import read_roles, register_special_tokens
 from engine.tokenizers.spm import (
@@ -23,10 +27,12 @@ from engine.tokenizers.spm import (
     UNKNOWN,
     UNKNOWN_COSTS,
     UNUSED,
+    USER_DEFINED,
     Model,
     Piece,
     SentencePieceTokenizer,
     build_pipeline,
+    build_unigram,
     read_model,
 )
 
@@ -47,6 +53,14 @@ def arrange_xlm_roberta(model: Model) -> Model:
         roles={"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>", "unk_token": UNK}
         | {"pad_token": "<pad>", "mask_token": "<mask>"},
     )
+
+
+def arrange_camembert(model: Model) -> Model:
+    """fairseq's five first, then the file's without its unknown, then the mask."""
+    names = {"<s>NOTUSED": UNUSED, "<pad>": CONTROL, "</s>NOTUSED": UNUSED, UNK: UNKNOWN, "<unk>NOTUSED": UNUSED}
+    first = (Piece(name, 0.0, kind) for name, kind in names.items())
+    arranged = arrange_xlm_roberta(model)
+    return arranged._replace(pieces=(*first, *model.pieces[1:], Piece("<mask>", 0.0, CONTROL)))
 
 
 def arrange_pegasus(model: Model) -> Model:
@@ -102,9 +116,11 @@ class Convention:
 PLAIN, LLAMA, T5 = Convention(), Convention(begins=True), Convention(ends=True, extra=100)
 MT5 = Convention(ends=True)
 PEGASUS, MARIAN = Convention(arrange_pegasus, ends=True, between=()), Convention(arrange_marian, ends=True, between=())
+CAMEMBERT = Convention(arrange_camembert, begins=True, ends=True, between=("eos_token", "eos_token"))
 XLM_ROBERTA = Convention(arrange_xlm_roberta, begins=True, ends=True, between=("eos_token", "eos_token"))
 
 OF_CLASS = {
+    "Camembert": CAMEMBERT,
     "CodeLlama": LLAMA,
     "Gemma": LLAMA,
     "Llama": LLAMA,
@@ -115,6 +131,7 @@ OF_CLASS = {
     "XLMRoberta": XLM_ROBERTA,
 }
 OF_TYPE = {
+    "camembert": CAMEMBERT,
     "gemma": LLAMA,
     "gemma2": LLAMA,
     "llama": LLAMA,
@@ -141,10 +158,12 @@ def find_only_model_file(folder: Path) -> Path | None:
     return found[0] if len(found) == 1 else None
 
 
-def read_sentencepiece(path: Path) -> SentencePieceTokenizer:
+def read_sentencepiece(path: Path) -> FastTokenizer:
     """The tokenizer of the checkpoint that `path` lies in. Raises ValueError, naming the file at fault."""
     folder = path.parent
-    config = _read_json(folder / "tokenizer_config.json")
+    config, of_model = read_settings(folder)
+    if name_class(config, of_model) == "Albert":
+        return read_albert(path, config)
     use = _choose_convention(path, config)
     model = use.arrange(read_model(path))
     fast = build_pipeline(model)
@@ -155,6 +174,18 @@ def read_sentencepiece(path: Path) -> SentencePieceTokenizer:
     roles = {**model.roles, **read_roles(folder)}
     _add_declared_marks(fast, roles, use, config)
     return SentencePieceTokenizer(fast, model, roles)
+
+
+def read_albert(path: Path, settings: Mapping[str, Any]) -> FastTokenizer:
+    """ALBERT's file, which its class lower-cases and strips of accents before sentencepiece's own table."""
+    model = read_model(path)
+    fast = tokenizers.Tokenizer(build_unigram(model))
+    added = [
+        AddedToken(piece.text, normalized=False, special=piece.type == CONTROL)
+        for piece in model.pieces
+        if piece.type in (CONTROL, USER_DEFINED)
+    ]
+    return finish_class(fast, CLASSES["Albert"], path, settings, model.charsmap, added)
 
 
 def _choose_convention(path: Path, config: Mapping[str, Any]) -> Convention:
