@@ -146,7 +146,7 @@ CLASSES = {
     "SqueezeBert": BERT,
     "Camembert": TokenizerClass(models.Unigram, set_spaced_words, FAIRSEQ, *OF_FAIRSEQ),
     "Deberta": TokenizerClass(models.BPE, set_byte_level, CLS_ROLES, *OF_DEBERTA),
-    "GPT2": GPT2,
+    **dict.fromkeys(("CodeGen", "GPT2"), GPT2),
     "GPTNeoX": TokenizerClass(models.BPE, set_neox, ENDS | {"pad_token": "<|padding|>"}),
     "Gemma": TokenizerClass(models.BPE, set_gemma, GEMMA_ROLES, keeps_marks=True, in_bytes=True),
     **dict.fromkeys(("Llama", "Phi3"), LLAMA),
@@ -209,25 +209,26 @@ def finish_class(
             fast.add_tokens([token])
     check_pipeline({"normalizer": read_state(fast.normalizer)}, path)
     register_special_tokens(fast, path.parent, chosen.roles)
-    _build_template(fast, chosen, roles, settings, whole)
-    return FastTokenizer(fast, roles)
+    lacking = _build_template(fast, chosen, roles, settings, whole)
+    note = f"{', '.join(lacking)} would stand around each text, which the vocabulary lacks: left out; add it there."
+    return FastTokenizer(fast, roles, [note] if lacking else [])
 
 
 def _build_template(
     fast: Tokenizer, chosen: TokenizerClass, roles: Mapping[str, str], settings: Settings, whole: bool
-) -> None:
-    """Put the class's marks around texts, those that the vocabulary has.
+) -> list[str]:
+    """Put the class's marks around texts, those that the vocabulary has, and return the others.
 
     `whole` is whether that comes from a tokenizer.json, beside which add_bos_token and add_eos_token ask for nothing.
     """
     if whole and chosen.keeps_marks and fast.post_processor is not None:
-        return
+        return []
     ids = {role: id for role, token in roles.items() if (id := fast.token_to_id(token)) is not None}
     if chosen is ROBERTA and SEP in ids and CLS in ids:
-        marks = (roles[SEP], ids[SEP]), (roles[CLS], ids[CLS])
+        around = (roles[SEP], ids[SEP]), (roles[CLS], ids[CLS])
         trims, spaced = bool(settings.get("trim_offsets", True)), bool(settings.get("add_prefix_space"))
-        fast.post_processor = RobertaProcessing(*marks, trim_offsets=trims, add_prefix_space=spaced)
-        return
+        fast.post_processor = RobertaProcessing(*around, trim_offsets=trims, add_prefix_space=spaced)
+        return []
     single, pair = chosen.single, chosen.pair
     if not single:
         first = [BOS] if settings.get("add_bos_token") and not whole else []
@@ -243,3 +244,4 @@ def _build_template(
 
     marks = {roles[role]: id for role, id in ids.items()}
     fast.post_processor = TemplateProcessing(single=fill(single), pair=fill(pair), special_tokens=list(marks.items()))
+    return sorted({repr(roles[name]) for part in pair if (name := part.split(":")[0]) in roles.keys() - ids.keys()})

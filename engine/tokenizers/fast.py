@@ -23,8 +23,7 @@ from engine.tokenizers.vocabulary import check_unicode
 BETWEEN = "\n"  # the two texts of a pair, in `Encoding.text`
 FIRST, LAST = "[CLS]", "[SEP]"
 LONGEST_SHOWN = 80  # characters of a word in a message
-CLEANED = ((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"), (" 'm", "'m"))
-CLEANED += ((" 's", "'s"), (" 've", "'ve"), (" 're", "'re"))  # in this order, as transformers
+CLEANED = (" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're")  # in this order, as transformers
 KINDS = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
 
 
@@ -124,7 +123,7 @@ class FastTokenizer:
         wanted = (id for id in map(int, ids) if special or id not in self._marker_ids)
         runs = groupby(wanted, key=lambda id: 0 <= id < self.vocab_size and self._meanings[id] is not None)
         texts = (self._text(list(run)) if known else "".join(map(self.piece, run)) for known, run in runs)
-        return reduce(lambda text, pair: text.replace(*pair), CLEANED if self.clean_up else (), "".join(texts))
+        return reduce(lambda text, mark: text.replace(mark, mark.strip()), CLEANED * self.clean_up, "".join(texts))
 
     def to_bytes(self, ids: Iterable[int]) -> bytes:
         """The text with its special tokens in UTF-8, where it is cut within a character too."""

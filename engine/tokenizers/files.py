@@ -65,10 +65,9 @@ def _read_tokenizer_json(path: Path) -> FastTokenizer:
         notes = [f"{path.name} is read as it stands: {name}Tokenizer is no class that Loupe knows."] if name else []
         return FastTokenizer(fast, read_roles(path.parent), notes if chosen is None else ())
     made = _rebuild(fast, chosen, path, settings, state)
-    notes = []
     if any(read_state(getattr(fast, part)) != read_state(getattr(made.fast, part)) for part in REBUILT):
-        notes = [f"{path.name} gives the vocabulary, and its steps are those of {name}Tokenizer, as in transformers."]
-    made.notes = tuple(notes)
+        note = f"{path.name} gives the vocabulary, and its steps are those of {name}Tokenizer, as in transformers."
+        made.notes = (*made.notes, note)
     return made
 
 

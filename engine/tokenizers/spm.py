@@ -115,7 +115,7 @@ def _find_faults(read: Any, pieces: Sequence[Piece]) -> Iterator[str]:
 
 def build_pipeline(model: Model) -> tokenizers.Tokenizer:
     """Build the cutting alone: it expects text that was normalised, and has the model's own special tokens."""
-    fast = tokenizers.Tokenizer(build_unigram(model) if model.kind == UNIGRAM else _build_bpe(model))
+    fast = tokenizers.Tokenizer(build_unigram(model) if model.kind == UNIGRAM else build_bpe(model))
     if model.kind == UNIGRAM and model.byte_fallback:
         fast.pre_tokenizer = pre_tokenizers.Split(Regex(TYPED_BYTE), "merged_with_previous")
     steps: list[decoders.Decoder] = [decoders.Replace(SPACE, " ")]
@@ -144,7 +144,7 @@ def _score(piece: Piece) -> float:
     return piece.score if piece.type == NORMAL else NEVER if piece.type == UNUSED else 0.0
 
 
-def _build_bpe(model: Model) -> models.BPE:
+def build_bpe(model: Model) -> models.BPE:
     """Two neighbours that make a piece are merged, the piece of the highest score first, of equal ones the leftmost."""
     ids = {piece.text: id for id, piece in enumerate(model.pieces)}
     merged = [piece for piece in model.pieces if piece.type == NORMAL] if model.kind == BPE else []

@@ -176,7 +176,10 @@ def test_begin_and_end_tokens_are_added_as_the_config_says(tmp_path: Path) -> No
     plain = SentencePieceProcessor(model_proto=model).encode("the dog")
     assert list(written(tmp_path / "none", model).encode("the dog").ids) == plain
     llama = written(tmp_path / "llama", model, tokenizer_class="LlamaTokenizer")
-    assert list(llama.encode("the dog").ids) == [1, *plain]
+    assert list(llama.encode("the dog").ids) == plain  # as in transformers 5, and said in the report
+    assert "add_bos_token" in llama.notes[0]
+    llama = written(tmp_path / "llama", model, tokenizer_class="LlamaTokenizer", add_bos_token=True)
+    assert not llama.notes and list(llama.encode("the dog").ids) == [1, *plain]
     assert list(llama.encode("the dog", special=False).ids) == plain
     asked: dict[str, Any] = {"tokenizer_class": "LlamaTokenizerFast", "add_bos_token": False, "add_eos_token": True}
     assert list(written(tmp_path / "asked", model, **asked).encode("the dog").ids) == [*plain, 2]
