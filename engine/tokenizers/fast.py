@@ -32,14 +32,15 @@ class FastTokenizer:
 
     `roles` names special tokens as transformers does ("eos_token": "</s>"). A role whose token the vocabulary
     lacks is dropped, as checkpoints often carry another vocabulary's. `notes` are sentences for the load report, and
-    `clean_up` is whether decoding takes away the spaces before English punctuation, as transformers does if told so.
+    `clean_up` is whether decoding takes away the spaces before English punctuation, as transformers does if told so,
+    and `segmented` whether the texts of a pair are told apart by segment ids.
     """
 
     def __init__(
         self, fast: tokenizers.Tokenizer, roles: Mapping[str, str] | None = None, notes: Iterable[str] = ()
     ) -> None:
         self.notes = tuple(notes)
-        self.clean_up = False
+        self.clean_up, self.segmented = False, True
         fast.no_padding()
         self.cut_left = (fast.truncation or {}).get("direction") == "left"
         fast.no_truncation()
@@ -84,7 +85,7 @@ class FastTokenizer:
             pieces=tuple(map(self.pieces.__getitem__, found.ids)),
             spans=tuple(_place_spans(found.offsets, starts, added)),
             special=tuple(mark == 1 or id in self._marker_ids for mark, id in zip(added, found.ids, strict=True)),
-            segments=tuple(found.type_ids),
+            segments=tuple(found.type_ids) if self.segmented else (0,) * len(found.ids),
             second=None if pair is None else len(text) + len(BETWEEN),
             cut_left=self.cut_left,
         )
@@ -144,7 +145,9 @@ class FastTokenizer:
             config["clean_up_tokenization_spaces"] = True
         if self.fast.encode_special_tokens:
             config["split_special_tokens"] = True
-        if 1 in self._read("", "", True).type_ids:  # transformers leaves segment ids out unless told
+        if not self.segmented:
+            config["model_input_names"] = ["input_ids", "attention_mask"]
+        elif 1 in self._read("", "", True).type_ids:  # transformers leaves segment ids out unless told
             config["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
         file.with_name("tokenizer_config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
 

@@ -51,6 +51,13 @@ def read_roles(folder: Path) -> dict[str, str]:
     return {role: name for role in ROLES if (name := _read_content(declared.get(role))) is not None}
 
 
+def read_special_names(folder: Path) -> list[str]:
+    """Every special token that the files name for a role or in a list."""
+    declared = _read_declared_tokens(folder)
+    listed = (_read_content(token) for key in LISTS for token in _list_tokens(declared.get(key)))
+    return [*read_roles(folder).values(), *filter(None, listed)]
+
+
 def register_special_tokens(fast: tokenizers.Tokenizer, folder: Path, usual: Mapping[str, str] | None = None) -> None:
     """Make `fast` know every special token that the files in `folder` name, and which side of a text they cut.
 

@@ -187,7 +187,7 @@ class SentencePieceTokenizer(FastTokenizer):
         """Normalise the text that is cut into pieces. Raises ValueError for a lone surrogate."""
         check_unicode(text)
         parts, at = [], 0
-        for marker in self._markers.finditer(text) if self._markers else ():
+        for marker in self._markers.finditer(text) if self._markers and not self.fast.encode_special_tokens else ():
             parts.append((at, self._normalise(text[at : marker.start()])))
             parts.append((0, PlacedText(marker[0], (marker.span(),) * len(marker[0]))))
             at = marker.end()
