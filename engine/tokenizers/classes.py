@@ -207,12 +207,12 @@ def finish_class(
         fast.model.unk_token = roles["unk_token"]
     with refuse_failure(f"Expected the steps of a tokenizer in {path}, got what fails", "fetch it again"):
         chosen.set_steps(fast, settings, charsmap)
-        for token in added:
-            fast.add_tokens([token])
+        fast.add_tokens([*added])
     check_pipeline({"normalizer": read_state(fast.normalizer)}, path)
     register_special_tokens(fast, path.parent, chosen.roles)
-    lacking = _build_template(fast, chosen, roles, settings, whole)
-    note = f"{', '.join(lacking)} would stand around each text, which the vocabulary lacks: left out; add it there."
+    with refuse_failure(f"Expected special tokens beside {path} that can stand around a text", "name others"):
+        lacking = _build_template(fast, chosen, roles, settings, whole)
+    note = f"The vocabulary lacks {', '.join(lacking)}, which its class puts around each text: left out; add it there."
     return FastTokenizer(fast, roles, [note] if lacking else [])
 
 

@@ -201,6 +201,32 @@ def test_two_files_are_read_by_the_class_that_is_named(
     assert_reads_as_transformers(write_whole(tmp_path, "gpt2", settings))
 
 
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("llama", {"tokenizer_class": "LlamaTokenizerFast"}),
+        ("gpt2", {"tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": True, "add_bos_token": True}),
+        ("phi3", {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True}),
+        ("qwen2", {"tokenizer_class": "LlamaTokenizer"}),
+        ("gpt2", {"additional_special_tokens": ["a"], "pad_token": "</s>", "eos_token": "<pad>"}),
+    ],
+    ids=str,
+)
+def test_the_class_that_a_tokenizer_json_is_read_by_is_that_of_transformers(
+    tmp_path: Path, kind: str, settings: dict[str, Any]
+) -> None:
+    write_byte_level(tmp_path, FAIRSEQ + GPT2[:1])
+    write_settings(tmp_path, "gpt2", {})
+    assert_reads_as_transformers(write_whole(tmp_path, kind, settings))
+
+
+def test_a_special_token_that_no_template_can_name_is_refused(tmp_path: Path) -> None:
+    write_byte_level(tmp_path, ("$C:x",))
+    write_settings(tmp_path, "gpt2", {"bos_token": "$C:x", "add_bos_token": True})
+    with pytest.raises(ValueError, match=r"^Expected special tokens beside .*; name others\.$"):
+        read_tokenizer(tmp_path)
+
+
 def test_older_files_beside_say_which_tokens_take_the_space_before_them(tmp_path: Path) -> None:
     write_byte_level(tmp_path, FAIRSEQ)
     write_settings(tmp_path, "roberta", {"mask_token": "<unk>"})
