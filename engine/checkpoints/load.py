@@ -25,7 +25,7 @@ from engine.checkpoints.weights import Weights, open_weights, read_json
 from engine.inputs.processors import ImageProcessor, read_processor
 from engine.model.config import ModelConfig, check_config
 from engine.runtime.limits import MAX_DOWNLOAD
-from engine.tokenizers import Tokenizer, read_tokenizer
+from engine.tokenizers import FastTokenizer, Tokenizer, read_tokenizer
 
 START = "decoder_start_token_id"
 
@@ -214,7 +214,7 @@ def declares_family(theirs: Mapping[str, Any], family: Family) -> bool:
 
 
 def open_tokenizer(place: Place, config: ModelConfig) -> tuple[Tokenizer | None, tuple[str, ...]]:
-    tokenizer: Tokenizer | None = None
+    tokenizer: FastTokenizer | None = None
     for folder in place.folders:
         try:
             if place.weights.suffix == ".bin" and is_llama2c(place.weights):
@@ -222,10 +222,12 @@ def open_tokenizer(place: Place, config: ModelConfig) -> tuple[Tokenizer | None,
             tokenizer = tokenizer or read_tokenizer(folder)
         except ValueError as error:
             return None, (f"No tokenizer: {error}",)
-    if tokenizer is not None and tokenizer.vocab_size > config.vocab_size:
+    if tokenizer is None:
+        return None, ()
+    if tokenizer.vocab_size > config.vocab_size:
         sizes = f"The tokenizer has {tokenizer.vocab_size} tokens and the model {config.vocab_size}"
-        return tokenizer, (f"{sizes}; the model cannot read those beyond.",)
-    return tokenizer, ()
+        return tokenizer, (*tokenizer.notes, f"{sizes}; the model cannot read those beyond.")
+    return tokenizer, tokenizer.notes
 
 
 def open_processor(

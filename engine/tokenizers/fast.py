@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import groupby
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from engine.tokenizers.vocabulary import check_unicode
 BETWEEN = "\n"  # the two texts of a pair, in `Encoding.text`
 FIRST, LAST = "[CLS]", "[SEP]"
 LONGEST_SHOWN = 80  # characters of a word in a message
+CLEANED = (" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're")  # in this order, as transformers
 KINDS = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
 
 
@@ -30,10 +31,16 @@ class FastTokenizer:
     """Tokenizer that owns `fast` and switches its padding and truncation off: the model's length decides.
 
     `roles` names special tokens as transformers does ("eos_token": "</s>"). A role whose token the vocabulary
-    lacks is dropped, as checkpoints often carry another vocabulary's.
+    lacks is dropped, as checkpoints often carry another vocabulary's. `notes` are sentences for the load report, and
+    `clean_up` is whether decoding takes away the spaces before English punctuation, as transformers does if told so,
+    and `segmented` whether the texts of a pair are told apart by segment ids.
     """
 
-    def __init__(self, fast: tokenizers.Tokenizer, roles: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, fast: tokenizers.Tokenizer, roles: Mapping[str, str] | None = None, notes: Iterable[str] = ()
+    ) -> None:
+        self.notes = tuple(notes)
+        self.clean_up, self.segmented = False, True
         fast.no_padding()
         self.cut_left = (fast.truncation or {}).get("direction") == "left"
         fast.no_truncation()
@@ -78,7 +85,7 @@ class FastTokenizer:
             pieces=tuple(map(self.pieces.__getitem__, found.ids)),
             spans=tuple(_place_spans(found.offsets, starts, added)),
             special=tuple(mark == 1 or id in self._marker_ids for mark, id in zip(added, found.ids, strict=True)),
-            segments=tuple(found.type_ids),
+            segments=tuple(found.type_ids) if self.segmented else (0,) * len(found.ids),
             second=None if pair is None else len(text) + len(BETWEEN),
             cut_left=self.cut_left,
         )
@@ -106,17 +113,18 @@ class FastTokenizer:
         One that is typed counts as the text that it is written with, unless it is among the model's pieces, as in
         a published Unigram it may be.
         """
+        before = self.fast.encode_special_tokens
         self.fast.encode_special_tokens = True
         try:
             yield
         finally:
-            self.fast.encode_special_tokens = False
+            self.fast.encode_special_tokens = before
 
     def decode(self, ids: Iterable[int], *, special: bool = True) -> str:
         wanted = (id for id in map(int, ids) if special or id not in self._marker_ids)
         runs = groupby(wanted, key=lambda id: 0 <= id < self.vocab_size and self._meanings[id] is not None)
         texts = (self._text(list(run)) if known else "".join(map(self.piece, run)) for known, run in runs)
-        return "".join(texts)
+        return reduce(lambda text, mark: text.replace(mark, mark.strip()), CLEANED * self.clean_up, "".join(texts))
 
     def to_bytes(self, ids: Iterable[int]) -> bytes:
         """The text with its special tokens in UTF-8, where it is cut within a character too."""
@@ -133,7 +141,13 @@ class FastTokenizer:
         config: dict[str, object] = {"tokenizer_class": "PreTrainedTokenizerFast", **self.roles}
         if self.cut_left:
             config["truncation_side"] = "left"
-        if 1 in self._read("", "", True).type_ids:  # transformers leaves segment ids out unless told
+        if self.clean_up:
+            config["clean_up_tokenization_spaces"] = True
+        if self.fast.encode_special_tokens:
+            config["split_special_tokens"] = True
+        if not self.segmented:
+            config["model_input_names"] = ["input_ids", "attention_mask"]
+        elif 1 in self._read("", "", True).type_ids:  # transformers leaves segment ids out unless told
             config["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
         file.with_name("tokenizer_config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
 

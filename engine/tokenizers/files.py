@@ -3,94 +3,125 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import tokenizers
-from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Regex, models, pre_tokenizers
 
+from engine.tokenizers.classes import CLASSES, LLAMA, Settings, TokenizerClass, finish_class, name_class
 from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.jsonfile import check_file_size, check_ids, check_largest, read_object
-from engine.tokenizers.pipeline_limits import check_pipeline, refuse_failure
-from engine.tokenizers.special import END, UNKNOWN, read_roles, register_special_tokens
+from engine.tokenizers.pieces import read_state
+from engine.tokenizers.pipeline_limits import check_pipeline, flatten_steps, refuse_failure
+from engine.tokenizers.settings import obey_settings, read_settings
+from engine.tokenizers.special import UNKNOWN, read_roles, register_special_tokens
 from engine.tokenizers.spm_checkpoints import find_only_model_file, find_sentencepiece_file, read_sentencepiece
-from engine.tokenizers.wordpiece import build_bert_pipeline
+from engine.tokenizers.wordpiece import CONTINUES
 
 T = TypeVar("T")
 
 SPECIAL_NAME = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")
 
-WHOLE = "tokenizer.json"  # says everything; other files beside it are not read
-
-BERTS = ("Bert", "ConvBert", "DistilBert", "Electra", "MobileBert", "SqueezeBert")
-BERT_CLASSES = {"", "PreTrainedTokenizer", "TokenizersBackend", *(f"{name}Tokenizer" for name in BERTS)}
-BERT_ROLES = {
-    "unk_token": "[UNK]",
-    "sep_token": "[SEP]",
-    "pad_token": "[PAD]",
-    "cls_token": "[CLS]",
-    "mask_token": "[MASK]",
-}
+WHOLE = "tokenizer.json"  # has a vocabulary and its steps; vocabulary files beside it are not read
+BY_FILE = {"vocab.json": "GPT2", "vocab.txt": "Bert"}  # the class where no file names one
+REBUILT = ("normalizer", "pre_tokenizer")
+EXPECTED = {"vocab.json": "a byte-level BPE", "vocab.txt": "BERT's WordPiece"}
 
 
 def read_tokenizer(folder: Path) -> FastTokenizer | None:
     """Read the tokenizer of a folder; None where there is none. Raises ValueError, naming the file, for a bad one."""
+    tokenizer = _find_tokenizer(folder)
+    if tokenizer is not None:
+        obey_settings(tokenizer, folder)
+    return tokenizer
+
+
+def _find_tokenizer(folder: Path) -> FastTokenizer | None:
     spm = None if (folder / WHOLE).is_file() else find_sentencepiece_file(folder)
     if spm is not None:
         return read_sentencepiece(spm)
-    for name, read in READERS.items():
-        if (folder / name).is_file():
-            fast = read(folder / name)
-            register_special_tokens(fast, folder)
-            return FastTokenizer(fast, read_roles(folder))
+    found = next((name for name in READERS if (folder / name).is_file()), None)
+    if found is not None:
+        return READERS[found](folder / found)
     spm = find_only_model_file(folder)
     return None if spm is None else read_sentencepiece(spm)
 
 
-def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
-    check_pipeline(read_object(path), path)
+def _read_tokenizer_json(path: Path) -> FastTokenizer:
+    state = read_object(path)
+    check_pipeline(state, path)
     fast = _build(path, lambda: tokenizers.Tokenizer.from_file(str(path)))
     check_largest(fast.get_vocab(), path)
-    return fast
+    settings, config = read_settings(path.parent)
+    name = name_class(settings, config)
+    chosen = CLASSES.get(name)
+    level = any(step.get("type") == "ByteLevel" for step in flatten_steps(state.get("decoder"), "decoders"))
+    if chosen is None or not isinstance(fast.model, chosen.model) or (chosen is LLAMA and level):
+        register_special_tokens(fast, path.parent)
+        notes = [f"{path.name} is read as it stands: {name}Tokenizer is no class that Loupe knows."] if name else []
+        return FastTokenizer(fast, read_roles(path.parent), notes if chosen is None else ())
+    made = _rebuild(fast, chosen, path, settings, state)
+    if any(read_state(getattr(fast, part)) != read_state(getattr(made.fast, part)) for part in REBUILT):
+        note = f"{path.name} gives the vocabulary, and its steps are those of {name}Tokenizer, as in transformers."
+        made.notes = (*made.notes, note)
+    return made
 
 
-def _read_gpt2(path: Path) -> tokenizers.Tokenizer:
-    """`vocab.json` and `merges.txt`: a byte-level BPE, with GPT-2's end token where the vocabulary has it."""
+def _rebuild(
+    fast: tokenizers.Tokenizer, chosen: TokenizerClass, path: Path, settings: Settings, state: Mapping[str, Any]
+) -> FastTokenizer:
+    """The vocabulary of a tokenizer.json among the steps of a class."""
+    made = tokenizers.Tokenizer(fast.model)
+    if fast.post_processor is not None:
+        made.post_processor = fast.post_processor
+    if fast.truncation is not None:
+        made.enable_truncation(**fast.truncation)
+    tables = (step.get("precompiled_charsmap") for step in flatten_steps(state.get("normalizer"), "normalizers"))
+    charsmap = b64decode(next(filter(None, tables), ""))
+    own = (
+        () if "added_tokens_decoder" in settings else sorted(fast.get_added_tokens_decoder().items(), key=itemgetter(0))
+    )
+    return finish_class(made, chosen, path, settings, charsmap, [token for _, token in own], whole=True)
+
+
+def _read_vocabulary_file(path: Path) -> FastTokenizer:
+    """`vocab.json` with `merges.txt`, or `vocab.txt`: what is made of it, the class says."""
+    settings, config = read_settings(path.parent)
+    name = name_class(settings, config)
+    chosen = CLASSES.get(name or BY_FILE[path.name])
+    default = CLASSES[BY_FILE[path.name]]
+    if settings.get("tokenizer_class") is None and (chosen is None or chosen.model is not default.model):
+        chosen = default
+    if chosen is None or chosen.model is not default.model or chosen.in_bytes:
+        expected = EXPECTED[path.name]
+        raise ValueError(
+            f"Expected {expected} in {path}, got a {name}Tokenizer; save its tokenizer.json and load that."
+        )
+    if path.name == "vocab.txt":
+        unknown = read_roles(path.parent).get("unk_token", chosen.roles["unk_token"])
+        return finish_class(_read_bert(path, unknown), chosen, path, settings)
+    return finish_class(_read_merges(path), chosen, path, settings)
+
+
+def _read_merges(path: Path) -> tokenizers.Tokenizer:
     merges = path.with_name("merges.txt")
     if not merges.is_file():
         raise ValueError(f"Expected merges.txt beside {path}, found none; add it, or a tokenizer.json.")
     check_ids(read_object(path), path)
     check_file_size(merges)
-    fast = tokenizers.Tokenizer(_build(merges, lambda: models.BPE.from_file(str(path), str(merges))))
-    fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    fast.decoder = decoders.ByteLevel()
-    if fast.token_to_id(END) is not None:
-        fast.add_special_tokens([END])
-    return fast
+    return tokenizers.Tokenizer(_build(merges, lambda: models.BPE.from_file(str(path), str(merges))))
 
 
-def _read_bert(path: Path) -> tokenizers.Tokenizer:
-    """`vocab.txt`, one entry a line: a WordPiece, with what tokenizer_config.json says of case and accents."""
-    config_file = path.with_name("tokenizer_config.json")
-    config = read_object(config_file) if config_file.is_file() else {}
-    kind = str(config.get("tokenizer_class") or "").removesuffix("Fast")
-    if kind not in BERT_CLASSES:
-        raise ValueError(f"Expected BERT's WordPiece in {path}, got a {kind}; save its tokenizer.json and load that.")
+def _read_bert(path: Path, unknown: str) -> tokenizers.Tokenizer:
+    """`vocab.txt`, one entry a line."""
     ids = _read_lines(path)
-    roles = BERT_ROLES | read_roles(path.parent)
-    if roles["unk_token"] not in ids:
-        raise ValueError(
-            f"Expected {roles['unk_token']!r:.80} among the {len(ids)} lines of {path}, found none; fetch it again."
-        )
-    normalizer = normalizers.BertNormalizer(
-        handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
-        strip_accents=None if config.get("strip_accents") is None else bool(config["strip_accents"]),
-        lowercase=bool(config.get("do_lower_case", True)),
-    )
-    fast = build_bert_pipeline(ids, normalizer, roles["unk_token"], roles["cls_token"], roles["sep_token"])
-    fast.add_special_tokens([name for name in roles.values() if name in ids])
-    return fast
+    if unknown not in ids:
+        raise ValueError(f"Expected {unknown!r:.80} among the {len(ids)} lines of {path}, found none; fetch it again.")
+    return tokenizers.Tokenizer(models.WordPiece(ids, unk_token=unknown, continuing_subword_prefix=CONTINUES))
 
 
 def _read_lines(path: Path) -> dict[str, int]:
@@ -103,9 +134,11 @@ def _read_lines(path: Path) -> dict[str, int]:
         raise ValueError(f"Expected UTF-8 text in {path}, got something else ({error}); fetch it again.") from error
 
 
-def _read_token_mappings(path: Path) -> tokenizers.Tokenizer:
+def _read_token_mappings(path: Path) -> FastTokenizer:
     ids = check_ids(read_object(path).get("token2id"), path)
-    return _build(path, lambda: build_word_list(ids))
+    fast = _build(path, lambda: build_word_list(ids))
+    register_special_tokens(fast, path.parent)
+    return FastTokenizer(fast, read_roles(path.parent))
 
 
 def build_word_list(ids: Mapping[str, int]) -> tokenizers.Tokenizer:
@@ -122,10 +155,10 @@ def build_word_list(ids: Mapping[str, int]) -> tokenizers.Tokenizer:
     return fast
 
 
-READERS: dict[str, Callable[[Path], tokenizers.Tokenizer]] = {
+READERS: dict[str, Callable[[Path], FastTokenizer]] = {
     WHOLE: _read_tokenizer_json,
-    "vocab.json": _read_gpt2,
-    "vocab.txt": _read_bert,
+    "vocab.json": _read_vocabulary_file,
+    "vocab.txt": _read_vocabulary_file,
     "token_mappings.json": _read_token_mappings,
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +43,25 @@ def guess_roles(special_tokens: Collection[str]) -> dict[str, str]:
 
 
 def read_roles(folder: Path) -> dict[str, str]:
-    """Read roles, {"eos_token": "</s>", ...}. `tokenizer_config.json` wins over `special_tokens_map.json`."""
+    """Read roles, {"eos_token": "</s>", ...}.
+
+    `special_tokens_map.json` wins, unless tokenizer_config.json is of the kind that says which tokens were added.
+    """
     declared = _read_declared_tokens(folder)
     return {role: name for role in ROLES if (name := _read_content(declared.get(role))) is not None}
 
 
-def register_special_tokens(fast: tokenizers.Tokenizer, folder: Path) -> None:
+def read_special_names(folder: Path) -> list[str]:
+    """Every special token that the files name for a role or in a list."""
+    declared = _read_declared_tokens(folder)
+    listed = (_read_content(token) for key in LISTS for token in _list_tokens(declared.get(key)))
+    return [*read_roles(folder).values(), *filter(None, listed)]
+
+
+def register_special_tokens(fast: tokenizers.Tokenizer, folder: Path, usual: Mapping[str, str] | None = None) -> None:
     """Make `fast` know every special token that the files in `folder` name, and which side of a text they cut.
+
+    `usual` are those of its class, which count where the files name no other for their role.
 
     A role's token that is neither in the vocabulary nor given an id is left out: it has no row in the model.
     """
@@ -65,15 +77,27 @@ def register_special_tokens(fast: tokenizers.Tokenizer, folder: Path) -> None:
                 "next free one; number the added tokens from the end of the vocabulary, without gaps."
             )
     registered = {token.content for token in fast.get_added_tokens_decoder().values()}
-    names = [*read_roles(folder).values(), *(name for key in LISTS for name in _read_contents(declared.get(key)))]
+    named = {**(usual or {}), **{role: declared[role] for role in ROLES if _read_content(declared.get(role))}}
+    lists = (token for key in LISTS for token in _list_tokens(declared.get(key)))
+    tokens = {token.content: token for token in map(_make_token, [*named.values(), *lists]) if token.content}
     fast.add_special_tokens(
-        [name for name in unique_names(names) if name not in registered and fast.token_to_id(name) is not None]
+        [token for name, token in tokens.items() if name not in registered and fast.token_to_id(name) is not None]
     )
 
 
+def _make_token(token: Any) -> AddedToken:
+    """A special token, with what its object says of the spaces beside it."""
+    fields = token if isinstance(token, dict) else {}
+    chosen = {key: bool(fields[key]) for key in ADDED_FIELDS if key in fields}
+    return AddedToken(_read_content(token) or "", **{**chosen, "special": True})
+
+
 def _read_declared_tokens(folder: Path) -> dict[str, Any]:
-    files = (folder / "special_tokens_map.json", folder / "tokenizer_config.json")
-    return {key: value for file in files if file.is_file() for key, value in read_object(file).items()}
+    said, older = (
+        read_object(file) if (file := folder / name).is_file() else {}
+        for name in ("tokenizer_config.json", "special_tokens_map.json")
+    )
+    return {**older, **said} if "added_tokens_decoder" in said else {**said, **older}
 
 
 def _read_added_tokens(folder: Path, declared: dict[str, Any]) -> dict[int, AddedToken]:
@@ -82,8 +106,9 @@ def _read_added_tokens(folder: Path, declared: dict[str, Any]) -> dict[int, Adde
     old = folder / "added_tokens.json"
     if old.is_file():
         special = {_read_content(declared.get(role)) for role in ROLES}
+        special |= {_read_content(token) for key in LISTS for token in _list_tokens(declared.get(key))}
         for name, id in check_ids(read_object(old), old).items():
-            tokens[id] = AddedToken(name, special=name in special, normalized=False)
+            tokens[id] = AddedToken(name, special=name in special, normalized=name not in special)
     newer = declared.get("added_tokens_decoder", {})
     if not isinstance(newer, dict) or not all(id.isdecimal() and _read_content(token) for id, token in newer.items()):
         raise ValueError(
@@ -103,7 +128,6 @@ def _read_content(token: Any) -> str | None:
     return content if isinstance(content, str) and content else None
 
 
-def _read_contents(tokens: Any) -> list[str]:
+def _list_tokens(tokens: Any) -> list[Any]:
     """Read a list of tokens; transformers 5 also writes a dictionary from role to token."""
-    listed = tokens.values() if isinstance(tokens, dict) else tokens or []
-    return [content for token in listed if (content := _read_content(token)) is not None]
+    return list(tokens.values()) if isinstance(tokens, dict) else tokens if isinstance(tokens, list) else []

@@ -115,7 +115,7 @@ def _find_faults(read: Any, pieces: Sequence[Piece]) -> Iterator[str]:
 
 def build_pipeline(model: Model) -> tokenizers.Tokenizer:
     """Build the cutting alone: it expects text that was normalised, and has the model's own special tokens."""
-    fast = tokenizers.Tokenizer(_build_unigram(model) if model.kind == UNIGRAM else _build_bpe(model))
+    fast = tokenizers.Tokenizer(build_unigram(model) if model.kind == UNIGRAM else build_bpe(model))
     if model.kind == UNIGRAM and model.byte_fallback:
         fast.pre_tokenizer = pre_tokenizers.Split(Regex(TYPED_BYTE), "merged_with_previous")
     steps: list[decoders.Decoder] = [decoders.Replace(SPACE, " ")]
@@ -133,7 +133,7 @@ def build_pipeline(model: Model) -> tokenizers.Tokenizer:
     return fast
 
 
-def _build_unigram(model: Model) -> models.Unigram:
+def build_unigram(model: Model) -> models.Unigram:
     unknown = next(id for id, piece in enumerate(model.pieces) if piece.type == UNKNOWN)
     scores = [(piece.text, _score(piece)) for piece in model.pieces]
     return models.Unigram(scores, unknown, model.byte_fallback)
@@ -144,7 +144,7 @@ def _score(piece: Piece) -> float:
     return piece.score if piece.type == NORMAL else NEVER if piece.type == UNUSED else 0.0
 
 
-def _build_bpe(model: Model) -> models.BPE:
+def build_bpe(model: Model) -> models.BPE:
     """Two neighbours that make a piece are merged, the piece of the highest score first, of equal ones the leftmost."""
     ids = {piece.text: id for id, piece in enumerate(model.pieces)}
     merged = [piece for piece in model.pieces if piece.type == NORMAL] if model.kind == BPE else []
@@ -187,7 +187,7 @@ class SentencePieceTokenizer(FastTokenizer):
         """Normalise the text that is cut into pieces. Raises ValueError for a lone surrogate."""
         check_unicode(text)
         parts, at = [], 0
-        for marker in self._markers.finditer(text) if self._markers else ():
+        for marker in self._markers.finditer(text) if self._markers and not self.fast.encode_special_tokens else ():
             parts.append((at, self._normalise(text[at : marker.start()])))
             parts.append((0, PlacedText(marker[0], (marker.span(),) * len(marker[0]))))
             at = marker.end()

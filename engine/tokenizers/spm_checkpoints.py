@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers
+from tokenizers import AddedToken, models
 from tokenizers.processors import TemplateProcessing
 
+from engine.tokenizers.classes import CLASSES, Settings, TokenizerClass, finish_class, name_class
+from engine.tokenizers.fast import FastTokenizer
 from engine.tokenizers.jsonfile import check_ids, read_object
+from engine.tokenizers.settings import read_settings
 from engine.tokenizers.special import UNKNOWN as UNK
 from engine.tokenizers.special import read_roles, register_special_tokens
 from engine.tokenizers.spm import (
@@ -23,10 +27,13 @@ from engine.tokenizers.spm import (
     UNKNOWN,
     UNKNOWN_COSTS,
     UNUSED,
+    USER_DEFINED,
     Model,
     Piece,
     SentencePieceTokenizer,
+    build_bpe,
     build_pipeline,
+    build_unigram,
     read_model,
 )
 
@@ -47,6 +54,14 @@ def arrange_xlm_roberta(model: Model) -> Model:
         roles={"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>", "unk_token": UNK}
         | {"pad_token": "<pad>", "mask_token": "<mask>"},
     )
+
+
+def arrange_camembert(model: Model) -> Model:
+    """fairseq's five first, then the file's without its unknown, then the mask."""
+    names = {"<s>NOTUSED": UNUSED, "<pad>": CONTROL, "</s>NOTUSED": UNUSED, UNK: UNKNOWN, "<unk>NOTUSED": UNUSED}
+    first = (Piece(name, 0.0, kind) for name, kind in names.items())
+    arranged = arrange_xlm_roberta(model)
+    return arranged._replace(pieces=(*first, *model.pieces[1:], Piece("<mask>", 0.0, CONTROL)))
 
 
 def arrange_pegasus(model: Model) -> Model:
@@ -102,19 +117,25 @@ class Convention:
 PLAIN, LLAMA, T5 = Convention(), Convention(begins=True), Convention(ends=True, extra=100)
 MT5 = Convention(ends=True)
 PEGASUS, MARIAN = Convention(arrange_pegasus, ends=True, between=()), Convention(arrange_marian, ends=True, between=())
+CAMEMBERT = Convention(arrange_camembert, begins=True, ends=True, between=("eos_token", "eos_token"))
 XLM_ROBERTA = Convention(arrange_xlm_roberta, begins=True, ends=True, between=("eos_token", "eos_token"))
 
 OF_CLASS = {
+    "Albert": PLAIN,
+    "Camembert": CAMEMBERT,
     "CodeLlama": LLAMA,
     "Gemma": LLAMA,
     "Llama": LLAMA,
     "MT5": MT5,
     "Marian": MARIAN,
     "Pegasus": PEGASUS,
+    "Phi3": LLAMA,
     "T5": T5,
     "XLMRoberta": XLM_ROBERTA,
 }
 OF_TYPE = {
+    "albert": PLAIN,
+    "camembert": CAMEMBERT,
     "gemma": LLAMA,
     "gemma2": LLAMA,
     "llama": LLAMA,
@@ -127,7 +148,12 @@ OF_TYPE = {
     "t5": T5,
     "xlm-roberta": XLM_ROBERTA,
 }
-NO_CLASS = ("", "PreTrained", "TokenizersBackend", "SentencePieceBackend")
+NO_BEGIN = (
+    "No begin token is put before a text, as in transformers 5; where the model was trained with one, add "
+    '"add_bos_token": true to tokenizer_config.json.'
+)
+# whose white space or letters transformers reads in another way; the others' spans are better by sentencepiece's rules
+OTHER_THAN_SENTENCEPIECE = ("Albert", "Gemma", "Llama", "Pegasus", "Phi3")
 
 
 def find_sentencepiece_file(folder: Path) -> Path | None:
@@ -141,12 +167,20 @@ def find_only_model_file(folder: Path) -> Path | None:
     return found[0] if len(found) == 1 else None
 
 
-def read_sentencepiece(path: Path) -> SentencePieceTokenizer:
+def read_sentencepiece(path: Path) -> FastTokenizer:
     """The tokenizer of the checkpoint that `path` lies in. Raises ValueError, naming the file at fault."""
     folder = path.parent
-    config = _read_json(folder / "tokenizer_config.json")
+    config, of_model = read_settings(folder)
     use = _choose_convention(path, config)
     model = use.arrange(read_model(path))
+    name = name_class(config, of_model)
+    chosen = CLASSES.get(name)
+    own_steps = name in OTHER_THAN_SENTENCEPIECE or config.get("add_prefix_space") is False
+    if chosen is not None and own_steps and (chosen.model is models.Unigram) == (model.kind == UNIGRAM):
+        tokenizer = _read_class(model, chosen, config, _read_extra_ids(path, config, use))
+        if use.begins and chosen.keeps_marks and "add_bos_token" not in config:
+            tokenizer.notes = (NO_BEGIN,)
+        return tokenizer
     fast = build_pipeline(model)
     known = fast.get_vocab()
     sentinels = (f"<extra_id_{number}>" for number in reversed(range(_read_extra_ids(path, config, use))))
@@ -157,9 +191,23 @@ def read_sentencepiece(path: Path) -> SentencePieceTokenizer:
     return SentencePieceTokenizer(fast, model, roles)
 
 
+def _read_class(model: Model, chosen: TokenizerClass, settings: Settings, extra: int) -> FastTokenizer:
+    """The file's vocabulary among the steps of its class, which are transformers' and not sentencepiece's."""
+    fast = tokenizers.Tokenizer(build_unigram(model) if model.kind == UNIGRAM else build_bpe(model))
+    added = [
+        AddedToken(piece.text, normalized=False, special=piece.type != USER_DEFINED)
+        for piece in model.pieces
+        if piece.type in (UNKNOWN, CONTROL, USER_DEFINED)
+    ]
+    known = {piece.text for piece in model.pieces}
+    sentinels = [f"<extra_id_{number}>" for number in reversed(range(extra))]
+    added += [AddedToken(name, normalized=False, special=True) for name in sentinels if name not in known]
+    return finish_class(fast, chosen, model.path, settings, model.charsmap, added)
+
+
 def _choose_convention(path: Path, config: Mapping[str, Any]) -> Convention:
-    named = str(config.get("tokenizer_class") or "").removesuffix("Fast").removesuffix("Tokenizer")
-    if named not in OF_CLASS and named not in NO_CLASS:
+    named = name_class({"tokenizer_class": config.get("tokenizer_class")}, {})
+    if named and named not in OF_CLASS:
         raise ValueError(
             f"Expected {path} to be read by one of {', '.join(OF_CLASS)}, got a {named}Tokenizer, which makes other "
             "ids of it; save its tokenizer.json and load that."
@@ -167,7 +215,7 @@ def _choose_convention(path: Path, config: Mapping[str, Any]) -> Convention:
     if named in OF_CLASS:
         return OF_CLASS[named]
     of_file = MARIAN if path.name == "source.spm" else PLAIN
-    return OF_TYPE.get(str(_read_json(path.with_name("config.json")).get("model_type")), of_file)
+    return OF_TYPE.get(str(read_settings(path.parent)[1].get("model_type")), of_file)
 
 
 def _read_extra_ids(path: Path, config: Mapping[str, Any], use: Convention) -> int:
@@ -206,7 +254,3 @@ def add_marks(
             special_tokens=[(name, fast.token_to_id(name)) for name in marks],
         )
     return fast
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    return read_object(path) if path.is_file() else {}

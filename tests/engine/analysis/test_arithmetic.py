@@ -203,5 +203,3 @@ def test_positions_that_are_cut_off_keep_their_own_rows() -> None:
     trace = run(made, IDS, logits_at=slice(-2, None))
     agrees(explain(made, trace, "logits", 1, 5))
     agrees(explain(made, trace, "final_norm.out", 0, 5))
-
-

@@ -91,8 +91,10 @@ def test_a_cache_that_was_rewound_reads_on_as_if_it_had_read_no_more(kind: str) 
     model = tiny.model(KINDS[kind])
     ids = torch.tensor([tiny.IDS])
     source = torch.tensor([SOURCE])
-    read = (lambda new, cache: model(source, target=new, cache=cache)) if kind == "two stacks" else (
-        lambda new, cache: model(new, cache=cache)
+    read = (
+        (lambda new, cache: model(source, target=new, cache=cache))
+        if kind == "two stacks"
+        else (lambda new, cache: model(new, cache=cache))
     )
     cache = KVCache(model.config, 1, 8, next(model.parameters()), len(SOURCE) if kind == "two stacks" else 0)
     read(ids, cache)

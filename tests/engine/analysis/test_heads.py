@@ -78,6 +78,7 @@ def test_induction_reads_the_tokens_after_every_earlier_occurrence() -> None:
 def test_without_a_repeat_there_is_no_induction_score() -> None:
     assert induction(torch.ones(1, 2, 2), torch.tensor([1, 2])).isnan().all()
 
+
 def by_hand(pattern: Tensor, ids: list[int], seen: Tensor) -> dict[str, float]:
     """Every score of one head in loops; `pattern` and `seen` are pos key."""
     later = range(1, len(ids))

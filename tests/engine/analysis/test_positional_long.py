@@ -45,9 +45,7 @@ def steps(config: ModelConfig, side: str = "", edits: tuple[Edit, ...] = (), **m
         (tiny.config(), "", (ChangeToken(2, 8), Patch("blocks.1.attn.pattern", at={"head": 1}, source_at={"head": 2}))),
     ],
 )
-def test_layer_by_layer_it_is_the_share_of_whole_runs(
-    config: ModelConfig, side: str, edits: tuple[Edit, ...]
-) -> None:
+def test_layer_by_layer_it_is_the_share_of_whole_runs(config: ModelConfig, side: str, edits: tuple[Edit, ...]) -> None:
     found = steps(config, side, edits, texts=3, seed=5)
     model, read = found.model, found.read
     trace = run(model, read, edits=edits, target=found.target)

@@ -319,6 +319,11 @@ def test_a_tokenizer_that_cannot_be_read_is_a_note_and_not_a_failure(folder: Pat
     assert "No tokenizer" in str(checkpoint.report)
 
 
+def test_a_setting_of_the_tokenizer_that_is_not_read_is_a_note(folder: Path) -> None:
+    (folder / "tokenizer_config.json").write_text('{"case_fold": true}')
+    assert "tokenizer_config.json has 'case_fold'" in str(load(folder).report)
+
+
 def test_a_tokenizer_with_more_tokens_than_the_model_is_a_note(folder: Path) -> None:
     model = tiny.model(tiny.config(vocab_size=5))
     save_weights(model, folder / "model.safetensors")

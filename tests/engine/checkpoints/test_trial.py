@@ -40,9 +40,7 @@ def test_a_tokenizer_that_takes_too_much_memory_or_time_is_refused(
         check_upload(upload)
 
 
-def test_a_tokenizer_in_the_header_of_the_weights_is_tried_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tokenizer_in_the_header_of_the_weights_is_tried_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cat").mkdir()
     described(tmp_path / "cat")
     check_upload(tmp_path / "cat")

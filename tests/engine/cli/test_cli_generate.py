@@ -51,8 +51,6 @@ def test_generate_reads_ids_where_there_is_no_tokenizer(capsys: pytest.CaptureFi
         (["stories", PROMPT, "--min-p", "2"], "min-p must lie in 0..1, got 2.0"),
     ],
 )
-def test_what_cannot_be_generated_is_said(
-    asked: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_generated_is_said(asked: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", *asked]) == 1
     assert message in capsys.readouterr().err

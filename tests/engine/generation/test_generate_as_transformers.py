@@ -250,9 +250,7 @@ def test_beams_end_at_a_stop_string_as_in_transformers(writers, early_stopping: 
         **read, stop_strings=[string], tokenizer=tokenizer, early_stopping=early_stopping, **settings
     )
     wanted = found.sequences[:, read["input_ids"].shape[1] :].tolist()
-    result = beam(
-        ours, prompt, 3, 12, n_best=3, stop_at_end=False, stop_strings=string, early_stopping=early_stopping
-    )
+    result = beam(ours, prompt, 3, 12, n_best=3, stop_at_end=False, stop_strings=string, early_stopping=early_stopping)
     for row, one in zip(wanted, result.hypotheses, strict=True):
         assert list(one.ids) == row[: len(one.ids)]
     assert [one.score for one in result.hypotheses] == pytest.approx(found.sequences_scores.tolist(), abs=1e-4)

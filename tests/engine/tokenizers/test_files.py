@@ -1,13 +1,16 @@
 """Tokenizers as checkpoints carry them: the same ids as the reference, and clear words about broken files."""
 
 import json
+import re
 from pathlib import Path
 from shutil import copy
 from typing import Any
 
 import pytest
+from tokenizers import ByteLevelBPETokenizer
 
 from engine.tokenizers import END, FastTokenizer, read_tokenizer, train
+from engine.tokenizers.settings import KEYS
 
 REAL = Path(__file__).parents[3].parent / "shared" / "real"
 NASTY = "Hello  world\n\n naïve cafe\u0301 👩\u200d👩\u200d👧 中文 שלום عربي · a\u200bb <|endoftext|> don't\t1234"
@@ -21,6 +24,45 @@ BERT_CONFIGS: list[dict[str, Any]] = [
     {"do_lower_case": False, "strip_accents": True},
     {"strip_accents": False},
     {"tokenize_chinese_chars": False},
+]
+FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+GPT2 = ("<|endoftext|>", "<|padding|>", "</s>", "<pad>")
+OPT_MARKS = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "</s>") | {"pad_token": "<pad>"}
+LEFT_SPACE = {"__type": "AddedToken", "content": "<mask>", "lstrip": True}
+TEXTS = [
+    "",
+    " ",
+    "a cat",
+    "  The  CAT\n\n sat ",
+    "naïve cafe\u0301 ÉTÉ",
+    "中文 日本語x",
+    "👩\u200d👧 🇫🇷",
+    "don't\t1234 ``q''",
+    "x <mask> y<mask>z [MASK] w",
+    "<s>a</s> b<pad> [CLS]c[SEP] <|endoftext|> d",
+    "\u00a0ﬁ ＡＢＣ ½ Ж♞",
+    "<unk> [UNK]",
+]
+PAIRS = [("a cat", "the dog"), ("", "x"), ("a <mask>", "  b </s> ")]
+BYTE_LEVEL: list[tuple[str, tuple[str, ...]]] = [
+    ("gpt2", GPT2),
+    ("opt", GPT2),
+    ("gpt_neo", GPT2),
+    ("gptj", GPT2),
+    ("phi", GPT2),
+    ("gpt_neox", GPT2),
+    ("qwen2", GPT2),
+    ("qwen3", GPT2),
+    ("roberta", FAIRSEQ),
+    ("bart", FAIRSEQ),
+    ("deberta", ("[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]")),
+]
+BYTE_CONFIGS: list[dict[str, Any] | None] = [
+    None,
+    {"add_prefix_space": True},
+    {"add_bos_token": True},
+    {"add_bos_token": True, "add_eos_token": True},
+    {"truncation_side": "left", "split_special_tokens": True},
 ]
 WORDS = {"milling": 0, "thread milling": 1, "thread": 2, "<EOS>": 3}
 
@@ -86,6 +128,177 @@ def assert_reads_as_bert(folder: Path, config: dict[str, Any]) -> None:
     assert encoding.segments == tuple(reference["token_type_ids"])
     older = transformers.BertTokenizerLegacy.from_pretrained(folder)
     assert encoding.ids == tuple(older(NASTY_FOR_BERT, "The [MASK] café.")["input_ids"])
+
+
+def write_byte_level(folder: Path, special: tuple[str, ...]) -> None:
+    """`vocab.json` and `merges.txt`."""
+    folder.mkdir(exist_ok=True)
+    trained = ByteLevelBPETokenizer()
+    trained.train_from_iterator([NASTY, *TEXTS] * 3, vocab_size=400, special_tokens=[*special], show_progress=False)
+    trained.save_model(str(folder))
+
+
+def write_settings(folder: Path, kind: str | None, settings: dict[str, Any] | None) -> None:
+    if kind is not None:
+        (folder / "config.json").write_text(json.dumps({"model_type": kind}))
+    if settings is not None:
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
+def assert_reads_as_transformers(folder: Path) -> FastTokenizer:
+    """Ids, segment ids, and what ids without an unknown one decode to."""
+    reference = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(folder)
+    tokenizer = read(folder)
+    for text, pair in [*((text, None) for text in TEXTS), *PAIRS]:
+        expected = reference(text, pair)
+        encoding = tokenizer.encode(text, pair)
+        assert list(encoding.ids) == expected["input_ids"], (text, pair)
+        assert list(encoding.segments) == expected.get("token_type_ids", list(encoding.segments)), (text, pair)
+        decoded = reference.decode(encoding.ids, skip_special_tokens=True)
+        if reference.unk_token_id not in encoding.ids and "\ufffd" not in decoded:
+            assert tokenizer.decode(encoding.ids, special=False) == decoded, (text, pair)
+    return tokenizer
+
+
+def write_whole(folder: Path, kind: str, settings: dict[str, Any] | None) -> Path:
+    """The tokenizer.json that transformers makes of a folder, in a new one beside `settings`."""
+    made = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(folder)
+    (folder / "whole").mkdir()
+    made.backend_tokenizer.save(str(folder / "whole" / "tokenizer.json"))
+    write_settings(folder / "whole", kind, settings)
+    return folder / "whole"
+
+
+@pytest.mark.parametrize(("kind", "special"), BYTE_LEVEL, ids=[kind for kind, _ in BYTE_LEVEL])
+@pytest.mark.parametrize("settings", BYTE_CONFIGS, ids=str)
+def test_two_files_are_read_by_the_class_of_their_model(
+    tmp_path: Path, kind: str, special: tuple[str, ...], settings: dict[str, Any] | None
+) -> None:
+    write_byte_level(tmp_path, special)
+    write_settings(tmp_path, kind, settings)
+    assert_reads_as_transformers(tmp_path)
+    assert_reads_as_transformers(write_whole(tmp_path, kind, settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "special"),
+    [
+        ({"tokenizer_class": "GPT2Tokenizer", "add_bos_token": True, **OPT_MARKS}, ("<pad>", "</s>")),
+        ({"tokenizer_class": "RobertaTokenizerFast", "mask_token": LEFT_SPACE}, FAIRSEQ),
+        ({"tokenizer_class": "LongformerTokenizer"}, FAIRSEQ),
+        ({"tokenizer_class": "CodeGenTokenizer"}, GPT2),
+        ({"tokenizer_class": "GPTNeoXTokenizerFast", "add_eos_token": True}, GPT2),
+        ({"tokenizer_class": "RobertaTokenizer", "cls_token": "<pad>", "sep_token": "<unk>"}, FAIRSEQ),
+    ],
+    ids=str,
+)
+def test_two_files_are_read_by_the_class_that_is_named(
+    tmp_path: Path, settings: dict[str, Any], special: tuple[str, ...]
+) -> None:
+    write_byte_level(tmp_path, special)
+    write_settings(tmp_path, "gpt2", settings)
+    assert_reads_as_transformers(tmp_path)
+    assert_reads_as_transformers(write_whole(tmp_path, "gpt2", settings))
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("llama", {"tokenizer_class": "LlamaTokenizerFast"}),
+        ("gpt2", {"tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": True, "add_bos_token": True}),
+        ("phi3", {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True}),
+        ("qwen2", {"tokenizer_class": "LlamaTokenizer"}),
+        ("gpt2", {"additional_special_tokens": ["a"], "pad_token": "</s>", "eos_token": "<pad>"}),
+    ],
+    ids=str,
+)
+def test_the_class_that_a_tokenizer_json_is_read_by_is_that_of_transformers(
+    tmp_path: Path, kind: str, settings: dict[str, Any]
+) -> None:
+    write_byte_level(tmp_path, FAIRSEQ + GPT2[:1])
+    write_settings(tmp_path, "gpt2", {})
+    assert_reads_as_transformers(write_whole(tmp_path, kind, settings))
+
+
+def test_a_special_token_that_no_template_can_name_is_refused(tmp_path: Path) -> None:
+    write_byte_level(tmp_path, ("$C:x",))
+    write_settings(tmp_path, "gpt2", {"bos_token": "$C:x", "add_bos_token": True})
+    with pytest.raises(ValueError, match=r"^Expected special tokens beside .*; name others\.$"):
+        read_tokenizer(tmp_path)
+
+
+def test_older_files_beside_say_which_tokens_take_the_space_before_them(tmp_path: Path) -> None:
+    write_byte_level(tmp_path, FAIRSEQ)
+    write_settings(tmp_path, "roberta", {"mask_token": "<unk>"})
+    (tmp_path / "special_tokens_map.json").write_text(json.dumps({"mask_token": {"content": "<mask>", "lstrip": True}}))
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"<new>": read(tmp_path).vocab_size}))
+    tokenizer = assert_reads_as_transformers(tmp_path)
+    assert tokenizer.mask_id == 4
+    assert len(tokenizer.encode("a <mask>", special=False)) == 2
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "electra", "mobilebert"])
+@pytest.mark.parametrize("config", [*BERT_CONFIGS, {"clean_up_tokenization_spaces": True}, None], ids=str)
+def test_case_and_accents_beside_a_tokenizer_json_are_obeyed(
+    tmp_path: Path, kind: str, config: dict[str, Any] | None
+) -> None:
+    entries = dict.fromkeys([*train("wordpiece", [NASTY_FOR_BERT, *TEXTS], 400).pieces, "The", "CAT", "café", "ÉTÉ"])
+    (tmp_path / "vocab.txt").write_text("\n".join(entries), encoding="utf-8")
+    write_settings(tmp_path, kind, config)
+    assert_reads_as_transformers(tmp_path)
+    write_settings(tmp_path, kind, {})
+    tokenizer = assert_reads_as_transformers(write_whole(tmp_path, kind, config))
+    assert bool(tokenizer.notes) == bool(config and "clean_up_tokenization_spaces" not in config)
+    tokenizer.save(tmp_path / "saved")
+    assert read(tmp_path / "saved").encode(NASTY_FOR_BERT).ids == tokenizer.encode(NASTY_FOR_BERT).ids
+
+
+def test_each_key_that_is_not_read_is_named_in_a_sentence(tmp_path: Path) -> None:
+    train("wordpiece", ["the cat"], 60).save(tmp_path)
+    assert read(tmp_path).notes == ()
+    settings = dict.fromkeys(KEYS.keys() - {"added_tokens_decoder"}) | {
+        "auto_map": ["a.B", None],
+        "case_fold": True,
+        "nothing": None,
+    }
+    write_settings(tmp_path, None, settings)
+    (tmp_path / "special_tokens_map.json").write_text('{"image_token": "<image>", "pad_token": "<void>"}')
+    notes = read(tmp_path).notes
+    named = [next((key for key in (*settings, "image_token", "<void>") if repr(key) in note), None) for note in notes]
+    assert named == ["auto_map", "case_fold", "image_token", "<void>"]
+    assert all(re.fullmatch(r"[^.]*(\.json [^.]*)?\.", note) for note in notes)
+
+
+def test_a_class_that_is_not_known_is_named_and_its_tokenizer_json_read(tmp_path: Path) -> None:
+    tokenizer = train("bpe", ["the cat"], 262)
+    tokenizer.save(tmp_path)
+    write_settings(tmp_path, None, {"tokenizer_class": "CLIPTokenizer"})
+    (note,) = read(tmp_path).notes
+    assert "CLIPTokenizer" in note and read(tmp_path).encode("the").ids == tokenizer.encode("the").ids
+
+
+def test_a_mark_that_the_vocabulary_lacks_is_named(tmp_path: Path) -> None:
+    write_byte_level(tmp_path, ())
+    write_settings(tmp_path, "opt", {"add_bos_token": True})
+    (note,) = read(tmp_path).notes
+    assert "'<|endoftext|>'" in note
+
+
+def test_segment_ids_are_left_out_where_the_files_say_so(tmp_path: Path) -> None:
+    train("wordpiece", ["the cat"], 60).save(tmp_path)
+    write_settings(tmp_path, None, {"tokenizer_class": "BertTokenizer", "model_input_names": ["input_ids"]})
+    tokenizer = read(tmp_path)
+    assert set(tokenizer.encode("the", "cat").segments) == {0}
+    tokenizer.save(tmp_path)
+    assert set(read(tmp_path).encode("the", "cat").segments) == {0}
+
+
+def test_spaces_before_marks_are_taken_away_where_the_files_say_so(tmp_path: Path) -> None:
+    train("unigram", ["the cat . a dog ' s , no"] * 9, 60).save(tmp_path)
+    file = tmp_path / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"clean_up_tokenization_spaces": True}))
+    tokenizer = assert_reads_as_transformers(tmp_path)
+    assert tokenizer.decode(tokenizer.encode("the cat . a dog 's , no").ids) == "the cat. a dog's, no"
 
 
 def test_of_an_entry_that_stands_twice_in_a_vocab_txt_the_later_line_counts(tmp_path: Path) -> None:

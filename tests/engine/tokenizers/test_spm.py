@@ -176,7 +176,10 @@ def test_begin_and_end_tokens_are_added_as_the_config_says(tmp_path: Path) -> No
     plain = SentencePieceProcessor(model_proto=model).encode("the dog")
     assert list(written(tmp_path / "none", model).encode("the dog").ids) == plain
     llama = written(tmp_path / "llama", model, tokenizer_class="LlamaTokenizer")
-    assert list(llama.encode("the dog").ids) == [1, *plain]
+    assert list(llama.encode("the dog").ids) == plain  # as in transformers 5, and said in the report
+    assert "add_bos_token" in llama.notes[0]
+    llama = written(tmp_path / "llama", model, tokenizer_class="LlamaTokenizer", add_bos_token=True)
+    assert not llama.notes and list(llama.encode("the dog").ids) == [1, *plain]
     assert list(llama.encode("the dog", special=False).ids) == plain
     asked: dict[str, Any] = {"tokenizer_class": "LlamaTokenizerFast", "add_bos_token": False, "add_eos_token": True}
     assert list(written(tmp_path / "asked", model, **asked).encode("the dog").ids) == [*plain, 2]
@@ -258,6 +261,60 @@ def test_what_is_saved_keeps_all_white_space_but_spaces_at_the_ends_of_a_text(tm
     for text in texts:
         assert list(ours.encode(text).ids) == theirs.encode(text), repr(text)
         assert again.encode(text).ids == ours.encode(text).ids, repr(text)
+
+
+ALBERT = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "control_symbols": "[CLS],[SEP],[MASK]"}
+GEMMA = {**BYTES, **AS_IS, "add_dummy_prefix": False, "pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3}
+GEMMA |= {"bos_piece": "<bos>", "eos_piece": "<eos>", "control_symbols": "<mask>"}
+CLASSES: list[tuple[str, str, dict[str, Any], list[dict[str, Any] | None]]] = [
+    ("camembert", "sentencepiece.bpe.model", {}, [None, {}, {"add_prefix_space": False}]),
+    ("xlm-roberta", "sentencepiece.bpe.model", {}, [None, {"add_prefix_space": False}]),
+    ("albert", "spiece.model", ALBERT, [None, {"do_lower_case": False}, {"keep_accents": True}]),
+    ("t5", "spiece.model", T5, [None, {"extra_ids": 3}]),
+    ("mt5", "spiece.model", T5, [{"extra_ids": 0}]),
+    ("pegasus", "spiece.model", T5, [None]),
+    ("gemma", "tokenizer.model", GEMMA, [None, {"add_bos_token": True, "add_eos_token": True}]),
+    ("llama", "tokenizer.model", BYTES | AS_IS, [{"tokenizer_class": "LlamaTokenizer"}]),
+    ("llama", "tokenizer.model", BYTES | AS_IS, [{"tokenizer_class": "LlamaTokenizerFast", "add_bos_token": True}]),
+    ("llama", "tokenizer.model", BYTES | AS_IS, [{"tokenizer_class": "LlamaTokenizer", "legacy": True}]),
+    ("llama", "tokenizer.model", BYTES | AS_IS, [{"tokenizer_class": "LlamaTokenizer", "add_prefix_space": False}]),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("kind", "file", "options", "settings"),
+    [(kind, file, options, each) for kind, file, options, several in CLASSES for each in several],
+)
+def test_a_class_makes_the_same_of_its_file_and_of_a_tokenizer_json_as_in_transformers(
+    tmp_path: Path, kind: str, file: str, options: dict[str, Any], settings: dict[str, Any] | None
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    (tmp_path / file).write_bytes(trained(**options))
+    for folder in (tmp_path, tmp_path / "whole"):
+        folder.mkdir(exist_ok=True)
+        (folder / "config.json").write_text(json.dumps({"model_type": kind}))
+        if settings is not None:
+            (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+        theirs = transformers.AutoTokenizer.from_pretrained(folder)
+        ours = read(folder)
+        texts = [
+            *TEXTS,
+            *NASTY[:5],
+            *NASTY[6:9],
+            "x <mask>y [MASK] z",
+            "ÉTÉ ``q'' ''",
+            "<s>the</s> <bos>dog <eos>[SEP]",
+        ]
+        for text in texts:
+            assert list(ours.encode(text).ids) == theirs(text)["input_ids"], text
+            if theirs.unk_token_id not in (ids := ours.encode(text).ids):
+                assert ours.decode(ids, special=False) == theirs.decode(ids, skip_special_tokens=True), text
+        assert list(ours.encode("the dog", "a <mask>").ids) == theirs("the dog", "a <mask>")["input_ids"]
+        theirs.backend_tokenizer.save(str(tmp_path / "tokenizer.json"))
+        if folder is tmp_path:
+            (tmp_path / "whole").mkdir()
+            (tmp_path / "tokenizer.json").rename(tmp_path / "whole" / "tokenizer.json")
 
 
 def test_a_class_that_numbers_its_pieces_otherwise_is_refused(tmp_path: Path) -> None:

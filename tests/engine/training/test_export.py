@@ -129,9 +129,7 @@ def test_the_command_makes_the_same_run_again(run: RunFolder) -> None:
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-def test_the_command_of_a_fork_makes_the_same_fork_again(
-    run: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_of_a_fork_makes_the_same_fork_again(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     place, step = run.path.parent, run.snapshot_steps()[2]
     made = fork("my run", step, "child", {"optimiser.lr": 0.5, "optimiser.betas": [0.5, 0.75]}, place)
     for _ in train(read_recipe(made / "recipe.toml"), made):

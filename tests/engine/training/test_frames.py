@@ -82,9 +82,7 @@ def test_what_is_no_frame_is_passed_over(tmp_path: Path) -> None:
     assert [one.step for one in read_frames(path).frames] == [0, 1]
 
 
-def test_the_frames_of_probes_that_nobody_watches_any_more_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_frames_of_probes_that_nobody_watches_any_more_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FILES", 3)
     for i in range(6):
         FrameFile(tmp_path / f"{i}.bin").append(made(0))

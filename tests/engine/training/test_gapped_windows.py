@@ -155,9 +155,7 @@ def test_a_step_and_the_seed_alone_decide_the_gaps(tmp_path: Path) -> None:
 
 def test_a_run_that_was_left_goes_on_bit_for_bit(tmp_path: Path) -> None:
     recipe = recipe_of(tmp_path)
-    recipe = replace(
-        recipe, model=replace(recipe.model, dropout=0.1), log=replace(recipe.log, every=1, latest_every=2)
-    )
+    recipe = replace(recipe, model=replace(recipe.model, dropout=0.1), log=replace(recipe.log, every=1, latest_every=2))
     for _ in train(recipe, tmp_path / "unbroken"):
         pass
     for step in train(recipe, tmp_path / "left"):

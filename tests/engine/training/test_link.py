@@ -46,7 +46,7 @@ def test_a_shipped_recipe_comes_back_equal_from_a_short_link(path: Path) -> None
 def test_everything_a_person_changed_comes_with_it() -> None:
     recipe = parse_recipe(SMALL)
     changed = replace(
-        recipe, seed=7, about="Ünïcode \"quoted\" \\ and\nlines", optimiser=replace(recipe.optimiser, lr=3.3e-5)
+        recipe, seed=7, about='Ünïcode "quoted" \\ and\nlines', optimiser=replace(recipe.optimiser, lr=3.3e-5)
     )
     assert unpack_recipe(pack_recipe(changed)) == changed
 
@@ -67,7 +67,7 @@ def test_a_link_of_a_file_is_neither_made_nor_opened(recipe: Recipe) -> None:
             refused()
 
 
-STEALS = SMALL.replace('[data.repeats]\nlongest = 6\n', '[data.text]\npath = "/etc/passwd"\n').encode()
+STEALS = SMALL.replace("[data.repeats]\nlongest = 6\n", '[data.text]\npath = "/etc/passwd"\n').encode()
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ MODELS = {
     "infill": 'attention = { heads = 2, mask = "prefix" }\npositions = { kind = "rotary", axes = 2 }\n',
     "classification": FULL + 'tied = false\nhead = { kind = "sequence", classes = 2, read = "mean" }\n',
     "token_classification": FULL + 'tied = false\nhead = { kind = "token", classes = 2 }\n',
-    "sequence_to_sequence": 'attention = { heads = 2 }\n[model.encoder]\nlayers = 1\n' + FULL,
+    "sequence_to_sequence": "attention = { heads = 2 }\n[model.encoder]\nlayers = 1\n" + FULL,
 }
 COLUMNS = {
     "next": 'text = "text"',

@@ -124,9 +124,7 @@ def listens(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("how", ["control.json", "SIGTERM"])
-def test_a_run_that_waits_can_be_cancelled_and_says_that_it_stopped(
-    queue: Queue, wait: Waiter, how: str
-) -> None:
+def test_a_run_that_waits_can_be_cancelled_and_says_that_it_stopped(queue: Queue, wait: Waiter, how: str) -> None:
     first, second, third = wait("first"), wait("second"), wait("third")
     until(lambda: trains(first))
     folder = queue.folder.parent / "second"

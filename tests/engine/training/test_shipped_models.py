@@ -101,7 +101,7 @@ def test_sentences_never_seen_are_translated_as_the_token_behind_them_says() -> 
 
 
 def test_the_head_that_the_page_opens_on_looks_at_the_word_to_be_translated_next() -> None:
-    """"black" is written when "noir" is looked at, and "cat" when "chat" is: the two change places."""
+    """ "black" is written when "noir" is looked at, and "cat" when "chat" is: the two change places."""
     checkpoint, _ = opened("instruct")
     assert checkpoint.tokenizer is not None
     encoding = checkpoint.tokenizer.encode("le chat noir dort [toEnglish] the black")

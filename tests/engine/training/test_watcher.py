@@ -129,9 +129,7 @@ def test_another_probe_is_seen_while_the_run_is_paused(recipe: Recipe, run: RunF
         thread.join(20)
 
 
-def test_the_step_at_which_a_run_rests_is_seen(
-    recipe: Recipe, run: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_step_at_which_a_run_rests_is_seen(recipe: Recipe, run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.training.watcher.PACE", 1e9)  # no look because of the time
     monkeypatch.setattr("engine.training.watcher.LINE_PACE", 0.0)
     seldom = replace(recipe, log=replace(recipe.log, snapshots=2))
