@@ -1,5 +1,7 @@
 """The shipped checkpoints can do what their cards say, on data they were not trained on."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,8 @@ from torch.nn.functional import cross_entropy
 
 from engine import generate, load, run
 from engine.analysis.heads import induction
-from engine.checkpoints.locate import SHIPPED
+from engine.checkpoints.facts import read_facts
+from engine.checkpoints.locate import SHIPPED, locate, shipped_names
 from engine.data.repeats import batch
 from engine.data.stories import story
 
@@ -22,6 +25,15 @@ def test_it_is_small_whole_and_has_a_card(name: str) -> None:
     assert checkpoint.tokenizer is not None and checkpoint.tokenizer.vocab_size == checkpoint.config.vocab_size
     assert {"about", "data", "steps", "loss", "sample", "seconds", "device"} <= set(checkpoint.card)
     assert set(checkpoint.card["loss"]) >= {"training", "held_out"}
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_its_card_states_the_licence_of_the_project(name: str) -> None:
+    place = locate(name)
+    card = json.loads((SHIPPED / name / "card.json").read_text())
+    project = (SHIPPED.parents[1] / "LICENSE").read_text().split(maxsplit=1)[0]
+    assert read_facts(place, card).licence.startswith(project)
+    assert ("CC-BY-4.0" in card["licence"]) == ("digits" in card["data"])  # UCI's, and nobody else's data
 
 
 def test_an_induction_head_is_plain_to_see() -> None:
