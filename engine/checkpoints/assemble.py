@@ -275,8 +275,10 @@ def check_report(report: Report, family: Family, differing: Collection[str]) -> 
     if missing:
         more = f" and {len(missing) - 1} more that are" if len(missing) > 1 else ", which is"
         raise IncompleteWeights(
-            f"the weights must hold {missing[0].name}{more} not there; {ask_for_names(unexpected)}",
+            f"the weights of {family.architecture or family.name} must hold {missing[0].name}{more} not there; "
+            f"{ask_for_names(unexpected)}",
             report,
+            family.architecture or family.name,
         )
     if not unexpected:
         return report

@@ -34,11 +34,30 @@ from engine.checkpoints.sizes import (
 from engine.checkpoints.weights import Weights
 from engine.model.config import MLP, Attention, ModelConfig
 
-CANDIDATES = (*(f for of in FAMILIES.values() for f in of if f is not NATIVE), *UNCONFIGURED)
 NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # a whole part of a dotted name
 NEARLY = 0.9  # of the names that the best family knows, for another to be looked at
 UNKNOWN_CONTEXT = 2048
 EVERYONES_OWN = (" mlp.activation", " encoder.mlp.activation", " head.activation", " head.scale")
+
+
+def under_own_names(family: Family) -> Family:
+    """The same models as Loupe's state dict stores them: each of the family's tensors under Loupe's name, as it is."""
+    ours = (row[1] for row in family.rows if row[1] is not DROPPED)
+    names = dict.fromkeys(name for target in ours for name in ((target,) if isinstance(target, str) else target))
+    tied = NATIVE.tied if family.tied else {}
+    return replace(
+        family, rows=tuple((name, name) for name in names), tied=tied, twins={}, old_spelling={}, optional_prefix="",
+        signs=(),
+    )  # fmt: skip
+
+
+PUBLISHED = tuple(family for of in FAMILIES.values() for family in of if family is not NATIVE)
+OWN = tuple(map(under_own_names, PUBLISHED))
+CANDIDATES = (*PUBLISHED, *UNCONFIGURED, *OWN)
+
+
+def has_own_names(family: Family) -> bool:
+    return any(family.rows is own.rows for own in OWN)
 
 
 class Inference(NamedTuple):
@@ -60,6 +79,12 @@ def infer(weights: Weights, wishes: Mapping[str, Any]) -> Inference:
     first = select_first_layer(weights.shapes)
     fits = sorted((fit_family(family, first, wishes) for family in likely), key=lambda found: found.order)
     family = fits[0].family
+    if fits[0].faults and has_own_names(family):
+        raise ValueError(
+            "their names must be those of a whole model of a published family, and they are Loupe's own, of a model "
+            f"that none has ({family.architecture} comes nearest); write it with checkpoint.save(folder), which puts "
+            "its config beside the weights."
+        )
     tied = find_tie(family, weights)
     inferred = describe(family, weights.shapes, wishes, {"tied": tied} if tied else {})
     others = {found.family.name for found in fits if found.faults == fits[0].faults} - {family.name}
@@ -113,7 +138,8 @@ def describe_nearest(shapes: Shapes, among: Sequence[Family]) -> UnknownNames:
         cuts = any("embed.patches" in str(row[1]) for row in family.rows)
         return cuts == convolves, count_known_names(family, kinds), len(words & own) / max(len(words | own), 1)
 
-    family = max(among or CANDIDATES, key=likeness)
+    published = [family for family in among if not has_own_names(family)]
+    family = max(published or PUBLISHED, key=likeness)
     spelled = {spelling for kind in kinds for spelling in family.spellings(kind)}
     needed = {
         NUMBER.sub("{}", name)
@@ -126,7 +152,8 @@ def describe_nearest(shapes: Shapes, among: Sequence[Family]) -> UnknownNames:
     return UnknownNames(
         f"their names ({names}, ...) are those of no family that Loupe knows, or of another than was asked for; "
         f"the nearest is {family.architecture}, of whose names {len(lacks)} are missing ({missing}, ...): "
-        "map yours to them with rename={old: new}, where {} stands for the number of a layer.",
+        "map yours to them with rename={old: new}, where {} stands for the number of a layer and commas split a tensor "
+        'into equal parts ("qkv": "q, k, v") or stack several ("q, k, v": "qkv").',
         tuple(sorted(kinds)),
         str(family.architecture),
         lacks,

@@ -53,7 +53,8 @@ def load(
     Weights are converted to `dtype`; None leaves them as most are stored, and then they stay a map of their file.
     `config` are keys of config.json that count before those of the file. Where there is no such file it is inferred
     from the weights, and `report.assumed` says what was. `rename` maps names of the file's tensors to those of a
-    family, for a file of a layout of its own: {"layer{}.norm.*": "transformer.h.{}.ln_1.*"}.
+    family, for a file of a layout of its own: {"layer{}.norm.*": "transformer.h.{}.ln_1.*"}; commas split a tensor into
+    equal parts along its first axis, {"qkv": "q, k, v"}, or stack several, {"q, k, v": "qkv"}.
 
     Raises FileNotFoundError where there is nothing of the kind, ValueError for what cannot be read as a whole
     model or is larger than the memory, PermissionError and ConnectionError where a hub does not give it; a tokenizer

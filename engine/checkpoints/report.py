@@ -83,8 +83,8 @@ class UnknownNames(ValueError):
 
 
 class IncompleteWeights(ValueError):
-    """A checkpoint that lacks tensors; `report` accounts for those it has."""
+    """A checkpoint that lacks tensors of its `family`; `report` accounts for those it has."""
 
-    def __init__(self, message: str, report: Report) -> None:
+    def __init__(self, message: str, report: Report, family: str) -> None:
         super().__init__(message)
-        self.report = report
+        self.report, self.family = report, family

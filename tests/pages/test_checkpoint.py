@@ -228,6 +228,7 @@ def test_names_of_ones_own_are_mapped_in_a_form(folder: Path, models: Path) -> N
     tensors = load_file(folder / "model.safetensors")
     own = {name.replace("transformer.h.", "layer").replace(".ln_", ".norm"): t for name, t in tensors.items()}
     own = {name.replace("transformer.", "outer."): tensor for name, tensor in own.items()}
+    own["outer.last"] = torch.cat([own.pop(f"outer.normf.{part}") for part in ("weight", "bias")])
     torch.save(own, models / "own" / "pytorch_model.bin")
     app = page("own").run()
     assert "the nearest is" in told(app) and str(models) not in told(app)
@@ -236,7 +237,7 @@ def test_names_of_ones_own_are_mapped_in_a_form(folder: Path, models: Path) -> N
     area.set_value("absent -> transformer.wte.weight")
     app.button(key="FormSubmitter:names of tensors-Open with these names").click().run()
     assert "must name tensors of the file" in told(app)
-    outside = "outer.normf.* -> transformer.ln_f.*\nouter.* -> transformer.*\n"
+    outside = "outer.last -> transformer.ln_f.weight, transformer.ln_f.bias\nouter.* -> transformer.*\n"
     inside = "layer{}.norm*.* -> transformer.h.{}.ln_*.*\nlayer{}.* -> transformer.h.{}.*"
     app.text_area[0].set_value(outside + inside)
     app.button(key="FormSubmitter:names of tensors-Open with these names").click().run()

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine.checkpoints.infer import NUMBER
-from engine.checkpoints.rename import compile_pattern, map_names, parse_lines
+from engine.checkpoints.rename import compile_pattern, parse_lines, rename_tensors, split_names
 from engine.checkpoints.report import IncompleteWeights, UnknownNames
 from engine.checkpoints.weights import open_weights
 from engine.runtime import library
@@ -24,7 +24,7 @@ def edit_names(name: str, error: UnknownNames | IncompleteWeights) -> None:
     """Shows both lists of names side by side, the file's with room for new ones. Nothing where no name is open."""
     own, expected = list_names(error)
     known = library.parse_name(name).rename
-    mapped = [compile_pattern(new, new) for new in known.values()]
+    mapped = [compile_pattern(new) for names in known.values() for new in split_names(names)]
     own = tuple(old for old in own if not any(pattern.fullmatch(old.replace("{}", "0")) for pattern in mapped))
     if not (own or known) or not expected:
         return
@@ -34,17 +34,17 @@ def edit_names(name: str, error: UnknownNames | IncompleteWeights) -> None:
         left.text_area(
             "Name in the file -> new name", "\n".join(lines), height=360, key=f"names {name}",
             help="One a line. {} stands for the number of a layer, * for any part of a name; a line without a new "
-            "name changes nothing.",
+            "name changes nothing. Commas split and stack equal parts along the first side: `qkv -> q, k, v` and "
+            "`q, k, v -> qkv`.",
         )  # fmt: skip
         with right:
-            family = error.family if isinstance(error, UnknownNames) else "the model of config.json"
-            st.caption(drawn.plain(f"Names that {family} still needs"))
+            st.caption(drawn.plain(f"Names that {error.family} still needs"))
             st.code("\n".join(expected), language=None, height=340)
         if not st.form_submit_button("Open with these names"):
             return
     rename = parse_lines(st.session_state[f"names {name}"])
     try:
-        map_names(open_weights(library.checkpoint_place(name).weights), rename)
+        rename_tensors(open_weights(library.checkpoint_place(name).weights), rename)
     except ValueError as wrong:
         return warn(load_sentence(name, wrong))
     if rename != dict(known):
