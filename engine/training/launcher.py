@@ -51,7 +51,7 @@ class Processes:
 
     def start(self, recipe: Recipe | str, name: str) -> Path:
         recipe = parse_recipe(recipe) if isinstance(recipe, str) else recipe
-        limit_checks.check_recipe(recipe)
+        limit_checks.check_start(recipe)
         limit_checks.check_room(recipe, self.runs)
         with self.queue.lock():
             self._check_queue()
@@ -66,7 +66,7 @@ class Processes:
         if status is not None and status.state == "paused":
             control.resume(run.path)
             return run.path
-        limit_checks.check_recipe(recipe)
+        limit_checks.check_start(recipe)
         limit_checks.check_room(recipe, self.runs)
         if (watched := self._watched.get(run.path)) is not None and (status is None or status.state not in ACTIVE):
             watched.join(1)  # it may still have to say how that process ended

@@ -1,4 +1,5 @@
-"""Checks that a training is within the limits of engine.runtime.limits, and that the disk has room for it."""
+"""Checks that a training can start: within the limits of engine.runtime.limits, on this machine, from its base, and
+with room on the disk."""
 
 from __future__ import annotations
 
@@ -7,13 +8,29 @@ from pathlib import Path
 
 from engine.checkpoints.assemble import list_parameters
 from engine.runtime import limits
+from engine.training.base import OF_DATA, check_base
 from engine.training.folder import size
+from engine.training.machine import Abilities, plan
 from engine.training.recipe import Recipe
 from engine.training.trash import empty
 
 COPIES = 5  # of the weights beside the snapshots: latest/ with AdamW's two moments, one more while it is written, and
 # the finished checkpoint
 NUMBER = 4  # bytes
+MIB = 2**20
+
+
+def check_start(recipe: Recipe) -> None:
+    """Raises ValueError where a training cannot start here, as far as that is known without its data."""
+    check_recipe(recipe)
+    if (need := disk_need(recipe)) > limits.RUNS_DISK:
+        raise ValueError(
+            f"a run may take {limits.RUNS_DISK // MIB:,} MiB, and this one's snapshots need {need / MIB:,.1f}; keep "
+            "fewer by log.snapshots, or raise LOUPE_RUNS_DISK_MIB where Loupe is started."
+        )
+    plan(recipe.machine, Abilities.of_this_machine())
+    if recipe.base:
+        check_base(recipe.base, recipe.model, OF_DATA)
 
 
 def check_recipe(recipe: Recipe) -> None:
@@ -36,16 +53,21 @@ def check_recipe(recipe: Recipe) -> None:
 
 def check_room(recipe: Recipe, runs: Path) -> None:
     """Makes room where deleted runs take it. Raises ValueError where what the run will keep does not fit."""
-    need = recipe_parameters(recipe) * NUMBER * (min(recipe.log.snapshots, recipe.schedule.steps + 1) + COPIES)
+    need = disk_need(recipe)
     taken = size(runs)
     if taken + need > limits.RUNS_DISK:
         taken = size(runs) - empty(runs, most=max(0, taken + need - limits.RUNS_DISK))
     if taken + need > limits.RUNS_DISK:
-        mib = 2**20
         raise ValueError(
-            f"all runs together may take {limits.RUNS_DISK // mib:,} MiB, and take {taken / mib:,.0f} where this one "
-            f"needs {need / mib:,.1f} more; delete runs, keep fewer snapshots, or raise LOUPE_RUNS_DISK_MIB."
+            f"all runs together may take {limits.RUNS_DISK // MIB:,} MiB, and take {taken / MIB:,.0f} where this one "
+            f"needs {need / MIB:,.1f} more; delete runs, keep fewer snapshots, or raise LOUPE_RUNS_DISK_MIB."
         )
+
+
+def disk_need(recipe: Recipe) -> int:
+    """Bytes that a run will keep."""
+    kept = min(recipe.log.snapshots, recipe.schedule.steps + 1) + COPIES
+    return recipe_parameters(recipe) * NUMBER * kept
 
 
 def recipe_parameters(recipe: Recipe) -> int:

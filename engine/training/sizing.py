@@ -14,9 +14,11 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from engine.runtime import limits
 from engine.training.atomic import read_json, write_json
+from engine.training.base import check_base
 from engine.training.estimate import calibrate, known_speed
 from engine.training.recipe import Recipe
 from engine.training.recipe_file import parse_recipe, write_recipe
@@ -50,6 +52,8 @@ def find_size(recipe: Recipe, folder: Path | str | None = None) -> Size:
     with TemporaryDirectory(prefix="loupe-") as made:
         try:
             config = open_source(recipe, Path(made)).complete_config(recipe.model)
+            if recipe.base:
+                check_base(recipe.base, config)
             found = Size(config.vocab_size)
         except (ValueError, OSError) as error:
             found = Size(0, str(error))
@@ -70,10 +74,12 @@ def key(recipe: Recipe) -> str:
     if path and Path(path).is_file():
         stamp = Path(path).stat().st_mtime_ns
     patches = model.embedding.patches
-    told = [
+    told: list[Any] = [
         asdict(recipe.data), recipe.objective.kind, recipe.seed, recipe.batch.context, asdict(model.head), stamp,
         model.attention.mask, None if patches is None else asdict(patches), model.encoder is None,
     ]  # fmt: skip
+    if recipe.base:
+        told += [recipe.base, asdict(model)]
     return blake2b(json.dumps(told).encode(), digest_size=12).hexdigest()
 
 

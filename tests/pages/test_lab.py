@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from engine.training import Recipe, RunFolder, sources
 from engine.training.link import pack_recipe
 from engine.training.names import check_name
 from engine.training.objectives import score
-from engine.training.recipe_file import parse_recipe, write_recipe
+from engine.training.recipe_file import as_toml, parse_recipe, write_recipe
 from engine.training.sizing import Sizing
 from pages.controls.train.presets import FOLDER, presets
 from pages.controls.train.recipe_plan import contrasts
@@ -247,6 +248,27 @@ def test_errors_of_the_text_name_its_line_and_lose_nothing() -> None:
     assert app.text_area(key="copy 0 text").value == written and recipe_of(app) == presets()["copy"].recipe
     app.button(key="copy 0 text discard").click().run()
     assert parse_recipe(app.text_area(key="copy 0 text").value) == presets()["copy"].recipe and not app.warning
+
+
+@pytest.mark.parametrize(
+    ("task", "change", "problem"),
+    [
+        ("copy", 'base = "/a/path"', "base must be a shipped checkpoint (bilingual, "),
+        ("copy", 'base = "stories"', "model must be that of the base stories, with "),
+        ("copy", "[machine]\nprecision = \"float16\"", 'machine.precision "float16" needs CUDA'),
+        ("copy", "[machine]\ndevice = \"cuda\"", "PyTorch sees no CUDA device here"),
+        ("copy", "[schedule]\nsteps = 99999999", "schedule.steps must be at most"),
+        ("copy", "[log]\nsnapshots = 1000000\n[schedule]\nsteps = 90000", "this one's snapshots need"),
+    ],
+)
+def test_what_cannot_start_is_refused_where_its_text_is_applied(task: str, change: str, problem: str) -> None:
+    app = page(task=task)
+    tables = tomllib.loads(app.text_area(key=f"{task} 0 text").value)
+    for key, value in tomllib.loads(change).items():
+        tables[key] = tables.get(key, {}) | value if isinstance(value, dict) else value
+    app.text_area(key=f"{task} 0 text").set_value(as_toml(tables)).run()
+    app.button(key=f"{task} 0 text apply").click().run()
+    assert problem in told(app) and recipe_of(app) == presets()[task].recipe
 
 
 def test_no_text_reads_a_file_of_the_server(tmp_path: Path) -> None:

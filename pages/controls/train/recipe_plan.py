@@ -136,7 +136,7 @@ def contrasts(recipe: Recipe) -> dict[str, Recipe]:
     for title, change in CHANGES.items():
         try:
             other = change(recipe)
-            limit_checks.check_recipe(other)
+            limit_checks.check_start(other)
         except ValueError:
             continue
         if other != recipe:
@@ -336,7 +336,7 @@ def read(form: Form, drawn: bool, seed: int, name: str, task: str, preset: Recip
         recipe = parse_recipe(as_toml(said), "the recipe")
         name = check_name(name)
         line, wrong = estimate_plan(recipe)
-        limit_checks.check_recipe(recipe)
+        limit_checks.check_start(recipe)
         problem = problem or wrong
     except ValueError as error:
         problem = problem or str(error).removeprefix("the recipe: ")
@@ -359,8 +359,10 @@ def adapt_model(said: dict[str, Any], begun: Recipe) -> dict[str, Any]:
 
 
 def apply(text: str, task: str, files: Mapping[str, str]) -> None:
-    """Makes the controls begin with what is written. No text leads to a file that was not brought here."""
+    """Makes the controls begin with what is written, where it can start. No text leads to a file that was not brought
+    here."""
     recipe = parse_recipe(text, "the text")
+    limit_checks.check_start(recipe)
     table = recipe.data.table
     for option in (each.name for each in fields(table) if each.name in FILES and getattr(table, each.name)):
         path = next((path for path, name in files.items() if name == getattr(table, option)), None)

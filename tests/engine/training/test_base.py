@@ -16,6 +16,7 @@ from engine.training.data_recipe import Data, TokenizerRecipe
 from engine.training.fork import apply_changes
 from engine.training.measures.exact import by_group
 from engine.training.recipe_file import parse_recipe, write_recipe
+from engine.training.sizing import find_size, known_size
 from tests.engine.training.test_recipes import RECIPES, narrow
 
 NAME = "small-base"
@@ -93,6 +94,8 @@ def test_a_base_that_is_not_shipped_or_of_another_model_or_reads_other_tokens_is
     wider = replace(instruct(), model=replace(instruct().model, d_model=32))
     with pytest.raises(ValueError, match=f"^model must be that of the base {NAME}, with d_model = 16; correct it"):
         next(train(wider, tmp_path / "two"))
+    assert find_size(wider, tmp_path).problem.startswith(f"model must be that of the base {NAME}, with d_model = 16")
+    assert known_size(instruct(), tmp_path) is None and find_size(instruct(), tmp_path).vocab_size > 0
     other = Data(rewriting=Rewriting(documents=40, held_out=10), tokenizer=TokenizerRecipe("char"))
     with pytest.raises(ValueError, match=f"^base must have the special tokens =, and {NAME} lacks them"):
         next(train(replace(instruct(), data=other), tmp_path / "three"))
