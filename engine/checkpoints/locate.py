@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-SHIPPED = Path(__file__).parents[2] / "assets" / "checkpoints"
+ROOT = Path(__file__).parents[2]  # Loupe's folder
+SHIPPED = ROOT / "assets" / "checkpoints"
 WEIGHTS = (
     "model.safetensors",
     "model.safetensors.index.json",
@@ -58,11 +59,13 @@ def shipped_names() -> list[str]:
 
 
 def locate(name_or_path: str | Path) -> Place:
-    """Raises FileNotFoundError, naming what there is instead."""
+    """A path that is not here is looked for in Loupe's folder, from which copied lines name their models. Raises
+    FileNotFoundError, naming what there is instead."""
     if isinstance(name_or_path, str) and name_or_path in shipped_names():
         path = SHIPPED / name_or_path
     else:
         path = expand_home(name_or_path)
+        path = path if path_exists(path) else ROOT / path
     if path_exists(path) and path.is_file():
         return Place(path.stem, check_readable(path), search_folders(path.parent))
     if not path_exists(path):

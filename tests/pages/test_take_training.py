@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -54,12 +55,16 @@ def rows(session: Session, matrix: str, step: int, **more: Any) -> list[dict[str
 
 @pytest.mark.parametrize("step", [1000, 136])
 def test_the_lines_give_what_was_seen_at_a_step_with_weights_and_at_one_without(
-    session: Session, frames: dict[int, Frame], step: int
+    session: Session, frames: dict[int, Frame], step: int, tmp_path: Path
 ) -> None:
+    """Run from another folder, by a Python that knows the engine."""
     lines = take(session, take="python", step=step, other=0, **HEAD)[0]["lines"]
     assert ("run.snapshot" in lines) == (step == 1000)
     lines += "import json\nprint(json.dumps([pattern.tolist(), frame['loss'].tolist(), frame['top.ids'].tolist()]))\n"
-    done = subprocess.run([sys.executable, "-c", lines], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    known = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", lines], cwd=tmp_path, env=known, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     pattern, losses, best = json.loads(done.stdout.splitlines()[-1])
     there = frames[step].tensors

@@ -2,6 +2,9 @@
 
 import contextlib
 import io
+import os
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,7 +12,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from engine import load
 from engine.checkpoints import shipped_names
+from engine.checkpoints.locate import ROOT
 from engine.edits import AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
 from engine.inputs.readers import (
     GAP,
@@ -74,6 +79,37 @@ def ran(script: str) -> dict:
 def traced(name: str, fields: Fields, edits: list[Edit] | None = None) -> Trace:
     reading = read(name, fields)
     return run(library.checkpoint(name).model, reading.read, edits=edits or [], target=reading.target)
+
+
+def test_the_lines_run_from_another_folder_once_the_engine_is_installed(tmp_path: Path) -> None:
+    """Installed from links to it, so that nothing is written into Loupe's folder, and found as site-packages are."""
+    pytest.importorskip("setuptools")
+    source, place, elsewhere = (tmp_path / name for name in ("loupe", "installed", "elsewhere"))
+    for folder in (source, elsewhere):
+        folder.mkdir()
+    for name in ("pyproject.toml", "engine", "assets", "corpora"):
+        (source / name).symlink_to(ROOT / name)
+    install = ["install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--prefix", str(place)]
+    subprocess.run([sys.executable, "-m", "pip", *install, "--editable", str(source)], check=True, timeout=120)
+    (packages,) = place.glob("lib/*/site-packages")
+    assert [file.name for file in packages.iterdir() if file.name in ("views", "pages", "tests", "assets")] == []
+    fields = given("stories")
+    trace = traced("stories", fields)
+    hook = "blocks.0.attn.pattern"
+    script = elsewhere / "lines.py"
+    script.write_text(lines("stories", library.checkpoint("stories"), fields, trace, Looked(hook, 1, 3, 2)))
+    begin = f"import site; site.addsitedir({str(packages)!r}); import runpy; runpy.run_path({str(script)!r})"
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", begin], cwd=elsewhere, env=clean, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[-1]) == pytest.approx(trace[hook][0, 1, 3, 2].item(), abs=1e-4)
+
+
+def test_a_model_in_loupes_folder_is_found_from_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load("assets/checkpoints/stories").report.ok
 
 
 @pytest.mark.parametrize("name", shipped_names())

@@ -58,7 +58,7 @@ def lines(
 ) -> str:
     """A script that computes `trace`, and binds `values` to the matrix that is looked at.
 
-    Run it in Loupe's folder. Raises ValueError for a hook that this run does not have.
+    It runs wherever the engine can be imported. Raises ValueError for a hook that this run does not have.
     """
     only = looked.hook if looked is not None and looked.alone else None
     imports, opening = run_lines(name, checkpoint, given, trace, only=only)

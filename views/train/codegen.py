@@ -24,8 +24,11 @@ class Head:
 def training_lines(folder: Path, probe: Probe, step: int, kept: bool, files: Sequence[Path], at: Head | None) -> str:
     """Writes the lines that bind `frame`, and `pattern` where a head is looked at. `kept`: the run has the weights of
     that step; otherwise the frame is read from its `files`, relative to `folder`."""
-    place = quote(folder.as_posix())
+    near = not folder.is_absolute()  # in Loupe's folder, wherever the lines are run
+    place = f"{'ROOT / ' if near else ''}{quote(folder.as_posix())}"
     opening = by_weights(place, probe, step) if kept else by_frames(place, step, files)
+    if near:
+        opening.insert(1 if kept else 2, "from engine.checkpoints.locate import ROOT")
     return "\n".join([*opening, *head_lines(at)]) + "\n"
 
 

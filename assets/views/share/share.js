@@ -236,7 +236,7 @@ class TakeAway {
       const { lines } = await this.ask("python", {}, asks);
       await this.copy(lines, made, "The lines");
     });
-    return this.row("Python", show, make("p", "", "to run in Loupe’s folder"), made);
+    return this.row("Python", show, make("p", "", "to run anywhere, once the engine is installed (see README)"), made);
   }
 
   data() {

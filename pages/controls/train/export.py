@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+from engine.checkpoints.locate import ROOT
 from engine.training.folder import RunFolder
 from engine.training.frames import Frame
 from engine.training.live import Update
@@ -113,7 +114,6 @@ def overlaid(session: Session, names: Sequence[str]) -> tuple[list[dict[str, Any
 
 
 VIEW = PAGE = "train"
-HOME = Path(__file__).parents[3]
 RECORDED_NAME = "recorded run"
 CONTROLS = ("task row", "recipe open", "own data")
 HEAD, HEADS, CHANGE = "pattern of this head", "patterns of all heads", "what changed of this head"
@@ -270,8 +270,8 @@ def lines(session: Session, run: str, query: Query) -> str:
 
 
 def near(folder: Path) -> Path:
-    """Path from Loupe's folder, in which the lines are run, where it lies below that."""
-    return folder.relative_to(HOME) if folder.is_relative_to(HOME) else folder
+    """Path from Loupe's folder where it lies below that."""
+    return folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
 
 
 def files(folder: RunFolder, told: News) -> list[Path]:
