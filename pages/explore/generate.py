@@ -13,6 +13,7 @@ from pages.controls.generate.tabs import LOOKED, PICTURE, Shown, branch_of, even
 from pages.controls.generate.temperature import draw_temperature
 from pages.controls.share.links import honour_link
 from views.core.component import courier, view
+from views.generate.availability import two_readings
 from views.generate.generate import page_payload
 from views.generate.session import Writing
 from views.generate.streaming import Live
@@ -29,6 +30,8 @@ measured = st.session_state.setdefault("measured texts", Measured())
 tab = open_tab(prompt)
 with st.container():  # empty on other tabs: the picture below keeps its place, and so what it is at
     how = settings(checkpoint, tab)
+    if apart := two_readings(prompt, how.most):
+        st.caption(apart)
 writing = Writing(name, checkpoint, prompt, call, how, live, measured)
 above, middle, below = st.container(), st.container(), st.container()
 shown = Shown()

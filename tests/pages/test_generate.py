@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,10 @@ from engine.generation import few_shot
 from engine.generation.generate import generate
 from engine.generation.prompt import begin
 from engine.inputs.readers import pictures
+from engine.model.config import RotaryScaling
+from engine.model.transformer import Transformer
 from engine.runtime import library
+from engine.runtime.run import run
 from tests.pages.mounted import mounted
 from tests.pages.test_take import ran
 from views.core.payload import Named, unpack
@@ -37,6 +41,25 @@ def opened(**address: str) -> AppTest:
     for name, value in address.items():
         app.query_params[name] = value
     return app.switch_page(GENERATE).run()
+
+
+def test_beyond_the_trained_length_the_page_says_which_logits_are_whose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With rotary angles that change with the length, the cache keeps old ones and a run has new ones."""
+    found = library.checkpoint("in-context")
+    scaled = replace(found.config.positions, scaling=RotaryScaling("dynamic", 4.0, 12))
+    model = Transformer(replace(found.config, positions=scaled))
+    model.load_state_dict(found.model.state_dict())
+    replace(found, model=model.requires_grad_(False).eval()).save(tmp_path / "scaled")
+    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path))
+    steps = list(generate(library.checkpoint("scaled"), [5, 9, 7, 9, 5, 8], 14, greedy=True, stop_at_end=False))
+    same = [torch.allclose(run(model, step.before)["logits"][0, -1], step.logits, atol=1e-4) for step in steps]
+    assert all(same[:7]) and not any(same[7:])  # of 12 tokens and fewer, and of more
+    text = found.tokenizer.decode([5, 9, 7, 9, 5, 8])
+    said = [one.value for one in opened(model="scaled", text=text).caption]
+    assert any(one.startswith("Beyond the 12 tokens that this model was trained for") for one in said)
+    assert not any("Beyond" in one.value for one in opened(model="in-context", text=text).caption)
 
 
 def view(app: AppTest, name: str = "generate") -> tuple[dict[str, Any], dict[str, Named]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from engine.analysis.surprise import slides
 from engine.generation.prompt import Prompt
+from engine.model.layers.rotary import depends_on_length
 from engine.runtime.limits import SURPRISE_TOKENS
 
 WRITING = ("write", "beam", "cache")
@@ -54,6 +55,19 @@ def beyond(prompt: Prompt) -> str:
     if config.infill is not None:
         return f"{reads}, of the text and of what fills its gap together, and here are {ids:,}; shorten it."
     return f"{reads} at a time, and the text has {ids:,}, so nothing can be written behind it; shorten it."
+
+
+def two_readings(prompt: Prompt, most: int) -> str:
+    """Says where the logits of what is written and those of its text read whole differ; empty where they are one."""
+    config = prompt.checkpoint.config
+    scaling, length = config.positions.scaling, len(prompt.ids) + min(most, prompt.tokens_left)
+    if scaling is None or not depends_on_length(config.positions) or not prompt.fits or length <= scaling.trained:
+        return ""
+    return (
+        f"Beyond the {scaling.trained:,} tokens that this model was trained for, its rotary angles change with the "
+        "length: a token is chosen here as transformers does, from keys that keep the angles at which they were read, "
+        "and the other pages read a text whole, at the angles of its own length, so that their logits differ."
+    )
 
 
 def why_no_surprise(prompt: Prompt) -> str:
