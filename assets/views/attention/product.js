@@ -3,10 +3,10 @@
 import { ends, mountComponents, mountKeys, scaleNote } from "./components.js";
 import { endOf } from "./colours.js";
 import { extent } from "../components/cells.js";
-import { factorText, here, passed, product } from "./row.js";
+import { factor, factorText, here, passed, product } from "./row.js";
 import { choices } from "../components/choices.js";
 import { make, range } from "../core/dom.js";
-import { difference, number, operand } from "../core/format.js";
+import { difference, equation, number, operand } from "../core/format.js";
 import { rows } from "../core/layout.js";
 import { legend } from "../components/legend.js";
 
@@ -178,10 +178,13 @@ class Product {
     const [above, below] = [(x) => x > 0, (x) => x < 0].map((is) => products.filter(is).reduce((sum, x) => sum + x, 0));
     const by = factorText(trace, products.length);
     const stored = found.stored[state.key];
+    const scaled = equation([dot], (x) => x * factor(trace, products.length), score);
+    const exact = (x) => number(x, scaled.digits[0]); // what is read again in the second equation
+    const sum = equation([above, below], (a, b) => a + b, dot, exact, [number, operand]);
     const more = by
-      ? [`; score = q·k ${by} = `, make("strong", "", number(score))]
+      ? [`; score = q·k ${by} ${scaled.sign} `, make("strong", "", scaled.result)]
       : ["; this model does not scale, so that is the score"];
-    this.sum.replaceChildren(`q·k = ${number(above)} + ${operand(below)} = `, make("strong", "", number(dot)), ...more);
+    this.sum.replaceChildren(`q·k = ${sum.texts.join(" + ")} ${sum.sign} `, make("strong", "", sum.result), ...more);
     const kept = trace.dtype === "float32" ? "" : ` (the model computes in ${trace.dtype})`;
     this.verdict.textContent = `recomputed ${number(score)} · stored ${number(stored)} · difference ${difference(score - stored)}${kept}`;
     this.verdict.dataset.recomputed = score;
@@ -286,10 +289,8 @@ class Product {
     if (place === null || key === undefined) return this.page.tip(null);
     const i = this.found.order[place];
     const { q, k, products } = this.found.all[key];
-    this.page.tip(
-      `${this.page.keys[key]}  component ${i}`,
-      `${number(q[i])} × ${operand(k[i])} = ${number(products[i])}`,
-    );
+    const { texts, sign, result } = equation([q[i], k[i]], (a, b) => a * b, products[i], number, [number, operand]);
+    this.page.tip(`${this.page.keys[key]}  component ${i}`, `${texts.join(" × ")} ${sign} ${result}`);
   }
 }
 

@@ -1,7 +1,7 @@
 // How surprising each token of a text is to the model, painted on the words, and how that adds up to the loss it was trained on. It is ours because the text is
 // painted token by token as it is measured; the curve along it is a chart of the page.
 import { make } from "../core/dom.js";
-import { difference, number, percent } from "../core/format.js";
+import { difference, equation, number, percent } from "../core/format.js";
 import { Coming } from "./streams.js";
 import { Painted } from "./surprise_text.js";
 import { colourOf } from "./text.js";
@@ -402,23 +402,28 @@ class Sum {
       make("span", "note", ` −ln p of every token${found.pseudo ? ", with that one masked" : ""}, in nats`),
     );
     const sum = make("p", "s-addition");
-    const terms = (from, to) => tokens.slice(from, to).map((token, i) => this.term(token, from + i));
     const { length } = tokens;
-    const shown =
-      length <= FIRST + LAST + 1
-        ? terms(0, length)
-        : [...terms(0, FIRST), this.between(length - FIRST - LAST), ...terms(length - LAST, length)];
+    const whole = length <= FIRST + LAST + 1;
+    const [from, to] = whole ? [length, length] : [FIRST, length - LAST];
+    const losses = tokens.map(({ log }) => -log);
+    const hidden = losses.slice(from, to).reduce((total, loss) => total + loss, 0);
+    const parts = [...losses.slice(0, from), ...(whole ? [] : [hidden]), ...losses.slice(to)];
+    const added = equation(parts, (...all) => all.reduce((total, one) => total + one, 0), found.total);
+    const shown = added.texts.map((text, i) =>
+      !whole && i === from ? this.between(to - from, text) : this.term(i < from ? i : i + length - parts.length, text),
+    );
     shown.forEach((term, i) => sum.append(...(i ? [" + ", term] : [term])));
-    sum.append(make("b", "", ` = ${number(found.total)}`));
+    sum.append(make("b", "", ` ${added.sign} ${added.result}`));
+    const count = length.toLocaleString("en");
+    const mean = equation([found.total], (total) => total / length, found.mean);
+    const power = equation([found.mean], Math.exp, found.perplexity);
+    const times = equation([found.training], (one) => one * length, found.training * length);
     const lines = [
-      [
-        "divided by their number",
-        `${number(found.total)} / ${tokens.length.toLocaleString("en")} = ${number(found.mean)} nats a token`,
-      ],
-      [`${tab.named("perplexity")}, its exponential`, `exp ${number(found.mean)} = ${number(found.perplexity)}`],
+      ["divided by their number", `${mean.texts[0]} / ${count} ${mean.sign} ${mean.result} nats a token`],
+      [`${tab.named("perplexity")}, its exponential`, `exp ${power.texts[0]} ${power.sign} ${power.result}`],
       [
         `the loss ${found.taught ? "of a training on" : "in training,"} ${found.objective}`,
-        `${number(found.training)} nats a token, times ${tokens.length.toLocaleString("en")} = ${number(found.training * tokens.length)}`,
+        `${times.texts[0]} nats a token, times ${count} ${times.sign} ${times.result}`,
       ],
       ["they differ by", difference(found.training - found.mean)],
     ];
@@ -427,8 +432,9 @@ class Sum {
     root.replaceChildren(heading, sum, list, ...(found.taught ? [make("p", "sentence", found.taught)] : []));
   }
 
-  term({ log, piece }, index) {
-    const term = make("button", "term", number(-log));
+  term(index, text) {
+    const { piece } = this.tab.tokens[index];
+    const term = make("button", "term", text);
     term.type = "button";
     term.dataset.index = index;
     term.title = piece;
@@ -436,8 +442,8 @@ class Sum {
     return term;
   }
 
-  between(count) {
-    return make("span", "between", `(${count.toLocaleString("en")} more)`);
+  between(count, text) {
+    return make("span", "between", `${text} (${count.toLocaleString("en")} more)`);
   }
 }
 

@@ -1,7 +1,7 @@
 // What the model says of the example: what each word costs, what it writes, and its likeliest answers at the chosen position.
 import * as prose from "../components/prose.js";
 import { make, range } from "../core/dom.js";
-import { number, percent } from "../core/format.js";
+import { equation, number, percent } from "../core/format.js";
 import { colour, css, ramp, STEPS } from "../core/palette.js";
 import { axis, cost, count, isSpecial, named, parting, right, top, written } from "./frames.js";
 
@@ -366,11 +366,14 @@ function turner(lab) {
 
 /** Cross-entropy with a target that is 1 at the right answer and 0 elsewhere is one logarithm. */
 function spell(element, lab, answer, kind) {
+  // Near 1 a float32 has fewer digits than its logarithm: the loss, which is computed from the logits, says what p is.
+  const spelled = (loss) => equation([Math.exp(-loss)], (p) => -Math.log(p), loss);
+  const { texts: [p] = [], sign, result: loss } = answer ? spelled(answer.loss) : {};
   const parts = answer
     ? [
         "Against the one-hot target (1 at ",
         named(lab, answer.id, kind),
-        `, 0 elsewhere): −ln ${answer.p.toPrecision(4)} = ${number(answer.loss)} nats`,
+        `, 0 elsewhere): −ln ${p} ${sign} ${loss} nats`,
       ]
     : ["What is right here is not known, so nothing is lost."];
   write(element, parts);

@@ -1,9 +1,10 @@
 // The arithmetic panel: how one element came about, as the engine explains it, ending in recomputed = stored. Ours, because it
 // draws operands of any length as bars beside the sums that they go into.
 import { make } from "../core/dom.js";
-import { difference, number, operand, percent } from "../core/format.js";
+import { difference, equation, number, percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
 import { request } from "../core/store.js";
+import { printed } from "./equations.js";
 import { column, questionOf } from "./outcome.js";
 
 /**
@@ -198,7 +199,8 @@ function table({ heads, rows, others, rest, bias }) {
   headings.append(make("th"), ...titles, make("th", "", "product"), make("th"));
   body.append(headings);
   for (const [name, left, right, product] of rows) {
-    body.append(rowOf(name, number(Number(left)), number(Number(right)), Number(product), most));
+    const { texts } = equation([left, right].map(Number), (a, b) => a * b, Number(product));
+    body.append(rowOf(name, texts[0], texts[1], Number(product), most));
   }
   if (others) body.append(rowOf(`${others} more`, "", "", Number(rest), most));
   if (bias !== null) body.append(rowOf("bias", "", "", Number(bias), most));
@@ -225,17 +227,15 @@ function wrapped(tag, content) {
 
 function sentenceOf(pieces) {
   const line = make("p", "line");
-  line.append(...pieces.map(piece));
+  const texts = printed(pieces);
+  line.append(...pieces.map((part, i) => piece(part, texts[i])));
   return line;
 }
 
-const FORMS = { number, operand, percent, setting: (x) => String(Number(x.toPrecision(6))) }; // 1.5, not 1.5000
-
-/** A text as it is, a name in the colour of its role, a number in one of four forms. */
-function piece(part) {
-  if (typeof part === "string") return document.createTextNode(part);
-  const text = part.text ?? FORMS[part.form](Number(part.value));
-  return make(part.strong ? "strong" : "span", part.role ? `role-${part.role}` : "", text);
+/** A text as it is, a name in the colour of its role, a number as it is `printed`. */
+function piece(part, text = null) {
+  if (typeof part === "string") return document.createTextNode(text ?? part);
+  return make(part.strong ? "strong" : "span", part.role ? `role-${part.role}` : "", text ?? part.text);
 }
 
 function verdict(recomputed, stored, dtype) {

@@ -1,6 +1,6 @@
 // The last stage: what the head gives, as a distribution, what temperature and cuts left of it, and the token drawn from it.
 import { make } from "../core/dom.js";
-import { percent } from "../core/format.js";
+import { equation, percent } from "../core/format.js";
 
 /** The title of the last stage. */
 export function titleOf(trace) {
@@ -80,10 +80,8 @@ export function nextStage(page, parts) {
 /** The likeliest answer, and how likely it is. */
 function answer({ text, shares: [start, end] }) {
   const element = make("p", "answer");
-  element.append(
-    make("bdi", "", `“${text}”`),
-    make("span", "", `${percent(start)} × ${percent(end)} = ${percent(start * end)}`),
-  );
+  const { texts, sign, result } = equation([start, end], (a, b) => a * b, start * end, percent);
+  element.append(make("bdi", "", `“${text}”`), make("span", "", `${texts.join(" × ")} ${sign} ${result}`));
   return element;
 }
 
