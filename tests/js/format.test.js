@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { difference, equation, number, operand, percent, subscript } from "../../assets/views/core/format.js";
+import { softmaxTexts } from "../../assets/views/attention/steps.js";
 import { printed } from "../../assets/views/walkthrough/equations.js";
 
 test("a number has five significant digits, and a minus of its own", () => {
@@ -133,4 +134,21 @@ test("a line of the walkthrough's arithmetic holds as it is printed", () => {
   );
   assert.equal(text(["× up ", n(2), " = ", n(3)]), "× up 2.0000 = 3.0000"); // of a number that stands elsewhere
   assert.equal(text([{ text: "z", role: "value" }, " = Σ ", n(2)]), "z = Σ 2.0000");
+});
+
+test("each line of a softmax in numbers gives the next one as it is printed", () => {
+  const read = (text) => Number(text.replace(/[%\s]/g, "").replaceAll("−", "-"));
+  for (let i = 0; i < 200; i++) {
+    const masked = Array.from({ length: 12 }, (_, key) => (key === 11 ? -Infinity : 30 * draw() - 15));
+    const top = Math.max(...masked);
+    const exponentials = masked.map((s) => Math.exp(s - top));
+    const total = exponentials.reduce((sum, x) => sum + x, 0);
+    const weights = exponentials.map((x) => x / total);
+    const texts = softmaxTexts({ masked, top, exponentials, total, weights }, [...masked.keys()]);
+    assert.ok(texts.holds);
+    for (const [key, { score, power, exact }] of texts.columns.slice(0, 11).entries()) {
+      assert.equal(exact(Math.exp(read(score) - read(texts.top))), power);
+      assert.equal(percent(read(power) / read(texts.total)), percent(weights[key]));
+    }
+  }
 });

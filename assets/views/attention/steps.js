@@ -1,11 +1,11 @@
 // The steps of one head, side by side: raw products, scores, bias, mask, softmax, and how much each key then hands over. The
 // same cell is lit in all of them with its number below, and the row it stands in is written out under them.
 import { editedCells, editedSign, endOf } from "./colours.js";
-import { here, panels, plain, softmaxRow, topKeys, weightedPanel } from "./row.js";
+import { factor, here, panels, plain, softmaxRow, topKeys, weightedPanel } from "./row.js";
 import { at, extent, largest, mountCells } from "../components/cells.js";
 import { axis, legend } from "../components/legend.js";
 import { make } from "../core/dom.js";
-import { difference, number, percent } from "../core/format.js";
+import { difference, equation, number, percent, read } from "../core/format.js";
 
 const GAP = 18; // CSS pixels between two panels
 const NARROWEST = 146; // a panel, for its title
@@ -23,8 +23,9 @@ const STAGES = {
 };
 const PATIENCE = 250; // ms until the server is asked for what it multiplies
 const MOST = 12; // keys
+const MORE = 8; // digits of what all keys of a row share
 const NAMES = 104; // CSS pixels of the names of the lines
-const COLUMN = 63; // and of a key
+const COLUMN = 77; // and of a key
 
 /** The view `Steps` of attention.js. */
 export function mount(root, page) {
@@ -304,7 +305,12 @@ function write(root, page, list, pick) {
   const stored = trace.row(page.hook("pattern"), state.query, state.head);
   const fits = Math.max(2, Math.min(MOST, stored.length, Math.floor((page.width - NAMES) / COLUMN)));
   const keys = topKeys(row.weights, fits, state.key);
-  root.replaceChildren(title(page), table(page, list, row, stored, keys, pick), sum(page, row, stored, keys));
+  const texts = softmaxTexts(row, keys);
+  root.replaceChildren(
+    title(page),
+    table(page, list, row, stored, keys, texts, pick),
+    sum(page, row, stored, keys, texts),
+  );
   return { keys, row, stored };
 }
 
@@ -314,7 +320,7 @@ function title(page) {
   return element;
 }
 
-function table(page, list, row, stored, keys, pick) {
+function table(page, list, row, stored, keys, texts, pick) {
   const element = make("table", "ledger");
   const { query, key } = page.state;
   const line = (name, cells, kind = "") => {
@@ -324,7 +330,15 @@ function table(page, list, row, stored, keys, pick) {
     tr.append(heading, ...cells.map((text, i) => make("td", keys[i] === key ? "chosen" : "", text)));
     return tr;
   };
-  const of = (id) => keys.map((col) => brief(at(list.find((panel) => panel.id === id).block, query, col)));
+  const value = (id, col) => at(list.find((panel) => panel.id === id).block, query, col);
+  const scale = factor(page.trace, page.trace.block(page.hook("q"), page.state.head).cols);
+  const leads = {
+    raw: (col) => equation([value("raw", col)], (x) => x * scale, value("scores", col), brief).texts[0],
+    masked: (col, i) =>
+      equation([value("masked", col)], (s) => s / row.temperature, row.masked[col], texts.columns[i].write, brief)
+        .texts[0],
+  };
+  const of = (id) => keys.map(leads[id] ?? ((col) => brief(value(id, col))));
   const shown = list.filter(({ id }) => id !== "pattern" && id !== "weighted");
   const weighted = list.find(({ id }) => id === "weighted");
   const over = row.temperature === 1 ? "" : `/ ${plain(row.temperature)}`;
@@ -341,13 +355,13 @@ function table(page, list, row, stored, keys, pick) {
       ? [
           line(
             `${over} (temperature)`,
-            keys.map((col) => brief(row.masked[col])),
+            texts.columns.map(({ score }) => score),
           ),
         ]
       : []),
     line(
       "e^(s − max)",
-      keys.map((col) => brief(row.exponentials[col])),
+      texts.columns.map(({ power }) => power),
       "ruled",
     ),
     line(
@@ -393,7 +407,7 @@ function heads(page, keys, pick) {
   return tr;
 }
 
-function sum(page, row, stored, keys) {
+function sum(page, row, stored, keys, { top, total }) {
   const element = make("p", "ledger-sum");
   if (!row.total) {
     element.textContent = "No key is allowed in this row: its weights are all 0, and what the head hands on is 0.";
@@ -401,18 +415,41 @@ function sum(page, row, stored, keys) {
   }
   const count = stored.length + (page.trace.outside?.(page.state.query).count ?? 0);
   const rest = count - keys.length;
-  const held = 1 - keys.reduce((total, col) => total + row.weights[col], 0);
+  const held = 1 - keys.reduce((all, col) => all + row.weights[col], 0);
   const others = rest
     ? ` The other ${rest.toLocaleString("en")} ${rest === 1 ? "key holds" : "keys hold"} ${percent(Math.max(0, held))}.`
     : "";
-  element.textContent = `max = ${number(row.top)}; Σ over ${count.toLocaleString("en")} ${count === 1 ? "key" : "keys"} of e^(s − max) = ${number(row.total)}.${others}`;
+  element.textContent = `max = ${top}; Σ over ${count.toLocaleString("en")} ${count === 1 ? "key" : "keys"} of e^(s − max) = ${total}.${others}`;
   return element;
 }
 
-/** A number with four significant digits, so that twelve stand side by side. */
-function brief(x) {
+/**
+ * The texts of a softmax over a row's `keys`, in which each line gives the next one as it is printed: {top, total, holds, columns}, of
+ * each key {score, power, write, exact}, with `write` the format of its score and `exact` that of its power.
+ */
+export function softmaxTexts(row, keys, more = 0) {
+  const [top, total] = [number(row.top, more), number(row.total, more)];
+  let holds = true;
+  const columns = keys.map((col) => {
+    const [score, power, weight] = [row.masked[col], row.exponentials[col], row.weights[col]];
+    const last = equation([power], (e) => e / read(total), weight, percent, brief);
+    const exact = (e) => brief(e, last.digits[0]);
+    const first = equation([score], (s) => Math.exp(s - read(top)), power, exact, brief);
+    holds &&= !Number.isFinite(score) || (first.sign === "=" && last.sign === "=");
+    return { score: first.texts[0], power: exact(power), write: (s) => brief(s, first.digits[0]), exact };
+  });
+  return holds || more === MORE ? { top, total, holds, columns } : softmaxTexts(row, keys, more + 1);
+}
+
+/** A number with four significant digits or `more`, so that twelve stand side by side. */
+function brief(x, more = 0) {
   if (!Number.isFinite(x) || x === 0) return number(x);
   const size = Math.abs(x);
-  const text = size < 0.00095 || size >= 99999.5 ? x.toExponential(2) : size >= 999.5 ? x.toFixed(0) : x.toPrecision(4);
+  const text =
+    size < 0.00095 || size >= 99999.5
+      ? x.toExponential(2 + more)
+      : size >= 999.5
+        ? x.toFixed(more)
+        : x.toPrecision(4 + more);
   return text.replace("e+", "e").replaceAll("-", "−");
 }
