@@ -219,7 +219,7 @@ def test_a_text_that_is_no_recipe_starts_nothing(begun: Processes) -> None:
         ("MAX_STEPS", 11, "schedule.steps must be at most 11 here, got 12; lower it, or raise LOUPE_MAX_STEPS"),
         ("MAX_LAYERS", 0, "model.layers must be at most 0 here, got 1"),
         ("MAX_PARAMETERS", 1000, "the model's parameters must be at most 1,000 here, got 2,"),
-        ("RUNS_DISK", 2**16, "together may take 0 MiB, and take 0 where this one needs .* LOUPE_RUNS_DISK_MIB"),
+        ("RUNS_DISK", 2**16, "a run may take 0 MiB, and this one's snapshots need .* LOUPE_RUNS_DISK_MIB"),
     ],
 )
 def test_a_limit_is_said_with_its_value_and_how_to_raise_it(

@@ -220,6 +220,17 @@ def test_a_full_disk_of_deleted_runs_does_not_hold_up_a_new_one(
     assert list_deleted(place) == []
 
 
+def test_a_run_that_fits_alone_and_not_beside_the_others_is_refused(
+    place: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engine.training.limit_checks import check_room, check_start, disk_need
+
+    monkeypatch.setattr(limits, "RUNS_DISK", disk_need(recipe))
+    check_start(recipe)
+    with pytest.raises(ValueError, match="together may take .* where this one needs .* LOUPE_RUNS_DISK_MIB"):
+        check_room(recipe, place)
+
+
 def test_a_run_that_trains_is_neither_renamed_nor_deleted_nor_reset(place: Path) -> None:
     write_status(place / "mine" / "status.json", Status("running", 3, 12))
     for change in (lambda: delete("mine", place), lambda: rename("mine", "x", place), lambda: reset("mine", place)):
