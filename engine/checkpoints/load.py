@@ -15,6 +15,8 @@ from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
+from engine.checkpoints.generation_config import NAME as GENERATION
+from engine.checkpoints.generation_config import read_generation
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import Place, locate
@@ -22,6 +24,7 @@ from engine.checkpoints.rename import rename_tensors
 from engine.checkpoints.report import Assumption, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json
+from engine.generation.defaults import GenerationDefaults
 from engine.inputs.processors import ImageProcessor, read_processor
 from engine.model.config import ModelConfig, check_config
 from engine.runtime.limits import MAX_DOWNLOAD
@@ -66,13 +69,17 @@ def load(
         tokenizer, notes = open_tokenizer(beside, opened.config)
         theirs = opened.theirs or read_config_files(beside)
         processor, more = open_processor(beside, theirs, opened.config)
+        own = beside.find(GENERATION)
+        writing, refused = read_generation(read_json(own) if own else None, theirs, opened.config.outputs)
+        if not opened.config.generates:
+            writing, refused = GenerationDefaults(), ()
         card = beside.find("card.json")
         return Checkpoint(
             model=model,
             tokenizer=tokenizer,
             card=read_json(card) if card else {},
             report=Report(
-                report.rows, report.notes + opened.weights.notes + opened.notes + notes + more, assumed=opened.assumed
+                report.rows, report.notes + opened.weights.notes + opened.notes + notes + more + refused, opened.assumed
             ),
             name=place.name,
             end_ids=read_end_ids(beside, theirs, opened.config),
@@ -80,6 +87,7 @@ def load(
             labels=read_labels(theirs, opened.config),
             family=opened.family.name,
             files=tuple(dict.fromkeys(opened.weights.files.values())) or (place.weights,),
+            writing=writing,
         )
 
 
@@ -156,13 +164,12 @@ def open_with_config(place: Place, weights: Weights, corrections: Mapping[str, A
 
 
 def read_config_files(place: Place) -> dict[str, Any]:
-    """config.json, with what only generation_config.json may say."""
+    """config.json, with the start token of generation_config.json, which counts more for writing."""
     path = place.find("config.json")
     theirs = read_json(path) if path else {}
-    generation = place.find("generation_config.json")
-    if theirs.get(START) is None and generation is not None:
-        theirs[START] = read_json(generation).get(START)
-    return theirs
+    generation = place.find(GENERATION)
+    start = read_json(generation).get(START) if generation is not None else None
+    return theirs if start is None else {**theirs, START: start}
 
 
 def open_with_settings(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> OpenedModel:
@@ -253,7 +260,7 @@ def read_labels(theirs: Mapping[str, Any], config: ModelConfig) -> tuple[str, ..
 
 def read_end_ids(place: Place, theirs: Mapping[str, Any], config: ModelConfig) -> tuple[int, ...]:
     """`eos_token_id` of generation_config.json, else of config.json, where it lies in the vocabulary."""
-    generation = place.find("generation_config.json")
+    generation = place.find(GENERATION)
     for table in (read_json(generation) if generation else {}, theirs):
         found = table.get("eos_token_id")
         ids = found if isinstance(found, list) else [found]
