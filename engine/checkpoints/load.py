@@ -251,9 +251,11 @@ def open_processor(
 
 
 def read_labels(theirs: Mapping[str, Any], config: ModelConfig) -> tuple[str, ...]:
-    """The names of the classes, from `id2label` of config.json; empty where it does not name each."""
+    """The names of the classes, from `id2label` of config.json; empty where it does not name each of so many."""
     named = theirs.get("id2label") if config.head.classes else None
     named = named if isinstance(named, dict) else {}
+    if named and len(named) != config.head.classes:  # as transformers, which then believes num_labels
+        return tuple(f"LABEL_{i}" for i in range(config.head.classes))
     names = tuple(named.get(str(i)) for i in range(config.head.classes))
     return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else ()
 

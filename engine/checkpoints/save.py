@@ -123,7 +123,9 @@ def write_other_files(checkpoint: Checkpoint, folder: Path, config: Mapping[str,
     if asked:  # beside it transformers reads nothing about writing in config.json
         start = {} if checkpoint.config.encoder is None else {"decoder_start_token_id": checkpoint.config.encoder.start}
         _write_json(folder / GENERATION, {**special_ids(checkpoint), **start, **asked})
-    _write_json(folder / "config.json", {**special_ids(checkpoint), **config, **named})
+    special = special_ids(checkpoint)
+    own = {name: value for name, value in config.items() if value is not None or special.get(name) is None}
+    _write_json(folder / "config.json", {**special, **own, **named})
 
 
 def special_ids(checkpoint: Checkpoint) -> dict[str, Any]:
