@@ -13,6 +13,7 @@ import torch
 from engine.checkpoints import nanogpt
 from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
+from engine.checkpoints.config_keys import ConfigTable, describe_unread
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.generation_config import NAME as GENERATION
@@ -149,7 +150,7 @@ def read_family_config(family: Family, theirs: Mapping[str, Any]) -> ModelConfig
 
 
 def open_with_config(place: Place, weights: Weights, corrections: Mapping[str, Any]) -> OpenedModel:
-    theirs = read_config_files(place)
+    theirs = ConfigTable(read_config_files(place))
     notes = tuple(
         f"config.json's {name}, {theirs.get(name)!r:.80}, was given as {value!r:.80}."
         for name, value in corrections.items()
@@ -160,6 +161,7 @@ def open_with_config(place: Place, weights: Weights, corrections: Mapping[str, A
         raise ValueError(f"{place.weights} must not be quantised, and config.json says how it is; dequantise it first.")
     family = choose_family(theirs, weights.shapes)
     config = read_family_config(family, theirs)
+    notes += describe_unread(theirs, family)
     return OpenedModel(accept_wrapper(family, weights.shapes), config, weights, theirs, (), notes)
 
 
