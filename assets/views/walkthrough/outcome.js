@@ -92,7 +92,8 @@ function answer({ text, shares: [start, end] }) {
 function cuts(page) {
   const { trace } = page;
   const { temperature, top_k: k, top_p: p } = trace.sampling;
-  if (trace.link === "identity") return trace.count > 1 ? "scores, and no probabilities" : "one number, and no probability";
+  if (trace.link === "identity")
+    return trace.count > 1 ? "scores, and no probabilities" : "one number, and no probability";
   if (trace.link === "logistic")
     return temperature === 0
       ? "temperature 0: certain, one way or the other"

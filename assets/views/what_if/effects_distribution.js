@@ -88,8 +88,7 @@ export function headline(page) {
   const { kl, variation, candidates } = shifts.rows.get(row);
   const question = make("span", "asked", `${asked(page, row)}: `);
   if (data.head.link !== "softmax") {
-    const value = ({ logit, p }, run) =>
-      data.head.link === "identity" ? number(logit[run]) : percent(p[run]);
+    const value = ({ logit, p }, run) => (data.head.link === "identity" ? number(logit[run]) : percent(p[run]));
     const moved = (one) => Math.abs(data.head.link === "identity" ? one.logit[1] - one.logit[0] : one.p[1] - one.p[0]);
     const most = candidates.reduce((best, one) => (moved(one) > moved(best) ? one : best)); // of labels by themselves
     const named = data.head.link === "identity" && candidates.length === 1 ? "" : `${shifts.name(most)} `;
