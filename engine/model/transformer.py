@@ -153,7 +153,8 @@ class Transformer(Stack):
             return self.head.mean(last, padding)
         if self.config.head.read == "first":
             return last[:, 0]
-        if padding is None and ids is None:
+        marked = self.config.head.padding is not None or self.config.head.mark is not None
+        if padding is None and (ids is None or not marked):
             return last[:, -1]
         return last[torch.arange(len(last), device=last.device), self.find_last(last, padding, ids)]
 
