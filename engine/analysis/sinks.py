@@ -28,10 +28,10 @@ class Column:
     """Key column as the queries of a head see it; of several heads, the mean of each number over them.
 
     `share` is the mean attention of the `queries` that may see the key and another one, `even` what it would be if each
-    of these attended to all it may see alike: of the first key of a causal head, the share is its first-token score. `value` is the length of the key's value vector, `median` that of the other keys'.
-    `part` is the mean share that pattern |v| of this key has of the row's sum of those: what it adds to z, before the
-    vectors cancel each other. NaN where there is nothing to measure: no query, no other key. `others` are further
-    occurrences of the same token.
+    of these attended to all it may see alike: of the first key of a causal head, the share is its first-token score.
+    `value` is the length of the key's value vector, `median` that of the other keys'. `part` is the mean share that
+    pattern |v| of this key has of the row's sum of those: what it adds to z, before the vectors cancel each other. NaN
+    where there is nothing to measure: no query, no other key. `others` are further occurrences of the same token.
     """
 
     key: int

@@ -122,8 +122,8 @@ SINK = Column(0, "The", 1, 11, 0.413, 0.182, 0.31, 1.24, 0.098, True, False, Fal
 def test_a_sink_is_called_one_by_its_numbers() -> None:
     assert describe_sink(SINK) == (
         "“The” (key 0), the first position and one of 2 occurrences of this token, gets 41.3 % of the attention of "
-        "the 11 queries that may see it and others, well above an even spread of 18.2 % (× 2.27); its value vector is short, as "
-        "a sink’s is (0.31, the other keys’ median is 1.24), so it makes up 9.8 % of the rows’ pattern × |v|."
+        "the 11 queries that may see it and others, well above an even spread of 18.2 % (× 2.27); its value vector is "
+        "short, as a sink’s is (0.31, the other keys’ median is 1.24), so it makes up 9.8 % of the rows’ pattern × |v|."
     )
 
 
