@@ -12,7 +12,7 @@ THEME = Path(__file__).parent / "assets" / "theme"
 ABOUT = "**Loupe**, a laboratory for looking inside transformers. What is drawn is what a tensor holds."
 
 # Streamlit opens its default page at "/" only. The first page shall open at its own name too, as every other
-# page does, so it stands here twice, and the menu shows the one that the address asks for.
+# page does, and at /home: so it stands here three times, and the menu shows the one that the address asks for.
 WALKTHROUGH = "pages/explore/walkthrough.py"
 named = (st.context.url or "").endswith("/walkthrough")
 at_root: Literal["hidden", "visible"] = "hidden" if named else "visible"
@@ -20,7 +20,8 @@ at_name: Literal["hidden", "visible"] = "visible" if named else "hidden"
 
 GROUPS = {
     "Explore": [
-        st.Page(WALKTHROUGH, title="Walkthrough", url_path="home", default=True, visibility=at_root),
+        st.Page(WALKTHROUGH, title="Walkthrough", url_path="first", default=True, visibility=at_root),
+        st.Page(WALKTHROUGH, title="Walkthrough", url_path="home", visibility="hidden"),
         st.Page(WALKTHROUGH, title="Walkthrough", url_path="walkthrough", visibility=at_name),
         st.Page("pages/explore/attention.py", title="Attention", url_path="attention"),
         st.Page("pages/explore/generate.py", title="Generate", url_path="generate"),

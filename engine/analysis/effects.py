@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from engine.edits import Side
+from engine.model.config import Link
 from engine.runtime.trace import Trace
 
 Order = Literal["change", "before", "after", "either"]
@@ -49,41 +50,56 @@ class Shift:
     total_variation: float
 
 
-def shift(before: Tensor, after: Tensor, count: int = 10, order: Order = "change") -> Shift:
+def shift(
+    before: Tensor, after: Tensor, count: int = 10, order: Order = "change", link: Link = "softmax"
+) -> Shift:
     """Change of a distribution, from the logits of both runs (vocab or class): its size, and `count` candidates.
 
-    Candidates are ordered by |dp|, by probability in one of the runs, or by the greater of the two. A single logit is
-    that of a class that holds or does not, and its only candidate.
+    Candidates are ordered by |dp|, by probability in one of the runs, or by the greater of the two. With the link
+    "logistic", and of a single logit, a class holds or does not, whatever the others do: `kl` is the sum over the
+    classes, and `total_variation` the mean.
     """
     if before.shape != after.shape or before.dim() != 1:
         raise ValueError(f"logits must be one list in both runs, got {tuple(before.shape)} and {tuple(after.shape)}.")
     if order not in get_args(Order):
         raise ValueError(f"order must be one of {', '.join(get_args(Order))}, got {order!r}.")
-    log_p, log_q = log_probabilities(before), log_probabilities(after)
+    log_p, log_q = log_probabilities(before, link), log_probabilities(after, link)
     p, q = log_p.exp(), log_q.exp()
     kl = torch.where(p > 0, p * (log_p - log_q), torch.where(p.isnan(), p, 0.0)).sum().clamp(min=0)
     by = {"change": (q - p).abs(), "before": p, "after": q, "either": torch.maximum(p, q)}[order]
     first = by[: len(before)].sort(descending=True, stable=True).indices[:count].tolist()
     listed = (Candidate(i, float(before[i]), float(after[i]), float(p[i]), float(q[i])) for i in first)
-    return Shift(tuple(listed), float(kl), float((q - p).abs().sum() / 2))
+    return Shift(tuple(listed), float(kl), float((q - p).abs().sum() / 2) / questions(len(before), link))
 
 
-def log_probabilities(logits: Tensor) -> Tensor:
-    """Nats; of a single logit those of yes and no."""
+def log_probabilities(logits: Tensor, link: Link = "softmax") -> Tensor:
+    """Nats; of classes that hold or do not, and of a single logit, those of yes and then of no."""
     exact = logits.double()
-    return torch.cat([logsigmoid(exact), logsigmoid(-exact)]) if len(exact) == 1 else exact.log_softmax(-1)
+    apart = len(exact) == 1 or link == "logistic"
+    return torch.cat([logsigmoid(exact), logsigmoid(-exact)]) if apart else exact.log_softmax(-1)
+
+
+def questions(classes: int, link: Link) -> int:
+    """Number of questions that a head answers, each with a distribution of its own."""
+    return classes if link == "logistic" else 1
 
 
 def shift_at(
-    before: Trace, after: Trace, pos: int | None = None, row: int = 0, count: int = 10, order: Order = "change"
+    before: Trace,
+    after: Trace,
+    pos: int | None = None,
+    row: int = 0,
+    count: int = 10,
+    order: Order = "change",
+    link: Link = "softmax",
 ) -> Shift:
     """`shift` of what two runs give at a position, None: the last of the text; of a head that gives one answer: that.
 
-    A head that points into the text (where an answer starts and ends) has two logits a position: pass `shift` its
-    column over the positions.
+    `link` is `model.config.link`. A head that points into the text (where an answer starts and ends) has two logits a
+    position: pass `shift` its column over the positions.
     """
     check_pair(before, after)
-    return shift(logits_of(before, pos, row), logits_of(after, pos, row), count, order)
+    return shift(logits_of(before, pos, row), logits_of(after, pos, row), count, order, link)
 
 
 def logits_of(trace: Trace, pos: int | None = None, row: int = 0) -> Tensor:

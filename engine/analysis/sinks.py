@@ -27,11 +27,11 @@ SPACES = " ·▁Ġ"  # how a space is drawn in front of a token
 class Column:
     """Key column as the queries of a head see it; of several heads, the mean of each number over them.
 
-    `share` is the mean attention of the `queries` that may see the key, `even` what it would be if each of these
-    attended to all it may see alike. `value` is the length of the key's value vector, `median` that of the other keys'.
-    `part` is the mean share that pattern |v| of this key has of the row's sum of those: what it adds to z, before the
-    vectors cancel each other. NaN where there is nothing to measure: no query, no other key. `others` are further
-    occurrences of the same token.
+    `share` is the mean attention of the `queries` that may see the key and another one, `even` what it would be if each
+    of these attended to all it may see alike: of the first key of a causal head, the share is its first-token score.
+    `value` is the length of the key's value vector, `median` that of the other keys'. `part` is the mean share that
+    pattern |v| of this key has of the row's sum of those: what it adds to z, before the vectors cancel each other. NaN
+    where there is nothing to measure: no query, no other key. `others` are further occurrences of the same token.
     """
 
     key: int
@@ -76,7 +76,7 @@ def column(
     check_index("key", key, keys)
     at = "encoder" if crosses else side_of(trace, side)
     read = text_of_stack(trace, at) if read is None else read
-    sees = mask[..., key]  # head pos
+    sees = mask[..., key] & (mask.sum(-1) > 1)  # head pos
     weighted = pattern * norms[:, None]
     total = weighted.sum(-1)
     rest = torch.cat([norms[:, :key], norms[:, key + 1 :]], dim=1)
@@ -108,10 +108,10 @@ def describe_sink(found: Column, called: str | None = None, same: str = "token")
     subject = f"{name}, {join_words(known)}," if known else name
     subject = subject[0].upper() + subject[1:]
     if not found.queries:
-        return f"{subject} gets no attention, for no query may see it."
+        return f"{subject} is seen by no query that may see another key too."
     queries = "one query that may see" if found.queries == 1 else f"{found.queries} queries that may see"
     over = "" if found.heads == 1 else f" (the mean of {found.heads} heads)"
-    gets = f"{subject} gets {percent(found.share)} of the attention of the {queries} it{over}"
+    gets = f"{subject} gets {percent(found.share)} of the attention of the {queries} it and others{over}"
     spread = f"{level(found.times)} an even spread of {percent(found.even)} (× {found.times:.3g})"
     if math.isnan(found.median) or math.isnan(found.part):
         return f"{gets}, {spread}."

@@ -251,7 +251,7 @@ def account_for_tensors(
     for name in (n for n in shapes if n not in taken):
         found.append(TensorRow(name, "dropped" if name in dropped else "unexpected", shapes[name]))
     report = Report(tuple(replace(row, dtype=weights.dtypes.get(row.name, "")) for row in found))
-    return check_report(report, family, differing)
+    return check_report(report, family, differing, weights.notes)
 
 
 def expected_shapes(family: Family, model: Transformer) -> dict[str, tuple[int, ...]]:
@@ -269,14 +269,16 @@ def shapes_by_row(rows: Sequence[Row], family: Family, model: Transformer) -> di
     return {name: tuple(tensor.shape) for name, tensor in translate(state, invert_rows(rows), model.config)}
 
 
-def check_report(report: Report, family: Family, differing: Collection[str]) -> Report:
+def check_report(
+    report: Report, family: Family, differing: Collection[str], notes: Collection[str] = ()
+) -> Report:
     missing = report.rows_with("missing")
     unexpected = [row for row in report.rows_with("unexpected") if row.name not in differing]
     if missing:
         more = f" and {len(missing) - 1} more that are" if len(missing) > 1 else ", which is"
+        known = next((note for note in notes if f" {missing[0].name} " in note), ask_for_names(unexpected))
         raise IncompleteWeights(
-            f"the weights of {family.architecture or family.name} must hold {missing[0].name}{more} not there; "
-            f"{ask_for_names(unexpected)}",
+            f"the weights of {family.architecture or family.name} must hold {missing[0].name}{more} not there; {known}",
             report,
             family.architecture or family.name,
         )

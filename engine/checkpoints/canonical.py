@@ -49,6 +49,9 @@ def canonical_positions(config: ModelConfig) -> Positions:
     if given.kind == "rotary":
         turned = given.turned or config.d_head // given.axes
         plain = replace(plain, theta=given.theta, turned=turned, scaling=given.scaling)
+    if given.kind == "learned":  # what is real is counted, or all: without padding that is one model
+        tokens = given.counted == "tokens"
+        plain = replace(plain, counted="tokens" if tokens else "all", padding=given.padding if tokens else 0)
     if given.kind == "relative":
         plain = replace(plain, buckets=given.buckets, farthest=given.farthest)
     if given.kind == "rotary":
@@ -64,6 +67,10 @@ def canonical_head(config: ModelConfig) -> Head:
         plain = replace(plain, pooler_activation=given.pooler_activation)
     if given.kind == "sequence" or given.pooler:
         plain = replace(plain, read=given.read)
+    if given.kind == "sequence":
+        plain = replace(plain, link=None if given.link == "identity" and given.classes == 1 else given.link)
+        if given.read == "last":
+            plain = replace(plain, padding=given.padding, mark=given.mark)
     if given.kind == "none":
         return plain
     plain = replace(plain, bias=given.has_bias)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from engine.checkpoints.report import Report
+from engine.generation.defaults import GenerationDefaults
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer
@@ -22,7 +23,7 @@ class Checkpoint:
 
     `end_ids` left empty are the tokenizer's. `processor` makes of a picture what the model reads, and `labels` are
     the names of the classes that it tells apart. `family` is the model_type it was read as, `files` are those that
-    hold its weights.
+    hold its weights. `writing` is what it forces and forbids when it writes, and how it is to be let write.
     """
 
     model: Transformer
@@ -35,6 +36,7 @@ class Checkpoint:
     labels: tuple[str, ...] = ()
     family: str = ""
     files: tuple[Path, ...] = ()
+    writing: GenerationDefaults = field(default_factory=GenerationDefaults)
 
     def __post_init__(self) -> None:
         end = self.tokenizer.end_id if self.tokenizer is not None else None

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.canonical import canonical_config
-from engine.checkpoints.keys import Key, read_model_config, write_table
+from engine.checkpoints.keys import Key, head_keys, read_model_config, write_table
 from engine.checkpoints.recomputed import SINUSOIDS, Recomputed
 from engine.model.config import ModelConfig
 
@@ -85,7 +85,11 @@ class Family:
 
     def read_config(self, theirs: Mapping[str, Any]) -> ModelConfig:
         """Raises ValueError for a key that is missing or whose value Loupe cannot represent."""
-        return read_model_config(theirs, self.keys, self.always, self.only)
+        return read_model_config(theirs, self.all_keys, self.always, self.only)
+
+    @property
+    def all_keys(self) -> Sequence[Key]:
+        return (*self.keys, *head_keys(self.name, self.always))
 
     def write_config(self, config: ModelConfig) -> dict[str, Any]:
         """config.json for `config`. Raises ValueError where this family cannot express it exactly."""
@@ -93,7 +97,7 @@ class Family:
             "model_type": self.name,
             "architectures": [self.architecture],
             **self.extra,
-            **write_table(config, self.keys, self.only),
+            **write_table(config, self.all_keys, self.only),
         }
         read = self.read_config(theirs)
         if self.stores_sinusoids and config.positions.kind == "learned":

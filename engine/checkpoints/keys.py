@@ -70,6 +70,51 @@ class Key:
         return dict.fromkeys((self.theirs, *self.also), value)
 
 
+LINKS = {"single_label_classification": None, "multi_label_classification": "logistic", "regression": "identity"}
+PAD = {"opt": 1, "gemma": 0, "gemma2": 0}  # where config.json does not say, by transformers' class of the model type
+END = {"bart": 2, "t5": 1, "mt5": 1}
+
+
+def read_link(word: Any, theirs: Table) -> str | None:
+    if word not in LINKS:
+        raise ValueError(f"config.json's problem_type must be one of {', '.join(LINKS)}, got {word!r:.80}.")
+    if word == "regression" and count_classes(theirs) == 1:
+        return None
+    if word == "single_label_classification" and count_classes(theirs) == 1:
+        raise ValueError(f"config.json's problem_type {word} needs 2 labels or more, got 1; is it a regression?")
+    return LINKS[word]
+
+
+def count_classes(theirs: Table) -> int:
+    """How many labels transformers gives a classifier: num_labels, else as many as id2label names, else 2."""
+    count, named = theirs.get("num_labels"), theirs.get("id2label")
+    if count is None:
+        count = 2 if named is None else len(named)
+    if type(count) is not int or count < 1:
+        raise ValueError(f"config.json's num_labels must be a whole number, 1 or more, got {count!r:.80}.")
+    return count
+
+
+def head_keys(name: str, always: Table) -> tuple[Key, ...]:
+    """Keys of a head over whole texts: what makes probabilities of its logits, and which token it reads where that is
+    the last."""
+    if always.get("head.kind") != "sequence":
+        return ()
+    words = {link: word for word, link in LINKS.items() if link is not None}
+    link = Key("problem_type", "head.link", default=None, reads=read_link, writes=lambda link, _: words.get(link))
+    if always.get("head.read") != "last":
+        return (link,)
+    if name in END:
+        return (link, id_key("eos_token_id", "head.mark", END[name]))
+    return (link, id_key("pad_token_id", "head.padding", PAD.get(name)))
+
+
+def id_key(theirs: str, ours: str, usual: int | None) -> Key:
+    """Key of a token, of which null says that there is none."""
+    return Key(theirs, ours, default=lambda table: None if theirs in table else usual,
+               reads=lambda value, _: value[0] if isinstance(value, list) and value else value)  # fmt: skip
+
+
 def write_only_key(theirs: str, writes: Callable[[Table], Any]) -> Key:
     """A key that says again, for other readers, what other keys say: `writes` makes it of the whole ModelConfig."""
     return Key(theirs, (), default=(), reads=lambda *_: (), writes=lambda _, ours: writes(ours))

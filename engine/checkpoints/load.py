@@ -13,8 +13,11 @@ import torch
 from engine.checkpoints import nanogpt
 from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
+from engine.checkpoints.config_keys import ConfigTable, describe_unread
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
+from engine.checkpoints.generation_config import NAME as GENERATION
+from engine.checkpoints.generation_config import read_generation
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import Place, locate
@@ -22,6 +25,7 @@ from engine.checkpoints.rename import rename_tensors
 from engine.checkpoints.report import Assumption, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json
+from engine.generation.defaults import GenerationDefaults
 from engine.inputs.processors import ImageProcessor, read_processor
 from engine.model.config import ModelConfig, check_config
 from engine.runtime.limits import MAX_DOWNLOAD
@@ -67,13 +71,17 @@ def load(
         tokenizer, notes = open_tokenizer(beside, opened.config)
         theirs = opened.theirs or read_config_files(beside)
         processor, more = open_processor(beside, theirs, opened.config)
+        own = beside.find(GENERATION)
+        writing, refused = read_generation(read_json(own) if own else None, theirs, opened.config.outputs)
+        if not opened.config.generates:
+            writing, refused = GenerationDefaults(), ()
         card = beside.find("card.json")
         return Checkpoint(
             model=model,
             tokenizer=tokenizer,
             card=read_json(card) if card else {},
             report=Report(
-                report.rows, report.notes + opened.weights.notes + opened.notes + notes + more, assumed=opened.assumed
+                report.rows, report.notes + opened.weights.notes + opened.notes + notes + more + refused, opened.assumed
             ),
             name=place.name,
             end_ids=read_end_ids(beside, theirs, opened.config),
@@ -81,6 +89,7 @@ def load(
             labels=read_labels(theirs, opened.config),
             family=opened.family.name,
             files=tuple(dict.fromkeys(opened.weights.files.values())) or (place.weights,),
+            writing=writing,
         )
 
 
@@ -142,7 +151,7 @@ def read_family_config(family: Family, theirs: Mapping[str, Any]) -> ModelConfig
 
 
 def open_with_config(place: Place, weights: Weights, corrections: Mapping[str, Any]) -> OpenedModel:
-    theirs = read_config_files(place)
+    theirs = ConfigTable(read_config_files(place))
     notes = tuple(
         f"config.json's {name}, {theirs.get(name)!r:.80}, was given as {value!r:.80}."
         for name, value in corrections.items()
@@ -153,17 +162,17 @@ def open_with_config(place: Place, weights: Weights, corrections: Mapping[str, A
         raise ValueError(f"{place.weights} must not be quantised, and config.json says how it is; dequantise it first.")
     family = choose_family(theirs, weights.shapes)
     config = read_family_config(family, theirs)
+    notes += describe_unread(theirs, family)
     return OpenedModel(accept_wrapper(family, weights.shapes), config, weights, theirs, (), notes)
 
 
 def read_config_files(place: Place) -> dict[str, Any]:
-    """config.json, with what only generation_config.json may say."""
+    """config.json, with the start token of generation_config.json, which counts more for writing."""
     path = place.find("config.json")
     theirs = read_json(path) if path else {}
-    generation = place.find("generation_config.json")
-    if theirs.get(START) is None and generation is not None:
-        theirs[START] = read_json(generation).get(START)
-    return theirs
+    generation = place.find(GENERATION)
+    start = read_json(generation).get(START) if generation is not None else None
+    return theirs if start is None else {**theirs, START: start}
 
 
 def open_with_settings(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> OpenedModel:
@@ -247,16 +256,18 @@ def open_processor(
 
 
 def read_labels(theirs: Mapping[str, Any], config: ModelConfig) -> tuple[str, ...]:
-    """The names of the classes, from `id2label` of config.json; empty where it does not name each."""
+    """The names of the classes, from `id2label` of config.json; empty where it does not name each of so many."""
     named = theirs.get("id2label") if config.head.classes else None
     named = named if isinstance(named, dict) else {}
+    if named and len(named) != config.head.classes:  # as transformers, which then believes num_labels
+        return tuple(f"LABEL_{i}" for i in range(config.head.classes))
     names = tuple(named.get(str(i)) for i in range(config.head.classes))
     return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else ()
 
 
 def read_end_ids(place: Place, theirs: Mapping[str, Any], config: ModelConfig) -> tuple[int, ...]:
     """`eos_token_id` of generation_config.json, else of config.json, where it lies in the vocabulary."""
-    generation = place.find("generation_config.json")
+    generation = place.find(GENERATION)
     for table in (read_json(generation) if generation else {}, theirs):
         found = table.get("eos_token_id")
         ids = found if isinstance(found, list) else [found]

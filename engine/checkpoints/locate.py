@@ -33,6 +33,7 @@ BESIDE = (
 )
 OF_TOKENIZERS = (".model", ".spm")  # SentencePiece's
 OF_TOKENS = re.compile(r"tok(enizer|\d+)\.bin")  # llama2.c's
+SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}\.(safetensors|bin)")
 OF_A_RUN = ("latest", "snapshots")  # folders of a training run, whose tokenizer lies one folder up
 
 
@@ -77,6 +78,10 @@ def locate(name_or_path: str | Path) -> Place:
     weights = find_weights(folder)
     if weights is None:
         found = sorted(p.name.encode(errors="replace").decode() for p in path.iterdir())
+        shard = next(filter(None, map(SHARD.fullmatch, found)), None)
+        if shard is not None:
+            index = f"{shard[1]}.{shard[2]}.index.json"
+            raise FileNotFoundError(f"{path} holds shards such as {shard[0]} without their index; fetch {index} too.")
         there = ", ".join(found[:20]) or "nothing"
         raise FileNotFoundError(f"a checkpoint folder must hold one of {', '.join(WEIGHTS)}; {path} holds {there}.")
     return Place(path.resolve().name, check_readable(weights), search_folders(folder))

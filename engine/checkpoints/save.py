@@ -26,6 +26,8 @@ from engine.checkpoints.assemble import build_without_memory, expected_shapes, f
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import DROPPED, Family, invert_rows, translate
+from engine.checkpoints.generation_config import NAME as GENERATION
+from engine.checkpoints.generation_config import write_generation
 from engine.checkpoints.locate import Place
 from engine.checkpoints.recomputed import SINUSOIDS
 from engine.checkpoints.weights import LARGEST_HEADER, LARGEST_JSON, write_weights
@@ -37,7 +39,7 @@ Form = Literal["folder", "file"]
 
 FILE, PACKED = "loupe.file.", "loupe.packed."  # keys of the metadata: a file's text, or that compressed and in base64
 SHORT = 2**16  # characters that stay readable
-NAMES = ("config.json", "card.json", "tokenizer.json", "tokenizer_config.json", "preprocessor_config.json")
+NAMES = ("config.json", GENERATION, "card.json", "tokenizer.json", "tokenizer_config.json", "preprocessor_config.json")
 ROOM = 2**22  # bytes of the header that stay free for the names and shapes of the tensors
 
 
@@ -117,7 +119,13 @@ def write_other_files(checkpoint: Checkpoint, folder: Path, config: Mapping[str,
             part.save(folder)
     named = {**class_names(checkpoint), **dtype_entry(checkpoint.model)}
     _write_json(folder / "card.json", checkpoint.card)
-    _write_json(folder / "config.json", {**special_ids(checkpoint), **config, **named})
+    asked = write_generation(checkpoint.writing)
+    if asked:  # beside it transformers reads nothing about writing in config.json
+        start = {} if checkpoint.config.encoder is None else {"decoder_start_token_id": checkpoint.config.encoder.start}
+        _write_json(folder / GENERATION, {**special_ids(checkpoint), **start, **asked})
+    special = special_ids(checkpoint)
+    own = {name: value for name, value in config.items() if value is not None or special.get(name) is None}
+    _write_json(folder / "config.json", {**special, **own, **named})
 
 
 def special_ids(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -148,21 +149,43 @@ def shards(index: Path) -> list[Path]:
 
 
 def _merge_shards(index: Path, parts: list[Weights]) -> Weights:
+    """One whole of all shards. A tensor may lie in several of them if it is the same in all."""
     whole = Weights({}, parts[0].metadata, {})
     for part in parts:
-        twice = whole.shapes.keys() & part.shapes.keys()
-        if twice:
-            raise ValueError(f"the shards of {index} must not overlap, and {min(twice)} is in two of them.")
+        for name in sorted(whole.shapes.keys() & part.shapes.keys()):
+            _check_same(index, name, whole, part)
         whole = Weights(
-            {**whole.shapes, **part.shapes},
+            {**part.shapes, **whole.shapes},
             whole.metadata,
-            {**whole.readers, **part.readers},
-            {**whole.dtypes, **part.dtypes},
-            {**whole.files, **part.files},
-            whole.mapped | part.mapped,
+            {**part.readers, **whole.readers},
+            {**part.dtypes, **whole.dtypes},
+            {**part.files, **whole.files},
+            whole.mapped | (part.mapped - whole.shapes.keys()),
             notes=whole.notes + part.notes,
         )
-    return whole
+    return replace(whole, notes=whole.notes + _describe_lacking(index, whole))
+
+
+def _check_same(index: Path, name: str, one: Weights, other: Weights) -> None:
+    same = (one.shapes[name], one.dtypes[name]) == (other.shapes[name], other.dtypes[name])
+    equal = same and torch.equal(*(weights[name].reshape(-1).view(torch.uint8) for weights in (one, other)))
+    for weights in (one, other):
+        weights.release(name)
+    if not equal:
+        raise ValueError(
+            f"{name} must be one tensor in the shards of {index.name}, and {one.files[name].name} and "
+            f"{other.files[name].name} hold two that differ; fetch both files again."
+        )
+
+
+def _describe_lacking(index: Path, whole: Weights) -> tuple[str, ...]:
+    """Sentence for tensors that the index names and no shard has."""
+    lacking = {name: file for name, file in read_json(index)["weight_map"].items() if name not in whole.shapes}
+    if not lacking:
+        return ()
+    name, more = min(lacking), len(lacking) - 1
+    also = f" ({more} more are not where it says)" if more else ""
+    return (f"{index.name} says that {name} is in {lacking[name]}, which lacks it{also}; fetch that file again.",)
 
 
 def _open_safetensors(path: Path) -> Weights:

@@ -52,7 +52,7 @@ def run_generate(options: argparse.Namespace) -> int:
     checkpoint = load(options.model)
     prompt, target = (parse_prompt(checkpoint, text) for text in (options.prompt, options.target))
     assert prompt is not None
-    common = {"target": target, "stop_at_end": not options.past_end, "stop_strings": options.stop}
+    common = {"target": target, "stop_at_end": not options.past_end, "stop_strings": options.stop or None}
     if options.beams is None:
         refuse(options, SEARCH, "is for beams; name --beams or leave it out.")
         write(checkpoint, prompt, options, common)
@@ -72,7 +72,7 @@ def parse_prompt(checkpoint: Checkpoint, text: str | None) -> Text | None:
 
 
 def write(checkpoint: Checkpoint, prompt: Text, options: argparse.Namespace, common: dict[str, Any]) -> None:
-    settings = {"greedy": options.greedy, **common, **given_settings(options, DRAWING)}
+    settings = {"greedy": options.greedy or None, **common, **given_settings(options, DRAWING)}
     steps = list(generate(checkpoint, prompt, options.max_tokens, **settings))
     if steps and steps[-1].stopped is not None:
         print(steps[-1].text)

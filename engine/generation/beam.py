@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
+from engine.generation.defaults import FORBIDDEN, constrain
 from engine.generation.prompt import Prompt, Reader, Text, begin, text_of
+from engine.generation.sampling import penalize
 from engine.generation.stopping import Stop, Stopping, stopping_rules
 
 if TYPE_CHECKING:
@@ -131,21 +133,28 @@ class Beam:
 def beam(
     checkpoint: Checkpoint,
     prompt: Text,
-    beams: int = 4,
+    beams: int | None = None,
     max_tokens: int | None = None,
     *,
     target: Text | None = None,
-    length_penalty: float = 1.0,
-    early_stopping: EarlyStopping = False,
+    length_penalty: float | None = None,
+    early_stopping: EarlyStopping | None = None,
     n_best: int = 1,
     stop_at_end: bool = True,
-    stop_strings: str | Sequence[str] = (),
+    stop_strings: str | Sequence[str] | None = None,
 ) -> BeamResult:
     """The `n_best` texts found (fewer where fewer were), with the whole search.
 
-    `prompt`, `target`, `max_tokens` and `stop_strings` are those of `generate`. Raises ValueError as that does.
+    `prompt`, `target`, `max_tokens` and `stop_strings` are those of `generate`. A setting that is not given is what the
+    checkpoint asks for, else that of `Beam`. Raises ValueError as `generate` does.
     """
-    settings = Beam(beams, length_penalty, early_stopping)
+    asked, usual = checkpoint.writing, Beam()
+    beams = asked.value("num_beams", beams, usual.beams)
+    settings = Beam(
+        beams,
+        asked.value("length_penalty", length_penalty, usual.length_penalty),
+        asked.value("early_stopping", early_stopping, usual.early_stopping),
+    )
     if not 1 <= n_best <= beams:
         raise ValueError(f"n_best must lie in 1..{beams}, the number of beams, got {n_best}.")
     begun = begin(checkpoint, prompt, target)
@@ -161,7 +170,7 @@ def search(ending: Stopping, settings: Beam) -> Iterator[BeamStep]:
     kept: tuple[Hypothesis, ...] = (Hypothesis((), 0.0, 0.0, 0, prompt),)
     best: tuple[Hypothesis, ...] = ()
     for index in range(room):
-        log_probabilities = reader.read(new).float().log_softmax(-1)
+        log_probabilities = constrain_rows(reader.read(new).float().log_softmax(-1), kept, ending)
         count = max(2, 1 + len(ending.ends)) * settings.beams  # so that enough go on, however many end
         candidates = continuations(kept, log_probabilities, count, settings, ending)
         step = decide(index, candidates, best, settings)
@@ -175,6 +184,20 @@ def search(ending: Stopping, settings: Beam) -> Iterator[BeamStep]:
         new = [(one.id,) for one in kept]
 
 
+def constrain_rows(log_probabilities: Tensor, kept: Sequence[Hypothesis], ending: Stopping) -> Tensor:
+    """hypothesis vocab, as the checkpoint changes it: what it forces and forbids, and its repetition penalty."""
+    prompt, asked = ending.prompt, ending.prompt.checkpoint.writing
+    penalty = asked.value("repetition_penalty", None, 1.0)
+    if not asked.constrains and penalty == 1:
+        return log_probabilities
+    rows = []
+    for row, one in zip(log_probabilities, kept, strict=True):
+        before = (*prompt.ids, *one.ids)
+        rows.append(penalize(constrain(row, before, ending), penalty, before))
+    changed = torch.stack(rows)
+    return changed.log_softmax(-1) if asked.renormalize_logits else changed
+
+
 def continuations(
     kept: Sequence[Hypothesis], log_probabilities: Tensor, count: int, settings: Beam, ending: Stopping
 ) -> list[Hypothesis]:
@@ -185,6 +208,8 @@ def continuations(
     vocab, length, prompt = log_probabilities.shape[-1], len(kept[0].ids) + 1, ending.prompt
     found = []
     for rank, (value, place) in enumerate(zip(top.values.tolist(), top.indices.tolist(), strict=True), 1):
+        if value == FORBIDDEN:
+            break
         parent, id = divmod(place, vocab)
         ids = kept[parent].ids
         stopped = ending.check((*prompt.ids, *ids), id, len(ids))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from torch import Tensor
 from engine.edits import Edit
 from engine.generation import contrastive
 from engine.generation.contrastive import Candidate, ContrastiveReader
+from engine.generation.defaults import constrain
 from engine.generation.edited_reader import EditedReader, fit_edits
 from engine.generation.prompt import Reader, Text, begin, text_of
 from engine.generation.sampling import Distribution, Sampling, distribution, draw, penalize, rank, skip_draws
@@ -55,7 +56,7 @@ class Step:
 
     @cached_property
     def distribution(self) -> Distribution:
-        return distribution(self.logits, self.sampling, self.before)
+        return distribution(self.logits, self.sampling, self.before, constrain(self.logits, self.before, self.stopping))
 
     @property
     def probability(self) -> float:
@@ -94,22 +95,27 @@ def generate(
     max_tokens: int | None = None,
     *,
     target: Text | None = None,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    min_p: float = 0.0,
-    typical_p: float = 1.0,
-    repetition_penalty: float = 1.0,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    typical_p: float | None = None,
+    repetition_penalty: float | None = None,
     penalty_alpha: float = 0.0,
-    greedy: bool = False,
+    greedy: bool | None = None,
     seed: int = 0,
     stop_at_end: bool = True,
-    stop_strings: str | Sequence[str] = (),
+    stop_strings: str | Sequence[str] | None = None,
     begun: Sequence[int] = (),
     edits: Sequence[Edit] = (),
 ) -> Iterator[Step]:
-    """Up to `max_tokens` Steps (None: 50, or the rest of a picture), ending early at one of the checkpoint's end
-    tokens, where one of `stop_strings` was written, or when the model's context is full; the last says which.
+    """Up to `max_tokens` Steps (None: as many as the checkpoint asks for, else 50, or the rest of a picture), ending
+    early at one of the checkpoint's end tokens, where one of `stop_strings` was written, or when the model's context is
+    full; the last says which.
+
+    A setting that is not given is what the checkpoint asks for (`checkpoint.writing`), else temperature 1 without cuts
+    or penalties; `greedy` is False where the checkpoint does not say, or where a setting of sampling is given. What it
+    forces and forbids holds in any case.
 
     `prompt` is the text to continue. For an encoder-decoder it is the source, and `target` may begin what is written.
     For a model that fills gaps it is a text with a gap mark in it. For a model of pictures it is the first pixels,
@@ -125,12 +131,31 @@ def generate(
     drawn mask or pattern, values of another run): tokens behind it are then read as the model reads them. Raises
     ValueError for a model that writes no text, a prompt it cannot read or a setting out of range.
     """
-    cuts = (top_k, top_p, min_p, typical_p, repetition_penalty)
-    sampling = Sampling(0.0 if greedy and not penalty_alpha else temperature, *cuts)
+    given = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "typical_p": typical_p}
+    sampling = settings_of(checkpoint, given, repetition_penalty, greedy, penalty_alpha)
     contrastive.check_settings(penalty_alpha, sampling)
     start = begin(checkpoint, prompt, target)
     ending = stopping_rules(start, max_tokens, stop_at_end, stop_strings)
     yield from steps(ending, sampling, seed, tuple(begun), fit_edits(start, edits), penalty_alpha)
+
+
+def settings_of(
+    checkpoint: Checkpoint,
+    given: Mapping[str, float | None],
+    repetition_penalty: float | None,
+    greedy: bool | None,
+    alpha: float,
+) -> Sampling:
+    """Sampling with what is `given`, and the checkpoint's own settings for the rest."""
+    asked, usual = checkpoint.writing, Sampling()
+    said = {name: value for name, value in given.items() if value is not None}
+    greedy = asked.do_sample is False and not said if greedy is None else greedy
+    penalty = asked.value("repetition_penalty", repetition_penalty, usual.repetition_penalty)
+    if alpha or greedy:  # what is drawn from has no part in it
+        own: dict[str, Any] = said if alpha else {**said, "temperature": 0.0}
+        return replace(usual, **own, repetition_penalty=penalty)
+    drawn = {name: asked.value(name, value, getattr(usual, name)) for name, value in given.items()}
+    return Sampling(**drawn, repetition_penalty=penalty)
 
 
 def steps(
@@ -154,10 +179,11 @@ def steps(
         if new is ids and sampling.temperature > 0:
             skip_draws(len(begun), logits.cpu(), generator)
         if isinstance(reader, ContrastiveReader):
-            candidates = reader.choose(distribution(logits, sampling, ids).shares, sampling.top_k)
+            found = distribution(logits, sampling, ids, constrain(logits, ids, ending))
+            candidates = reader.choose(found.shares, sampling.top_k)
             token = candidates[0].id
         else:
-            candidates, token = (), choose(logits, sampling, generator, ids)
+            candidates, token = (), choose(logits, sampling, generator, ids, constrain(logits, ids, ending))
         step = Step(index, token, logits, sampling, ids, ending, edits, candidates)
         yield step
         if step.stopped is not None:
@@ -183,7 +209,14 @@ def reader_of(ending: Stopping, edits: tuple[Edit, ...], alpha: float) -> Reader
     return EditedReader(ending.prompt, ending.room, edits) if edits else Reader(ending.prompt, ending.room)
 
 
-def choose(logits: Tensor, sampling: Sampling, generator: torch.Generator, before: Sequence[int] = ()) -> int:
+def choose(
+    logits: Tensor,
+    sampling: Sampling,
+    generator: torch.Generator,
+    before: Sequence[int] = (),
+    constrained: Tensor | None = None,
+) -> int:
     if sampling.temperature == 0:
-        return int(penalize(logits, sampling.repetition_penalty, before).argmax())
-    return draw(distribution(logits, sampling, before).probabilities.cpu(), generator)
+        changed = logits if constrained is None else constrained
+        return int(penalize(changed, sampling.repetition_penalty, before).argmax())
+    return draw(distribution(logits, sampling, before, constrained).probabilities.cpu(), generator)

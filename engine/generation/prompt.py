@@ -51,10 +51,13 @@ class Prompt:
         return max(len(self.ids), len(self.source)) <= self.checkpoint.config.context
 
     def room(self, max_tokens: int | None) -> int:
-        """Number of tokens to write: at most `max_tokens` (None: 50, or the rest of the picture), and `left`."""
+        """Number of tokens to write: at most `max_tokens` (None: as many as the checkpoint asks for, else 50, or the
+        rest of the picture), and `tokens_left`."""
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens must be 0 or more, got {max_tokens}.")
         wanted = TOKENS if picture_pixels(self.checkpoint) is None else self.tokens_left
+        own = self.checkpoint.writing.room(len(self.ids))
+        wanted = wanted if own is None else own
         return min(self.tokens_left, wanted if max_tokens is None else max_tokens)
 
 

@@ -123,9 +123,10 @@ class Sampling:
 class Distribution:
     """Every stage from logits to `probabilities`, all shaped like the logits (... vocab).
 
-    `penalized` = the logits after the repetition penalty; `scaled` = those / temperature; `shares` = softmax(scaled);
-    `in_top_k`, `in_top_p`, `in_min_p` and `in_typical` say what each cut kept of what the one before it had left;
-    `probabilities` are the shares of what is kept in the end, made to sum to 1 again.
+    `penalized` = the logits after what the checkpoint forces and forbids and after the repetition penalty; `scaled` =
+    those / temperature; `shares` = softmax(scaled); `in_top_k`, `in_top_p`, `in_min_p` and `in_typical` say what each
+    cut kept of what the one before it had left; `probabilities` are the shares of what is kept in the end, made to sum
+    to 1 again.
     """
 
     logits: Tensor
@@ -139,12 +140,15 @@ class Distribution:
     probabilities: Tensor
 
 
-def distribution(logits: Tensor, sampling: Sampling, before: Sequence[int] = ()) -> Distribution:
-    """logits: ... vocab; `before` are the ids that were read, which the repetition penalty is about.
+def distribution(
+    logits: Tensor, sampling: Sampling, before: Sequence[int] = (), constrained: Tensor | None = None
+) -> Distribution:
+    """logits: ... vocab; `before` are the ids that were read, which the repetition penalty is about. `constrained` are
+    the logits as a checkpoint changes them (`engine.generation.defaults`), where it does.
 
     At temperature 0 the most probable token has it all, as in the limit.
     """
-    penalized = penalize(logits, sampling.repetition_penalty, before)
+    penalized = penalize(logits if constrained is None else constrained, sampling.repetition_penalty, before)
     temperature = sampling.temperature
     scaled = penalized if temperature == 1 else penalized / temperature if temperature > 0 else limit(penalized)
     if not bool(scaled.amax(-1).isfinite().all()):  # so cold that the quotient overflows

@@ -86,10 +86,13 @@ def common(a: bytes, b: bytes) -> int:
 
 
 def stopping_rules(
-    prompt: Prompt, max_tokens: int | None = None, stop_at_end: bool = True, strings: str | Sequence[str] = ()
+    prompt: Prompt, max_tokens: int | None = None, stop_at_end: bool = True, strings: str | Sequence[str] | None = None
 ) -> Stopping:
-    """Raises ValueError for a negative `max_tokens`, and for stop strings that are empty or that no text can hold."""
+    """`strings` None are the checkpoint's own. Raises ValueError for a negative `max_tokens`, and for stop strings that
+    are empty or that no text can hold."""
     room, checkpoint = prompt.room(max_tokens), prompt.checkpoint
+    if strings is None:
+        strings = checkpoint.writing.stop_strings if checkpoint.tokenizer is not None else ()
     wanted = (strings,) if isinstance(strings, str) else tuple(strings)
     if "" in wanted:
         raise ValueError("a stop string must have at least one character, got an empty one; leave it out.")

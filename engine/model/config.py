@@ -18,6 +18,8 @@ MaskKind = Literal["causal", "full", "prefix"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh"]
 ScalingKind = Literal["linear", "dynamic", "yarn", "llama3", "longrope"]
 Sublayers = Literal["sequential", "parallel", "parallel_one_norm"]
+Link = Literal["softmax", "logistic", "identity"]
+OwnLink = Literal["logistic", "identity"]
 HeadKind = Literal["language", "masked", "sequence", "token", "span", "none"]
 
 
@@ -56,6 +58,9 @@ class Positions:
     Relative has `buckets`, the last for all distances from `farthest` on. With `axes` = 2 a token has two positions,
     where it stands and where in its span (GLM, Du et al. 2022, section 2.1): two learned tables, or half of a head's
     components for each, of which the first `turned` turn.
+
+    Learned positions may be `counted` past padding: of `tokens` that are not the id `padding`, whose place is a row of
+    its own (RoBERTa), or of what is `real` by the mask of padding (OPT).
     """
 
     kind: PositionKind = "learned"
@@ -66,6 +71,8 @@ class Positions:
     buckets: int = 32
     farthest: int = 128
     axes: int = 1
+    counted: Literal["all", "tokens", "real"] = "all"
+    padding: int = 0
 
 
 @dataclass(frozen=True)
@@ -178,6 +185,11 @@ class Head:
     A language head maps the stream back to the width of token vectors that have one of their own; `narrow` does so for
     classes, and where nothing follows (OPT-350m's body).
     `outputs` is how many tokens can be predicted where that is not the vocabulary (ImageGPT's start token never is).
+
+    `link` makes probabilities of a sequence head's logits: "logistic" of each class by itself, "identity" for scores,
+    which are none; None is softmax over classes that exclude each other, and of a single class its score. Where the
+    last position is read, it is the last token that is no `padding`, or the last `mark`, if they are ids (as
+    transformers' classes read the pad and the end token).
     """
 
     kind: HeadKind = "language"
@@ -194,6 +206,9 @@ class Head:
     averaged: bool = False
     narrow: bool = False
     outputs: int | None = None
+    link: OwnLink | None = None
+    padding: int | None = None
+    mark: int | None = None
 
     @property
     def over_classes(self) -> bool:
@@ -313,6 +328,13 @@ class ModelConfig:
         if self.head.kind in ("sequence", "token"):
             return self.head.classes
         return self.head.outputs or self.vocab_size
+
+    @property
+    def link(self) -> Link:
+        """What makes probabilities of the logits."""
+        if self.head.kind == "sequence":
+            return self.head.link or ("identity" if self.outputs == 1 else "softmax")
+        return "logistic" if self.head.kind == "token" and self.outputs == 1 else "softmax"
 
     @property
     def rereads(self) -> bool:

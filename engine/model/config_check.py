@@ -93,6 +93,9 @@ def check_positions(config: ModelConfig) -> None:
         raise ValueError(
             f"positions.buckets must be above 2, and farthest beyond half of them, got {positions.buckets}."
         )
+    plain = positions.kind == "learned" and positions.axes == 1 and config.encoder is None
+    if positions.counted != "all" and not plain:
+        raise ValueError("positions.counted past padding are learned ones of one stack; leave it out.")
     if positions.axes == 2 and config.infill is None:
         raise ValueError("positions.axes 2 are a gap's and a span's; they need the marks of infill.")
 
@@ -121,6 +124,8 @@ def check_ends(config: ModelConfig) -> None:
         raise ValueError(f"head.classes must be at least 1 for a {head.kind} head, got {head.classes}.")
     if config.tied and head.outputs is not None and head.outputs > config.vocab_size:
         raise ValueError(f"a tied head predicts at most {config.vocab_size} tokens, got head.outputs {head.outputs}.")
+    if head.link is not None and head.kind != "sequence":
+        raise ValueError(f"head.link is that of a sequence head, and this one is {head.kind}; leave it out.")
     if head.next_sentence and not head.pooler:
         raise ValueError("head.next_sentence reads the pooler; set head.pooler too.")
     if head.read == "mean" and (head.pooler or head.averaged):

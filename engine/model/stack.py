@@ -81,17 +81,16 @@ class Stack(nn.Module):
         at: slice = slice(None),
     ) -> Tensor:
         """The last residual stream at the positions `at`, behind the final norm, batch pos d_model."""
-        if resid is None and self.config.embedding.patches is None:
-            ids = self.replace_tokens(ids)
         whole, past = self.read_so_far(ids, cache)
         index = torch.arange(past, past + self.length(ids), device=ids.device)
         pos = self.positions(whole, index)
+        places = self.count_places(ids, pos, padding) if cache is None else pos
         key = torch.arange(past + len(index), device=ids.device)
         masks = self.masks(whole, index, key, mask, padding)
         shared = [self.share(one, pos) for one in masks]
         across = None if memory is None else self.share_across(index, memory, memory_padding)
         if resid is None:
-            resid = self.embed(ids, pos, segments, table)
+            resid = self.embed(ids, places, segments, table)
         windowed = self.config.attention.windowed
         for layer in range(start, len(self.blocks)):
             one = shared[0] if windowed is None or layer in windowed else shared[-1]
@@ -103,8 +102,11 @@ class Stack(nn.Module):
             cache.tokens += len(index)
         return self.final_norm(resid[:, at])
 
-    def replace_tokens(self, ids: Tensor) -> Tensor:
-        """`ids` or what an edit puts in their place. Raises ValueError for ids that are not in the vocabulary."""
+    def replace_tokens(self, ids: Tensor, resid: Tensor | None = None) -> Tensor:
+        """`ids` or what an edit puts in their place, where they are read. Raises ValueError for ids that are not in the
+        vocabulary."""
+        if resid is not None or self.config.embedding.patches is not None:
+            return ids
         read = self.hook_tokens(ids)
         if read is not ids:
             low, high = (int(end) for end in read.aminmax())
@@ -134,6 +136,17 @@ class Stack(nn.Module):
         if config.positions.axes == 1 or config.infill is None:
             return index
         return infill_positions(ids, config.infill)[..., index]
+
+    def count_places(self, ids: Tensor, pos: Tensor, padding: Tensor | None) -> Tensor:
+        """The places whose learned vectors are added: `pos`, or batch pos, -1 at padding, where they are counted past
+        that and there is some."""
+        positions = self.config.positions
+        real = padding if positions.counted == "real" else None
+        if positions.counted == "tokens":
+            real = ids != positions.padding
+        if real is None or bool(real.all()):
+            return pos
+        return (real.long().cumsum(1) - 1).masked_fill(~real, -1)
 
     def masks(
         self, ids: Tensor, pos: Tensor, key: Tensor, override: Mask | None, padding: Tensor | None

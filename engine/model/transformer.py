@@ -38,7 +38,6 @@ class Transformer(Stack):
 
     def _add_head(self, config: ModelConfig) -> None:
         kind = config.head.kind
-        one_score = kind == "sequence" and config.outputs == 1
         self.pooler = Pooler(config) if config.head.pooler else None
         self.next_sentence = nn.Linear(config.d_model, 2) if config.head.next_sentence else None
         self.head = make_head(config)
@@ -48,7 +47,8 @@ class Transformer(Stack):
             self.hook_logits = HookPoint("logits", "batch class" if kind == "sequence" else "batch pos class")
         if kind != "none":
             axes = " ".join(self.hook_logits.axes)
-            self.hook_probs = None if one_score else HookPoint("probs", axes, on_request=True)
+            scores = config.link == "identity"
+            self.hook_probs = None if scores else HookPoint("probs", axes, on_request=True)
         if config.head.next_sentence:
             self.hook_next_sentence = HookPoint("next_sentence", "batch class")
 
@@ -85,20 +85,23 @@ class Transformer(Stack):
         """
         at = logits_at if self.reads_every_position else slice(None)
         if self.config.encoder is None:
+            ids = self.replace_tokens(ids, resid)
             last = self.forward_resid(
                 ids, segments=segments, mask=mask, padding=padding, cache=cache, start=start, resid=resid, at=at
             )
-            return self.heads(last, padding, at)
-        layers = self.config.encoder.layers
+            return self.heads(last, padding, at, ids)
+        layers, read = self.config.encoder.layers, ids
         if memory is None and cache is not None:
             memory = cache.memory
         if memory is None:
-            memory = self.encoder.forward_resid(ids, padding=padding, start=start, resid=resid)
+            read = self.encoder.replace_tokens(ids, resid)
+            memory = self.encoder.forward_resid(read, padding=padding, start=start, resid=resid)
             start, resid = layers, None
         if cache is not None:
             cache.memory = memory
         if target is None:
             target, target_padding = self.begin(ids, padding)
+        target = self.decoder.replace_tokens(target, resid)
         last = self.decoder.forward_resid(
             target,
             table=self.table,
@@ -111,13 +114,14 @@ class Transformer(Stack):
             memory_padding=padding,
             at=at,
         )
-        return self.heads(last, target_padding, at)
+        return self.heads(last, target_padding, at, read if self.config.rereads else target)
 
     def heads(
-        self, last: Tensor, padding: Tensor | None = None, at: slice = slice(None)
+        self, last: Tensor, padding: Tensor | None = None, at: slice = slice(None), ids: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """Logits from the last residual stream, batch pos d_model, which has the positions `at`."""
-        whole = self.pool_text(last, padding)
+        """Logits from the last residual stream, batch pos d_model, which has the positions `at`; `ids` (batch pos) is
+        what the model read."""
+        whole = self.pool_text(last, padding, ids)
         pooled = whole if self.pooler is None else self.pooler(whole)
         second = None if self.next_sentence is None else self.hook_next_sentence(self.next_sentence(pooled))
         if self.head is None or self.config.head.kind == "none":
@@ -132,10 +136,10 @@ class Transformer(Stack):
         """Distribution that the head gives at temperature 1, in float32 and with the axes of `logits`.
 
         Over the vocabulary or the classes; of a span over the positions, for its start and its end (Devlin et al. 2019,
-        section 4.2); of one class at each position the probability that it holds.
+        section 4.2); of classes that do not exclude each other, or of one, the probability that each holds.
         """
         kind = self.config.head.kind
-        if kind == "token" and self.config.outputs == 1:
+        if self.config.link == "logistic":
             return logits.float().sigmoid()
         if kind != "span":
             return logits.float().softmax(-1)
@@ -143,16 +147,29 @@ class Transformer(Stack):
             logits = logits.masked_fill(~padding[..., None], float("-inf"))
         return logits.float().softmax(1)
 
-    def pool_text(self, last: Tensor, padding: Tensor | None) -> Tensor:
+    def pool_text(self, last: Tensor, padding: Tensor | None, ids: Tensor | None = None) -> Tensor:
         """The position that stands for the whole text, or the mean of all, batch d_model."""
         if isinstance(self.head, MeanHead):
             return self.head.mean(last, padding)
         if self.config.head.read == "first":
             return last[:, 0]
-        if padding is None:
+        marked = self.config.head.padding is not None or self.config.head.mark is not None
+        if padding is None and (ids is None or not marked):
             return last[:, -1]
-        row, pos = torch.arange(len(last), device=last.device), torch.arange(last.shape[1], device=last.device)
-        return last[row, (padding * pos).argmax(1)]
+        return last[torch.arange(len(last), device=last.device), self.find_last(last, padding, ids)]
+
+    def find_last(self, last: Tensor, padding: Tensor | None, ids: Tensor | None) -> Tensor:
+        """The position (batch) that a head which reads the last one reads: of what is real, of tokens that are no
+        padding, or of marks, where the text has one."""
+        pos, head = torch.arange(last.shape[1], device=last.device), self.config.head
+        real = torch.ones(last.shape[:2], dtype=torch.bool, device=last.device) if padding is None else padding
+        if ids is not None and ids.shape == real.shape:
+            if head.padding is not None:
+                real = real & (ids != head.padding)
+            if head.mark is not None:
+                marks = real & (ids == head.mark)
+                real = torch.where(marks.any(1, keepdim=True), marks, real)
+        return (real * pos).argmax(1)
 
     @property
     def reads_every_position(self) -> bool:

@@ -20,7 +20,7 @@ from pages.controls.what_if.experiment import event_value, what_if
 from views.core.component import courier, view
 from views.core.run_context import RUN
 from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
-from views.walkthrough.walkthrough import Lane, Link, Outcome, lanes, walkthrough
+from views.walkthrough.walkthrough import Lane, Outcome, lanes, walkthrough
 from views.what_if.questions import WHAT_IF
 
 PICTURE = "walkthrough"
@@ -94,8 +94,10 @@ def judgement(checkpoint: Checkpoint, logits: torch.Tensor, reading: Reading, sa
             return Outcome(logistic(logits, sampling.temperature), single, "here", link="logistic", noun="classes")
         case "token":
             return Outcome(distribution(logits, sampling), names, "here", noun="classes")
-    link: Link = "identity" if alone else "softmax"  # one number for the whole is a score: it has nothing beside it
+    link = checkpoint.model.config.link  # a score has nothing beside it that it could be a share of
     names = names or ("score",) if alone else names
+    if link == "logistic":
+        return Outcome(logistic(logits[None], sampling.temperature), names, "class", link=link, noun="classes")
     return Outcome(distribution(logits[None], sampling), names, "class", link=link, noun="classes")
 
 
@@ -114,7 +116,10 @@ def first_row(checkpoint: Checkpoint, reading: Reading, said: Outcome | None) ->
     if kind(checkpoint) == "pixels":
         return min(reading.given, pixels(checkpoint) - 1)
     if config.head.kind == "sequence":
-        return 0 if config.head.read == "first" else len(reading.target or read) - 1
+        if config.head.read != "last" or not isinstance(read, Encoding):
+            return 0
+        whole = torch.tensor([read.ids])
+        return int(checkpoint.model.find_last(whole, None, whole)[0])
     if said is not None and said.answer is not None:
         return said.answer.start
     if said is not None and said.link == "logistic":

@@ -354,6 +354,14 @@ def test_a_token_of_any_length_stays_within_the_details(look: Callable[..., "Pag
     assert beyond == 0
 
 
+def test_the_chart_over_all_layers_has_a_cell_of_its_height_for_each_block(look: Callable[..., "Page"]) -> None:
+    page = look()
+    page.get_by_text("Charts over all layers").click()
+    cells = page.locator(".mark-rect path")
+    expect(cells).to_have_count(4 * len(traced().encoding))
+    assert min(cells.evaluate_all("all => all.map((one) => one.getBoundingClientRect().height)")) > 15
+
+
 def test_every_control_has_a_name(look: Callable[..., "Page"]) -> None:
     page = look()
     nameless = root(page).evaluate(
@@ -400,10 +408,10 @@ def test_only_a_column_above_an_even_row_is_called_bright(look: Callable[..., "P
     pattern = traced()["blocks.1.attn.pattern"][0, 2]
     count = len(pattern)
     for key in (0, 2, 3, 9):
-        seen = torch.arange(key, count)
+        seen = torch.arange(max(key, 1), count)  # the first query sees one key, and has no choice
         even = float((1 / (seen + 1)).mean())
         root(page).evaluate("(e, key) => e.loupe.go({ key })", key)
-        asked = "Why is column" if float(pattern[key:, key].mean()) >= BRIGHT * even else "What looks at"
+        asked = "Why is column" if float(pattern[seen, key].mean()) >= BRIGHT * even else "What looks at"
         page.locator(".details h3", has_text=asked).wait_for()
         column = page.locator(".details section").nth(1)
         best = [traced().encoding.pieces[row] for row in pattern[:, key].topk(3).indices.tolist()]

@@ -28,7 +28,7 @@ def look(open_page: Callable[[str], "Page"], server: str) -> Callable[..., "Page
     def open_(more: str = "", **query: str) -> "Page":
         said = "&".join(f"{name}={quote(value)}" for name, value in {"text": TEXT, **query}.items())
         page = open_page(f"{server}/generate?{said}{more}")
-        page.locator(".generate[data-ready]").wait_for()
+        page.locator(".generate[data-ready]").wait_for(state="attached")  # some tabs have nothing of it
         return page
 
     return open_

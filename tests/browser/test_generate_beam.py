@@ -120,10 +120,6 @@ def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
     assert told(page, "page.tab.search.nodes.length") == len(some)
     page.evaluate(f"() => {{ const page = {FIND}.loupe; page.tab.goOn(); page.openTab('cache'); }}")  # at once
     page.locator(".cache-frame canvas").first.wait_for()
-    at_next_part(page, "page.openTab('cache'); window.left = true")
-    open_tab(page, "beam")
-    page.wait_for_function("window.left")
-    page.locator(".cache-frame canvas").first.wait_for()
     open_tab(page, "beam")
     page.locator(".beam-why").wait_for()
     assert told(page, "page.tab.search.nodes.map((node) => node.id)") == [one.id for one in whole.nodes]

@@ -17,7 +17,7 @@ import pytest
 
 from engine.training.frames import read_frames
 from engine.training.recipe_file import read_recipe, write_recipe
-from tests.browser.harness import ROOT, UVICORN, comes_to, expect, served, settle
+from tests.browser.harness import ROOT, UVICORN, choose, comes_to, expect, served, settle
 from tests.browser.test_take import SVG, saved
 
 if TYPE_CHECKING:
@@ -280,6 +280,15 @@ def test_a_link_says_what_of_it_a_run_has_not(look: Callable[..., "Page"]) -> No
     notice.wait_for()
     assert "step 5,000 is not here, the run has come to 60" in notice.inner_text()
     assert "head 10 is not here, there are 2" in notice.inner_text()
+
+
+def test_the_recorded_run_is_shown_of_its_own_task_alone(look: Callable[..., "Page"]) -> None:
+    page = look()
+    until(page, "recorded run of “reverse”")
+    choose(page, "task", "copy")
+    until(page, "nothing has been trained yet")
+    choose(page, "task", "reverse")
+    until(page, "recorded run of “reverse”")
 
 
 def test_play_pause_ten_steps_the_rate_and_stop_are_done_by_the_training(

@@ -117,6 +117,27 @@ def test_the_way_back_leads_at_once_to_the_page_before_as_it_was_left(server: st
         page.wait_for_selector(".attention[data-ready]")
 
 
+def test_back_and_forward_lead_over_all_pages_of_a_text_to_each_with_its_own(server: str, page: "Page") -> None:
+    texts = {"Walkthrough": "One dog sat", "Attention": "Another cat ran", "Generate": "A bird flew"}
+    page.goto(f"{server}/home")
+    for title, text in texts.items():
+        if title != "Walkthrough":
+            turn_to(page, title)
+        page.wait_for_selector(f".{title.lower()}[data-ready]")
+        page.get_by_label("text", exact=True).fill(text)
+        page.wait_for_url(f"**{text.replace(' ', '+')}*")
+    turn_to(page, "Compare")
+    page.wait_for_selector(".compare[data-ready]")
+    back, forward = page.go_back, page.go_forward
+    first, second, third = texts
+    twice = [(back, second), (back, first), (forward, second), (forward, third)] * 2
+    for go, title in [(back, third), *twice]:
+        go()
+        page.wait_for_selector(f".{title.lower()}[data-ready]")
+        expect(page.get_by_label("text", exact=True)).to_have_value(texts[title])
+        assert page.get_by_test_id("stException").count() == 0
+
+
 def test_several_lines_are_begun_or_pasted_in_a_line_and_outlive_a_reload(server: str, page: "Page") -> None:
     page.goto(f"{server}/attention?text=one")
     page.wait_for_selector(".attention[data-ready]")

@@ -179,6 +179,8 @@ def test_every_matrix_of_attention_explains_its_cells(walk: Callable[..., "Page"
         recomputed, stored = explained(page, "came to give" if part == "pattern" else f"attn.{part}[")
         assert stored == pytest.approx(float(trace[f"blocks.2.attn.{part}"][0, 0, 5, 2]), abs=1e-6)
         assert recomputed == pytest.approx(stored, abs=2e-5)
+        if part == "mask":
+            assert page.locator(".verdict").inner_text() == "recomputed 0 (allowed) · stored 0 (allowed)"
 
 
 def test_open_stages_explain_activations_and_the_heads_joined(walk: Callable[..., "Page"]) -> None:

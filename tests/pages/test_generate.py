@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.analysis.caching import multiply_adds_again
 from engine.analysis.surprise import surprise
+from engine.checkpoints import load
 from engine.generation import few_shot
 from engine.generation.generate import generate
 from engine.generation.prompt import begin
@@ -379,3 +381,43 @@ def test_a_tab_keeps_its_controls_and_an_address_without_sense_opens_the_usual()
     (said,) = [one.value for one in app.info]
     for name in ("view", "beam_beams", "t", "numbers", "p_k"):
         assert f"{name} is" in said.replace("\\", "") or "more" in said
+
+
+@pytest.fixture
+def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Makes a copy of a shipped model, of that name, whose generation_config.json asks for so much."""
+
+    def make(name: str, **asked: Any) -> None:
+        load("stories").save(tmp_path / name)
+        (tmp_path / name / "generation_config.json").write_text(json.dumps(asked))
+
+    monkeypatch.setattr(library, "MODELS_FOLDER", str(tmp_path))
+    library.checkpoint.cache_clear()
+    yield make
+    library.checkpoint.cache_clear()
+
+
+def test_the_settings_open_at_what_the_checkpoint_asks_for(asking: Callable[..., None]) -> None:
+    asked = {"do_sample": True, "temperature": 0.6, "top_k": 12, "max_new_tokens": 7, "repetition_penalty": 1.2}
+    asking("one", **asked, no_repeat_ngram_size=3, num_beams=3, length_penalty=2.0)
+    app = opened(model="one")
+    settings = view(app)[0]["settings"]
+    assert [settings[name] for name in ("temperature", "top_k", "most", "repetition_penalty")] == [0.6, 12, 7, 1.2]
+    said = " ".join(one.value for one in app.caption)
+    assert "is obeyed" in said and "3 beams" in said and "top-k 12" in said
+    app.slider(key="temperature").set_value(1.0).run()  # Loupe's own default is a setting like any other
+    assert Settings(**view(app)[0]["settings"]).options(library.checkpoint("one")) == {"temperature": 1.0}
+    app = opened(model="one", view="beam")
+    assert (app.number_input(key="beam_beams").value, app.number_input(key="beam_penalty").value) == (3, 2.0)
+
+
+def test_another_checkpoint_opens_at_its_own_settings(asking: Callable[..., None]) -> None:
+    asking("one", do_sample=False, max_new_tokens=9)
+    asking("two", top_p=0.5, max_length=30)
+    app = opened(model="one")
+    app.number_input(key="most").set_value(11).run()
+    assert view(app)[0]["settings"]["method"] == "greedy"
+    app.selectbox(key="model").set_value("two").run()
+    settings = view(app)[0]["settings"]
+    assert (settings["method"], settings["top_p"], settings["most"]) == ("sample", 0.5, 11)
+    assert any("30 tokens, prompt included" in one.value for one in app.caption)

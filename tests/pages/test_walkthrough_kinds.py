@@ -1,7 +1,9 @@
 """The walkthrough page with every kind of model: its own fields, and what a person is told."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -108,6 +110,19 @@ def test_one_number_for_the_whole_is_no_probability() -> None:
     model = library.checkpoint("distilbert-score").model
     read = library.checkpoint("distilbert-score").tokenizer.encode("The dog was sad")
     assert arrays["next.logit"].data == run(model, read)["logits"].numpy()
+
+
+@pytest.mark.parametrize("kind", ["multi_label_classification", "regression"])
+def test_labels_that_do_not_exclude_each_other_are_shown_each_by_itself(kind: str, models: Path) -> None:
+    folder = models / f"gpt-neo-{kind}"
+    copytree(models / "gpt-neo-class", folder, dirs_exist_ok=True)
+    theirs = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(theirs | {"problem_type": kind}))
+    header, arrays = picture(opened(folder.name, text="The dog was sad"))
+    assert header["reads"] == "class" and header["link"] == ("identity" if kind == "regression" else "logistic")
+    if kind != "regression":
+        logits = torch.tensor(arrays["next.logit"].data)
+        np.testing.assert_allclose(arrays["next.probability"].data, logits.sigmoid().numpy(), rtol=1e-6)
 
 
 def test_a_causal_classifier_is_read_at_its_last_token() -> None:

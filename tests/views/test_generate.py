@@ -63,7 +63,7 @@ def asked(one: Writing, settings: Settings = USUAL, **query: Any) -> tuple[dict[
 def straight(one: Writing, settings: Settings, most: int) -> list[Step]:
     prompt = one.prompt
     read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
-    return list(generate(one.checkpoint, read, most, target=target, **settings.options))
+    return list(generate(one.checkpoint, read, most, target=target, **settings.options(one.checkpoint)))
 
 
 def parts(
@@ -198,7 +198,7 @@ def test_a_branch_goes_on_from_another_token_with_the_random_numbers_of_its_plac
     other = next(id for id in asked(one, EVERY, ask="step", begun=first[:2])[1]["top.id"].data[0] if id != first[2])
     begun = [*first[:2], int(other)]
     ids, header = in_pieces(one, EVERY, 6, begun)
-    expected = generate(one.checkpoint, one.prompt.ids, 6, begun=begun, **EVERY.options)
+    expected = generate(one.checkpoint, one.prompt.ids, 6, begun=begun, **EVERY.options(one.checkpoint))
     assert ids == [*begun, *(step.id for step in expected)] and header["stop"]["kind"] == "max_tokens"
 
 
@@ -390,4 +390,4 @@ def test_spaces_stand_between_tokens_where_the_tokenizer_puts_them(name: str, sp
 def test_nothing_is_said_that_a_setting_does_not_know() -> None:
     with pytest.raises(ValueError, match=UNKNOWN):
         Settings.from_browser({"beams": 4})
-    assert Settings.from_browser({"temperature": 2}).options == {"temperature": 2.0}
+    assert Settings.from_browser({"temperature": 2}).options(writing().checkpoint) == {"temperature": 2.0}

@@ -10,13 +10,15 @@ import pandas as pd
 from views.charts.template import AltairChart
 from views.core.theme import Shade, ramp
 
+ROW, AROUND = 22, 160  # CSS pixels of a block, and of the axes, which Streamlit fits into the same height
+
 
 def draw_entropy(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """Heatmap of `layer`, `pos`, `pos_token`, `entropy`."""
     colour = alt.Scale(range=ramp(shade, "attention"), domainMin=0)
     place = table["pos"].astype(str) + " " + table["pos_token"]
     shown = table.assign(block=table["layer"] + 1, place=place, entropy=table["entropy"].astype(float))
-    return alt.Chart(shown, height=22 * shown["block"].max()).mark_rect().encode(
+    return alt.Chart(shown, height=ROW * shown["block"].max() + AROUND).mark_rect().encode(
         x=alt.X("place:O", title="query", sort=None, axis=alt.Axis(labelOverlap=True, labelAngle=-45)),
         y=alt.Y("block:O", title="block", sort="descending"),
         color=alt.Color("entropy:Q", title="mean entropy, bits", scale=colour),

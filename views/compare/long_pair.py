@@ -57,7 +57,7 @@ def says(pair: Compared, number: int) -> tuple[dict[str, str], dict[str, Tensor]
     runs = zip((pair.first, pair.second), places, strict=True)
     logits = [saying_at(long_of(shown), place)["logits"] for shown, place in runs]
     rows = logits if header["once"] else [value[0] for value in logits]
-    found = predictions(rows[0], rows[1], [(0, 0)], LISTED)
+    found = predictions(rows[0], rows[1], [(0, 0)], LISTED, pair.first.checkpoint.model.config.link)
     return candidates(pair, found.ids), prediction_arrays(found)
 
 

@@ -290,7 +290,7 @@ def prediction_header(pair: Compared, arrays: dict[str, Tensor]) -> dict[str, An
     once = header["once"]
     places = [(0, 0)] if once else [(group[0][-1], group[1][-1]) for group in header["groups"]]
     logits = [one.trace["logits"] if once else one.trace["logits"][0] for one in (pair.first, pair.second)]
-    found = predictions(logits[0], logits[1], places, LISTED)
+    found = predictions(logits[0], logits[1], places, LISTED, pair.first.checkpoint.model.config.link)
     arrays |= {f"says.{name}": value for name, value in prediction_arrays(found).items()}
     return header | {"names": candidates(pair, found.ids)}
 
@@ -305,6 +305,11 @@ def prediction_places(pair: Compared) -> dict[str, Any]:
         return {"sentence": "The two choose among other things, so that their probabilities are not set side by side."}
     if kinds[0] == "span":
         return {"sentence": "Where an answer starts and ends is looked at on the page Walkthrough."}
+    links = {one.checkpoint.model.config.link for one in (first, second)}
+    if len(links) > 1:
+        return {"sentence": "The two make probabilities of their logits in different ways, so those are not compared."}
+    if links == {"identity"} and len(choices(first)) > 1:
+        return {"sentence": "The two give scores and no probabilities: read them on the page Walkthrough."}
     once = "pos" not in first.trace.dims("logits")
     return {
         "groups": group_header(pair.alignment(first.lanes[-1].side, second.lanes[-1].side)),

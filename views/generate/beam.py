@@ -203,26 +203,28 @@ def beam_script(search: Search) -> str:
     return made if search.is_over else f"from itertools import islice\n\n{made}"
 
 
-def settings_of(wanted: Wanted) -> dict[str, Any]:
-    """Arguments of the search that are not the defaults."""
+def settings_of(search: Search) -> dict[str, Any]:
+    """Arguments of the search that are not the defaults, Loupe's and the checkpoint's."""
+    wanted, asked = search.wanted, Wanted.from_checkpoint(search.writing.checkpoint)
     found: dict[str, Any] = {"beams": wanted.beams}
-    if wanted.penalty != USUAL.penalty:
+    if not wanted.penalty == USUAL.penalty == asked.penalty:
         found["length_penalty"] = wanted.penalty
-    if wanted.early != USUAL.early:
+    if not wanted.early == USUAL.early == asked.early:
         found["early_stopping"] = wanted.beam.early_stopping
     return found
 
 
-def stops_of(wanted: Wanted, name: str) -> dict[str, Any]:
-    strings = list(wanted.greedy.strings)
-    return {name: strings} if strings else {}
+def stops_of(search: Search, name: str) -> dict[str, Any]:
+    checkpoint = search.writing.checkpoint
+    strings = list(search.wanted.greedy(checkpoint).strings)
+    return {name: strings} if strings or checkpoint.writing.stop_strings else {}
 
 
 def over_lines(search: Search, imports: Imports) -> list[str]:
     wanted = search.wanted
     imports["engine"] |= {"beam"}
     best = {"n_best": wanted.best} if wanted.best != USUAL.best else {}
-    more = settings_of(wanted) | best | stops_of(wanted, "stop_strings")
+    more = settings_of(search) | best | stops_of(search, "stop_strings")
     return [f"result = beam({call_arguments(search.writing, more, wanted.tokens)})", SHOWN, "found = result.steps"]
 
 
@@ -231,8 +233,8 @@ def first_lines(search: Search, imports: Imports) -> list[str]:
     wanted = search.wanted
     imports |= {"engine.generation.beam": {"Beam", "search"}, "engine.generation.prompt": {"begin"}}
     imports |= {"engine.generation.stopping": {"stopping_rules"}}
-    stops = "".join(f", {name}={value!r}" for name, value in stops_of(wanted, "strings").items())
-    settings = ", ".join(f"{name}={value!r}" for name, value in settings_of(wanted).items())
+    stops = "".join(f", {name}={value!r}" for name, value in stops_of(search, "strings").items())
+    settings = ", ".join(f"{name}={value!r}" for name, value in settings_of(search).items())
     return [
         f"ending = stopping_rules(begin({call_arguments(search.writing, {})}), {wanted.tokens}{stops})",
         f"found = list(islice(search(ending, Beam({settings})), {len(search.steps)}))",
@@ -242,6 +244,6 @@ def first_lines(search: Search, imports: Imports) -> list[str]:
 
 def greedy_line(search: Search) -> str:
     wanted = search.wanted
-    more = {"greedy": True} | stops_of(wanted, "stop_strings")
+    more = {"greedy": True} | stops_of(search, "stop_strings")
     text = f"generate({call_arguments(search.writing, more, wanted.tokens)})"
     return f"steps = list({text if search.is_over else f'islice({text}, {len(search.greedy.ids)})'})"

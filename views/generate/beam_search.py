@@ -14,11 +14,12 @@ from threading import Lock
 import torch
 from torch import Tensor
 
+from engine.checkpoints import Checkpoint
 from engine.generation.beam import Beam, BeamStep, EarlyStopping, Hypothesis, search
 from engine.generation.generate import Step
 from engine.generation.stopping import Stop, stopping_rules
 from views.core.questions import UNKNOWN
-from views.generate.session import Query, Settings, Writing
+from views.generate.session import Query, Settings, Writing, usual_settings
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[2] / "assets/texts/beam.toml").read_text())["examples"]
 MOST = {"beams": 10, "tokens": 64}
@@ -67,10 +68,22 @@ class Wanted:
     def beam(self) -> Beam:
         return Beam(self.beams, self.penalty, EARLY[self.early])
 
-    @property
-    def greedy(self) -> Settings:
+    def greedy(self, checkpoint: Checkpoint) -> Settings:
         """Steps of greedy writing that ends where the search does."""
-        return Settings(method="greedy", most=self.tokens, stop_at=self.stop_at)
+        usual = usual_settings(checkpoint)
+        return replace(usual, method="greedy", most=self.tokens, stop_at=self.stop_at)
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> Wanted:
+        """Options at which a checkpoint asks to be searched, as far as the page goes."""
+        asked, usual, (low, high) = checkpoint.writing, cls(), PENALTIES
+        early = {value: name for name, value in EARLY.items()}[asked.value("early_stopping", None, False)]
+        penalty = asked.value("length_penalty", None, usual.penalty)
+        beams = min(asked.num_beams or 1, MOST["beams"])
+        beams = usual.beams if beams == 1 else beams
+        return replace(
+            usual, beams=beams, best=min(usual.best, beams), penalty=min(max(penalty, low), high), early=early
+        )
 
 
 @dataclass(frozen=True)
@@ -164,12 +177,12 @@ class Searching:
     kept. Raises ValueError where there is no room for a token, and for stop strings that no text can hold."""
 
     def __init__(self, writing: Writing, wanted: Wanted) -> None:
-        ending = stopping_rules(writing.prompt, wanted.tokens, True, wanted.greedy.strings)
+        ending = stopping_rules(writing.prompt, wanted.tokens, True, wanted.greedy(writing.checkpoint).strings)
         if not ending.room:
             raise ValueError(f"{ending.limit.sentence} There is nothing to search.")
         self.writing, self.beam, self.room = writing, wanted.beam, ending.room
         self.search: Iterator[BeamStep] | None = search(ending, wanted.beam)
-        self.text: Iterator[Step] | None = writing.generate(wanted.greedy, wanted.tokens)
+        self.text: Iterator[Step] | None = writing.generate(wanted.greedy(writing.checkpoint), wanted.tokens)
         self.steps: list[BeamStep] = []
         self.tokens: list[Token] = []
         self.count = 0

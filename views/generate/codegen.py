@@ -45,7 +45,7 @@ def written_lines(writing: Writing, said: list[int], begun: int, settings: dict[
     ids, how = writing.ids(said), Settings.from_browser(settings or {})
     count = begun if 0 <= begun <= len(ids) else 0
     most = len(ids) if count < len(ids) else len(ids) + how.most
-    more = how.options | ({"begun": list(ids[:count])} if count else {})
+    more = how.options(writing.checkpoint) | ({"begun": list(ids[:count])} if count else {})
     imports, lines = prompt_lines(writing)
     imports["engine"] |= {"generate"}
     lines += [f"steps = list(generate({call_arguments(writing, more, most)}))", *PRINTED]

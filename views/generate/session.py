@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from engine.checkpoints import Checkpoint
@@ -65,10 +65,10 @@ class Settings:
     def strings(self) -> tuple[str, ...]:
         return tuple(one.replace("\\n", "\n") for one in self.stop_at.split(BAR) if one)
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """Arguments for `engine.generation.generate`, without those that its method does not use."""
-        usual = Settings()
+    def options(self, checkpoint: Checkpoint) -> dict[str, Any]:
+        """Arguments for `engine.generation.generate`, without those that its method does not use and those at which it
+        writes from `checkpoint` anyway."""
+        usual = usual_settings(checkpoint)
         own = {
             "greedy": ("repetition_penalty",),
             "sample": ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty", "seed"),
@@ -77,9 +77,24 @@ class Settings:
         found = {name: getattr(self, name) for name in own if getattr(self, name) != getattr(usual, name)}
         if self.method == "greedy":
             found["greedy"] = True
+        if self.method == "sample" and usual.method == "greedy":
+            found["greedy"] = False
         if self.method == "contrastive":
             found |= {"penalty_alpha": self.penalty_alpha, "top_k": self.candidates}
-        return found | ({"stop_strings": list(self.strings)} if self.strings else {})
+        return found | ({"stop_strings": list(self.strings)} if self.strings != usual.strings else {})
+
+
+def usual_settings(checkpoint: Checkpoint) -> Settings:
+    """Settings that the checkpoint asks for, and those of Loupe where it does not say."""
+    asked, usual = checkpoint.writing, Settings()
+    names = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty")
+    return replace(
+        usual,
+        method="greedy" if asked.do_sample is False else usual.method,
+        most=min(asked.max_new_tokens or usual.most, MOST),
+        stop_at=BAR.join(one.replace("\n", "\\n") for one in asked.stop_strings)[:LONGEST],
+        **{name: asked.value(name, None, getattr(usual, name)) for name in names},
+    )
 
 
 def check_value(name: str, value: object) -> Any:
@@ -143,7 +158,8 @@ class Writing:
         """Generates as `engine.generation.generate` from this prompt; `most` counts what is `begun` too."""
         prompt = self.prompt
         read, target = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
-        return generate_steps(self.checkpoint, read, most, target=target, begun=begun, **settings.options)
+        options = settings.options(self.checkpoint)
+        return generate_steps(self.checkpoint, read, most, target=target, begun=begun, **options)
 
     def ids(self, said: object) -> tuple[int, ...]:
         """Tokens that a browser names. Raises ValueError where they are none of this model's, or too many."""

@@ -78,8 +78,8 @@ def count_left(shares: Tensor, cuts: Sequence[Tensor]) -> dict[str, Tensor]:
 
 def distributions(steps: Sequence[Step]) -> Distribution:
     """step vocab: those of all steps at once where they do not depend on what was read before."""
-    sampling = steps[0].sampling
-    if sampling.repetition_penalty == 1 and (sampling.temperature == 0 or sampling.temperature > COLD):
+    sampling, free = steps[0].sampling, not steps[0].checkpoint.writing.constrains
+    if free and sampling.repetition_penalty == 1 and (sampling.temperature == 0 or sampling.temperature > COLD):
         return distribution(torch.stack([step.logits for step in steps]), sampling)
     found = [step.distribution for step in steps]
     return Distribution(*(torch.stack([getattr(one, name) for one in found]) for name in Distribution.__annotations__))

@@ -116,9 +116,19 @@ def written_payload(writing: Writing, found: Written) -> bytes:
     return pack({**header, **own}, arrays)
 
 
+def step_after(writing: Writing, settings: Settings, begun: tuple[int, ...]) -> Step | None:
+    """The step behind `begun`: the last one that is written only where the text is as long as was asked for, for an end
+    that a checkpoint forces belongs there."""
+    forced = writing.checkpoint.writing.forced_eos_token_id is not None
+    goal = len(begun) + 1
+    if forced and goal != settings.most:
+        goal = settings.most if goal < settings.most else goal + 1
+    return next(writing.generate(settings, goal, begun), None)
+
+
 def step_payload(writing: Writing, settings: Settings, begun: tuple[int, ...], chosen: int | None) -> bytes:
     """The step behind `begun`, at which `chosen` was, or where that is None nothing has been chosen yet."""
-    step = next(writing.generate(settings, len(begun) + 1, begun), None)
+    step = step_after(writing, settings, begun)
     if step is None:
         stop = find_stop(writing, settings, begun, len(begun) + 1)
         return pack({"pieces": {}, "stop": stop_header(stop)}, {})
@@ -207,7 +217,7 @@ def logits_of_ids(writing: Writing, ids: tuple[int, ...]) -> Tensor:
 
 def step_table(writing: Writing, begun: tuple[int, ...], settings: Settings) -> Table:
     """A row for each token that is shown of the step that is looked at, a column for each stage."""
-    step = next(writing.generate(settings, len(begun) + 1, begun), None)
+    step = step_after(writing, settings, begun)
     if step is None:
         raise ValueError("Nothing follows there, so there is no step; choose a token.")
     found = {name: value[0] for name, value in step_arrays([step]).items()}

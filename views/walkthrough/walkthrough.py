@@ -17,7 +17,7 @@ from engine.checkpoints import Checkpoint
 from engine.generation.sampling import Distribution
 from engine.inputs.processors import PalettePixels
 from engine.inputs.readers import Reading, row_and_column
-from engine.model.config import ModelConfig
+from engine.model.config import Link, ModelConfig
 from engine.model.hooks import Axes
 from engine.model.layers.position import infill_positions
 from engine.runtime.trace import Trace
@@ -93,7 +93,6 @@ def text_lane(side: str, config: ModelConfig, read: Encoding, grid: Mapping[str,
 
 
 Reads = Literal["next", "here", "class", "answer"]
-Link = Literal["softmax", "logistic", "identity"]
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ class Outcome:
     end).
 
     `reads` is "next" (token), "here" (what stands at the position, or which class it has), "class" or "answer". `link`
-    is what makes probabilities of logits; "identity" leaves one number, which is no probability. `noun` is what is
+    is what makes probabilities of logits; "identity" leaves scores, which are none. `noun` is what is
     distributed over, in the plural. `sampled` is the token drawn at the end, `follows` the probability that the second
     of two texts follows the first. The `answer` is one to a question, in the tokens of `read`.
     """

@@ -13,10 +13,11 @@ from torch import Tensor
 from engine.analysis.effects import Shift, pattern_change, shift, shift_at, stream_distance
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading, kind
+from engine.model.config import Link
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 from views.core.payload import pack
-from views.walkthrough.walkthrough import Lane, Link, Reads, candidate_names, digest
+from views.walkthrough.walkthrough import Lane, Reads, candidate_names, digest
 from views.what_if.continuation import writes
 
 LISTED = 8  # candidates, by the greater of their two probabilities
@@ -44,10 +45,10 @@ def head_of(checkpoint: Checkpoint, read: Reading) -> Head | None:
             return Head("answer", "softmax", tuple(read.read.pieces) if isinstance(read.read, Encoding) else None)
         case "token":
             alone = config.outputs == 1
-            return Head("here", "logistic" if alone else "softmax", named or ("replaced",) if alone else named)
+            return Head("here", config.link, named or ("replaced",) if alone else named)
         case "sequence":
             alone = config.outputs == 1
-            return Head("class", "identity" if alone else "softmax", named or ("score",) if alone else named)
+            return Head("class", config.link, named or ("score",) if alone else named)
     pieces = None if checkpoint.tokenizer is None else checkpoint.tokenizer.pieces
     if kind(checkpoint) == "pixels":
         pieces = tuple(map(str, range(config.outputs)))
@@ -164,7 +165,8 @@ def shifts(before: Trace, after: Trace, rows: Sequence[int], head: Head) -> dict
 def shift_of(before: Trace, after: Trace, row: int, head: Head) -> Shift:
     if head.reads == "answer":
         return shift(before["logits"][0, :, row], after["logits"][0, :, row], LISTED, "either")
-    return shift_at(before, after, None if head.reads == "class" else row, count=LISTED, order="either")
+    pos = None if head.reads == "class" else row
+    return shift_at(before, after, pos, count=LISTED, order="either", link=head.link)
 
 
 def question(

@@ -55,7 +55,7 @@ function rowPart(page) {
     const focused = list.getRootNode().activeElement?.dataset?.key;
     const lines = Array.from(key, (i, n) => [i, weight[n]]).filter(([, share]) => share > 0);
     list.replaceChildren(...lines.map(([i, share]) => weightLine(page, { query, key: i }, "key", share, most, exact)));
-    if (found.others > 0) list.append(restLine(found, most));
+    if (found.others > 0) list.append(restLine(found));
     if (focused) list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     note.hidden = lines.length > 0;
     note.textContent = note.hidden
@@ -111,11 +111,12 @@ function weightLine(page, { query, key }, as, weight, most, exact) {
   return button;
 }
 
-function restLine({ others, rest, exact }, most) {
+/** The sum of all others, without a bar: those above are drawn to the scale of single weights. */
+function restLine({ others, rest, exact }) {
   const line = make("div", "weight rest");
   line.append(
     make("span", "", `${others.toLocaleString("en")} more`),
-    bar(Math.min(1, rest / most)),
+    make("span"),
     make("span", "share", written(rest, exact)),
   );
   return line;

@@ -128,14 +128,14 @@ export class WholeSource {
   }
 
   /**
-   * {weights, best: the queries that give a key most, mean, even, count, exact}. `mean` is over the `count` queries that may see the key,
-   * and `even` what they would give it if each attended to all that it may see alike.
+   * {weights, best: the queries that give a key most, mean, even, count, exact}. `mean` is over the `count` queries that may see the key
+   * and another one, and `even` what they would give it if each attended to all that it may see alike.
    */
   column(key) {
     const { block, max } = this.shown;
     const seen = this.counts(block);
     const weights = range(0, block.rows).map((row) => at(block, row, key) / max);
-    const may = range(0, block.rows).filter((row) => seen(row, key) > 0);
+    const may = range(0, block.rows).filter((row) => seen(row, key) > 1);
     const over = (value) => may.reduce((sum, row) => sum + value(row), 0) / (may.length || 1);
     return {
       weights,

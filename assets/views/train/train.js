@@ -62,7 +62,8 @@ class Lab extends Run {
     this.data = data;
     if (!this.parts) this.build();
     if (data.told) return this.showExport(!before);
-    if (!before || (data.run !== before.run && data.run !== this.run)) this.follow(data.run);
+    const another = data.run ? data.run !== before?.run && data.run !== this.run : data.recorded !== before?.recorded;
+    if (!before || another || (before.run && !data.run)) this.follow(data.run);
     else if (data.commands !== before.commands) this.follower.soon(); // what the page below told a run to do
     this.others.show(data.overlays.filter((name) => name !== this.run));
     this.measure();

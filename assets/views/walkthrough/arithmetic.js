@@ -80,7 +80,7 @@ export function titleOf(trace, state, cell) {
   }
   const part = cell.hook.replace(/^blocks\.\{l\}\./, "");
   const index = trace.isSquare(hook) ? `“${reader}”, “${keys[unit]}”` : `“${reader}”, ${column(trace, hook, unit)}`;
-  const shown = /attn\.mask$/.test(part) ? (value ? "allowed" : "blocked") : number(value);
+  const shown = /attn\.mask$/.test(part) ? asAdded(value) : number(value);
   return `${part}[${index}] = ${shown}${after}`;
 }
 
@@ -138,7 +138,7 @@ function explained(root, { operation, edited, strips, terms, lines, recomputed, 
   if (terms) parts.push(table(terms));
   parts.push(...lines.map(sentenceOf));
   if (edited) parts.push(make("p", "line edited", "An edit changes this value: stored is what the run went on with."));
-  const result = verdict(Number(recomputed), Number(stored), dtype);
+  const result = verdict(Number(recomputed), Number(stored), dtype, operation === "mask" ? asAdded : number);
   result.dataset.operation = operation;
   return [...parts, result];
 }
@@ -238,10 +238,14 @@ function piece(part, text = null) {
   return make(part.strong ? "strong" : "span", part.role ? `role-${part.role}` : "", text ?? part.text);
 }
 
-function verdict(recomputed, stored, dtype) {
+/** A cell of a mask, which holds whether a score stays, as what is added to that score. */
+const asAdded = (allowed) => (allowed ? "0 (allowed)" : "−∞ (blocked)");
+
+function verdict(recomputed, stored, dtype, written) {
   const gap = recomputed === stored ? 0 : recomputed - stored;
   const kept = dtype === "float32" ? "" : ` (the model computes in ${dtype})`;
-  const text = `recomputed ${number(recomputed)} · stored ${number(stored)} · difference ${difference(gap)}${kept}`;
+  const between = written === asAdded ? "" : ` · difference ${difference(gap)}${kept}`;
+  const text = `recomputed ${written(recomputed)} · stored ${written(stored)}${between}`;
   const line = make("p", "verdict", text);
   line.dataset.recomputed = recomputed;
   line.dataset.stored = stored;

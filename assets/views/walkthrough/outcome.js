@@ -5,8 +5,8 @@ import { equation, percent } from "../core/format.js";
 /** The title of the last stage. */
 export function titleOf(trace) {
   if (trace.grid?.predicts) return "next pixel";
-  if (trace.link === "logistic") return `${trace.names[0]}?`;
-  if (trace.link === "identity") return "score";
+  if (trace.link === "logistic") return trace.count > 1 ? "which labels" : `${trace.names[0]}?`;
+  if (trace.link === "identity") return trace.count > 1 ? "scores" : "score";
   if (trace.model.head === "token") return "which class";
   return { next: "next token", here: "which token", class: "which class", answer: "answer" }[trace.reads];
 }
@@ -14,6 +14,7 @@ export function titleOf(trace) {
 /** How the candidate called `name` came about, read at `reader`; of an answer in list 0 (start) or 1 (end). */
 export function questionOf(trace, name, reader, list) {
   if (trace.reads === "answer") return `How “${name}” came to be where the answer ${list ? "ends" : "starts"}`;
+  if (trace.link === "logistic" && trace.reads === "class") return `How “${name}” came about, or not`;
   if (trace.link === "logistic") return `How “${reader}” came to be ${name}, or not`;
   if (trace.reads === "next") return `How “${name}” came to follow “${reader}”`;
   if (trace.model.head === "token") return `How “${reader}” came to be ${name}`;
@@ -30,7 +31,7 @@ export function column(trace, hook, unit) {
 export function painted(trace) {
   if (trace.sides.length > 1) return null; // a decoder that reads the text again is one token behind
   if (trace.answer) return (row) => (row >= trace.answer.start && row <= trace.answer.end ? 1 : 0);
-  if (trace.link !== "logistic") return null;
+  if (trace.link !== "logistic" || trace.reads !== "here") return null;
   const { data } = trace.arrays["next.probability"];
   return (row) => data[row];
 }
@@ -89,11 +90,12 @@ function answer({ text, shares: [start, end] }) {
 function cuts(page) {
   const { trace } = page;
   const { temperature, top_k: k, top_p: p } = trace.sampling;
-  if (trace.link === "identity") return "one number, and no probability";
+  if (trace.link === "identity")
+    return trace.count > 1 ? "scores, and no probabilities" : "one number, and no probability";
   if (trace.link === "logistic")
     return temperature === 0
       ? "temperature 0: certain, one way or the other"
-      : `temperature ${temperature}: a probability of its own at every token`;
+      : `temperature ${temperature}: a probability of its own ${trace.reads === "here" ? "at every token" : "for every label"}`;
   if (temperature === 0) return "temperature 0, greedy: the largest logit takes everything";
   const settings = [`temperature ${temperature}`, k ? `top-k ${k}` : "", p < 1 ? `top-p ${p}` : ""]
     .filter(Boolean)

@@ -455,7 +455,7 @@ const ABOUT = {
   }),
   logits: () => ({
     formula: "x · W + b",
-    text: "The head gives a score for every class. Softmax makes probabilities of them.",
+    text: "The head gives a score for every class.",
   }),
   next: (model, trace) => ({
     formula:

@@ -75,7 +75,7 @@ export class Shifts {
 export function asked({ data }, row) {
   const { reads, link } = data.head;
   if (link === "identity") return "The score";
-  if (reads === "class") return "The class";
+  if (reads === "class") return link === "logistic" ? "Each label by itself" : "The class";
   if (reads === "answer") return row ? "Where the answer ends" : "Where the answer starts";
   const piece = nameOf(data.lanes.at(-1), row);
   return reads === "next" ? `After ${piece}` : `At ${piece}`;
@@ -88,9 +88,11 @@ export function headline(page) {
   const { kl, variation, candidates } = shifts.rows.get(row);
   const question = make("span", "asked", `${asked(page, row)}: `);
   if (data.head.link !== "softmax") {
-    const value = ({ logit, p }, run) =>
-      data.head.link === "identity" ? number(logit[run]) : `${shifts.name(candidates[0])} ${percent(p[run])}`;
-    element.append(question, make("strong", "", `${value(candidates[0], 0)} → ${value(candidates[0], 1)}`));
+    const value = ({ logit, p }, run) => (data.head.link === "identity" ? number(logit[run]) : percent(p[run]));
+    const moved = (one) => Math.abs(data.head.link === "identity" ? one.logit[1] - one.logit[0] : one.p[1] - one.p[0]);
+    const most = candidates.reduce((best, one) => (moved(one) > moved(best) ? one : best)); // of labels by themselves
+    const named = data.head.link === "identity" && candidates.length === 1 ? "" : `${shifts.name(most)} `;
+    element.append(question, make("strong", "", `${named}${value(most, 0)} → ${named}${value(most, 1)}`));
     return element;
   }
   const [old, now] = [0, 1].map((run) => shifts.likeliest(row, run));

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Literal
 
 from torch import Tensor
 
 from engine.analysis.arithmetic.explanation import Explanation, Line, Number, number, operand, result, setting
 from engine.generation.sampling import Distribution, Sampling
-
-Link = Literal["softmax", "logistic", "identity"]
+from engine.model.config import Link
 
 
 def explain_candidate(

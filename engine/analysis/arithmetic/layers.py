@@ -489,7 +489,7 @@ def head_probability(source: Source, pos: int, unit: int) -> Steps:
     head, logits = source.model.config.head, source.value_of("logits")[0].double()
     logit = source.element("logits", pos, unit)
     entry = single("logit", logit, source, "logits", pos, unit, "probability")
-    if head.kind == "token" and source.model.config.outputs == 1:
+    if source.model.config.link == "logistic":
         value = 1 / (1 + math.exp(-logit))
         return Steps("probability", value, (("1 / (1 + e^−(", number(logit), ")) = ", result(value)),), (entry,))
     others = logits[:, unit] if head.kind == "span" else logits if logits.dim() == 1 else logits[pos]

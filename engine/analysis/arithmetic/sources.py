@@ -231,8 +231,7 @@ class Source:
 
     def speaker(self, source: str) -> int:
         """The position that speaks for the whole text: its first, or its last where only that has read all."""
-        length = self.value_of(source).shape[1]
         if self.config.head.read != "last":
             return 0
         padding = self.trace.padding if self.trace.target is None else self.trace.target_padding
-        return length - 1 if padding is None else int((padding[0] * torch.arange(length)).argmax())
+        return int(self.model.find_last(self.value_of(source), padding, self.trace.ids)[0])

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from engine.checkpoints.family import DROPPED, Family, Transform
-from engine.checkpoints.keys import ACTIVATIONS, Key, Table
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table, count_classes
 from engine.checkpoints.recomputed import POSITION_IDS
 from engine.model.config import ModelConfig
 
@@ -37,8 +37,8 @@ ACTIVATION = Key("hidden_act", "head.activation", default="gelu", values=ACTIVAT
 CLASSES = Key(
     "id2label",
     "head.classes",
-    default=lambda theirs: theirs.get("num_labels") or 2,
-    reads=lambda labels, theirs: len(labels),
+    default=count_classes,
+    reads=lambda _, theirs: count_classes(theirs),
     writes=lambda classes, ours: {str(i): f"LABEL_{i}" for i in range(classes)},
 )
 

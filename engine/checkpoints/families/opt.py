@@ -70,6 +70,7 @@ WIDTH = Key(
 
 ALWAYS = {
     "positions.kind": "learned",
+    "positions.counted": "real",
     "norm.kind": "layer",
     "norm.eps": 1e-5,
     "attention.mask": "causal",

@@ -1,20 +1,25 @@
 """RoBERTa (Liu et al. 2019), as transformers names it, with XLM-R (Conneau et al. 2020) and CamemBERT (Martin et al.
 2020), which are the same code with other vocabularies.
 
-Its table of positions begins with two rows for padding, which nothing reads. The head over classes reads <s> through a
-dense layer and tanh.
+Its table of positions begins with two rows, of which padding, wherever it stands, reads the second. The head over
+classes reads <s> through a dense layer and tanh.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
+from torch import Tensor
+
 from engine.checkpoints.families import bart, bert
 from engine.checkpoints.families.bert import ALWAYS, CLASSES, GUESSES, NO_HEAD, POOLED, at_each_position, under
-from engine.checkpoints.family import Family, Transform
+from engine.checkpoints.family import Family, Transform, concatenate
 from engine.checkpoints.keys import Key
+from engine.model.config import ModelConfig
 
 PADDING = 1  # the id of its token; positions are counted from the next number
+COUNTED = {"positions.counted": "tokens", "positions.padding": PADDING}
 
 
 CONTEXT = Key(
@@ -25,9 +30,19 @@ CONTEXT = Key(
 )
 KEYS = tuple(CONTEXT if key.theirs == CONTEXT.theirs else key for key in bert.KEYS)
 
+def split_padding(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+    return [tensors[0][bart.OFFSET :], tensors[0][PADDING]]
+
+
+def join_padding(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+    table, padded = tensors
+    return [concatenate([torch.zeros_like(table[:PADDING]), padded[None], table], dim=0)]
+
+
+WITH_PADDING = Transform(split_padding, join_padding)  # its first row is never read
 POSITIONS = "roberta.embeddings.position_embeddings.weight"
 ROWS = tuple(
-    (*row, bart.POSITIONS) if row[0] == POSITIONS else row  # without the two rows for padding
+    (POSITIONS, (row[1], "embed.padded"), WITH_PADDING) if row[0] == POSITIONS else row
     for row in under("roberta.", bert.ROWS)
 )
 POOLER, NO_POOLER = under("roberta.", bert.POOLER), under("roberta.", bert.NO_POOLER)
@@ -51,7 +66,7 @@ BODY = Family(
     name="roberta",
     architecture="RobertaModel",
     keys=KEYS,
-    always=NO_HEAD,
+    always=NO_HEAD | COUNTED,
     only={**bert.ONLY, "pad_token_id": PADDING},
     rows=ROWS,
     optional_prefix="roberta.",
@@ -61,7 +76,7 @@ ROBERTA = (
     replace(
         BODY,
         architecture="RobertaForMaskedLM",
-        always=GUESSES,
+        always=GUESSES | COUNTED,
         rows=(*ROWS, *WORDS, *NO_POOLER),
         tied={"lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight"},
         twins={"lm_head.decoder.bias": "lm_head.bias"},
@@ -71,14 +86,14 @@ ROBERTA = (
         BODY,
         architecture="RobertaForSequenceClassification",
         keys=(*KEYS, CLASSES),
-        always=ALWAYS | POOLED | {"head.kind": "sequence"},
+        always=ALWAYS | COUNTED | POOLED | {"head.kind": "sequence"},
         rows=(*ROWS, *DENSE_CLASSIFIER, *NO_POOLER),
         signs=("classifier.dense.weight",),
     ),
     *at_each_position(BODY, "Roberta", NO_POOLER),
     replace(
         BODY,
-        always=NO_HEAD | POOLED,
+        always=NO_HEAD | COUNTED | POOLED,
         rows=(*ROWS, *POOLER),
         signs=("roberta.pooler.dense.weight",),
     ),

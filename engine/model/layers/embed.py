@@ -36,6 +36,8 @@ class Embed(nn.Module):
         both = kind == "learned" and config.positions.axes == 2
         self.within = nn.Embedding(config.context, width) if both else None
         self.segments = nn.Embedding(made.segments, width) if made.segments else None
+        counts = config.positions.counted == "tokens"
+        self.padded = nn.Parameter(torch.empty(width)) if counts else None
         axes = "batch pos d_embed" if self.maps_all else "batch pos d_model"
         self.norm = make_norm(config.norm, width, axes) if made.norm else None
         self.sinusoids = kind == "sinusoidal"
@@ -54,7 +56,8 @@ class Embed(nn.Module):
             self.hook_mapped = HookPoint("mapped", "batch pos d_model")
 
     def forward(self, ids: Tensor, pos: Tensor, segments: Tensor | None = None, table: Tensor | None = None) -> Tensor:
-        """batch pos d_model. `pos` is pos, or 2 batch pos where a token has two positions."""
+        """batch pos d_model. `pos` is pos, batch pos where padding has no place (-1), or 2 batch pos where a token has
+        two."""
         resid = self.read(ids, table)
         if self.maps_tokens:
             resid = self.map(resid)
@@ -73,6 +76,9 @@ class Embed(nn.Module):
         own = pos if pos.dim() == 1 else torch.arange(pos.shape[-1], device=pos.device)
         ids = self.hook_position_ids(own)
         stands = None
+        if pos.dim() == 2 and ids is own:
+            return resid + self.hook_positions(self.look_up(pos))
+        pos = own if pos.dim() == 2 else pos
         if ids is not own:
             check_within(ids, self.last_place(pos))
             pos, stands = ids.clamp(min=0) if pos.dim() == 1 else pos[..., ids.clamp(min=0)], has_position(ids)
@@ -85,6 +91,12 @@ class Embed(nn.Module):
         else:
             place = sinusoidal(pos, resid.shape[-1], self.pairs).to(resid.dtype)
         return resid + self.hook_positions((place if stands is None else place * stands).expand_as(resid))
+
+    def look_up(self, pos: Tensor) -> Tensor:
+        """batch pos d_model: the vectors of the places `pos`, batch pos, and of padding where there is none, -1."""
+        assert self.positions is not None
+        found: Tensor = self.positions(pos.clamp(min=0))
+        return found if self.padded is None else torch.where(pos[..., None] < 0, self.padded, found)
 
     def last_place(self, pos: Tensor) -> int | None:
         """The greatest position id there is: sinusoids have no end, a token with two positions takes another's."""

@@ -22,7 +22,8 @@ NAMES = ("beam_beams", "beam_penalty", "beam_best", "beam_early", "beam_tokens")
 
 
 def draw_beam(writing: Writing) -> Shown:
-    restore(*NAMES)
+    asked = Wanted.from_checkpoint(writing.checkpoint)
+    restore(*NAMES, beam_beams=asked.beams, beam_penalty=asked.penalty, beam_early=asked.early)
     state = st.session_state
     pictures = grid(writing.checkpoint) is not None
     stop_at = "" if pictures else writing.settings.stop_at

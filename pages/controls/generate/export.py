@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from engine.inputs.readers import kind
-from pages.controls.generate.settings import CONTROLLED, USED
+from pages.controls.generate.settings import CONTROLLED, USED, opens_on
 from pages.controls.generate.tabs import Shown, changed_controls
 from pages.controls.model_input.model_input import FIELDS, field_value
 from pages.controls.share.export import Export
@@ -19,7 +19,7 @@ from views.generate.availability import missing_tabs
 from views.generate.beam_search import Wanted
 from views.generate.generate import grid, page_payload
 from views.generate.questions import GENERATE, TABLES, carry_queries
-from views.generate.session import Settings, Writing
+from views.generate.session import Writing
 
 
 def writing_export(writing: Writing, tab: str, shown: Shown) -> Export:
@@ -71,7 +71,7 @@ def tab_notes(writing: Writing, tab: str, shown: Shown) -> dict[str, Any]:
 
 def link_of(writing: Writing, tab: str) -> dict[str, str]:
     """The query of a link to what is shown: the prompt, settings and controls of the open tab off their defaults."""
-    usual, now = asdict(Settings()), asdict(writing.settings)
+    usual, now = asdict(opens_on(writing.checkpoint)), asdict(writing.settings)
     settings = {name: str(value) for name, value in now.items() if value != usual[name]}
     fields = FIELDS[kind(writing.checkpoint)]
     controls = {name: str(value) for name, value in changed_controls(tab).items()}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import streamlit as st
 
 from engine.checkpoints import Checkpoint
+from engine.generation.defaults import CONSTRAINTS, NOTHING
 from pages.controls.generate.tabs import RULES as TAB_RULES
 from pages.controls.share.links import CONTROLS, RUN, Rule, as_text, number, one_of, whole_number
-from views.generate.session import METHODS, MOST, Settings
+from views.generate.session import METHODS, MOST, Settings, usual_settings
 
 KEPT = "how it is written"  # in the session state, from one visit of the page to the next
+OPENED = "how its checkpoint asks to be written"  # there too
 LABELS = {"sample": "sample", "greedy": "greedy", "contrastive": "contrastive"}
 USUAL: dict[str, Any] = asdict(Settings())
 MOST_SEED = 999_999_999  # as `seed` of pages/controls/subject.py reads it
@@ -63,30 +65,56 @@ def settings(checkpoint: Checkpoint, tab: str) -> Settings:
     if not checkpoint.config.generates:
         return Settings()
     state = st.session_state
-    begin()
+    usual = asdict(opens_on(checkpoint))
+    begin(usual)
     reads_text = checkpoint.tokenizer is not None
     if tab == "write":
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="writing"):
-            usual = METHODS.index(USUAL["method"])
-            st.selectbox("method", METHODS, usual, key="method", bind="query-params", width=130)
+            at = METHODS.index(usual["method"])
+            st.selectbox("method", METHODS, at, key="method", bind="query-params", width=130)
             if first := FIRST_OF[state.method]:
-                slider(first)
-            st.number_input("maximum tokens", 1, MOST, USUAL["most"], key="most", bind="query-params", width=140)
+                slider(first, usual)
+            st.number_input("maximum tokens", 1, MOST, usual["most"], key="most", bind="query-params", width=140)
             with st.popover("Sampling", key="sampling", help="Which tokens are drawn from, and where the text ends."):
-                further(reads_text)
+                further(reads_text, usual)
             if changed := changes(reads_text):
                 st.caption(" · ".join(changed))
-    said = {name: value_of(name) for name in USUAL}
-    state[KEPT] = said
+        if asked := asked_sentence(checkpoint):
+            st.caption(asked)
+    said = {name: value_of(name, usual) for name in USUAL}
+    state[KEPT], state[OPENED] = said, usual
     return Settings(**said) if reads_text else Settings(**said | {"stop_at": ""})
 
 
-def further(reads_text: bool) -> None:
+def opens_on(checkpoint: Checkpoint) -> Settings:
+    """Settings that the checkpoint asks for, as far as the controls go."""
+    usual = usual_settings(checkpoint)
+    ends = {name: SLIDERS[name][1] for name in USED["sample"]}
+    return replace(usual, **{name: min(max(getattr(usual, name), low), high) for name, (low, high, _) in ends.items()})
+
+
+def asked_sentence(checkpoint: Checkpoint) -> str:
+    """What the checkpoint forces and forbids, for which there is no control, and what of it is not obeyed here."""
+    asked, parts = checkpoint.writing, list[str]()
+    if obeyed := [name for name in CONSTRAINTS if getattr(asked, name) != getattr(NOTHING, name)]:
+        parts.append(f"This checkpoint asks for {', '.join(obeyed)}, and that is obeyed.")
+    if (asked.num_beams or 1) > 1:
+        parts.append(f"It asks for {asked.num_beams} beams: the tab Beam opens on them.")
+    if asked.max_length is not None and asked.max_new_tokens is None:
+        length = f"{asked.max_length:,} tokens, prompt included"
+        parts.append(f"Its max_length, {length}, is not obeyed: maximum tokens is.")
+    shown = asdict(opens_on(checkpoint))
+    beyond = {name: value for name, value in asdict(usual_settings(checkpoint)).items() if value != shown[name]}
+    parts += [f"Its {name}, {value:g}, lies beyond the control." for name, value in beyond.items()]
+    return as_text(" ".join(parts))
+
+
+def further(reads_text: bool, usual: Mapping[str, Any]) -> None:
     """Draws what seldom changes."""
     method = st.session_state.method
     for name in USED[method]:
         if name != FIRST_OF[method]:
-            slider(name)
+            slider(name, usual)
     if reads_text:
         stop_string()
     if method == "sample":
@@ -108,30 +136,33 @@ def changes(reads_text: bool) -> list[str]:
     return [*found, *([f"seed {state.seed}"] if method == "sample" and state.seed else [])]
 
 
-def value_of(name: str) -> Any:
+def value_of(name: str, usual: Mapping[str, Any]) -> Any:
     """Value of a setting, drawn on this tab or not."""
     state = st.session_state
     if name in state:
         return state[name]
     kept, said = state.get(KEPT, {}), st.query_params.get(name)
-    return kept.get(name, USUAL[name]) if said is None else type(USUAL[name])(said)
+    return kept.get(name, usual[name]) if said is None else type(USUAL[name])(said)
 
 
-def begin() -> None:
+def begin(usual: Mapping[str, Any]) -> None:
     """Values that the row opens on: what the address says, what it stood at when the page was left, or what is usual.
     Of what the address says nothing is set: Streamlit takes that over, but where a browser comes back to a server that
-    was started anew, what is set here would count more."""
+    was started anew, what is set here would count more. Where another checkpoint asks for other settings, those that
+    stood as the one before asked stand as this one does."""
     state = st.session_state
-    kept = state.get(KEPT, {})
+    kept, before = state.get(KEPT, {}), state.get(OPENED, usual)
     stays = kept and "method" in state  # a page that is left takes its controls along
-    for name, value in {**USUAL, **kept}.items():
-        here = name in st.query_params or (stays and name in state)
+    moved = {name for name, value in usual.items() if before[name] != value and kept.get(name) == before[name]}
+    kept = {name: value for name, value in kept.items() if name not in moved}
+    for name, value in {**usual, **kept}.items():
+        here = name not in moved and (name in st.query_params or (stays and name in state))
         if not here:  # or Streamlit writes the address anew, with texts as they were when the page was opened
             state[name] = value  # not what a control of that name said on another page
 
 
-def slider(name: str, width: int = 220) -> None:
+def slider(name: str, usual: Mapping[str, Any], width: int = 220) -> None:
     label, (low, high, step), help = SLIDERS[name]
     kind: Callable[[float], float] = int if isinstance(USUAL[name], int) else float
-    ends = (kind(low), kind(high), kind(USUAL[name]))
+    ends = (kind(low), kind(high), kind(usual[name]))
     st.slider(label, *ends, step=kind(step), key=name, bind="query-params", width=width, help=help)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.generation.prompt import Prompt
 from pages.controls.generate.measure import stop_measuring
+from pages.controls.model_input.browser_history import complete
 from pages.controls.share.links import Rule, number, one_of, whole_number
 from views.charts.show import NamedChart
 from views.core.table_files import Table
@@ -108,6 +109,7 @@ def restore(*names: str, **defaults: Any) -> None:
     state = st.session_state
     kept = state.setdefault(KEPT, {})
     for name in names:
+        complete(name, None)
         if name in state:
             continue
         control, said = CONTROLS[name], st.query_params.get(name)

@@ -61,6 +61,7 @@ QUESTION = {"text": "Who has the red ball?", "second": "Max gave the red ball to
 # What stands in a field that no example fills, and in a control that the page does not have; a text is "".
 EMPTY = {"picture": 0, "given": 32, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
 KEPT = "subject"  # in the session state: what was looked at last, for the next page
+LEFT = "subjects"  # there too: what each page looked at last, for the browser's way back
 READ = "read last"  # in the session state: fields of the last input that was not empty
 
 
@@ -124,19 +125,24 @@ def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] 
         more()
     several_lines(field for field in FIELDS[wanted] if field in LABELS)
     state[KEPT] = {key: state[key] for key in ("page", "model", *EVERY_FIELD) if key in state}
+    state.setdefault(LEFT, {})[state.page] = state[KEPT]
     return wanted
 
 
 def begin(models: list[str]) -> None:
-    """Opens a page on what the one before looked at, unless the address names another model; with nothing before,
-    the model's example. What the address says of single fields stays."""
+    """Opens a page on what the one before looked at, or, come back to, on what it looked at itself, unless the address
+    names another model; with nothing before, the model's example. What the address says of single fields stays."""
     state, address = st.session_state, st.query_params
     kept = state.get(KEPT, {})
     if kept.get("page") == state.page and not went_back():
         return
+    if went_back():
+        kept = state.get(LEFT, {}).get(state.page, kept)
     name = address.get("model", kept.get("model", state.get("model", FIRST_MODEL)))
     name = name if name in models else FIRST_MODEL
     said = {field: state[field] for field in EVERY_FIELD if field in state and (not kept or field in address)}
+    if went_back():  # the fields still hold what the page before looked at
+        said |= {field: address[field] for field in LABELS if field in address}
     if kept.get("model") == name:
         state.update({key: value for key, value in kept.items() if key != "page"})
     else:

@@ -183,3 +183,12 @@ def test_a_shift_of_what_is_no_list_is_refused() -> None:
         shift(torch.zeros(2), torch.zeros(3))
     with pytest.raises(ValueError, match="order must be one of change, before, after, either, got 'name'"):
         shift(torch.zeros(2), torch.zeros(2), order="name")  # type: ignore[arg-type]
+
+
+def test_labels_that_do_not_exclude_each_other_change_each_by_itself() -> None:
+    before, after = torch.tensor([2.0, 1.0, -3.0]), torch.tensor([2.0, -1.0, -3.0])
+    found = shift(before, after, link="logistic")
+    assert [one.id for one in found.candidates] == [1, 0, 2]
+    assert found.candidates[0].p_before == pytest.approx(float(torch.tensor(1.0).sigmoid()))
+    alone = shift(before[1:2], after[1:2])
+    assert found.kl == pytest.approx(alone.kl) and found.total_variation == pytest.approx(alone.total_variation / 3)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.analysis.heads import head_scores
 from engine.analysis.sinks import Column, column, describe_sink
 from engine.model.config import MLP, Attention, Embedding, Encoder, Head, ModelConfig, Patches
 from engine.model.layers.mask import Drawn
@@ -22,7 +23,7 @@ PICTURE = ModelConfig(1, 10, 16, 2, WIDE, MLP(20), embedding=Embedding(patches=P
 
 def by_hand(pattern: Tensor, mask: Tensor, v: Tensor, key: int) -> dict[str, float]:
     """Of one head, in loops: `pattern` and `mask` are pos key, `v` key d_head."""
-    sees = [pos for pos in range(len(pattern)) if mask[pos, key]]
+    sees = [pos for pos in range(len(pattern)) if mask[pos, key] and mask[pos].sum() > 1]
     lengths = [math.sqrt(sum(x * x for x in vector)) for vector in v.tolist()]
     rest = sorted(length for k, length in enumerate(lengths) if k != key)
     middle = len(rest) // 2
@@ -52,7 +53,7 @@ def test_the_numbers_of_a_column_are_those_of_the_run(kind: str, attention: dict
             each.append(expected)
             for name, value in expected.items():
                 assert getattr(found, name) == pytest.approx(value, abs=1e-5), name
-            assert (found.queries, found.heads) == (int(mask[head, :, key].sum()), 1)
+            assert (found.queries, found.heads) == (int((mask[head, :, key] & (mask[head].sum(-1) > 1)).sum()), 1)
         whole = column(trace, 2, key)
         assert whole.heads == 4
         for name in each[0]:
@@ -102,13 +103,17 @@ def test_a_column_that_nobody_may_see_and_a_text_of_one_token_are_said_so() -> N
     allowed[:, 5] = False
     hidden = column(run(tiny.model(), [IDS], mask=Drawn(allowed)), 0, 5, 0)
     assert hidden.queries == 0 and math.isnan(hidden.share) and math.isnan(hidden.times)
-    assert describe_sink(hidden) == "Key 5 gets no attention, for no query may see it."
+    assert describe_sink(hidden) == "Key 5 is seen by no query that may see another key too."
     single = column(run(tiny.model(), [[4]]), 0, 0, 0)
     assert math.isnan(single.median)
-    assert describe_sink(single) == (
-        "Key 0, the first position, gets 100 % of the attention of the one query that may see it, close to an even "
-        "spread of 100 % (× 1)."
-    )
+    assert describe_sink(single).endswith("is seen by no query that may see another key too.")
+
+
+def test_the_first_column_of_a_causal_head_has_its_first_token_score() -> None:
+    trace = run(tiny.model(), [IDS])
+    score = head_scores(trace).first
+    for head in range(4):
+        assert column(trace, 1, 0, head).share == pytest.approx(float(score[1, head]), abs=1e-6)
 
 
 SINK = Column(0, "The", 1, 11, 0.413, 0.182, 0.31, 1.24, 0.098, True, False, False, 1)
@@ -117,8 +122,8 @@ SINK = Column(0, "The", 1, 11, 0.413, 0.182, 0.31, 1.24, 0.098, True, False, Fal
 def test_a_sink_is_called_one_by_its_numbers() -> None:
     assert describe_sink(SINK) == (
         "“The” (key 0), the first position and one of 2 occurrences of this token, gets 41.3 % of the attention of "
-        "the 11 queries that may see it, well above an even spread of 18.2 % (× 2.27); its value vector is short, as "
-        "a sink’s is (0.31, the other keys’ median is 1.24), so it makes up 9.8 % of the rows’ pattern × |v|."
+        "the 11 queries that may see it and others, well above an even spread of 18.2 % (× 2.27); its value vector is "
+        "short, as a sink’s is (0.31, the other keys’ median is 1.24), so it makes up 9.8 % of the rows’ pattern × |v|."
     )
 
 
@@ -130,7 +135,7 @@ def test_a_sink_is_called_one_by_its_numbers() -> None:
         ({"share": 0.01}, "well below an even spread", "sink"),
         ({"value": 2.0}, "is long (2, ", "short"),
         ({"value": 1.3}, "is of ordinary length (1.3, ", "short"),
-        ({"heads": 12}, "see it (the mean of 12 heads), well", "one query"),
+        ({"heads": 12}, "see it and others (the mean of 12 heads), well", "one query"),
         ({"queries": 1}, "the one query that may see it", "11"),
         ({"first": False, "others": 0, "special": True}, "“The” (key 0), a special token, gets", "first"),
     ],

@@ -318,7 +318,7 @@ def test_a_model_is_written_as_the_family_it_is_of(name: str, family: str, tmp_p
 
 
 def test_what_was_read_from_no_family_is_written_as_the_best_known(tmp_path: Path) -> None:
-    for name, family in (("RobertaForTokenClassification", "bert"), ("ElectraForMaskedLM", "electra")):
+    for name, family in (("RobertaForTokenClassification", "roberta"), ("ElectraForMaskedLM", "electra")):
         assert family_for(opened(theirs(name), tmp_path / name).config)[0].name == family
 
 
@@ -331,3 +331,28 @@ def test_blocks_shared_in_runs_are_kept_by_our_own_format(tmp_path: Path) -> Non
     assert again.blocks[1].attn.q.weight is again.blocks[0].attn.q.weight
     assert again.blocks[3].attn.q.weight is again.blocks[2].attn.q.weight is not again.blocks[0].attn.q.weight
     equal(run(again, PAIR)["logits"], run(model, PAIR)["logits"])
+
+
+@pytest.mark.parametrize("name", ["RobertaForMaskedLM", "XLMRobertaModel", "CamembertForSequenceClassification"])
+def test_positions_are_counted_past_padding_wherever_it_stands(name: str, tmp_path: Path) -> None:
+    model = theirs(name)
+    checkpoint = opened(model, tmp_path / "theirs")
+    checkpoint.save(tmp_path / "ours")
+    for text in ([0, 5, 1, 6, 2], [1, 1, 0, 5, 2], [0, 5, 2, 1, 1], [1]):
+        ids = torch.tensor([text, [0, *text[1:]]])
+        with torch.no_grad():
+            found = model(ids)
+        wanted = found.logits if "logits" in found else found.last_hidden_state
+        for ours in (checkpoint, load(tmp_path / "ours")):
+            equal(ours.model(ids), wanted)
+
+
+def test_opt_counts_positions_of_what_its_mask_of_padding_lets_through(tmp_path: Path) -> None:
+    config = transformers.OPTConfig(vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+                                    ffn_dim=16, max_position_embeddings=16, word_embed_proj_dim=16)  # fmt: skip
+    model = shaken(transformers.OPTForCausalLM(config))
+    ids, real = torch.tensor([[1, 1, 2, 7, 9], [2, 3, 4, 1, 1]]), torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]])
+    with torch.no_grad():
+        wanted = model(ids, attention_mask=real).logits
+    found = opened(model, tmp_path).model(ids, padding=real.bool())
+    equal(found[real.bool()], wanted[real.bool()])

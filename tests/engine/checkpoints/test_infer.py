@@ -38,7 +38,8 @@ PICTURE = {"image_size": 24, "patch_size": 8, "num_hidden_layers": 2, "intermedi
 
 def narrow_opt(kind: type, **changes: Any) -> Any:
     sizes = {"ffn_dim" if key == "intermediate_size" else key: value for key, value in OTHER.items()}
-    return kind(transformers.OPTConfig(**sizes, word_embed_proj_dim=16, num_labels=5, pad_token_id=None, **changes))
+    own = {"word_embed_proj_dim": 16, "num_labels": 5, "pad_token_id": None, **changes}
+    return kind(transformers.OPTConfig(**sizes, **own))
 
 
 def weights_only(model: Any, folder: Path) -> Path:
@@ -149,7 +150,7 @@ CORRECTED: list[tuple[Any, dict[str, Any]]] = [
         {"num_attention_heads": 3},
     ),
     (lambda: narrow_opt(transformers.OPTForCausalLM), {"num_attention_heads": 3}),
-    (lambda: narrow_opt(transformers.OPTForSequenceClassification), {"num_attention_heads": 3}),
+    (lambda: narrow_opt(transformers.OPTForSequenceClassification, pad_token_id=1), {"num_attention_heads": 3}),
     (
         lambda: narrow_opt(transformers.OPTForCausalLM, do_layer_norm_before=False),
         {"num_attention_heads": 3, "do_layer_norm_before": False},

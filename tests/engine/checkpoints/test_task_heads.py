@@ -316,3 +316,96 @@ def test_a_whole_t5_that_calls_itself_an_encoder_is_read_as_one(tmp_path: Path) 
 def test_every_family_with_a_language_model_and_tasks_is_here() -> None:
     several = {name for name, families in FAMILIES.items() if {f.head for f in families} >= {"language", "none"}}
     assert several <= SIZES.keys() | {"t5", "mt5"}
+
+
+@pytest.mark.parametrize("name", ["gpt2", "opt", "llama", "gemma2", "phi"])
+@pytest.mark.parametrize("pad", [12, None, "absent"])
+def test_the_last_token_that_is_no_padding_is_read_wherever_padding_stands(name: str, pad: Any, tmp_path: Path) -> None:
+    """The end token as the padding (12 here), padding before the text and behind it, a text of padding alone."""
+    stem, sizes, _ = SIZES[name]
+    torch.manual_seed(0)
+    more = {} if pad == "absent" else {"pad_token_id": pad}
+    sizes = {key: value for key, value in sizes.items() if key != "pad_token_id"} | more
+    model = shaken(
+        getattr(transformers, f"{stem}ForSequenceClassification")(getattr(transformers, f"{stem}Config")(**sizes))
+    )
+    checkpoint = opened(model, tmp_path)
+    if pad == "absent":  # then it is what transformers' class says
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != "pad_token_id"}))
+        checkpoint = load(tmp_path)
+    for text in ([5, 7, 12], [12, 12, 5, 7], [5, 12, 7, 12, 12], [12, 12], [5, 1], [7, 0]):
+        with torch.no_grad():
+            equal(run(checkpoint.model, text)["logits"], model(torch.tensor([text])).logits)
+
+
+@pytest.mark.parametrize("stem", ["Bart", "T5"])
+def test_an_encoder_decoder_is_judged_at_its_last_end_token(stem: str, tmp_path: Path) -> None:
+    model = pair(stem, BART if stem == "Bart" else T5, "ForSequenceClassification")
+    checkpoint = opened(model, tmp_path)
+    for text in ([5, 7, END, 4, 9], [END, 5, END, 3], [END, 4]):
+        with torch.no_grad():
+            equal(run(checkpoint.model, text)["logits"], model(torch.tensor([text])).logits)
+
+
+def kinds_of_labels(kind: str | None, count: int, folder: Path, stem: str = "Bert") -> Any:
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    if stem == "GPT2":
+        sizes = GPT2
+    config = getattr(transformers, f"{stem}Config")(**sizes | {"vocab_size": 40}, num_labels=count, problem_type=kind)
+    torch.manual_seed(0)
+    return opened(shaken(getattr(transformers, f"{stem}ForSequenceClassification")(config)), folder)
+
+
+@pytest.mark.parametrize("stem", ["Bert", "GPT2", "DistilBert"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_labels_that_do_not_exclude_each_other_have_probabilities_of_their_own(
+    stem: str, count: int, tmp_path: Path
+) -> None:
+    checkpoint = kinds_of_labels("multi_label_classification", count, tmp_path / "one", stem)
+    trace = run(checkpoint.model, IDS, keep=["logits", "probs"])
+    torch.testing.assert_close(trace["probs"], trace["logits"].sigmoid())
+    checkpoint.save(tmp_path / "two")
+    assert load(tmp_path / "two").config.link == "logistic"
+    assert json.loads((tmp_path / "two" / "config.json").read_text())["problem_type"] == "multi_label_classification"
+
+
+def test_a_regression_gives_scores_and_no_probabilities(tmp_path: Path) -> None:
+    for name, (kind, count) in {"a": ("regression", 3), "b": ("regression", 1), "c": (None, 1)}.items():
+        checkpoint = kinds_of_labels(kind, count, tmp_path / name)
+        assert checkpoint.config.link == "identity" and "probs" not in checkpoint.model.hook_names
+    assert kinds_of_labels("single_label_classification", 2, tmp_path / "d").config.link == "softmax"
+    for changes, message in (
+        ({"problem_type": "ranking"}, "problem_type must be one of single_label_classification, .* got 'ranking'"),
+        ({"problem_type": "single_label_classification", "num_labels": 1}, "needs 2 labels or more"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            load(tmp_path / "d", config=changes)
+
+
+@pytest.mark.parametrize("said", [
+    {"num_labels": 3, "id2label": None}, {"id2label": {"0": "a", "1": "b", "2": "c"}},
+    {"num_labels": 3, "id2label": {"0": "a"}}, {"num_labels": 3, "id2label": {"0": "a", "1": "b", "2": "c", "3": "d"}},
+    {"_num_labels": 5, "id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"x": 7}},
+    {"num_labels": 3, "id2label": {"0": "c", "1": "b", "2": "a"}, "label2id": None},
+], ids=str)  # fmt: skip
+def test_labels_are_counted_and_named_as_transformers_does(said: dict[str, Any], tmp_path: Path) -> None:
+    kinds_of_labels(None, 3, tmp_path)
+    path = tmp_path / "config.json"
+    plain = {k: v for k, v in json.loads(path.read_text()).items() if k not in ("id2label", "label2id")}
+    path.write_text(json.dumps(plain | said))
+    checkpoint, model = load(tmp_path), transformers.BertForSequenceClassification.from_pretrained(tmp_path)
+    assert checkpoint.config.head.classes == model.config.num_labels
+    named = tuple(model.config.id2label[i] for i in range(3))
+    assert checkpoint.labels in (named, ()) and (checkpoint.labels or named[0] == "LABEL_0")
+    with torch.no_grad():
+        equal(run(checkpoint.model, IDS)["logits"], model.eval()(IDS).logits)
+
+
+def test_a_count_of_labels_that_the_weights_lack_is_one_sentence(tmp_path: Path) -> None:
+    kinds_of_labels(None, 3, tmp_path)
+    with pytest.raises(ValueError, match=r"classifier.weight in .* must have shape \(4, 16\)"):
+        load(tmp_path, config={"num_labels": 4})
+    for count in (0, "3", True):
+        with pytest.raises(ValueError, match="num_labels must be a whole number, 1 or more"):
+            load(tmp_path, config={"num_labels": count})

@@ -167,7 +167,11 @@ def test_an_absent_shard_and_a_tensor_in_two_shards_are_named(tmp_path: Path) ->
     with pytest.raises(FileNotFoundError, match="names 2.safetensors, which is not in"):
         open_weights(index)
     save_file(TENSORS, tmp_path / "2.safetensors")
-    with pytest.raises(ValueError, match="must not overlap, and a is in two of them"):
+    assert open_weights(index).files["a"].name == "1.safetensors"  # twice, and the same
+    save_file({name: tensor + 1 for name, tensor in TENSORS.items()}, tmp_path / "2.safetensors")
+    with pytest.raises(
+        ValueError, match="a must be one tensor in the shards of .*, and .* and .* hold two that differ"
+    ):
         open_weights(index)
 
 
@@ -190,3 +194,41 @@ def test_a_path_may_be_a_string_or_a_path(tmp_path: Path) -> None:
         load(tmp_path)
     with pytest.raises(FileNotFoundError):
         load(str(tmp_path))
+
+
+@pytest.mark.parametrize("suffix", ["safetensors", "bin"])
+def test_a_tensor_in_several_shards_opens_where_it_is_the_same_in_all(suffix: str, tmp_path: Path) -> None:
+    twice = {"half": torch.tensor([1.5, float("nan")], dtype=torch.bfloat16), "scalar": torch.tensor(3)}
+    own = {f"{i}.{suffix}": {**twice, str(i): torch.ones(2, i + 1)} for i in range(3)}
+    for file, tensors in own.items():
+        save_file(tensors, tmp_path / file) if suffix == "safetensors" else torch.save(tensors, tmp_path / file)
+    index = tmp_path / f"model.{suffix}.index.json"
+    index.write_text(json.dumps({"weight_map": {str(i): f"{i}.{suffix}" for i in range(3)} | {"half": f"2.{suffix}"}}))
+    found = open_weights(index)
+    assert sorted(found) == ["0", "1", "2", "half", "scalar"] and int(found["scalar"]) == 3 and found.notes == ()
+    other = {**own[f"1.{suffix}"], "scalar": torch.tensor(3, dtype=torch.int32)}  # the same number, of another type
+    save_file(other, tmp_path / f"1.{suffix}") if suffix == "safetensors" else torch.save(
+        other, tmp_path / f"1.{suffix}"
+    )
+    with pytest.raises(
+        ValueError, match=f"scalar must be one tensor .* 0.{suffix} and 1.{suffix} hold two that differ"
+    ):
+        open_weights(index)
+
+
+def test_a_tensor_that_its_shard_lacks_is_named_with_its_file(tmp_path: Path) -> None:
+    save_file(TENSORS, tmp_path / "1.safetensors")
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": dict.fromkeys([*TENSORS, "x", "y"], "1.safetensors")}))
+    (note,) = open_weights(index).notes
+    assert note == (
+        "model.safetensors.index.json says that x is in 1.safetensors, which lacks it (1 more are not where it says); "
+        "fetch that file again."
+    )
+
+
+def test_shards_without_their_index_are_named(tmp_path: Path) -> None:
+    for number in (1, 2):
+        save_file(TENSORS, tmp_path / f"model-0000{number}-of-00002.safetensors")
+    with pytest.raises(FileNotFoundError, match="without their index; fetch model.safetensors.index.json too"):
+        load(tmp_path)

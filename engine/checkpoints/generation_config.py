@@ -1,0 +1,169 @@
+"""generation_config.json, and the same keys in an old config.json: how a checkpoint wants to be let write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from engine.generation.defaults import NOTHING, GenerationDefaults
+
+NAME = "generation_config.json"
+Table = Mapping[str, Any]
+
+
+class Kind(NamedTuple):
+    """What a key's value must be, in words; `read` makes ours of it, given the size of the vocabulary, or raises
+    ValueError, TypeError or LookupError."""
+
+    words: str
+    read: Callable[[Any, int], Any]
+
+
+def is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def demand(met: bool, value: Any) -> Any:
+    if not met:
+        raise ValueError
+    return value
+
+
+def read_id(value: Any, size: int) -> int:
+    return int(demand(is_whole(value) and 0 <= value < size, value))
+
+
+def read_ids(value: Any, size: int) -> tuple[int, ...]:
+    demand(isinstance(value, list), value)
+    return tuple(read_id(one, size) for one in value)
+
+
+def read_id_or_ids(value: Any, size: int) -> tuple[int, ...]:
+    return read_ids(value if isinstance(value, list) and value else [value], size)
+
+
+def read_words(value: Any, size: int) -> tuple[tuple[int, ...], ...]:
+    demand(isinstance(value, list) and all(value), value)
+    return tuple(read_ids(word, size) for word in value)
+
+
+def read_biases(value: Any, size: int) -> tuple[tuple[tuple[int, ...], float], ...]:
+    demand(isinstance(value, list), value)
+    return tuple((demand(bool(ids), read_ids(ids, size)), float(bias)) for ids, bias in value)
+
+
+def read_decay(value: Any, size: int) -> tuple[int, float]:
+    start, factor = value
+    return int(demand(is_whole(start) and start >= 0, start)), float(factor)
+
+
+def read_strings(value: Any, size: int) -> tuple[str, ...]:
+    strings = [value] if isinstance(value, str) else value
+    demand(isinstance(strings, list) and all(isinstance(one, str) and one for one in strings), value)
+    return tuple(strings)
+
+
+def number(words: str, fits: Callable[[float], bool]) -> Kind:
+    def read(value: Any, size: int) -> float:
+        demand(type(value) in (int, float) and math.isfinite(value) and fits(value), value)
+        return float(value)
+
+    return Kind(words, read)
+
+
+def whole(least: int) -> Kind:
+    words = f"a whole number, {least} or more"
+    return Kind(words, lambda value, size: demand(is_whole(value) and value >= least, value))
+
+
+FLAG = Kind("true or false", lambda value, size: demand(isinstance(value, bool), value))
+POSITIVE = number("a number above 0", lambda value: value > 0)
+SHARE = number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
+
+READ: Mapping[str, Kind] = {
+    "forced_bos_token_id": Kind("the id of a token", read_id),
+    "forced_eos_token_id": Kind("the id of a token, or a list of them", read_id_or_ids),
+    "bad_words_ids": Kind("a list of lists of token ids", read_words),
+    "suppress_tokens": Kind("a list of token ids", read_ids),
+    "begin_suppress_tokens": Kind("a list of token ids", read_ids),
+    "sequence_bias": Kind("a list of [token ids, number]", read_biases),
+    "no_repeat_ngram_size": whole(0),
+    "encoder_no_repeat_ngram_size": whole(0),
+    "encoder_repetition_penalty": POSITIVE,
+    "exponential_decay_length_penalty": Kind("[a whole number, a number]", read_decay),
+    "min_length": whole(0),
+    "min_new_tokens": whole(0),
+    "max_length": whole(1),
+    "max_new_tokens": whole(1),
+    "do_sample": FLAG,
+    "temperature": number("a number, 0 or more", lambda value: value >= 0),
+    "top_k": whole(0),
+    "top_p": SHARE,
+    "min_p": number("a number from 0 to 1", lambda value: 0 <= value <= 1),
+    "typical_p": SHARE,
+    "repetition_penalty": POSITIVE,
+    "num_beams": whole(1),
+    "length_penalty": number("a number", lambda value: True),
+    "early_stopping": Kind(
+        'true, false or "never"', lambda value, size: demand(value in (True, False, "never"), value)
+    ),
+    "renormalize_logits": FLAG,
+    "stop_strings": Kind("a text, or a list of them", read_strings),
+}  # keys that are obeyed, as `GenerationDefaults` names them
+ELSEWHERE = ("eos_token_id", "decoder_start_token_id")  # read by load.py
+WITHOUT_EFFECT = (
+    "bos_token_id", "pad_token_id",  # a prompt has its start token, and one text at a time has no padding
+    "use_cache", "cache_implementation", "cache_config", "max_cache_len", "return_legacy_cache", "prefill_chunk_size",
+    "low_memory", "compile_config", "disable_compile", "continuous_batching_config",  # the same tokens, sooner or later
+    "is_assistant", "num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold",
+    "assistant_early_exit", "assistant_lookbehind", "target_lookbehind", "assistant_ensemble_weight",
+    "speculation_type", "use_mtp", "prompt_lookup_num_tokens", "max_matching_ngram_size",  # only beside another model
+    "output_attentions", "output_hidden_states", "output_scores", "output_logits", "return_dict_in_generate",
+    "remove_invalid_values",  # Loupe opens no weights that are not finite
+    "transformers_version", "_from_model_config", "_commit_hash", "trust_remote_code",
+)  # fmt: skip
+NEUTRAL: Mapping[str, tuple[Any, ...]] = {
+    "guidance_scale": (1,), "top_h": (1,), "epsilon_cutoff": (0,), "eta_cutoff": (0,), "diversity_penalty": (0,),
+    "num_beam_groups": (1,), "num_return_sequences": (1,), "penalty_alpha": (0,), "token_healing": (False,),
+    "watermarking_config": (), "max_time": (), "constraints": ([],), "force_words_ids": ([],), "dola_layers": (),
+}  # fmt: skip
+# keys of transformers that Loupe does not obey, with the values besides null at which they ask for nothing
+BY_CLASS: Mapping[str, Table] = {
+    "bart": {"forced_eos_token_id": 2}, "marian": {"forced_eos_token_id": 0}, "pegasus": {"forced_eos_token_id": 1},
+}  # fmt: skip
+# what transformers' class of a model type says where its config.json does not
+
+
+def read_generation(
+    own: Table | None, theirs: Table, size: int, source: str = NAME
+) -> tuple[GenerationDefaults, tuple[str, ...]]:
+    """Settings, and a sentence for each key that is not obeyed. `own` is generation_config.json; only where there is
+    none, those keys of `theirs`, config.json, count. `size` is that of the vocabulary."""
+    if own is None:
+        defaults = BY_CLASS.get(str(theirs.get("model_type")), {})
+        own = {name: value for name, value in {**defaults, **theirs}.items() if name in READ or name in NEUTRAL}
+        source = "config.json"
+    found: dict[str, Any] = {}
+    notes = []
+    for name, value in own.items():
+        if value is None or name in WITHOUT_EFFECT or name in ELSEWHERE or value in NEUTRAL.get(name, ()):
+            continue
+        if name not in READ:
+            why = "which Loupe does not do" if name in NEUTRAL else "a key that Loupe does not know"
+            notes.append(f"{source}'s {name} asks for {value!r:.80}, {why}: it is not obeyed.")
+            continue
+        try:
+            found[name] = READ[name].read(value, size)
+        except (ValueError, TypeError, LookupError, OverflowError):
+            notes.append(f"{source}'s {name} must be {READ[name].words}, got {value!r:.80}: it is not obeyed.")
+    if found.get("do_sample") and found.get("num_beams", 1) > 1:
+        notes.append(f"{source} asks for beams that are drawn (do_sample); Loupe's search draws nothing.")
+    return GenerationDefaults(**found), tuple(notes)
+
+
+def write_generation(asked: GenerationDefaults) -> dict[str, Any]:
+    """What differs from saying nothing, as generation_config.json says it."""
+    usual = asdict(NOTHING)
+    return {name: value for name, value in asdict(asked).items() if value != usual[name]}
