@@ -71,7 +71,7 @@ def read_and_run(folder: Path) -> None:
 
 
 def names_something(message: str, names: set[str]) -> bool:
-    others = ("config.json", "shape", "the weights must hold", "the tokenizer must write")
+    others = ("config.json", "shape", "the weights of", "the tokenizer must write")
     return any(name in message for name in (*names, *others))
 
 
