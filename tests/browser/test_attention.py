@@ -357,7 +357,7 @@ def test_a_token_of_any_length_stays_within_the_details(look: Callable[..., "Pag
 def test_the_chart_over_all_layers_has_a_cell_of_its_height_for_each_block(look: Callable[..., "Page"]) -> None:
     page = look()
     page.get_by_text("Charts over all layers").click()
-    cells = page.locator(".mark-rect path")
+    cells = page.locator(".role-mark.mark-rect path")
     expect(cells).to_have_count(4 * len(traced().encoding))
     assert min(cells.evaluate_all("all => all.map((one) => one.getBoundingClientRect().height)")) > 15
 

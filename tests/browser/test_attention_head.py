@@ -23,6 +23,8 @@ from tests.browser.harness import UVICORN, served
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
+pytestmark = pytest.mark.long
+
 TEXT = 'Max gave the red ball to Anna. "Thank you," said'
 SETTLED = {  # when a view shows what the address asks for
     "lines": ".attention-lines .lines-note strong",

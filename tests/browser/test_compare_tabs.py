@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Wire
 
+pytestmark = pytest.mark.long
+
 TABS = ["lines", "product", "steps", "text", "points", "circuits"]
 LAYER, HEAD = 3, 3
 BLOCK = "(({data, offset, rows, cols}) => data.subarray(offset, offset + rows * cols))(%s)"

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Wire
 
+pytestmark = pytest.mark.long
+
 Look = Callable[..., "Page"]
 
 

@@ -43,6 +43,7 @@ def test_an_architecture_is_taken_as_shapes_and_as_a_file_that_is_alive_without_
     assert not faults
 
 
+@pytest.mark.long
 def test_the_charts_of_sizes_are_exported_as_a_file_that_is_read_without_a_network(
     open_page: Callable[[str], "Page"], server: str, browser: "Browser", tmp_path: Path
 ) -> None:
@@ -65,6 +66,7 @@ def test_the_charts_of_sizes_are_exported_as_a_file_that_is_read_without_a_netwo
     file.context.close()
 
 
+@pytest.mark.long
 def test_the_matrix_that_is_looked_at_is_downloaded_and_its_charts_open_without_a_network(
     open_page: Callable[[str], "Page"], server: str, browser: "Browser", tmp_path: Path
 ) -> None:
@@ -127,6 +129,7 @@ def test_patterns_are_exported_as_shapes_and_as_a_file_in_which_every_head_is_th
     file.context.close()
 
 
+@pytest.mark.long
 def test_the_embedding_of_a_checkpoint_is_a_file_in_which_every_token_has_its_nearest(
     open_page: Callable[[str], "Page"], server: str, browser: "Browser", tmp_path: Path
 ) -> None:
@@ -162,6 +165,7 @@ def test_what_a_link_says_of_the_views_and_is_not_there_is_said(
     page.get_by_text("matrix is 'nothing' and must be one of the").wait_for()
 
 
+@pytest.mark.long
 def test_a_link_to_a_checkpoint_opens_on_all_that_was_chosen_there(
     open_page: Callable[[str], "Page"], server: str
 ) -> None:

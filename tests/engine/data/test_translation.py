@@ -92,6 +92,7 @@ def test_the_stream_is_the_pairs_by_index() -> None:
     assert list(islice(pairs(9), 20)) == [pair(9, index) for index in range(20)]
 
 
+@pytest.mark.long
 def test_an_english_sentence_has_one_french_translation() -> None:
     translations: dict[str, str] = {}
     for each in [*sample(), *islice(pairs(1), 35_000)]:

@@ -5,6 +5,8 @@ from torch._dynamo.utils import counters
 from engine.runtime.run import run
 from tests.engine import tiny
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:

@@ -22,6 +22,8 @@ from engine.training.runs import runs
 from engine.training.status import Status
 from tests.engine.training.waiting import SLEEP, command_of, until
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -28,6 +28,8 @@ from engine.training.sources import open_source
 from engine.training.sources.masked_windows import MaskedWindows
 from engine.training.sources.sequence_to_sequence import SequenceToSequence
 
+pytestmark = pytest.mark.long
+
 FULL = 'attention = { heads = 2, mask = "full" }\n'
 MODELS = {
     "next": "attention = { heads = 2 }\n",

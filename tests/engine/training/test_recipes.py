@@ -36,6 +36,8 @@ from engine.training.objectives import OBJECTIVES
 from engine.training.recipe import Objective
 from engine.training.sources import SOURCES
 
+pytestmark = pytest.mark.long
+
 ASSETS = Path(__file__).parents[3] / "assets"
 RECIPES, LAB = ASSETS / "recipes", ASSETS / "lab"
 LITTLE: dict[str, dict[str, Any]] = {

@@ -19,6 +19,8 @@ from engine.training.latest import read_progress
 from engine.training.machine import Abilities
 from engine.training.status import Status, write_status
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 
 
