@@ -12,7 +12,7 @@ from engine.analysis.surprise import surprise
 from engine.generation import few_shot as prompting
 from engine.generation.prompt import begin
 from engine.runtime import library
-from tests.browser.test_generate import told
+from tests.browser.test_generate import FIND, told
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -64,6 +64,7 @@ def test_a_surprise_is_painted_as_computed_and_adds_up_to_the_loss_of_training(o
     plain = functional.cross_entropy(loaded.model(examples.ids)[0], examples.targets[0], reduction="sum")
     assert told(page, "page.tab.found.training * page.tab.tokens.length") == pytest.approx(float(plain), rel=1e-6)
     last = len(found.ids) - 1
+    page.wait_for_function(f"() => {FIND}.loupe.data.looked === {FIND}.loupe.tab.at")  # the curve shows the same token
     page.locator(".s-addition .term").last.click()
     page.locator(".s-token .where", has_text=f"token {last + 1} of {last + 1}").wait_for()
     shown = float(page.locator(".s-addition .term").last.inner_text())
