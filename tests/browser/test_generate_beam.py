@@ -19,6 +19,8 @@ from views.generate.session import Call, Writing
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.long
+
 Open = Callable[[str], "Page"]
 
 

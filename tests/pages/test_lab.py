@@ -110,6 +110,7 @@ def other(control: Any) -> Any:
     return (control.value or 1) + 1 if not isinstance(control.value, str) else None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", ["reverse", "stories"])
 def test_every_control_reaches_its_option_or_says_why_not(task: str) -> None:
     app = page(task=task)
