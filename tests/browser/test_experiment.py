@@ -288,7 +288,7 @@ def test_a_form_that_is_opened_while_an_edit_is_computed_keeps_what_is_typed(sho
     page.locator(".experiment .start").click()  # while it is computed
     page.locator('[data-name="offer temperature"]').click()
     page.get_by_label("temperature", exact=True).fill("3.5")
-    page.locator(".effects .candidates").wait_for(state="attached")
+    page.locator(".effects .candidates").wait_for()
     expect(page.get_by_label("temperature", exact=True)).to_have_value("3.5")
     expect(page.locator(".edit")).to_have_count(1)
     page.get_by_role("button", name="Add", exact=True).click()

@@ -91,6 +91,17 @@ def test_runs_are_found_by_words_of_their_name_task_state_and_trouble() -> None:
     assert not [run for run in RUNS if matches(run, ["finished", "letters"])]
 
 
+def test_the_table_is_searched_and_sorted_by_its_controls(place: Path) -> None:
+    app = page("first")
+    app.text_input(key="runs search").set_value("finished second").run()
+    assert list(shown(app)["run"]) == ["second"]
+    app.text_input(key="runs search").set_value("").run()
+    for order, names in (("name", ["first", "second"]), ("-name", ["second", "first"])):
+        app.selectbox(key="runs order").set_value(order).run()
+        assert list(shown(app)["run"]) == names
+    assert app.query_params["runs"] == "-name"
+
+
 def test_a_share_is_never_rounded_to_all_and_damage_is_said() -> None:
     frame = as_frame(RUNS, "b9").set_index("run")
     assert frame.loc["b10", "accuracy"] == 99.9
