@@ -100,11 +100,19 @@ def shows(page: "Page", view: str, trace: "Trace", model: str = "stories") -> No
 def choose(page: "Page", label: str, option: str) -> None:
     """Chooses in one of Streamlit's menus."""
     box = page.get_by_role("combobox", name=label, exact=True)
-    settle(page)  # a list that is opened while the page is being drawn closes again
+    offered = page.get_by_role("option", name=option, exact=True)
+
+    def search() -> bool:
+        """Types again where the list has closed, or has other options by now: the server had not yet answered."""
+        if box.input_value() != option or offered.count() == 0:
+            box.fill(option)
+        return offered.is_visible()
+
+    settle(page)
     if box.input_value() != option:
         box.click()
-        page.keyboard.type(option)
-        page.get_by_role("option", name=option, exact=True).click()
+        comes_to(page, search, True)
+        offered.click()
     expect(box).to_have_value(option)
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NAME, OTHER, BROKEN = "naïve try", "second", "broken"
 GRID, ROW = "[data-testid=stDataFrame]", 35  # px of one row and of the headings
-GRID, ROW = "[data-testid=stDataFrame]", 35  # px of one row and of the headings
 Open = Callable[..., "Page"]
 
 
@@ -111,6 +110,8 @@ def test_a_click_shows_a_run_and_a_tick_lays_another_over_it(show: Open) -> None
     page.locator(".other-run").click()
     wait(page, "lab.overlays.size === 0")
     page.locator(".other-run").wait_for(state="detached")
+    chosen = page.get_by_test_id("stElementContainer").and_(page.locator("[class*='runs-actions'] > *")).first
+    expect(chosen).to_have_text(OTHER)  # the table has heard of it
     tick(page, BROKEN)
     page.get_by_role("button", name="Open", exact=True).and_(page.locator(":disabled")).wait_for()
     page.get_by_role("paragraph").get_by_text("recipe.toml: this is not TOML").wait_for()

@@ -80,7 +80,7 @@ def test_a_form_that_lacks_a_text_says_so_and_keeps_what_was_typed() -> None:
     app = press(app)
     assert "Expected a text to take values from" in app.error[0].value and edits(app) == []
     field(app.text_input, "the other text").set_value(OTHER).run()
-    assert edits(press(app)) == [Patch("blocks.1.resid_post", Source(ids(OTHER)))]  # another value: all of it
+    assert edits(press(app)) == [Patch("blocks.1.resid_post", Source(ids(OTHER)), {"pos": [13]})]  # of the same token
     app = new("silence", layer=0, head=0)
     field(app.button_group, "heads").set_value([]).run()
     assert "one head or more" in press(app).error[0].value

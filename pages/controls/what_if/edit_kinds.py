@@ -187,8 +187,8 @@ def find_hook(name: str, model: Editable) -> tuple[EditableStack, EditableValue,
     return (own, found, where) if found else None
 
 
-def choose_hook(form: Form, label: str, suits: Callable[[EditableValue], bool] = lambda value: True) -> bool:
-    """Fields that choose a hook among those that suit. Returns whether it is another one."""
+def choose_hook(form: Form, label: str, suits: Callable[[EditableValue], bool] = lambda value: True) -> None:
+    """Fields that choose a hook among those that suit."""
     values, model = form.values, form.model
     where = parse_hook(values["hook"])
     own = stack_of(where.stack, model)
@@ -203,15 +203,15 @@ def choose_hook(form: Form, label: str, suits: Callable[[EditableValue], bool] =
     part = where.part if where.part in parts else options[0 if layer is None else -1].part
     part = form.select(label, parts, part, own.stack)
     held = next(one for one in options if one.part == part)
-    hook = held.hook if layer is None else f"{own.prefix}blocks.{layer}.{part}"
-    if hook == values["hook"]:
-        return False
-    values["hook"] = hook
-    return True
+    values["hook"] = held.hook if layer is None else f"{own.prefix}blocks.{layer}.{part}"
 
 
 def choose_part(form: Form, verb: str) -> None:
-    """Draws a field for each axis of a hook: heads and tokens to press, the others as numbers."""
+    """Draws a field for each axis of a hook: heads and tokens to press, the others as numbers.
+
+    What was chosen stays chosen at another hook, as far as that has the same axes: it may have been pressed before the
+    form had heard of that hook.
+    """
     values, model = form.values, form.model
     found = find_hook(values["hook"], model)
     if not found:
@@ -223,13 +223,13 @@ def choose_part(form: Form, verb: str) -> None:
     for axis, size in held.axes:
         now = sorted(i + size if i < 0 else i for i in as_list(at.get(axis)))
         if axis == "head":
-            chosen: list[int] | None = form.heads(ALL_HEADS, size, now, values["hook"])
+            chosen: list[int] | None = form.heads(ALL_HEADS, size, now)
         elif len(pieces.get(axis, ())) == size:
             label = verb if axis == "pos" else "of what is viewed at"
-            chosen = form.tokens(label, pieces[axis], now, values["hook"])
+            chosen = form.tokens(label, pieces[axis], now)
         else:
             reads = lambda text, size=size: read_ranges(text, size)  # noqa: E731
-            chosen = form.parsed_text(axis, ranges(now), f"all {size}", reads, values["hook"])
+            chosen = form.parsed_text(axis, ranges(now), f"all {size}", reads, size)
         if chosen is not None and sorted(chosen) != now:
             at.pop(axis, None)
             at |= {axis: sorted(chosen)} if chosen else {}
@@ -601,8 +601,7 @@ class PatchKind(Kind):
 
     def draw(self, form: Form) -> None:
         values, model, what = form.values, form.model, what_others(form.model)
-        if choose_hook(form, "value"):
-            values |= {"at": {}, "source_at": None, "source_hook": None}
+        choose_hook(form, "value")
         other = values["source"] is not None
         chosen = form.select("taken from", {True: f"another {what}", False: f"this {what}, without edits"}, other)
         if chosen != other:
@@ -613,12 +612,14 @@ class PatchKind(Kind):
         if found is None:
             return
         own, held, where = found
-        if where.layer is not None:
+        if where.layer is None:
+            values["source_hook"] = None
+        else:
             self.choose_other_value(form, own, held, where)
         choose_part(form, "at")
+        now, values["source_at"] = (values["source_at"] or {}).get("pos"), None
         if held.axes[:1] and held.axes[0][0] == "pos" and values["at"].get("pos"):
-            now = (values["source_at"] or {}).get("pos")
-            there = form.whole_number("its token number", now, 0, 2**31, values["hook"], hint="same")
+            there = form.whole_number("its token number", now, 0, 2**31, hint="same")
             values["source_at"] = None if there is None else {"pos": there}
 
     @staticmethod
@@ -658,8 +659,7 @@ class SteerKind(Kind):
             axes = [axis for axis, _ in value.axes]
             return axes[:1] == ["pos"] and "key" not in axes
 
-        if choose_hook(form, "value", suits):
-            values["at"] = {}
+        choose_hook(form, "value", suits)
         choose_source(form, "toward", "toward", "a text such as: Love")
         choose_source(form, "away", "away from", "a text such as: Hate")
         values["factor"] = form.number("times", values["factor"])
@@ -691,8 +691,7 @@ class ValueKind(Kind):
             form.replace((scale if way == "scale" else {"edit": "Replace", "value": 0.0}) | place)
             if way == "numbers":
                 values["value"] = [0, 0]
-        if choose_hook(form, "value"):
-            values["at"] = {}
+        choose_hook(form, "value")
         if way == "scale":
             values["factor"] = form.number("multiply by (0 removes)", values["factor"])
         elif way == "number":
