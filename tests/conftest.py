@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 PROBE = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
 
 os.environ.setdefault("LOUPE_MODEL", "stories")  # browser/test_first_model.py has what visitors meet
+RUNS = TemporaryDirectory(prefix="loupe-runs-")  # of this process and the servers that it starts
+os.environ["LOUPE_RUNS"] = RUNS.name
 SIZE: "ViewportSize" = {"width": 1440, "height": 950}
 FAILED = pytest.StashKey[bool]()
 REQUIRE_BROWSER = os.environ.get("LOUPE_REQUIRE_BROWSER") == "1"

@@ -23,6 +23,7 @@ from torch import Tensor
 from engine.checkpoints import Checkpoint, load, shipped_names
 from engine.checkpoints.locate import WEIGHTS, Place, locate
 from engine.edits import Edit
+from engine.runtime import opened
 from engine.runtime.limits import MODELS_FOLDER, MODELS_MEMORY, RUNS_FOLDER, TRACE_MEMORY, UPLOADS_DISK
 from engine.runtime.lru_cache import Shelf
 from engine.runtime.overview_cache import Glances, run_key
@@ -56,6 +57,18 @@ class Opening:
         given = json.dumps(dict(self.config), sort_keys=True)
         return str(self.source), str(self.dtype), given, tuple(self.rename.items()), _stamp(self.source)
 
+    @property
+    def lasting(self) -> dict[str, Any]:
+        """All but the folder, as JSON has it, and which version of the file; `from_lasting` reads it."""
+        named = {"source": str(self.source), "dtype": self.dtype and str(self.dtype).removeprefix("torch.")}
+        given = {"config": dict(self.config), "rename": dict(self.rename), "title": self.title}
+        return {**named, **given, "stamp": list(_stamp(self.source))}
+
+    @classmethod
+    def from_lasting(cls, found: Mapping[str, Any]) -> Opening:
+        dtype = found.get("dtype") and getattr(torch, found["dtype"])
+        return cls(Path(found["source"]), dtype, found["config"], found["rename"], found["title"])
+
 
 def names(*more: str) -> list[str]:
     """The shipped checkpoints, the folders a person put into the models folder, then those of `more` that are known."""
@@ -67,14 +80,14 @@ def names(*more: str) -> list[str]:
 
 def knows(name: str) -> bool:
     """True if `checkpoint` finds it."""
-    known = name in names() or _offers.find(name) is not None
+    known = name in names() or _offered(name) is not None
     return known or hub_folder(name) is not None or run_weights(name) is not None
 
 
 def parse_name(name: str) -> Opening:
     """Parses how a checkpoint of that name is opened. Raises ValueError for any other, so that a name is never a
     path."""
-    offered = _offers.find(name)
+    offered = _offered(name)
     if offered is not None:
         return offered
     if name in shipped_names():
@@ -87,21 +100,27 @@ def parse_name(name: str) -> Opening:
         return Opening(file, title=name)
     if name.startswith(RUN):
         raise ValueError(f"{absent(name)}.")
+    if "~" in name:
+        raise ValueError(f"{absent(name)}.")
     raise ValueError(f"there is no model called {name[:200]!r}; the models here are {', '.join(names())}.")
 
 
 def offer(given: Opening) -> str:
     """A name for what may be opened so, the same one for the same again. It is not opened yet.
 
-    Its title, then 40 random bits: it stands in links.
+    Its title, then 40 random bits: it stands in links. Those to a path, which nobody deletes with the server, are kept.
     """
     known = _names.get(given.key)
     if known is not None and _offers.find(known) is not None:
         return known
+    passing = given.folder is not None or Path(given.source).is_relative_to(RUNS_FOLDER)  # steps of a run have names
+    lasting = None if passing else given.lasting
     title = re.sub(r"[^\w.-]+", "-", given.title).strip("-.")[:LONGEST] or "model"
-    name = f"{title}~{secrets.token_hex(5)}"
+    name = (lasting and opened.find_name(RUNS_FOLDER, lasting)) or f"{title}~{secrets.token_hex(5)}"
     _offers.keep(name, given, _disk(given.folder))
     _names[given.key] = name
+    if lasting:
+        opened.keep_path(RUNS_FOLDER, name, lasting)
     return name
 
 
@@ -141,6 +160,10 @@ def run_weights(name: str) -> Path | None:
 
 def absent(name: str) -> str:
     """Why a name leads to no checkpoint, a part of a sentence."""
+    if "~" in name and opened.find_path(RUNS_FOLDER, name):
+        return f"the files that {name[:80]!r} was opened from are not there any more: put them back, or open others"
+    if "~" in name:
+        return f"the model {name[:80]!r} is not here any more: upload its files again, or open their path"
     if not name.startswith(RUN):
         return f"the model {name[:80]!r} is not here"
     from engine.training import snapshots
@@ -232,6 +255,17 @@ class Traces:
             found = run(model, read, edits=edits, base=base, target=target)
             found = self.shelf.keep(key, found, found.bytes)
         return found
+
+
+def _offered(name: str) -> Opening | None:
+    """What was offered by that name; a path before the server was started, too, if it is still there."""
+    found = _offers.find(name)
+    if found is None and "~" in name and (kept := opened.find_path(RUNS_FOLDER, name)):
+        again = Opening.from_lasting(kept)
+        if Path(again.source).exists():
+            found = _offers.keep(name, again, 0)
+            _names[again.key] = name
+    return found
 
 
 def _holds_a_model(folder: Path) -> bool:

@@ -8,6 +8,7 @@ from pages.controls.compare.export import comparison_export, comparison_of
 from pages.controls.compare.run import Side
 from pages.controls.compare.runs import sides, silence
 from pages.controls.model_input.model_input import EXAMPLES, Subject, notice
+from pages.controls.share.bar import bar
 from pages.controls.share.links import Rule, honour_link, one_of, whole_number
 from pages.controls.what_if.experiment import event_value
 from views.compare.compare import compare
@@ -45,8 +46,9 @@ first, *others = map(shown_side, found)
 pairs = [match_attentions(first, other) for other in others]
 comparison = comparison_of(found, pairs)
 export = comparison_export(found, comparison)
-look = EXAMPLES.get(first.title, {}).get("look", {})
-notes = {"look": {"layer": 0, "head": 0, **look}, "take": export.header, "plotly": plotly_address()}
+look = {"layer": 0, "head": 0, **EXAMPLES.get(first.title, {}).get("look", {})}
+bar(" and ".join(dict.fromkeys([first.title, *(other.title for other in others)])), look=look)
+notes = {"look": look, "take": export.header, "plotly": plotly_address()}
 drawn = compare(pairs, notes)
 waiting.empty()
 picture(drawn, key=PICTURE, on={"silence": on_silence})

@@ -18,9 +18,12 @@ from engine.analysis.switches import (
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED, blueprint
 from engine.runtime import library
+from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at
+from pages.controls.share.bar import bar
 from pages.controls.share.export import Export
 from pages.controls.share.links import Rule, address_now, honour_link, one_of, whole_number
 from pages.controls.share.panel import share_panel
+from pages.controls.share.visitor import recent
 from views.architecture import architecture as drawn
 from views.architecture.charts import (
     cost_curves,
@@ -57,7 +60,7 @@ def names() -> list[str]:
     """Lists the models with those that were opened in this session, on the page about checkpoints, and what a link
     names."""
     state, query = st.session_state, st.query_params
-    more = (*state.get("opened", ()), *(query.get(key, "") for key in ("model", "against")))
+    more = (*recent(), *(query.get(key, "") for key in ("model", "against")))
     more += (state.get("model", ""), state.get("against", ""))
     return [*NAMED, *(name for name in library.names(*more) if name not in NAMED)]
 
@@ -174,6 +177,7 @@ honour_link(rules(), names())
 st.html("<style>[class*=st-key-table-] { overflow-x: auto; }</style>")
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     models = names()
+    open_on_looked_at(models, FIRST)
     name = st.selectbox(
         "model", models, models.index(FIRST), key="model", bind="query-params", on_change=as_published, width=220
     )
@@ -203,8 +207,9 @@ except ValueError as error:
 st.session_state[SHOWN] = (name, chosen, numbers)
 
 total = count(config)
-with st.container(key="headline"):
-    st.caption(f"{name} · {total:,} parameters")
+if name != FIRST:
+    look_at(name)
+bar(name, looked_at()[1], f"{total:,} parameters")
 shown = [(name if config == own else f"{name}, changed", config)]
 shown += [] if other is None else [(against, other)]
 tables = ShownTables(

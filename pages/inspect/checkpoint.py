@@ -10,29 +10,31 @@ from engine.checkpoints import Checkpoint, IncompleteWeights
 from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.save import Form, export_checkpoint
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL, MAX_UPLOAD
+from engine.runtime.limits import FIRST_MODEL
 from pages.controls.checkpoint.assumed_config import correct
 from pages.controls.checkpoint.card import card_section
 from pages.controls.checkpoint.download import download
 from pages.controls.checkpoint.embedding import embedding_section
 from pages.controls.checkpoint.link import ASKED, FORMER, arrive, say_lost
 from pages.controls.checkpoint.load_errors import load_sentence, sentence, warn
-from pages.controls.checkpoint.open_form import NUMBERS, read_address, remember, reopen, show, take_upload
+from pages.controls.checkpoint.open_form import NUMBERS, WANTED, open_row, reopen, show
 from pages.controls.checkpoint.tensor_names import edit_names
 from pages.controls.checkpoint.tensors import tensors_section
 from pages.controls.checkpoint.weights import weights_section
+from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at, sizes
+from pages.controls.share.bar import bar
 from pages.controls.share.fragment import adopt_fragment
 from pages.controls.share.links import honour_link
+from pages.controls.share.visitor import recent, remember
 from views.charts.show import charts_wait
 from views.checkpoint import checkpoint as drawn
 from views.checkpoint.weights import matrix_rows
 
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
-GENERATE = "pages/explore/generate.py"
+GENERATE, COMPARE = "pages/explore/generate.py", "pages/explore/compare.py"
 ARCHITECTURE = "pages/inspect/architecture.py"
 LONG = "pages/inspect/long_sequences.py"
 LARGE = 50_000_000  # bytes of weights from which opening them is worth a word
-FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
 
 
 def open_checkpoint(name: str) -> Checkpoint | None:
@@ -64,6 +66,7 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
     st.page_link(ATTENTION, label="Attention", icon=":material/arrow_forward:", query_params=query)
     if checkpoint.config.generates:
         st.page_link(GENERATE, label="Generate", icon=":material/arrow_forward:", query_params=query)
+    st.page_link(COMPARE, label="Compare", icon=":material/arrow_forward:", query_params={"a_model": name})
     st.page_link(ARCHITECTURE, label="Anatomy", icon=":material/arrow_forward:", query_params=query)
     if suits(checkpoint):
         st.page_link(LONG, label="Long context", icon=":material/arrow_forward:", query_params=query)
@@ -83,17 +86,17 @@ if "next_model" in st.session_state:
     show(st.session_state.pop("next_model"))
 state = st.session_state
 wanted = state.get("model") or st.query_params.get("model", FIRST_MODEL)
-listed = library.names(*state.get("opened", ()), wanted)
-offered = [FIRST_MODEL, *(other for other in listed if other != FIRST_MODEL)]
+listed = library.names(*recent(), wanted)
+mine = [other for other in recent() if other in listed]
+offered = list(dict.fromkeys([FIRST_MODEL, *mine, *listed]))
+open_on_looked_at(offered, FIRST_MODEL)
 offered += [wanted] if wanted.startswith(library.HUB) and wanted not in offered else []
 arrive()
-honour_link({}, [wanted, st.query_params.get("model", "")])  # of a model that is not here the page itself says why
+honour_link({}, offered)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
     name = st.selectbox(
         "checkpoint", offered, key="model", bind="query-params", width="stretch",
-        accept_new_options=True, on_change=read_address, filter_mode="contains",
-        help="A name from the list; hub:org/name or hub:org/name@revision; on the server's own machine also a path, "
-        "of a folder or a weights file.",
+        filter_mode="contains", help="Models that are here; those that you opened come first after the usual one.",
     )  # fmt: skip
     here = library.knows(name)
     kept = list(NUMBERS.values()).index(library.parse_name(name).dtype) if here else 0
@@ -101,28 +104,28 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
         "precision", list(NUMBERS), kept, key=f"numbers {name}", width=110, on_change=reopen, args=(name,),
         disabled=not here, help="Half precision is widened to float32, or kept as it is stored in half the memory.",
     )  # fmt: skip
-    with st.popover("Your files", key="own files"):
-        st.file_uploader(
-            f"Weights, config and tokenizer, or a zip of them; up to {drawn.size(MAX_UPLOAD)}", FILES,
-            accept_multiple_files=True, key=f"files {state.setdefault('uploads', 0)}", on_change=take_upload,
-        )  # fmt: skip
     actions = st.container(
         horizontal=True, horizontal_alignment="right", vertical_alignment="center", width="content", key="actions"
     )
 
+open_row()
 if "said" in state:
     warn(state.pop("said"))
+if WANTED in state and download(state[WANTED]):
+    state["next_model"] = state.pop(WANTED)
+    st.rerun()
 
 try:
     if not library.knows(name) and name.startswith(library.HUB):
-        download(name)
+        if download(name):
+            st.rerun()
         st.stop()
     checkpoint = open_checkpoint(name)
 except FileNotFoundError as error:
-    if name.startswith(library.HUB):  # a part of it is here
-        download(name)
-    else:
+    if not name.startswith(library.HUB):
         warn(load_sentence(name, error))
+    elif download(name):  # a part of it was here
+        st.rerun()
     st.stop()
 except (ValueError, OSError) as error:
     state.pop(ASKED, None)  # else the next rerun would choose what the link asked for again
@@ -134,9 +137,8 @@ if checkpoint is None:
     st.stop()
 
 remember(name)
-with st.container(key="headline"):
-    total = sum(parameter.numel() for parameter in checkpoint.model.parameters())
-    st.caption(f"{drawn.plain(name)} · {total:,} parameters")
+look_at(name)
+bar(name, looked_at()[1], sizes(checkpoint))
 with actions:
     carry(name, checkpoint)
 if checkpoint.report.assumed:

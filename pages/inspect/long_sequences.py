@@ -11,8 +11,11 @@ from engine.attention_variants.measure import KINDS, MOST_BYTES, Setup, grid
 from engine.attention_variants.quantize import Settings
 from engine.runtime import library
 from pages.controls.long_sequences.export import CONTROLS, cost_tables, pattern_export
+from pages.controls.model_input.model_input import look_at, looked_at, open_on_looked_at
+from pages.controls.share.bar import bar
 from pages.controls.share.links import Rule, address_now, honour_link, one_of
 from pages.controls.share.panel import share_panel
+from pages.controls.share.visitor import recent
 from views.charts.show import NamedChart
 from views.charts.standalone import chart_file
 from views.core.component import courier, view
@@ -97,11 +100,12 @@ def stop_measuring() -> None:
 
 
 state = st.session_state
-wanted = [shared.FIRST, *state.get("opened", ()), st.query_params.get("model", ""), state.get("model", "")]
+wanted = [shared.FIRST, *recent(), st.query_params.get("model", ""), state.get("model", "")]
 models = [name for name in dict.fromkeys(wanted) if not refusal(name)]
 honour_link(RULES, models, refusal)
 if state.get("model") not in models:
     state.pop("model", None)
+open_on_looked_at(models, shared.FIRST)
 
 st.markdown("#### Long context")
 st.caption(
@@ -143,8 +147,9 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
 
 checkpoint = library.checkpoint(model)
 config = checkpoint.config
-with st.container(key="headline"):
-    st.caption(f"{model} · the heads of its last layer · states of generated stories")
+if model != shared.FIRST:
+    look_at(model)
+bar(model, looked_at()[1], "the heads of its last layer · states of generated stories")
 at_once = AUTOMATIC if config.d_model <= NARROW else shared.LENGTHS[0]
 quantizer = Settings(state.subspaces, state.codes, state.lists, state.probes, state.rerank)
 setup = Setup(state.window, state.block, state.block // 2, state.k, quantizer)

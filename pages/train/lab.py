@@ -6,6 +6,8 @@ from functools import partial
 import streamlit as st
 
 from engine.training import warm_trainer
+from pages.controls.model_input.model_input import looked_at
+from pages.controls.share.bar import bar
 from pages.controls.share.links import address_now, honour_link
 from pages.controls.share.visitor import on_this_machine, visitor_name
 from pages.controls.train.export import training_export
@@ -68,6 +70,7 @@ def offer_contrasts(session: Session, plan: Plan) -> None:
 honour_link({})
 warm_trainer.shared.keep()  # so that Play begins at once
 session, plan = training_session(), plan_training()
+bar(*looked_at())
 session.visitor, session.at_machine = visitor_name(), on_this_machine()
 session.plan, session.name, session.contrasts = plan.recipe, plan.name, plan.contrasts
 offer_contrasts(session, plan)

@@ -1,6 +1,7 @@
 """What every page shares: how it is served, opened by a link, framed and coloured."""
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
@@ -66,25 +67,35 @@ def test_what_a_page_says_in_the_header_leaves_the_words_of_the_pages_alone(
 ) -> None:
     page.set_viewport_size({"width": width, "height": 700})
     open_walkthrough(page, f"{server}/?model=digits-imagegpt")
-    page.locator(".st-key-headline").get_by_text("parameters").wait_for()
+    expect(page.locator(".looked-at")).to_contain_text("picture")
     page.get_by_test_id("stTopNavSection").last.wait_for()
     said = page.locator(".st-key-headline").bounding_box()
     words = [link.bounding_box() for link in page.get_by_test_id("stTopNavSection").all()]
     assert said and max(box["x"] + box["width"] for box in words if box) <= said["x"]
 
 
-def test_another_page_opens_on_the_head_that_was_looked_at_and_names_itself_in_its_menu(
+def test_another_page_opens_on_what_was_looked_at_says_so_and_names_itself_in_its_menu(
     server: str, page: "Page"
 ) -> None:
-    open_walkthrough(page, f"{server}/walkthrough?model=stories-bert#layer=1&head=2")
-    for title, root in (("Attention", ".attention"), ("Compare", ".compare"), ("Walkthrough", ".walkthrough")):
-        turn_to(page, title)
-        page.wait_for_selector(f'{root}[data-ready]')
+    text = "It began to [MASK]."
+    open_walkthrough(page, f"{server}/walkthrough?model=stories-bert&text={quote(text)}#layer=1&head=2")
+    pages = {"Attention": ".attention", "Generate": "", "Compare": ".compare", "Train a model": "", "Anatomy": ""}
+    pages |= {"Walkthrough": ".walkthrough", "Open a model": "", "Attention ": ".attention"}
+    for title, root in pages.items():
+        turn_to(page, title.strip())
+        bar = page.locator(".looked-at")
+        comes_to(page, lambda: bar.locator(".place").all_inner_texts(), ["block 2 · head 3"])  # noqa: B023
+        expect(bar.locator(".model")).to_contain_text("stories-bert")
+        if title != "Compare":
+            expect(bar.locator(".text")).to_have_text(text)
+        if not root:
+            continue
+        page.wait_for_selector(f"{root}[data-ready]")
         looked = page.locator(root).evaluate("e => [e.loupe.state.layer, e.loupe.state.head]")
         assert looked == [1, 2], title
         group = page.get_by_test_id("stTopNavSection").filter(has_text="Explore")
         named = group.locator("p").evaluate("p => getComputedStyle(p, '::after').content")
-        assert title in named
+        assert title.strip() in named
     expect(page.get_by_role("combobox").first).to_have_value("stories-bert")
 
 

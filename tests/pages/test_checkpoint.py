@@ -25,6 +25,8 @@ from engine.model.config import MLP, Attention, ModelConfig
 from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
 from pages.controls.checkpoint.link import FORMER
+from pages.controls.checkpoint.open_form import TYPED
+from pages.controls.share.visitor import COOKIE
 from tests.engine.checkpoints.hub_server import Repo, serving
 from views.charts.show import SHOWN
 from views.checkpoint.embedding import nearest_rows, vector_table
@@ -82,7 +84,7 @@ def payload(app: AppTest, name: str) -> tuple[dict[str, Any], dict[str, Named]] 
 
 def told(app: AppTest) -> str:
     assert not app.exception, app.exception
-    return re.sub(r"\\(.)", r"\1", " ".join(element.value for element in app.warning))
+    return re.sub(r"\\(.)", r"\1", " ".join(element.value for element in [*app.warning, *app.info]))
 
 
 def name_of(app: AppTest) -> str:
@@ -111,10 +113,7 @@ def drawn(app: AppTest) -> list[pd.DataFrame]:
 
 
 def typed(app: AppTest, text: str) -> AppTest:
-    box = app.selectbox(key="model")
-    box.options.append(text)  # AppTest knows no box that takes new ones
-    box.set_value(text)
-    return app.run()
+    return app.text_input(key=TYPED).set_value(text).run()
 
 
 def test_the_card_comes_before_the_charts_until_a_browser_reports_it() -> None:
@@ -146,20 +145,40 @@ def test_every_kind_of_model_is_shown(name: str) -> None:
 
 def test_a_link_to_nothing_says_what_there_is() -> None:
     app = page("nothing").run()
-    assert "no model called 'nothing'" in told(app) and "stories" in told(app)
-    assert payload(app, "checkpoint") is None
+    assert "the model 'nothing' is not here" in told(app) and name_of(app) == "stories"
+    assert "upload its files again" in told(page("mine~0123456789").run())
 
 
 def test_a_link_is_never_a_path(folder: Path) -> None:
-    assert "no model called" in told(page(str(folder)).run())
+    app = page(str(folder)).run()
+    assert "is not here" in told(app) and name_of(app) == "stories"
 
 
 def test_a_path_is_opened_for_a_visitor_on_the_machine(folder: Path, here: None) -> None:
     app = typed(page().run(), str(folder))
     assert re.fullmatch(r"mine~[0-9a-f]{10}", name_of(app))
-    assert app.session_state.opened == [name_of(app)]
-    assert name_of(page(name_of(app)).run()) == name_of(app)  # whoever has the link
-    assert "No model or folder named" in told(typed(page().run(), str(folder / "nowhere")))
+    name = name_of(app)
+    assert app.session_state.opened[0] == name and app.text_input(key=TYPED).value == ""
+    assert name_of(page(name).run()) == name  # whoever has the link
+    (folder.parent / "empty").mkdir()
+    wrong_ones = {"nowhere": "No model or folder named", "empty": "the folder holds nothing"}
+    for wrong, said in ((folder.parent / name, said) for name, said in wrong_ones.items()):
+        app = typed(app, str(wrong))  # the open model stays, and what was typed
+        assert said in told(app) and name_of(app) == name and app.text_input(key=TYPED).value == str(wrong)
+
+
+def test_a_link_to_a_path_holds_over_a_restart_of_the_server(
+    folder: Path, here: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = name_of(typed(page().run(), str(folder)))
+    for kept, empty in (("_offers", library.Shelf[library.Opening](2**20)), ("_names", {})):
+        monkeypatch.setattr(library, kept, empty)
+    library.checkpoint.cache_clear()
+    app = page(name).run()
+    assert name_of(app) == name and name in app.selectbox(key="model").options
+    folder.rename(folder.parent / "away")
+    monkeypatch.setattr(library, "_offers", library.Shelf[library.Opening](2**20))
+    assert "was opened from are not there any more" in told(page(name).run())
 
 
 @pytest.mark.parametrize(
@@ -176,17 +195,23 @@ def test_a_path_is_refused_to_anybody_else(
     assert name_of(app) == "stories"
 
 
-def test_what_was_opened_is_offered_on_every_page(folder: Path, here: None) -> None:
+def test_what_was_opened_is_offered_on_every_page(
+    folder: Path, here: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = typed(page().run(), str(folder))
     name = name_of(app)
-    assert [link.proto.query_string for link in app.get("page_link")] == [urlencode({"model": name})] * 4
+    assert [link.proto.query_string for link in app.get("page_link")] == [
+        urlencode({key: name}) for key in ("model", "model", "model", "a_model", "model")
+    ]
     for path in ("explore/walkthrough.py", "explore/attention.py", "explore/generate.py", "inspect/architecture.py"):
         carried = page(name, path).run()
         assert not carried.exception and carried.selectbox(key="model").value == name
-        later = page(path=path)
-        later.session_state["opened"] = [name]
-        assert name in later.run().selectbox(key="model").options
-        assert name not in page(path=path).run().selectbox(key="model").options  # another session
+        assert name in page(path=path).run().selectbox(key="model").options  # after a reload
+    compared = page(path="explore/compare.py")
+    compared.query_params["a_model"] = name
+    assert compared.run().selectbox(key="a_model").value == name
+    monkeypatch.setattr(ContextProxy, "cookies", property(lambda self: {COOKIE: "0" * 32}))
+    assert name not in page().run().selectbox(key="model").options  # somebody else
 
 
 def test_missing_tensors_are_told_with_the_table_of_those_that_came(folder: Path, models: Path) -> None:
@@ -314,17 +339,18 @@ def test_a_hubs_checkpoint_shows_its_sizes_before_anything_comes(hub: Repo, tmp_
     app = typed(page().run(), "hub:animals/cat")
     said = re.sub(r"\\(.)", r"\1", " ".join(element.value for element in app.markdown))
     assert "`model.safetensors`" in said and "licence **mit**" in said
-    assert not library.knows("hub:animals/cat") and payload(app, "checkpoint") is None
+    assert not library.knows("hub:animals/cat") and name_of(app) == "stories"  # until it has come
     (button,) = [button for button in app.button if button.label.startswith("Download")]
     assert re.fullmatch(r"Download [\d.]+ kB", button.label)
     button.click().run()
-    assert name_of(app) == "hub:animals/cat" and app.session_state.opened == ["hub:animals/cat"]
+    assert name_of(app) == "hub:animals/cat" and app.session_state.opened[0] == "hub:animals/cat"
     assert name_of(page("hub:animals/cat").run()) == "hub:animals/cat"
 
 
 @pytest.mark.parametrize(("name", "said"), [("hub:animals/dog", "dog"), ("hub:../x", "Expected hub:org/name")])
 def test_a_hub_that_has_it_not_is_one_sentence(hub: Repo, name: str, said: str) -> None:
-    assert said in told(typed(page().run(), name))
+    app = typed(page().run(), name)
+    assert said in told(app) and name_of(app) == "stories"
 
 
 def test_a_checkpoint_is_taken_away_as_a_folder_and_as_one_file(tmp_path: Path) -> None:

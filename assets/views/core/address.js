@@ -18,12 +18,26 @@ export const arrived = location.search.slice(1);
 let state = parse(location.hash || opened());
 let path = location.pathname;
 let timer = 0;
+let carried = {}; // what was looked at on the last page of heads
 let left = false; // another page is on its way, and whoever still stands here is of the page before
 const followers = new Set();
+const observers = new Set();
 
 /** What stands in the address now (with what `write` has yet to put there); {} where it makes no sense. */
 export function read() {
   return { ...state };
+}
+
+/** Block and head that are looked at, or on a page without heads were looked at last. */
+export function looked() {
+  if (path !== location.pathname) turn();
+  return pageOfHeads(path) ? picked(state) : carried;
+}
+
+/** Calls `callback()` when `looked` may say something else, by whichever hand. Returns how to stop. */
+export function observe(callback) {
+  observers.add(callback);
+  return () => observers.delete(callback);
 }
 
 /** Merges `patch` into the address; undefined or null takes an entry out. A page that is left says nothing any more. */
@@ -35,6 +49,7 @@ export function write(patch) {
   );
   clearTimeout(timer);
   timer = setTimeout(put, DELAY);
+  for (const callback of observers) callback();
 }
 
 /** Calls `callback(object)` when the address changes by other hands: back, forward, an edit. Returns how to stop. */
@@ -88,7 +103,7 @@ function watch() {
   if (!location.hash) return put();
   if (location.hash === print(state)) return;
   adopt();
-  for (const callback of followers) callback(read());
+  for (const callback of [...followers, ...observers]) callback(read());
 }
 
 /** What stood there when the page was opened: Streamlit takes a parameter that says the default out of the address, and
@@ -104,13 +119,16 @@ function opened() {
  * before, and is not told.
  */
 function turn() {
-  const before = state;
-  const carries = pageOfHeads(path) && pageOfHeads(location.pathname) && !location.hash;
+  if (pageOfHeads(path)) carried = picked(state);
   adopt();
-  if (carries) state = Object.fromEntries(Object.entries(before).filter(([name]) => CARRIED.includes(name)));
+  if (pageOfHeads(location.pathname) && !location.hash) state = carried;
   path = location.pathname;
   left = true;
   closeDrawer();
+}
+
+function picked(entries) {
+  return Object.fromEntries(Object.entries(entries).filter(([name]) => CARRIED.includes(name)));
 }
 
 function pageOfHeads(place) {

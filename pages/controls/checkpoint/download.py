@@ -16,8 +16,10 @@ def begin(name: str) -> None:
     st.session_state.downloads = name
 
 
-def download(name: str) -> None:
-    """Says what the download of a hub's checkpoint takes, and carries it out once it is asked for."""
+def download(name: str) -> bool:
+    """Says what the download of a hub's checkpoint takes, and carries it out once it is asked for.
+
+    Returns whether it is all here now."""
     from engine.checkpoints.hub import Progress, fetch, parse, plan  # what speaks to a network is slow to import
 
     try:
@@ -25,7 +27,7 @@ def download(name: str) -> None:
             found = plan(parse(name))
     except (ValueError, OSError) as error:
         warn(str(error))
-        return
+        return False
     st.markdown(f"#### {drawn.plain(str(found.name))}")
     left, right = st.columns([1, 2], gap="medium")
     facts = [f"licence **{drawn.plain(found.licence or 'not stated')}**", f"commit `{found.commit[:7]}`"]
@@ -39,7 +41,7 @@ def download(name: str) -> None:
         right.caption(f"{drawn.size(here)} are here already; the download continues from there.")
     if st.session_state.pop("downloads", "") != name:
         right.button(label, type="primary", key="download", on_click=begin, args=(name,))
-        return
+        return False
     right.button("Stop", key="stop", help="What has come is kept.")
     progress = right.progress(0.0, "…")
     drawn_at = 0.0
@@ -56,5 +58,5 @@ def download(name: str) -> None:
         fetch(found, MAX_DOWNLOAD, show)
     except (ValueError, OSError) as error:
         right.warning(drawn.plain(str(error)))
-        return
-    st.rerun()
+        return False
+    return True

@@ -6,41 +6,74 @@ from tempfile import TemporaryDirectory
 import streamlit as st
 import torch
 
+from engine.checkpoints import IncompleteWeights
+from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.trial import check_upload
 from engine.checkpoints.unpack import unpack
 from engine.runtime import library
-from engine.runtime.limits import FIRST_MODEL
-from pages.controls.checkpoint.load_errors import say, sentence
-from pages.controls.share.visitor import on_this_machine
+from engine.runtime.limits import MAX_UPLOAD
+from pages.controls.checkpoint.load_errors import load_sentence, say, sentence
+from pages.controls.share.visitor import on_this_machine, remember
+from views.checkpoint import checkpoint as drawn
 
 AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
+FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".txt", ".model", ".spm", ".md", ".zip"]
+TYPED, WANTED = "typed model", "wanted of the hub"  # in the session state
 USUAL = ("model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")  # names that say nothing
 
 
-def remember(name: str) -> None:
-    """All pages of this session offer it from now on."""
-    opened = st.session_state.setdefault("opened", [])
-    if name not in opened and name not in library.names():
-        opened.append(name)
+def open_row() -> None:
+    """The row of what opens another model: a path or a name on the hub, and files of one's own."""
+    state = st.session_state
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="open row"):
+        st.text_input(
+            "open another: a name on the hub, or a path", key=TYPED, on_change=read_typed, width="stretch",
+            placeholder="hub:org/name, hub:org/name@revision, or /path/of/a/folder/or/file",
+            help="A path is one of the server's own machine, for visitors there alone.",
+        )  # fmt: skip
+        with st.popover("Your files", key="own files"):
+            st.file_uploader(
+                f"Weights, config and tokenizer, or a zip of them; up to {drawn.size(MAX_UPLOAD)}", FILES,
+                accept_multiple_files=True, key=f"files {state.setdefault('uploads', 0)}", on_change=take_upload,
+            )  # fmt: skip
 
 
-def read_address() -> None:
-    """Reads what was typed: a name, or a path, which then has a name."""
-    typed = str(st.session_state.model or FIRST_MODEL).strip()
-    st.session_state.model = typed
-    if library.knows(typed) or typed.startswith(library.HUB):
+def read_typed() -> None:
+    """Reads a name or a path, which then has a name. What is open stays so until another is: of a hub's name the page
+    says first what its download takes, and where nothing is found it says so and keeps what was typed."""
+    typed = str(st.session_state[TYPED]).strip()
+    st.session_state.pop(WANTED, None)
+    if not typed:
         return
-    if not on_this_machine():
+    if library.knows(typed):
+        opened(typed)
+    elif typed.startswith(library.HUB):
+        st.session_state[WANTED] = typed
+    elif not on_this_machine():
         say(f'No model named "{typed}". A path is opened for visitors on the server\'s own machine alone.')
-        st.session_state.model = FIRST_MODEL
-        return
-    path = Path(typed).expanduser().absolute()
-    if not path.exists():
+    elif not (path := Path(typed).expanduser().absolute()).exists():
         say(f'No model or folder named "{typed}". The name of a model of a hub begins with hub:, as hub:org/name.')
-        st.session_state.model = FIRST_MODEL
-        return
-    show(library.offer(library.Opening(path, title=title(path))))
+    else:
+        try_to_open(library.offer(library.Opening(path, title=title(path))))
+
+
+def try_to_open(name: str) -> None:
+    """Opens a path in place of what is open, unless its files are of no model: whose names or tensors do not fit is
+    opened, since its page is where they can be mapped."""
+    try:
+        library.checkpoint(name)
+    except (IncompleteWeights, UnknownNames):
+        pass
+    except (ValueError, OSError) as error:
+        return say(load_sentence(name, error))
+    opened(name)
+
+
+def opened(name: str) -> None:
+    st.session_state[TYPED] = ""
+    st.session_state.pop(WANTED, None)
+    show(name)
 
 
 def title(path: Path) -> str:

@@ -12,7 +12,7 @@ from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL
 from engine.training.snapshots import snapshots
 from pages.controls.model_input.browser_history import went_back
-from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, KEPT, example
+from pages.controls.model_input.model_input import EMPTY, EVERY_FIELD, EXAMPLES, KEPT, OPENED_LAST, example
 from pages.controls.share.links import fit_address
 from pages.controls.what_if.experiment import MADE
 
@@ -22,6 +22,7 @@ PICTURE = "own"  # a person's own picture as the bytes of its file, which no add
 OWN = ("model", "step", *EVERY_FIELD, "edits", PICTURE)
 NUMBERS = ("step", "picture", "given")
 LAST = "compared"  # in the session state: what was compared last
+LOOKED_AT = "looked at"  # in there: what the other pages looked at then
 # What B reads where A reads the example of its model.
 OTHER: dict[str, dict[str, Any]] = {
     "everyday": {"text": "The little girl was thirsty, so she drank a"},
@@ -48,6 +49,8 @@ def begin() -> None:
         return
     kept: dict[str, Any] = state.get(LAST, {})
     first = first_things()
+    if kept and first != kept.get(LOOKED_AT, first):  # another page looks at something else by now: A does too
+        kept = {own: value for own, value in kept.items() if not own.startswith("a_")}
     start = {"A": first, "B": second_side(first)}
     for letter in LETTERS:
         said = with_step({own: text for own in OWN if (text := address.get(key(letter, own))) is not None})
@@ -78,8 +81,10 @@ def remember(said: dict[str, str]) -> None:
 def first_things() -> dict[str, Any]:
     """Model and text that the other pages look at, or what they would open on."""
     kept = st.session_state.get(KEPT, {})
-    named = kept.get("model", FIRST_MODEL)
-    return with_step({**empty(), **(kept if kept else values_of_example(named)), "model": named})
+    named = st.session_state.get(OPENED_LAST) or kept.get("model", FIRST_MODEL)
+    same = kept.get("model") == named
+    fields = {field: kept[field] for field in EVERY_FIELD if field in kept} if same else values_of_example(named)
+    return with_step({**empty(), **fields, "model": named})
 
 
 def with_step(said: dict[str, Any]) -> dict[str, Any]:

@@ -20,11 +20,13 @@ from engine.training.snapshots import snapshots
 from pages.controls.compare.defaults import (
     LAST,
     LETTERS,
+    LOOKED_AT,
     OWN,
     PICTURE,
     RUN,
     begin,
     empty,
+    first_things,
     format_edits,
     key,
     remember,
@@ -37,12 +39,13 @@ from pages.controls.model_input.model_input import (
     EMPTY,
     EVERY_FIELD,
     FIELDS,
-    KEPT,
     LABELS,
+    looked_at,
     pixels,
 )
 from pages.controls.model_input.text_field import bare_field, several_lines
 from pages.controls.share.links import as_text
+from pages.controls.share.visitor import recent
 from pages.controls.what_if.experiment import MADE
 from pages.controls.what_if.experiment_link import from_link
 
@@ -60,6 +63,7 @@ def sides() -> tuple[list[Side], DeltaGenerator]:
         under(shown)
     several_lines(key(letter, field) for letter in shown for field in FIELDS[reads(letter)[0]] if field in LABELS)
     st.session_state[LAST] = {own: st.session_state[own] for letter in shown for own in keys(letter)}
+    st.session_state[LAST][LOOKED_AT] = first_things()
     remember({own: value for letter in shown for own, value in in_address(letter).items()})
     given = [side for letter in shown if (side := read_side(letter)) is not None]
     waiting = st.empty()
@@ -95,7 +99,7 @@ def models() -> list[str]:
     """Models of the other pages, those that a side has, and the runs that kept snapshots."""
     state = st.session_state
     asked = [str(state.get(key(letter, "model"), "")) for letter in LETTERS]
-    names = library.names(*state.get("opened", ()), *asked, state.get(KEPT, {}).get("model", ""))
+    names = library.names(*recent(), *asked, looked_at()[0])
     return [FIRST_MODEL, *(name for name in names if name != FIRST_MODEL), *(f"{RUN}{run}" for run in snapshots())]
 
 

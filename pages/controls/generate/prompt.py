@@ -31,7 +31,7 @@ def prompt_controls() -> tuple[str, Checkpoint, Prompt, Call]:
     except (ValueError, OSError) as error:
         st.warning(sentence(str(error)))
         st.stop()
-    headline(checkpoint, wanted)
+    headline(checkpoint, wanted, heads=False)
     return name, checkpoint, prompt, call_of(checkpoint)
 
 

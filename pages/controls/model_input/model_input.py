@@ -37,6 +37,8 @@ from engine.runtime import library
 from engine.runtime.limits import FIRST_MODEL, LONG_TOKENS, MAX_TOKENS
 from pages.controls.model_input.browser_history import complete, went_back
 from pages.controls.model_input.text_field import several_lines, text_field
+from pages.controls.share.bar import bar
+from pages.controls.share.visitor import recent
 
 EXAMPLES = tomllib.loads((Path(__file__).parents[3] / "assets/texts/examples.toml").read_text())
 PLAIN = "everyday"  # whose text any other model opens on
@@ -62,6 +64,7 @@ QUESTION = {"text": "Who has the red ball?", "second": "Max gave the red ball to
 EMPTY = {"picture": 0, "given": 32, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
 KEPT = "subject"  # in the session state: what was looked at last, for the next page
 LEFT = "subjects"  # there too: what each page looked at last, for the browser's way back
+OPENED_LAST = "opened last"  # there too: the model that a page without a text has come to show since
 READ = "read last"  # in the session state: fields of the last input that was not empty
 
 
@@ -103,9 +106,8 @@ def subject(more: Callable[[], None] = nothing_more, limit: int = MAX_TOKENS) ->
 def controls(more: Callable[[], None] = nothing_more, labels: Mapping[str, str] = LABELS) -> Kind:
     """The row of what the model reads, of which model, and of `more`; says what kind of thing that model reads."""
     state = st.session_state
-    opened_here = state.get("opened", ())  # on the page about checkpoints
     asked = [st.query_params.get("model", ""), state.get("model", ""), state.get(KEPT, {}).get("model", "")]
-    names = library.names(*opened_here, *asked)
+    names = library.names(*recent(), *asked)
     models = [FIRST_MODEL, *(name for name in names if name != FIRST_MODEL)]
     begin(models)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="controls"):
@@ -138,21 +140,40 @@ def begin(models: list[str]) -> None:
         return
     if went_back():
         kept = state.get(LEFT, {}).get(state.page, kept)
-    name = address.get("model", kept.get("model", state.get("model", FIRST_MODEL)))
+    name = state.pop(OPENED_LAST, kept.get("model", state.get("model", FIRST_MODEL)))
+    name = address.get("model", name)
     name = name if name in models else FIRST_MODEL
     said = {field: state[field] for field in EVERY_FIELD if field in state and (not kept or field in address)}
     if went_back():  # the fields still hold what the page before looked at
         said |= {field: address[field] for field in LABELS if field in address}
-    if kept.get("model") == name:
-        state.update({key: value for key, value in kept.items() if key != "page"})
-    else:
-        show_example(name)
+    state.update({key: value for key, value in kept.items() if key != "page"})
+    if kept.get("model") != name:
         state.model = name
+        new_model()
         leave_to_address(field for field in EVERY_FIELD if field not in said)
     state.update(said)
     if name != FIRST_MODEL and "model" not in address and not went_back():
         with suppress(StreamlitAPIException):  # the box of the page before is still bound, and writes it there itself
             address["model"] = name  # a reload, or the link, finds it again
+
+
+def open_on_looked_at(models: Sequence[str], usual: str) -> None:
+    """Where a page that reads nothing is turned to, and its address names no model: opens it on the one that was looked
+    at, in place of its `usual` one. Call it before the control is drawn."""
+    name = st.session_state.get(OPENED_LAST) or st.session_state.get(KEPT, {}).get("model")
+    if "model" in st.session_state or "model" in st.query_params or name not in models or name == usual:
+        return
+    st.session_state.model = name
+    with suppress(StreamlitAPIException):  # as in `begin`
+        st.query_params["model"] = name
+
+
+def look_at(name: str) -> None:
+    """The other pages go on with the model that such a page shows."""
+    if st.session_state.get(KEPT, {}).get("model", FIRST_MODEL) != name and library.knows(name):
+        st.session_state[OPENED_LAST] = name
+    else:
+        st.session_state.pop(OPENED_LAST, None)
 
 
 def leave_to_address(fields: Iterable[str]) -> None:
@@ -187,15 +208,28 @@ def pixels(checkpoint: Checkpoint) -> int:
     return min(size[0] * size[1], MAX_TOKENS - 1)
 
 
-def headline(checkpoint: Checkpoint, wanted: Kind) -> None:
+def headline(checkpoint: Checkpoint, wanted: Kind, heads: bool = True) -> None:
+    said = {field: field_value(field) for field in FIELDS[wanted]}
+    about = "\n".join(filter(None, [checkpoint.card.get("about"), sizes(checkpoint)]))
+    bar(st.session_state.model, said, about, {"layer": 0, "head": 0, **look()} if heads else None)
+
+
+def sizes(checkpoint: Checkpoint) -> str:
     config = checkpoint.model.config
-    with st.container(key="headline"):
-        layers = f"{config.encoder.layers} + {config.layers}" if config.encoder else str(config.layers)
-        parts = [f"{layers} layers", f"{config.attention.heads} heads", f"d {config.d_model}"]
-        parts.append(f"{sum(p.numel() for p in checkpoint.model.parameters()):,} parameters")
-        if "picture" in FIELDS[wanted] and not st.session_state.get("upload"):
-            parts.insert(0, f"somebody’s {int(pictures()[1][field_value('picture')])}")
-        st.caption(" · ".join(parts), help=checkpoint.card.get("about"))
+    layers = f"{config.encoder.layers} + {config.layers}" if config.encoder else str(config.layers)
+    count = sum(parameter.numel() for parameter in checkpoint.model.parameters())
+    return f"{layers} blocks of {config.attention.heads} heads · d {config.d_model} · {count:,} parameters"
+
+
+def looked_at() -> tuple[str, dict[str, Any]]:
+    """The model and the fields of the page that read something last; for pages that read nothing."""
+    kept: dict[str, Any] = st.session_state.get(KEPT, {})
+    name = st.session_state.get(OPENED_LAST) or kept.get("model", FIRST_MODEL)
+    try:
+        fields = FIELDS[kind(library.checkpoint(name))]
+    except (ValueError, OSError):
+        fields = []  # the page that reads says why
+    return name, {field: kept[field] for field in fields if field in kept}
 
 
 def field_value(field: str) -> Any:
@@ -294,7 +328,7 @@ def is_example(fields: Sequence[str]) -> bool:
 
 def look() -> dict[str, int]:
     """The head and row to look at first: those that the example is there for."""
-    found: dict[str, int] = st.session_state.example.get("look", {})
+    found: dict[str, int] = st.session_state.get("example", {}).get("look", {})
     return found if is_example(EVERY_FIELD) else {}
 
 

@@ -147,7 +147,7 @@ def test_uploads_are_deleted_when_others_need_the_room(tmp_path: Path, monkeypat
     gc.collect()
     assert [path.is_dir() for path in paths] == [False, True]
     assert [library.knows(name) for name in names] == [False, True]
-    with pytest.raises(ValueError, match="no model called"):
+    with pytest.raises(ValueError, match="upload its files again"):
         library.parse_name(names[0])
 
 
