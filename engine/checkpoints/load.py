@@ -26,7 +26,7 @@ from engine.checkpoints.report import Assumption, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.weights import Weights, open_weights, read_json
 from engine.generation.defaults import GenerationDefaults
-from engine.inputs.processors import ImageProcessor, read_processor
+from engine.inputs.processors import ImageProcessor, describe_unread_keys, read_processor
 from engine.model.config import ModelConfig, check_config
 from engine.runtime.limits import MAX_DOWNLOAD
 from engine.tokenizers import FastTokenizer, Tokenizer, read_tokenizer
@@ -243,16 +243,22 @@ def open_tokenizer(place: Place, config: ModelConfig) -> tuple[Tokenizer | None,
 def open_processor(
     place: Place, theirs: Mapping[str, Any], config: ModelConfig
 ) -> tuple[Processor | None, tuple[str, ...]]:
+    processor: Processor | None = None
+    notes: tuple[str, ...] = ()
     try:
-        found = (read_processor(folder, theirs) for folder in place.folders)
-        processor = next((processor for processor in found if processor is not None), None)
+        for folder in place.folders:
+            processor = read_processor(folder, theirs)
+            if processor is not None:
+                notes = describe_unread_keys(folder, processor)
+                break
     except ValueError as error:
         return None, (f"No processor of pictures: {error}",)
     patches = config.embedding.patches
     if patches and isinstance(processor, ImageProcessor) and processor.size != (patches.image, patches.image):
         sizes = f"Its preprocessor_config.json makes pictures {processor.size[1]} x {processor.size[0]} pixels large"
-        return processor, (f"{sizes} and the model reads {patches.image} x {patches.image}; correct size there.",)
-    return processor, ()
+        fault = f"{sizes} and the model reads {patches.image} x {patches.image}; correct size there."
+        return processor, (*notes, fault)
+    return processor, notes
 
 
 def read_labels(theirs: Mapping[str, Any], config: ModelConfig) -> tuple[str, ...]:

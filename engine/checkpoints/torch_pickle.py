@@ -73,7 +73,8 @@ def read_torch_pickle(path: Path) -> PickledWeights:
     tensors, notes = _find_table(loaded, path)
     for name, tensor in tensors.items():
         stored = tensor.untyped_storage().nbytes() if tensor.layout == torch.strided else 0
-        if tensor.device.type != "cpu" or stored < tensor.numel() * tensor.element_size():
+        lacking = tensor.is_nested or stored < tensor.numel() * tensor.element_size()  # a nested one has no shape
+        if tensor.device.type != "cpu" or lacking:
             raise ValueError(f"{name} in {path} must be stored whole, got less than its shape; do not trust this file.")
     settings = loaded.get(SETTINGS)
     return PickledWeights(tensors, zipped, _keep_plain(settings) if isinstance(settings, dict) else None, notes)

@@ -40,6 +40,21 @@ KINDS: dict[str, dict[str, Any]] = {
     "DeiT": USUAL | {"size": 256, "do_center_crop": True, "crop_size": 224, "resample": BICUBIC},
     "ImageGPT": USUAL | {"size": 256, "do_color_quantize": True},
 }  # what transformers' classes take for keys that a file leaves out
+OF_STEPS = {"resample": "do_resize", "image_mean": "do_normalize", "image_std": "do_normalize"}  # null without them
+READ = "read"
+KEYS = {  # each with READ, or why it is without effect
+    **dict.fromkeys(("image_processor_type", "feature_extractor_type"), READ),
+    **dict.fromkeys(("do_resize", "size", "default_to_square", "resample", "do_center_crop", "crop_size"), READ),
+    **dict.fromkeys(("do_rescale", "rescale_factor", "do_normalize", "image_mean", "image_std"), READ),
+    **dict.fromkeys(("do_pad", "pad_size"), "refused where they would change a picture"),
+    **dict.fromkeys(("do_color_quantize", "clusters"), "read for an ImageGPT, of no use to the others"),
+    "do_convert_rgb": "a picture always gets the colours that its model reads",
+    "input_data_format": "of arrays, not of files of pictures",
+    **dict.fromkeys(("data_format", "return_tensors", "disable_grouping", "device"), "channels come first, on the CPU"),
+    **dict.fromkeys(("processor_class", "image_seq_length", "auto_map", "_valid_processor_keys"), "of their program"),
+    **dict.fromkeys(("transformers_version", "use_fast", "backend", "name_or_path"), "of their program"),
+}
+MOST_NAMED = 10  # in one note
 
 
 @dataclass(frozen=True)
@@ -214,11 +229,7 @@ def read_processor(folder: Path, config: Mapping[str, Any] | None = None) -> Ima
     `config` is the model's config.json, by default the one in `folder`: it says of what kind a processor is whose file
     does not, and what size comes out where the file leaves that to the picture.
     """
-    file, fields = folder / FILE, None
-    if (folder / NESTED).is_file() and "image_processor" in (nested := read_object(folder / NESTED)):
-        file, fields = folder / NESTED, nested["image_processor"]
-    elif file.is_file():
-        fields = read_object(file)
+    file, fields = _find(folder)
     if fields is None:
         return None
     if config is None:
@@ -229,6 +240,26 @@ def read_processor(folder: Path, config: Mapping[str, Any] | None = None) -> Ima
         raise ValueError(f"Expected a size and colours in {file}, got something else ({error}); correct it.") from error
     except ValueError as error:
         raise ValueError(f"{file} cannot be used. {error}") from error
+
+
+def describe_unread_keys(folder: Path, processor: ImageProcessor | PalettePixels) -> tuple[str, ...]:
+    """Sentence about the keys of the file in `folder` that ask for something which `processor` does not do."""
+    file, fields = _find(folder)
+    unread = [name for name, value in (fields or {}).items() if name not in KEYS and value is not None]
+    if isinstance(processor, PalettePixels) and fields and fields.get("do_center_crop"):
+        unread.append("do_center_crop")  # which of transformers' two classes for ImageGPT only one obeys
+    if not unread:
+        return ()
+    more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""
+    named = ", ".join(f"{name!r:.80}" for name in sorted(unread)[:MOST_NAMED])
+    return (f"{file.name} has keys that Loupe does not read for its pictures, so not obeyed: {named}{more}.",)
+
+
+def _find(folder: Path) -> tuple[Path, Any]:
+    """File that describes the processor of a folder, and its keys; None for those where there is no such file."""
+    if (folder / NESTED).is_file() and "image_processor" in (nested := read_object(folder / NESTED)):
+        return folder / NESTED, nested["image_processor"]
+    return folder / FILE, read_object(folder / FILE) if (folder / FILE).is_file() else None
 
 
 def _read(fields: dict[str, Any], config: Mapping[str, Any]) -> ImageProcessor | PalettePixels:
@@ -242,6 +273,7 @@ def _read(fields: dict[str, Any], config: Mapping[str, Any]) -> ImageProcessor |
         known = " or ".join(f"{each}ImageProcessor" for each in KINDS)
         raise ValueError(f"Expected a {known} in image_processor_type, got {got}; no other is known.")
     fields = KINDS[kind] | fields
+    fields |= {name: KINDS[kind][name] for name, step in OF_STEPS.items() if fields[name] is None and not fields[step]}
     if kind != "ImageGPT":
         return _read_image(fields, config)
     if not fields["do_color_quantize"]:

@@ -312,13 +312,15 @@ def test_an_upload_that_is_no_checkpoint_is_one_sentence() -> None:
     assert "x.zip" in told(app) and name_of(app) == "stories"
 
 
-def test_an_upload_whose_tokenizer_takes_too_much_is_one_sentence_and_no_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_upload_that_does_not_open_in_its_trial_is_one_sentence_and_no_model(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(trial, "MEMORY", 2**24)
     app = page().run()
+    app.file_uploader[0].set_value(("x.safetensors", b"no weights", "application/octet-stream")).run()
+    assert told(app).count("x.safetensors must be a safetensors file") == 1 and name_of(app) == "stories"
+    monkeypatch.setattr(trial, "PATIENCE", 0.001)
     app.file_uploader[0].set_value(("x.zip", zipped(SHIPPED / "induction"), "application/zip")).run()
-    assert "the tokenizer must read a short text within" in told(app) and name_of(app) == "stories"
+    assert "the weights must open within" in told(app) and name_of(app) == "stories"
 
 
 @pytest.fixture

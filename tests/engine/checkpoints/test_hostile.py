@@ -204,6 +204,13 @@ def test_a_pickle_that_would_do_more_than_hold_tensors_is_refused(
     assert [path.name for path in tmp_path.iterdir()] == ["w.pt"]
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_tensor_without_a_shape_is_refused(tmp_path: Path) -> None:
+    torch.save({"a": torch.nested.nested_tensor([torch.ones(3), torch.ones(4)])}, tmp_path / "w.pt")
+    with pytest.raises(ValueError, match=r"a in .*w\.pt must be stored whole"):
+        open_weights(tmp_path / "w.pt")
+
+
 TABLE, KEYED, END = b"\x80\x02}(X\1\0\0\0a", b"K\1u", b"."
 DOUBLED = b"X\1\0\0\0x\x85" + b"q\0h\0\x86" * 60  # a tuple that holds another one twice, and so on
 

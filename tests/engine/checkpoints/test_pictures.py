@@ -1,6 +1,7 @@
 """Models of pictures against transformers: ViT and ImageGPT."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,9 @@ def test_a_processor_goes_by_the_type_of_its_model_and_a_size_that_does_not_fit_
     fitted = load(tmp_path)
     assert fitted.processor == ImageProcessor((patches.image,) * 2, mean=(0.4,) * 3)
     assert fitted.report.notes == checkpoint.report.notes
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(fitting | {"do_mirror": True}))
+    (note,) = set(load(tmp_path).report.notes) - set(checkpoint.report.notes)
+    assert re.fullmatch(r"preprocessor_config\.json has keys that .*, so not obeyed: 'do_mirror'\.", note)
     (tmp_path / "preprocessor_config.json").write_text("{}")
     assert f"224 x 224 pixels large and the model reads {patches.image} x " in str(load(tmp_path).report)
 

@@ -13,7 +13,15 @@ import torch
 from PIL import Image
 
 from engine.inputs.pictures import Picture, open_picture
-from engine.inputs.processors import ImageProcessor, PalettePixels, read_processor
+from engine.inputs.processors import (
+    KEYS,
+    KINDS,
+    READ,
+    ImageProcessor,
+    PalettePixels,
+    describe_unread_keys,
+    read_processor,
+)
 
 RNG = np.random.default_rng(0)
 PHOTO = RNG.integers(0, 256, (37, 50, 3), dtype=np.uint8)
@@ -85,6 +93,10 @@ STEPS: list[dict[str, Any]] = [
     {"size": 9, "rescale_factor": 1 / 127, "do_normalize": False},
     {"size": [9, 8, 7], "do_normalize": False, "resample": 0},
     {"size": 9, "do_convert_rgb": True, "do_pad": True},
+    {"size": 9, "pad_size": 12, "data_format": "channels_first", "input_data_format": None},
+    {"size": 9, "do_center_crop": None, "do_normalize": None, "image_mean": None, "image_std": None, "crop_size": None},
+    {"do_resize": None, "size": None, "resample": None, "do_center_crop": True, "crop_size": 24},
+    {"size": 9, "do_center_crop": False, "do_rescale": None, "rescale_factor": None},
     {},
 ]
 
@@ -109,6 +121,66 @@ def test_every_step_of_a_file_is_obeyed_as_transformers_obeys_it(
         if "rescale_factor" not in steps and "do_rescale" not in steps:
             torch.testing.assert_close(again["pixel_values"].float(), expected, rtol=1e-6, atol=2e-6)
     assert read_processor(tmp_path / "again") == ours
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {"size": SIZE, "resample": 3},
+        {"size": [7, 9], "do_center_crop": True, "crop_size": 4, "do_pad": True, "pad_size": 99},
+        {"do_resize": False},
+        {"size": 8, "do_rescale": False, "image_mean": [127.5] * 3, "image_std": [127.5] * 3},
+        {"size": 8, "rescale_factor": 1 / 127.5, "do_normalize": False},
+        {"size": 8, "image_mean": [0.4, 0.5, 0.6], "image_std": 0.25},
+    ],
+    ids=str,
+)
+def test_every_step_before_a_palette_is_obeyed_as_transformers_obeys_it(steps: dict[str, Any], tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    fields = {"image_processor_type": "ImageGPTImageProcessor", "clusters": PALETTE, **steps}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(fields))
+    reference = transformers.ImageGPTImageProcessorPil.from_pretrained(tmp_path)
+    ours = read_processor(tmp_path, {"image_size": [37, 50]})
+    assert isinstance(ours, PalettePixels)
+    assert ours.ids(PHOTO).tolist() == reference(PHOTO, return_tensors="pt")["input_ids"].tolist()
+    named = ["do_center_crop" in note for note in describe_unread_keys(tmp_path, ours)]
+    assert named == [True] * ("do_center_crop" in steps)  # transformers' other class for it obeys that
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "P"])
+def test_do_convert_rgb_is_obeyed_as_transformers_obeys_it(mode: str, tmp_path: Path) -> None:
+    fields = {"image_processor_type": "ViTImageProcessor", "size": [37, 50], "do_convert_rgb": True}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(fields))
+    picture = Image.fromarray(PHOTO).convert(mode)
+    if "A" in mode:
+        picture.putalpha(Image.fromarray(PHOTO[..., 0]))
+    ours = read_processor(tmp_path)
+    assert isinstance(ours, ImageProcessor)
+    expected = vit(tmp_path)(picture, return_tensors="pt")["pixel_values"]
+    torch.testing.assert_close(ours.pixels(picture), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_key_that_transformers_knows_is_read_or_known_to_have_no_effect(kind: str, tmp_path: Path) -> None:
+    theirs = getattr(pytest.importorskip("transformers"), f"{kind}ImageProcessorPil")
+    assert not theirs.valid_kwargs.__annotations__.keys() - KEYS.keys()
+    theirs(clusters=PALETTE if kind == "ImageGPT" else None, do_convert_rgb=False).save_pretrained(tmp_path)
+    ours = read_processor(tmp_path)
+    assert ours is not None and describe_unread_keys(tmp_path, ours) == ()
+
+
+def test_keys_that_are_not_read_are_named_in_one_sentence(tmp_path: Path) -> None:
+    harmless = {name: 1 for name, why in KEYS.items() if why != READ and name != "pad_size"}
+    fields = harmless | {"size": 9, "do_flip_channel_order": True, "do_thumbnail": None, "rescale_offset": 1}
+    nested = {"image_processor": {**fields, "image_processor_type": "ViTImageProcessor"}}
+    for name, table in {"processor_config.json": nested, "preprocessor_config.json": nested["image_processor"]}.items():
+        (tmp_path / name).write_text(json.dumps(table))
+        ours = read_processor(tmp_path)
+        assert ours is not None and describe_unread_keys(tmp_path, ours) == (
+            f"{name} has keys that Loupe does not read for its pictures, so not obeyed: 'do_flip_channel_order', "
+            "'rescale_offset'.",
+        )
+        (tmp_path / name).unlink()
 
 
 def test_a_processor_within_a_processor_comes_first_and_old_and_new_names_of_a_type_are_known(tmp_path: Path) -> None:
