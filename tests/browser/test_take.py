@@ -13,11 +13,14 @@ import torch
 
 from engine.analysis.points import head_points
 from engine.analysis.rollout import rollout
+from engine.edits import SilenceHeads
+from engine.edits.experiment import Experiment
 from engine.inputs.readers import read_text
 from engine.inputs.samples import samples
 from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
+from pages.controls.what_if.experiment_link import to_link
 from tests.browser.harness import comes_to, expect
 
 if TYPE_CHECKING:
@@ -66,6 +69,16 @@ def test_a_picture_is_made_of_shapes_and_text_and_says_what_it_shows(look: Look,
     assert any("block 2 of 4, head 3 of 4" in text for text in texts) and "Loupe" in texts and TEXT in texts
     assert picture.get("width") == "17cm"
     assert path.name == f"loupe-{view}-stories.svg"
+
+
+def test_a_picture_of_an_edited_run_says_what_was_edited_and_marks_the_heads(look: Look, tmp_path: Path) -> None:
+    page = look(edits=to_link(Experiment().add(SilenceHeads(1, [2]))), hash="#layer=1&head=2")
+    expect(page.locator(".headgrid button.edited").first).to_be_visible()
+    picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
+    said = " ".join(element.text or "" for element in picture.iter(f"{SVG}text"))
+    assert "edited: block 2: head 3 silenced" in said
+    edited = page.locator(".headgrid button.edited").count()
+    assert len(list(picture.iter(f"{SVG}polygon"))) == edited + 1  # and that of the legend
 
 
 def test_one_plot_is_a_picture_whose_letters_are_legible_on_paper(look: Look, tmp_path: Path) -> None:

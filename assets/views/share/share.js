@@ -298,10 +298,10 @@ class TakeAway {
 
   caption() {
     const { where, what, sentence, read = this.take.read } = shown(this.place.view);
-    const { title, model } = this.take;
+    const { title, model, edits } = this.take;
     const text =
       read.length > CLIPPED ? `${read.slice(0, CLIPPED)}… (${read.length.toLocaleString("en")} characters)` : read;
-    const lines = [[model, where].filter(Boolean).join(", "), text, sentence].filter(Boolean);
+    const lines = [[model, where].filter(Boolean).join(", "), text, edits, sentence].filter(Boolean);
     return { title: what ? `${title}: ${what}` : title, lines, mark: "Loupe" };
   }
 

@@ -6,6 +6,7 @@ const SIDES = ["Top", "Right", "Bottom", "Left"];
 /** What `paintBox` reads of a style. */
 export const LOOK = [
   "borderTopLeftRadius",
+  "clipPath",
   "boxShadow",
   "backgroundColor",
   "backgroundImage",
@@ -52,6 +53,7 @@ export function filled(colour, name = "fill") {
 /** Draws what CSS paints of one box {x, y, width, height} into `into`; `defs` takes gradients. */
 export function paintBox(into, defs, box, style) {
   if (box.width <= 0 || box.height <= 0) return;
+  if (style.clipPath.startsWith("polygon")) return polygon(into, box, style);
   const radius = Math.min(parseFloat(style.borderTopLeftRadius) || 0, box.width / 2, box.height / 2);
   const shadows = rings(style.boxShadow);
   for (const ring of shadows) if (!ring.inset) frame(into, box, ring.spread, ring.colour, radius, ring.spread / 2);
@@ -62,6 +64,19 @@ export function paintBox(into, defs, box, style) {
   for (const ring of shadows) if (ring.inset) frame(into, box, ring.spread, ring.colour, radius, -ring.spread / 2);
   const outline = style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth);
   if (outline) frame(into, box, outline, style.outlineColor, radius, parseFloat(style.outlineOffset) + outline / 2);
+}
+
+/** The ground of a box that is cut to a polygon, whose corners are in pixels or percent of it. */
+function polygon(into, box, style) {
+  const ground = filled(style.backgroundColor);
+  const along = (text, start, size) =>
+    start + (text.endsWith("%") ? (parseFloat(text) / 100) * size : parseFloat(text));
+  const corners = style.clipPath
+    .slice("polygon(".length, -1)
+    .split(", ")
+    .map((corner) => corner.split(" "))
+    .map(([x, y]) => `${short(along(x, box.x, box.width))},${short(along(y, box.y, box.height))}`);
+  if (ground) into.append(shape("polygon", { points: corners.join(" "), ...ground }));
 }
 
 function rounded(box) {

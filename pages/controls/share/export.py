@@ -33,6 +33,7 @@ class Export(BareContext):
 
     `tables` are the questions of the data to choose from, by their titles; without any, or with the title "", it is
     that of what is looked at.
+    `edits` says in words what was changed of the run, for captions.
     `link` is the query of a link, `controls` are keys of what it can hide, `page_name` is the page's if not the view's.
     A file draws `payload` and carries at most `most` answers within `room` bytes: to the queries that were asked, and
     those that `carry` lists for what is looked at (a query, and its row) or else the page's questions do.
@@ -48,6 +49,7 @@ class Export(BareContext):
     data: str = "the table that is chosen"
     model: str = ""
     page_name: str | None = None
+    edits: str = ""
     carry: Callable[[Query, int], Iterable[Query]] | None = None
     room: int = MOST_BYTES
     most: int = MOST_ANSWERS
@@ -71,6 +73,7 @@ class Export(BareContext):
             "title": self.title,
             "model": self.model or self.context.model_name,
             "read": self.read,
+            "edits": self.edits,
             "trace": self.digest,
             "link": {VERSIONED: str(VERSION), **self.link},
             "version": VERSION,
@@ -119,9 +122,14 @@ def standalone_file(
     """Returns the file of a view; `header` is entry "take" of its payload, `page` the page's name if not the view's."""
     link = f"/{page or view}?{urlencode(header['link'])}{state}"  # on whichever Loupe
     linked = f"In Loupe: {link}" if fit_address(header["link"]) == header["link"] else UNLINKED
-    caption = (" · ".join(filter(None, (header["model"], header["read"]))), linked)
+    caption = caption_of(header), linked
     title = f"{header['title']} · Loupe"
     return self_contained(view, payload, title=title, caption=caption, state=state, answers=answers)
+
+
+def caption_of(header: Mapping[str, Any]) -> str:
+    """Says of which run a figure is: the model, what it read, what it was changed by."""
+    return " · ".join(filter(None, (header["model"], header["read"], header["edits"])))
 
 
 def answer_all(

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from pages.controls.share.export import caption_of
 from pages.controls.share.panel import share_panel
 from views.charts.show import show_altair, show_plotly
 from views.charts.standalone import chart_file
@@ -41,7 +42,7 @@ def show_question(
         [name for name, _ in header["controls"]],
         python=partial(page.python, query),
         tables={title: partial(page.table, query)},
-        html=partial(chart_file, title, [draw_figure], caption=[f"{header['model']} · {header['read']}"]),
+        html=partial(chart_file, title, [draw_figure], caption=[caption_of(header)]),
         key=f"{key} share",
         names=[header["model"]],
     )

@@ -9,10 +9,12 @@ from engine.checkpoints import Checkpoint
 from engine.inputs.readers import kind
 from pages.controls.model_input.model_input import FIELDS, Subject, field_value, seed
 from pages.controls.share.export import Export
-from pages.controls.share.links import address_of
+from pages.controls.share.links import NAMED, address_of
 from views.core.codegen import Fields
 from views.core.run_context import RunContext
 from views.walkthrough.walkthrough import Lane
+from views.what_if.edit_words import Terms, in_words
+from views.what_if.experiment import spell
 
 
 def run_export(
@@ -23,7 +25,18 @@ def run_export(
     texts = [str(field_value(name)) for name in fields if name not in ("picture", "given") and field_value(name)]
     read = " · ".join(texts) if texts else f"picture {field_value('picture')}"
     link = address_of(subject.name, fields, controls)
-    return Export(title, view, run, read, link, [*fields, "model", *controls], model=subject.name, **options)
+    shown = [*fields, "model", *controls]
+    edits = edits_in_words(subject, run)
+    return Export(title, view, run, read, link, shown, model=subject.name, edits=edits, **options)
+
+
+def edits_in_words(subject: Subject, run: RunContext) -> str:
+    """Says what the run was changed by; "" where by nothing."""
+    terms = Terms(run.lanes, subject.checkpoint.model.hook_names, lambda ids: spell(subject.checkpoint, ids))
+    made = run.trace.edits
+    said = [in_words(edit, terms) for edit in made[:NAMED]]
+    said += [f"{len(made) - NAMED} more"] if len(made) > NAMED else []
+    return f"edited: {'; '.join(said)}" if said else ""
 
 
 def run_context(subject: Subject, trace: Any, lanes: Sequence[Lane], before: Any = None) -> RunContext:
