@@ -238,13 +238,20 @@ function planLine(lab, start) {
   const update = () => {
     const { plan } = lab.data;
     const changed = lab.run && lab.status && lab.recipe !== plan.recipe;
-    const said = plan.problem || `${changed ? "the recipe now: " : ""}${plan.line}`;
+    const said = plan.problem || `${changed ? "the recipe now: " : ""}${plan.line}${planTime(lab)}`;
     if (text.textContent !== said) text.textContent = said;
     text.classList.toggle("problem", Boolean(plan.problem) && !plan.asks);
     button.hidden = !changed || mainAction(lab).what === "start";
     enable(button, plan.problem, "the run that you look at goes on beside it");
   };
   return { element, update };
+}
+
+/** How long the recipe takes: where the run that is looked at is of it, what that has spent and what is left of it. */
+function planTime({ data: { plan }, recipe, status, metrics }) {
+  const own = recipe === plan.recipe && status && !status.recorded ? status.seconds_left : null;
+  const measured = Number.isFinite(own) ? own + metrics.at("seconds", Infinity) : plan.seconds;
+  return Number.isFinite(measured) ? ` · about ${formatDuration(Math.max(measured, 1))}` : "";
 }
 
 // --- how a run is doing, in words, and what can be done with it just now ---------------------------------------------------------
