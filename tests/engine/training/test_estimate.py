@@ -40,7 +40,7 @@ def held(trainer: Trainer) -> int:
     own = {p.untyped_storage().data_ptr() for p in model.parameters()}
     seen: dict[int, tuple[int, Tensor]] = {}
     kept: list[int] = []
-    forward = trainer.forward
+    forward = trainer.compilation.forward
 
     def noted(**inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         kept.append(sum(size for size, _ in seen.values()))
@@ -55,7 +55,7 @@ def held(trainer: Trainer) -> int:
             seen[storage.data_ptr()] = (storage.nbytes(), tensor)
         return tensor
 
-    trainer.forward = noted
+    trainer.compilation.forward = noted
     with saved_tensors_hooks(save, lambda tensor: tensor):
         trainer.advance()
     weights = sum(p.nbytes for p in model.parameters())
