@@ -1,7 +1,7 @@
 """What a training will take, before it is started: parameters, memory, and, once this machine was measured, time.
 
 The time is that of a run with the same steps, where there is one on this machine; else it is computed from the
-operations, and held against the newest run.
+operations, and held against a run on the same data.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def estimate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Estimate:
 
 
 def seconds_per_step(recipe: Recipe, folder: Path) -> float | None:
-    """As measured in the newest run of the same steps with as many threads; else computed, and multiplied by what the
-    newest run of others took for each second that is computed of it."""
+    """As measured in the newest run of the same steps with as many threads; else computed, and multiplied by what a run
+    on the same data took for each second that is computed of it."""
     chosen = plan(recipe.machine, Abilities.of_this_machine(), limits.MAX_TRAININGS)
     paces = [pace for pace in measured_paces(folder) if pace.plan == chosen]
     same = next((pace for pace in paces if pace.is_of(recipe)), None)
@@ -105,9 +105,9 @@ def seconds_per_step(recipe: Recipe, folder: Path) -> float | None:
     if speed is None:
         return None
     computed = seconds(as_far_as_known(recipe), recipe, speed)
-    if not paces:
+    other = next((pace for pace in paces if pace.recipe.data == recipe.data), None)
+    if other is None:
         return computed
-    other = paces[0]
     return computed * other.seconds / seconds(as_far_as_known(other.recipe), other.recipe, speed)
 
 

@@ -2,6 +2,7 @@
 // run is going, in words.
 import { svg } from "../components/stack.js";
 import { make } from "../core/dom.js";
+import { formatDuration, planTime } from "./duration.js";
 import { formatRate } from "./run.js";
 
 const ICONS = { play: "M4 2.2 13.6 8 4 13.8Z", pause: "M3.5 2.5h3.2v11H3.5zM9.3 2.5h3.2v11H9.3z" };
@@ -247,13 +248,6 @@ function planLine(lab, start) {
   return { element, update };
 }
 
-/** How long the recipe takes: where the run that is looked at is of it, what that has spent and what is left of it. */
-function planTime({ data: { plan }, recipe, status, metrics }) {
-  const own = recipe === plan.recipe && status && !status.recorded ? status.seconds_left : null;
-  const measured = Number.isFinite(own) ? own + metrics.at("seconds", Infinity) : plan.seconds;
-  return Number.isFinite(measured) ? ` · about ${formatDuration(Math.max(measured, 1))}` : "";
-}
-
 // --- how a run is doing, in words, and what can be done with it just now ---------------------------------------------------------
 
 const ENDED = { stopped: "stopped", killed: "ended", failed: "failed" };
@@ -306,13 +300,6 @@ function timeLeft({ seconds_left: seconds }) {
 function trainingTime({ metrics }) {
   const seconds = metrics.at("seconds", Infinity);
   return Number.isFinite(seconds) ? `${formatDuration(seconds)} of training` : "";
-}
-
-/** Seconds as a person says them. */
-export function formatDuration(seconds) {
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3600).toFixed(1)} h`;
 }
 
 /** A number of steps or tokens. */

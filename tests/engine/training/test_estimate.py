@@ -147,10 +147,11 @@ def test_time_follows_the_newest_run_of_the_same_steps_on_this_machine(tmp_path:
     assert estimate(longer, tmp_path).seconds == pytest.approx(0.25 * longer.schedule.steps)
 
 
-def test_time_of_other_steps_is_computed_and_held_against_the_newest_run(tmp_path: Path) -> None:
+def test_time_of_other_steps_is_computed_and_held_against_a_run_on_the_same_data(tmp_path: Path) -> None:
     recipe = open_recipe("lab/induction")
     larger = replace(recipe, batch=replace(recipe.batch, size=4 * recipe.batch.size))
     measure_run(recipe, tmp_path / "run", (0, 0.0), (60, 15.0))
+    measure_run(open_recipe("lab/reverse"), tmp_path / "newer, of other data", (0, 0.0), (60, 600.0))
     assert estimate(larger, tmp_path).seconds is None
     calibrate(recipe, tmp_path)
     (tmp_path / "run").rename(tmp_path / ".away")
