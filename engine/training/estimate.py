@@ -1,4 +1,8 @@
-"""What a training will take, before it is started: parameters, memory, and, once this machine was measured, time."""
+"""What a training will take, before it is started: parameters, memory, and, once this machine was measured, time.
+
+The time is that of a run with the same steps, where there is one on this machine; else it is computed from the
+operations, and held against a run on the same data.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,7 @@ from engine.runtime.limits import RUNS_FOLDER
 from engine.training.atomic import read_json, write_json
 from engine.training.machine import Abilities, plan
 from engine.training.optimiser import build_adamw, is_muon_matrix
+from engine.training.pace import measured_paces
 from engine.training.recipe import Optimiser, Recipe
 
 FLOAT32 = 4  # bytes
@@ -46,7 +51,8 @@ ROWS = {LITTLE: 2, NARROW: 64, WIDE: 16}
 @dataclass(frozen=True)
 class Estimate:
     """`memory_bytes` is the most that weights, gradients, the optimiser's memory and activations take together, beside
-    the process itself; `seconds` is of all steps, None where this machine's speed is not known.
+    the process itself; `seconds` is of all steps, None where neither this machine's speed is known nor a run has
+    measured such steps.
     """
 
     parameters: int
@@ -83,8 +89,26 @@ def estimate(recipe: Recipe, folder: Path | str = RUNS_FOLDER) -> Estimate:
         "muon": 2 * count - matrices,
     }
     memory = FLOAT32 * (2 * count + remembered[recipe.optimiser.kind]) + of_activations(config, recipe)
-    speed = known_speed(recipe, Path(folder))
-    return Estimate(count, memory, None if speed is None else recipe.schedule.steps * seconds(config, recipe, speed))
+    step = seconds_per_step(recipe, Path(folder))
+    return Estimate(count, memory, None if step is None else recipe.schedule.steps * step)
+
+
+def seconds_per_step(recipe: Recipe, folder: Path) -> float | None:
+    """As measured in the newest run of the same steps with as many threads; else computed, and multiplied by what a run
+    on the same data took for each second that is computed of it."""
+    chosen = plan(recipe.machine, Abilities.of_this_machine(), limits.MAX_TRAININGS)
+    paces = [pace for pace in measured_paces(folder) if pace.plan == chosen]
+    same = next((pace for pace in paces if pace.is_of(recipe)), None)
+    if same is not None:
+        return same.seconds
+    speed = known_speed(recipe, folder)
+    if speed is None:
+        return None
+    computed = seconds(as_far_as_known(recipe), recipe, speed)
+    other = next((pace for pace in paces if pace.recipe.data == recipe.data), None)
+    if other is None:
+        return computed
+    return computed * other.seconds / seconds(as_far_as_known(other.recipe), other.recipe, speed)
 
 
 def as_far_as_known(recipe: Recipe) -> ModelConfig:
@@ -120,7 +144,7 @@ def of_dropout(config: ModelConfig, rows: int, context: int) -> int:
 
 
 def seconds(config: ModelConfig, recipe: Recipe, speed: Speed) -> float:
-    """Time of one step."""
+    """Time of one step, computed."""
     blocks = sum(stack.L.value for stack in stacks(config)) * recipe.batch.accumulate
     work = operations(config, recipe.batch.size, recipe.batch.context)
     return blocks * speed.block + work * speed.work(config.d_model)

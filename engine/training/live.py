@@ -13,11 +13,11 @@ from engine.training.folder import RunFolder
 from engine.training.frames import Frame
 from engine.training.marks import Mark, marks
 from engine.training.news import Cursor, Line, News, news
+from engine.training.pace import time_left
 from engine.training.status import ACTIVE, Status, read_status
 from engine.training.watch import WatchLine
 
 BUCKETS = 300  # that the lines of a long run are cut into when they are told at once
-RECENT = 100  # lines from which the pace is read
 THINK = 1.0  # seconds between two searches for marks while a run goes on, at least
 EXTREMES = ("loss", "held_out_loss", "accuracy", "grad_norm", "tokens_per_second")
 
@@ -113,12 +113,3 @@ def thin_lines(lines: Sequence[Line], buckets: int = BUCKETS) -> list[Line]:
             there = [(lines[i][name], i) for i in stretch if lines[i].get(name) is not None]
             kept |= {min(there)[1], max(there)[1]} if there else set()
     return [lines[i] for i in sorted(kept)]
-
-
-def time_left(metrics: Sequence[Line], steps: int) -> float | None:
-    """Seconds of training until step `steps`, at the pace of the last lines; None while there is none."""
-    recent = metrics[-RECENT:]
-    if len(recent) < 2:
-        return None
-    made, took = (recent[-1][name] - recent[0][name] for name in ("step", "seconds"))
-    return max(steps - recent[-1]["step"], 0) * took / made if made > 0 else None

@@ -71,6 +71,9 @@ def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterat
             due = journal.due(trainer.step, spent) or order.mode == "pause"
             numbers = update.read() if due else None
             trainer.spend(time.perf_counter() - began)
+            if trainer.compilation.notes:
+                journal.choose((*journal.status.chosen, *trainer.compilation.notes))
+                trainer.compilation.notes.clear()
             step = None if numbers is None else journal.record(trainer, numbers)
             journal.keep(trainer)
             if watched:

@@ -52,7 +52,8 @@ class Plan:
 
 
 def plan(machine: Machine, able: Abilities, beside: int = 1, before: int = 0) -> Plan:
-    """`auto` is float32, uncompiled, on a CPU; bfloat16 (float16 where there is none), compiled, on CUDA.
+    """`auto` is float32, uncompiled, on a CPU; bfloat16 (float16 where there is none) on CUDA, compiled
+    after the first steps where that pays within the run; when, follows from its pace (compilation.py).
 
     `beside` is how many trainings may share the cores. `before` is with how many threads this one began: sums are
     rounded otherwise with another number, and a run that goes on is to be as one that was never left.
@@ -80,7 +81,10 @@ def reasons(machine: Machine, able: Abilities, device: str, precision: str, comp
         ("cuda", "bfloat16"): "the device computes in it, several times as fast as in float32; weights stay float32.",
         ("cuda", "float16"): "the device is fast in it and has no bfloat16; weights stay float32, the loss is scaled.",
     }
-    compiling = {True: "fused kernels are faster on CUDA.", False: "the first step would wait most of a minute for it."}
+    compiling = {
+        True: "after the first steps, where that pays within the run.",
+        False: "the first step would wait most of a minute for it.",
+    }
     tf32 = " Products that are in float32 are rounded as TF32 is." if device == "cuda" else ""
     return (
         f"Device {device}: {there if machine.device == 'auto' else asked}",

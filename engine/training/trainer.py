@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -18,17 +19,17 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime.memory import keep_freed_memory
 from engine.training import latest
 from engine.training.base import begin_with
+from engine.training.compilation import Compilation
 from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
 from engine.training.machine import Plan
-from engine.training.objectives import Counts, Examples, Outputs, score, shares_of
+from engine.training.objectives import Counts, Examples, score, shares_of
 from engine.training.optimiser import build_optimisers
 from engine.training.parallel import Peers
 from engine.training.recipe import Recipe
 from engine.training.schedule import learning_rate
 from engine.training.sources import open_source
 
-Forward = Callable[..., Outputs]
 BLOCK = re.compile(r"(?:encoder\.|decoder\.)?blocks\.\d+")
 
 
@@ -81,9 +82,8 @@ class Trainer:
         model = initialise(Transformer(config), seed_for(recipe.seed, "weights"))
         self.model = (begin_with(model, recipe.base) if recipe.base else model).to(self.device).train()
         self.drawn: dict[int, list[Examples]] = {}
-        self.forward: Forward = (
-            torch.compile(self.model.forward_with_pooled) if plan.compile else self.model.forward_with_pooled
-        )
+        forward, at_once = self.model.forward_with_pooled, recipe.machine.compile == "on"
+        self.compilation = Compilation(forward, self.device, peers, plan.compile, at_once)
         self.optimiser = build_optimisers(self.model, recipe.optimiser)
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
         self.progress = latest.Progress(seed=recipe.seed, threads=plan.threads)
@@ -109,9 +109,10 @@ class Trainer:
         """
         step = self.step + 1
         lr = learning_rate(step, self.recipe.schedule, self.recipe.optimiser.lr) if lr is None else lr
-        torch.manual_seed(seed_for(self.recipe.seed, "dropout", step, self.peers.rank))
         whole = self.source.batch(step)
-        scores = self._backward(whole)
+        self._prepare(step)
+        left = self.recipe.schedule.steps - step
+        scores = self.compilation.update(partial(self._backward, whole), partial(self._prepare, step), left)
         named = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
         gradients = list(named.values())
         self.peers.all_reduce_sum(gradients)
@@ -132,6 +133,11 @@ class Trainer:
         self.progress = replace(self.progress, step=step, tokens=self.progress.tokens + whole.tokens)
         return update
 
+    def _prepare(self, step: int) -> None:
+        """Draws of dropout and gradients as they are before an update."""
+        torch.manual_seed(seed_for(self.recipe.seed, "dropout", step, self.peers.rank))
+        self.model.zero_grad()
+
     def _backward(self, whole: Examples) -> dict[str, Tensor]:
         """The scores of this process's rows, whose gradients are added up part by part."""
         counts, total = whole.counts, dict[str, Tensor]()
@@ -139,7 +145,7 @@ class Trainer:
             shares = shares_of(counts if part is whole else part.counts, counts)
             part = part.to(self.device)
             with self.plan.context():
-                scores = score(self.forward(**part.inputs), part, shares, self.recipe.objective.smoothing)
+                scores = score(self.compilation.forward(**part.inputs), part, shares, self.recipe.objective.smoothing)
             self.scaler.scale(scores["loss"]).backward()
             total = {name: total[name] + value.detach() if total else value.detach() for name, value in scores.items()}
         return total
@@ -173,7 +179,7 @@ class Trainer:
                 shares = shares_of(examples.counts, whole)
                 examples = examples.to(self.device)
                 with self.plan.context():
-                    scores = score(self.forward(**examples.inputs), examples, shares)
+                    scores = score(self.compilation.eager(**examples.inputs), examples, shares)
                 for name, value in scores.items():
                     totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64)) + value.cpu()
         return {name: float(value) for name, value in totals.items()}

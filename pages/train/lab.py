@@ -79,7 +79,7 @@ shown = {
     "run": run,
     "recorded": RECORDED.is_dir() and st.session_state.task == FIRST,  # it learned that one
     "plan": {"name": plan.name, "line": plan.line, "problem": plan.problem, "asks": plan.asks}
-    | {"recipe": "" if plan.recipe is None else digest(plan.recipe)},
+    | {"recipe": "" if plan.recipe is None else digest(plan.recipe), "seconds": plan.seconds},
     "overlays": overlays,
     "commands": session.commands,
     "plotly": plotly_address(),

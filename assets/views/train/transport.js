@@ -2,6 +2,7 @@
 // run is going, in words.
 import { svg } from "../components/stack.js";
 import { make } from "../core/dom.js";
+import { formatDuration, planTime } from "./duration.js";
 import { formatRate } from "./run.js";
 
 const ICONS = { play: "M4 2.2 13.6 8 4 13.8Z", pause: "M3.5 2.5h3.2v11H3.5zM9.3 2.5h3.2v11H9.3z" };
@@ -238,7 +239,7 @@ function planLine(lab, start) {
   const update = () => {
     const { plan } = lab.data;
     const changed = lab.run && lab.status && lab.recipe !== plan.recipe;
-    const said = plan.problem || `${changed ? "the recipe now: " : ""}${plan.line}`;
+    const said = plan.problem || `${changed ? "the recipe now: " : ""}${plan.line}${planTime(lab)}`;
     if (text.textContent !== said) text.textContent = said;
     text.classList.toggle("problem", Boolean(plan.problem) && !plan.asks);
     button.hidden = !changed || mainAction(lab).what === "start";
@@ -299,13 +300,6 @@ function timeLeft({ seconds_left: seconds }) {
 function trainingTime({ metrics }) {
   const seconds = metrics.at("seconds", Infinity);
   return Number.isFinite(seconds) ? `${formatDuration(seconds)} of training` : "";
-}
-
-/** Seconds as a person says them. */
-export function formatDuration(seconds) {
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3600).toFixed(1)} h`;
 }
 
 /** A number of steps or tokens. */

@@ -21,7 +21,7 @@ from engine.training.objectives.suitable_config import suit_model
 from engine.training.recipe_file import as_toml, parse_recipe, read_recipe, write_recipe
 from engine.training.sizing import Sizing, known_size
 from pages.controls.share.links import as_text
-from pages.controls.train.presets import OWN, duration, gallery, presets
+from pages.controls.train.presets import OWN, gallery, presets
 from pages.controls.train.recipe_form import Form
 from pages.controls.train.recipe_options import format_value as as_option
 from pages.controls.train.session import folder_of
@@ -261,7 +261,7 @@ MIB = 2**20
 @dataclass(frozen=True)
 class Plan:
     """`recipe` is None where the controls do not make one: `problem` says why, or what to do first where `asks`. `line`
-    tells what would be trained."""
+    tells what would be trained, and `seconds` how long that would take, None where it is not known."""
 
     name: str
     recipe: Recipe | None
@@ -269,6 +269,7 @@ class Plan:
     line: str = ""
     contrasts: Mapping[str, Recipe] = field(default_factory=dict)
     asks: bool = False
+    seconds: float | None = None
 
 
 def plan_training() -> Plan:
@@ -331,19 +332,19 @@ def read(form: Form, drawn: bool, seed: int, name: str, task: str, preset: Recip
         with form.text:
             files = places(preset)
             text_of_recipe(form.turn, as_toml(without_paths(said, files)), lambda text: apply(text, task, files))
-    problem, recipe, line = "; ".join(form.problems), None, ""
+    problem, recipe, line, seconds = "; ".join(form.problems), None, "", None
     try:
         recipe = parse_recipe(as_toml(said), "the recipe")
         name = check_name(name)
-        line, wrong = estimate_plan(recipe)
+        line, seconds, wrong = estimate_plan(recipe)
         limit_checks.check_start(recipe)
         problem = problem or wrong
     except ValueError as error:
         problem = problem or str(error).removeprefix("the recipe: ")
     if problem or recipe is None:
         st.warning(as_text(problem))
-        return Plan(name, None, problem, line)
-    return Plan(name, recipe, "", line, contrasts(recipe))
+        return Plan(name, None, problem, line, seconds=seconds)
+    return Plan(name, recipe, "", line, contrasts(recipe), seconds=seconds)
 
 
 def adapt_model(said: dict[str, Any], begun: Recipe) -> dict[str, Any]:
@@ -411,19 +412,20 @@ def sizing_cache() -> Sizing:
     return Sizing()
 
 
-def estimate_plan(recipe: Recipe) -> tuple[str, str]:
-    """The line of what would be trained, and the sentence that it would end with, "" where none."""
+def estimate_plan(recipe: Recipe) -> tuple[str, float | None, str]:
+    """The line of what would be trained, its seconds, None where they are not known, and the sentence that it would
+    end with, "" where none."""
     size = known_size(recipe)
     with st.container():
         fetched = recipe.data.hub is not None  # a link shall fetch nothing
         if size is None and not fetched and (sizing_cache().begin(recipe) or sizing_cache().busy):
             wait()
     if size is not None and size.problem:
-        return describe_plan(recipe, False), size.problem
+        return *describe_plan(recipe, False), size.problem
     known = size is not None and size.vocab_size > 0
     if size is not None and known:
         recipe = replace(recipe, model=replace(recipe.model, vocab_size=size.vocab_size))
-    return describe_plan(recipe, known), ""
+    return *describe_plan(recipe, known), ""
 
 
 @st.fragment(run_every=0.5)
@@ -433,7 +435,7 @@ def wait() -> None:
         st.rerun()
 
 
-def describe_plan(recipe: Recipe, exactly: bool) -> str:
+def describe_plan(recipe: Recipe, exactly: bool) -> tuple[str, float | None]:
     model, found = recipe.model, estimate(recipe)
     heads, layers = model.attention.heads, str(model.layers)
     kind = "encoder" if model.attention.mask == "full" else "decoder"
@@ -446,4 +448,4 @@ def describe_plan(recipe: Recipe, exactly: bool) -> str:
         f"{recipe.schedule.steps:,} steps of {recipe.batch.size} rows",
         f"about {max(1, round(found.memory_bytes / MIB)):,} MiB",
     ]
-    return " · ".join([*said, *([] if found.seconds is None else [f"about {duration(found.seconds)}"])])
+    return " · ".join(said), found.seconds

@@ -1,5 +1,6 @@
 """What is foretold of a training, held against one that is under way."""
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +17,10 @@ from engine.training.data_recipe import Stories
 from engine.training.estimate import FILE, as_far_as_known, calibrate, estimate, operations
 from engine.training.machine import Abilities, plan
 from engine.training.optimiser import optimiser_state
+from engine.training.pace import time_left
 from engine.training.parallel import Peers
 from engine.training.recipe import Optimiser
+from engine.training.status import Status, write_status
 from engine.training.trainer import Trainer
 
 ASSETS = Path(__file__).parents[3] / "assets"
@@ -37,7 +40,7 @@ def held(trainer: Trainer) -> int:
     own = {p.untyped_storage().data_ptr() for p in model.parameters()}
     seen: dict[int, tuple[int, Tensor]] = {}
     kept: list[int] = []
-    forward = trainer.forward
+    forward = trainer.compilation.forward
 
     def noted(**inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         kept.append(sum(size for size, _ in seen.values()))
@@ -52,7 +55,7 @@ def held(trainer: Trainer) -> int:
             seen[storage.data_ptr()] = (storage.nbytes(), tensor)
         return tensor
 
-    trainer.forward = noted
+    trainer.compilation.forward = noted
     with saved_tensors_hooks(save, lambda tensor: tensor):
         trainer.advance()
     weights = sum(p.nbytes for p in model.parameters())
@@ -106,3 +109,54 @@ def test_operations_are_those_that_pytorch_counts() -> None:
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         model(torch.zeros(2, 32, dtype=torch.long)).square().sum().backward()
     assert operations(config, 2, 32) == pytest.approx(counter.get_total_flops(), rel=0.1)
+
+
+def measure_run(recipe: Recipe, folder: Path, *times: tuple[int, float], host: str = "") -> None:
+    """A run that has logged so many steps after so many seconds."""
+    run = RunFolder(folder)
+    run.adopt(recipe)
+    write_status(run.status, Status("running", host=host or socket.gethostname()))
+    for step, seconds in times:
+        run.log({"step": step, "seconds": seconds})
+
+
+def test_time_is_what_a_run_under_way_has_spent_and_what_it_has_left(tmp_path: Path) -> None:
+    recipe = open_recipe("lab/induction")
+    steps = recipe.schedule.steps
+    measure_run(recipe, tmp_path / "run", (0, 0.0), (1, 3.0))
+    assert estimate(recipe, tmp_path).seconds is None  # the first step tells nothing of the others
+    measure_run(recipe, tmp_path / "run", (10, 5.0))
+    assert estimate(recipe, tmp_path).seconds == pytest.approx(0.5 * steps)
+    measure_run(recipe, tmp_path / "run", (20, 25.0))
+    left = time_left(RunFolder(tmp_path / "run").read_metrics(), steps)
+    assert left is not None and estimate(recipe, tmp_path).seconds == pytest.approx(25 + left)
+
+
+def test_time_follows_the_newest_run_of_the_same_steps_on_this_machine(tmp_path: Path) -> None:
+    recipe = open_recipe("lab/induction")
+    calibrate(recipe, tmp_path)
+    computed = estimate(recipe, tmp_path).seconds
+    longer = replace(recipe, seed=7, schedule=replace(recipe.schedule, steps=3 * recipe.schedule.steps))
+    times = (0, 0.0), (60, 15.0)
+    measure_run(recipe, tmp_path / "elsewhere", *times, host="another")
+    measure_run(replace(recipe, machine=replace(recipe.machine, threads=17)), tmp_path / "threads", *times)
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "metrics.jsonl").write_text("no line\n")
+    assert estimate(recipe, tmp_path).seconds == computed
+    measure_run(recipe, tmp_path / "run", *times)
+    assert estimate(longer, tmp_path).seconds == pytest.approx(0.25 * longer.schedule.steps)
+
+
+def test_time_of_other_steps_is_computed_and_held_against_a_run_on_the_same_data(tmp_path: Path) -> None:
+    recipe = open_recipe("lab/induction")
+    larger = replace(recipe, batch=replace(recipe.batch, size=4 * recipe.batch.size))
+    measure_run(recipe, tmp_path / "run", (0, 0.0), (60, 15.0))
+    measure_run(open_recipe("lab/reverse"), tmp_path / "newer, of other data", (0, 0.0), (60, 600.0))
+    assert estimate(larger, tmp_path).seconds is None
+    calibrate(recipe, tmp_path)
+    (tmp_path / "run").rename(tmp_path / ".away")
+    before, ours = (estimate(one, tmp_path).seconds for one in (larger, recipe))
+    (tmp_path / ".away").rename(tmp_path / "run")
+    assert before is not None and ours is not None
+    slower = 0.25 * recipe.schedule.steps / ours
+    assert estimate(larger, tmp_path).seconds == pytest.approx(slower * before)

@@ -9,8 +9,9 @@ import pytest
 
 from engine.training import Recipe, RunFolder, train
 from engine.training.frames import Frame, FrameFile
-from engine.training.live import Live, thin_lines, time_left
+from engine.training.live import Live, thin_lines
 from engine.training.marks import marks
+from engine.training.pace import time_left
 from engine.training.probe import Probe, read_probe, watch
 from engine.training.snapshot_frames import frame_files, frames_of_snapshots
 

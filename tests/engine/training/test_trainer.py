@@ -92,6 +92,7 @@ def test_a_compiled_model_is_the_one_that_is_trained(
     eager = torch.compile
     monkeypatch.setattr(torch, "compile", lambda model: eager(model, backend="eager", fullgraph=True))
     still = replace(recipe, model=replace(recipe.model, dropout=0.0))
+    still = replace(still, machine=replace(still.machine, compile="on"))
     compiled = trainer(still, tmp_path / "compiled", replace(FLOAT32, compile=True))
     plain = trainer(still, tmp_path / "plain")
     assert [float(compiled.advance().loss) for _ in range(3)] == [float(plain.advance().loss) for _ in range(3)]
