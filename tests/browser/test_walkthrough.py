@@ -280,6 +280,7 @@ def test_an_exported_file_explains_the_pattern_and_says_where_it_has_no_answer(
 def test_the_legend_follows_the_head(walk: Callable[..., "Page"]) -> None:
     page = walk()
     trace = traced()
+    assert page.locator(".stage-tokens .legend").inner_text() == "scales: ± 99th percentile"
     for head in (0, 1):
         sizes = trace["blocks.0.attn.q"][0, :, head].abs().flatten().sort().values
         reach = float(sizes[int(0.99 * len(sizes))])

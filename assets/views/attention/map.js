@@ -5,7 +5,7 @@ import { inCells, KINDS, shown, switcher } from "./values.js";
 import { at, extent, largest } from "../components/cells.js";
 import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
-import { legend } from "../components/legend.js";
+import { legend, PERCENTILE } from "../components/legend.js";
 import * as matrix from "../components/matrix.js";
 import { mount as mountPicture } from "../components/picture.js";
 
@@ -161,7 +161,7 @@ class HeadMap {
     const { element } = legend(page.element, { role: kind.role, scale: kind.scale, width: 90 });
     const text = element.querySelector(".legend-text");
     if (kind.scale === "signed")
-      text.textContent = `±${number(max)} ${kind.name === "scores" ? `q·k${scaled(page.trace.model)}` : "into the softmax"}`;
+      text.textContent = `±${number(max)} ${kind.name === "scores" ? `q·k${scaled(page.trace.model)}` : "into the softmax"}, ${PERCENTILE}`;
     else if (kind.name === "pattern")
       text.textContent = this.size.wide >= CELL.valued.share ? "0 to 100 % of the row" : "0 to 1 of the row";
     else text.textContent = shares ? "0 to 1 of the row’s lengths" : `0 to ${number(max)}, length of p · v W_O`;

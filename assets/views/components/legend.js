@@ -3,6 +3,8 @@ import { extent } from "./cells.js";
 import { make, range } from "../core/dom.js";
 import { css, curve, ramp, STEPS } from "../core/palette.js";
 
+/** What the end of a signed scale is, of the absolute values: see `extent`. */
+export const PERCENTILE = "99th percentile";
 const STOPS = 8; // of the gradient
 const WIDEST = 72; // CSS pixels
 const CLOSE = 11; // CSS pixels of a key, below which its label is small and steep
@@ -24,7 +26,7 @@ export function axis(pieces, width) {
   return { element, labels };
 }
 
-/** What a colour means, in numbers: {element, show(block, end)}, `end` where not that of the block itself. `root` is where the theme's colours are read. */
+/** What a colour means, in numbers: {element, show(block, end)}, `end` where not that of the block itself. `root` is where the theme's colours are read. A narrow one leaves it to who draws it to say what its end is. */
 export function legend(root, { role, scale, width }) {
   const element = make("div", "legend");
   const table = ramp(root, role, scale);
@@ -39,9 +41,9 @@ export function legend(root, { role, scale, width }) {
   element.append(bar, text);
   element.title = unit
     ? "colour grows with the square root of the weight"
-    : "from grey (negative) to the hue (positive); 1 value in 100 lies beyond";
+    : "from grey (negative) to the hue (positive); of 100 absolute values 99 are within";
   const show = (block, end = extent(block)) => {
-    if (!unit) text.textContent = `±${rounded(end)}`;
+    if (!unit) text.textContent = `±${rounded(end)}${width < WIDEST ? "" : `, ${PERCENTILE}`}`;
   };
   return { element, show };
 }

@@ -3,7 +3,7 @@ import { extent, paint } from "../components/cells.js";
 import { make, range, section } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 import { TIGHT } from "../core/layout.js";
-import { axis, legend } from "../components/legend.js";
+import { axis, legend, PERCENTILE } from "../components/legend.js";
 import { mount as mountTokens } from "../components/tokens.js";
 import { Trace } from "../core/trace.js";
 import { nextStage, titleOf } from "./outcome.js";
@@ -286,7 +286,9 @@ function tokenStage(page, parts) {
   element.append(title, make("span", "formula", what[1]));
   const body = make("div", "body");
   parts.tokens.push({ place: body, ids: true });
-  column.append(element, body, make("div", "foot"));
+  const foot = make("div", "foot");
+  if (!page.narrow) foot.append(make("div", "legend", `scales: ± ${PERCENTILE}`));
+  column.append(element, body, foot);
   section.append(column);
   return section;
 }
