@@ -1,91 +1,12 @@
 """Train: choose a task, press play, watch a model learn it, and go back to the step at which something formed."""
 
-from collections.abc import Callable
-from functools import partial
-
 import streamlit as st
 
-from engine.training import warm_trainer
-from pages.controls.model_input.model_input import looked_at
-from pages.controls.share.bar import bar
-from pages.controls.share.links import address_now, honour_link
-from pages.controls.share.visitor import on_this_machine, visitor_name
-from pages.controls.train.export import training_export
-from pages.controls.train.questions import answer, start_contrast
-from pages.controls.train.recipe_plan import FIRST, Plan, plan_training
-from pages.controls.train.run_state import digest
-from pages.controls.train.run_table import OVERLAID, refresh, runs_table, sort_as_linked
-from pages.controls.train.session import RECORDED, Session
-from views.charts.template import plotly_template
-from views.core.component import courier, plotly_address, view
-
-# The run that is looked at, the runs whose curves are laid over its own, a command that was carried out, and the order
-# of the table of runs in a link of an earlier version.
-EVENTS = ("look", "overlay", "command", "order")
-laboratory = view("train", events=EVENTS)
-TEMPLATES = {shade: plotly_template(shade).to_plotly_json() for shade in ("light", "dark")}
-
-
-def training_session() -> Session:
-    found: Session = st.session_state.setdefault("training", Session())
-    return found
-
-
-def hear_look() -> None:
-    if isinstance(name := st.session_state.lab.look, str):
-        st.query_params["run"] = name  # a link leads to it
-
-
-def hear_overlay() -> None:
-    if isinstance(names := st.session_state.lab.overlay, list):
-        st.session_state[OVERLAID] = [name for name in names if isinstance(name, str)]
-
-
-def hear_order() -> None:
-    sort_as_linked(st.session_state.lab.order)
-
-
-HEARING: dict[str, Callable[[], None]] = {
-    "look": hear_look, "overlay": hear_overlay, "command": refresh, "order": hear_order,
-}  # fmt: skip
-
-
-def offer_contrasts(session: Session, plan: Plan) -> None:
-    """Trains the recipe as it is, and once more with one choice changed; their curves are laid over each other."""
-    if not plan.contrasts:
-        return
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="contrast"):
-        change = st.selectbox("compare on the same seed with", list(plan.contrasts), key="contrast change", width=290)
-        if st.button("Run both", help="trains the recipe as it is, and once more with this one choice changed"):
-            try:
-                first, *others = start_contrast(session, change).header["runs"]
-            except ValueError as error:
-                st.warning(str(error))
-                return
-            st.query_params["run"] = first
-            st.session_state[OVERLAID] = list(dict.fromkeys([*st.session_state.get(OVERLAID, []), *others]))
-            st.rerun()
-
+from pages.controls.share.links import honour_link
+from pages.controls.train.laboratory import draw_laboratory, training_session
+from pages.controls.train.recipe_plan import FIRST, plan_training
+from pages.controls.train.session import RECORDED
 
 honour_link({})
-warm_trainer.shared.keep()  # so that Play begins at once
-session, plan = training_session(), plan_training()
-bar(*looked_at())
-session.visitor, session.at_machine = visitor_name(), on_this_machine()
-session.plan, session.name, session.contrasts = plan.recipe, plan.name, plan.contrasts
-offer_contrasts(session, plan)
-run, overlays = st.query_params.get("run", ""), st.session_state.get(OVERLAID, [])
-shown = {
-    "run": run,
-    "recorded": RECORDED.is_dir() and st.session_state.task == FIRST,  # it learned that one
-    "plan": {"name": plan.name, "line": plan.line, "problem": plan.problem, "asks": plan.asks}
-    | {"recipe": "" if plan.recipe is None else digest(plan.recipe), "seconds": plan.seconds},
-    "overlays": overlays,
-    "commands": session.commands,
-    "plotly": plotly_address(),
-    "templates": TEMPLATES,
-}
-export = training_export(session, run, shown, address_now())
-laboratory(shown | {"take": export.header}, key="lab", on=HEARING)
-runs_table(session, run)
-courier("courier", partial(answer, session, page=export.page))
+session, plan = training_session(RECORDED), plan_training()
+draw_laboratory(session, plan, RECORDED if st.session_state.task == FIRST else None)  # it learned that one

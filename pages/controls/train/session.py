@@ -23,7 +23,9 @@ from engine.training.question import Question
 from views.core.questions import BareContext
 
 OTHERS = "This run belongs to whoever started it; fork it to go on from one of its steps as your own."
-RECORDED = Path(__file__).parents[3] / "assets" / "lab" / "recorded"  # the run that a visitor meets; its name is ""
+ASSETS = Path(__file__).parents[3] / "assets"
+# The runs that a visitor meets; their name is "".
+RECORDED, ADAPTED = ASSETS / "lab" / "recorded", ASSETS / "adapt" / "recorded"
 
 
 @dataclass
@@ -60,13 +62,14 @@ class Session(BareContext):
     turn: int = 0
     commands: int = 0  # that the table of runs has given, so that the view looks at what comes of them
     visitor: str = ""  # hash of the cookie of whoever looks
+    recorded: Path = RECORDED
     at_machine: bool = True  # whether that is the person at the server's own machine, who may change every run
     plan: Recipe | None = None
     name: str = "run"
     contrasts: Mapping[str, Recipe] = field(default_factory=dict)
 
     def reader(self, run: str) -> Reader:
-        path = folder_of(run)
+        path = folder_of(run) if run else self.recorded
         known = self.readers.get(run)
         if known is None or known.live.run.path != path:
             known = self.readers[run] = Reader(Live(path))
