@@ -2,10 +2,11 @@
 // own fragment. Every message holds all open questions, so that one lost to a rerun of the whole page is simply asked again.
 // Between a click on a link to another page and the server's first word about that page, Streamlit sends every question as
 // one of the page that is left. The server then runs that page's fragment in place of, or after, the new page: the browser
-// drops what it has drawn and fails at where the fragment stands. So a page that is being left asks nothing any more.
+// drops what it has drawn and fails at where the fragment stands. So a page that is being left asks nothing any more, and is
+// left once what it has asked is on its way.
 import { unpack } from "./payload.js";
 import { hand, heldUp, onRequest, pending, settle } from "./store.js";
-import { speak } from "./messages.js";
+import { speak, unsent } from "./messages.js";
 
 const FIRST_PATIENCE = 5000; // ms before open questions are asked again; doubles while the server is busy
 const LAST_PATIENCE = 60000;
@@ -144,7 +145,13 @@ addEventListener(
   (event) => {
     const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement);
     if (!link?.href || link.origin !== location.origin || link.target || link.download) return;
-    if (link.pathname !== location.pathname) leave(); // with Ctrl too: Streamlit turns the page all the same
+    if (link.pathname === location.pathname) return;
+    leave(); // with Ctrl too: Streamlit turns the page all the same
+    if (!unsent()) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const [target] = event.composedPath();
+    setTimeout(() => target.dispatchEvent(new MouseEvent("click", event)), unsent());
   },
   true,
 );

@@ -13,6 +13,11 @@ export function speak(who, say) {
   later();
 }
 
+/** Milliseconds until what was said is on its way for sure. */
+export function unsent() {
+  return Math.max(0, until - performance.now());
+}
+
 function may(who) {
   return who === last || performance.now() >= until;
 }
