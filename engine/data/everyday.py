@@ -88,6 +88,29 @@ def document(seed: int, index: int) -> str:
     return contract(text) if chance() < shares["contracted"] else text
 
 
+STYLES = ("pirate", "old", "cheerful")
+
+
+def styled_document(seed: int, index: int, style: str) -> str:
+    """`document` in one of STYLES: other words, and other ends of its sentences."""
+    table, pattern = style_words(style)
+    return pattern.sub(lambda found: as_written(table[found[0].lower()], found[0]), document(seed, index))
+
+
+@cache
+def style_words(style: str) -> tuple[Mapping[str, str], re.Pattern[str]]:
+    """What stands for which word or end of a sentence, and what finds those."""
+    found = read_corpus("everyday/styles")[style]
+    words, ends = (sorted(found[kind], key=len, reverse=True) for kind in ("words", "ends"))
+    pattern = rf"\b(?:{'|'.join(words)})\b(?!')|(?:{'|'.join(map(re.escape, ends))})(?=\s|$)"
+    return found["words"] | found["ends"], re.compile(pattern, re.IGNORECASE)
+
+
+def as_written(word: str, before: str) -> str:
+    """`word` with the capital of what it stands for."""
+    return word.capitalize() if before[0].isupper() and word[0].isalpha() else word
+
+
 def pick_weighted(chance: Callable[[], float], weights: Mapping[str, float]) -> str:
     ends = list(accumulate(weights.values()))
     return list(weights)[bisect(ends, chance() * ends[-1])]

@@ -41,10 +41,14 @@ class Stories:
 
 @dataclass(frozen=True)
 class Everyday:
-    """Everyday English of `engine.data.everyday`; `held_out` documents come from another stream of the same seed."""
+    """Everyday English of `engine.data.everyday`; `held_out` documents come from another stream of the same seed.
+
+    `style` is another way of writing them, to be learned by a model that writes the plain one.
+    """
 
     documents: int = 60_000
     held_out: int = 1_000
+    style: Literal["plain", "pirate", "old", "cheerful"] = "plain"
 
     def __post_init__(self) -> None:
         at_least("data.everyday.documents", self.documents, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -71,7 +72,9 @@ def documents(data: Data, seed: int) -> Documents:
     if data.stories is not None:
         return _streams(story, "stories", data.stories, seed)
     if data.everyday is not None:
-        return _streams(everyday.document, "everyday", data.everyday, seed)
+        style = data.everyday.style
+        write = everyday.document if style == "plain" else partial(everyday.styled_document, style=style)
+        return _streams(write, "everyday", data.everyday, seed)
     if data.text is not None:
         return _file(data.text)
     if data.python_reference is not None:

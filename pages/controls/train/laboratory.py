@@ -1,5 +1,5 @@
-"""The laboratory that the pages about training share: what is asked of a run, its curves and its model as it learns, the
-runs that were made."""
+"""The laboratory that the pages about training share: what is asked of a run, its curves and its model as it learns,
+and the runs that were made."""
 
 from collections.abc import Callable
 from functools import partial

@@ -141,3 +141,12 @@ def test_a_small_vocabulary_keeps_most_words_of_visitors_whole() -> None:
     visitors = read_corpus("everyday/visitors")["sentences"]
     assert whole_share(tokenizer, "It can't xyzzy") == pytest.approx(2 / 3)
     assert sum(whole_share(tokenizer, text) >= 0.8 for text in visitors) / len(visitors) > 0.5
+
+
+def test_a_style_is_the_same_document_in_other_words() -> None:
+    plain, styled = everyday.document(5, 1), everyday.styled_document(5, 1, "pirate")
+    assert "French is exciting." in plain and "French be exciting, arr!" in styled
+    assert styled.count("\n") == plain.count("\n")
+    assert "the queen hath a blanket, in sooth." in everyday.styled_document(5, 4, "old")
+    for style in everyday.STYLES:
+        assert all(everyday.styled_document(7, i, style) != everyday.document(7, i) for i in range(20))
