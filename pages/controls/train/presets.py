@@ -39,20 +39,19 @@ class Preset:
         return next((group for group, kinds in GROUPS.items() if self.recipe.data.kind in kinds), "Texts")
 
 
-def presets() -> dict[str, Preset]:
+def presets(folder: Path = FOLDER) -> dict[str, Preset]:
     """Presets by name, those of one group together."""
-    files = sorted(FOLDER.glob("*.toml"))
-    found = [read(file.stem, file.stat().st_mtime_ns) for file in files]
+    files = sorted(folder.glob("*.toml"))
+    found = [read(file, file.stat().st_mtime_ns) for file in files]
     order = list(GROUPS)
     return {one.name: one for one in sorted(found, key=lambda one: order.index(one.group))}
 
 
 @cache
-def read(name: str, stamp: int) -> Preset:
+def read(file: Path, stamp: int) -> Preset:
     """Read once as long as `stamp`, the time of its last change, is the same."""
-    file = FOLDER / f"{name}.toml"
     recipe, said = read_recipe(file), " ".join(comment(file.read_text(encoding="utf-8")))
-    return Preset(name, recipe, said, seconds(said, recipe.schedule.steps))
+    return Preset(file.stem, recipe, said, seconds(said, recipe.schedule.steps))
 
 
 def comment(text: str) -> Iterator[str]:

@@ -1,0 +1,12 @@
+"""Adapt: take any checkpoint further, watch it change, compare it with what it was, and carry it away."""
+
+import streamlit as st
+
+from pages.controls.share.links import honour_link
+from pages.controls.train.adapt_plan import FIRST, plan_adaptation
+from pages.controls.train.laboratory import draw_laboratory, training_session
+from pages.controls.train.session import ADAPTED
+
+honour_link({})
+session, plan = training_session(ADAPTED), plan_adaptation()
+draw_laboratory(session, plan, ADAPTED if st.session_state.adapt == FIRST else None)
