@@ -26,7 +26,7 @@ CONFIGS: dict[str, ModelConfig] = {
 def random_adapter(model: Transformer, *targets: str, seed: int = 0, rank: int = 3, **options) -> Adapter:
     """One whose B is random too."""
     made = new_adapter(model, targets or ("*",), rank, 6.0, seed=seed, **options)
-    matrices = {n: (a, tiny.normal(*b.shape, seed=seed + i) / 4) for i, (n, (a, b)) in enumerate(made.matrices.items())}
+    matrices = {n: (a, tiny.normal(*b.shape, seed=seed + i) / 8) for i, (n, (a, b)) in enumerate(made.matrices.items())}
     return replace(made, matrices=matrices)
 
 
@@ -134,6 +134,6 @@ def test_threads_that_share_a_model_do_not_see_each_others_adapters() -> None:
 @pytest.mark.long
 def test_the_compiler_does_not_see_it() -> None:
     model = tiny.model()
-    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    compiled, plain = torch.compile(model, fullgraph=True, backend="eager"), model(IDS)
     with use_adapters(model, {random_adapter(model): 1.0}):
-        torch.testing.assert_close(compiled(IDS), tiny.model()(IDS), atol=1e-5, rtol=0)
+        torch.testing.assert_close(compiled(IDS), plain, atol=1e-5, rtol=0)
