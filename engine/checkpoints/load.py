@@ -112,10 +112,11 @@ def with_adapter(checkpoint: Checkpoint, place: Place) -> Checkpoint:
         return replace(checkpoint, report=replace(checkpoint.report, notes=notes))
 
 
-def find_base(adapter: Place, given: str | None) -> str | Path:
+def find_base(adapter: Place, given: str | Path | None) -> str | Path:
     """The base that an adapter names, or that is `given`: a shipped name, a path (from here or from beside it), or a
     hub's that is on this machine. Raises ValueError where there is none, and for one that is an adapter itself."""
-    named = given or read_json(adapter.weights.with_name(ADAPTER_CONFIG)).get(BASE)
+    named = read_json(adapter.weights.with_name(ADAPTER_CONFIG)).get(BASE)
+    named = str(given) if given else named
     if isinstance(named, str) and named:
         beside = adapter.weights.parent.resolve().parent / named
         for path in (named, beside, cached_base(named)):
