@@ -1,5 +1,6 @@
 """Opening, checking and saving checkpoints: `load(name_or_path)` and `Checkpoint.save(folder)`."""
 
+from engine.checkpoints.adapters import read_adapter, write_adapter
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.load import load
 from engine.checkpoints.locate import shipped_names
@@ -15,7 +16,9 @@ __all__ = [
     "TensorRow",
     "UnpackedFolder",
     "load",
+    "read_adapter",
     "save_weights",
     "shipped_names",
     "unpack",
+    "write_adapter",
 ]

@@ -11,6 +11,7 @@ from engine.checkpoints.report import Report
 from engine.generation.defaults import GenerationDefaults
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
+from engine.model.layers.lora import Adapter
 from engine.model.transformer import Transformer
 from engine.tokenizers import Encoding, Tokenizer
 
@@ -23,7 +24,8 @@ class Checkpoint:
 
     `end_ids` left empty are the tokenizer's. `processor` makes of a picture what the model reads, and `labels` are
     the names of the classes that it tells apart. `family` is the model_type it was read as, `files` are those that
-    hold its weights. `writing` is what it forces and forbids when it writes, and how it is to be let write.
+    hold its weights. `writing` is what it forces and forbids when it writes, and how it is to be let write. `adapters`
+    lay beside the model and are no part of it: `ApplyAdapter.of(adapter, strength)` is the edit that uses one.
     """
 
     model: Transformer
@@ -37,6 +39,7 @@ class Checkpoint:
     family: str = ""
     files: tuple[Path, ...] = ()
     writing: GenerationDefaults = field(default_factory=GenerationDefaults)
+    adapters: tuple[Adapter, ...] = ()
 
     def __post_init__(self) -> None:
         end = self.tokenizer.end_id if self.tokenizer is not None else None

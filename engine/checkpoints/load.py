@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import torch
 
 from engine.checkpoints import nanogpt
+from engine.checkpoints.adapters import BASE, find_adapter_weights, is_adapter, read_adapter
+from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.assemble import assemble
 from engine.checkpoints.checkpoint import Checkpoint, Processor
 from engine.checkpoints.config_keys import ConfigTable, describe_unread
@@ -60,11 +62,18 @@ def load(
     family, for a file of a layout of its own: {"layer{}.norm.*": "transformer.h.{}.ln_1.*"}; commas split a tensor into
     equal parts along its first axis, {"qkv": "q, k, v"}, or stack several, {"q, k, v": "qkv"}.
 
+    A folder with an adapter of PEFT's opens as the base that it names (or that `config` gives as
+    "base_model_name_or_path"), with the adapter in `adapters`; it is not applied until an edit does.
+
     Raises FileNotFoundError where there is nothing of the kind, ValueError for what cannot be read as a whole
     model or is larger than the memory, PermissionError and ConnectionError where a hub does not give it; a tokenizer
     or a processor that cannot be read is a note in the report.
     """
     place = find_place(name_or_path)
+    if is_adapter(place):
+        given = dict(config or {})
+        base = load(find_base(place, given.pop(BASE, None)), dtype, given, rename)
+        return replace(base, name=place.name, adapters=(read_adapter(place.weights.parent, base),))
     opened = open_model(place, dict(config or {}), dict(rename or {}))
     model, report = assemble(opened.family, opened.config, opened.weights, dtype, place.name)
     with unpack_header(place, opened.weights.metadata) as beside:
@@ -76,7 +85,7 @@ def load(
         if not opened.config.generates:
             writing, refused = GenerationDefaults(), ()
         card = beside.find("card.json")
-        return Checkpoint(
+        checkpoint = Checkpoint(
             model=model,
             tokenizer=tokenizer,
             card=read_json(card) if card else {},
@@ -91,6 +100,46 @@ def load(
             files=tuple(dict.fromkeys(opened.weights.files.values())) or (place.weights,),
             writing=writing,
         )
+    return checkpoint if find_adapter_weights(place.weights.parent) is None else with_adapter(checkpoint, place)
+
+
+def with_adapter(checkpoint: Checkpoint, place: Place) -> Checkpoint:
+    """The checkpoint with the adapter that lies beside its weights, or with a note why that cannot be read."""
+    try:
+        return replace(checkpoint, adapters=(read_adapter(place.weights.parent, checkpoint),))
+    except ValueError as error:
+        notes = (*checkpoint.report.notes, f"No adapter: {error}")
+        return replace(checkpoint, report=replace(checkpoint.report, notes=notes))
+
+
+def find_base(adapter: Place, given: str | Path | None) -> str | Path:
+    """The base that an adapter names, or that is `given`: a shipped name, a path (from here or from beside it), or a
+    hub's that is on this machine. Raises ValueError where there is none, and for one that is an adapter itself."""
+    named = read_json(adapter.weights.with_name(ADAPTER_CONFIG)).get(BASE)
+    named = str(given) if given else named
+    if isinstance(named, str) and named:
+        beside = adapter.weights.parent.resolve().parent / named
+        for path in (named, beside, cached_base(named)):
+            try:
+                place = locate(path) if path else None
+            except FileNotFoundError:
+                continue
+            if path and place and not is_adapter(place):
+                return path
+    raise ValueError(
+        f"the adapter {adapter.name} needs its base, {named!r:.200}, which is no model on this machine; fetch that "
+        f"and give its path as config={{{BASE!r}: path}}, or use read_adapter(folder, checkpoint)."
+    )
+
+
+def cached_base(named: str) -> Path | None:
+    """Folder of a hub's model that was fetched before; nothing is asked of a network."""
+    from engine.checkpoints.hub import cached_folder, parse  # what speaks to a network is slow to import
+
+    try:
+        return cached_folder(parse(named if named.startswith("hub:") else f"hub:{named}"))
+    except ValueError:
+        return None
 
 
 def find_place(name_or_path: str | Path) -> Place:

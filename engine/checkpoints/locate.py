@@ -13,6 +13,7 @@ WEIGHTS = (
     "model.safetensors.index.json",
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
+    "adapter_model.safetensors",
 )
 KINDS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
 BESIDE = (
@@ -30,6 +31,7 @@ BESIDE = (
     "merges.txt",
     "vocab.txt",
     "token_mappings.json",
+    "adapter_config.json",
 )
 OF_TOKENIZERS = (".model", ".spm")  # SentencePiece's
 OF_TOKENS = re.compile(r"tok(enizer|\d+)\.bin")  # llama2.c's

@@ -3,6 +3,7 @@
 `to_dict` and `edit_from_dict` carry them through JSON (links, notebooks, saved lessons).
 """
 
+from engine.edits.adapters import ApplyAdapter, find_adapter, keep_adapter
 from engine.edits.edit import AtStart, Edit, Real, Side, Where, edit_from_dict
 from engine.edits.edit_validation import validate_edit
 from engine.edits.heads import AttentionTemperature, SilenceHeads
@@ -14,6 +15,7 @@ from engine.edits.sources import ChangeToken, Fetched, Patch, Runs, Source, Stee
 from engine.edits.values import Replace, Scale
 
 __all__ = [
+    "ApplyAdapter",
     "AtStart",
     "AttentionTemperature",
     "ChangeToken",
@@ -39,6 +41,8 @@ __all__ = [
     "SwapPositions",
     "Where",
     "edit_from_dict",
+    "find_adapter",
+    "keep_adapter",
     "parts",
     "resolve",
     "validate_edit",

@@ -47,6 +47,10 @@ class Edit:
         """A new tensor; the old one may be shared with other runs and is never written to."""
         raise TypeError(f"{type(self).__name__} must say what it does to {hook.name}.")
 
+    def adapt(self, name: str, x: Tensor, out: Tensor, training: bool = False) -> Tensor:
+        """`out`, what the linear map `name` made of `x`, with what this edit adds to it."""
+        return out
+
     def is_anchored(self, hook: HookPoint) -> bool:
         """True if what it does here has the size of the text it was made for, or counts from that text's end."""
         return False
@@ -92,6 +96,9 @@ class AtStart(Edit, serialised=False):
         out = value.clone()
         out[start] = self.edit.apply(hook, value[start], real)
         return out
+
+    def adapt(self, name: str, x: Tensor, out: Tensor, training: bool = False) -> Tensor:
+        return self.edit.adapt(name, x, out, training)
 
     def is_anchored(self, hook: HookPoint) -> bool:
         return False

@@ -98,6 +98,10 @@ class Runs:
 class Fetching(Edit, serialised=False):
     """An edit that has to get its values before it can be applied."""
 
+    def hold(self, runs: Runs) -> Edit:
+        """The edit with what it names."""
+        return Fetched(self, self.fetch(runs))
+
     def fetch(self, runs: Runs) -> Mapping[str, Tensor]:
         """Values it puts in place, by the full name of each hook that it touches."""
         raise TypeError(f"{type(self).__name__} must say where its values come from.")
@@ -138,7 +142,7 @@ class Fetched(Edit, serialised=False):
 
 def resolve(edits: Sequence[Edit], runs: Runs) -> tuple[Edit, ...]:
     """The same edits, those that name values holding them. Raises ValueError for a run that cannot be made."""
-    return tuple(Fetched(edit, edit.fetch(runs)) if isinstance(edit, Fetching) else edit for edit in edits)
+    return tuple(edit.hold(runs) if isinstance(edit, Fetching) else edit for edit in edits)
 
 
 @dataclass(frozen=True)

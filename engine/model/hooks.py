@@ -58,6 +58,9 @@ class ActiveRun(Protocol):
 
     def visit(self, hook: HookPoint, value: Tensor) -> Tensor: ...
 
+    def adapt(self, name: str, x: Tensor, out: Tensor, training: bool) -> Tensor:
+        """`out`, what the linear map `name` makes of `x`, with what adapters add to it."""
+
 
 _active: ContextVar[ActiveRun | None] = ContextVar("loupe_active_run", default=None)
 
@@ -111,6 +114,14 @@ def run_has_edits() -> bool:
     return run is not None and run.changes
 
 
+def adapt(name: str, x: Tensor, out: Tensor, training: bool) -> Tensor:
+    """`out` (... out) of the linear map `name` of `x` (... in), with what the active run's adapters add to it."""
+    if is_compiling():
+        return out
+    run = _active.get()
+    return out if run is None else run.adapt(name, x, out, training)
+
+
 @contextmanager
 def active(run: ActiveRun) -> Iterator[None]:
     token = _active.set(run)
@@ -146,11 +157,11 @@ def match_hooks(pattern: str, names: tuple[str, ...]) -> tuple[str, ...]:
     wanted = canonical(pattern)
     found = tuple(n for n in names if n == wanted or fnmatchcase(n, wanted) or fnmatchcase(f".{n}", wanted))
     if not found:
-        raise KeyError(f"no hook is called {pattern!r}; this model has {_sample(names)}.")
+        raise KeyError(f"no hook is called {pattern!r}; this model has {fold_layers(names)}.")
     return found
 
 
-def _sample(names: Iterable[str]) -> str:
-    """The hook names with layers folded: `blocks.{0-3}.attn.q` once instead of four times."""
+def fold_layers(names: Iterable[str]) -> str:
+    """The names with layers folded: `blocks.{0-3}.attn.q` once instead of four times."""
     last = max((int(layer) for n in names for layer in re.findall(r"\.(\d+)\.", n)), default=0)
     return ", ".join(dict.fromkeys(re.sub(r"\.\d+\.", f".{{0-{last}}}.", n) for n in names))

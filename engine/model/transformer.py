@@ -11,6 +11,7 @@ from engine.model.config import ModelConfig
 from engine.model.hooks import HookPoint, name_hooks
 from engine.model.layers.cache import KVCache
 from engine.model.layers.head import MeanHead, Pooler, make_head
+from engine.model.layers.lora import name_linears
 from engine.model.layers.mask import Mask
 from engine.model.stack import Stack
 
@@ -33,6 +34,7 @@ class Transformer(Stack):
             self.decoder = Stack(config, shared=True)
         self._add_head(config)
         self.hooks: dict[str, HookPoint] = name_hooks(self)
+        name_linears(self)
         self.hook_names = tuple(self.hooks)
         self.requested = frozenset(name for name, hook in self.hooks.items() if hook.on_request)
 

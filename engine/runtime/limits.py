@@ -16,6 +16,7 @@ MODELS_FOLDER = os.environ.get("LOUPE_MODELS", "models")  # folders in it are of
 MAX_UPLOAD = int(os.environ.get("LOUPE_MAX_UPLOAD_MIB", "2048")) * 2**20  # bytes of one uploaded checkpoint, unpacked
 UPLOADS_DISK = int(os.environ.get("LOUPE_UPLOADS_DISK_MIB", "16384")) * 2**20  # bytes of all uploads that are kept
 MODELS_MEMORY = int(os.environ.get("LOUPE_MODELS_MEMORY_MIB", "8192")) * 2**20  # bytes of open checkpoints' weights
+ADAPTERS_MEMORY = int(os.environ.get("LOUPE_ADAPTERS_MEMORY_MIB", "1024")) * 2**20  # bytes of adapters that edits name
 
 # Of trainings, which are processes of their own.
 RUNS_FOLDER = os.environ.get("LOUPE_RUNS", "runs")  # run directories in it are offered, step by step

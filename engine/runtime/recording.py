@@ -44,6 +44,12 @@ class Recording:
             self.values[name] = value
         return value
 
+    def adapt(self, name: str, x: Tensor, out: Tensor, training: bool) -> Tensor:
+        if self.changes:
+            for edit in self.edits.get(name, ()):
+                out = edit.adapt(name, x, out, training)
+        return out
+
     def behind(self) -> Recording:
         """Recording of the same kind, with the edits that go on behind the text that was read."""
         later = copy(self)

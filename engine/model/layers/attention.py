@@ -267,7 +267,7 @@ class Attention(Module):
         """The heads concatenated and sent through W_O; each through its share where that was asked for."""
         if not self.hook_head_out.is_active:
             return self.out(z.flatten(2))
-        share = self.out.weight.unflatten(1, (self.heads, self.d_head))  # d_model head d_head
+        share = self.out.adapted_weight.unflatten(1, (self.heads, self.d_head))  # d_model head d_head
         head_out = self.hook_head_out(torch.einsum("bphd,mhd->bphm", z, share))
         total = head_out.sum(2)
         return total if self.out.bias is None else total + self.out.bias

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from engine.model.hooks import adapt, run_has_edits
 
 
 class Module(nn.Module):
@@ -17,4 +21,20 @@ class Module(nn.Module):
 
 
 class Linear(Module, nn.Linear):
-    """x W^T + b."""
+    """x W^T + b, and what the adapters of the active run add to it.
+
+    `name` is its place in the model ("blocks.0.attn.q"); where layers share their tensors, that in the first of them.
+    """
+
+    name = ""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return adapt(self.name, x, linear(x, self.weight, self.bias), self.training)
+
+    @property
+    def adapted_weight(self) -> Tensor:
+        """W with what the adapters of the active run add to it, out in."""
+        if not run_has_edits():
+            return self.weight
+        identity = torch.eye(self.in_features, dtype=self.weight.dtype, device=self.weight.device)
+        return adapt(self.name, identity, self.weight.mT, False).mT

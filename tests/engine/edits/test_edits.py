@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.edits import (
+    ApplyAdapter,
     AttentionTemperature,
     ChangeToken,
     DrawMask,
@@ -311,6 +312,7 @@ EDITS = {
     SwapPositions: st.builds(SwapPositions, whole, whole, layers, sides),
     DropPositions: st.builds(DropPositions, st.none() | heads, layers, sides),
     ShiftPositions: st.builds(ShiftPositions, st.integers(-9, 9), st.none() | heads, layers, sides),
+    ApplyAdapter: st.builds(ApplyAdapter, st.text(), st.floats(0, 2)),
     ChangeToken: st.builds(ChangeToken, whole, whole, st.floats(-1, 2), sides),
     Patch: st.builds(
         Patch,

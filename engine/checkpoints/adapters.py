@@ -1,0 +1,352 @@
+"""Low-rank adapters in PEFT's format: adapter_config.json beside adapter_model.safetensors.
+
+The modules and the order of their rows are those of the base's family. Where a file has one matrix for several of ours
+(GPT-2's c_attn), an adapter that is read acts on each part with all of A and the part's rows of B, and one that is
+written has the parts' A on top of each other and their B side by side, zero elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.checkpoints.assemble import check_finite, check_kind
+from engine.checkpoints.checkpoint import Checkpoint
+from engine.checkpoints.family import SAME, Row
+from engine.checkpoints.locate import Place
+from engine.checkpoints.save import family_for
+from engine.checkpoints.weights import Weights, open_weights, read_json, write_weights
+from engine.edits import keep_adapter
+from engine.model.config import ModelConfig
+from engine.model.from_dict import build
+from engine.model.layers.lora import Adapter, check_fits, list_linears
+from engine.model.layers.module import Linear
+from engine.model.transformer import Transformer
+
+CONFIG, WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
+BASE = "base_model_name_or_path"
+PREFIX = "base_model.model."
+TENSOR = re.compile(r"(.+)\.lora_([AB])\.weight")
+DRAWN = (True, None, "gaussian", "eva", "orthogonal")  # first values of A and B; all others change the base as well
+SILENT = frozenset(  # keys that change nothing once A and B are there
+    "task_type peft_type auto_mapping peft_version revision inference_mode fan_in_fan_out megatron_core loftq_config "
+    "eva_config qalora_group_size runtime_config init_lora_weights ensure_weight_tying".split()
+)
+LONGEST_PATTERN, MOST_REPEATS = 2000, 6  # of a regular expression, which comes from others
+
+
+@dataclass(frozen=True)
+class AdapterConfig:
+    """The keys of adapter_config.json that say what A and B do, with PEFT's defaults."""
+
+    r: int = 8
+    lora_alpha: float = 8.0
+    lora_dropout: float = 0.0
+    use_rslora: bool = False
+    target_modules: list[str] | str | None = None
+    exclude_modules: list[str] | str | None = None
+    layers_to_transform: list[int] | int | None = None
+    layers_pattern: list[str] | str | None = None
+    rank_pattern: Mapping[str, int] = field(default_factory=dict)
+    alpha_pattern: Mapping[str, float] = field(default_factory=dict)
+    bias: str = "none"
+    base_model_name_or_path: str | None = None
+
+    def targets(self, module: str) -> bool:
+        """True for a module that PEFT adapts, as its `check_target_module_exists` decides."""
+        if self.exclude_modules and names(self.exclude_modules, module):
+            return False
+        if self.target_modules in (None, "all-linear"):
+            return True
+        assert self.target_modules is not None
+        if isinstance(self.target_modules, str) or module in self.target_modules:
+            return names(self.target_modules, module)
+        return names(self.target_modules, module) and self.has_layer(module)
+
+    def has_layer(self, module: str) -> bool:
+        layers = self.layers_to_transform
+        if layers is None or layers == []:
+            return True
+        given = [self.layers_pattern] if isinstance(self.layers_pattern, str) else self.layers_pattern
+        patterns = [rf"(?:^|.*?\.){checked(name)}\.(\d+)\." for name in given or ()] or [r".*?\.[^.]*\.(\d+)\."]
+        match = next(filter(None, (re.match(pattern, module) for pattern in patterns)), None)
+        return match is not None and int(match[1]) in (layers if isinstance(layers, list) else [layers])
+
+    def own(self, patterns: Mapping[str, Any], module: str, usual: Any) -> Any:
+        """The value of the first pattern that a module's name ends with."""
+        return next((v for p, v in patterns.items() if re.match(rf"(.*\.)?({checked(p)})$", module)), usual)
+
+
+def names(wanted: list[str] | str, module: str) -> bool:
+    """True if a regular expression is the module's whole name, or one of a list its end."""
+    if isinstance(wanted, str):
+        return re.fullmatch(checked(wanted), module) is not None
+    return any(module == name or module.endswith(f".{name}") for name in wanted)
+
+
+def checked(pattern: str) -> str:
+    """Raises ValueError for what is no regular expression, or one that may take for ever on a short name."""
+    try:
+        re.compile(pattern)
+        slow = re.search(r"\)[*+{]", pattern) or len(re.findall(r"[*+]|\{\d*,", pattern)) > MOST_REPEATS
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{CONFIG} has {pattern!r:.80}, which is no regular expression ({error}).") from None
+    if slow or len(pattern) > LONGEST_PATTERN:
+        raise ValueError(f"{CONFIG} has the regular expression {pattern!r:.80}, which repeats too much; list names.")
+    return pattern
+
+
+# --- Modules of a family ---
+
+
+@dataclass(frozen=True)
+class Module:
+    """A linear module of a family's files, and the linear maps here that it holds."""
+
+    ours: tuple[str, ...]
+    row: Row
+    transposed: bool
+
+    def split(self, b: Tensor, config: ModelConfig) -> list[Tensor]:
+        """The parts' rows, each out rank, of B (out rank)."""
+        if len(self.ours) == 1:
+            return [b]
+        return self.row.transform.read([b.mT if self.transposed else b], config)
+
+    def join(self, parts: Sequence[Tensor], config: ModelConfig) -> Tensor:
+        if len(self.ours) == 1:
+            return parts[0]
+        (b,) = self.row.transform.write(list(parts), config)
+        return b.mT if self.transposed else b
+
+
+def list_modules(model: Transformer, rows: Sequence[Row]) -> dict[str, Module]:
+    """By the family's name, from its rows for the weights of this model's linear maps."""
+    linears, found = list_linears(model), {}
+    for row in rows:
+        ours = [name.removesuffix(".weight") for name in row.target]
+        if not all(name in linears and f"{name}.weight" in row.target for name in ours):
+            continue
+        same = row.transform is SAME
+        for source, targets in zip(row.source, [(n,) for n in ours] if same else [tuple(ours)], strict=True):
+            columns = [torch.zeros(linears[name].out_features, 1) for name in targets]
+            transposed = not same and len(row.transform.write(columns, model.config)[0]) == 1
+            found[source.removesuffix(".weight")] = Module(targets, row, transposed)
+    return found
+
+
+# --- Reading ---
+
+
+def is_adapter(place: Place) -> bool:
+    """True for a folder that holds an adapter and not a model."""
+    return place.weights.name in WEIGHTS and place.find(CONFIG) is not None
+
+
+def find_adapter_weights(folder: Path) -> Path | None:
+    """The weights beside an adapter_config.json; None in a folder without an adapter."""
+    if not (folder / CONFIG).is_file():
+        return None
+    return next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+
+
+def read_config(path: Path) -> AdapterConfig:
+    """Raises ValueError for what Loupe cannot represent, naming the key."""
+    theirs = read_json(path)
+    known = {each.name for each in fields(AdapterConfig)}
+    if theirs.get("peft_type") != "LORA":
+        raise ValueError(f"{CONFIG}'s peft_type must be LORA, got {theirs.get('peft_type')!r:.80}: Loupe has no other.")
+    if theirs.get("init_lora_weights") not in DRAWN:
+        raise ValueError(
+            f"{CONFIG}'s init_lora_weights is {theirs['init_lora_weights']!r:.80}, which changes the base model too; "
+            "convert the adapter to plain LoRA with peft."
+        )
+    for key, value in theirs.items():
+        if value and key not in known | SILENT:
+            raise ValueError(f"{CONFIG} sets {key!r:.80}, which Loupe cannot represent; use plain LoRA without it.")
+    config: AdapterConfig = build(AdapterConfig, {k: v for k, v in theirs.items() if k in known and v is not None})
+    if config.bias != "none":
+        raise ValueError(f"{CONFIG}'s bias must be none, got {config.bias!r:.80}: an adapter here has no biases.")
+    return config
+
+
+def read_adapter(folder: str | Path, checkpoint: Checkpoint) -> Adapter:
+    """The adapter in a folder of PEFT's for this base, in float32 where it is stored in less; edits find it by its key.
+
+    Raises FileNotFoundError where there is none, ValueError for one that is not plain LoRA or not of this base.
+    """
+    folder = Path(folder)
+    path = find_adapter_weights(folder)
+    if path is None:
+        raise FileNotFoundError(f"an adapter's folder must hold {CONFIG} and {WEIGHTS[0]}; {folder} does not.")
+    config, weights, model = read_config(folder / CONFIG), open_weights(path), checkpoint.model
+    family, _ = family_for(model.config, checkpoint.family)
+    modules = list_modules(model, family.bind(model.state_dict()))
+    linears = list_linears(model)
+    stored = match_modules(weights, modules, family.spellings)
+    check_targets(config, weights, modules, stored, family.optional_prefix)
+    matrices: dict[str, tuple[Tensor, Tensor]] = {}
+    alphas: dict[str, float] = {}
+    for name, module in stored.items():
+        a, b = read_pair(name, config, weights, module, linears)
+        alpha = config.own(config.alpha_pattern, name, config.lora_alpha)
+        alphas |= {ours: float(alpha) for ours in module.ours if alpha != config.lora_alpha}
+        matrices |= {ours: (a, part) for ours, part in zip(module.ours, module.split(b, model.config), strict=True)}
+    adapter = Adapter(
+        folder.resolve().name, matrices, config.lora_alpha, config.use_rslora, config.lora_dropout, alphas,
+        config.base_model_name_or_path or "",
+    )  # fmt: skip
+    check_fits(adapter, model)
+    keep_adapter(adapter)
+    return adapter
+
+
+def match_modules(weights: Weights, modules: Mapping[str, Module], spellings: Any) -> dict[str, Module]:
+    """The modules that a file has matrices of, by the name it gives them. Raises ValueError for any other tensor."""
+    stored: dict[str, Module] = {}
+    for tensor in weights:
+        match = TENSOR.fullmatch(tensor.removeprefix(PREFIX))
+        if match is None or not tensor.startswith(PREFIX):
+            raise ValueError(f"{weights.label(tensor)} is no A or B of a linear layer; an adapter here has no others.")
+        found = next((modules[name] for name in spellings(match[1]) if name in modules), None)
+        if found is None:
+            some = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in modules))
+            raise ValueError(
+                f"{weights.label(tensor)} acts on a layer that no adapter reaches in this model ({some} are reached); "
+                "use its own base."
+            )
+        stored[match[1]] = found
+    return stored
+
+
+def check_targets(
+    config: AdapterConfig,
+    weights: Weights,
+    modules: Collection[str],
+    stored: Collection[str],
+    prefix: str,
+) -> None:
+    """Raises ValueError where the config and the file speak of different modules."""
+    untold = next((name for name in stored if not config.targets(name)), None)
+    if untold is not None:
+        raise ValueError(
+            f"{CONFIG} leaves out {untold}, and {WEIGHTS[0]} has matrices of it; they are of two adapters."
+        )
+    whole = any(name.startswith(prefix) for name in stored)
+    expected = [name if whole else name.removeprefix(prefix) for name in modules]
+    explicit = config.target_modules not in (None, "all-linear")
+    lacking = next((n for n in expected if explicit and n not in stored and config.targets(n)), None)
+    lacking = lacking or next((n for n in stored for x in "AB" if f"{PREFIX}{n}.lora_{x}.weight" not in weights), None)
+    if lacking is not None:
+        raise ValueError(f"{WEIGHTS[0]} lacks A or B of {lacking}, which {CONFIG} names; fetch the file again.")
+
+
+def read_pair(
+    name: str, config: AdapterConfig, weights: Weights, module: Module, linears: Mapping[str, Linear]
+) -> tuple[Tensor, Tensor]:
+    rank = config.own(config.rank_pattern, name, config.r)
+    inputs, outputs = linears[module.ours[0]].in_features, sum(linears[ours].out_features for ours in module.ours)
+    pair = []
+    for letter, expected in (("A", (rank, inputs)), ("B", (outputs, rank))):
+        tensor = f"{PREFIX}{name}.lora_{letter}.weight"
+        if weights.shapes[tensor] != expected:
+            raise ValueError(
+                f"{weights.label(tensor)} must have shape {expected} by {CONFIG} and the base, got "
+                f"{weights.shapes[tensor]}; they are not of one adapter."
+            )
+        check_kind(tensor, weights)
+        found = weights[tensor]
+        check_finite(weights.label(tensor), found)
+        pair.append(found if found.dtype == torch.float64 else found.float())
+    return pair[0], pair[1]
+
+
+# --- Writing ---
+
+
+def write_adapter(adapter: Adapter, checkpoint: Checkpoint, folder: str | Path) -> None:
+    """Write the two files of PEFT's format for the family that `checkpoint.save` would write the base in.
+
+    Raises ValueError for an adapter that is not of this base.
+    """
+    folder, model = Path(folder), checkpoint.model
+    check_fits(adapter, model)
+    family, _ = family_for(model.config, checkpoint.family)
+    modules = list_modules(model, family.bind(model.state_dict()))
+    widths = {name: linear.out_features for name, linear in list_linears(model).items()}
+    body = family.optional_prefix if family.head == "none" else ""
+    tensors: dict[str, Tensor] = {}
+    ranks: dict[str, int] = {}
+    alphas: dict[str, float] = {}
+    for full, module in modules.items():
+        if any(name in adapter.matrices for name in module.ours):
+            name = full.removeprefix(body)
+            a, b, alphas[name] = join_parts(adapter, module, widths, model.config)
+            ranks[name] = len(a)
+            tensors |= {f"{PREFIX}{name}.lora_A.weight": a, f"{PREFIX}{name}.lora_B.weight": b}
+    if not tensors:
+        raise ValueError(f"an adapter must act on a linear map to be written, and {adapter.name!r:.80} acts on none.")
+    rank, alpha = (Counter(values.values()).most_common(1)[0][0] for values in (ranks, alphas))
+    config = {
+        "peft_type": "LORA",
+        "task_type": task_of(model.config),
+        BASE: adapter.base or checkpoint.name.removeprefix("hub:") or None,
+        "r": rank,
+        "lora_alpha": alpha,
+        "rank_pattern": {name: own for name, own in ranks.items() if own != rank},
+        "alpha_pattern": {name: own for name, own in alphas.items() if own != alpha},
+        "use_rslora": adapter.rank_stabilised,
+        "lora_dropout": adapter.dropout,
+        "target_modules": sorted(ranks),
+        "fan_in_fan_out": any(module.transposed for module in modules.values()),
+        "bias": "none",
+        "init_lora_weights": True,
+        "inference_mode": True,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    write_weights(folder / WEIGHTS[0], tensors, {"format": "pt"})
+    (folder / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def join_parts(
+    adapter: Adapter, module: Module, widths: Mapping[str, int], config: ModelConfig
+) -> tuple[Tensor, Tensor, float]:
+    """A (rank in), B (out rank) and alpha of one module of the file; parts with the same A share it."""
+    parts = [name for name in module.ours if name in adapter.matrices]
+    first = parts[0]
+    distinct: list[Tensor] = []
+    place: dict[str, int] = {}
+    for name in parts:
+        a = adapter.matrices[name][0]
+        place[name] = next((i for i, other in enumerate(distinct) if torch.equal(a, other)), len(distinct))
+        distinct += [a] if place[name] == len(distinct) else []
+    starts = [0, *accumulate(map(len, distinct))]
+    rank, columns = starts[-1], []
+    scale = next(filter(None, map(adapter.scale_of, parts)), 1.0)
+    alpha = adapter.alphas.get(first, adapter.alpha)
+    if rank != adapter.rank_of(first) or scale != adapter.scale_of(first):
+        alpha = scale * (math.sqrt(rank) if adapter.rank_stabilised else rank)
+    for name in module.ours:
+        b = torch.zeros(widths[name], rank, dtype=distinct[0].dtype, device=distinct[0].device)
+        if name in place:
+            own = adapter.matrices[name][1].detach() * (adapter.scale_of(name) / scale)
+            b[:, starts[place[name]] : starts[place[name] + 1]] = own
+        columns.append(b)
+    return torch.cat(distinct).detach(), module.join(columns, config), alpha
+
+
+def task_of(config: ModelConfig) -> str | None:
+    """PEFT's name of what the base does, where it is not that of a head with weights of its own."""
+    if config.head.kind != "language":
+        return None
+    return "CAUSAL_LM" if config.encoder is None else "SEQ_2_SEQ_LM"

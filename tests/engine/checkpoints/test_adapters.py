@@ -1,0 +1,280 @@
+"""Adapters against peft: the same A and B give the same numbers, read from and written to the same files."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from engine import load, run
+from engine.checkpoints import Checkpoint, read_adapter, write_adapter
+from engine.checkpoints.adapters import BASE
+from engine.edits import ApplyAdapter
+from engine.model.layers.lora import Adapter, merge, use_adapters
+from tests.engine.checkpoints.against import IDS, TARGET, shaken
+from tests.engine.model.layers.test_lora import random_adapter
+
+ENDS = {"vocab_size": 40, "pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
+GPT2 = ENDS | {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32}
+MODERN = ENDS | {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 36, "num_attention_heads": 4}
+MODERN |= {"max_position_embeddings": 32}
+GROUPS = MODERN | {"num_key_value_heads": 2, "head_dim": 8}
+NEO = ENDS | {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
+BERT = MODERN | {"pad_token_id": 1, "vocab_size": 40}
+DISTIL = {"vocab_size": 40, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 36, "max_position_embeddings": 34}
+T5 = {"vocab_size": 40, "d_model": 32, "d_kv": 8, "d_ff": 36, "num_layers": 2, "num_heads": 4}
+T5 |= {"decoder_start_token_id": 0, "relative_attention_num_buckets": 8, "feed_forward_proj": "gated-gelu"}
+BART = {"vocab_size": 40, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4}
+BART |= {"decoder_attention_heads": 4, "encoder_ffn_dim": 36, "decoder_ffn_dim": 36, "max_position_embeddings": 32}
+MARIAN = BART | {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1}
+FAMILIES = {
+    "GPT2LMHeadModel": GPT2,
+    "LlamaForCausalLM": GROUPS,
+    "BertForMaskedLM": BERT,
+    "T5ForConditionalGeneration": T5,
+    "GPTNeoXForCausalLM": MODERN,
+    "GPT2Model": GPT2,
+    "LlamaModel": GROUPS,
+    "BertModel": BERT,
+    "BertForSequenceClassification": BERT,
+    "T5EncoderModel": T5,
+    "GPTNeoXModel": MODERN,
+    "GPTNeoForCausalLM": NEO | {"max_position_embeddings": 32, "window_size": 4},
+    "GPTJForCausalLM": GPT2 | {"rotary_dim": 4},
+    "OPTForCausalLM": MODERN | {"ffn_dim": 36},
+    "OPTModel": MODERN | {"ffn_dim": 36},
+    "MistralForCausalLM": GROUPS,
+    "Qwen2ForCausalLM": {k: v for k, v in GROUPS.items() if k != "head_dim"},
+    "Qwen3ForCausalLM": GROUPS,
+    "GemmaForCausalLM": GROUPS,
+    "Gemma2ForCausalLM": GROUPS,
+    "PhiForCausalLM": MODERN,
+    "RobertaForMaskedLM": BERT | {"max_position_embeddings": 34},
+    "ElectraForMaskedLM": BERT | {"embedding_size": 16},
+    "AlbertForMaskedLM": BERT | {"embedding_size": 16},
+    "DistilBertForMaskedLM": DISTIL,
+    "MT5ForConditionalGeneration": T5,
+    "BartForConditionalGeneration": BART,
+    "MarianMTModel": MARIAN,
+    "PegasusForConditionalGeneration": BART,
+}
+FIVE = list(FAMILIES)[:5]
+
+
+def theirs(name: str) -> Any:
+    kind = getattr(transformers, name)
+    torch.manual_seed(0)
+    return shaken(kind(kind.config_class(**FAMILIES[name])))
+
+
+def logits_of(model: Any) -> Tensor:
+    found = model(IDS, decoder_input_ids=TARGET) if model.config.is_encoder_decoder else model(IDS)
+    return found.logits if hasattr(found, "logits") else found.last_hidden_state
+
+
+def ours(checkpoint: Checkpoint, **options: Any) -> Tensor:
+    target = TARGET if checkpoint.config.encoder is not None else None
+    trace = run(checkpoint.model, IDS, target=target, **options)
+    if "logits" in trace:
+        return trace["logits"]
+    return trace["final_norm.out"] if "final_norm.out" in trace else trace.stack("norm2.out")[-1]
+
+
+def linear_names(model: nn.Module) -> list[str]:
+    """Every linear layer of the blocks, by its whole name."""
+    found = [name for name, module in model.named_modules() if isinstance(module, nn.Linear | Conv1D)]
+    return [name for name in found if any(part.isdigit() for part in name.split("."))]
+
+
+def with_peft(model: Any, **changes: Any) -> PeftModel:
+    """The same A and B each time, neither of them zero."""
+    options = {"r": 3, "lora_alpha": 7, "target_modules": linear_names(model)} | changes
+    made = get_peft_model(model, LoraConfig(**options))
+    torch.manual_seed(2)
+    with torch.no_grad():
+        for name, parameter in made.named_parameters():
+            if "lora_" in name:
+                parameter.normal_(std=0.1)  # at 0.3 float32 itself is off by 1e-4 in T5
+    return made.eval()
+
+
+@pytest.fixture(autouse=True)
+def no_gradients() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+def both(name: str, folder: Path, **changes: Any) -> tuple[Checkpoint, Adapter, PeftModel]:
+    """The base in Loupe, an adapter of peft's read onto it, and the two in peft."""
+    model = theirs(name)
+    model.save_pretrained(folder / "base")
+    adapted = with_peft(model, **changes)
+    adapted.save_pretrained(folder / "adapter")
+    checkpoint = load(folder / "base")
+    return checkpoint, read_adapter(folder / "adapter", checkpoint), adapted
+
+
+def equal(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_peft_wrote_gives_its_logits_and_merged_too(name: str, tmp_path: Path) -> None:
+    checkpoint, adapter, model = both(name, tmp_path)
+    expected, plain = logits_of(model), ours(checkpoint)
+    assert not torch.allclose(expected, plain, atol=0.01)
+    equal(ours(checkpoint, edits=[ApplyAdapter.of(adapter)]), expected)
+    merged = replace(checkpoint, model=merge(checkpoint.model, {adapter: 1.0}))
+    torch.testing.assert_close(ours(merged), expected, atol=5e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_loupe_writes_gives_peft_its_logits_and_is_read_back(name: str, tmp_path: Path) -> None:
+    model = theirs(name)
+    model.save_pretrained(tmp_path / "base")
+    checkpoint = load(tmp_path / "base")
+    adapter = random_adapter(checkpoint.model)
+    q = next(name for name in adapter.matrices if name.endswith("attn.v"))
+    adapter = replace(adapter, alphas={q: 11.0}, base="org/base", rank_stabilised=name == "GPT2LMHeadModel")
+    write_adapter(adapter, checkpoint, tmp_path / "adapter")
+    expected = ours(checkpoint, edits=[ApplyAdapter.of(adapter)])
+    equal(logits_of(PeftModel.from_pretrained(model, tmp_path / "adapter").eval()), expected)
+    again = read_adapter(tmp_path / "adapter", checkpoint)
+    assert again.base == "org/base"
+    equal(ours(checkpoint, edits=[ApplyAdapter.of(again)]), expected)
+
+
+@pytest.mark.parametrize("name", FIVE)
+def test_the_gradients_of_a_and_b_are_pefts(name: str, tmp_path: Path) -> None:
+    checkpoint, adapter, model = both(name, tmp_path)
+    learned = adapter.trainable()
+    options = {"target": TARGET} if checkpoint.config.encoder is not None else {}
+    with torch.enable_grad(), use_adapters(checkpoint.model, {learned: 1.0}):
+        model.requires_grad_(True)
+        logits_of(model).logsumexp(-1).mean().backward()
+        checkpoint.model(IDS, **options).logsumexp(-1).mean().backward()
+    grads = {n: (a.grad, b.grad) for n, (a, b) in learned.matrices.items()}
+    assert len({id(a) for a, _ in learned.matrices.values()}) == len(linear_names(model)) // 3  # of a fused one, one A
+    write_adapter(replace(adapter, matrices=grads, alphas={}), checkpoint, tmp_path / "grads")
+    found = load_file(tmp_path / "grads" / "adapter_model.safetensors")
+    expected = {n.replace(".default", ""): p.grad for n, p in model.named_parameters() if "lora_" in n}
+    assert found.keys() == expected.keys()
+    for key, gradient in expected.items():
+        equal(found[key], gradient)
+
+
+def test_a_fused_adapter_keeps_its_rank_and_parts_of_their_own_are_stacked(tmp_path: Path) -> None:
+    checkpoint, adapter, _ = both("GPT2LMHeadModel", tmp_path, target_modules=["c_attn"])
+    write_adapter(adapter, checkpoint, tmp_path / "same")
+    stored, again = (load_file(tmp_path / name / "adapter_model.safetensors") for name in ("adapter", "same"))
+    assert stored.keys() == again.keys()
+    assert all(torch.equal(stored[key], again[key]) for key in stored)
+    apart = random_adapter(checkpoint.model, "blocks.0.attn.q", "blocks.0.attn.v")
+    write_adapter(apart, checkpoint, tmp_path / "apart")
+    config = json.loads((tmp_path / "apart" / "adapter_config.json").read_text())
+    assert (config["r"], config["lora_alpha"], config["fan_in_fan_out"]) == (6, 12.0, True)
+    (b,) = (t for n, t in load_file(tmp_path / "apart" / "adapter_model.safetensors").items() if "lora_B" in n)
+    assert [bool(block.any()) for third in b.chunk(3) for block in third.chunk(2, 1)] == [1, 0, 0, 0, 0, 1]
+
+
+CHANGES = {
+    "rank and alpha of their own": {"rank_pattern": {"q_proj": 5}, "alpha_pattern": {r"layers\.1\..*v_proj": 3}},
+    "rank stabilised": {"use_rslora": True, "r": 4},
+    "a regular expression": {"target_modules": r".*\.(q|v)_proj"},
+    "some layers": {"target_modules": ["q_proj", "down_proj"], "layers_to_transform": [1], "layers_pattern": "layers"},
+    "without some": {"target_modules": ["q_proj", "up_proj"], "exclude_modules": ["layers.0.self_attn.q_proj"]},
+}
+
+
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
+def test_the_configs_patterns_are_obeyed(changes: dict[str, Any], tmp_path: Path) -> None:
+    checkpoint, adapter, model = both("LlamaForCausalLM", tmp_path, **changes)
+    equal(ours(checkpoint, edits=[ApplyAdapter.of(adapter)]), logits_of(model))
+    write_adapter(adapter, checkpoint, tmp_path / "again")
+    again = PeftModel.from_pretrained(theirs("LlamaForCausalLM"), tmp_path / "again").eval()
+    equal(logits_of(again), logits_of(model))
+
+
+def rewritten(folder: Path, **changes: Any) -> None:
+    path = folder / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+REFUSED = {
+    r"peft_type must be LORA, got 'LOHA'": {"peft_type": "LOHA"},
+    r"sets 'use_dora', which Loupe cannot represent": {"use_dora": True},
+    r"sets 'modules_to_save'": {"modules_to_save": ["lm_head"]},
+    r"sets 'what_comes_next'": {"what_comes_next": {"x": 1}},
+    r"bias must be none, got 'all'": {"bias": "all"},
+    r"init_lora_weights is 'pissa', which changes the base": {"init_lora_weights": "pissa"},
+    r"r must be a whole number, got 'many'": {"r": "many"},
+    r"lora_A.weight in adapter_model.safetensors must have shape \(5, 32\)": {"rank_pattern": {"q_proj": 5}},
+    r"leaves out model.layers.0.mlp": {"target_modules": ["q_proj"]},
+    r"leaves out model.layers.0": {"layers_to_transform": 1, "target_modules": ["q_proj", "mlp.up_proj"]},
+    r"which is no regular expression": {"target_modules": "(q_proj"},
+    r"which repeats too much": {"target_modules": "(.*)*x"},
+    r"dropout of an adapter must lie in 0..1": {"lora_dropout": 1.0},
+}
+
+
+@pytest.mark.parametrize(("message", "changes"), REFUSED.items(), ids=map(str, REFUSED.values()))
+def test_what_loupe_cannot_represent_is_refused(message: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    checkpoint, *_ = both("LlamaForCausalLM", tmp_path, target_modules=["q_proj", "up_proj"])
+    rewritten(tmp_path / "adapter", **changes)
+    with pytest.raises(ValueError, match=message):
+        read_adapter(tmp_path / "adapter", checkpoint)
+
+
+def test_a_file_with_other_tensors_or_without_some_is_refused(tmp_path: Path) -> None:
+    checkpoint, *_ = both("LlamaForCausalLM", tmp_path, target_modules=["q_proj"])
+    path = tmp_path / "adapter" / "adapter_model.safetensors"
+    tensors = load_file(path)
+    first, prefix, embedding = next(iter(tensors)), "base_model.model.", "lora_embedding_A"
+    for changed, message in (
+        (
+            tensors | {f"{prefix}model.embed_tokens.{embedding}": torch.ones(3, 40)},
+            "is no A or B of a linear layer",
+        ),
+        (tensors | {f"{prefix}lm_head.lora_A.weight": torch.ones(3, 32)}, "acts on a layer that no adapter reaches"),
+        ({n: t for n, t in tensors.items() if n != first}, "lacks A or B of model.layers.0.self_attn.q_proj"),
+        ({n: t for n, t in tensors.items() if ".0." not in n}, "lacks A or B of model.layers.0.self_attn.q_proj"),
+        (tensors | {first: torch.full_like(tensors[first], torch.nan)}, "must hold finite numbers"),
+    ):
+        save_file(changed, path)
+        with pytest.raises(ValueError, match=message):
+            read_adapter(tmp_path / "adapter", checkpoint)
+
+
+def test_a_folder_with_an_adapter_opens_as_its_base_with_the_adapter_beside_it(tmp_path: Path) -> None:
+    base, _, model = both("GPT2LMHeadModel", tmp_path)
+    folder = tmp_path / "adapter"
+    with pytest.raises(ValueError, match="the adapter adapter needs its base, None, which is no model on this machine"):
+        load(folder)
+    for changes, options in (
+        ({BASE: "base"}, {}),
+        ({BASE: str(tmp_path / "base")}, {}),
+        ({BASE: "org/elsewhere"}, {"config": {BASE: tmp_path / "base"}}),
+    ):
+        rewritten(folder, **changes)
+        opened = load(folder, **options)
+        (adapter,) = opened.adapters
+        assert (opened.name, adapter.base) == ("adapter", changes[BASE])
+        equal(ours(opened), ours(base))
+        equal(ours(opened, edits=[ApplyAdapter(adapter.key)]), logits_of(model))
+    with pytest.raises(ValueError, match="needs its base, 'org/elsewhere'"):
+        load(folder)
+    rewritten(folder, **{BASE: str(folder)})
+    with pytest.raises(ValueError, match="needs its base"):  # not itself
+        load(folder)
+    base.save(folder)
+    assert load(folder).adapters[0].key == adapter.key
+    rewritten(folder, use_dora=True)
+    assert "use_dora" in load(folder).report.notes[-1]
