@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.checkpoints.assemble import list_parameters
 from engine.runtime import limits
-from engine.training.base import OF_DATA, check_base
+from engine.training.base import OF_DATA, check_base, check_tokenizer
 from engine.training.folder import size
 from engine.training.machine import Abilities, plan
 from engine.training.recipe import Recipe
@@ -31,6 +31,7 @@ def check_start(recipe: Recipe) -> None:
     plan(recipe.machine, Abilities.of_this_machine())
     if recipe.base:
         check_base(recipe.base, recipe.model, OF_DATA)
+        check_tokenizer(recipe)
 
 
 def check_recipe(recipe: Recipe) -> None:

@@ -18,7 +18,7 @@ from engine.data.seeds import seed_for
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.memory import keep_freed_memory
 from engine.training import latest
-from engine.training.base import begin_with
+from engine.training.base import begin_with, write_transfer
 from engine.training.compilation import Compilation
 from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
@@ -80,7 +80,11 @@ class Trainer:
             self.source = open_source(recipe, run.path)
         config = self.source.complete_config(recipe.model)
         model = initialise(Transformer(config), seed_for(recipe.seed, "weights"))
-        self.model = (begin_with(model, recipe.base) if recipe.base else model).to(self.device).train()
+        if recipe.base and not run.weights.exists():  # a run that is continued needs its base no more
+            transfer = begin_with(model, recipe.base)
+            if peers.leads:
+                write_transfer(run.path, transfer)
+        self.model = model.to(self.device).train()
         self.drawn: dict[int, list[Examples]] = {}
         forward, at_once = self.model.forward_with_pooled, recipe.machine.compile == "on"
         self.compilation = Compilation(forward, self.device, peers, plan.compile, at_once)
