@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file
 
 from engine.checkpoints import load
 from engine.runtime import library
-from engine.training import RecipeError, parse_recipe, read_recipe, train
+from engine.training import RecipeError, parse_recipe, read_recipe, read_status, train, write_recipe
 from engine.training.base import read_transfer
 from engine.training.folder import RunFolder
 from engine.training.limit_checks import check_start
+from engine.training.optimiser import build_optimisers
+from engine.training.recipe import Optimiser
 
 torch.set_num_threads(1)
 
@@ -155,3 +158,70 @@ def test_a_run_is_a_base_and_a_head_that_fits_is_taken_over(tmp_path: Path, monk
         assert transfer is not None and not transfer.new and not transfer.left
         first = load(RunFolder(tmp_path / base.replace(":", "-")).snapshot(0)).model.state_dict()
         assert torch.equal(first["head.weight"], load(tmp_path / "runs" / "one").model.state_dict()["head.weight"])
+
+
+def learned(run: Path) -> set[str]:
+    """Names of the tensors that are not as they were at the beginning."""
+    first, last = load(RunFolder(run).snapshot(0)).model.state_dict(), load(RunFolder(run).latest).model.state_dict()
+    return {name for name in first if not torch.equal(first[name], last[name])}
+
+
+@pytest.mark.parametrize(
+    ("parts", "prefixes"),
+    [
+        ('"head"', ("head.", "pooler.")),
+        ('"last 1 block"', ("head.", "pooler.", "blocks.1.")),
+        ('["blocks.0.attn", "embed.tokens"]', ("blocks.0.attn.", "embed.tokens.")),
+    ],
+)
+def test_only_the_parts_that_are_named_learn_and_have_a_state(
+    parts: str, prefixes: tuple[str, ...], tmp_path: Path
+) -> None:
+    save_base(tmp_path / "bert", "bert")
+    path = write_recipe_file(tmp_path, "bert", "classification", f"\n[train]\nparts = {parts}\ndecay = 0.5\n")
+    recipe = read_recipe(path)
+    assert parse_recipe(write_recipe(recipe), folder=tmp_path) == recipe
+    list(train(recipe, tmp_path / "run"))
+    names = load(RunFolder(tmp_path / "run").latest).model.state_dict()
+    wanted = {name for name in names if name.startswith(prefixes) and not name.endswith("attn.k.bias")}
+    assert learned(tmp_path / "run") - {"blocks.0.attn.k.bias", "blocks.1.attn.k.bias"} == wanted
+    kept = load_file(RunFolder(tmp_path / "run").latest / "optimiser-0000004.safetensors")
+    assert {name.removeprefix("exp_avg.") for name in kept if name.startswith("exp_avg.")} == {
+        name for name in names if name.startswith(prefixes)
+    }
+
+
+def test_a_part_that_names_nothing_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+    save_base(tmp_path / "bert", "bert")
+    recipe = read_recipe(write_recipe_file(tmp_path, "bert", "classification", '\n[train]\nparts = ["blocks.7"]\n'))
+    wanted = r"^train.parts must be .*\(embed, blocks.0, blocks.1, pooler, head, or what is in them\), got 'blocks.7'"
+    with pytest.raises(ValueError, match=wanted):
+        check_start(recipe)
+
+
+def test_the_rate_falls_with_the_depth_below_the_head(tmp_path: Path) -> None:
+    model = load(save_base(tmp_path / "bert", "bert")).model
+    model.requires_grad_(True)
+    optimiser = build_optimisers(model, Optimiser(), decay=0.5)
+    optimiser.step(torch.amp.GradScaler("cpu", enabled=False), 0.1)
+    rates = {id(p): group["lr"] for group in optimiser.groups for p in group["params"]}
+    found = {name: rates[id(parameter)] for name, parameter in model.named_parameters()}
+    assert found["head.dense.weight"] == 0.1 and found["blocks.1.mlp.out.bias"] == 0.05
+    assert found["blocks.0.attn.q.weight"] == 0.025 and found["embed.tokens.weight"] == 0.0125
+
+
+def test_training_ends_when_the_held_out_loss_gets_no_better_and_keeps_the_best(tmp_path: Path) -> None:
+    save_base(tmp_path / "bert", "bert")
+    path = write_recipe_file(tmp_path, "bert", "classification", "\n[train]\npatience = 2\n[optimiser]\nlr = 0.03\n")
+    text = path.read_text().replace("steps = 4", "steps = 60")
+    path.write_text(text.replace("held_out_every = 2", "held_out_every = 1"))
+    run = RunFolder(tmp_path / "run")
+    whole = [step for step in train(read_recipe(path), run.path) if step.held_out_loss is not None]
+    best = min(whole, key=lambda step: step.held_out_loss or 0.0)
+    status = read_status(run.status)
+    assert status is not None and status.state == "finished" and whole[-1].step == best.step + 2 < 60
+    done, kept = load(run.checkpoint), load(run.snapshot(best.step))
+    assert done.card["best_step"] == best.step and done.card["loss"]["held_out"] == pytest.approx(best.held_out_loss)
+    ours, theirs = done.model.state_dict(), kept.model.state_dict()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert list(train(read_recipe(path), run.path)) == []  # it is finished
