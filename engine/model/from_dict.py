@@ -44,6 +44,7 @@ FAULTS = 3  # of a file, that are named
 
 
 def _option(options: list[Any], value: Any) -> Any:
+    value = tuple(value) if isinstance(value, list) else value
     return next((option for option in options if isinstance(value, get_origin(option) or option)), options[0])
 
 

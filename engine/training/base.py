@@ -1,57 +1,180 @@
-"""A shipped checkpoint to begin with instead of random weights: what it has learned is fine-tuned for another task
-(Radford et al. 2018, section 3.2).
+"""A checkpoint to begin with instead of random weights: what it has learned is fine-tuned for another task (Radford et
+al. 2018, section 3.2).
+
+`base` in a recipe is whatever `engine.load` and `engine.runtime.library` open: a shipped name, a folder or a file,
+"hub:org/name", "run:NAME" or "run:NAME@STEP".
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import fields, replace
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from engine.checkpoints import load, shipped_names
-from engine.checkpoints.load import find_place, open_model
+from engine.checkpoints import load
+from engine.checkpoints.load import OpenedModel, find_place, open_model, open_tokenizer
+from engine.checkpoints.locate import path_exists
+from engine.checkpoints.save import unpack_header
 from engine.model.config import ModelConfig
 from engine.model.transformer import Transformer
-from engine.tokenizers import FastTokenizer
-from engine.tokenizers.special import USUAL
+from engine.runtime import library
+from engine.tokenizers import END, Tokenizer
+from engine.training.atomic import read_json, write_json
 
-OF_DATA = frozenset({"vocab_size", "head", "encoder", "infill"})  # what the data completes in a recipe's model
+if TYPE_CHECKING:
+    from engine.training.recipe import Recipe
+
+OF_DATA = frozenset({"vocab_size", "head", "tied", "encoder", "infill"})  # what data and head decide in a model
+FILE = "base.json"  # of a run's folder
+ROLES = {
+    "[PAD]": ("pad_id",), "<pad>": ("pad_id",), "[CLS]": ("cls_id",), "[SEP]": ("sep_id",), "[MASK]": ("mask_id",),
+    END: ("end_id",), "</s>": ("end_id", "sep_id"), "<sep>": ("sep_id", "end_id"),
+}  # fmt: skip
+NEEDED = {
+    "masked": ("[CLS]", "[SEP]", "[MASK]"),
+    "completion": (END,),
+    "sequence_to_sequence": ("</s>",),
+    "infill": ("[gMASK]", "[sop]", "[eop]"),
+}
+PARTS_OF_HEAD = ("head.", "pooler.", "next_sentence.", "language.")
 
 
-def shipped_name(name: str) -> str:
-    if name not in shipped_names():
+# --- Opening ---
+
+
+def find_opening(name: str) -> library.Opening:
+    """How a base is opened. Raises ValueError for a run or a step that is not here."""
+    known = name.startswith(library.RUN) or library.knows(name)
+    return library.parse_name(name) if known else library.Opening(name)
+
+
+def open_base(name: str) -> tuple[OpenedModel, Tokenizer | None]:
+    """The config and the tokenizer of a base, without its weights. Raises ValueError where it cannot be opened."""
+    how = find_opening(name)
+    try:
+        place = find_place(how.source)
+        opened = open_model(place, dict(how.config), dict(how.rename))
+        with unpack_header(place, opened.weights.metadata) as beside:
+            return opened, open_tokenizer(beside, opened.config)[0]
+    except OSError as error:  # it is not here, or its hub does not give it
+        told = f"base must be a checkpoint that is here, and {error} Correct base, or bring it back."
+        raise ValueError(told) from None
+
+
+def resolve_base(name: str, folder: Path | None) -> str:
+    """`name`, or where it is a path of `folder`, in which the recipe stands, that path from the root.
+
+    Raises ValueError without a folder where it is not known here by that name.
+    """
+    if not name or library.knows(name) or name.startswith(library.RUN):
+        return name
+    if folder is None:
         raise ValueError(
-            f"base must be a shipped checkpoint ({', '.join(shipped_names())}), got {name!r:.200}; publish it."
+            f"base must be one of the models here ({', '.join(library.names())}), run:NAME@STEP or a hub's that was "
+            f"fetched, got {name!r:.200}; open it first, or train from a recipe's file."
         )
-    return name
+    return str((folder / name).resolve()) if path_exists(folder / name) else name
 
 
-def check_base(name: str, config: ModelConfig, but: Collection[str] = ()) -> None:
-    """Raises ValueError where `config` is not that of a shipped checkpoint, `but` for some of it; reads no weights."""
-    theirs = replace(open_model(find_place(shipped_name(name)), {}, {}).config, dropout=config.dropout)
+# --- Checks ---
+
+
+def check_base(name: str, config: ModelConfig, but: Collection[str] = ("head", "tied")) -> None:
+    """Raises ValueError where `config` is not that of a base, `but` for some of it; reads no weights."""
+    theirs = replace(open_base(name)[0].config, dropout=config.dropout)
     keys = [one.name for one in fields(config) if one.name not in but]
     different = [key for key in keys if getattr(theirs, key) != getattr(config, key)]
     if different:
         wanted = ", ".join(f"{key} = {getattr(theirs, key)}" for key in different)
-        raise ValueError(f"model must be that of the base {name}, with {wanted}; correct it, or leave out base.")
+        raise ValueError(
+            f"model must be that of the base {name}, with {wanted}; correct it, leave out [model], or leave out base."
+        )
 
 
-def begin_with(model: Transformer, name: str) -> Transformer:
-    """`model` with the weights of a checkpoint. Raises ValueError where that is made of something else."""
-    check_base(name, model.config)
-    model.load_state_dict(load(name).model.state_dict())
-    return model
-
-
-def tokenizer_of(name: str, wanted: Sequence[str]) -> FastTokenizer:
-    """Tokenizer of a checkpoint. Raises ValueError where it lacks a special token; its own end will do."""
-    tokenizer = load(shipped_name(name)).tokenizer
-    if not isinstance(tokenizer, FastTokenizer):
-        raise ValueError(f"base must be a checkpoint that reads texts, got {name}; choose another.")
-    ends = () if tokenizer.end_id is None else USUAL["eos_token"]
-    missing = [one for one in wanted if one not in tokenizer.special_tokens and one not in ends]
+def check_tokenizer(recipe: Recipe) -> None:
+    """Raises ValueError where the tokenizer of the recipe's base lacks what its objective needs."""
+    if recipe.data.digits is not None:
+        return
+    tokenizer = tokenizer_of(recipe.base)
+    wanted = [*NEEDED.get(recipe.objective.kind, ()), *recipe.data.tokenizer.special_tokens]
+    if recipe.objective.kind == "completion" and (separator := getattr(recipe.data.table, "separator", "<sep>")):
+        wanted.append(separator)
+    missing = [one for one in wanted if mark_id(tokenizer, one) is None]
     if missing:
         raise ValueError(
-            f"base must have the special tokens {', '.join(missing)}, and {name} lacks them; give that its tokens in "
-            "data.tokenizer.special_tokens and train it again."
+            f"base must have the special tokens {', '.join(missing)}, and {recipe.base} lacks them; give that its "
+            "tokens in data.tokenizer.special_tokens and train it again, or choose another base."
         )
+
+
+def tokenizer_of(name: str) -> Tokenizer:
+    """Tokenizer of a base. Raises ValueError where it has none."""
+    tokenizer = open_base(name)[1]
+    if tokenizer is None:
+        raise ValueError(f"base must be a checkpoint that reads texts, got {name} without a tokenizer; choose another.")
     return tokenizer
+
+
+def mark_id(tokenizer: Tokenizer, mark: str) -> int | None:
+    """Id of a special token by Loupe's name for it, or of the one that has its role under another; None: there is
+    none."""
+    roles = (getattr(tokenizer, role) for role in ROLES.get(mark, ()))
+    ids = (tokenizer.special_tokens.get(mark), *roles)
+    return next((id for id in ids if id is not None), None)
+
+
+# --- Weights ---
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Fate of every tensor of a fine-tuning, by Loupe's names: `taken` over from the base, `new` and drawn at random,
+    `left` behind in the base."""
+
+    base: str
+    taken: tuple[str, ...]
+    new: tuple[str, ...]
+    left: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lists = {"taken over": (), "new": self.new, "left behind": self.left}
+        names = {what: f" ({', '.join(each)})" if each else "" for what, each in lists.items()}
+        counts = (len(self.taken), len(self.new), len(self.left))
+        told = ", ".join(f"{n} {what}{names[what]}" for n, what in zip(counts, names, strict=True))
+        return f"Tensors of the base {self.base}: {told}."
+
+
+def begin_with(model: Transformer, name: str) -> Transfer:
+    """Fills `model` with the weights of a base, its head too where that is of the same kind and size. Raises ValueError
+    where the base is made of something else."""
+    check_base(name, model.config)
+    how = find_opening(name)
+    base = load(how.source, config=how.config, rename=how.rename).model
+    theirs, ours = base.state_dict(), model.state_dict()
+    other = base.config.head.kind != model.config.head.kind
+
+    def fits(key: str) -> bool:
+        foreign = other and key.startswith("head.")
+        return key in theirs and theirs[key].shape == ours[key].shape and not foreign
+
+    taken = tuple(key for key in ours if fits(key))
+    new = tuple(key for key in ours if key not in taken)
+    if any(not key.startswith(PARTS_OF_HEAD) for key in new):
+        raise ValueError(f"base must have every tensor of the model but its head's, and {name} lacks {', '.join(new)}.")
+    model.load_state_dict({key: theirs[key] for key in taken}, strict=False)
+    return Transfer(name, taken, new, tuple(key for key in theirs if key not in taken))
+
+
+def write_transfer(folder: Path, transfer: Transfer) -> None:
+    lists = {"taken": transfer.taken, "new": transfer.new, "left": transfer.left}
+    write_json(folder / FILE, {"base": transfer.base, **lists, "sentence": str(transfer)})
+
+
+def read_transfer(folder: Path) -> Transfer | None:
+    """What a run took over from its base; None where it has none."""
+    found = read_json(folder / FILE)
+    if found is None:
+        return None
+    return Transfer(found["base"], tuple(found["taken"]), tuple(found["new"]), tuple(found["left"]))
+

@@ -34,6 +34,7 @@ def card(trainer: Trainer, run: RunFolder) -> dict[str, Any]:
         "data": describe_data(recipe.data),
         "parameters": sum(p.numel() for p in trainer.model.parameters()),
         "steps": made.step,
+        **({"base": recipe.base} if recipe.base else {}),
         "tokens": made.tokens,
         **scores,
         "loss": {**scores["loss"], "unit": OBJECTIVES[kind].unit},

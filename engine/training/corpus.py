@@ -38,7 +38,8 @@ class Documents:
     """Documents to train on and those held out, each as a function that tells them from the first.
 
     `special_tokens` are the tokenizer's; None leaves it its own. It knows all of `alphabet`, whatever it learns from.
-    `ended` puts its end token behind each text, and `marked` the tokens that it adds itself, such as [CLS]. `template`
+    `ended` puts its end token behind each text, and `marked` the tokens that it adds itself, such as [CLS], to all or
+    to the "first" of a document. `template`
     says which those are, here and around whatever a person types: its kind's own, none (`bare`) or [CLS] and [SEP]
     (`bert`), which are then among `special_tokens`.
     """
@@ -47,7 +48,7 @@ class Documents:
     held_out: Callable[[], Iterator[Document]]
     special_tokens: tuple[str, ...] | None = None
     ended: bool = False
-    marked: bool = False
+    marked: bool | Literal["first"] = False
     template: Literal["own", "bare", "bert"] = "own"
     alphabet: str = ""
 
@@ -126,10 +127,10 @@ def _unpack(kept: dict[str, Tensor], part: str) -> Tokens:
 def make_corpus(documents: Documents, recipe: TokenizerRecipe, base: str = "") -> Corpus:
     told = documents.train()
     first = list(islice(told, recipe.sample))
-    wanted = special_token_names(documents, recipe) or ()
-    tokenizer = tokenizer_of(base, wanted) if base else train_tokenizer(first, documents, recipe)
+    tokenizer = tokenizer_of(base) if base else train_tokenizer(first, documents, recipe)
     ended, marked = documents.ended, documents.marked
-    with nullcontext() if recipe.special_tokens else tokenizer.as_text():  # marks of one's own stand in the texts
+    own = bool(recipe.special_tokens)  # marks of one's own stand in the texts
+    with tokenizer.as_text() if isinstance(tokenizer, FastTokenizer) and not own else nullcontext():
         ours = tokenise(chain(first, told), tokenizer, ended, marked)
         theirs = tokenise(documents.held_out(), tokenizer, ended, marked)
     return Corpus(ours, theirs, tokenizer)
@@ -157,15 +158,24 @@ def set_template(tokenizer: FastTokenizer, documents: Documents) -> FastTokenize
     return remove_template(tokenizer) if documents.template == "bare" else add_bert_template(tokenizer)
 
 
-def tokenise(documents: Iterable[Document], tokenizer: FastTokenizer, ended: bool, marked: bool = False) -> Tokens:
+def tokenise(
+    documents: Iterable[Document], tokenizer: Tokenizer, ended: bool, marked: bool | Literal["first"] = False
+) -> Tokens:
     ids: list[int] = []
     starts: list[list[int]] = []
     labels: list[int] = []
     end = [tokenizer.end_id] if ended and tokenizer.end_id is not None else []
+
+    def read_ids(text: str, special: bool) -> Sequence[int]:
+        if isinstance(tokenizer, FastTokenizer):
+            return tokenizer.ids(text, special=special)
+        return tokenizer.encode(text, special=special).ids
+
     for document in documents:
         starts.append([])
         labels.append(document.label)
-        for text in document.texts:
+        for which, text in enumerate(document.texts):
             starts[-1].append(len(ids))
-            ids += [*tokenizer.ids(text, special=marked), *end]
+            special = marked is True or (marked == "first" and which == 0)
+            ids += [*read_ids(text, special=special), *end]
     return Tokens(torch.tensor(ids, dtype=torch.int32), torch.tensor(starts), torch.tensor(labels))

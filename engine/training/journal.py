@@ -16,6 +16,7 @@ from engine.training.control import Order, Orders
 from engine.training.failures import explain_failure, failure_explanations
 from engine.training.folder import RunFolder
 from engine.training.live import write_marks
+from engine.training.patience import Patience
 from engine.training.recipe import Recipe
 from engine.training.schedule import snapshot_steps
 from engine.training.status import ACTIVE, Status, read_status, write_status
@@ -58,6 +59,7 @@ class Journal:
         self.lap = (0, 0.0)  # tokens and seconds at the last Step
         self.early = early(self.snapshots, recipe.log.held_out_every)
         self.watcher = Watcher(run, self.snapshots)
+        self.patience = Patience(run, recipe.train.patience)
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -96,6 +98,7 @@ class Journal:
 
     def begin(self, trainer: Trainer) -> Iterator[Step]:
         self.run.rewind(trainer.step or -1)
+        self.patience.begin()
         self.lap = (trainer.progress.tokens, trainer.progress.seconds)
         self.tell("running", trainer.step)
         first = None
@@ -116,7 +119,7 @@ class Journal:
         resumed = self.status.state == "paused" and order.mode == "run"
         if resumed or time.time() - self.status.heartbeat > HEARTBEAT:
             self.tell("running" if resumed else self.status.state, step)
-        return order
+        return replace(order, mode="stop") if self.patience.exhausted else order
 
     def due(self, step: int, seconds: float) -> bool:
         """Also where latest/ is saved, so that a loss is looked at before its weights replace the older ones, and where
@@ -150,14 +153,16 @@ class Journal:
             also=scores | {f"held_out_{name}": value for name, value in held_out.items()},
         )
         self.run.log(asdict(step))
+        self.patience.see(step.step, step.held_out_loss)
         return step
 
     def keep(self, trainer: Trainer) -> None:
-        if trainer.step in self.snapshots:
+        if trainer.step in self.snapshots or trainer.step == self.patience.best:
             trainer.check_weights()
             save_weights(trainer.model, self.run.snapshot(trainer.step))  # whole or not there; latest/ must last
         if trainer.step % self.log.latest_every == 0:
             trainer.save_latest()
+            self.patience.prune(self.snapshots)
 
     def pause(self, trainer: Trainer) -> None:
         if self.status.state != "paused" or self.status.step != trainer.step:
@@ -169,10 +174,12 @@ class Journal:
     def end(self, trainer: Trainer) -> None:
         trainer.save_latest()
         write_marks(self.run)
-        if trainer.step < self.recipe.schedule.steps:
+        if trainer.step < self.recipe.schedule.steps and not self.patience.exhausted:
             self.tell("stopped", trainer.step)
             return
-        trainer.checkpoint(card(trainer, self.run)).save(self.run.checkpoint)
+        self.patience.restore(trainer.model)
+        best = {} if self.patience.best is None else {"best_step": self.patience.best}
+        trainer.checkpoint(card(trainer, self.run) | best).save(self.run.checkpoint)
         self.tell("finished", trainer.step)
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from engine.checkpoints.assemble import list_parameters
 from engine.runtime import limits
-from engine.training.base import OF_DATA, check_base
+from engine.training.base import OF_DATA, check_base, check_tokenizer
 from engine.training.folder import size
 from engine.training.machine import Abilities, plan
+from engine.training.parts import learning_names
 from engine.training.recipe import Recipe
 from engine.training.trash import empty
 
@@ -29,8 +30,11 @@ def check_start(recipe: Recipe) -> None:
             "fewer by log.snapshots, or raise LOUPE_RUNS_DISK_MIB where Loupe is started."
         )
     plan(recipe.machine, Abilities.of_this_machine())
+    if recipe.train.parts != "all":
+        learning_names(list(list_parameters(recipe.model)), recipe.train.parts)
     if recipe.base:
         check_base(recipe.base, recipe.model, OF_DATA)
+        check_tokenizer(recipe)
 
 
 def check_recipe(recipe: Recipe) -> None:

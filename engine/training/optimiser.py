@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from torch.nn import Parameter
 from torch.optim import SGD, AdamW, Muon, Optimizer
 
 from engine.model.transformer import Transformer
+from engine.training.parts import depths
 from engine.training.recipe import Optimiser
 
 
@@ -31,9 +32,9 @@ class Optimisers:
             scaler.unscale_(part)
 
     def step(self, scaler: torch.amp.GradScaler, lr: float) -> None:
-        """Updates every parameter at the rate `lr`, then clears the gradients."""
+        """Updates every parameter at the rate `lr`, times the scale of its depth, then clears the gradients."""
         for group in self.groups:
-            group["lr"] = lr
+            group["lr"] = lr * group["scale"]
         for part in self.parts:
             scaler.step(part)
             part.zero_grad()
@@ -56,43 +57,63 @@ def is_muon_matrix(name: str, parameter: Tensor) -> bool:
     return decays(name, parameter) and parameter.dim() == 2 and name.split(".")[0] not in ("head", "next_sentence")
 
 
-def build_optimisers(model: nn.Module, recipe: Optimiser) -> Optimisers:
-    """AdamW, SGD, or Muon for the matrices of the blocks and AdamW for the rest.
+def build_optimisers(model: nn.Module, recipe: Optimiser, decay: float = 1.0) -> Optimisers:
+    """AdamW, SGD, or Muon for the matrices of the blocks and AdamW for the rest, of the parameters that learn.
+
+    The rate of those at depth d below the head is `decay`^d times that of the head.
 
     Muon's updates are scaled to the size of AdamW's, so that one learning rate suits both (Liu et al. 2025, 2.2).
     """
-    named = list(model.named_parameters())
+    named = list(learning(model))
+    deep = depths([name for name, _ in model.named_parameters()])
+    scales = {name: decay ** deep[name] for name, _ in named}
     if recipe.kind == "sgd":
         nesterov = recipe.nesterov and recipe.momentum > 0
-        groups = parameter_groups(named, recipe.weight_decay)
+        groups = parameter_groups(named, recipe.weight_decay, scales)
         return Optimisers([SGD(groups, recipe.lr, recipe.momentum, nesterov=nesterov)])
     if recipe.kind == "adamw":
-        return Optimisers([build_adamw(named, recipe)])
-    matrices = [p for name, p in named if is_muon_matrix(name, p)]
-    rest = build_adamw([(name, p) for name, p in named if not is_muon_matrix(name, p)], recipe)
+        return Optimisers([build_adamw(named, recipe, scales)])
+    matrices = [(name, p) for name, p in named if is_muon_matrix(name, p)]
+    others = [(name, p) for name, p in named if not is_muon_matrix(name, p)]
+    rest = [build_adamw(others, recipe, scales)] if others else []
     if not matrices:
-        return Optimisers([rest])
+        return Optimisers(rest)
     muon = Muon(
-        matrices,
+        parameter_groups(matrices, recipe.weight_decay, scales),
         recipe.lr,
         recipe.weight_decay,
         recipe.momentum,
         recipe.nesterov,
         adjust_lr_fn="match_rms_adamw",
     )
-    return Optimisers([muon, rest])
+    return Optimisers([muon, *rest])
 
 
-def build_adamw(named: Sequence[tuple[str, Parameter]], recipe: Optimiser) -> AdamW:
-    groups = parameter_groups(named, recipe.weight_decay)
+def build_adamw(
+    named: Sequence[tuple[str, Parameter]], recipe: Optimiser, scales: Mapping[str, float] | None = None
+) -> AdamW:
+    groups = parameter_groups(named, recipe.weight_decay, scales or {name: 1.0 for name, _ in named})
     return AdamW(groups, recipe.lr, recipe.betas, recipe.eps, fused=True)
 
 
-def parameter_groups(named: Sequence[tuple[str, Parameter]], weight_decay: float) -> list[dict[str, Any]]:
+def parameter_groups(
+    named: Sequence[tuple[str, Parameter]], weight_decay: float, scales: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """Groups with and without weight decay for each of the `scales` of the rate, which go by parameter name."""
+    found: dict[tuple[float, bool], list[Parameter]] = {}
+    for scale in sorted(set(scales.values()), reverse=True):
+        for decayed in (True, False):
+            found[scale, decayed] = [p for name, p in named if (scales[name], decays(name, p)) == (scale, decayed)]
     return [
-        {"params": [p for name, p in named if decays(name, p)], "weight_decay": weight_decay},
-        {"params": [p for name, p in named if not decays(name, p)], "weight_decay": 0.0},
+        {"params": params, "weight_decay": weight_decay if decayed else 0.0, "scale": scale}
+        for (scale, decayed), params in found.items()
+        if params
     ]
+
+
+def learning(model: nn.Module) -> Iterator[tuple[str, Parameter]]:
+    """The parameters that an optimiser updates; the others take no memory of it."""
+    return ((name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad)
 
 
 def state_names(part: Optimizer) -> tuple[str, ...]:
@@ -106,7 +127,7 @@ def optimiser_state(model: Transformer, optimisers: Optimisers) -> dict[str, Ten
     """State of all optimisers, as safetensors wants it: flat, by `<state name>.<parameter name>`."""
     return {
         f"{key}.{name}": value
-        for name, parameter in model.named_parameters()
+        for name, parameter in learning(model)
         for key, value in optimisers.optimizer_of(parameter).state.get(parameter, {}).items()
     }
 
@@ -117,7 +138,7 @@ def load_optimiser_state(model: Transformer, optimisers: Optimisers, kept: dict[
 
     Raises ValueError where the state of a parameter is incomplete or of another shape, or `kept` is empty.
     """
-    for name, parameter in model.named_parameters():
+    for name, parameter in learning(model):
         part = optimisers.optimizer_of(parameter)
         names = {key: f"{key}.{name}" for key in state_names(part)}
         absent = [full for full in names.values() if full not in kept]

@@ -32,7 +32,7 @@ class Objective:
 
     kind: Literal[
         "next", "repeated", "completion", "sequence_to_sequence", "masked", "infill", "classification",
-        "token_classification", "next_pixel",
+        "token_classification", "span", "next_pixel",
     ] = "next"  # fmt: skip
     smoothing: float = 0.0
     long_gaps: float = Gaps.long
@@ -151,12 +151,33 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class Train:
+    """What learns, and until when.
+
+    `parts` is "all", "head", "last N blocks" (with what comes after them), or a list of parts such as ["blocks.0",
+    "blocks.3.attn"]; everything else stays as it is. A part of depth d below the head, which is 0, learns at `decay`^d
+    times the rate, the embeddings at the lowest (Howard & Ruder 2018, section 3.2). After `patience` held-out
+    measurements without a better loss training ends; then, and at the last step, the weights of the best one are put
+    back. 0: it goes on to the last step and keeps those.
+    """
+
+    parts: str | tuple[str, ...] = "all"
+    decay: float = 1.0
+    patience: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.decay <= 1:
+            raise ValueError(f"train.decay must be above 0 and at most 1, got {self.decay}.")
+        at_least("train.patience", self.patience, 0)
+
+
+@dataclass(frozen=True)
 class Recipe:
     """Recipe of a training. What `model` takes from the data, such as its vocabulary, is filled in by the source:
     `Source.fitted`.
 
-    With a `base`, a shipped checkpoint of the same `model`, training begins with its weights, and its tokenizer cuts
-    the texts: fine-tuning.
+    With a `base`, a checkpoint of the same `model` under any head (engine.training.base), training begins with its
+    weights, and its tokenizer cuts the texts: fine-tuning.
     """
 
     model: ModelConfig
@@ -170,13 +191,14 @@ class Recipe:
     seed: int = 0
     about: str = ""
     base: str = ""
+    train: Train = field(default_factory=Train)
 
     def __post_init__(self) -> None:
         if self.batch.context > self.model.context:
             raise ValueError(
                 f"batch.context must fit the model's context of {self.model.context} tokens, got {self.batch.context}."
             )
-        if self.model.positions.kind == "learned" and self.batch.context < self.model.context:
+        if self.model.positions.kind == "learned" and self.batch.context < self.model.context and not self.base:
             raise ValueError(
                 f"model.context must be batch.context ({self.batch.context}) where positions are learned, got "
                 f"{self.model.context}: the positions after it would never be trained."

@@ -14,8 +14,10 @@ import tomli_w
 
 from engine.model.config import ModelConfig
 from engine.model.from_dict import build
+from engine.training.base import resolve_base
 from engine.training.data_recipe import Data
-from engine.training.recipe import Batch, Log, Machine, Objective, Optimiser, Recipe, Schedule
+from engine.training.new_head import fill_model
+from engine.training.recipe import Batch, Log, Machine, Objective, Optimiser, Recipe, Schedule, Train
 
 SECTIONS: dict[str, Any] = {
     "model": ModelConfig,
@@ -26,9 +28,11 @@ SECTIONS: dict[str, Any] = {
     "batch": Batch,
     "log": Log,
     "machine": Machine,
+    "train": Train,
 }
 UNKNOWN_MARKS = {"mask": 0, "start": 0}  # until there is a tokenizer
 REQUIRED = ("model", "data", "schedule", "batch")
+WHOLE = {"d_model", "layers", "attention"}  # of a [model] that is not completed from a base
 TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\#[^\n]*)
       | (?P<newline>\n)
@@ -58,7 +62,7 @@ def read_recipe(path: Path | str) -> Recipe:
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start}"
         raise RecipeError(str(path), None, f"a recipe must be UTF-8 text, got {where}; save it as UTF-8.") from None
-    recipe = parse_recipe(text, str(path))
+    recipe = parse_recipe(text, str(path), path.parent)
     data = recipe.data
     if data.text is None and data.rows is None:
         return recipe
@@ -66,17 +70,28 @@ def read_recipe(path: Path | str) -> Recipe:
     return replace(recipe, data=replace(data, **{data.kind: replace(data.table, path=file)}))
 
 
-def parse_recipe(text: str, name: str = "recipe") -> Recipe:
-    """`name` is how errors call the file."""
+def parse_recipe(text: str, name: str = "recipe", folder: Path | None = None) -> Recipe:
+    """`name` is how errors call the file, and `folder` from where a `base` that is a path is taken. Without a folder,
+    as for a text from a browser, a base must be known here by its name: nothing is fetched, and no path is opened.
+
+    Of a recipe with a base [model] may be left out, or have only what is to be otherwise, such as dropout or head.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RecipeError(name, None, f"this is not TOML: {error}.") from None
+    if data.get("base"):
+        data.setdefault("model", {})
     missing = [section for section in REQUIRED if section not in data]
     if missing:
         raise RecipeError(name, None, f"a recipe needs [{'], ['.join(missing)}]; add what is missing.")
     places = key_lines(text)
     values: dict[str, Any] = {}
+    if isinstance(data.get("base"), str):
+        try:
+            data["base"] = resolve_base(data["base"], folder)
+        except ValueError as error:
+            raise RecipeError(name, places["base"], str(error)) from None
     for key, value in data.items():
         try:
             values[key] = _section(key, value, data)
@@ -104,14 +119,18 @@ def _model(value: Any, data: dict[str, Any]) -> Any:
     """The vocabulary and its marks are the tokenizer's, and the context is the batch's unless the recipe says more."""
     if not isinstance(value, dict):
         return value
-    if "vocab_size" in value:
+    batch, objective = data.get("batch"), data.get("objective")
+    kind = objective.get("kind", "next") if isinstance(objective, dict) else "next"
+    base = data.get("base")
+    if isinstance(base, str) and base and not value.keys() >= WHOLE:
+        table = data["data"] if isinstance(data["data"], dict) else {}
+        return fill_model(base, str(kind), next((one for one in table if one != "tokenizer"), ""), value)
+    if "vocab_size" in value and not base:
         raise ValueError("model.vocab_size is the tokenizer's; remove it, or set data.tokenizer.vocab_size.")
     if "infill" in value:
         raise ValueError("model.infill has marks that are the tokenizer's; remove it, the objective brings them.")
-    batch, objective = data.get("batch"), data.get("objective")
     context = batch.get("context") if isinstance(batch, dict) else None
-    fills = isinstance(objective, dict) and objective.get("kind") == "infill"
-    infill = {"infill": UNKNOWN_MARKS} if fills else {}
+    infill = {"infill": UNKNOWN_MARKS} if kind == "infill" else {}
     return {"vocab_size": 1, **infill, **({"context": context} if isinstance(context, int) else {}), **value}
 
 
@@ -133,7 +152,7 @@ def write_recipe(recipe: Recipe) -> str:
 
 def as_toml(data: Mapping[str, Any]) -> str:
     """TOML of a recipe's tables, as `asdict` gives them or as a person has changed them."""
-    decided = ("vocab_size", "infill")  # by the tokenizer
+    decided = ("infill",) if data.get("base") else ("vocab_size", "infill")  # by the tokenizer
     model = {key: value for key, value in data["model"].items() if key not in decided}
     return tomli_w.dumps(without_none({**data, "model": model}))
 

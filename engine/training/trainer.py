@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from engine.data.seeds import seed_for
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.memory import keep_freed_memory
 from engine.training import latest
-from engine.training.base import begin_with
+from engine.training.base import begin_with, write_transfer
 from engine.training.compilation import Compilation
 from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
@@ -26,11 +25,10 @@ from engine.training.machine import Plan
 from engine.training.objectives import Counts, Examples, score, shares_of
 from engine.training.optimiser import build_optimisers
 from engine.training.parallel import Peers
+from engine.training.parts import choose_parts, gradient_part
 from engine.training.recipe import Recipe
 from engine.training.schedule import learning_rate
 from engine.training.sources import open_source
-
-BLOCK = re.compile(r"(?:encoder\.|decoder\.)?blocks\.\d+")
 
 
 @dataclass(frozen=True)
@@ -80,11 +78,16 @@ class Trainer:
             self.source = open_source(recipe, run.path)
         config = self.source.complete_config(recipe.model)
         model = initialise(Transformer(config), seed_for(recipe.seed, "weights"))
-        self.model = (begin_with(model, recipe.base) if recipe.base else model).to(self.device).train()
+        if recipe.base and not run.weights.exists():  # a run that is continued needs its base no more
+            transfer = begin_with(model, recipe.base)
+            if peers.leads:
+                write_transfer(run.path, transfer)
+        self.model = model.to(self.device).train()
         self.drawn: dict[int, list[Examples]] = {}
         forward, at_once = self.model.forward_with_pooled, recipe.machine.compile == "on"
         self.compilation = Compilation(forward, self.device, peers, plan.compile, at_once)
-        self.optimiser = build_optimisers(self.model, recipe.optimiser)
+        choose_parts(self.model, recipe.train.parts)
+        self.optimiser = build_optimisers(self.model, recipe.optimiser, recipe.train.decay)
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
         self.progress = latest.Progress(seed=recipe.seed, threads=plan.threads)
         self._continue()
@@ -228,10 +231,3 @@ def norms_by_part(gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
     for name, gradient in gradients.items():
         parts.setdefault(gradient_part(name), []).append(gradient)
     return {part: get_total_norm(each) for part, each in parts.items()}
-
-
-def gradient_part(name: str) -> str:
-    """Part of a model that a parameter belongs to: "embed", "blocks.0", ..., "head", with "encoder." or "decoder."
-    before a block of two stacks; the final norm is the head's."""
-    block = BLOCK.match(name)
-    return block[0] if block else "embed" if "embed." in name or "relative." in name else "head"

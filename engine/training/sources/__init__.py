@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from engine.training.base import check_tokenizer
 from engine.training.data_recipe import LABELLED, OWN, PAIRS, RUNNING, TAGGED
 from engine.training.folder import RunFolder
 from engine.training.recipe import Recipe
@@ -42,6 +43,8 @@ SOURCES: dict[tuple[str, str], Callable[[Recipe, Path], Source]] = {
 
 def open_source(recipe: Recipe, folder: Path) -> Source:
     """`folder`, the run directory, gets the tokenizer or the processor, and keeps what is slow to make again."""
+    if recipe.base and not (folder / "tokenizer.json").exists():
+        check_tokenizer(recipe)
     source = SOURCES[recipe.data.kind, recipe.objective.kind](recipe, folder)
     RunFolder(folder).describe(source.end_ids, source.labels)
     return source

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
+from engine.training.base import mark_id
 from engine.training.corpus import Tokens
 from engine.training.objectives import Examples
 from engine.training.objectives.completion import Marks, completion_examples
@@ -20,10 +21,11 @@ class Completion(TaughtPairs):
 
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe, folder)
-        named = self.corpus.tokenizer.special_tokens
-        end = self.corpus.tokenizer.end_id
+        tokenizer = self.corpus.tokenizer
+        end = tokenizer.end_id
         assert end is not None  # END, or that of the base
-        self.marks = Marks(named[self.task.separator] if self.task.separator else None, end, self.task.ended)
+        separator = mark_id(tokenizer, self.task.separator) if self.task.separator else None
+        self.marks = Marks(separator, end, self.task.ended)
 
     def special_tokens(self) -> tuple[str, ...]:
         return (self.task.separator, END) if self.task.separator else (END,)

@@ -76,7 +76,7 @@ class GappedWindows(Windows):
     def edges(self, ids: Tensor) -> list[int]:
         """Places at which a gap may begin and end: the edges of words, the end of a document being one, or of all
         tokens."""
-        ends = ids == self.corpus.tokenizer.special_tokens[END_OF_TEXT]
+        ends = ids == self.corpus.tokenizer.special_tokens.get(END_OF_TEXT, -1)
         first = self.begins[ids] | ends
         first[1:] |= ends[:-1]
         found = edges_at(first)

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import torch
 
 from engine.tokenizers import END
+from engine.training.base import mark_id
 from engine.training.objectives import Examples
 from engine.training.objectives.masked import Marks, masked_windows
 from engine.training.recipe import Recipe
@@ -27,10 +28,10 @@ class MaskedWindows(Windows):
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe, folder)
         tokenizer = self.corpus.tokenizer
-        named = tokenizer.special_tokens
-        special = set(named.values())
+        special = set(tokenizer.special_tokens.values())
         ordinary = torch.tensor([id for id in range(tokenizer.vocab_size) if id not in special])
-        self.marks = Marks(named[CLS], named[SEP], named[MASK], named[PAD], ordinary)
+        cls, sep, mask, pad = (mark_id(tokenizer, mark) or 0 for mark in (CLS, SEP, MASK, PAD))
+        self.marks = Marks(cls, sep, mask, pad, ordinary)
 
     def draw(self, part: Part, seed: int) -> Examples:
         draw = chance(seed)

@@ -32,6 +32,7 @@ class TaughtPairs(ShelvedTexts):
             lambda: map(document, self.task_examples("train")),
             lambda: map(document, self.task_examples("held_out")),
             self.special_tokens(),
+            marked="first" if recipe.base and recipe.model.encoder is not None else False,  # as T5 and BART read
             template="bare",
             alphabet=task.alphabet,
         )

@@ -9,6 +9,7 @@ import torch
 
 from engine.data.seeds import seed_for
 from engine.data.sentences import pair
+from engine.training.base import mark_id
 from engine.training.corpus import Document, Documents, open_corpus
 from engine.training.objectives import Examples
 from engine.training.objectives.masked import Marks, masked_pairs
@@ -31,8 +32,8 @@ class PairsOfPassages(Source):
         self.tokenizer = tokenizer = self.corpus.tokenizer
         special = set(tokenizer.special_tokens.values())
         ordinary = torch.tensor([id for id in range(tokenizer.vocab_size) if id not in special])
-        named = tokenizer.special_tokens
-        self.marks = Marks(named["[CLS]"], named["[SEP]"], named["[MASK]"], named["[PAD]"], ordinary)
+        cls, sep, mask, pad = (mark_id(tokenizer, mark) or 0 for mark in ("[CLS]", "[SEP]", "[MASK]", "[PAD]"))
+        self.marks = Marks(cls, sep, mask, pad, ordinary)
         self.shelves = {
             part: shelf(tokens, tokens.lengths.sum(1) + ADDED, recipe.batch.context)
             for part, tokens in (("train", self.corpus.train), ("held_out", self.corpus.held_out))

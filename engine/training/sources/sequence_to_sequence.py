@@ -8,6 +8,7 @@ from pathlib import Path
 from torch import Tensor
 
 from engine.model.config import ModelConfig
+from engine.training.base import mark_id
 from engine.training.corpus import Tokens
 from engine.training.objectives import Examples
 from engine.training.objectives.padding import Rows
@@ -22,7 +23,9 @@ START = "<s>"
 class SequenceToSequence(TaughtPairs):
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         super().__init__(recipe, folder)
-        self.marks = Marks(*(self.corpus.tokenizer.special_tokens[name] for name in (START, END, PAD)))
+        tokenizer, encoder = self.corpus.tokenizer, recipe.model.encoder
+        start = encoder.start if recipe.base and encoder is not None else tokenizer.special_tokens[START]
+        self.marks = Marks(start, mark_id(tokenizer, END) or 0, mark_id(tokenizer, PAD) or 0)
 
     def special_tokens(self) -> tuple[str, ...]:
         return PAD, START, END

@@ -42,8 +42,12 @@ class Source(ABC):
             yield self.draw("held_out", seed_for(self.recipe.seed, "held-out", index))
 
     def complete_config(self, config: ModelConfig) -> ModelConfig:
-        """`config` with what only the data knows. Raises ValueError where the two do not go together."""
-        return config if self.tokenizer is None else replace(config, vocab_size=self.tokenizer.vocab_size)
+        """`config` with what only the data knows. Raises ValueError where the two do not go together.
+
+        A base may have more rows in its table than its tokenizer has tokens.
+        """
+        least = config.vocab_size if self.recipe.base else 0
+        return config if self.tokenizer is None else replace(config, vocab_size=max(self.tokenizer.vocab_size, least))
 
 
 def chance(seed: int) -> torch.Generator:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from engine.checkpoints import load
-from engine.training import Recipe, RunFolder, Step, export, loop, read_status, train
+from engine.training import Recipe, RunFolder, Step, export, loop, read_recipe, read_status, train
 from engine.training.atomic import replace_atomically
 from engine.training.latest import read_progress
 from engine.training.machine import Abilities
@@ -108,10 +109,20 @@ def test_a_run_that_was_left_goes_on_bit_for_bit(
     assert numbers(run) == numbers(unbroken)
 
 
-def test_a_killed_process_goes_on_from_latest_bit_for_bit(
-    unbroken: RunFolder, recipe: Recipe, recipe_path: Path, tmp_path: Path
-) -> None:
-    run = RunFolder(tmp_path / "killed")
+HEAD_ONLY = """
+[train]
+parts = "head"
+decay = 0.5
+patience = 9
+"""
+
+
+@pytest.mark.parametrize("more", ["", HEAD_ONLY], ids=["all", "head"])
+def test_a_killed_process_goes_on_from_latest_bit_for_bit(recipe_path: Path, tmp_path: Path, more: str) -> None:
+    text = recipe_path.read_text()
+    recipe_path.write_text(text.replace("dropout", "tied = false\ndropout") + more if more else text)
+    unbroken, run = RunFolder(tmp_path / "unbroken"), RunFolder(tmp_path / "killed")
+    list(train(read_recipe(recipe_path), unbroken.path))
     command = [sys.executable, "-m", "engine", "train", str(recipe_path), "--out", str(run.path), "--quiet"]
     slow = "import time, engine.training.trainer as t, engine.cli.main as c, sys\n"
     slow += "a = t.Trainer.advance\nt.Trainer.advance = lambda *x, **y: (time.sleep(0.03), a(*x, **y))[1]\n"
@@ -126,6 +137,8 @@ def test_a_killed_process_goes_on_from_latest_bit_for_bit(
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     assert same(unbroken, run)
     assert numbers(run) == numbers(unbroken)
+    kept = load_file(next(run.latest.glob("optimiser-*")))
+    assert not more or {name.partition(".")[2] for name in kept} == {"head.weight"}
 
 
 def test_an_interrupt_leaves_a_run_that_the_same_command_finishes(

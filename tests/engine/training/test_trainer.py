@@ -12,8 +12,9 @@ from engine.training import Recipe, RunFolder
 from engine.training.data_recipe import Data, SentencePairs, TokenizerRecipe
 from engine.training.machine import Plan
 from engine.training.parallel import Peers
+from engine.training.parts import gradient_part
 from engine.training.recipe import Batch, Objective
-from engine.training.trainer import Trainer, gradient_part, norms_by_part
+from engine.training.trainer import Trainer, norms_by_part
 
 FLOAT32 = Plan("cpu", None, scaled=False, compile=False, threads=1)
 

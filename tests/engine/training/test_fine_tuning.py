@@ -1,0 +1,227 @@
+"""Fine-tuning of what transformers wrote: bases, new heads, what learns, and the same numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file
+
+from engine.checkpoints import load
+from engine.runtime import library
+from engine.training import RecipeError, parse_recipe, read_recipe, read_status, train, write_recipe
+from engine.training.base import read_transfer
+from engine.training.folder import RunFolder
+from engine.training.limit_checks import check_start
+from engine.training.optimiser import build_optimisers
+from engine.training.recipe import Optimiser
+
+torch.set_num_threads(1)
+
+WORDS = "the cat dog sat ran on mat log bad good very is was here there not".split()
+MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+BERT = SIZES | {"vocab_size": 24, "max_position_embeddings": 32}
+GPT2 = {"vocab_size": 24, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32, "bos_token_id": 3}
+
+
+def save_base(folder: Path, kind: str) -> Path:
+    """A small random model of transformers with a tokenizer of WORDS, as transformers writes it."""
+    torch.manual_seed(0)
+    if kind == "bert":
+        model: Any = transformers.BertForMaskedLM(transformers.BertConfig(**BERT))
+    else:
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2, eos_token_id=3, pad_token_id=0))
+    model.save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join([*MARKS, *WORDS]))
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def write_recipe_file(folder: Path, base: str, kind: str, more: str = "") -> Path:
+    """A recipe beside its rows; `more` is put before [objective]'s end or is tables of its own."""
+    random = Random(0)
+    rows = []
+    for row in range(40):
+        words = random.choices(WORDS, k=random.randint(3, 6))
+        tags = ["LONG" if len(word) > 3 else "O" for word in words]
+        rows.append({"t": " ".join(words), "p": " ".join(words[::-1]), "l": "abc"[row % 3], "w": words, "g": tags})
+        rows[-1] |= {"a": words[1], "s": len(words[0]) + 1}
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    path = folder / f"{kind}.toml"
+    path.write_text(TEXT.format(base=base, kind=kind, columns=COLUMNS[kind]) + more)
+    return path
+
+
+COLUMNS = {
+    "classification": 'text = "t"\nlabel = "l"',
+    "token_classification": 'tokens = "w"\ntags = "g"',
+    "next": 'text = "t"',
+    "masked": 'text = "t"',
+}
+TEXT = """
+base = "{base}"
+seed = 3
+
+[objective]
+kind = "{kind}"
+
+[data.rows]
+path = "rows.jsonl"
+{columns}
+held_out = 0.25
+
+[schedule]
+steps = 4
+
+[batch]
+size = 4
+context = 16
+
+[log]
+every = 1
+held_out_every = 2
+held_out_batches = 1
+snapshots = 3
+latest_every = 3
+
+[machine]
+device = "cpu"
+threads = 1
+compile = "off"
+"""
+
+
+def predictions(folder: Path, model: Any, texts: list[str]) -> torch.Tensor:
+    """batch class"""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    read = (tokenizer(text, return_tensors="pt", return_token_type_ids=False) for text in texts)
+    with torch.no_grad():
+        return torch.cat([model(**one).logits for one in read])
+
+
+NEW = {"bert": ("pooler.dense.weight", "pooler.dense.bias", "head.weight", "head.bias"), "gpt2": ("head.weight",)}
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_a_folder_of_transformers_learns_classes_and_goes_back_to_transformers(kind: str, tmp_path: Path) -> None:
+    save_base(tmp_path / kind, kind)
+    recipe = read_recipe(write_recipe_file(tmp_path, kind, "classification"))
+    check_start(recipe)
+    head = recipe.model.head
+    assert (head.read, head.pooler) == (("first", True) if kind == "bert" else ("last", False))
+    assert recipe.model.context == 32  # the whole table of positions
+    steps = list(train(recipe, tmp_path / "run"))
+    assert [step.step for step in steps] == [0, 1, 2, 3, 4]
+    transfer = read_transfer(tmp_path / "run")
+    assert transfer is not None and transfer.new == NEW[kind]
+    assert transfer.taken[:1] == ("embed.tokens.weight",) and ("head.dense.weight" in transfer.left) == (kind == "bert")
+    done = load(tmp_path / "run" / "checkpoint")
+    assert (done.labels, done.family) == (("a", "b", "c"), kind)
+    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "run" / "checkpoint")
+    texts = ["the cat sat on the mat", "a dog ran", "very good"]
+    assert done.tokenizer is not None
+    ours = torch.stack([done.model(torch.tensor([done.tokenizer.encode(text).ids]))[0] for text in texts])
+    found = predictions(tmp_path / "run" / "checkpoint", theirs.eval(), texts)
+    torch.testing.assert_close(ours.detach(), found, atol=1e-5, rtol=0)
+
+
+def test_a_base_that_is_gone_or_cannot_do_it_is_one_sentence(tmp_path: Path) -> None:
+    path = write_recipe_file(tmp_path, "nowhere", "classification")
+    with pytest.raises(RecipeError, match="line 2: base must be a checkpoint that is here, and 'nowhere' is no folder"):
+        read_recipe(path)
+    with pytest.raises(RecipeError, match="line 2: base must be one of the models here .* got '/etc'; open it first"):
+        parse_recipe(TEXT.format(base="/etc", kind="classification", columns=COLUMNS["classification"]))
+    save_base(tmp_path / "gpt2", "gpt2")
+    recipe = read_recipe(write_recipe_file(tmp_path, "gpt2", "classification"))
+    for name in ("vocab.txt", "tokenizer.json"):
+        (tmp_path / "gpt2" / name).unlink(missing_ok=True)
+    with pytest.raises(ValueError, match="^base must be a checkpoint that reads texts, got .*gpt2 without a tokenizer"):
+        check_start(recipe)
+    with pytest.raises(RecipeError, match='model.attention.mask must be .*full.* for objective.kind "masked"'):
+        read_recipe(write_recipe_file(tmp_path, "gpt2", "masked"))
+
+
+def test_a_run_is_a_base_and_a_head_that_fits_is_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "RUNS_FOLDER", str(tmp_path / "runs"))
+    save_base(tmp_path / "bert", "bert")
+    list(train(read_recipe(write_recipe_file(tmp_path, "bert", "token_classification")), tmp_path / "runs" / "one"))
+    for base in ("run:one", "run:one@4"):
+        recipe = read_recipe(write_recipe_file(tmp_path, base, "token_classification"))
+        list(train(recipe, tmp_path / base.replace(":", "-")))
+        transfer = read_transfer(tmp_path / base.replace(":", "-"))
+        assert transfer is not None and not transfer.new and not transfer.left
+        first = load(RunFolder(tmp_path / base.replace(":", "-")).snapshot(0)).model.state_dict()
+        assert torch.equal(first["head.weight"], load(tmp_path / "runs" / "one").model.state_dict()["head.weight"])
+
+
+def learned(run: Path) -> set[str]:
+    """Names of the tensors that are not as they were at the beginning."""
+    first, last = load(RunFolder(run).snapshot(0)).model.state_dict(), load(RunFolder(run).latest).model.state_dict()
+    return {name for name in first if not torch.equal(first[name], last[name])}
+
+
+@pytest.mark.parametrize(
+    ("parts", "prefixes"),
+    [
+        ('"head"', ("head.", "pooler.")),
+        ('"last 1 block"', ("head.", "pooler.", "blocks.1.")),
+        ('["blocks.0.attn", "embed.tokens"]', ("blocks.0.attn.", "embed.tokens.")),
+    ],
+)
+def test_only_the_parts_that_are_named_learn_and_have_a_state(
+    parts: str, prefixes: tuple[str, ...], tmp_path: Path
+) -> None:
+    save_base(tmp_path / "bert", "bert")
+    path = write_recipe_file(tmp_path, "bert", "classification", f"\n[train]\nparts = {parts}\ndecay = 0.5\n")
+    recipe = read_recipe(path)
+    assert parse_recipe(write_recipe(recipe), folder=tmp_path) == recipe
+    list(train(recipe, tmp_path / "run"))
+    names = load(RunFolder(tmp_path / "run").latest).model.state_dict()
+    wanted = {name for name in names if name.startswith(prefixes) and not name.endswith("attn.k.bias")}
+    assert learned(tmp_path / "run") - {"blocks.0.attn.k.bias", "blocks.1.attn.k.bias"} == wanted
+    kept = load_file(RunFolder(tmp_path / "run").latest / "optimiser-0000004.safetensors")
+    assert {name.removeprefix("exp_avg.") for name in kept if name.startswith("exp_avg.")} == {
+        name for name in names if name.startswith(prefixes)
+    }
+
+
+def test_a_part_that_names_nothing_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+    save_base(tmp_path / "bert", "bert")
+    recipe = read_recipe(write_recipe_file(tmp_path, "bert", "classification", '\n[train]\nparts = ["blocks.7"]\n'))
+    wanted = r"^train.parts must be .*\(embed, blocks.0, blocks.1, pooler, head, or what is in them\), got 'blocks.7'"
+    with pytest.raises(ValueError, match=wanted):
+        check_start(recipe)
+
+
+def test_the_rate_falls_with_the_depth_below_the_head(tmp_path: Path) -> None:
+    model = load(save_base(tmp_path / "bert", "bert")).model
+    model.requires_grad_(True)
+    optimiser = build_optimisers(model, Optimiser(), decay=0.5)
+    optimiser.step(torch.amp.GradScaler("cpu", enabled=False), 0.1)
+    rates = {id(p): group["lr"] for group in optimiser.groups for p in group["params"]}
+    found = {name: rates[id(parameter)] for name, parameter in model.named_parameters()}
+    assert found["head.dense.weight"] == 0.1 and found["blocks.1.mlp.out.bias"] == 0.05
+    assert found["blocks.0.attn.q.weight"] == 0.025 and found["embed.tokens.weight"] == 0.0125
+
+
+def test_training_ends_when_the_held_out_loss_gets_no_better_and_keeps_the_best(tmp_path: Path) -> None:
+    save_base(tmp_path / "bert", "bert")
+    path = write_recipe_file(tmp_path, "bert", "classification", "\n[train]\npatience = 2\n[optimiser]\nlr = 0.03\n")
+    text = path.read_text().replace("steps = 4", "steps = 60")
+    path.write_text(text.replace("held_out_every = 2", "held_out_every = 1"))
+    run = RunFolder(tmp_path / "run")
+    whole = [step for step in train(read_recipe(path), run.path) if step.held_out_loss is not None]
+    best = min(whole, key=lambda step: step.held_out_loss or 0.0)
+    status = read_status(run.status)
+    assert status is not None and status.state == "finished" and whole[-1].step == best.step + 2 < 60
+    done, kept = load(run.checkpoint), load(run.snapshot(best.step))
+    assert done.card["best_step"] == best.step and done.card["loss"]["held_out"] == pytest.approx(best.held_out_loss)
+    ours, theirs = done.model.state_dict(), kept.model.state_dict()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert list(train(read_recipe(path), run.path)) == []  # it is finished
