@@ -27,7 +27,10 @@ GROUPS = {
         st.Page("pages/explore/generate.py", title="Generate", url_path="generate"),
         st.Page("pages/explore/compare.py", title="Compare", url_path="compare"),
     ],
-    "Train": [st.Page("pages/train/lab.py", title="Train a model", url_path="train")],
+    "Train": [
+        st.Page("pages/train/lab.py", title="Train a model", url_path="train"),
+        st.Page("pages/train/adapt.py", title="Adapt a model", url_path="adapt"),
+    ],
     "Models": [
         st.Page("pages/inspect/checkpoint.py", title="Open a model", url_path="checkpoint"),
         st.Page("pages/inspect/architecture.py", title="Anatomy", url_path="architecture"),

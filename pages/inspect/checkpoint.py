@@ -33,7 +33,7 @@ from views.checkpoint.weights import matrix_rows
 WALKTHROUGH, ATTENTION = "pages/explore/walkthrough.py", "pages/explore/attention.py"
 GENERATE, COMPARE = "pages/explore/generate.py", "pages/explore/compare.py"
 ARCHITECTURE = "pages/inspect/architecture.py"
-LONG = "pages/inspect/long_sequences.py"
+LONG, ADAPT = "pages/inspect/long_sequences.py", "pages/train/adapt.py"
 LARGE = 50_000_000  # bytes of weights from which opening them is worth a word
 
 
@@ -70,6 +70,8 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
     st.page_link(ARCHITECTURE, label="Anatomy", icon=":material/arrow_forward:", query_params=query)
     if suits(checkpoint):
         st.page_link(LONG, label="Long context", icon=":material/arrow_forward:", query_params=query)
+    if checkpoint.tokenizer is not None:
+        st.page_link(ADAPT, label="Fine-tune this", icon=":material/arrow_forward:", query_params={"base": name})
     with st.popover("Export"):
         stem = name.partition("~")[0].replace(":", "-").replace("/", "-")
         st.download_button(

@@ -76,7 +76,7 @@ def test_a_picture_of_an_edited_run_says_what_was_edited_and_marks_the_heads(loo
     expect(page.locator(".headgrid button.edited").first).to_be_visible()
     picture = ElementTree.parse(saved(page, "SVG", tmp_path)).getroot()
     said = " ".join(element.text or "" for element in picture.iter(f"{SVG}text"))
-    assert "edited: block 2: head 3 silenced" in said
+    assert "edited: block 2, head 3: silenced" in said
     edited = page.locator(".headgrid button.edited").count()
     assert len(list(picture.iter(f"{SVG}polygon"))) == edited + 1  # and that of the legend
 

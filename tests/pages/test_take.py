@@ -98,7 +98,7 @@ def test_each_pages_lines_give_the_numbers_that_the_page_draws(page: str, model:
 def test_the_lines_have_the_pages_edits() -> None:
     app = opened("walkthrough", attention="0.5")
     header, arrays = view(app, "walkthrough")
-    assert header["take"]["edits"] == "edited: temperature 0.5 in every head"
+    assert header["take"]["edits"] == "edited: attention temperature 0.5, every block"
     script = asked(app, "walkthrough", take="python", hook="blocks.2.attn.pattern", head=3, row=5, col=2)[0]["lines"]
     assert "AttentionTemperature(value=0.5)" in script
     np.testing.assert_array_equal(ran(script)["values"].numpy(), arrays["blocks.2.attn.pattern"].data[3])
