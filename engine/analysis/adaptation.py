@@ -1,20 +1,19 @@
 """What a training changed of the model that it began with: every matrix, every head's pattern, what was forgotten.
 
-A change of rank r catches at most the r largest singular values of a matrix's change (Eckart & Young 1936): the best that
-LoRA of that rank could do (Hu et al. 2022, section 4.1).
+A change of rank r catches at most the r largest singular values of a matrix's change (Eckart & Young 1936): the best
+that LoRA of that rank could do (Hu et al. 2022, section 4.1).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from engine.inputs.readers import Reading
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
@@ -73,34 +72,16 @@ def caught(values: Tensor) -> Tensor:
     return squares / squares[-1].clamp_min(torch.finfo(torch.float64).tiny)
 
 
-def pattern_changes(base: Transformer, result: Transformer, texts: Iterable[Encoding], stack: str = "") -> Tensor:
+def pattern_changes(base: Transformer, result: Transformer, texts: Iterable[Encoding | list[int]]) -> Tensor:
     """Mean share of the weight that moved in each head's rows on the same texts, layer head: half the sum of absolute
     differences."""
     total, rows = None, 0
     for text in texts:
         before, after = (
-            run(model, text, keep=[f"{stack}blocks.*.attn.pattern"]).stack(f"{stack}attn.pattern" if stack else
-            "attn.pattern").double() for model in (base, result)
-        )  # fmt: skip
+            run(model, text, keep=["*attn.pattern"]).stack("attn.pattern").double() for model in (base, result)
+        )
         moved = (after - before).abs().sum(-1).div(2).sum((1, 3))  # layer head
         total, rows = moved if total is None else total + moved, rows + before.shape[1] * before.shape[3]
     if total is None:
         raise ValueError("expected texts to compare the patterns on, got none.")
     return total / rows
-
-
-@torch.no_grad()
-def language_loss(model: Transformer, readings: Sequence[Encoding | Reading]) -> float:
-    """Mean loss of the next token over all texts, in nats a token; of a model with a language head."""
-    lost, count = 0.0, 0
-    for one in readings:
-        read = one if isinstance(one, Encoding) else one.read
-        ids = torch.as_tensor(list(read.ids))
-        if len(ids) < 2:
-            continue
-        logits = run(model, read, keep=["logits"])["logits"][0, :-1].double()
-        lost += float(torch.nn.functional.cross_entropy(logits, ids[1:], reduction="sum"))
-        count += len(ids) - 1
-    if not count:
-        raise ValueError("expected texts of at least two tokens, got none.")
-    return lost / count

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path, PurePath
@@ -16,7 +15,7 @@ from engine.training.recipe_file import as_toml, parse_recipe
 from pages.controls.model_input.model_input import looked_at
 from pages.controls.share.links import as_text
 from pages.controls.share.visitor import recent
-from pages.controls.train.presets import OWN, Preset, presets
+from pages.controls.train.presets import OWN, presets
 from pages.controls.train.recipe_form import Form
 from pages.controls.train.recipe_plan import Plan, begin_recipe, keep, read, show_link_state
 from pages.controls.train.session import ADAPTED
@@ -26,9 +25,7 @@ from pages.controls.train.user_data import own_data
 FOLDER = ADAPTED.parent
 FIRST = "sentiment"  # what the recorded run has learned
 PARTS = {"all": "all of it", "head": "the head alone", "lora": "an adapter (LoRA)"}
-BLOCKS = re.compile(r"last (\d+) blocks?")
 KEPT = ".bases"  # in the folder of the runs: uploads that something is trained from
-OTHER = "parts of your own"
 
 
 def plan_adaptation() -> Plan:
@@ -62,11 +59,12 @@ def plan_adaptation() -> Plan:
     recipe, turn = begin_recipe(task, preset)
     with row:
         seed = st.number_input("seed", 0, 2**31 - 1, recipe.seed, key=f"{turn} seed", width=110)
-        name = st.text_input("name of the run", f"{base.partition('~')[0].replace(':', '-')} {name}", key=f"{turn} name")
+        named = f"{base.partition('~')[0].replace(':', '-').replace('/', '-')} {name}"
+        name = st.text_input("name of the run", named, key=f"{turn} name", width=260)
     about.caption(as_text(recipe.about))
     with st.expander("Recipe: every option", key="recipe open", on_change="rerun") as options:
         drawn = options.open or f"{turn} text" in st.session_state
-        made = read(Form(recipe, turn), drawn, int(seed), name.replace("/", "-"), task, preset)
+        made = read(Form(recipe, turn), drawn, int(seed), name, task, preset)
     if made.recipe is not None:
         keep(task, made.recipe, preset)
     with about:
@@ -107,7 +105,8 @@ def choose_parts(base: str, published: Recipe) -> str:
 
 
 def on_base(recipe: Recipe, base: str, parts: str) -> Recipe:
-    """The recipe for another checkpoint to begin with. Raises ValueError, with a sentence, where that cannot learn it."""
+    """The recipe for another checkpoint to begin with. Raises ValueError, with a sentence, where that cannot learn
+    it."""
     said: dict[str, Any] = asdict(recipe) | {"base": keep_base(base), "model": {}}
     said["train"] = said["train"] | {"parts": parts}
     if recipe.objective.kind in ("classification", "token_classification") and recipe.model.head.classes:
@@ -126,6 +125,3 @@ def keep_base(name: str) -> str:
     opened.keep_path(library.RUNS_FOLDER, name, replace(how, source=place, folder=None).lasting)
     return name
 
-
-def adaptations() -> dict[str, Preset]:
-    return presets(FOLDER)

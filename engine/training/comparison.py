@@ -1,0 +1,69 @@
+"""A fine-tuned model beside its base on what was held out: of the new data, and of what the base had learned from."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from engine.checkpoints.locate import SHIPPED
+from engine.model.transformer import Transformer
+from engine.runtime.library import RUN
+from engine.runtime.limits import RUNS_FOLDER
+from engine.training.base import PARTS_OF_HEAD
+from engine.training.folder import RunFolder
+from engine.training.objectives import Counts, Examples, score, shares_of
+from engine.training.recipe import Recipe
+from engine.training.recipe_file import read_recipe
+from engine.training.sources import open_source
+
+FEW = 64  # documents of which the held-out part is cut, where a recipe generates them
+
+
+def held_out_examples(recipe: Recipe, batches: int) -> list[Examples]:
+    """The first held-out batches of a recipe, of generated data without making what is trained on."""
+    table = recipe.data.table
+    shorter = {each.name: min(getattr(table, each.name), FEW) for each in fields(table) if each.name == "documents"}
+    data = replace(recipe.data, **{recipe.data.kind: replace(table, **shorter)})
+    with TemporaryDirectory(prefix="loupe-") as made:
+        return list(open_source(replace(recipe, data=data), Path(made)).held_out(batches))
+
+
+def texts_of(examples: Examples, most: int) -> list[list[int]]:
+    """The first rows of a batch as ids, without what they were filled up with."""
+    real = examples.inputs.get("padding")
+    rows = zip(examples.ids[:most], [None] * most if real is None else real[:most], strict=False)
+    return [(row if kept is None else row[kept.bool()]).tolist() for row, kept in rows]
+
+
+@torch.no_grad()
+def held_out_loss(model: Transformer, examples: list[Examples]) -> float:
+    """Mean loss over all targets, in the units of the objective."""
+    whole, total = sum((each.counts for each in examples), Counts(0)), 0.0
+    for each in examples:
+        inputs: dict[str, Any] = dict(each.inputs)
+        total += float(score(model.forward_with_pooled(**inputs), each, shares_of(each.counts, whole))["loss"])
+    return total
+
+
+def recipe_of_base(name: str) -> Recipe | None:
+    """The recipe that made a base, whose tokenizer cuts the texts again; None where nobody knows it."""
+    folder = RunFolder(Path(RUNS_FOLDER) / name.removeprefix(RUN).partition("@")[0]) if name.startswith(RUN) else None
+    file = folder.recipe if folder else SHIPPED / name / "recipe.toml"
+    return replace(read_recipe(file), base=name) if file.is_file() else None
+
+
+def old_model(base: Transformer, result: Transformer) -> Transformer:
+    """The base with the body of the result: what the result would do under the base's own head."""
+    found, after = copy.deepcopy(base), result.state_dict()
+    body = {
+        key: after[key]
+        for key, value in base.state_dict().items()
+        if not key.startswith(PARTS_OF_HEAD) and key in after and after[key].shape == value.shape
+    }
+    found.load_state_dict(body, strict=False)
+    return found.eval()

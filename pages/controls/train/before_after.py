@@ -1,0 +1,112 @@
+"""Before and after: what the run that is shown has changed of the model that it began with."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from engine.analysis.adaptation import caught, change_of, matrix_changes, pattern_changes, singular_values
+from engine.checkpoints import load
+from engine.model.transformer import Transformer
+from engine.runtime import library
+from engine.training import Recipe
+from engine.training.base import read_transfer
+from engine.training.comparison import held_out_examples, held_out_loss, old_model, recipe_of_base, texts_of
+from engine.training.folder import RunFolder
+from engine.training.recipe_file import read_recipe
+from pages.controls.share.links import as_text
+from pages.controls.train.run_state import newest_weights
+from pages.controls.train.session import Session
+from views.adapt.charts import draw_heads, draw_matrices, draw_spectrum, head_table, matrix_table, spectrum_table
+from views.charts.show import show_altair
+
+COMPARE = "pages/explore/compare.py"
+TEXTS, BATCHES = 8, 4  # on which patterns, and losses, are compared
+
+
+def before_after(session: Session, name: str) -> None:
+    """Draws it for the run `name`, "" for the recorded one, once that has weights."""
+    run = session.reader(name).live.run
+    try:
+        recipe = read_recipe(run.recipe)
+    except (ValueError, OSError):
+        return  # the view says why there is no such run
+    weights = newest_weights(run)
+    if not recipe.base or weights is None:
+        return
+    st.markdown("#### Before and after")
+    try:
+        base, result = library.checkpoint(recipe.base).model, adapted(weights, weights.stat().st_mtime_ns)
+    except (ValueError, OSError) as error:
+        st.warning(as_text(str(error)))
+        return
+    if (transfer := read_transfer(run.path)) is not None:
+        st.caption(as_text(str(transfer)))
+    if name:
+        st.page_link(COMPARE, label=f"Compare {as_text(recipe.base)} with {as_text(name)} on one text",
+            icon=":material/arrow_forward:", query_params={"a_model": recipe.base, "b_model": f"run: {name}"},
+        )  # fmt: skip
+    draw_changes(run, recipe, base, result)
+    draw_matrix(base, result)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def adapted(weights: Path, stamp: int) -> Transformer:
+    """The model of a run's weights, which are others at another `stamp`."""
+    return load(weights).model
+
+
+@st.cache_data(max_entries=16, show_spinner="Measuring what was held out …")
+def losses(recipe: str, weights: Path, stamp: int) -> tuple[str, float, float] | None:
+    """What the base lost on the data that it had learned from, before and after; None where nobody knows that."""
+    base_name = read_recipe(Path(recipe)).base
+    old = recipe_of_base(base_name)
+    if old is None:
+        return None
+    base, examples = library.checkpoint(base_name).model, held_out_examples(old, BATCHES)
+    after = old_model(base, adapted(weights, stamp))
+    return old.objective.kind, held_out_loss(base, examples), held_out_loss(after, examples)
+
+
+@st.cache_data(max_entries=16, show_spinner="Comparing the heads …")
+def moved_heads(recipe: str, weights: Path, stamp: int) -> object:
+    read = read_recipe(Path(recipe))
+    base, (examples,) = library.checkpoint(read.base).model, held_out_examples(read, 1)
+    return pattern_changes(base, adapted(weights, stamp), texts_of(examples, TEXTS))
+
+
+def draw_changes(run: RunFolder, recipe: Recipe, base: Transformer, result: Transformer) -> None:
+    weights = newest_weights(run)
+    assert weights is not None
+    key = (str(run.recipe), weights, weights.stat().st_mtime_ns)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**How far each matrix moved**")
+        table = matrix_table(matrix_changes(base, result))
+        show_altair(partial(draw_matrices, table), key="matrix changes")
+    with right:
+        st.markdown(f"**How far each head's attention moved**, on {TEXTS} held-out texts")
+        if recipe.model.encoder is None and recipe.data.digits is None:
+            moved = moved_heads(*key)
+            show_altair(partial(draw_heads, head_table(moved)), key="head changes")  # type: ignore[arg-type]
+        else:
+            st.caption("Heads are compared for models of one stack that read text.")
+    if (found := losses(*key)) is not None:
+        kind, before, after = found
+        st.caption(
+            f"On what {as_text(recipe.base)} had learned from ({kind}), its held-out loss under its own head was "
+            f"{before:.4f} and is {after:.4f} now: {after - before:+.4f} nats."
+        )
+
+
+def draw_matrix(base: Transformer, result: Transformer) -> None:
+    names = [one.name for one in matrix_changes(base, result) if one.relative]
+    if not names:
+        st.caption("No matrix of the blocks has changed: only the head learns.")
+        return
+    name = st.selectbox("change of", names, key="changed matrix", width=260)
+    values = singular_values(change_of(base, result, name)[1])
+    table = spectrum_table({name: (values, caught(values))})
+    show_altair(partial(draw_spectrum, table), key="spectrum")

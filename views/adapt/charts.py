@@ -1,0 +1,69 @@
+"""Charts of what a training changed: each matrix and each head, block by block, and the spectrum of a change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+from torch import Tensor
+
+from engine.analysis.adaptation import MatrixChange
+from views.charts.template import AltairChart, colors
+from views.core.theme import Shade, ramp
+
+ROW, AROUND, HEIGHT = 26, 110, 260  # CSS pixels
+
+
+def matrix_table(changes: Sequence[MatrixChange]) -> pd.DataFrame:
+    """Table: block (from 1), matrix, change."""
+    rows = [(one.layer + 1, f"{one.stack}{one.part}", one.relative) for one in changes]
+    return pd.DataFrame(rows, columns=["block", "matrix", "change"])
+
+
+def draw_matrices(table: pd.DataFrame, shade: Shade) -> AltairChart:
+    return _heat(table, shade, "matrix", "||W' − W|| / ||W||")
+
+
+def head_table(moved: Tensor) -> pd.DataFrame:
+    """`moved` is layer head. Table: block, head (from 1), change."""
+    rows = [(layer + 1, head + 1, float(x)) for layer, row in enumerate(moved) for head, x in enumerate(row)]
+    return pd.DataFrame(rows, columns=["block", "head", "change"])
+
+
+def draw_heads(table: pd.DataFrame, shade: Shade) -> AltairChart:
+    return _heat(table, shade, "head", "share of the weight that moved")
+
+
+def _heat(table: pd.DataFrame, shade: Shade, across: str, title: str) -> AltairChart:
+    scale = alt.Scale(range=ramp(shade, "attention"), domainMin=0)
+    return alt.Chart(table, height=ROW * int(table["block"].max()) + AROUND).mark_rect().encode(
+        x=alt.X(f"{across}:O", title=across, sort=None, axis=alt.Axis(labelAngle=-35)),
+        y=alt.Y("block:O", title="block"),
+        color=alt.Color("change:Q", title=title, scale=scale, legend=alt.Legend(format=".2%", orient="top")),
+        tooltip=["block", across, alt.Tooltip("change", format=".6f", title=title)],
+    )  # fmt: skip
+
+
+def spectrum_table(changes: dict[str, tuple[Tensor, Tensor]]) -> pd.DataFrame:
+    """`changes` has by its name the singular values of a change, and what the best matrix of each rank catches of it.
+    Table: of, rank (from 1), singular value, caught."""
+    rows = [
+        (name, rank, float(value), float(share))
+        for name, (values, shares) in changes.items()
+        for rank, (value, share) in enumerate(zip(values, shares, strict=True), 1)
+    ]
+    return pd.DataFrame(rows, columns=["of", "rank", "singular value", "caught"])
+
+
+def draw_spectrum(table: pd.DataFrame, shade: Shade) -> AltairChart:
+    """Both over the rank: singular values, and the bound on what that rank can catch (Eckart & Young 1936)."""
+    hues = [colors(shade)[role] for role in ("attention", "query", "value", "probability")]
+    lines = alt.Chart(table, height=HEIGHT).mark_line(point=True).encode(
+        x=alt.X("rank:Q", title="rank"),
+        color=alt.Color("of:N", title=None, scale=alt.Scale(range=hues), legend=alt.Legend(orient="top")),
+        tooltip=["of", "rank", alt.Tooltip("singular value", format=".6g"), alt.Tooltip("caught", format=".4%")],
+    )  # fmt: skip
+    values = lines.encode(y=alt.Y("singular value:Q", title="singular value of the change"))
+    shares = lines.encode(y=alt.Y("caught:Q", title="caught by the best of that rank", axis=alt.Axis(format="%")))
+    return alt.hconcat(values, shares)
