@@ -21,7 +21,10 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load, shipped_names
+from engine.checkpoints.adapters import BASE, is_adapter
+from engine.checkpoints.adapters import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.locate import WEIGHTS, Place, locate
+from engine.checkpoints.weights import read_json
 from engine.edits import Edit
 from engine.runtime import opened
 from engine.runtime.limits import MODELS_FOLDER, MODELS_MEMORY, RUNS_FOLDER, TRACE_MEMORY, UPLOADS_DISK
@@ -177,6 +180,22 @@ def version(name: str) -> tuple[object, ...]:
     return () if file is None else (str(file), *_stamp(file))
 
 
+def with_known_base(how: Opening) -> Opening:
+    """What was uploaded comes from others: an adapter among it may name its base, and never a path to it. Raises
+    ValueError for a base that is no name here."""
+    place = locate(how.source)
+    if how.folder is None or not is_adapter(place):
+        return how
+    named = how.config.get(BASE) or read_json(place.weights.with_name(ADAPTER_CONFIG)).get(BASE)
+    base = next((name for name in (str(named), f"{HUB}{named}") if knows(name)), None)
+    if base is None:
+        raise ValueError(
+            f"the adapter must name its base as one of the models here ({', '.join(names())}, or a hub's that was "
+            f"opened), got {named!r:.200}; open the base first, and give its name as {BASE}."
+        )
+    return replace(how, config={**how.config, BASE: str(parse_name(base).source)})
+
+
 class Checkpoints:
     """Checkpoints by name, opened once and shared, within a budget of bytes of weights."""
 
@@ -194,6 +213,7 @@ class Checkpoints:
         with self._opening.setdefault(name, Lock()):  # however many ask at once
             found = self._shelf.find(key)
             if found is None:
+                how = with_known_base(how)
                 opened = load(how.source, dtype=how.dtype, config=how.config, rename=how.rename)
                 found = self._shelf.keep(key, opened, weight(opened))
         return found

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,8 +19,10 @@ from transformers.pytorch_utils import Conv1D
 from engine import load, run
 from engine.checkpoints import Checkpoint, read_adapter, write_adapter
 from engine.checkpoints.adapters import BASE
+from engine.checkpoints.hub import choose_files
 from engine.edits import ApplyAdapter
-from engine.model.layers.lora import Adapter, merge, use_adapters
+from engine.model.layers.lora import Adapter, list_linears, merge, use_adapters
+from engine.runtime import library
 from tests.engine.checkpoints.against import IDS, TARGET, shaken
 from tests.engine.model.layers.test_lora import random_adapter
 
@@ -67,6 +71,7 @@ FAMILIES = {
     "PegasusForConditionalGeneration": BART,
 }
 FIVE = list(FAMILIES)[:5]
+DOWN = "base_model.model.model.layers.0.mlp.down_proj"
 
 
 def theirs(name: str) -> Any:
@@ -278,3 +283,38 @@ def test_a_folder_with_an_adapter_opens_as_its_base_with_the_adapter_beside_it(t
     assert load(folder).adapters[0].key == adapter.key
     rewritten(folder, use_dora=True)
     assert "use_dora" in load(folder).report.notes[-1]
+
+
+def test_what_was_uploaded_names_its_base_and_never_a_path(tmp_path: Path) -> None:
+    shipped = load("stories")
+    write_adapter(replace(random_adapter(shipped.model), base=str(tmp_path)), shipped, tmp_path / "adapter")
+    shipped.save(tmp_path / "base")
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        for file in (tmp_path / "adapter").iterdir():
+            (folder / file.name).write_bytes(file.read_bytes())
+        held = SimpleNamespace(name=str(folder))
+        for named in (str(tmp_path / "base"), "../base", "", None):
+            rewritten(folder, **{BASE: named})
+            with pytest.raises(ValueError, match="must name its base as one of the models here"):
+                library.with_known_base(library.Opening(folder, folder=held))
+        rewritten(folder, **{BASE: "stories"})
+        how = library.with_known_base(library.Opening(folder, folder=held))
+        assert len(load(how.source, config=how.config).adapters[0].matrices) > 1
+
+
+def test_a_hubs_adapter_is_fetched_whole() -> None:
+    names = ["README.md", "adapter_config.json", "adapter_model.safetensors", "code.py"]
+    assert set(choose_files(names, "org/adapter", Path)) == set(names[:3])
+
+
+def test_a_model_in_bfloat16_adds_what_peft_adds(tmp_path: Path) -> None:
+    _, adapter, model = both("LlamaForCausalLM", tmp_path)
+    half = load(tmp_path / "base", dtype=torch.bfloat16)
+    for module in model.modules():
+        if hasattr(module, "base_layer"):
+            module.base_layer.bfloat16()
+    linear, layer = list_linears(half.model)["blocks.0.mlp.out"], model.get_submodule(DOWN)
+    x = torch.randn(2, 5, linear.in_features).bfloat16()
+    with use_adapters(half.model, {adapter: 1.0}):
+        assert torch.equal(linear(x), layer(x))
