@@ -5,8 +5,10 @@ can be asked follows from the columns that are named, `LEARNS`:
 
     text              next, masked, infill
     text, label       classification (and what a text alone allows)
+    text, pair, label                      classification of two texts together
     source, target    sequence_to_sequence, completion
     tokens, tags      token_classification
+    question, context, answer, start       span
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ from typing import ClassVar, Literal
 from engine.data.bounds import a_share
 from engine.data.table import Table, read_table
 
-Form = Literal["text", "labelled", "pairs", "tagged"]
+Form = Literal["text", "labelled", "pairs", "tagged", "answers"]
 FORMS: dict[tuple[str, ...], Form] = {
+    ("text", "pair", "label"): "labelled", ("question", "context", "answer", "start"): "answers",
     ("text",): "text", ("text", "label"): "labelled", ("source", "target"): "pairs", ("tokens", "tags"): "tagged",
 }  # fmt: skip
 OF_TEXT = ("next", "masked", "infill")
@@ -29,15 +32,19 @@ LEARNS: dict[Form, tuple[str, ...]] = {
     "labelled": ("classification", *OF_TEXT),
     "pairs": ("sequence_to_sequence", "completion"),
     "tagged": ("token_classification",),
+    "answers": ("span",),
 }
-NAMED = ("text", "label", "source", "target", "tokens", "tags")
+NAMED = (
+    "text", "pair", "label", "source", "target", "tokens", "tags", "question", "context", "answer", "start",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns(ABC):
     """The names of the columns that are learned from: `text`, `text` and `label`, `source` and `target`, or `tokens`
-    and `tags` (a tag for each token; both are lists or have spaces between words). The share `held_out` of the
-    different texts is measured on and never learned from; the seed of the recipe says which.
+    and `tags` (a tag for each token; both are lists or have spaces between words). With `pair`, a second text, the
+    label is that of both; an `answer` to the `question` begins at the character `start`, from 0, of the `context`. The
+    share `held_out` of the different texts is measured on and never learned from; the seed of the recipe says which.
     """
 
     text: str = ""
@@ -46,6 +53,11 @@ class Columns(ABC):
     target: str = ""
     tokens: str = ""
     tags: str = ""
+    pair: str = ""
+    question: str = ""
+    context: str = ""
+    answer: str = ""
+    start: str = ""
     held_out: float = 0.1
 
     kind: ClassVar[str] = "own"
@@ -56,7 +68,8 @@ class Columns(ABC):
             got = " and ".join(self.names) or "none"
             raise ValueError(
                 f"data.{self.kind}.text must name the column of the texts, alone or with label, or source and target, "
-                f"or tokens and tags, got {got}."
+                "or tokens and tags, or text, pair and label, or question, context, answer and start, got "
+                f"{got}."
             )
 
     @property

@@ -10,7 +10,7 @@ from typing import ClassVar
 from engine.data.drawing import Part, lot
 from engine.data.own import Columns
 from engine.data.table import Table
-from engine.data.task import BETWEEN, Labelled, LabelTask, Pair, PairTask, Tagged, TagTask
+from engine.data.task import BETWEEN, Answered, AnswerTask, Labelled, LabelTask, Pair, PairTask, Tagged, TagTask
 
 MOST_CLASSES = 1_000
 
@@ -19,7 +19,7 @@ def task_of(options: object) -> object:
     """The task that a recipe's table stands for: the table itself, or what its columns ask."""
     if not isinstance(options, Columns):
         return options
-    kinds = {"pairs": OwnPairs, "labelled": OwnLabels, "tagged": OwnTags}
+    kinds = {"pairs": OwnPairs, "labelled": OwnLabels, "tagged": OwnTags, "answers": OwnAnswers}
     return kinds[options.form](options, options.table()) if options.form in kinds else options
 
 
@@ -80,7 +80,9 @@ class OwnLabels(Own, LabelTask):
 
     def texts(self, part: Part, seed: int) -> Iterator[Labelled]:
         texts, labels = self.columns
-        return (Labelled(texts[row], self.labels.index(labels[row])) for row in self.rows(texts, part, seed))
+        pairs = self.table.texts(self.options.pair) if self.options.pair else ("",) * len(texts)
+        rows = self.rows(texts, part, seed)
+        return (Labelled(texts[row], self.labels.index(labels[row]), pairs[row]) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,29 @@ class OwnTags(Own, TagTask):
         words, tags = self.columns
         keys = [" ".join(row) for row in words]
         return (Tagged(words[row], tags[row]) for row in self.rows(keys, part, seed))
+
+
+@dataclass(frozen=True)
+class OwnAnswers(Own, AnswerTask):
+    @cached_property
+    def all(self) -> tuple[Answered, ...]:
+        """Raises ValueError for the first row whose answer does not stand where it says."""
+        options = self.options
+        names = (options.question, options.context, options.answer, options.start)
+        found = []
+        for row, cells in enumerate(zip(*map(self.table.texts, names), strict=True), 1):
+            question, context, answer, start = cells
+            at = int(start) if start.isdecimal() else -1
+            if at < 0 or context[at : at + len(answer)] != answer:
+                raise ValueError(
+                    f"row {row:,} must have its answer {answer!r:.40} in the context from the character that "
+                    f"{options.start!r:.40} counts from 0, got {start!r:.20}; correct or remove the row."
+                )
+            found.append(Answered(question, context, answer, at))
+        return tuple(found)
+
+    def answers(self, part: Part, seed: int) -> Iterator[Answered]:
+        return (self.all[row] for row in self.rows([one.question for one in self.all], part, seed))
 
 
 def classes(names: Sequence[str], what: str) -> tuple[str, ...]:

@@ -24,8 +24,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class Labelled:
+    """A text and the number of its class; `pair` is the second text where a class is asked of two."""
+
     text: str
     label: int
+    pair: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,16 @@ class Tagged:
     @property
     def text(self) -> str:
         return " ".join(self.words)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question whose answer stands in the `context`, from its character `start` on, counted from 0."""
+
+    question: str
+    context: str
+    answer: str
+    start: int
 
 
 class PairTask(ABC):
@@ -91,3 +104,13 @@ class TagTask(ABC):
     @abstractmethod
     def sentences(self, part: Part, seed: int) -> Iterator[Tagged]:
         """All examples of a part, from the first; no text of one part is in the other."""
+
+
+class AnswerTask(ABC):
+    """A question and a text in which its answer stands."""
+
+    tokenizers: ClassVar[tuple[str, ...]] = EVERY
+
+    @abstractmethod
+    def answers(self, part: Part, seed: int) -> Iterator[Answered]:
+        """All examples of a part, from the first; no question of one part is in the other."""

@@ -16,6 +16,7 @@ from engine.training.measures.infill import measure_infill, sample_infill
 from engine.training.measures.masked import measure_masked, sample_masked
 from engine.training.measures.next_pixel import measure_pixels, sample_picture
 from engine.training.measures.sequence_to_sequence import measure_completion, measure_translation
+from engine.training.measures.span import measure_span, sample_span
 from engine.training.measures.tagging import measure_tags, sample_tags
 from engine.training.measures.text import measure_text, sample_text
 from engine.training.trainer import Trainer
@@ -36,5 +37,6 @@ MEASURES = {
     "infill": Measure(measure_infill, sample_infill),
     "classification": Measure(measure_classification, sample_classification),
     "token_classification": Measure(measure_tags, sample_tags),
+    "span": Measure(measure_span, sample_span),
     "next_pixel": Measure(measure_pixels, sample_picture),
 }

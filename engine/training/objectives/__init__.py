@@ -65,6 +65,9 @@ OBJECTIVES = {
     "token_classification": ObjectiveKind(
         (*TAGGED, *OWN), "nats a word", {"head.kind": "token", "encoder": None} | ONE_AXIS, never=WHOLE
     ),
+    "span": ObjectiveKind(
+        OWN, "nats a start or end of an answer", {"head.kind": "span", "encoder": None} | ONE_AXIS, never=WHOLE
+    ),
     "next_pixel": ObjectiveKind(("digits",), "nats a pixel", CAUSAL | {"tied": False}),
 }
 

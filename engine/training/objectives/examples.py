@@ -28,12 +28,14 @@ class Examples:
 
     `targets` is batch pos, or batch where the whole row has one answer: the right class, or UNASKED. `second` (batch)
     is the same for a second head. `whole`: what a row asks is one answer, right only if each of its tokens is.
+    `spans`: the targets, batch 2, are the positions at which an answer starts and ends.
     """
 
     inputs: Mapping[str, Tensor]
     targets: Tensor
     second: Tensor | None = None
     whole: bool = False
+    spans: bool = False
 
     @property
     def ids(self) -> Tensor:
@@ -56,10 +58,10 @@ class Examples:
     def to(self, where: device) -> Examples:
         inputs = {name: tensor.to(where, non_blocking=True) for name, tensor in self.inputs.items()}
         second = None if self.second is None else self.second.to(where, non_blocking=True)
-        return Examples(inputs, self.targets.to(where, non_blocking=True), second, self.whole)
+        return Examples(inputs, self.targets.to(where, non_blocking=True), second, self.whole, self.spans)
 
     def share(self, rank: int, world: int) -> Examples:
         """Every `world`-th row from `rank` on: what one of several processes reads of this batch."""
         inputs = {name: tensor[rank::world] for name, tensor in self.inputs.items()}
         second = None if self.second is None else self.second[rank::world]
-        return Examples(inputs, self.targets[rank::world], second, self.whole)
+        return Examples(inputs, self.targets[rank::world], second, self.whole, self.spans)

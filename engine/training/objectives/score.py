@@ -113,6 +113,8 @@ def score(outputs: Outputs, examples: Examples, shares: Shares = ALL, smoothing:
     The loss of a model with two heads is the sum of theirs (Devlin et al. 2019, section A.2).
     """
     logits, second = outputs
+    if examples.spans:  # each of the two is a choice among the positions
+        logits = logits.mT
     loss, right = cross_entropy(logits, examples.targets, smoothing, shares[0])
     found = {"loss": loss, "accuracy": share_of(right, examples.targets) * shares[0]}
     if second is not None and examples.second is not None:

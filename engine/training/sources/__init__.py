@@ -9,6 +9,7 @@ from engine.training.base import check_tokenizer
 from engine.training.data_recipe import LABELLED, OWN, PAIRS, RUNNING, TAGGED
 from engine.training.folder import RunFolder
 from engine.training.recipe import Recipe
+from engine.training.sources.answers import Answers
 from engine.training.sources.completion import Completion
 from engine.training.sources.digits import DigitPixels, NamedDigits
 from engine.training.sources.gapped_windows import GappedWindows
@@ -37,6 +38,7 @@ SOURCES: dict[tuple[str, str], Callable[[Recipe, Path], Source]] = {
     **{(name, "completion"): Completion for name in (*PAIRS, *OWN)},
     **{(name, "sequence_to_sequence"): SequenceToSequence for name in (*PAIRS, *OWN)},
     **{(name, "classification"): LabelledTexts for name in (*LABELLED, *OWN)},
+    **{(name, "span"): Answers for name in OWN},
     **{(name, "token_classification"): TaggedTexts for name in (*TAGGED, *OWN)},
 }
 

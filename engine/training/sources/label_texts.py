@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
+
+import torch
 
 from engine.data.drawing import Part
 from engine.data.own_tasks import task_of
@@ -11,7 +14,7 @@ from engine.data.task import Labelled, LabelTask
 from engine.model.config import ModelConfig
 from engine.training.corpus import Document, Documents
 from engine.training.objectives import Examples
-from engine.training.objectives.classification import classification_examples
+from engine.training.objectives.classification import classification_examples, pair_inputs
 from engine.training.objectives.padding import pad_rows, real
 from engine.training.recipe import Recipe
 from engine.training.sources.shelved_texts import ShelvedTexts, marks, with_classes
@@ -39,8 +42,22 @@ class LabelledTexts(ShelvedTexts):
 
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         tokens = self.shelves[part].tokens
+        if tokens.starts.shape[1] > 1:
+            return self.pair_examples(part, indexes)
         rows = [text for index in indexes for text in tokens.document(index)]
         return classification_examples(pad_rows(rows, self.fill), tokens.labels[list(indexes)], real(rows))
+
+    def pair_examples(self, part: Part, indexes: Sequence[int]) -> Examples:
+        """Two texts each, joined as the tokenizer joins them."""
+        chosen = [self.pairs[part][index] for index in indexes]
+        rows = [self.corpus.tokenizer.encode(one.text, one.pair) for one in chosen]
+        inputs = pair_inputs(rows, self.fill, self.recipe.model.embedding.segments > 1)
+        return Examples(inputs, torch.tensor([one.label for one in chosen]))
+
+    @cached_property
+    def pairs(self) -> dict[Part, tuple[Labelled, ...]]:
+        parts: tuple[Part, ...] = ("train", "held_out")
+        return {part: tuple(self.task_examples(part)) for part in parts}
 
     def complete_config(self, config: ModelConfig) -> ModelConfig:
         config = with_classes(config, self.recipe, self.labels)
@@ -54,4 +71,4 @@ class LabelledTexts(ShelvedTexts):
 
 
 def document(one: Labelled) -> Document:
-    return Document((one.text,), one.label)
+    return Document((one.text, one.pair) if one.pair else (one.text,), one.label)

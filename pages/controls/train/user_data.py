@@ -115,7 +115,7 @@ def first_rows(name: str, table: Table) -> None:
 
 def columns_of(table: Table, turn: str) -> dict[str, str]:
     """Column of the table by the name that a recipe has for it."""
-    forms = [form for form in FORMS if len(form) <= len(table.columns)]
+    forms = [form for form in FORMS if form in FORM and len(form) <= len(table.columns)]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="columns"):
         at = forms.index(guess_form(table, forms))
         form = st.selectbox("learn from", forms, at, FORM.__getitem__, key=f"{turn} form", width=WIDE)

@@ -20,6 +20,7 @@ from engine.training.folder import RunFolder
 from engine.training.limit_checks import check_start
 from engine.training.optimiser import build_optimisers
 from engine.training.recipe import Optimiser
+from tests.engine.training.test_trainer import before_steps, trainer
 
 torch.set_num_threads(1)
 
@@ -54,7 +55,8 @@ def write_recipe_file(folder: Path, base: str, kind: str, more: str = "") -> Pat
         rows[-1] |= {"a": words[1], "s": len(words[0]) + 1}
     (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     path = folder / f"{kind}.toml"
-    path.write_text(TEXT.format(base=base, kind=kind, columns=COLUMNS[kind]) + more)
+    asked = "classification" if kind == "pairs" else kind
+    path.write_text(TEXT.format(base=base, kind=asked, columns=COLUMNS[kind]) + more)
     return path
 
 
@@ -63,6 +65,8 @@ COLUMNS = {
     "token_classification": 'tokens = "w"\ntags = "g"',
     "next": 'text = "t"',
     "masked": 'text = "t"',
+    "pairs": 'text = "t"\npair = "p"\nlabel = "l"',
+    "span": 'question = "p"\ncontext = "t"\nanswer = "a"\nstart = "s"',
 }
 TEXT = """
 base = "{base}"
@@ -225,3 +229,65 @@ def test_training_ends_when_the_held_out_loss_gets_no_better_and_keeps_the_best(
     ours, theirs = done.model.state_dict(), kept.model.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
     assert list(train(read_recipe(path), run.path)) == []  # it is finished
+
+
+CASES = {
+    ("bert", "classification"): transformers.BertForSequenceClassification,
+    ("bert", "pairs"): transformers.BertForSequenceClassification,
+    ("bert", "token_classification"): transformers.BertForTokenClassification,
+    ("bert", "span"): transformers.BertForQuestionAnswering,
+    ("gpt2", "classification"): transformers.GPT2ForSequenceClassification,
+}
+
+
+@pytest.mark.parametrize(("base", "kind"), CASES)
+def test_a_step_has_the_loss_and_the_gradients_of_transformers(
+    base: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_base(tmp_path / base, base)
+    more = "\n[model]\ndropout = 0.0\n[optimiser]\nclip = 0.0\n"
+    recipe = read_recipe(write_recipe_file(tmp_path, base, kind, more))
+    learner = trainer(recipe, tmp_path / "run")
+    learner.checkpoint().save(tmp_path / "begun")
+    model = CASES[base, kind].from_pretrained(tmp_path / "begun").eval()
+    examples = next(learner.source.held_out(1))  # of several lengths
+    monkeypatch.setattr(learner.source, "batch", lambda step: examples)
+    read = {"input_ids": examples.ids, "attention_mask": examples.inputs["padding"].long()}
+    assert not examples.inputs["padding"].all()
+    if "segments" in examples.inputs:
+        assert examples.inputs["segments"].any()
+        read["token_type_ids"] = examples.inputs["segments"]
+    if kind == "span":
+        read |= dict(zip(("start_positions", "end_positions"), examples.targets.unbind(1), strict=True))
+    else:
+        read["labels"] = examples.targets
+    theirs = model(**read)
+    theirs.loss.backward()
+    found: dict[str, torch.Tensor] = {}
+
+    def look() -> None:
+        found.update({n: p.grad.clone() for n, p in learner.model.named_parameters() if p.grad is not None})
+
+    before_steps(learner, look)
+    assert float(learner.advance().loss.detach()) == pytest.approx(float(theirs.loss.detach()), abs=1e-6)
+    with torch.no_grad():  # their gradients, by our names
+        for parameter in model.parameters():
+            parameter.copy_(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
+    model.save_pretrained(tmp_path / "gradients")
+    wanted = load(tmp_path / "gradients").model.state_dict()
+    assert set(found) == set(wanted)
+    found["embed.tokens.weight"][0] = wanted["embed.tokens.weight"][0]  # theirs never changes the row of padding
+    for name, gradient in found.items():
+        torch.testing.assert_close(gradient, wanted[name], atol=1e-5, rtol=0)
+
+
+def test_an_answer_that_is_not_where_it_says_is_told_by_its_row(tmp_path: Path) -> None:
+    save_base(tmp_path / "bert", "bert")
+    path = write_recipe_file(tmp_path, "bert", "span")
+    list(train(read_recipe(path), tmp_path / "run"))
+    measured = load(tmp_path / "run" / "checkpoint").card["measured"]
+    assert 0 <= measured["exact"] <= measured["f1"] <= 1 and measured["questions"] == 10
+    rows = (tmp_path / "rows.jsonl").read_text().replace('"s": ', '"s": 9', 1)
+    (tmp_path / "rows.jsonl").write_text(rows)
+    with pytest.raises(ValueError, match="^row 1 must have its answer .* in the context from the character that 's'"):
+        list(train(read_recipe(path), tmp_path / "other"))

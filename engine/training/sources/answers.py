@@ -1,0 +1,48 @@
+"""Questions whose answers stand in a text: a person's own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from engine.data.drawing import Part
+from engine.data.own_tasks import task_of
+from engine.data.task import Answered, AnswerTask
+from engine.tokenizers import Encoding
+from engine.training.corpus import Document, Documents
+from engine.training.objectives import Examples
+from engine.training.objectives.span import span_examples
+from engine.training.recipe import Recipe
+from engine.training.sources.shelved_texts import ShelvedTexts, marks
+
+
+class Answers(ShelvedTexts):
+    """Question and context, joined as the tokenizer joins two texts; one that is too long for the context is left
+    out."""
+
+    def __init__(self, recipe: Recipe, folder: Path) -> None:
+        task = task_of(recipe.data.table)
+        if not isinstance(task, AnswerTask):
+            raise ValueError(f"answers come from a task on them, and [data.{recipe.data.kind}] is none.")
+        self.task = task
+        documents = Documents(
+            lambda: (Document((one.question, one.context)) for one in task.answers("train", recipe.seed)),
+            lambda: (Document((one.question, one.context)) for one in task.answers("held_out", recipe.seed)),
+            marks(recipe),
+            marked=True,
+        )
+        super().__init__(recipe, folder, documents)
+
+    @cached_property
+    def task_examples(self) -> dict[Part, tuple[Answered, ...]]:
+        parts: tuple[Part, ...] = ("train", "held_out")
+        return {part: tuple(self.task.answers(part, self.recipe.seed)) for part in parts}
+
+    def encode(self, one: Answered) -> Encoding:
+        return self.corpus.tokenizer.encode(one.question, one.context)
+
+    def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
+        chosen = [self.task_examples[part][index] for index in indexes]
+        segments = self.recipe.model.embedding.segments > 1
+        return span_examples(list(map(self.encode, chosen)), chosen, self.fill, segments)
