@@ -36,7 +36,12 @@ def before_after(session: Session, name: str) -> None:
     weights = newest_weights(run)
     if not recipe.base or weights is None:
         return
-    st.markdown("#### Before and after")
+    with st.expander("Before and after: what has changed of the base", key="before after", on_change="rerun") as part:
+        if part.open:  # it takes a few seconds
+            draw(run, recipe, weights, name)
+
+
+def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
     try:
         base, result = library.checkpoint(recipe.base).model, adapted(weights, weights.stat().st_mtime_ns)
     except (ValueError, OSError) as error:
@@ -48,7 +53,7 @@ def before_after(session: Session, name: str) -> None:
         st.page_link(COMPARE, label=f"Compare {as_text(recipe.base)} with {as_text(name)} on one text",
             icon=":material/arrow_forward:", query_params={"a_model": recipe.base, "b_model": f"run: {name}"},
         )  # fmt: skip
-    draw_changes(run, recipe, base, result)
+    draw_changes(run, recipe, weights, base, result)
     draw_matrix(base, result)
 
 
@@ -77,9 +82,7 @@ def moved_heads(recipe: str, weights: Path, stamp: int) -> object:
     return pattern_changes(base, adapted(weights, stamp), texts_of(examples, TEXTS))
 
 
-def draw_changes(run: RunFolder, recipe: Recipe, base: Transformer, result: Transformer) -> None:
-    weights = newest_weights(run)
-    assert weights is not None
+def draw_changes(run: RunFolder, recipe: Recipe, weights: Path, base: Transformer, result: Transformer) -> None:
     key = (str(run.recipe), weights, weights.stat().st_mtime_ns)
     left, right = st.columns(2, gap="medium")
     with left:
