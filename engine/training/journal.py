@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 
-from engine.checkpoints import save_weights
+from engine.checkpoints.adapters import write_adapter
+from engine.training.adapter import FOLDER
 from engine.training.atomic import sweep
 from engine.training.card import card
 from engine.training.control import Order, Orders
@@ -158,8 +159,7 @@ class Journal:
 
     def keep(self, trainer: Trainer) -> None:
         if trainer.step in self.snapshots or trainer.step == self.patience.best:
-            trainer.check_weights()
-            save_weights(trainer.model, self.run.snapshot(trainer.step))  # whole or not there; latest/ must last
+            trainer.save_snapshot(self.run.snapshot(trainer.step))  # whole or not there; latest/ must last
         if trainer.step % self.log.latest_every == 0:
             trainer.save_latest()
             self.patience.prune(self.snapshots)
@@ -177,9 +177,13 @@ class Journal:
         if trainer.step < self.recipe.schedule.steps and not self.patience.exhausted:
             self.tell("stopped", trainer.step)
             return
-        self.patience.restore(trainer.model)
+        if self.patience.best is not None:
+            trainer.restore(self.run.snapshot(self.patience.best))
         best = {} if self.patience.best is None else {"best_step": self.patience.best}
-        trainer.checkpoint(card(trainer, self.run) | best).save(self.run.checkpoint)
+        checkpoint = trainer.checkpoint(card(trainer, self.run) | best)
+        checkpoint.save(self.run.checkpoint)
+        if trainer.adapter is not None:
+            write_adapter(trainer.adapter, checkpoint, self.run.path / FOLDER / self.run.path.name)
         self.tell("finished", trainer.step)
 
 

@@ -16,11 +16,13 @@ from typing import Any
 
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from engine.checkpoints.save import CONFIG
 from engine.model.transformer import Transformer
+from engine.training.adapter import MODULE, load_held
 from engine.training.atomic import replace_atomically
-from engine.training.optimiser import Optimisers, load_optimiser_state, optimiser_state
+from engine.training.optimiser import Optimisers, load_optimiser_state
 
 PROGRESS = "loupe.training"  # the metadata key
 
@@ -42,10 +44,11 @@ class Progress:
     threads: int = 0
 
 
-def save_latest(folder: Path, model: Transformer, optimiser: Optimisers, progress: Progress) -> None:
+def save_latest(folder: Path, model: Transformer, memory: dict[str, Tensor], progress: Progress) -> None:
+    """`memory` is what a run needs beside the weights to go on as if it had never stopped."""
     kept = folder / f"optimiser-{progress.step:07d}.safetensors"
     with replace_atomically(kept) as partial:
-        save_file(optimiser_state(model, optimiser), partial)
+        save_file(memory, partial)
     metadata = {CONFIG: json.dumps(model.config.to_dict()), PROGRESS: json.dumps(asdict(progress))}
     with replace_atomically(folder / "model.safetensors") as partial:
         save_file({n: t.detach().contiguous() for n, t in model.state_dict().items()}, partial, metadata)
@@ -72,12 +75,15 @@ def load_latest(folder: Path, model: Transformer, optimiser: Optimisers) -> Prog
     if progress is None:
         return None
     device = str(model.device)
-    model.load_state_dict(load_file(folder / "model.safetensors", device=device))
+    adapted = hasattr(model, MODULE)
+    model.load_state_dict(load_file(folder / "model.safetensors", device=device), strict=not adapted)
     if progress.fresh:
         return replace(progress, fresh=False)
     kept = folder / f"optimiser-{progress.step:07d}.safetensors"
     if not kept.exists():
         raise ValueError(f"{folder} must hold {kept.name} beside its model.safetensors, and does not; begin a new run.")
+    memory = load_file(kept, device=device) if progress.step or adapted else {}
+    load_held(model, memory)
     if progress.step:  # before the first update it remembers nothing
-        load_optimiser_state(model, optimiser, load_file(kept, device=device))
+        load_optimiser_state(model, optimiser, memory)
     return progress

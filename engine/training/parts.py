@@ -16,6 +16,7 @@ AFTER = (*HEAD, "final_norm", "decoder.final_norm")
 def gradient_part(name: str) -> str:
     """Part of a model that a parameter belongs to: "embed", "blocks.0", ..., "head", with "encoder." or "decoder."
     before a block of two stacks; the final norm is the head's."""
+    name = name.removeprefix("adapter.").replace("/", ".")
     block = BLOCK.match(name)
     return block[0] if block else "embed" if "embed." in name or "relative." in name else "head"
 
@@ -23,7 +24,7 @@ def gradient_part(name: str) -> str:
 def choose_parts(model: nn.Module, parts: str | tuple[str, ...]) -> None:
     """Freezes every parameter outside of `parts`, which are those of a recipe's [train]. Raises ValueError for one that
     names nothing."""
-    if parts == "all":
+    if parts in ("all", "lora"):
         return
     learning = learning_names([name for name, _ in model.named_parameters()], parts)
     for name, parameter in model.named_parameters():
@@ -44,8 +45,8 @@ def learning_names(names: Sequence[str], parts: str | tuple[str, ...]) -> frozen
         if not chosen:
             known = dict.fromkeys(match[0] if (match := BLOCK.match(name)) else name.split(".")[0] for name in names)
             raise ValueError(
-                f'train.parts must be "all", "head", "last N blocks" or a list of parts ({", ".join(known)}, or what '
-                f"is in them), got {part!r:.80}, which names nothing in this model; choose among those."
+                f'train.parts must be "all", "head", "last N blocks", "lora" or a list of parts ({", ".join(known)} or '
+                f"what is in them), got {part!r:.80}, which names nothing in this model; choose among those."
             )
         found |= chosen
     if not found:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from safetensors.torch import load_file
-
-from engine.model.transformer import Transformer
+from engine.training.adapter import adapter_file
 from engine.training.folder import RunFolder
 
 
@@ -51,9 +49,5 @@ class Patience:
         past the best step, so that no kill can bring an older one back."""
         for step in self.better[:-1]:
             if step not in planned:
-                self.run.snapshot(step).unlink(missing_ok=True)
-
-    def restore(self, model: Transformer) -> None:
-        """Fills `model` with the weights of the best step."""
-        if self.best is not None:
-            model.load_state_dict(load_file(self.run.snapshot(self.best), device=str(model.device)))
+                for file in (self.run.snapshot(step), adapter_file(self.run.snapshot(step))):
+                    file.unlink(missing_ok=True)

@@ -154,11 +154,11 @@ class Machine:
 class Train:
     """What learns, and until when.
 
-    `parts` is "all", "head", "last N blocks" (with what comes after them), or a list of parts such as ["blocks.0",
-    "blocks.3.attn"]; everything else stays as it is. A part of depth d below the head, which is 0, learns at `decay`^d
-    times the rate, the embeddings at the lowest (Howard & Ruder 2018, section 3.2). After `patience` held-out
-    measurements without a better loss training ends; then, and at the last step, the weights of the best one are put
-    back. 0: it goes on to the last step and keeps those.
+    `parts` is "all", "head", "last N blocks" (with what comes after them), "lora" (an adapter, and what of the head is
+    new), or a list of parts such as ["blocks.0", "blocks.3.attn"]; everything else stays as it is. A part of depth d
+    below the head, which is 0, learns at `decay`^d times the rate, the embeddings at the lowest (Howard & Ruder 2018,
+    section 3.2). After `patience` held-out measurements without a better loss training ends; then, and at the last
+    step, the weights of the best one are put back. 0: it goes on to the last step and keeps those.
     """
 
     parts: str | tuple[str, ...] = "all"
@@ -169,6 +169,29 @@ class Train:
         if not 0 < self.decay <= 1:
             raise ValueError(f"train.decay must be above 0 and at most 1, got {self.decay}.")
         at_least("train.patience", self.patience, 0)
+
+
+@dataclass(frozen=True)
+class Lora:
+    """An adapter that learns where train.parts is "lora" (Hu et al. 2022, section 4.1), on the linear maps `targets`:
+    names such as "blocks.0.attn.q", ends of names, which mean every block, or patterns with *.
+
+    What is added is scaled by `alpha` / `rank`, or `rank_stabilised` by `alpha` / sqrt(`rank`) (Kalajdzievski 2023);
+    `dropout` leaves out that share of what it reads in training.
+    """
+
+    rank: int = 8
+    alpha: float = 16.0
+    targets: tuple[str, ...] = ("attn.q", "attn.v")
+    rank_stabilised: bool = False
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        at_least("lora.rank", self.rank, 1)
+        if not self.targets:
+            raise ValueError('lora.targets must name at least one linear map, got none; write ["attn.q", "attn.v"].')
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"lora.dropout must be a share in [0, 1), got {self.dropout}.")
 
 
 @dataclass(frozen=True)
@@ -192,6 +215,7 @@ class Recipe:
     about: str = ""
     base: str = ""
     train: Train = field(default_factory=Train)
+    lora: Lora = field(default_factory=Lora)
 
     def __post_init__(self) -> None:
         if self.batch.context > self.model.context:

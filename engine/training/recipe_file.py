@@ -17,7 +17,7 @@ from engine.model.from_dict import build
 from engine.training.base import resolve_base
 from engine.training.data_recipe import Data
 from engine.training.new_head import fill_model
-from engine.training.recipe import Batch, Log, Machine, Objective, Optimiser, Recipe, Schedule, Train
+from engine.training.recipe import Batch, Log, Lora, Machine, Objective, Optimiser, Recipe, Schedule, Train
 
 SECTIONS: dict[str, Any] = {
     "model": ModelConfig,
@@ -29,6 +29,7 @@ SECTIONS: dict[str, Any] = {
     "log": Log,
     "machine": Machine,
     "train": Train,
+    "lora": Lora,
 }
 UNKNOWN_MARKS = {"mask": 0, "start": 0}  # until there is a tokenizer
 REQUIRED = ("model", "data", "schedule", "batch")

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from engine.checkpoints import Checkpoint
+from engine.checkpoints import Checkpoint, save_weights
 from engine.data.seeds import seed_for
+from engine.model.hooks import active
+from engine.model.layers.lora import AdaptedRun, Adapter
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.memory import keep_freed_memory
 from engine.training import latest
-from engine.training.base import begin_with, write_transfer
+from engine.training.adapter import attach_adapter, held_weights, load_matrices, merged_model, save_matrices
+from engine.training.base import begin_with, read_transfer, write_transfer
 from engine.training.compilation import Compilation
 from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
 from engine.training.machine import Plan
-from engine.training.objectives import Counts, Examples, score, shares_of
-from engine.training.optimiser import build_optimisers
+from engine.training.objectives import Counts, Examples, Outputs, score, shares_of
+from engine.training.optimiser import build_optimisers, optimiser_state
 from engine.training.parallel import Peers
 from engine.training.parts import choose_parts, gradient_part
 from engine.training.recipe import Recipe
@@ -84,8 +90,12 @@ class Trainer:
                 write_transfer(run.path, transfer)
         self.model = model.to(self.device).train()
         self.drawn: dict[int, list[Examples]] = {}
-        forward, at_once = self.model.forward_with_pooled, recipe.machine.compile == "on"
-        self.compilation = Compilation(forward, self.device, peers, plan.compile, at_once)
+        self.adapter: Adapter | None = None
+        if recipe.train.parts == "lora":
+            found = read_transfer(run.path)
+            self.adapter = attach_adapter(self.model, recipe, () if found is None else found.new)
+        forward, at_once = self._forward(), recipe.machine.compile == "on"
+        self.compilation = Compilation(forward, self.device, peers, plan.compile and self.adapter is None, at_once)
         choose_parts(self.model, recipe.train.parts)
         self.optimiser = build_optimisers(self.model, recipe.optimiser, recipe.train.decay)
         self.scaler = torch.amp.GradScaler(plan.device, enabled=plan.scaled)
@@ -97,6 +107,23 @@ class Trainer:
         if progress is not None:
             self.progress = replace(progress, threads=self.plan.threads)
             self.scaler.load_state_dict(progress.scaler)
+
+    def _forward(self) -> Callable[..., Outputs]:
+        """The forward pass, in which the adapter acts where there is one. Compiled, no model would see it."""
+        if self.adapter is None:
+            return self.model.forward_with_pooled
+        run = AdaptedRun({self.adapter: 1.0}, self.device)
+
+        def adapted(**inputs: Any) -> Outputs:
+            with active(run):
+                return self.model.forward_with_pooled(**inputs)
+
+        return adapted
+
+    @property
+    def result(self) -> Transformer:
+        """The model as it is used: with an adapter, a copy whose weights hold it."""
+        return merged_model(self.model, self.adapter)
 
     @property
     def step(self) -> int:
@@ -210,13 +237,27 @@ class Trainer:
     def save_latest(self) -> None:
         self.check_weights()
         self.progress = replace(self.progress, scaler=self.scaler.state_dict())
-        latest.save_latest(self.run.latest, self.model, self.optimiser, self.progress)
+        memory = optimiser_state(self.model, self.optimiser) | held_weights(self.model, self.adapter)
+        latest.save_latest(self.run.latest, self.result, memory, self.progress)
+
+    def save_snapshot(self, file: Path) -> None:
+        """Keeps the weights as they are now, and beside them the adapter where there is one."""
+        self.check_weights()
+        if self.adapter is not None:
+            save_matrices(self.model, file)
+        save_weights(self.result, file)
+
+    def restore(self, file: Path) -> None:
+        """Puts back the weights of a kept step."""
+        if self.adapter is not None:
+            return load_matrices(self.model, file)
+        self.model.load_state_dict(load_file(file, device=str(self.device)))
 
     def checkpoint(self, card: dict[str, object] | None = None) -> Checkpoint:
         """The model as it is now, sharing its weights: look, and do not keep it past the next update."""
         source = self.source
         return Checkpoint(
-            model=self.model,
+            model=self.result,
             tokenizer=source.tokenizer,
             card=card or {},
             end_ids=source.end_ids,

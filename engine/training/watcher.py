@@ -72,7 +72,7 @@ class Watcher:
             shown = ({}, {}, {}) if trace is None else (activations(trace), certain_shares(trace), quiet_shares(trace))
             norms = {part: float(norm) for part, norm in gradients.items()}
             kept = trainer.step in self.kept
-            self.lines.append(WatchLine(trainer.step, norms, weights(trainer.model), *shown, kept=kept))
+            self.lines.append(WatchLine(trainer.step, norms, weights(trainer.result), *shown, kept=kept))
             self.next_line = self.clock() + LINE_PACE
         self._wait(began)
 
