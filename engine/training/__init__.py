@@ -5,7 +5,7 @@ does it, with trainer.py for the updates and journal.py for what is written down
 the end; control.py is how a person steers a run that is under way.
 """
 
-from engine.training.control import one_step, pause, resume, set_rate, stop
+from engine.training.control import one_step, pause, resume, set_language_weight, set_rate, stop
 from engine.training.failures import Diverged, TrainingFailed
 from engine.training.folder import RunFolder
 from engine.training.journal import Step
@@ -28,6 +28,7 @@ __all__ = [
     "read_recipe",
     "read_status",
     "resume",
+    "set_language_weight",
     "set_rate",
     "stop",
     "train",
