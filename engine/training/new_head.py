@@ -36,12 +36,12 @@ def model_of_base(name: str, objective: str, data: str = "", language: bool = Fa
 
 
 def with_head(config: ModelConfig, kind: HeadKind, family: str = "") -> ModelConfig:
-    """`config` with a head of that kind; `family` is what it was read as."""
-    if config.head.kind == kind:
+    """`config` with a head of that kind; `family` is what it was read as. ELECTRA's discriminator is no tagger."""
+    if config.head.kind == kind and not (kind == "token" and config.head.dense):
         return replace(config, head=replace(config.head, link=None))
     published, theirs = family_for(config, family)
     sisters = () if published is NATIVE else FAMILIES[published.name]
-    sister = next((one for one in sisters if one.head == kind), None)
+    sister = next((one for one in sisters if one.head == kind and not one.always.get("head.dense")), None)
     if sister is not None:
         named = {"id2label": {str(i): f"LABEL_{i}" for i in range(CLASSES)}}
         found = sister.read_config({**theirs, "architectures": [sister.architecture], **named})
