@@ -48,7 +48,7 @@ def assemble(
     if trained:
         config = replace(config, positions=Positions("learned"))
         check_plausible(config, weights.shapes)
-    if config.tied and not are_tied(family, weights, names):
+    if config.tied and not config.head.language and not are_tied(family, weights, names):
         config = replace(config, tied=False)
     if config != model.config:
         model, rows, names = build_skeleton(family, config, weights.shapes)

@@ -23,7 +23,7 @@ def canonical_config(config: ModelConfig) -> ModelConfig:
         distinct=None if config.distinct == config.layers else config.distinct,
         embedding=canonical_embedding(config.embedding),
         head=canonical_head(config),
-        tied=config.tied if config.head.kind in PREDICTS else True,
+        tied=config.tied if config.head.kind in PREDICTS or config.head.language else True,
         encoder=None if encoder is None else replace(encoder, attention=canonical_attention(config, encoder.attention)),
         cross=None if encoder is None else canonical_attention(config, config.cross_attention),
     )
@@ -63,6 +63,8 @@ def canonical_head(config: ModelConfig) -> Head:
     given = config.head
     narrow = config.narrows and given.kind not in PREDICTS
     plain = Head(given.kind, pooler=given.pooler, next_sentence=given.next_sentence, narrow=narrow)
+    if given.language:
+        plain = replace(plain, language=True, scale=given.scale, softcap=given.softcap, outputs=given.outputs)
     if given.pooler:
         plain = replace(plain, pooler_activation=given.pooler_activation)
     if given.kind == "sequence" or given.pooler:

@@ -23,6 +23,7 @@ from engine.cli import generate as cli_generate
 from engine.model.presets import NAMED
 from engine.runtime.limits import RUNS_FOLDER
 from engine.training import Recipe, RunFolder, Step, TrainingFailed, read_recipe, read_status, stop, train
+from engine.training.base import read_transfer
 from engine.training.fork import fork
 from engine.training.latest import Progress, read_progress
 from engine.training.launcher import wait_in_line
@@ -183,6 +184,8 @@ def follow(recipe: Recipe, run: RunFolder, quiet: bool, background: bool = False
     total = recipe.schedule.steps
     with tqdm(total=total, initial=begun, unit="step", disable=quiet, dynamic_ncols=True) as bar:
         for step in train(recipe, run.path, background):
+            if step.step == 0 and (transfer := read_transfer(run.path)) is not None:
+                tqdm.write(str(transfer), file=sys.stderr)
             shown |= figures(step)
             bar.set_postfix(shown, refresh=False)
             bar.update(step.step - bar.n)

@@ -190,6 +190,9 @@ class Head:
     which are none; None is softmax over classes that exclude each other, and of a single class its score. Where the
     last position is read, it is the last token that is no `padding`, or the last `mark`, if they are ids (as
     transformers' classes read the pad and the end token).
+
+    With `language` a sequence head has a language head beside it, whose `scale`, `softcap` and `outputs` these are;
+    both are trained together (Radford et al. 2018, section 3.2).
     """
 
     kind: HeadKind = "language"
@@ -209,6 +212,7 @@ class Head:
     link: OwnLink | None = None
     padding: int | None = None
     mark: int | None = None
+    language: bool = False
 
     @property
     def over_classes(self) -> bool:

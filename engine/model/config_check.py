@@ -126,6 +126,11 @@ def check_ends(config: ModelConfig) -> None:
         raise ValueError(f"a tied head predicts at most {config.vocab_size} tokens, got head.outputs {head.outputs}.")
     if head.link is not None and head.kind != "sequence":
         raise ValueError(f"head.link is that of a sequence head, and this one is {head.kind}; leave it out.")
+    if head.language and (head.kind != "sequence" or head.next_sentence or config.attention.mask != "causal"):
+        raise ValueError(
+            "head.language is beside the sequence head of a causal model, got one of kind "
+            f"{head.kind} with mask {config.attention.mask}; leave it out."
+        )
     if head.next_sentence and not head.pooler:
         raise ValueError("head.next_sentence reads the pooler; set head.pooler too.")
     if head.read == "mean" and (head.pooler or head.averaged):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from engine.model.config import ModelConfig
 from engine.model.hooks import HookPoint, name_hooks
 from engine.model.layers.cache import KVCache
-from engine.model.layers.head import MeanHead, Pooler, make_head
+from engine.model.layers.head import LanguageHead, MeanHead, Pooler, make_head
 from engine.model.layers.lora import name_linears
 from engine.model.layers.mask import Mask
 from engine.model.stack import Stack
@@ -43,6 +44,8 @@ class Transformer(Stack):
         self.pooler = Pooler(config) if config.head.pooler else None
         self.next_sentence = nn.Linear(config.d_model, 2) if config.head.next_sentence else None
         self.head = make_head(config)
+        beside = replace(config, head=replace(config.head, kind="language", classes=0, language=False))
+        self.language = LanguageHead(beside) if config.head.language else None
         if kind in ("language", "masked"):
             self.hook_logits = HookPoint("logits", "batch pos vocab")
         elif kind != "none":
@@ -78,7 +81,8 @@ class Transformer(Stack):
         memory: Tensor | None = None,
         logits_at: slice = slice(None),
     ) -> tuple[Tensor, Tensor | None]:
-        """The logits, and those of a second head (batch class) where there is one.
+        """The logits, and those of a second head, batch class, or of a language head beside, batch pos vocab, where
+        there is one.
 
         `target` is what an encoder-decoder's decoder reads. `mask` replaces the configured one (the decoder's, of two);
         `padding` (batch key, True where real) is added to either. With a `cache`, `ids` (or `target`) are only the new
@@ -126,6 +130,8 @@ class Transformer(Stack):
         whole = self.pool_text(last, padding, ids)
         pooled = whole if self.pooler is None else self.pooler(whole)
         second = None if self.next_sentence is None else self.hook_next_sentence(self.next_sentence(pooled))
+        if self.language is not None:
+            second = self.language(last, self.table)
         if self.head is None or self.config.head.kind == "none":
             return last if self.head is None else self.head(last), second
         read = pooled if self.config.head.kind == "sequence" and not self.config.head.averaged else last

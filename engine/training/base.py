@@ -153,6 +153,8 @@ def begin_with(model: Transformer, name: str) -> Transfer:
     base = load(how.source, config=how.config, rename=how.rename).model
     theirs, ours = base.state_dict(), model.state_dict()
     other = base.config.head.kind != model.config.head.kind
+    if model.config.head.language and base.config.head.kind == "language":
+        theirs = {f"language.{key[5:]}" if key.startswith("head.") else key: value for key, value in theirs.items()}
 
     def fits(key: str) -> bool:
         foreign = other and key.startswith("head.")

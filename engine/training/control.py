@@ -18,13 +18,18 @@ SEEN = "LOUPE_ORDERS"  # the variable by which a launcher tells a training which
 
 @dataclass(frozen=True)
 class Order:
-    """A paused run still takes the steps up to `until`. `lr` holds the learning rate; None follows the schedule."""
+    """A paused run still takes the steps up to `until`. `lr` holds the learning rate; None follows the schedule.
+    `language_weight` is that of the objective; None is the recipe's."""
 
     mode: Literal["run", "pause", "stop"] = "run"
     until: int = 0
     lr: float | None = None
+    language_weight: float | None = None
 
     def __post_init__(self) -> None:
+        weight = self.language_weight
+        if weight is not None and not (0 <= weight < math.inf):
+            raise ValueError(f"language_weight must be at least 0, got {weight}; give null for the recipe's again.")
         if self.lr is not None and not (0 <= self.lr < math.inf):
             raise ValueError(f"lr must be at least 0, got {self.lr}; give null to follow the schedule again.")
 
@@ -73,10 +78,10 @@ def n_steps(folder: Path | str, count: int) -> None:
 
 
 def begin_anew(folder: Path | str) -> int:
-    """A new start runs, whatever ended the last one; a learning rate that was set stays set. Returns a stamp of the
-    order, by which a later one is told apart."""
+    """A new start runs, whatever ended the last one; a learning rate and a weight that were set stay set. Returns a
+    stamp of the order, by which a later one is told apart."""
     path = RunFolder(folder).control
-    write_json(path, asdict(Order(lr=read_order(path).lr)))
+    write_json(path, asdict(replace(read_order(path), mode="run", until=0)))
     return path.stat().st_mtime_ns
 
 
@@ -84,6 +89,12 @@ def set_rate(folder: Path | str, lr: float | None) -> None:
     """Sets the learning rate to `lr` from the next step on, whatever the schedule says; None gives the schedule
     back."""
     _change(folder, lr=lr)
+
+
+def set_language_weight(folder: Path | str, weight: float | None) -> None:
+    """Sets how much the language model's loss counts beside the label's from the next step on; None gives the recipe's
+    back."""
+    _change(folder, language_weight=weight)
 
 
 def _change(folder: Path | str, **change: object) -> None:

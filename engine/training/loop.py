@@ -66,7 +66,7 @@ def lead(trainer: Trainer, journal: Journal, background: bool = False) -> Iterat
             began = time.perf_counter()
             rests = order.mode == "pause" and trainer.step + 1 >= order.until
             watched = rests or journal.watcher.wants(trainer.step + 1)
-            update = trainer.advance(order.lr, closely=watched)
+            update = trainer.advance(order.lr, closely=watched, language_weight=order.language_weight)
             spent = trainer.progress.seconds + time.perf_counter() - began
             due = journal.due(trainer.step, spent) or order.mode == "pause"
             numbers = update.read() if due else None
@@ -97,4 +97,4 @@ def follow(trainer: Trainer) -> None:
         if order.mode == "stop":
             return
         if order.mode == "run" or trainer.step < order.until:
-            trainer.advance(order.lr)
+            trainer.advance(order.lr, language_weight=order.language_weight)

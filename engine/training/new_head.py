@@ -16,14 +16,19 @@ HEADS: dict[str, HeadKind] = {
 CLASSES = 2  # until the data says how many
 
 
-def model_of_base(name: str, objective: str, data: str = "") -> ModelConfig:
+def model_of_base(name: str, objective: str, data: str = "", language: bool = False) -> ModelConfig:
     """Config of the base `name` with a head for the objective, on the table [data.`data`].
 
     A head of the kind that is needed stays. Another one is that of the base's family in transformers: the last real
     token of a GPT is classified, and [CLS] behind a pooler of a BERT. The number of classes is the data's.
+    With `language` the base's language head is kept beside that of classes.
     """
     opened, _ = open_base(name)
     config = with_head(opened.config, HEADS.get(objective, "language"), opened.family.name)
+    theirs = opened.config.head
+    if language and theirs.kind == "language":
+        kept = replace(config.head, language=True, scale=theirs.scale, softcap=theirs.softcap, outputs=theirs.outputs)
+        return replace(config, head=kept, tied=opened.config.tied)
     if config.head.kind != "masked":
         return config
     pairs = data == "sentence_pairs"
@@ -31,12 +36,12 @@ def model_of_base(name: str, objective: str, data: str = "") -> ModelConfig:
 
 
 def with_head(config: ModelConfig, kind: HeadKind, family: str = "") -> ModelConfig:
-    """`config` with a head of that kind; `family` is what it was read as."""
-    if config.head.kind == kind:
+    """`config` with a head of that kind; `family` is what it was read as. ELECTRA's discriminator is no tagger."""
+    if config.head.kind == kind and not (kind == "token" and config.head.dense):
         return replace(config, head=replace(config.head, link=None))
     published, theirs = family_for(config, family)
     sisters = () if published is NATIVE else FAMILIES[published.name]
-    sister = next((one for one in sisters if one.head == kind), None)
+    sister = next((one for one in sisters if one.head == kind and not one.always.get("head.dense")), None)
     if sister is not None:
         named = {"id2label": {str(i): f"LABEL_{i}" for i in range(CLASSES)}}
         found = sister.read_config({**theirs, "architectures": [sister.architecture], **named})
@@ -51,9 +56,11 @@ def plain_head(kind: HeadKind, causal: bool) -> Head:
     return Head(kind, CLASSES if kind == "token" else 0, bias=True if kind == "masked" else None)
 
 
-def fill_model(name: str, objective: str, data: str, given: dict[str, Any]) -> dict[str, Any]:
-    """A recipe's [model] as a table, from the base and what of it is `given`."""
+def fill_model(
+    name: str, objective: str, data: str, given: dict[str, Any], language: bool = False
+) -> dict[str, Any]:
+    """A recipe's [model] as a table, from the base and what of it is `given`; `language` as for `model_of_base`."""
     head = given.get("head")
     if isinstance(head, dict) and head.get("kind") in ("sequence", "token"):
         given = {**given, "head": {"classes": CLASSES, **head}}
-    return {**asdict(model_of_base(name, objective, data)), **given}
+    return {**asdict(model_of_base(name, objective, data, language)), **given}

@@ -28,6 +28,10 @@ class Objective:
     Where gaps are cut into running text, a share `long_gaps` of the windows has one of half the words or more, which is
     GLM's document-level objective (Du et al. 2022, section 2.1.1); in the others short ones hold about the share
     `hidden` of the words. Passages with gaps of their own have these shares in [data.infill].
+
+    Where texts are classified by a decoder that keeps its language head (model.head.language), the loss of the label
+    has `language_weight` times that of the text's own tokens beside it: L2 + lambda L1 (Radford et al. 2018, section
+    3.2, which has 0.5). `control.set_language_weight` changes it while a training runs.
     """
 
     kind: Literal[
@@ -37,10 +41,12 @@ class Objective:
     smoothing: float = 0.0
     long_gaps: float = Gaps.long
     hidden: float = Gaps.hidden
+    language_weight: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.smoothing < 1:
             raise ValueError(f"objective.smoothing must be a share in [0, 1), got {self.smoothing}.")
+        at_least("objective.language_weight", self.language_weight, 0)
         for name in ("long_gaps", "hidden"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"objective.{name} must be a share in [0, 1], got {getattr(self, name)}.")
@@ -241,6 +247,11 @@ class Recipe:
             fitting = " or ".join(f'"{name}"' for name in LEARNS[own.form])
             raise ValueError(f'objective.kind must be {fitting} for {" and ".join(own.names)}, got "{kind}".')
         check_model(kind, self.model, self.data.kind)
+        if self.objective.language_weight and not self.model.head.language:
+            raise ValueError(
+                "model.head.language must be true for objective.language_weight, got false; keep the language head, or "
+                "leave out the weight."
+            )
         if self.data.repeats is not None and self.batch.context - 1 < self.data.repeats.longest:
             raise ValueError(
                 f"data.repeats.longest must be below batch.context ({self.batch.context}) for anything to repeat, "

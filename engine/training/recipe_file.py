@@ -125,7 +125,8 @@ def _model(value: Any, data: dict[str, Any]) -> Any:
     base = data.get("base")
     if isinstance(base, str) and base and not value.keys() >= WHOLE:
         table = data["data"] if isinstance(data["data"], dict) else {}
-        return fill_model(base, str(kind), next((one for one in table if one != "tokenizer"), ""), value)
+        language = isinstance(objective, dict) and bool(objective.get("language_weight"))
+        return fill_model(base, str(kind), next((one for one in table if one != "tokenizer"), ""), value, language)
     if "vocab_size" in value and not base:
         raise ValueError("model.vocab_size is the tokenizer's; remove it, or set data.tokenizer.vocab_size.")
     if "infill" in value:

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from engine.checkpoints import Checkpoint, save_weights
+from engine.checkpoints.assemble import build_without_memory
 from engine.data.seeds import seed_for
 from engine.model.hooks import active
 from engine.model.layers.lora import AdaptedRun, Adapter
@@ -89,6 +90,7 @@ class Trainer:
             if peers.leads:
                 write_transfer(run.path, transfer)
         self.model = model.to(self.device).train()
+        self.language_weight = recipe.objective.language_weight
         self.drawn: dict[int, list[Examples]] = {}
         self.adapter: Adapter | None = None
         if recipe.train.parts == "lora":
@@ -130,14 +132,16 @@ class Trainer:
         """Number of updates that were made."""
         return self.progress.step
 
-    def advance(self, lr: float | None = None, closely: bool = False) -> Update:
+    def advance(self, lr: float | None = None, closely: bool = False, language_weight: float | None = None) -> Update:
         """Makes one update, at the rate `lr` where it is given and by the schedule otherwise. `closely` gives the norms
-        of the gradient part by part.
+        of the gradient part by part. `language_weight` counts instead of the objective's where it is given.
 
         On a CPU, where looking costs nothing, it raises Diverged before a gradient that is no number gets into the
         weights.
         """
         step = self.step + 1
+        own = self.recipe.objective.language_weight
+        self.language_weight = own if language_weight is None else language_weight
         lr = learning_rate(step, self.recipe.schedule, self.recipe.optimiser.lr) if lr is None else lr
         whole = self.source.batch(step)
         self._prepare(step)
@@ -175,7 +179,8 @@ class Trainer:
             shares = shares_of(counts if part is whole else part.counts, counts)
             part = part.to(self.device)
             with self.plan.context():
-                scores = score(self.compilation.forward(**part.inputs), part, shares, self.recipe.objective.smoothing)
+                outputs, smoothing = self.compilation.forward(**part.inputs), self.recipe.objective.smoothing
+                scores = score(outputs, part, shares, smoothing, self.language_weight)
             self.scaler.scale(scores["loss"]).backward()
             total = {name: total[name] + value.detach() if total else value.detach() for name, value in scores.items()}
         return total
@@ -209,7 +214,8 @@ class Trainer:
                 shares = shares_of(examples.counts, whole)
                 examples = examples.to(self.device)
                 with self.plan.context():
-                    scores = score(self.compilation.eager(**examples.inputs), examples, shares)
+                    outputs = self.compilation.eager(**examples.inputs)
+                    scores = score(outputs, examples, shares, language_weight=self.language_weight)
                 for name, value in scores.items():
                     totals[name] = totals.get(name, torch.zeros((), dtype=torch.float64)) + value.cpu()
         return {name: float(value) for name, value in totals.items()}
@@ -254,16 +260,28 @@ class Trainer:
         self.model.load_state_dict(load_file(file, device=str(self.device)))
 
     def checkpoint(self, card: dict[str, object] | None = None) -> Checkpoint:
-        """The model as it is now, sharing its weights: look, and do not keep it past the next update."""
+        """The model as it is now, sharing its weights: look, and do not keep it past the next update.
+
+        A language head beside that of classes has done its work and is left out, so that transformers reads the rest.
+        """
         source = self.source
         return Checkpoint(
-            model=self.result,
+            model=self.result if self.model.language is None else without_language_head(self.result),
             tokenizer=source.tokenizer,
             card=card or {},
             end_ids=source.end_ids,
             processor=source.processor,
             labels=source.labels,
         )
+
+
+def without_language_head(model: Transformer) -> Transformer:
+    """The classifier alone, on the same tensors."""
+    head = replace(model.config.head, language=False, scale=1.0, softcap=None, outputs=None)
+    alone = build_without_memory(replace(model.config, head=head))
+    kept = {name: tensor for name, tensor in model.state_dict().items() if not name.startswith("language.")}
+    alone.load_state_dict(kept, assign=True)
+    return alone.train(model.training)
 
 
 def norms_by_part(gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:

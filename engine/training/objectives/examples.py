@@ -27,8 +27,9 @@ class Examples:
     """`inputs` are called as in `Transformer.forward_with_pooled`, each with the rows of the batch as its first axis.
 
     `targets` is batch pos, or batch where the whole row has one answer: the right class, or UNASKED. `second` (batch)
-    is the same for a second head. `whole`: what a row asks is one answer, right only if each of its tokens is.
-    `spans`: the targets, batch 2, are the positions at which an answer starts and ends.
+    is the same for a second head, or batch pos for a language head beside one over classes. `whole`: what a row asks is
+    one answer, right only if each of its tokens is. `spans`: the targets, batch 2, are the positions at which an answer
+    starts and ends.
     """
 
     inputs: Mapping[str, Tensor]

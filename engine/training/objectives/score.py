@@ -106,18 +106,24 @@ Shares = tuple[float, float, float]  # of all targets that count, those of the h
 ALL = (1.0, 1.0, 1.0)
 
 
-def score(outputs: Outputs, examples: Examples, shares: Shares = ALL, smoothing: float = 0.0) -> dict[str, Tensor]:
+def score(
+    outputs: Outputs, examples: Examples, shares: Shares = ALL, smoothing: float = 0.0, language_weight: float = 0.0
+) -> dict[str, Tensor]:
     """Scalars by name, "loss" (what is minimised, with labels smoothed) first. Each is a mean times its share, so that
     the scores of the parts of a batch add up to those of the batch.
 
-    The loss of a model with two heads is the sum of theirs (Devlin et al. 2019, section A.2).
+    The loss of a model with two heads is the sum of theirs (Devlin et al. 2019, section A.2); that of a language head
+    beside counts `language_weight` times (Radford et al. 2018, section 3.2), and both stand there on their own.
     """
     logits, second = outputs
     if examples.spans:  # each of the two is a choice among the positions
         logits = logits.mT
     loss, right = cross_entropy(logits, examples.targets, smoothing, shares[0])
     found = {"loss": loss, "accuracy": share_of(right, examples.targets) * shares[0]}
-    if second is not None and examples.second is not None:
+    if second is not None and examples.second is not None and examples.second.dim() == 2:
+        language_loss, _ = cross_entropy(second, examples.second, 0.0, shares[1])
+        found |= {"loss": loss + language_weight * language_loss, "label_loss": loss, "language_loss": language_loss}
+    elif second is not None and examples.second is not None:
         its_loss, its_right = cross_entropy(second, examples.second, smoothing, shares[1])
         found["loss"] = loss + its_loss
         found["next_sentence_accuracy"] = share_of(its_right, examples.second) * shares[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from engine.data.own_tasks import task_of
 from engine.data.task import Labelled, LabelTask
 from engine.model.config import ModelConfig
 from engine.training.corpus import Document, Documents
-from engine.training.objectives import Examples
+from engine.training.objectives import UNASKED, Examples
 from engine.training.objectives.classification import classification_examples, pair_inputs
 from engine.training.objectives.padding import pad_rows, real
 from engine.training.recipe import Recipe
@@ -43,9 +44,18 @@ class LabelledTexts(ShelvedTexts):
     def examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         tokens = self.shelves[part].tokens
         if tokens.starts.shape[1] > 1:
-            return self.pair_examples(part, indexes)
+            return self.with_language(self.pair_examples(part, indexes))
         rows = [text for index in indexes for text in tokens.document(index)]
-        return classification_examples(pad_rows(rows, self.fill), tokens.labels[list(indexes)], real(rows))
+        labels = tokens.labels[list(indexes)]
+        return self.with_language(classification_examples(pad_rows(rows, self.fill), labels, real(rows)))
+
+    def with_language(self, examples: Examples) -> Examples:
+        """With each next token of the texts asked too, where the model has a language head for that."""
+        if not self.recipe.model.head.language:
+            return examples
+        following = examples.ids.masked_fill(~examples.inputs["padding"], UNASKED).roll(-1, 1)
+        following[:, -1] = UNASKED
+        return replace(examples, second=following)
 
     def pair_examples(self, part: Part, indexes: Sequence[int]) -> Examples:
         """Two texts each, joined as the tokenizer joins them."""

@@ -13,7 +13,7 @@ from engine.training.recipe import Machine
 
 DECIDED = {  # by the data and the task, or said elsewhere on the page
     "model.vocab_size", "model.context", "model.infill", "model.encoder.start", "model.head.kind", "model.head.classes",
-    "model.head.next_sentence", "model.head.averaged", "model.head.narrow", "model.head.outputs",
+    "model.head.next_sentence", "model.head.averaged", "model.head.narrow", "model.head.outputs", "model.head.language",
     "model.embedding.patches.image", "model.embedding.patches.channels",
 }  # fmt: skip
 BROUGHT = ("text", "rows", "hub")  # tables of data of which the page asks in its own way, but for what is held out
@@ -142,6 +142,7 @@ WHEN: dict[str, Callable[[Said, Recipe], bool]] = {  # by the end of the dotted 
     "head.pooler_activation": lambda said, _: bool(said["pooler"]),
     "objective.long_gaps": cuts_gaps,
     "objective.hidden": cuts_gaps,
+    "objective.language_weight": lambda _, recipe: recipe.model.head.language,
     "optimiser.betas": lambda said, _: said["kind"] != "sgd",
     "optimiser.eps": lambda said, _: said["kind"] != "sgd",
     "optimiser.momentum": lambda said, _: said["kind"] != "adamw",

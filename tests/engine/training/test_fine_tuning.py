@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,7 +15,15 @@ from safetensors.torch import load_file
 
 from engine.checkpoints import load
 from engine.runtime import library
-from engine.training import RecipeError, parse_recipe, read_recipe, read_status, train, write_recipe
+from engine.training import (
+    RecipeError,
+    parse_recipe,
+    read_recipe,
+    read_status,
+    set_language_weight,
+    train,
+    write_recipe,
+)  # fmt: skip
 from engine.training.base import read_transfer
 from engine.training.folder import RunFolder
 from engine.training.limit_checks import check_start
@@ -291,3 +300,39 @@ def test_an_answer_that_is_not_where_it_says_is_told_by_its_row(tmp_path: Path) 
     (tmp_path / "rows.jsonl").write_text(rows)
     with pytest.raises(ValueError, match="^row 1 must have its answer .* in the context from the character that 's'"):
         list(train(read_recipe(path), tmp_path / "other"))
+
+
+def test_a_language_head_beside_the_classes_learns_with_them_at_a_weight_that_can_be_changed(tmp_path: Path) -> None:
+    """L2 + lambda L1 of Radford et al. 2018, section 3.2, against transformers' two models on the same weights."""
+    save_base(tmp_path / "gpt2", "gpt2")
+    path = write_recipe_file(tmp_path, "gpt2", "classification", "\n[model]\ndropout = 0.0\n")
+    path.write_text(path.read_text().replace('"classification"', '"classification"\nlanguage_weight = 0.5'))
+    recipe = read_recipe(path)
+    assert recipe.model.head.language and parse_recipe(write_recipe(recipe), folder=tmp_path) == recipe
+    learner = trainer(recipe, tmp_path / "one")
+    learner.checkpoint().save(tmp_path / "begun")
+    classes = transformers.GPT2ForSequenceClassification.from_pretrained(tmp_path / "begun").eval()
+    words = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "gpt2").eval()
+    examples = learner.source.batch(1)
+    read = {"input_ids": examples.ids, "attention_mask": examples.inputs["padding"].long()}
+    with torch.no_grad():
+        label = float(classes(**read, labels=examples.targets).loss)
+        hidden = examples.ids.masked_fill(~examples.inputs["padding"], -100)
+        language = float(words(**read, labels=hidden).loss)
+    found = learner.advance(language_weight=2.0).read().scores
+    assert found["label_loss"] == pytest.approx(label, abs=1e-6)
+    assert found["language_loss"] == pytest.approx(language, abs=1e-6)
+    assert found["loss"] == pytest.approx(label + 2 * language, abs=1e-5)
+
+    for step in train(recipe, tmp_path / "run"):
+        if step.step == 2:
+            set_language_weight(tmp_path / "run", 0.0)
+        if step.step:
+            weight = 0.5 if step.step < 3 else 0.0
+            told = step.also["label_loss"] + weight * step.also["language_loss"]
+            assert step.loss == pytest.approx(told, abs=1e-6)
+    assert "held_out_language_loss" in RunFolder(tmp_path / "run").read_metrics()[-1]["also"]
+    assert load(RunFolder(tmp_path / "run").snapshot(4)).config.head.language
+    assert load(tmp_path / "run" / "checkpoint").family == "gpt2"
+    with pytest.raises(ValueError, match="^model.head.language must be true for objective.language_weight"):
+        replace(recipe, model=replace(recipe.model, head=replace(recipe.model.head, language=False)))
