@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engine.checkpoints.assemble import list_parameters
+from engine.checkpoints.assemble import build_without_memory, list_parameters
+from engine.model.layers.lora import new_adapter
 from engine.runtime import limits
 from engine.training.base import OF_DATA, check_base, check_tokenizer
 from engine.training.folder import size
@@ -30,7 +31,9 @@ def check_start(recipe: Recipe) -> None:
             "fewer by log.snapshots, or raise LOUPE_RUNS_DISK_MIB where Loupe is started."
         )
     plan(recipe.machine, Abilities.of_this_machine())
-    if recipe.train.parts != "all":
+    if recipe.train.parts == "lora":
+        new_adapter(build_without_memory(recipe.model), recipe.lora.targets, recipe.lora.rank)
+    elif recipe.train.parts != "all":
         learning_names(list(list_parameters(recipe.model)), recipe.train.parts)
     if recipe.base:
         check_base(recipe.base, recipe.model, OF_DATA)

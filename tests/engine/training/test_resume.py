@@ -117,7 +117,17 @@ patience = 9
 """
 
 
-@pytest.mark.parametrize("more", ["", HEAD_ONLY], ids=["all", "head"])
+LORA = """
+[train]
+parts = "lora"
+
+[lora]
+rank = 2
+targets = ["attn.q"]
+"""
+
+
+@pytest.mark.parametrize("more", ["", HEAD_ONLY, LORA], ids=["all", "head", "lora"])
 def test_a_killed_process_goes_on_from_latest_bit_for_bit(recipe_path: Path, tmp_path: Path, more: str) -> None:
     text = recipe_path.read_text()
     recipe_path.write_text(text.replace("dropout", "tied = false\ndropout") + more if more else text)
@@ -138,7 +148,9 @@ def test_a_killed_process_goes_on_from_latest_bit_for_bit(recipe_path: Path, tmp
     assert same(unbroken, run)
     assert numbers(run) == numbers(unbroken)
     kept = load_file(next(run.latest.glob("optimiser-*")))
-    assert not more or {name.partition(".")[2] for name in kept} == {"head.weight"}
+    learned = {name.partition(".")[2] for name in kept if not name.startswith("held.")}
+    assert more != HEAD_ONLY or learned == {"head.weight"}
+    assert more != LORA or all(name.startswith("adapter.") and "attn/q" in name for name in learned)
 
 
 def test_an_interrupt_leaves_a_run_that_the_same_command_finishes(

@@ -1,0 +1,71 @@
+"""A training of an adapter alone: what it leaves is PEFT's, and the base stays what it was."""
+
+from pathlib import Path
+
+import peft
+import pytest
+import torch
+import transformers
+
+from engine import load, run
+from engine.edits.adapters import ApplyAdapter
+from engine.training import parse_recipe, read_recipe, train
+from engine.training.base import read_transfer
+from engine.training.folder import RunFolder
+from engine.training.limit_checks import check_start
+from tests.engine.training.test_fine_tuning import save_base, write_recipe_file
+
+LORA = """
+[train]
+parts = "lora"
+
+[optimiser]
+lr = 0.05
+
+[lora]
+rank = 2
+targets = ["attn.q", "mlp.out"]
+dropout = 0.1
+"""
+
+
+@pytest.mark.parametrize("kind", ["next", "classification"])
+def test_the_adapter_of_a_run_is_pefts_and_added_to_the_base_it_is_the_run(kind: str, tmp_path: Path) -> None:
+    save_base(tmp_path / "gpt2", "gpt2")
+    recipe = read_recipe(write_recipe_file(tmp_path, "gpt2", kind, LORA))
+    list(train(recipe, tmp_path / "run"))
+    made, base = load(tmp_path / "run" / "checkpoint"), load(tmp_path / "gpt2")
+    ids = base.tokenizer.encode("the cat sat on the mat").ids
+    files = tmp_path / "run" / "adapter" / "run"
+    before, after = base.model.state_dict(), made.model.state_dict()
+    moved = {name for name in before if name in after and not torch.equal(before[name], after[name])}
+    adapted = {f"blocks.{block}.{part}.weight" for block in (0, 1) for part in ("attn.q", "mlp.out")}
+    assert moved == adapted
+    if kind == "classification":
+        transfer = read_transfer(tmp_path / "run")
+        assert transfer is not None and transfer.new == ("head.weight",)
+        return
+    ours = run(made.model, list(ids))["logits"]
+    opened = load(files)
+    edited = run(opened.model, list(ids), edits=[ApplyAdapter.of(opened.adapters[0])])["logits"]
+    torch.testing.assert_close(edited, ours, rtol=1e-5, atol=1e-5)
+    theirs = peft.PeftModel.from_pretrained(transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "gpt2"), files)
+    torch.testing.assert_close(theirs.eval()(torch.tensor([list(ids)])).logits, ours, rtol=1e-5, atol=1e-5)
+    snapshot = RunFolder(tmp_path / "run").snapshot(4)
+    torch.testing.assert_close(run(load(snapshot).model, list(ids))["logits"], ours, rtol=1e-6, atol=1e-6)
+
+
+def test_what_no_adapter_can_be_is_one_sentence(tmp_path: Path) -> None:
+    save_base(tmp_path / "gpt2", "gpt2")
+    path = write_recipe_file(tmp_path, "gpt2", "next", LORA)
+    text = path.read_text()
+    for before, after, said in (
+        ('["attn.q", "mlp.out"]', '["attn.nothing"]', "no linear map is called 'attn.nothing'"),
+        ("rank = 2", "rank = 99", "must lie in 1..16, got 99"),
+        ("rank = 2", "rank = 0", "lora.rank must be at least 1"),
+    ):
+        path.write_text(text.replace(before, after))
+        with pytest.raises(ValueError, match=said):
+            check_start(read_recipe(path))
+    with pytest.raises(ValueError, match="lora.targets must name"):
+        parse_recipe(text.replace('["attn.q", "mlp.out"]', "[]"), folder=tmp_path)
