@@ -18,7 +18,7 @@ from engine.data.seeds import seed_for
 from engine.model.transformer import Transformer, initialise
 from engine.runtime.memory import keep_freed_memory
 from engine.training import latest
-from engine.training.base import begin_with, write_transfer
+from engine.training.base import begin_with, read_transfer, write_transfer
 from engine.training.compilation import Compilation
 from engine.training.failures import not_a_number
 from engine.training.folder import RunFolder
@@ -83,6 +83,8 @@ class Trainer:
             transfer = begin_with(model, recipe.base)
             if peers.leads:
                 write_transfer(run.path, transfer)
+        kept = read_transfer(run.path) if recipe.base else None
+        self.family = "" if kept is None else kept.family
         self.model = model.to(self.device).train()
         self.language_weight = recipe.objective.language_weight
         self.drawn: dict[int, list[Examples]] = {}
@@ -231,6 +233,7 @@ class Trainer:
             end_ids=source.end_ids,
             processor=source.processor,
             labels=source.labels,
+            family=self.family,
         )
 
 
